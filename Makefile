@@ -1,0 +1,48 @@
+# Every target makes its own virtual environment when there is none, and needs
+# nothing but GNU make and Python 3.11 or later (with its venv module).
+PYTHON ?= python3
+VENV := .venv
+BIN := $(VENV)/bin
+READY := $(VENV)/.ready
+# One test process per core; a number, or `auto`.
+JOBS ?= auto
+
+.DEFAULT_GOAL := help
+.PHONY: help setup demo test lint bench soak clean
+
+help:  ## this list
+	@grep -E '^[a-z]+:.*##' Makefile | sed -E 's/^([a-z]+):[^#]*## /\1\t/' | expand -t 10
+
+setup: $(READY)  ## make .venv and install the package with its development tools
+
+$(READY): pyproject.toml
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || \
+	  { echo "error: Python 3.11 or later is needed, found $$($(PYTHON) --version)"; \
+	    echo "hint: make PYTHON=/path/to/python3.11 setup"; exit 1; }
+	@$(PYTHON) -m venv $(VENV) || \
+	  { rm -rf $(VENV); echo "error: this Python cannot make a virtual environment"; \
+	    echo "hint: apt-get install python3-venv"; exit 1; }
+	$(BIN)/python -m pip install --quiet --editable '.[dev]'
+	@touch $@
+
+demo: setup  ## the main job, from start to end
+	$(BIN)/sottovoce demo
+
+lint: setup  ## ruff, mypy --strict, the layer map
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/mypy
+	$(BIN)/lint-imports
+
+test: lint  ## lint, then every test but the long ones
+	$(BIN)/python -m pytest -n $(JOBS) --cov --cov-report=term:skip-covered
+
+bench: setup  ## every benchmark beside its partner
+	$(BIN)/python -m pip install --quiet --editable '.[bench]'
+	$(BIN)/sottovoce bench all
+
+soak: setup  ## the long property tests and fault schedules
+	$(BIN)/python -m pytest -n $(JOBS) -m soak --hypothesis-profile=soak
+
+clean:  ## remove the virtual environment and every cache
+	rm -rf $(VENV) .mypy_cache .pytest_cache .ruff_cache .hypothesis .import_linter_cache .coverage*

@@ -1,0 +1,1 @@
+"""What an observer could do with what it saw."""

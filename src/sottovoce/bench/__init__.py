@@ -1,0 +1,1 @@
+"""Comparisons: ours beside a named partner, in one run."""

@@ -1,0 +1,28 @@
+"""Fair timing on a noisy machine: rivals take turns, CPU time counts, medians are compared."""
+
+import os
+import time
+from collections.abc import Callable, Mapping
+from statistics import median
+
+
+def cpu_seconds() -> float:
+    """CPU time of this process and of the children that it has waited for."""
+    spent = os.times()
+    return spent.user + spent.system + spent.children_user + spent.children_system
+
+
+def interleaved(
+    rivals: Mapping[str, Callable[[], object]],
+    *,
+    rounds: int = 5,
+    clock: Callable[[], float] = time.process_time,
+) -> dict[str, float]:
+    """Median seconds of each rival, measured in turns so that noise meets all of them alike."""
+    spent: dict[str, list[float]] = {name: [] for name in rivals}
+    for _ in range(rounds):
+        for name, job in rivals.items():
+            start = clock()
+            job()
+            spent[name].append(clock() - start)
+    return {name: median(times) for name, times in spent.items()}

@@ -1,0 +1,101 @@
+"""The one door for whatever hides something.
+
+Everything secret (keys, masks, randomisers, coins) is drawn from an `Entropy`
+that its caller passed in. `SystemEntropy` is the operating system's generator;
+`Expansion` stretches a secret seed that two parties share. Seeded and counting
+doors for tests live in the tests' harness, so that no setting can open them.
+"""
+
+import hashlib
+import secrets
+from abc import ABC, abstractmethod
+from collections.abc import Sequence
+from math import prod
+from typing import TypeVar
+
+import numpy as np
+from cryptography.hazmat.primitives.ciphers import Cipher
+from cryptography.hazmat.primitives.ciphers.algorithms import AES256
+from cryptography.hazmat.primitives.ciphers.modes import CTR
+from numpy.typing import NDArray
+
+SEED_BYTES = 32
+
+T = TypeVar("T")
+
+
+class Entropy(ABC):
+    """A source of uniform bytes, and the shapes in which protocols ask for them."""
+
+    @abstractmethod
+    def read(self, count: int) -> bytes:
+        """The next `count` uniform bytes."""
+
+    def seed(self) -> bytes:
+        """A seed for an `Expansion`, or any other 256-bit secret."""
+        return self.read(SEED_BYTES)
+
+    def bits(self, count: int) -> int:
+        """A uniform integer of `count` bits: 0 <= value < 2**count."""
+        spare = -count % 8
+        return int.from_bytes(self.read((count + spare) // 8)) >> spare
+
+    def below(self, bound: int) -> int:
+        """A uniform integer with 0 <= value < bound, by rejection: without bias."""
+        if bound < 1:
+            raise ValueError(f"below: expected a bound of at least 1, found {bound}")
+        width = (bound - 1).bit_length()
+        while (value := self.bits(width)) >= bound:
+            pass
+        return value
+
+    def coin(self) -> bool:
+        """A fair coin."""
+        return bool(self.bits(1))
+
+    def words(self, *shape: int) -> NDArray[np.uint64]:
+        """An array of uniform 64-bit words: masks and shares mod 2^64."""
+        data = self.read(8 * prod(shape))
+        return np.frombuffer(data, dtype="<u8").astype(np.uint64, copy=True).reshape(shape)
+
+    def shuffled(self, items: Sequence[T]) -> list[T]:
+        """The items in a uniformly random order (Fisher and Yates)."""
+        order = list(items)
+        for last in range(len(order) - 1, 0, -1):
+            other = self.below(last + 1)
+            order[last], order[other] = order[other], order[last]
+        return order
+
+
+class SystemEntropy(Entropy):
+    """The operating system's generator."""
+
+    def read(self, count: int) -> bytes:
+        """The next `count` uniform bytes."""
+        return secrets.token_bytes(count)
+
+
+class Expansion(Entropy):
+    """A secret seed stretched for one purpose: two holders of the seed draw the same stream.
+
+    The stream is AES-256 in counter mode under a key that BLAKE2b derives from
+    the seed, the purpose and the context, so different purposes never share a
+    byte. It is as secret as the seed, and must be used for one thing only.
+    """
+
+    def __init__(self, seed: bytes, purpose: str, context: bytes = b"") -> None:
+        """Derive the stream of `seed` for `purpose` (with a version, as "masks/v1")."""
+        if len(seed) != SEED_BYTES:
+            raise ValueError(f"expansion: expected a seed of {SEED_BYTES} bytes, found {len(seed)}")
+        label = purpose.encode()
+        framed = len(label).to_bytes(4) + label + context
+        key = hashlib.blake2b(framed, key=seed, digest_size=32, person=b"sottovoce/expand").digest()
+        # A zero nonce is safe because the key is never used for a second stream.
+        self._stream = Cipher(AES256(key), CTR(bytes(16))).encryptor()
+
+    def read(self, count: int) -> bytes:
+        """The next `count` bytes of the stream."""
+        return self._stream.update(bytes(count))
+
+    def __repr__(self) -> str:
+        return "Expansion(<secret>)"

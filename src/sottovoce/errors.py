@@ -1,0 +1,100 @@
+"""The words for what goes wrong.
+
+The first split says whose mistake it was: ours (something at this site, which
+its people can mend) or theirs (something that another party sent or did).
+
+    SottovoceError
+    ├── OurError                    this site: its input, its settings, its files
+    │   ├── InputError              what a user gave: a file, a column, a label, a value
+    │   ├── BoundError              a number would leave the range that was agreed for it
+    │   ├── MismatchError           two things that must agree do not: keys, shapes, scales
+    │   ├── MisuseError             a call at the wrong time, or one-time material used twice
+    │   └── KeyFileError            a key file cannot be used
+    │       ├── WrongPassphraseError
+    │       ├── DamagedFileError
+    │       └── OpenPermissionsError
+    └── TheirError                  another party, by name
+        ├── MalformedError          bytes that are not the one encoding of a value
+        ├── ViolationError          a message out of order, out of range, or over budget
+        └── AbsenceError            a party left, or too few are left to go on
+
+A message says what failed, which thing, what was expected and what was found,
+in lower case and without a full stop; hints carry the corrected command.
+"""
+
+from typing import Self
+
+
+class SottovoceError(Exception):
+    """Anything that Sottovoce itself reports."""
+
+    def __init__(self, message: str, *, hints: tuple[str, ...] = ()) -> None:
+        """Keep the one-line `message` and the `hints` that a terminal prints below it."""
+        super().__init__(message)
+        self.message = message
+        self.hints = hints
+
+
+class OurError(SottovoceError):
+    """Something at this site is wrong, and its people can mend it."""
+
+
+class InputError(OurError, ValueError):
+    """What a user gave cannot be used (a ValueError too, as scikit-learn's contract asks)."""
+
+
+class BoundError(OurError, OverflowError):
+    """A number would leave the range that was agreed for it; nothing was sent."""
+
+
+class MismatchError(OurError, ValueError):
+    """Two things that must agree do not: keys, shapes, scales, settings."""
+
+
+class MisuseError(OurError):
+    """A call at the wrong time, or one-time material used twice."""
+
+
+class KeyFileError(OurError):
+    """A key file cannot be used."""
+
+
+class WrongPassphraseError(KeyFileError):
+    """The file is whole, and this passphrase does not open it."""
+
+
+class DamagedFileError(KeyFileError):
+    """The file is not what was written."""
+
+
+class OpenPermissionsError(KeyFileError):
+    """Other users of this machine can read the file."""
+
+
+class TheirError(SottovoceError):
+    """Another party sent or did something wrong; `party` names it once the border knows."""
+
+    def __init__(self, message: str, *, party: str = "", hints: tuple[str, ...] = ()) -> None:
+        """Keep the `message`, and the `party` where it is known already."""
+        super().__init__(message, hints=hints)
+        self.party = party
+
+    def __str__(self) -> str:
+        """The message, headed by the party where it is known."""
+        return f"{self.party}: {self.message}" if self.party else self.message
+
+    def by(self, party: str) -> Self:
+        """The same error with the party named: decoders do not know whom they read."""
+        return type(self)(self.message, party=party, hints=self.hints)
+
+
+class MalformedError(TheirError, ValueError):
+    """Bytes that are not the one encoding of a value."""
+
+
+class ViolationError(TheirError):
+    """A message out of order, out of range, or over budget."""
+
+
+class AbsenceError(TheirError):
+    """A party left, or too few are left to go on."""

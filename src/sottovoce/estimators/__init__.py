@@ -1,0 +1,1 @@
+"""The learners behind scikit-learn's contract."""

@@ -1,0 +1,1 @@
+"""Keys on disk, sealed under a passphrase."""

@@ -1,0 +1,1 @@
+"""Additively homomorphic encryption, packed and hard to misuse."""

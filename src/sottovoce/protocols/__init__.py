@@ -1,0 +1,1 @@
+"""Conversations in which nobody sees what anybody else holds."""

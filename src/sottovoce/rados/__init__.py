@@ -1,0 +1,1 @@
+"""Rademacher observations, their moments, and what is learnt from them."""

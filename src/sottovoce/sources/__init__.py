@@ -1,0 +1,1 @@
+"""Every site's own text, read where it lies."""

@@ -1,0 +1,1 @@
+"""Strict bytes: one encoding per value."""

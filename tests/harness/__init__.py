@@ -1,0 +1,1 @@
+"""What tests share: seeded entropy, small keys, a fake wire."""
