@@ -1,0 +1,29 @@
+import pytest
+
+from sottovoce.errors import InputError
+from sottovoce.text.documents import Document, Fragment, Origin, Span
+
+
+def test_an_origin_reads_like_a_sentence() -> None:
+    assert str(Origin("notes.csv", 12, "line")) == "notes.csv line 12"
+    assert str(Origin("a/b.txt")) == "a/b.txt"
+
+
+def test_fragments_that_only_touch_do_not_overlap() -> None:
+    assert Fragment(0, 3).overlaps(Fragment(2, 5))
+    assert not Fragment(0, 3).overlaps(Fragment(3, 5))
+
+
+def test_a_fragment_that_ends_before_it_starts_is_refused() -> None:
+    with pytest.raises(InputError, match="expected 0 <= start <= end, found 5 and 3"):
+        Fragment(5, 3)
+
+
+def test_a_span_without_fragments_is_refused_by_name() -> None:
+    with pytest.raises(InputError, match="span T7: expected a fragment"):
+        Span("Disease", (), name="T7")
+
+
+def test_a_label_that_is_not_a_number_is_refused_with_its_place() -> None:
+    with pytest.raises(InputError, match=r"notes\.csv row 3: expected a label, found nan"):
+        Document("x", label=float("nan"), origin=Origin("notes.csv", 3))
