@@ -66,12 +66,13 @@ class Span:
 class Document:
     """One document; `label` is None where the source has none, `group` where none was asked for.
 
+    A document of several labels at once (multi-label) has a tuple of them, which may be empty.
     `columns` holds the further columns (categorical and numeric) by name.
     `spans` holds annotated entities, which may nest, overlap and be discontinuous.
     """
 
     text: str
-    label: Label | None = None
+    label: Label | tuple[Label, ...] | None = None
     group: str | None = None
     columns: Mapping[str, Value] = field(default_factory=dict, hash=False)
     spans: tuple[Span, ...] = ()
@@ -79,5 +80,6 @@ class Document:
 
     def __post_init__(self) -> None:
         """A label that is not a number is no label."""
-        if isinstance(self.label, float) and not isfinite(self.label):
-            raise InputError(f"{self.origin}: expected a label, found {self.label}")
+        for label in self.label if isinstance(self.label, tuple) else (self.label,):
+            if isinstance(label, float) and not isfinite(label):
+                raise InputError(f"{self.origin}: expected a label, found {label}")
