@@ -1,0 +1,85 @@
+"""The M-loss has a closed form: ridge regression on moments, or on rados with target 1.
+
+A penalty is Γ's diagonal: one number for every feature, or one per feature.
+`gamma` makes the paper's: 1 on trusted features and ε on distrusted ones.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any, Self
+
+import numpy as np
+from scipy import linalg
+
+from sottovoce.errors import InputError, MismatchError
+from sottovoce.rados.moments import Moments
+from sottovoce.rados.rows import Floats, as_rows, require_some
+
+
+def gamma(features: int, *, distrusted: Sequence[int] = (), epsilon: float = 1.0) -> Floats:
+    """The paper's Γ as a vector: 1 everywhere, `epsilon` on the `distrusted` features."""
+    if not 0 < epsilon <= 1:
+        raise InputError(f"gamma: expected 0 < epsilon <= 1, found {epsilon:g}")
+    diagonal = np.ones(features)
+    diagonal[list(distrusted)] = epsilon
+    return diagonal
+
+
+def as_penalty(penalty: Any, *, features: int) -> Floats:
+    """A penalty as Γ's diagonal, one number of at least 0 per feature."""
+    diagonal = np.asarray(penalty, dtype=np.float64)
+    if diagonal.shape not in {(), (features,)}:
+        raise MismatchError(
+            f"penalty: expected one number or {features}, found shape {diagonal.shape}"
+        )
+    if not (np.isfinite(diagonal).all() and (diagonal >= 0).all()):
+        raise InputError("penalty: expected finite numbers of at least 0")
+    return np.broadcast_to(diagonal, (features,))
+
+
+def solve(second: Floats, products: Floats, *, penalty: Any) -> Floats:
+    """θ = (XᵀX + Γ)⁻¹ XᵀY: ridge regression, a column per class."""
+    diagonal = as_penalty(penalty, features=second.shape[0])
+    try:
+        factor = linalg.cho_factor(second + np.diag(diagonal))
+    except linalg.LinAlgError as error:
+        raise InputError(
+            "closed form: the second moment is singular and the penalty does not mend it",
+            hints=("give a penalty above 0",),
+        ) from error
+    return np.asarray(linalg.cho_solve(factor, products))
+
+
+def solve_rados(rados: Any, *, penalty: Any) -> Floats:
+    """θ* = (BBᵀ + nΓ)⁻¹ B·1, as the paper has it; `rados` are rows, B holds them as columns."""
+    rows = as_rows(rados, what="rados")
+    require_some(rows, what="rados")
+    sums = Moments.of(rows, np.ones(rows.shape[0]))
+    diagonal = as_penalty(penalty, features=sums.features)
+    return solve(sums.second, sums.products, penalty=sums.count * diagonal)[:, 0]
+
+
+@dataclass(frozen=True)
+class Factorisation:
+    """One decomposition of (XᵀX, Γ) that gives θ for any number of penalties αΓ."""
+
+    basis: Floats
+    spectrum: Floats
+
+    @classmethod
+    def of(cls, second: Floats, *, shape: Any = 1.0) -> Self:
+        """Decompose once: Γ^(−½) XᵀX Γ^(−½) = V diag(s) Vᵀ, for a Γ that is positive."""
+        diagonal = as_penalty(shape, features=second.shape[0])
+        if not (diagonal > 0).all():
+            raise InputError("factorisation: expected a penalty above 0 on every feature, found 0")
+        root = 1 / np.sqrt(diagonal)
+        spectrum, vectors = linalg.eigh(second * root * root[:, np.newaxis])
+        return cls(root[:, np.newaxis] * vectors, spectrum)
+
+    def solve(self, products: Floats, *, alpha: float) -> Floats:
+        """θ = (XᵀX + αΓ)⁻¹ XᵀY."""
+        if not (np.isfinite(alpha) and alpha > 0):
+            raise InputError(f"factorisation: expected alpha above 0, found {alpha:g}")
+        # Eigenvalues of a second moment are not negative; rounding may say otherwise.
+        shrunk = np.maximum(self.spectrum, 0) + alpha
+        return self.basis @ ((self.basis.T @ products) / shrunk[:, np.newaxis])

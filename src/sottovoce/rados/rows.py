@@ -1,0 +1,90 @@
+"""What every learner takes: finite rows, dense or sparse, and one column of ±1 per class."""
+
+from typing import Any, TypeAlias
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy import sparse
+
+from sottovoce.errors import InputError, MismatchError
+
+Floats: TypeAlias = NDArray[np.float64]
+Rows: TypeAlias = Floats | sparse.csr_array[Any, tuple[int, int]]
+
+
+def as_rows(X: Any, *, what: str = "rows") -> Rows:
+    """`X` as float64 rows, dense or CSR with sorted columns; refuses what is not finite."""
+    rows: Any = X
+    if sparse.issparse(X):
+        rows = sparse.csr_array(rows.astype(np.float64, copy=False))
+        if not rows.has_canonical_format:
+            rows = rows.copy()
+            rows.sum_duplicates()
+        figures = rows.data
+    else:
+        rows = figures = np.asarray(X, dtype=np.float64)
+    if rows.ndim != 2:
+        raise InputError(f"{what}: expected a matrix, found {rows.ndim} dimension(s)")
+    if not np.isfinite(figures).all():
+        raise InputError(
+            f"{what}: expected finite numbers, found NaN or infinity",
+            hints=("fill missing values first, e.g. with sklearn.impute.SimpleImputer",),
+        )
+    checked: Rows = rows
+    return checked
+
+
+def as_targets(targets: Any, *, rows: int) -> Floats:
+    """Targets as one float64 column per class, as long as the rows."""
+    columns = np.asarray(targets, dtype=np.float64)
+    columns = columns[:, np.newaxis] if columns.ndim == 1 else columns
+    if columns.ndim != 2 or columns.shape[0] != rows:
+        raise MismatchError(f"targets: expected {rows} rows, found shape {columns.shape}")
+    if not np.isfinite(columns).all():
+        raise InputError("targets: expected finite numbers, found NaN or infinity")
+    return columns
+
+
+def as_labels(y: Any, *, rows: int) -> Floats:
+    """Labels of one two-class problem as a vector of −1 and +1."""
+    labels = np.asarray(y, dtype=np.float64)
+    if labels.shape != (rows,):
+        raise MismatchError(f"labels: expected shape ({rows},), found {labels.shape}")
+    if not np.isin(labels, (-1.0, 1.0)).all():
+        found = sorted({float(label) for label in labels} - {-1.0, 1.0})
+        raise InputError(
+            f"labels: expected -1 and 1, found {found[0]:g}",
+            hints=("the estimators in sottovoce.estimators map any two classes to -1 and 1",),
+        )
+    return labels
+
+
+def require_some(rows: Rows, *, what: str = "rows") -> None:
+    """Refuse an empty matrix, naming the side that is empty."""
+    if rows.shape[0] == 0:
+        raise InputError(f"{what}: expected at least 1 row, found 0")
+    if rows.shape[1] == 0:
+        raise InputError(f"{what}: expected at least 1 feature, found 0")
+
+
+def signed(rows: Rows, labels: Floats) -> Rows:
+    """Edge vectors e_i = y_i x_i."""
+    return weighted(rows, labels)
+
+
+def weighted(rows: Rows, weights: Floats) -> Rows:
+    """Every row times its weight, without a dense copy of sparse rows."""
+    if isinstance(rows, np.ndarray):
+        return rows * weights[:, np.newaxis]
+    lengths = np.diff(rows.indptr)
+    return sparse.csr_array(
+        (rows.data * np.repeat(weights, lengths), rows.indices, rows.indptr), shape=rows.shape
+    )
+
+
+def with_bias(rows: Rows, bias: float) -> Rows:
+    """The rows with one more column, last, that holds `bias` everywhere."""
+    column = np.full((rows.shape[0], 1), bias)
+    if isinstance(rows, np.ndarray):
+        return np.hstack([rows, column])
+    return sparse.csr_array(sparse.hstack([rows, sparse.csr_array(column)], format="csr"))
