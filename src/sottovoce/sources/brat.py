@@ -1,0 +1,150 @@
+"""BRAT standoff: a folder of `.txt` files, each with an `.ann` file that annotates it."""
+
+from collections import Counter
+from collections.abc import Iterator
+from dataclasses import replace
+from pathlib import Path, PurePath
+
+from sottovoce.errors import InputError
+from sottovoce.sources import standoff
+from sottovoce.sources.encodings import find_encoding
+from sottovoce.sources.files import open_file
+from sottovoce.sources.lines import Lines, too_long
+from sottovoce.sources.offsets import TextFrame
+from sottovoce.sources.options import Format, SourceOptions
+from sottovoce.sources.problems import Cost, Kind, Problem
+from sottovoce.sources.sheets import FileRows
+from sottovoce.sources.source import Reading
+from sottovoce.sources.standoff import Annotations, NumberedFlaw
+from sottovoce.sources.tree import Folder, read_text, walk
+from sottovoce.text.documents import Document, Origin, Span
+
+TEXT, ANNOTATION = ".txt", ".ann"
+
+
+class BratReader:
+    """Reads every pair of a folder in a fixed order; spans are the documents' annotation."""
+
+    format = Format.BRAT
+
+    def __init__(self, path: Path, options: SourceOptions) -> None:
+        """Read `path`; nothing is opened yet."""
+        self._path = path
+        self._options = options
+        self.name = str(path)
+
+    def columns(self) -> tuple[str, ...]:
+        """BRAT has no columns: each pair is one text and its spans."""
+        return ("text", "spans")
+
+    def read(self, reading: Reading) -> Iterator[Document | Problem]:
+        """One document a pair."""
+        nested = self._options.label is not None
+        rows = FileRows(self._options, reading, root=self._path, nested=nested)
+        for place in walk(self._path):
+            if isinstance(place, Problem):
+                yield place
+                continue
+            stems = {name[:-4] for name in place.files if name.endswith((TEXT, ANNOTATION))}
+            for stem in sorted(stems):
+                reading.done += 1
+                yield from self._pair(place, stem, rows, reading)
+        if reading.done == 0:
+            raise InputError(
+                f"{self._path}: expected pairs of .txt and .ann files, found none",
+                hints=("--format folder reads a folder of texts without annotation",),
+            )
+        yield from rows.left_over()
+
+    def _pair(
+        self, place: Folder, stem: str, rows: FileRows, reading: Reading
+    ) -> Iterator[Document | Problem]:
+        shown = place.below(stem + TEXT)
+        if stem + TEXT not in place.files:
+            shown = place.below(stem + ANNOTATION)
+            reason = f"expected {stem}{TEXT} beside it, found none"
+            yield Problem(Origin(shown), Kind.UNPAIRED, reason)
+            return
+        annotated = stem + ANNOTATION in place.files
+        if not annotated and not self._options.unlabelled:
+            reason = f"expected {stem}{ANNOTATION} beside it, found none"
+            yield Problem(Origin(shown), Kind.UNPAIRED, reason)
+            return
+        text = read_text(place.path / (stem + TEXT), shown, self._options)
+        if isinstance(text, Problem):
+            yield text
+            return
+        reading.note(f"{shown}: {text.note}" if text.note else "")
+        found = Annotations(frame=TextFrame(text.text, text.marked))
+        if annotated:
+            annotation = place.below(stem + ANNOTATION)
+            read = self._annotations(place.path / (stem + ANNOTATION), annotation, found.frame)
+            if isinstance(read, Problem):
+                yield read
+                return
+            found = read
+            yield from _problems(found.flaws, annotation)
+        reading.note(f"{shown}: {found.frame.note}" if found.frame.note else "")
+        reading.found.update(counted(found))
+        yield rows.read(shown, found.frame.text, spans=tuple(self._wanted(found.spans)))
+
+    def _annotations(self, path: Path, shown: str, frame: TextFrame) -> Annotations | Problem:
+        limit = self._options.limits.document_bytes
+        broken: list[NumberedFlaw] = []
+
+        def lines() -> Iterator[tuple[int, str]]:
+            for line in Lines(file, encoding, limit=limit):
+                if line.flaw:
+                    broken.append(NumberedFlaw(line.number, line.flaw))
+                else:
+                    yield line.number, line.text.rstrip("\r\n")
+
+        try:
+            with open_file(path) as file:
+                head = file.read(limit + 1)
+                if len(head) > limit:
+                    size = too_long(path.stat().st_size, limit)
+                    return Problem(Origin(shown), Kind.TOO_LONG, size)
+                encoding = find_encoding(head, stated=self._options.encoding, name=shown)
+                found = standoff.parse(lines(), frame)
+        except InputError as error:
+            return Problem(Origin(shown), Kind.UNREADABLE, error.message)
+        return replace(found, flaws=tuple(sorted((*found.flaws, *broken))))
+
+    def _wanted(self, spans: tuple[Span, ...]) -> Iterator[Span]:
+        """Spans under the study's names; those whose type the label map leaves out are left out."""
+        if self._options.label_map is None:
+            yield from spans
+            return
+        for span in spans:
+            mapped = self._options.label_map[span.type]
+            if mapped is not None:
+                yield replace(span, type=mapped)
+
+
+def counted(found: Annotations) -> Counter[str]:
+    """How many annotations of each kind were usable."""
+    counts = Counter(
+        f"{type(other).__name__.lower()}s".replace("equivalences", "equivalences (*)")
+        for other in found.others
+    )
+    whole = sum(len(span.fragments) == 1 for span in found.spans)
+    counts["contiguous spans"] = whole
+    counts["discontinuous spans"] = len(found.spans) - whole
+    return counts
+
+
+def _problems(flaws: tuple[NumberedFlaw, ...], shown: str) -> Iterator[Problem]:
+    for flaw in flaws:
+        origin = Origin(shown, flaw.line, "line")
+        yield Problem(origin, flaw.flaw.kind, flaw.flaw.reason, Cost.ANNOTATION)
+
+
+def has_annotations(path: Path) -> bool:
+    """Whether there is an `.ann` file anywhere below `path`."""
+    return any(
+        PurePath(name).suffix == ANNOTATION
+        for place in walk(path)
+        if isinstance(place, Folder)
+        for name in place.files
+    )

@@ -1,0 +1,195 @@
+"""Parquet, Arrow and data frames: columns by name, a few hundred rows at a time."""
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from types import ModuleType
+from typing import Any
+
+from sottovoce.errors import InputError
+from sottovoce.sources.columns import repeated
+from sottovoce.sources.files import open_file
+from sottovoce.sources.options import Format, SourceOptions
+from sottovoce.sources.problems import Problem, shown
+from sottovoce.sources.rows import Row, RowReader, select
+from sottovoce.sources.source import Reading
+from sottovoce.text.documents import Document, Origin
+
+
+def arrow(what: str) -> ModuleType:
+    """The module pyarrow, which the extra `frames` brings."""
+    try:
+        import pyarrow as pa
+    except ImportError as error:
+        raise InputError(
+            f"{what}: Parquet and Arrow need the package pyarrow, found none",
+            hints=("pip install 'sottovoce[frames]'",),
+        ) from error
+    return pa  # type: ignore[no-any-return]
+
+
+class ColumnarFileReader:
+    """Reads one Parquet or Arrow (Feather 2) file."""
+
+    def __init__(self, path: Path, options: SourceOptions, *, format: Format) -> None:  # noqa: A002 - the word for it
+        """Read `path`; nothing is opened yet."""
+        self._path = path
+        self._options = options
+        self.format = format
+        self.name = str(path)
+
+    def columns(self) -> tuple[str, ...]:
+        """The names in the file's schema."""
+        with self._opened() as (schema, _, _):
+            return tuple(schema.names)
+
+    def read(self, reading: Reading) -> Iterator[Document | Problem]:
+        """One document a row; only the columns that are used are read."""
+        with self._opened() as (schema, count, batches):
+            reading.total = count
+            rows = _rows(tuple(schema.names), self._options, reading, name=self.name)
+            number = 0
+            for batch in batches(rows.selection.columns):
+                for row in _slices(batch, self._options.limits.batch_rows):
+                    number += 1
+                    yield rows.read(row, Origin(self._path.name, number, "row"))
+                reading.done = number
+
+    @contextmanager
+    def _opened(self) -> Iterator[tuple[Any, int | None, Any]]:
+        """The schema, the number of rows where it is known, and a function that gives batches."""
+        pyarrow = arrow(self.name)
+        with open_file(self._path) as file:
+            empty = not file.read(1)
+        if empty:
+            raise InputError(f"{self.name}: expected {self.format.value}, found an empty file")
+        try:
+            if self.format is Format.PARQUET:
+                with _parquet(self._path, self._options.limits.batch_rows) as opened:
+                    yield opened
+            else:
+                with _ipc(self._path, self.name) as opened:
+                    yield opened
+        except (pyarrow.ArrowException, OSError) as error:
+            first_line = str(error).splitlines()[0] if str(error) else type(error).__name__
+            raise InputError(
+                f"{self.name}: expected {self.format.value}, found a file that cannot be read "
+                f"as such: {first_line}",
+                hints=("--format says what the file is: csv, tsv, jsonl, parquet, arrow",),
+            ) from error
+
+
+@contextmanager
+def _parquet(path: Path, batch_rows: int) -> Iterator[tuple[Any, int | None, Any]]:
+    from pyarrow.parquet import ParquetFile
+
+    with ParquetFile(path, memory_map=True) as file:
+
+        def batches(columns: tuple[str, ...]) -> Iterator[Any]:
+            return file.iter_batches(batch_size=batch_rows, columns=list(columns))  # type: ignore[no-any-return]
+
+        yield file.schema_arrow, file.metadata.num_rows, batches
+
+
+@contextmanager
+def _ipc(path: Path, name: str) -> Iterator[tuple[Any, int | None, Any]]:
+    """Arrow's file format, or its stream format where the file has no such head."""
+    pyarrow = arrow(name)
+    with pyarrow.memory_map(str(path)) as source:
+        head = source.read(6)
+        source.seek(0)
+        if head.startswith(b"FEA1"):
+            raise InputError(
+                f"{name}: expected Arrow (Feather 2), found Feather, version 1",
+                hints=("write it again as Arrow or Parquet",),
+            )
+        if head == b"ARROW1":
+            file = pyarrow.ipc.open_file(source)
+            parts: Any = (file.get_batch(i) for i in range(file.num_record_batches))
+        else:
+            file = pyarrow.ipc.open_stream(source)
+            parts = file
+
+        def batches(columns: tuple[str, ...]) -> Iterator[Any]:
+            return (part.select(list(columns)) for part in parts)
+
+        yield file.schema, None, batches
+
+
+class FrameReader:
+    """Reads a pandas or polars data frame or an Arrow table that is in memory."""
+
+    format = Format.MEMORY
+
+    def __init__(self, frame: Any, options: SourceOptions, *, name: str) -> None:
+        """Read `frame`, which messages call `name`."""
+        self._frame = frame
+        self._options = options
+        self.name = name
+
+    def columns(self) -> tuple[str, ...]:
+        """The frame's column names."""
+        if is_arrow_table(self._frame):
+            return tuple(self._frame.schema.names)
+        return tuple(str(column) for column in self._frame.columns)
+
+    def read(self, reading: Reading) -> Iterator[Document | Problem]:
+        """One document a row."""
+        rows = _rows(self.columns(), self._options, reading, name=self.name)
+        reading.total = len(self._frame)
+        for number, row in enumerate(self._values(rows.selection.columns), 1):
+            reading.done = number
+            yield rows.read(row, Origin(self.name, number, "row"))
+
+    def _values(self, columns: tuple[str, ...]) -> Iterator[Row]:
+        step = self._options.limits.batch_rows
+        places = [self.columns().index(column) for column in columns]
+        for start in range(0, len(self._frame), step):
+            if is_arrow_table(self._frame):
+                part = self._frame.slice(start, step).select(places)
+                values: Any = [part.column(i).to_pylist() for i in range(len(places))]
+            elif _library(self._frame) == "polars":
+                part = self._frame.slice(start, step)
+                values = [part.to_series(place).to_list() for place in places]
+            else:
+                part = self._frame.iloc[start : start + step]
+                values = [part.iloc[:, place].tolist() for place in places]
+            if values:
+                yield from (
+                    dict(zip(columns, row, strict=True)) for row in zip(*values, strict=True)
+                )
+
+
+def is_frame(thing: object) -> bool:
+    """Whether `thing` is a data frame of pandas or polars, or an Arrow table."""
+    return (
+        type(thing).__name__ == "DataFrame" and _library(thing) in {"pandas", "polars"}
+    ) or is_arrow_table(thing)
+
+
+def is_lazy(thing: object) -> bool:
+    """Whether `thing` is a polars frame that has not been computed yet."""
+    return type(thing).__name__ == "LazyFrame" and _library(thing) == "polars"
+
+
+def is_arrow_table(thing: object) -> bool:
+    """Whether `thing` is an Arrow table."""
+    return type(thing).__name__ == "Table" and _library(thing) == "pyarrow"
+
+
+def _library(thing: object) -> str:
+    return type(thing).__module__.split(".", 1)[0]
+
+
+def _rows(
+    columns: tuple[str, ...], options: SourceOptions, reading: Reading, *, name: str
+) -> RowReader:
+    twice = repeated(columns)
+    if twice:
+        reading.note(f"columns of the same name, not used: {', '.join(map(shown, twice))}")
+    return RowReader(select(columns, options, name=name), options)
+
+
+def _slices(batch: Any, step: int) -> Iterator[Row]:
+    for start in range(0, batch.num_rows, step):
+        yield from batch.slice(start, step).to_pylist()

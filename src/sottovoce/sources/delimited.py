@@ -1,0 +1,251 @@
+"""CSV and TSV: records one at a time, where a broken one costs only itself.
+
+A record may span lines (quoted line breaks). If its quotes never close, or it
+grows past the limit, only its first line is given up: the lines behind it are
+read again as records of their own.
+"""
+
+import csv
+from collections import deque
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import NamedTuple, Self
+
+from sottovoce.errors import InputError
+from sottovoce.sources.columns import repeated
+from sottovoce.sources.encodings import HEAD_BYTES, TextEncoding, find_encoding
+from sottovoce.sources.files import open_file
+from sottovoce.sources.lines import Flaw, Line, Lines, too_long
+from sottovoce.sources.options import Format, SourceOptions, named
+from sottovoce.sources.problems import Kind, Problem, shown
+from sottovoce.sources.rows import Row, RowReader, select
+from sottovoce.sources.source import Reading
+from sottovoce.text.documents import Document, Origin
+
+_DELIMITERS = ",;\t|"
+
+
+class Record(NamedTuple):
+    """The fields of one record, the line that it starts on, and what is wrong with it."""
+
+    line: int
+    fields: list[str]
+    flaw: Flaw | None = None
+
+
+class _CutShortError(Exception):
+    """The record at hand cannot be finished."""
+
+
+class _Feed:
+    """Hands lines to the csv module and remembers those of the record at hand."""
+
+    def __init__(self, lines: Lines, limit: int) -> None:
+        self._lines = lines
+        self._limit = limit
+        self._again: deque[Line] = deque()
+        self.held: list[Line] = []
+        self._size = 0
+
+    def __iter__(self) -> Self:
+        return self
+
+    def __next__(self) -> str:
+        line = self._again.popleft() if self._again else next(self._lines)
+        self.held.append(line)
+        self._size += len(line.text)
+        if self._size > self._limit or (line.flaw and line.flaw.kind is Kind.TOO_LONG):
+            raise _CutShortError
+        return line.text
+
+    def begin(self) -> None:
+        """A new record starts with the next line."""
+        self.held.clear()
+        self._size = 0
+
+    def give_up_first(self) -> None:
+        """Only the first line of the record is lost; the others are read again."""
+        self._again.extendleft(reversed(self.held[1:]))
+
+    def flaw(self) -> Flaw | None:
+        """The first flaw among the lines of the record."""
+        return next((line.flaw for line in self.held if line.flaw), None)
+
+    def cut_short(self) -> Flaw:
+        """Why the record could not be finished."""
+        first = self.held[0].flaw
+        if first and first.kind is Kind.TOO_LONG:
+            return first
+        if self._size > self._limit:
+            return Flaw(Kind.TOO_LONG, f"the record's {too_long(self._size, self._limit)}")
+        return Flaw(Kind.MALFORMED, "the record ends in a line that is too long")
+
+
+def records(lines: Lines, *, delimiter: str, quoted: bool, limit: int) -> Iterator[Record]:
+    """The records of a delimited file; blank lines are passed over."""
+    # The limit of the csv module is the process's; raising it is all that one reader may do.
+    csv.field_size_limit(max(csv.field_size_limit(), limit))
+    feed = _Feed(lines, limit)
+    if quoted:
+        reader = csv.reader(feed, delimiter=delimiter, strict=True)
+    else:
+        reader = csv.reader(feed, delimiter=delimiter, quoting=csv.QUOTE_NONE)
+    while True:
+        feed.begin()
+        try:
+            fields = next(reader)
+        except StopIteration:
+            return
+        except _CutShortError:
+            yield Record(feed.held[0].number, [], feed.cut_short())
+            feed.give_up_first()
+        except csv.Error as error:
+            flaw = feed.held[0].flaw or Flaw(Kind.MALFORMED, _in_words(error))
+            yield Record(feed.held[0].number, [], flaw)
+            feed.give_up_first()
+        else:
+            if fields:
+                yield Record(feed.held[0].number, fields, feed.flaw())
+
+
+def _in_words(error: csv.Error) -> str:
+    words = str(error)
+    if "expected after" in words:
+        return "expected a delimiter after a closing quote, found something else"
+    if "end of data" in words:
+        return "expected a closing quote, found the end of the file"
+    if "new-line character" in words:
+        return "expected the end of the line, found a carriage return inside it"
+    return words
+
+
+@dataclass(frozen=True, slots=True)
+class _Shape:
+    """What the head of a delimited file tells."""
+
+    encoding: TextEncoding
+    delimiter: str
+    columns: tuple[str, ...]
+
+
+class DelimitedReader:
+    """Reads one CSV or TSV file."""
+
+    def __init__(self, path: Path, options: SourceOptions, *, format: Format) -> None:  # noqa: A002 - the word for it
+        """Read `path`; nothing is opened yet."""
+        self._path = path
+        self._options = options
+        self.format = format
+        self.name = str(path)
+
+    def columns(self) -> tuple[str, ...]:
+        """The names in the first record."""
+        return self._shape().columns
+
+    def read(self, reading: Reading) -> Iterator[Document | Problem]:
+        """One document a record."""
+        shape = self._shape()
+        rows = RowReader(select(shape.columns, self._options, name=self.name), self._options)
+        for origin, row in self._rows(shape, rows.selection.columns, reading):
+            yield row if isinstance(row, Problem) else rows.read(row, origin)
+
+    def rows(self, reading: Reading) -> Iterator[tuple[Origin, Row | Problem]]:
+        """Every record as a row of all its columns, for tables that hold no documents."""
+        shape = self._shape()
+        return self._rows(shape, shape.columns, reading)
+
+    def _rows(
+        self, shape: _Shape, columns: tuple[str, ...], reading: Reading
+    ) -> Iterator[tuple[Origin, Row | Problem]]:
+        self._note(shape, reading)
+        places = [(column, shape.columns.index(column)) for column in columns]
+        expected = len(shape.columns)
+        limit = self._options.limits.document_bytes
+        with open_file(self._path) as file:
+            reading.total = self._path.stat().st_size
+            lines = Lines(file, shape.encoding, limit=limit)
+            for record in self._below_header(lines, shape):
+                reading.done = lines.passed
+                origin = Origin(self._path.name, record.line, "line")
+                if record.flaw:
+                    yield origin, Problem(origin, *record.flaw)
+                elif len(record.fields) != expected:
+                    reason = f"expected {expected} fields, found {len(record.fields)}"
+                    yield origin, Problem(origin, Kind.RAGGED, reason)
+                else:
+                    yield origin, {column: record.fields[place] for column, place in places}
+
+    def _note(self, shape: _Shape, reading: Reading) -> None:
+        reading.note(shape.encoding.note)
+        if shape.delimiter != self._usual_delimiter():
+            reading.note(f"fields are separated by {shape.delimiter!r}")
+        twice = repeated(shape.columns)
+        if twice:
+            reading.note(f"columns of the same name, not used: {', '.join(map(shown, twice))}")
+
+    def _below_header(self, lines: Lines, shape: _Shape) -> Iterator[Record]:
+        found = self._records(lines, shape.delimiter)
+        if self._options.table.header:
+            next(found, None)
+        return found
+
+    def _records(self, lines: Lines, delimiter: str) -> Iterator[Record]:
+        return records(
+            lines,
+            delimiter=delimiter,
+            quoted=self._options.table.quoted,
+            limit=self._options.limits.document_bytes,
+        )
+
+    def _usual_delimiter(self) -> str:
+        return "\t" if self.format is Format.TSV else ","
+
+    def _shape(self) -> _Shape:
+        with open_file(self._path) as file:
+            head = file.read(HEAD_BYTES)
+            encoding = find_encoding(head, stated=self._options.encoding, name=self.name)
+            limit = self._options.limits.document_bytes
+            first: dict[str, Record] = {}
+            for delimiter in self._candidates():
+                lines = Lines(file, encoding, limit=limit)
+                record = next(self._records(lines, delimiter), None)
+                if record is None:
+                    raise InputError(
+                        f"{self.name}: expected a header and rows, found an empty file"
+                    )
+                first[delimiter] = record
+        readable = [delimiter for delimiter in first if not first[delimiter].flaw]
+        if not readable:
+            raise self._bad_header(next(iter(first.values())))
+        delimiter = max(readable, key=lambda d: self._fitness(first[d].fields))
+        return _Shape(encoding, delimiter, self._names(first[delimiter].fields))
+
+    def _candidates(self) -> str:
+        stated = self._options.table.delimiter
+        if stated is not None:
+            return stated
+        return "\t" if self.format is Format.TSV else _DELIMITERS
+
+    def _fitness(self, fields: list[str]) -> tuple[int, int]:
+        """How well a first record fits: the columns asked for first, then the number of fields."""
+        asked = {
+            *named(self._options.text),
+            *named(self._options.label),
+            *named(self._options.group),
+        }
+        return len(asked.intersection(self._names(fields))), len(fields)
+
+    def _names(self, fields: list[str]) -> tuple[str, ...]:
+        if not self._options.table.header:
+            return tuple(str(number) for number in range(1, len(fields) + 1))
+        return tuple(field.strip() for field in fields)
+
+    def _bad_header(self, record: Record) -> InputError:
+        reason = record.flaw.reason if record.flaw else "no fields"
+        return InputError(
+            f"{self.name}: the header (line {record.line}) cannot be read: {reason}",
+            hints=(
+                "is this a table of text? --format says what it is, --encoding how it is written",
+            ),
+        )

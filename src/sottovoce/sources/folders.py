@@ -1,0 +1,77 @@
+"""A folder of text files: the label is the subfolder, or stands in a labels file."""
+
+from collections import Counter
+from collections.abc import Iterator
+from fnmatch import fnmatchcase
+from pathlib import Path, PurePath
+
+from sottovoce.errors import InputError
+from sottovoce.sources.options import Format, SourceOptions
+from sottovoce.sources.problems import Problem
+from sottovoce.sources.sheets import FileRows
+from sottovoce.sources.source import Reading
+from sottovoce.sources.tree import Folder, read_text, walk
+from sottovoce.text.documents import Document
+
+
+class FolderReader:
+    """Reads every file of a folder that matches the pattern, in a fixed order."""
+
+    format = Format.FOLDER
+
+    def __init__(self, path: Path, options: SourceOptions) -> None:
+        """Read `path`; nothing is opened yet."""
+        self._path = path
+        self._options = options
+        self.name = str(path)
+
+    def columns(self) -> tuple[str, ...]:
+        """A folder has no columns of its own: each file is one text."""
+        return ("text", "label")
+
+    def read(self, reading: Reading) -> Iterator[Document | Problem]:
+        """One document a file."""
+        nested = has_folders(self._path)
+        rows = FileRows(self._options, reading, root=self._path, nested=nested)
+        others: Counter[str] = Counter()
+        for place in walk(self._path):
+            if isinstance(place, Problem):
+                yield place
+                continue
+            for name in place.files:
+                if fnmatchcase(name, self._options.pattern):
+                    reading.done += 1
+                    yield self._document(place, name, rows, reading)
+                else:
+                    others[PurePath(name).suffix or name] += 1
+        yield from rows.left_over()
+        self._mention(others, reading)
+
+    def _document(
+        self, place: Folder, name: str, rows: FileRows, reading: Reading
+    ) -> Document | Problem:
+        shown = place.below(name)
+        found = read_text(place.path / name, shown, self._options)
+        if isinstance(found, Problem):
+            return found
+        reading.note(f"{shown}: {found.note}" if found.note else "")
+        return rows.read(shown, found.text)
+
+    def _mention(self, others: Counter[str], reading: Reading) -> None:
+        words = ", ".join(f"{count:,} × {suffix}" for suffix, count in others.most_common(5))
+        if reading.done == 0:
+            hint = "--pattern '*' takes every file" if others else f"ls {self._path}"
+            raise InputError(
+                f"{self._path}: expected files that match {self._options.pattern!r}, "
+                f"found {words or 'none at all'}",
+                hints=(hint,),
+            )
+        if others:
+            reading.note(f"files that do not match {self._options.pattern!r}: {words}")
+
+
+def has_folders(root: Path) -> bool:
+    """Whether there is a readable folder below `root`, whose name could be a label."""
+    places = (place for place in walk(root) if not isinstance(place, Problem))
+    next(places, None)
+    return next(places, None) is not None

@@ -1,0 +1,125 @@
+"""From the labels that a source uses to the labels of a study."""
+
+import csv
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Self
+
+import msgspec
+
+from sottovoce.errors import InputError
+from sottovoce.sources.problems import shown
+from sottovoce.text.documents import Label
+
+OTHERWISE = "*"
+"""The name that stands for every label that a map does not name."""
+
+_FILE_BYTES = 2**20
+
+
+def label_name(label: Label) -> str:
+    """One name for a label, whatever type it had: 1, 1.0 and "1" are one label."""
+    if isinstance(label, bool):
+        return "true" if label else "false"
+    if isinstance(label, float) and label.is_integer():
+        return str(int(label))
+    return str(label)
+
+
+@dataclass(frozen=True, slots=True)
+class LabelMap:
+    """Which label of the study stands for which label of the source; `*` names all others."""
+
+    names: Mapping[str, str] = field(hash=False)
+
+    def __post_init__(self) -> None:
+        for name, target in self.names.items():
+            if not name or not target:
+                raise InputError(
+                    f"label map: expected a label on both sides, found {name!r}={target!r}",
+                    hints=("--label-map spam=1,ham=0",),
+                )
+
+    @classmethod
+    def parse(cls, words: str) -> Self:
+        """Read `spam=1,ham=0`."""
+        names: dict[str, str] = {}
+        for pair in words.split(","):
+            name, equals, target = (part.strip() for part in pair.partition("="))
+            if not equals:
+                raise InputError(
+                    f"label map: expected name=label, found {shown(pair)}",
+                    hints=("--label-map spam=1,ham=0", "--label-map labels.json"),
+                )
+            _add(names, name, target)
+        return cls(names)
+
+    @classmethod
+    def load(cls, path: Path) -> Self:
+        """Read a map from a file: a JSON object, or two columns of CSV or TSV."""
+        try:
+            with path.open("rb") as file:
+                content = file.read(_FILE_BYTES + 1)
+            if len(content) > _FILE_BYTES:
+                raise InputError(
+                    f"label map {path}: expected at most {_FILE_BYTES:,} bytes, found more"
+                )
+            words = content.decode("utf-8-sig")
+        except OSError as error:
+            raise InputError(f"label map {path} cannot be read: {error.strerror}") from error
+        except UnicodeDecodeError as error:
+            raise InputError(
+                f"label map {path}: expected UTF-8, found byte 0x{content[error.start]:02x} "
+                f"at byte {error.start}"
+            ) from error
+        if words.lstrip().startswith("{"):
+            return cls(_from_json(content, path))
+        return cls(_from_table(words, path))
+
+    @classmethod
+    def of(cls, given: str) -> Self:
+        """Read what a user gave: pairs, or the name of a file that holds them."""
+        if "=" in given:
+            return cls.parse(given)
+        return cls.load(Path(given))
+
+    def __getitem__(self, label: Label) -> str | None:
+        """The study's label for the source's `label`, None where the map has none."""
+        return self.names.get(label_name(label), self.names.get(OTHERWISE))
+
+
+def _add(names: dict[str, str], name: str, target: str) -> None:
+    if names.setdefault(name, target) != target:
+        raise InputError(
+            f"label map: expected one label for {shown(name)}, "
+            f"found {shown(names[name])} and {shown(target)}"
+        )
+
+
+def _from_json(content: bytes, path: Path) -> dict[str, str]:
+    try:
+        found = msgspec.json.decode(content.removeprefix(b"\xef\xbb\xbf"), type=dict[str, Label])
+    except msgspec.DecodeError as error:
+        raise InputError(
+            f"label map {path}: expected a JSON object of labels: {error}",
+            hints=('{"spam": 1, "ham": 0}',),
+        ) from error
+    return {name: label_name(label) for name, label in found.items()}
+
+
+def _from_table(words: str, path: Path) -> dict[str, str]:
+    delimiter = "\t" if path.suffix.lower() in {".tsv", ".tab"} else ","
+    names: dict[str, str] = {}
+    for number, row in enumerate(csv.reader(words.splitlines(), delimiter=delimiter), 1):
+        if not row:
+            continue
+        if len(row) != 2:
+            raise InputError(
+                f"label map {path} line {number}: expected two fields, found {len(row)}",
+                hints=("spam,1",),
+            )
+        _add(names, row[0].strip(), row[1].strip())
+    if not names:
+        raise InputError(f"label map {path}: expected at least one pair, found none")
+    return names

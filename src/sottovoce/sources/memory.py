@@ -1,0 +1,101 @@
+"""Python iterables: texts, (text, label) pairs, rows by name, or documents."""
+
+from collections.abc import Iterable, Iterator, Mapping, Sized
+from itertools import chain, islice
+from typing import Any
+
+from sottovoce.errors import InputError, MisuseError
+from sottovoce.sources.options import Format, SourceOptions
+from sottovoce.sources.problems import Kind, Problem
+from sottovoce.sources.rows import Row, RowReader, select
+from sottovoce.sources.source import Reading
+from sottovoce.text.documents import Document, Origin
+
+_HEAD_ROWS = 100
+
+
+class IterableReader:
+    """Reads any iterable; one that can be read only once is refused the second time."""
+
+    format = Format.MEMORY
+
+    def __init__(self, items: Iterable[Any], options: SourceOptions, *, name: str) -> None:
+        """Read `items`, which messages call `name`."""
+        self._items = items
+        self._options = options
+        self._spent = False
+        self.name = name
+
+    def columns(self) -> tuple[str, ...]:
+        """The names in the first hundred rows; `text` and `label` where rows have no names."""
+        if isinstance(self._items, Iterator):
+            raise MisuseError(
+                f"{self.name}: the columns of something that can be read only once are not known",
+                hints=("give a list instead of a generator",),
+            )
+        return _names(list(islice(self._items, _HEAD_ROWS)))
+
+    def read(self, reading: Reading) -> Iterator[Document | Problem]:
+        """One document an item."""
+        head, items = self._begin()
+        if isinstance(self._items, Sized):
+            reading.total = len(self._items)
+        rows: RowReader | None = None
+        for number, item in enumerate(items, 1):
+            reading.done = number
+            if isinstance(item, Document):
+                yield item
+                continue
+            origin = Origin(self.name, number, "item")
+            row = _row(item)
+            if row is None:
+                yield Problem(origin, Kind.WRONG_TYPE, _unexpected(item))
+                continue
+            rows = rows or RowReader(
+                select(_names(head), self._options, name=self.name), self._options
+            )
+            yield rows.read(row, origin)
+
+    def _begin(self) -> tuple[list[Any], Iterator[Any]]:
+        if self._spent:
+            raise MisuseError(
+                f"{self.name}: expected something that can be read again, found a spent iterator",
+                hints=("give a list, or a generator's items once only",),
+            )
+        self._spent = isinstance(self._items, Iterator)
+        items = iter(self._items)
+        head = list(islice(items, _HEAD_ROWS))
+        return head, chain(head, items)
+
+
+def _names(head: list[Any]) -> tuple[str, ...]:
+    names: dict[str, None] = {}
+    for item in head:
+        names.update(dict.fromkeys(str(name) for name in _row(item) or ()))
+    return tuple(names)
+
+
+def _row(item: Any) -> Row | None:
+    if isinstance(item, str):
+        return {"text": item}
+    if isinstance(item, Mapping):
+        return item
+    if isinstance(item, tuple | list) and len(item) == 2 and isinstance(item[0], str):
+        return {"text": item[0], "label": item[1]}
+    return None
+
+
+def _unexpected(item: object) -> str:
+    return (
+        "expected a text, a (text, label) pair, a row by name or a Document, "
+        f"found {type(item).__name__}"
+    )
+
+
+def refuse_text_as_items(thing: object) -> None:
+    """Bytes are iterable, but never what a user means."""
+    if isinstance(thing, bytes | bytearray | memoryview) or not isinstance(thing, Iterable):
+        raise InputError(
+            f"expected a path, an iterable or a data frame, found {type(thing).__name__}",
+            hints=("open_source('notes.csv', SourceOptions(text='note'))",),
+        )

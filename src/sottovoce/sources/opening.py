@@ -1,0 +1,105 @@
+"""One door to every kind of source: a path, an iterable, or a data frame."""
+
+import os
+import stat
+from collections.abc import Iterable
+from pathlib import Path
+from typing import Any
+
+from sottovoce.errors import InputError
+from sottovoce.sources.brat import BratReader, has_annotations
+from sottovoce.sources.columnar import ColumnarFileReader, FrameReader, is_frame, is_lazy
+from sottovoce.sources.delimited import DelimitedReader
+from sottovoce.sources.files import kind_of, look_at, open_file
+from sottovoce.sources.folders import FolderReader
+from sottovoce.sources.jsonlines import JsonLinesReader
+from sottovoce.sources.memory import IterableReader, refuse_text_as_items
+from sottovoce.sources.options import Format, SourceOptions
+from sottovoce.sources.source import Reader, Source
+
+_SUFFIXES = {
+    ".csv": Format.CSV,
+    ".tsv": Format.TSV,
+    ".tab": Format.TSV,
+    ".jsonl": Format.JSONL,
+    ".ndjson": Format.JSONL,
+    ".json": Format.JSONL,
+    ".parquet": Format.PARQUET,
+    ".pq": Format.PARQUET,
+    ".arrow": Format.ARROW,
+    ".feather": Format.ARROW,
+    ".ipc": Format.ARROW,
+}
+
+Place = str | os.PathLike[str]
+
+
+def open_source(
+    place: Place | Iterable[Any], options: SourceOptions | None = None, *, name: str = "data"
+) -> Source:
+    """The source at `place`: a path, or something in memory that messages then call `name`.
+
+    The path is looked at now, so that a wrong one is reported at once; its
+    content is read when `documents()` is.
+    """
+    options = options or SourceOptions()
+    if isinstance(place, Source):
+        return place
+    if isinstance(place, str | os.PathLike):
+        return Source(_reader_of_path(Path(place), options), options)
+    if is_lazy(place):
+        raise InputError(
+            f"{name}: expected a data frame, found a polars LazyFrame",
+            hints=("open_source(frame.collect(), …)",),
+        )
+    if is_frame(place):
+        return Source(FrameReader(place, options, name=name), options)
+    refuse_text_as_items(place)
+    return Source(IterableReader(place, options, name=name), options)
+
+
+def _reader_of_path(path: Path, options: SourceOptions) -> Reader:
+    format = find_format(path, options)  # noqa: A001 - the word for it
+    match format:
+        case Format.CSV | Format.TSV:
+            return DelimitedReader(path, options, format=format)
+        case Format.JSONL:
+            return JsonLinesReader(path, options)
+        case Format.PARQUET | Format.ARROW:
+            return ColumnarFileReader(path, options, format=format)
+        case Format.FOLDER:
+            return FolderReader(path, options)
+        case Format.BRAT:
+            return BratReader(path, options)
+        case Format.MEMORY:
+            raise InputError(f"{path}: expected the format of a file or a folder, found memory")
+
+
+def find_format(path: Path, options: SourceOptions) -> Format:
+    """The format as stated, else by the path's kind, its suffix or its first bytes."""
+    mode = look_at(path).st_mode
+    if options.format is not None:
+        _check_kind(path, mode, options.format)
+        return options.format
+    if stat.S_ISDIR(mode):
+        return Format.BRAT if has_annotations(path) else Format.FOLDER
+    by_suffix = _SUFFIXES.get(path.suffix.lower())
+    if by_suffix is not None:
+        return by_suffix
+    with open_file(path) as file:
+        head = file.read(4096).removeprefix(b"\xef\xbb\xbf").lstrip()
+    if head.startswith((b"PAR1", b"ARROW1")):
+        return Format.PARQUET if head.startswith(b"PAR1") else Format.ARROW
+    if path.suffix.lower() == ".txt" and b"\t" in head.partition(b"\n")[0]:
+        return Format.TSV
+    return Format.JSONL if head.startswith((b"{", b"[")) else Format.CSV
+
+
+def _check_kind(path: Path, mode: int, format: Format) -> None:  # noqa: A002 - the word for it
+    wants_folder = format in {Format.FOLDER, Format.BRAT}
+    if wants_folder != stat.S_ISDIR(mode):
+        what = "a folder" if wants_folder else "a file"
+        raise InputError(
+            f"{path}: format {format.value} expects {what}, found {kind_of(mode)}",
+            hints=("leave --format out and let the path speak",),
+        )

@@ -1,0 +1,125 @@
+"""What a user says about a source: its columns, its labels, its encoding, its limits."""
+
+import codecs
+from dataclasses import dataclass, field
+from enum import StrEnum
+from pathlib import Path
+
+from sottovoce.errors import InputError
+from sottovoce.sources.labels import LabelMap
+
+
+class Format(StrEnum):
+    """The kinds of source that can be read."""
+
+    CSV = "csv"
+    TSV = "tsv"
+    JSONL = "jsonl"
+    PARQUET = "parquet"
+    ARROW = "arrow"
+    FOLDER = "folder"
+    BRAT = "brat"
+    MEMORY = "memory"
+
+
+class Empty(StrEnum):
+    """What becomes of a document without text: learning skips it, classifying keeps it."""
+
+    SKIP = "skip"
+    KEEP = "keep"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Limits:
+    """How much of a source may be in memory at a time."""
+
+    document_bytes: int = 16 * 2**20
+    """The longest line, record or file that is read as one document."""
+    problems: int = 100
+    """How many problems of each kind are kept to be shown (all are counted)."""
+    batch_rows: int = 512
+    """How many rows of a columnar file are turned into documents at a time."""
+
+    def __post_init__(self) -> None:
+        for name in ("document_bytes", "problems", "batch_rows"):
+            if getattr(self, name) < 1:
+                raise InputError(f"limit {name}: expected at least 1, found {getattr(self, name)}")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Table:
+    """How a delimited file is written, where its name and its first line do not tell."""
+
+    delimiter: str | None = None
+    quoted: bool = True
+    header: bool = True
+
+    def __post_init__(self) -> None:
+        if self.delimiter is not None and (
+            len(self.delimiter) != 1 or self.delimiter in '\r\n"\0 '
+        ):
+            raise InputError(
+                f"delimiter: expected one character such as ',' or ';', found {self.delimiter!r}",
+                hints=("--delimiter ';'",),
+            )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SourceOptions:
+    """What to read from a source.
+
+    `text` and `label` None: the column of that name, where there is one.
+    `text` (): no text, only the further columns. `label` (): labels are not read.
+    Several `text` columns are joined by a line break. Several `label` columns are
+    yes/no marks, and a document's labels are the names of those that say yes.
+    `categorical` and `numeric` may hold patterns with `*`, which take every
+    column that has no other use.
+    """
+
+    text: str | tuple[str, ...] | None = None
+    label: str | tuple[str, ...] | None = None
+    label_map: LabelMap | None = None
+    label_separator: str | None = None
+    labels: tuple[str, ...] = ()
+    group: str | None = None
+    categorical: tuple[str, ...] = ()
+    numeric: tuple[str, ...] = ()
+    format: Format | None = None
+    encoding: str | None = None
+    table: Table = field(default_factory=Table)
+    pattern: str = "*.txt"
+    labels_file: Path | None = None
+    empty: Empty = Empty.SKIP
+    limits: Limits = field(default_factory=Limits)
+
+    def __post_init__(self) -> None:
+        if self.encoding is not None:
+            check_encoding(self.encoding)
+        if self.label_separator == "":
+            raise InputError("label separator: expected at least one character, found none")
+
+    @property
+    def unlabelled(self) -> bool:
+        """Whether the user said that labels are not to be read."""
+        return self.label == ()
+
+
+def named(columns: str | tuple[str, ...] | None) -> tuple[str, ...]:
+    """The columns that were named, be it one, several or none."""
+    if columns is None:
+        return ()
+    return (columns,) if isinstance(columns, str) else columns
+
+
+def check_encoding(name: str) -> None:
+    """Refuse an encoding that Python does not have, or that does not decode bytes to text."""
+    try:
+        b"a".decode(name)
+        codecs.lookup(name)
+    except (LookupError, UnicodeDecodeError, ValueError) as error:
+        if isinstance(error, UnicodeDecodeError):
+            return
+        raise InputError(
+            f"encoding {name!r}: expected the name of a text encoding, found none of that name",
+            hints=("--encoding utf-8", "--encoding cp1252", "--encoding utf-16"),
+        ) from None

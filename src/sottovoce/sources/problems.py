@@ -1,0 +1,97 @@
+"""What a source could not use, where it lay and why: counted always, listed up to a bound.
+
+A reason never quotes text, because text is what this software protects. It
+names files, lines, bytes, columns and (shortened) labels.
+"""
+
+from collections import Counter
+from collections.abc import Iterator
+from dataclasses import dataclass
+from enum import StrEnum
+
+from sottovoce.text.documents import Origin
+
+SHOWN = 40
+"""Characters of a label or a column's name that a message shows."""
+
+
+class Kind(StrEnum):
+    """Why something was left out; the value is the phrase that a reader sees."""
+
+    ENCODING = "bytes outside the encoding"
+    NUL = "NUL byte"
+    TOO_LONG = "too long"
+    MALFORMED = "malformed row"
+    RAGGED = "wrong number of fields"
+    WRONG_TYPE = "value of another type"
+    EMPTY_TEXT = "empty text"
+    NO_LABEL = "no label"
+    UNKNOWN_LABEL = "unknown label"
+    NO_GROUP = "no group"
+    NOT_A_NUMBER = "not a number"
+    UNREADABLE = "unreadable file"
+    UNPAIRED = "one half of a pair missing"
+    MALFORMED_ANNOTATION = "malformed annotation line"
+    WRONG_OFFSET = "offsets that do not match the text"
+    DANGLING = "reference to something that is not there"
+
+
+class Cost(StrEnum):
+    """What a problem takes away: a whole document, or one line of its annotation."""
+
+    DOCUMENT = "document"
+    ANNOTATION = "annotation"
+
+
+@dataclass(frozen=True, slots=True)
+class Problem:
+    """One thing that was left out."""
+
+    origin: Origin
+    kind: Kind
+    reason: str
+    cost: Cost = Cost.DOCUMENT
+
+    def __str__(self) -> str:
+        return f"{self.origin}: {self.reason}"
+
+
+class Problems:
+    """Every problem of one pass counted by kind, the first ones kept to be shown."""
+
+    def __init__(self, *, keep: int = 100) -> None:
+        """Keep the first `keep` problems of each kind, and count them all."""
+        self._keep = keep
+        self._kept: list[Problem] = []
+        self._kept_of: Counter[Kind] = Counter()
+        self.counts: Counter[Kind] = Counter()
+        self.documents = 0
+        self.annotations = 0
+
+    def add(self, problem: Problem) -> None:
+        """Count `problem`, and keep it if few of its kind were kept before."""
+        self.counts[problem.kind] += 1
+        if problem.cost is Cost.DOCUMENT:
+            self.documents += 1
+        else:
+            self.annotations += 1
+        if self._kept_of[problem.kind] < self._keep:
+            self._kept_of[problem.kind] += 1
+            self._kept.append(problem)
+
+    def __len__(self) -> int:
+        return self.documents + self.annotations
+
+    def __iter__(self) -> Iterator[Problem]:
+        """The problems that were kept, in the order in which they were met."""
+        return iter(tuple(self._kept))
+
+    def summary(self) -> str:
+        """The counts in words, the most frequent kind first."""
+        return ", ".join(f"{count:,} × {kind}" for kind, count in self.counts.most_common())
+
+
+def shown(name: object) -> str:
+    """A label or a column's name as a message may show it: quoted, and never a whole text."""
+    words = str(name)
+    return repr(words if len(words) <= SHOWN else f"{words[: SHOWN - 1]}…")

@@ -1,0 +1,254 @@
+"""From one row of named values to one document, or to the reason why there is none."""
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+from fnmatch import fnmatchcase
+from math import isfinite
+
+from sottovoce.sources.columns import check_unique, find_columns, missing_column
+from sottovoce.sources.labels import label_name
+from sottovoce.sources.options import Empty, SourceOptions, named
+from sottovoce.sources.problems import Kind, Problem, shown
+from sottovoce.text.documents import Document, Label, Origin, Span, Value
+
+Row = Mapping[str, object]
+
+_MARKS = {"1": True, "true": True, "yes": True, "0": False, "false": False, "no": False, "": False}
+_MISSING_NUMBERS = frozenset({"", "na", "n/a", "nan", "null", "none", "-"})
+_NUMBER = re.compile(r"[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?", re.ASCII)
+
+
+class _Unusable(Exception):  # noqa: N818 - a reason on its way to becoming a Problem
+    """A value that makes its row unusable."""
+
+    def __init__(self, kind: Kind, reason: str) -> None:
+        super().__init__(reason)
+        self.kind = kind
+        self.reason = reason
+
+
+@dataclass(frozen=True, slots=True)
+class Selection:
+    """The columns of one source that make up a document."""
+
+    text: tuple[str, ...]
+    label: tuple[str, ...]
+    group: tuple[str, ...]
+    categorical: tuple[str, ...]
+    numeric: tuple[str, ...]
+
+    @property
+    def columns(self) -> tuple[str, ...]:
+        """Every column that is read, once."""
+        return tuple(
+            dict.fromkeys((*self.text, *self.label, *self.group, *self.categorical, *self.numeric))
+        )
+
+
+def select(columns: tuple[str, ...], options: SourceOptions, *, name: str) -> Selection:
+    """Find the columns that `options` ask for among those that the source `name` has."""
+    further = bool(options.categorical or options.numeric)
+    text = _asked(columns, options.text, default="text", option="--text", name=name)
+    if options.text is None and not text:
+        if len(columns) == 1 and not further:
+            text = columns
+        elif not further:
+            raise missing_column("text", columns, option="--text", name=name)
+    label = _asked(columns, options.label, default="label", option="--label", name=name)
+    group = find_columns(columns, named(options.group), option="--group", name=name)
+    taken = {*text, *label, *group}
+    numeric = _further(columns, options.numeric, taken, option="--numeric", name=name)
+    categorical = _further(
+        columns, options.categorical, taken | {*numeric}, option="--categorical", name=name
+    )
+    chosen = Selection(text, label, group, categorical, numeric)
+    check_unique(columns, chosen.columns, name=name)
+    return chosen
+
+
+def _asked(
+    columns: tuple[str, ...],
+    asked: str | tuple[str, ...] | None,
+    *,
+    default: str,
+    option: str,
+    name: str,
+) -> tuple[str, ...]:
+    if asked is None:
+        return (default,) if default in columns else ()
+    return find_columns(columns, named(asked), option=option, name=name)
+
+
+def _further(
+    columns: tuple[str, ...], asked: tuple[str, ...], taken: set[str], *, option: str, name: str
+) -> tuple[str, ...]:
+    """Columns by name; a name with `*` stands for every column that has no other use."""
+    found: dict[str, None] = {}
+    for wanted in asked:
+        if "*" in wanted and wanted not in columns:
+            matches = [c for c in columns if fnmatchcase(c, wanted) and c not in taken]
+        else:
+            matches = list(find_columns(columns, (wanted,), option=option, name=name))
+        if not matches:
+            raise missing_column(wanted, columns, option=option, name=name)
+        found.update(dict.fromkeys(matches))
+    return tuple(found)
+
+
+@dataclass(frozen=True, slots=True)
+class RowReader:
+    """Makes documents of rows in the way that a source's options say."""
+
+    selection: Selection
+    options: SourceOptions
+
+    def read(self, row: Row, origin: Origin, *, spans: tuple[Span, ...] = ()) -> Document | Problem:
+        """The document of `row`, or the problem that makes the row unusable."""
+        try:
+            return Document(
+                text=self._text(row),
+                label=self._label(row),
+                group=self._group(row),
+                columns=self._columns(row),
+                spans=spans,
+                origin=origin,
+            )
+        except _Unusable as found:
+            return Problem(origin, found.kind, found.reason)
+
+    def _text(self, row: Row) -> str:
+        parts = [_text(row, column) for column in self.selection.text]
+        text = parts[0] if len(parts) == 1 else "\n".join(part for part in parts if part)
+        if "\0" in text:
+            at = text.index("\0")
+            raise _Unusable(Kind.NUL, f"NUL character at character {at} of the text")
+        if self.selection.text and self.options.empty is Empty.SKIP and not text.strip():
+            raise _Unusable(Kind.EMPTY_TEXT, "expected text, found none")
+        return text
+
+    def _label(self, row: Row) -> Label | tuple[Label, ...] | None:
+        columns = self.selection.label
+        if not columns:
+            return None
+        if len(columns) > 1:
+            found: tuple[Label, ...] = tuple(c for c in columns if _marked(row, c))
+            return tuple(self._known(label) for label in found)
+        value = row.get(columns[0])
+        if isinstance(value, list | tuple):
+            labels = tuple(_label(item, columns[0]) for item in value)
+            return tuple(dict.fromkeys(self._known(label) for label in labels))
+        if self.options.label_separator is not None and (isinstance(value, str) or value is None):
+            names = (name.strip() for name in (value or "").split(self.options.label_separator))
+            return tuple(dict.fromkeys(self._known(name) for name in names if name))
+        return self._known(_label(value, columns[0]))
+
+    def _known(self, label: Label) -> Label:
+        """The study's label for the source's."""
+        if self.options.label_map is not None:
+            mapped = self.options.label_map[label]
+            if mapped is None:
+                raise _Unusable(Kind.UNKNOWN_LABEL, f"label {shown(label)} is not in the label map")
+            label = mapped
+        if self.options.labels and label_name(label) not in self.options.labels:
+            raise _Unusable(
+                Kind.UNKNOWN_LABEL,
+                f"expected one of the study's labels "
+                f"({', '.join(map(shown, self.options.labels))}), found {shown(label)}",
+            )
+        return label
+
+    def _group(self, row: Row) -> str | None:
+        for column in self.selection.group:
+            value = plain(row.get(column))
+            name = "" if value is None else label_name(value).strip()
+            if not name:
+                raise _Unusable(Kind.NO_GROUP, f"expected a group in {shown(column)}, found none")
+            return name
+        return None
+
+    def _columns(self, row: Row) -> dict[str, Value]:
+        found: dict[str, Value] = {c: _category(row, c) for c in self.selection.categorical}
+        found.update((c, _number(row, c)) for c in self.selection.numeric)
+        return found
+
+
+def plain(value: object) -> str | int | float | bool | None:
+    """A value of the source as a plain Python one; what says "missing" becomes None."""
+    if value is None or isinstance(value, str | bool | int):
+        return value
+    if isinstance(value, float):
+        return None if value != value else value  # noqa: PLR0124 - NaN differs from itself
+    if type(value).__name__ in {"NAType", "NaTType"}:
+        return None
+    item = getattr(value, "item", None)
+    if callable(item) and getattr(value, "ndim", None) == 0:
+        return plain(item())
+    if type(value).__name__ == "Decimal":
+        return float(str(value))
+    if type(value).__name__ in {"datetime", "date", "time", "Timestamp", "UUID"}:
+        return str(value)
+    raise _Unusable(
+        Kind.WRONG_TYPE, f"expected a single value, found one of type {type(value).__name__}"
+    )
+
+
+def _text(row: Row, column: str) -> str:
+    value = row.get(column)
+    if isinstance(value, str):
+        return value
+    value = plain(value)
+    if value is None or isinstance(value, str):
+        return value or ""
+    raise _Unusable(
+        Kind.WRONG_TYPE, f"expected text in {shown(column)}, found {type(value).__name__}"
+    )
+
+
+def _label(value: object, column: str) -> Label:
+    found = plain(value)
+    if isinstance(found, str):
+        found = found.strip()
+    if found is None or found == "":
+        raise _Unusable(Kind.NO_LABEL, f"expected a label in {shown(column)}, found none")
+    if isinstance(found, float) and not isfinite(found):
+        raise _Unusable(Kind.NO_LABEL, f"expected a label in {shown(column)}, found {found}")
+    return found
+
+
+def _marked(row: Row, column: str) -> bool:
+    value = plain(row.get(column))
+    name = "" if value is None else label_name(value).strip().lower()
+    if name not in _MARKS:
+        raise _Unusable(
+            Kind.UNKNOWN_LABEL,
+            f"expected yes or no (1, 0, true, false) in {shown(column)}, found {shown(name)}",
+        )
+    return _MARKS[name]
+
+
+def _category(row: Row, column: str) -> Value:
+    value = plain(row.get(column))
+    if isinstance(value, str):
+        return value.strip() or None
+    return value
+
+
+def _number(row: Row, column: str) -> int | float | None:
+    value = plain(row.get(column))
+    if isinstance(value, str):
+        words = value.strip()
+        if words.lower() in _MISSING_NUMBERS:
+            return None
+        if not _NUMBER.fullmatch(words):
+            raise _Unusable(
+                Kind.NOT_A_NUMBER,
+                f"expected a number in {shown(column)}, found {len(words)} characters "
+                "that are none",
+            )
+        value = float(words)
+    if value is not None and not isfinite(value):
+        raise _Unusable(
+            Kind.NOT_A_NUMBER, f"expected a finite number in {shown(column)}, found {value}"
+        )
+    return value

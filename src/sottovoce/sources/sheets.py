@@ -1,0 +1,131 @@
+"""What is known of each file of a folder beside its text: its subfolder, or its row in a sheet."""
+
+from collections.abc import Iterator
+from dataclasses import replace
+from pathlib import Path, PurePosixPath
+
+from sottovoce.errors import InputError
+from sottovoce.sources.columns import missing_column
+from sottovoce.sources.delimited import DelimitedReader
+from sottovoce.sources.labels import label_name
+from sottovoce.sources.options import Format, SourceOptions, named
+from sottovoce.sources.problems import Kind, Problem, shown
+from sottovoce.sources.rows import Row, RowReader, Selection, plain, select
+from sottovoce.sources.source import Reading
+from sottovoce.text.documents import Document, Origin, Span
+
+_TEXT = "text of the file"
+_FOLDER = "name of the subfolder"
+_NAME_COLUMNS = ("name", "file", "filename", "path", "document", "id")
+
+
+class Sheet:
+    """A labels file: one row a text file, held in memory because files come in another order."""
+
+    def __init__(self, path: Path, options: SourceOptions, reading: Reading) -> None:
+        """Read the table `path` as a whole."""
+        tab = path.suffix.lower() in {".tsv", ".tab"}
+        reader = DelimitedReader(path, options, format=Format.TSV if tab else Format.CSV)
+        self.path = path
+        self.columns = reader.columns()
+        folded = {column.casefold(): column for column in reversed(self.columns)}
+        self.key = next((folded[n] for n in _NAME_COLUMNS if n in folded), self.columns[0])
+        self.problems: list[Problem] = []
+        self._rows: dict[str, tuple[Origin, Row]] = {}
+        # Its own progress is not the folder's.
+        own = Reading()
+        for origin, row in reader.rows(own):
+            self._take(origin, row)
+        for note in own.notes:
+            reading.note(f"{path.name}: {note}")
+        self._unseen = dict.fromkeys(self._rows)
+
+    def _take(self, origin: Origin, row: Row | Problem) -> None:
+        if isinstance(row, Problem):
+            self.problems.append(row)
+            return
+        value = plain(row[self.key])
+        name = "" if value is None else label_name(value).strip()
+        if name in self._rows:
+            reason = f"{shown(name)} stands on {self._rows[name][0].unit} "
+            reason += f"{self._rows[name][0].position} already"
+            self.problems.append(Problem(origin, Kind.MALFORMED, reason))
+        else:
+            self._rows[name] = (origin, row)
+
+    def row(self, name: str) -> Row | None:
+        """The row of the file `name`, which the sheet may write without its suffix."""
+        for written in (name, str(PurePosixPath(name).with_suffix(""))):
+            if written in self._rows:
+                self._unseen.pop(written, None)
+                return self._rows[written][1]
+        return None
+
+    def left_over(self) -> Iterator[Problem]:
+        """A problem for each row whose file was not met."""
+        for name in self._unseen:
+            origin = self._rows[name][0]
+            yield Problem(origin, Kind.UNPAIRED, f"expected a file {shown(name)}, found none")
+
+
+class FileRows:
+    """Makes a document of a file's text and of what is known of the file."""
+
+    def __init__(
+        self, options: SourceOptions, reading: Reading, *, root: Path, nested: bool
+    ) -> None:
+        """Labels come from the labels file; without one, from subfolders where it is `nested`."""
+        self._sheet: Sheet | None = None
+        if options.labels_file is not None:
+            self._sheet = Sheet(options.labels_file, options, reading)
+            selection = _from_sheet(self._sheet, options)
+        else:
+            selection = _from_folders(options, root=root, nested=nested)
+        self._rows = RowReader(selection, options)
+        self._labelled = bool(selection.label)
+
+    def read(self, name: str, text: str, *, spans: tuple[Span, ...] = ()) -> Document | Problem:
+        """The document of the file `name` (its path below the root) that holds `text`."""
+        row: dict[str, object] = {
+            _TEXT: text,
+            _FOLDER: name.partition("/")[0] if "/" in name else None,
+        }
+        if self._sheet is not None:
+            known = self._sheet.row(name)
+            if known is None and self._labelled:
+                reason = f"expected a row in {self._sheet.path.name}, found none"
+                return Problem(Origin(name), Kind.NO_LABEL, reason)
+            row.update(known or {})
+        return self._rows.read(row, Origin(name), spans=spans)
+
+    def left_over(self) -> Iterator[Problem]:
+        """What was wrong in the labels file, and what it names that was not met."""
+        if self._sheet is not None:
+            yield from self._sheet.problems
+            yield from self._sheet.left_over()
+
+
+def _from_sheet(sheet: Sheet, options: SourceOptions) -> Selection:
+    others = tuple(column for column in sheet.columns if column != sheet.key)
+    label = options.label
+    if label is None and "label" not in others:
+        if len(others) != 1:
+            raise missing_column("label", others, option="--label", name=str(sheet.path))
+        label = others
+    found = select(others, replace(options, text=(), label=label), name=str(sheet.path))
+    return replace(found, text=(_TEXT,))
+
+
+def _from_folders(options: SourceOptions, *, root: Path, nested: bool) -> Selection:
+    asked = (*named(options.group), *options.categorical, *options.numeric)
+    label = named(options.label)
+    if asked or label not in {(), ("label",)}:
+        wanted = (*label, *asked)[0]
+        raise InputError(
+            f"{root}: a folder of texts has no column {shown(wanted)}; "
+            "labels are its subfolders, or stand in a labels file",
+            hints=("--labels-file labels.csv (columns: name, label, and what else is known)",),
+        )
+    if options.unlabelled or not nested:
+        return Selection((_TEXT,), (), (), (), ())
+    return Selection((_TEXT,), (_FOLDER,), (), (), ())

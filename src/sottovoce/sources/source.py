@@ -1,0 +1,131 @@
+"""A source of documents: read again from its start as often as one likes, a document at a time.
+
+What is fatal, and what costs only itself:
+
+    fatal (InputError)     nothing at that path, not a regular file, not readable,
+                           not text, an unknown encoding, a header that cannot be
+                           read, a column that is not there, no usable document
+    costs its own row      bytes outside the encoding, a NUL byte, a row that is
+                           malformed, ragged or too long, a value of another type,
+                           a missing or unknown label, a missing group, no text
+    costs its own file     (folders, BRAT) unreadable, too long, without its pair
+    costs its own line     (BRAT) an annotation that is malformed, whose offsets do
+                           not match the text, or that refers to nothing
+"""
+
+from collections import Counter
+from collections.abc import Iterator
+from typing import Protocol
+
+from sottovoce.errors import InputError
+from sottovoce.sources.options import Format, SourceOptions
+from sottovoce.sources.problems import Cost, Problem, Problems
+from sottovoce.text.documents import Document
+
+_NOTES = 20
+
+
+class Reading:
+    """One pass over a source: how far it is, what it noted, what it counted on the way."""
+
+    def __init__(self, *, keep: int = 100) -> None:
+        """A pass that has not begun."""
+        self.problems = Problems(keep=keep)
+        self.notes: dict[str, None] = {}
+        self.found: Counter[str] = Counter()
+        self.done = 0
+        self.total: int | None = None
+
+    def note(self, words: str) -> None:
+        """Remember something that a user should know, once, and not a thousand such things."""
+        if words and len(self.notes) < _NOTES:
+            self.notes[words] = None
+
+
+class Reader(Protocol):
+    """What each kind of source has to be able to do."""
+
+    @property
+    def format(self) -> Format:
+        """The kind of source."""
+
+    @property
+    def name(self) -> str:
+        """What messages call the source."""
+
+    def columns(self) -> tuple[str, ...]:
+        """The columns there are, as far as they are known before all is read."""
+
+    def read(self, reading: Reading) -> Iterator[Document | Problem]:
+        """Every document, and every problem in its place."""
+
+
+class Source:
+    """Documents from one place; `reading` tells of the latest pass."""
+
+    def __init__(self, reader: Reader, options: SourceOptions) -> None:
+        """Read with `reader` as `options` say; nothing is opened yet."""
+        self._reader = reader
+        self.options = options
+        self.reading = Reading(keep=options.limits.problems)
+
+    def __repr__(self) -> str:
+        return f"Source({self.name!r}, format={self.format.value!r})"
+
+    @property
+    def name(self) -> str:
+        """What messages call the source."""
+        return self._reader.name
+
+    @property
+    def format(self) -> Format:
+        """The kind of source."""
+        return self._reader.format
+
+    @property
+    def columns(self) -> tuple[str, ...]:
+        """The columns there are, as far as they are known before all is read."""
+        return self._reader.columns()
+
+    @property
+    def problems(self) -> Problems:
+        """What the latest pass could not use."""
+        return self.reading.problems
+
+    @property
+    def notes(self) -> tuple[str, ...]:
+        """What a user should know about how the latest pass read the source."""
+        return tuple(self.reading.notes)
+
+    def outcomes(self) -> Iterator[Document | Problem]:
+        """Every document and every problem in order, also where no document is usable."""
+        self.reading = reading = Reading(keep=self.options.limits.problems)
+        for outcome in self._reader.read(reading):
+            if isinstance(outcome, Problem):
+                reading.problems.add(outcome)
+            yield outcome
+
+    def documents(self) -> Iterator[Document]:
+        """Every usable document in order; an InputError at the end if there was none."""
+        usable = False
+        for outcome in self.outcomes():
+            if isinstance(outcome, Document):
+                usable = True
+                yield outcome
+        if not usable:
+            raise self.nothing_usable()
+
+    def __iter__(self) -> Iterator[Document]:
+        return self.documents()
+
+    def nothing_usable(self) -> InputError:
+        """The error for a source without a single usable document."""
+        lost = self.problems.documents
+        if not lost:
+            return InputError(f"{self.name}: expected at least one document, found none")
+        first = next((p for p in self.problems if p.cost is Cost.DOCUMENT), None)
+        return InputError(
+            f"{self.name}: expected at least one usable document, found none: "
+            f"all {lost:,} were skipped ({self.problems.summary()})",
+            hints=(f"the first was {first}", f"sottovoce data inspect {self.name}"),
+        )
