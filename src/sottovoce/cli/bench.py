@@ -1,5 +1,7 @@
 """`sottovoce bench …`: our figures beside a named partner's, measured in one run."""
 
+from typing import Annotated
+
 import typer
 
 app = typer.Typer(no_args_is_help=True, help="Measure: ours beside a named partner, in one run.")
@@ -8,3 +10,26 @@ app = typer.Typer(no_args_is_help=True, help="Measure: ours beside a named partn
 @app.callback()
 def root() -> None:
     """Measure: ours beside a named partner, in one run."""
+
+
+@app.command()
+def ring(
+    features: Annotated[
+        int, typer.Option("--features", min=1, help="Size of the square matrix.")
+    ] = 2048,
+    rounds: Annotated[int, typer.Option("--rounds", min=1, help="Turns that each takes.")] = 7,
+    as_json: Annotated[bool, typer.Option("--json", help="Print one JSON object.")] = False,
+) -> None:
+    """Products mod 2^64 beside numpy's integer product (operations per second of CPU time).
+
+    \b
+    Examples:
+      sottovoce bench ring
+      sottovoce bench ring --features 4096 --json
+    """
+    from sottovoce.bench.report import show
+    from sottovoce.bench.ring import measure
+
+    rows = measure(features=features, rounds=rounds)
+    facts = {"features": features, "rounds": rounds}
+    show(facts, rows, title="products mod 2^64, per second", as_json=as_json)
