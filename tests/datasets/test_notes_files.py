@@ -1,0 +1,84 @@
+"""Written notes can be read back exactly, and say that they are synthetic."""
+
+import csv
+import json
+from pathlib import Path
+
+import pytest
+
+from sottovoce.datasets import ClinicalNotes, clinical_notes, write_notes
+from sottovoce.errors import InputError
+
+
+@pytest.fixture(scope="module")
+def notes() -> ClinicalNotes:
+    return clinical_notes(30, sites=("a", "b"))
+
+
+def test_csv_holds_every_note_of_a_site_with_its_labels(
+    notes: ClinicalNotes, tmp_path: Path
+) -> None:
+    assert write_notes(notes, tmp_path / "new") == [tmp_path / "new/a.csv", tmp_path / "new/b.csv"]
+    for site in notes.sites:
+        with (tmp_path / "new" / f"{site}.csv").open(encoding="utf-8", newline="") as file:
+            rows = list(csv.DictReader(file))
+        assert [row["text"] for row in rows] == notes.at(site).texts
+        assert [row["diagnosis"] for row in rows] == notes.at(site).labels("diagnosis")
+        assert [row["urgency"] for row in rows] == notes.at(site).labels("urgency")
+        assert [row["patient"] for row in rows] == notes.at(site).groups
+        assert {row["origin"] for row in rows} == {"synthetic"}
+    assert "No patient" in (tmp_path / "new/SYNTHETIC.md").read_text("utf-8")
+
+
+def test_json_lines_hold_sentences_and_entities_too(notes: ClinicalNotes, tmp_path: Path) -> None:
+    write_notes(notes, tmp_path, kind="jsonl")
+    lines = (tmp_path / "a.jsonl").read_text("utf-8").splitlines()
+    rows = [json.loads(line) for line in lines]
+    assert [row["text"] for row in rows] == notes.at("a").texts
+    for row, note in zip(rows, notes.at("a"), strict=True):
+        assert row["origin"] == "synthetic"
+        assert [tuple(found.values()) for found in row["sentences"]] == [
+            (sentence.section, sentence.start, sentence.end) for sentence in note.sentences
+        ]
+        assert [tuple(found.values()) for found in row["entities"]] == [
+            (entity.type, entity.start, entity.end, entity.negated) for entity in note.entities
+        ]
+
+
+def test_brat_offsets_cover_the_text_that_they_quote(notes: ClinicalNotes, tmp_path: Path) -> None:
+    write_notes(notes, tmp_path, kind="brat")
+    with (tmp_path / "b/labels.csv").open(encoding="utf-8", newline="") as file:
+        rows = list(csv.DictReader(file))
+    assert len(rows) == 15
+    for row, note in zip(rows, notes.at("b"), strict=True):
+        text = (tmp_path / "b" / row["file"]).read_bytes().decode()
+        assert text == note.text
+        assert row["diagnosis"] == note.diagnosis
+        lines = (tmp_path / "b" / row["file"]).with_suffix(".ann").read_text("utf-8").splitlines()
+        quoted = [line.split("\t") for line in lines if line.startswith("T")]
+        for _, place, covered in quoted:
+            kind, start, end = place.split(" ")
+            assert kind in {"Drug", "Symptom", "Disease", "Name", "Date"}
+            assert text[int(start) : int(end)] == covered
+        assert len(quoted) == len(note.entities)
+        negated = {line.split(" ")[1] for line in lines if line.startswith("A")}
+        assert negated == {f"T{i}" for i, e in enumerate(note.entities, 1) if e.negated}
+        assert lines[-1] == "#1\tAnnotatorNotes T1\tsynthetic note: no such patient"
+
+
+def test_nothing_is_overwritten(notes: ClinicalNotes, tmp_path: Path) -> None:
+    (tmp_path / "b.csv").write_text("mine")
+    with pytest.raises(InputError, match=r"b\.csv: expected no such file yet"):
+        write_notes(notes, tmp_path)
+    assert [path.name for path in tmp_path.iterdir()] == ["b.csv"]
+
+
+def test_a_file_where_a_folder_should_be_is_named(notes: ClinicalNotes, tmp_path: Path) -> None:
+    (tmp_path / "file").write_text("mine")
+    with pytest.raises(InputError, match="file: expected a folder to write to"):
+        write_notes(notes, tmp_path / "file")
+
+
+def test_an_unknown_format_is_named(notes: ClinicalNotes, tmp_path: Path) -> None:
+    with pytest.raises(InputError, match=r"\('csv', 'jsonl', 'brat'\), found 'xml'"):
+        write_notes(notes, tmp_path, kind="xml")  # type: ignore[arg-type]
