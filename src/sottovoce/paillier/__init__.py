@@ -1,1 +1,44 @@
-"""Additively homomorphic encryption, packed and hard to misuse."""
+"""Additively homomorphic encryption, packed and hard to misuse.
+
+A `Ciphertext` may travel; arithmetic gives an `Unsent`, which has no encoder
+until `fresh` re-randomises it. Both carry key, shape, scale and slots, and
+refuse operands that do not agree, or results that could overflow.
+
+Nothing here is constant-time.
+"""
+
+from sottovoce.paillier.crypt import decrypt, decrypt_residues, encrypt
+from sottovoce.paillier.generation import generate, generate_insecure_for_tests
+from sottovoce.paillier.keys import (
+    InsecureToyPublicKey,
+    InsecureToySecretKey,
+    PublicKey,
+    SecretKey,
+)
+from sottovoce.paillier.layout import Layout
+from sottovoce.paillier.plain import Plain, SparseRows
+from sottovoce.paillier.pool import Pool
+from sottovoce.paillier.profiles import Profile
+from sottovoce.paillier.tensors import Ciphertext, Encrypted, Unsent, stack, total
+
+__all__ = [
+    "Ciphertext",
+    "Encrypted",
+    "InsecureToyPublicKey",
+    "InsecureToySecretKey",
+    "Layout",
+    "Plain",
+    "Pool",
+    "Profile",
+    "PublicKey",
+    "SecretKey",
+    "SparseRows",
+    "Unsent",
+    "decrypt",
+    "decrypt_residues",
+    "encrypt",
+    "generate",
+    "generate_insecure_for_tests",
+    "stack",
+    "total",
+]

@@ -1,0 +1,293 @@
+"""Arithmetic modulo one number, by lists: a plain reference and its fast twin.
+
+`INT` is Python's own integers and the schoolbook, there to be read and to be
+tested against; `GMP` is gmpy2 with the algorithms of `multiexp`, there to be
+used. Both stand behind `Arithmetic` and `Modulus`, whose methods take and give
+whole lists, so that a faster core can take their place.
+
+Neither twin is constant-time: how long an operation takes can tell something
+about its operands to whoever can time it on this machine.
+"""
+
+import hashlib
+import math
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from multiprocessing import cpu_count
+from typing import TypeAlias
+
+import gmpy2
+
+from sottovoce.numbers.multiexp import FixedBase, SparseRow, combine, combine_sparse
+
+# An element of Z_m: an int in the reference twin, a gmpy2.mpz (which behaves as an int) in the
+# fast one. gmpy2 ships no types, so the alias says what both have in common.
+Residue: TypeAlias = int
+
+# A composite passes a round with probability at most 1/4; gmpy2 counts BPSW as 24 of these.
+_PRIME_ROUNDS = 64
+# Below this much work per thread, starting threads costs more than they save.
+_THREAD_WORK = 1 << 16
+
+
+class Modulus(ABC):
+    """The integers modulo one number greater than 1."""
+
+    def __init__(self, modulus: int) -> None:
+        """Work modulo `modulus`."""
+        if modulus < 2:
+            raise ValueError(f"modulus: expected at least 2, found {modulus}")
+        self.modulus = modulus
+
+    @abstractmethod
+    def reduced(self, values: Sequence[int]) -> list[Residue]:
+        """Every value, of any size and sign, as an element 0 <= x < modulus."""
+
+    @abstractmethod
+    def multiplied(self, left: Sequence[Residue], right: Sequence[Residue]) -> list[Residue]:
+        """The products, element by element."""
+
+    @abstractmethod
+    def product(self, values: Sequence[Residue]) -> Residue:
+        """The product of all values; 1 for none."""
+
+    @abstractmethod
+    def powers(self, bases: Sequence[Residue], exponents: Sequence[int]) -> list[Residue]:
+        """Each base to its own exponent; a negative exponent needs an invertible base."""
+
+    @abstractmethod
+    def powers_of_all(self, bases: Sequence[Residue], exponent: int) -> list[Residue]:
+        """Every base to the same exponent, on all cores."""
+
+    @abstractmethod
+    def inverses(self, values: Sequence[Residue]) -> list[Residue]:
+        """The inverses; a value without one raises ZeroDivisionError."""
+
+    @abstractmethod
+    def invertible(self, values: Sequence[Residue]) -> bool:
+        """Whether every value has an inverse."""
+
+    @abstractmethod
+    def fixed_base(self, base: Residue, *, exponent_bits: int) -> "FixedPower":
+        """Powers of one base, each exponent below 2**exponent_bits, with whatever helps ready."""
+
+    @abstractmethod
+    def combined(self, bases: Sequence[Residue], rows: Sequence[Sequence[int]]) -> list[Residue]:
+        """For every row of (signed) exponents, the product of all bases to their exponents."""
+
+    @abstractmethod
+    def joined(self, values: Sequence[Residue], *, shift: int) -> Residue:
+        """The product of value_i^(2^(shift · i)), by Horner: the first value weighs least."""
+
+    @abstractmethod
+    def combined_sparse(self, bases: Sequence[Residue], rows: Sequence[SparseRow]) -> list[Residue]:
+        """The same for rows that name only the bases with an exponent that is not 0."""
+
+
+FixedPower: TypeAlias = Callable[[Sequence[int]], list[Residue]]
+
+
+class Arithmetic(ABC):
+    """A twin: where moduli, greatest common divisors and primality come from."""
+
+    name: str
+
+    @abstractmethod
+    def modulo(self, modulus: int) -> Modulus:
+        """Arithmetic modulo `modulus`."""
+
+    @abstractmethod
+    def gcd(self, left: int, right: int) -> int:
+        """The greatest common divisor."""
+
+    @abstractmethod
+    def is_prime(self, number: int) -> bool:
+        """Whether the number is prime; wrong about a composite with probability below 2^-80."""
+
+    def __repr__(self) -> str:
+        return self.name
+
+
+class _IntModulus(Modulus):
+    def reduced(self, values: Sequence[int]) -> list[Residue]:
+        return [int(value) % self.modulus for value in values]
+
+    def multiplied(self, left: Sequence[Residue], right: Sequence[Residue]) -> list[Residue]:
+        return [a * b % self.modulus for a, b in zip(left, right, strict=True)]
+
+    def product(self, values: Sequence[Residue]) -> Residue:
+        total = 1
+        for value in values:
+            total = total * value % self.modulus
+        return total
+
+    def powers(self, bases: Sequence[Residue], exponents: Sequence[int]) -> list[Residue]:
+        return [self._power(b, e) for b, e in zip(bases, exponents, strict=True)]
+
+    def powers_of_all(self, bases: Sequence[Residue], exponent: int) -> list[Residue]:
+        return [self._power(base, exponent) for base in bases]
+
+    def inverses(self, values: Sequence[Residue]) -> list[Residue]:
+        return [self._power(value, -1) for value in values]
+
+    def invertible(self, values: Sequence[Residue]) -> bool:
+        return all(math.gcd(value, self.modulus) == 1 for value in values)
+
+    def fixed_base(self, base: Residue, *, exponent_bits: int) -> FixedPower:
+        def power(exponents: Sequence[int]) -> list[Residue]:
+            for exponent in exponents:
+                if exponent.bit_length() > exponent_bits or exponent < 0:
+                    raise ValueError(f"fixed base: expected up to {exponent_bits} bits")
+            return [pow(base, exponent, self.modulus) for exponent in exponents]
+
+        return power
+
+    def combined(self, bases: Sequence[Residue], rows: Sequence[Sequence[int]]) -> list[Residue]:
+        return [self.product(self.powers(bases, row)) for row in rows]
+
+    def joined(self, values: Sequence[Residue], *, shift: int) -> Residue:
+        return self.product([pow(v, 1 << shift * i, self.modulus) for i, v in enumerate(values)])
+
+    def combined_sparse(self, bases: Sequence[Residue], rows: Sequence[SparseRow]) -> list[Residue]:
+        return [
+            self.product([self._power(bases[i], int(e)) for i, e in zip(*row, strict=True)])
+            for row in rows
+        ]
+
+    def _power(self, base: Residue, exponent: int) -> Residue:
+        try:
+            return pow(base, int(exponent), self.modulus)
+        except ValueError:
+            raise ZeroDivisionError("inverse: a value shares a factor with the modulus") from None
+
+
+class _GmpModulus(Modulus):
+    def __init__(self, modulus: int) -> None:
+        super().__init__(modulus)
+        self.modulus = gmpy2.mpz(modulus)
+        self._threads = cpu_count()
+
+    def reduced(self, values: Sequence[int]) -> list[Residue]:
+        modulus, mpz = self.modulus, gmpy2.mpz
+        return [mpz(value) % modulus for value in values]
+
+    def multiplied(self, left: Sequence[Residue], right: Sequence[Residue]) -> list[Residue]:
+        modulus = self.modulus
+        return [a * b % modulus for a, b in zip(left, right, strict=True)]
+
+    def product(self, values: Sequence[Residue]) -> Residue:
+        modulus = self.modulus
+        total: Residue = gmpy2.mpz(1)
+        for value in values:
+            total = total * value % modulus
+        return total
+
+    def powers(self, bases: Sequence[Residue], exponents: Sequence[int]) -> list[Residue]:
+        power, modulus = gmpy2.powmod, self.modulus
+        return [power(b, e, modulus) for b, e in zip(bases, exponents, strict=True)]
+
+    def powers_of_all(self, bases: Sequence[Residue], exponent: int) -> list[Residue]:
+        exponent = gmpy2.mpz(exponent)
+        work = len(bases) * int(exponent).bit_length() * int(self.modulus).bit_length() // 64
+        threads = min(self._threads, len(bases), max(1, work // _THREAD_WORK))
+        if threads < 2:
+            return list(gmpy2.powmod_base_list(list(bases), exponent, self.modulus))
+        step = -(-len(bases) // threads)
+        parts = [list(bases[start : start + step]) for start in range(0, len(bases), step)]
+        with ThreadPoolExecutor(threads) as pool:  # powmod_base_list releases the lock
+            done = pool.map(
+                lambda part: gmpy2.powmod_base_list(part, exponent, self.modulus), parts
+            )
+            return [power for part in done for power in part]
+
+    def inverses(self, values: Sequence[Residue]) -> list[Residue]:
+        """One inversion for all of them, and three multiplications for each (Montgomery)."""
+        modulus = self.modulus
+        before: list[Residue] = []
+        total: Residue = gmpy2.mpz(1)
+        for value in values:
+            before.append(total)
+            total = total * value % modulus
+        rest = gmpy2.invert(total, modulus)
+        found: list[Residue] = []
+        for value, product in zip(reversed(values), reversed(before), strict=True):
+            found.append(rest * product % modulus)
+            rest = rest * value % modulus
+        return found[::-1]
+
+    def invertible(self, values: Sequence[Residue]) -> bool:
+        # A product shares a factor with the modulus exactly if one of its factors does.
+        return bool(gmpy2.gcd(self.product(values), self.modulus) == 1)
+
+    def fixed_base(self, base: Residue, *, exponent_bits: int) -> FixedPower:
+        return FixedBase(base, self.modulus, exponent_bits=exponent_bits)
+
+    def combined(self, bases: Sequence[Residue], rows: Sequence[Sequence[int]]) -> list[Residue]:
+        return combine(bases, rows, self.modulus)
+
+    def joined(self, values: Sequence[Residue], *, shift: int) -> Residue:
+        power, modulus, factor = gmpy2.powmod, self.modulus, 1 << shift
+        total: Residue = gmpy2.mpz(1)
+        for value in reversed(values):
+            total = value if total == 1 else power(total, factor, modulus) * value % modulus
+        return total
+
+    def combined_sparse(self, bases: Sequence[Residue], rows: Sequence[SparseRow]) -> list[Residue]:
+        return combine_sparse(bases, rows, self.modulus)
+
+
+class _Int(Arithmetic):
+    name = "INT"
+
+    def modulo(self, modulus: int) -> Modulus:
+        return _IntModulus(modulus)
+
+    def gcd(self, left: int, right: int) -> int:
+        return math.gcd(left, right)
+
+    def is_prime(self, number: int) -> bool:
+        """Miller and Rabin, with bases that follow from the number: none is built for them."""
+        number = int(number)
+        if number < 4:
+            return number in {2, 3}
+        if number % 2 == 0:
+            return False
+        odd, twos = number - 1, 0
+        while odd % 2 == 0:
+            odd, twos = odd // 2, twos + 1
+        width = (number.bit_length() + 7) // 8
+        stream = hashlib.shake_256(b"sottovoce/miller-rabin/v1" + number.to_bytes(width))
+        draws = stream.digest((width + 8) * _PRIME_ROUNDS)
+        for start in range(0, len(draws), width + 8):
+            base = 2 + int.from_bytes(draws[start : start + width + 8]) % (number - 3)
+            if not _passes(pow(base, odd, number), number, twos):
+                return False
+        return True
+
+
+def _passes(value: int, number: int, twos: int) -> bool:
+    if value in {1, number - 1}:
+        return True
+    for _ in range(twos - 1):
+        value = value * value % number
+        if value == number - 1:
+            return True
+    return False
+
+
+class _Gmp(Arithmetic):
+    name = "GMP"
+
+    def modulo(self, modulus: int) -> Modulus:
+        return _GmpModulus(modulus)
+
+    def gcd(self, left: int, right: int) -> int:
+        return int(gmpy2.gcd(left, right))
+
+    def is_prime(self, number: int) -> bool:
+        return bool(gmpy2.is_prime(gmpy2.mpz(number), _PRIME_ROUNDS))
+
+
+INT: Arithmetic = _Int()
+GMP: Arithmetic = _Gmp()

@@ -1,0 +1,58 @@
+"""Encrypting under a key, and decrypting with its secret half."""
+
+import numpy as np
+
+from sottovoce.entropy import Entropy
+from sottovoce.errors import MismatchError, MisuseError
+from sottovoce.numbers.fixed import INT64_BOUND
+from sottovoce.numbers.packing import Slots
+from sottovoce.paillier.keys import SecretKey
+from sottovoce.paillier.layout import Layout
+from sottovoce.paillier.plain import Plain
+from sottovoce.paillier.pool import Key, Pool, public_of, randomisers_for
+from sottovoce.paillier.tensors import Ciphertext, Encrypted, check_room, mint
+
+
+def encrypt(
+    key: Key,
+    plain: Plain,
+    *,
+    entropy: Entropy | Pool,
+    slots: Slots | None = None,
+    symmetric: bool = False,
+) -> Ciphertext:
+    """The plaintext under `key`, packed into `slots` if given; a symmetric matrix by its triangle.
+
+    The owner passes its secret key and is served in a quarter of the time.
+    """
+    public, layout = public_of(key), Layout(plain.shape, slots, symmetric)
+    scale = check_room(public, layout, plain.scale, "encrypt")
+    embedded = public.embedded(layout.pack(plain.integers))
+    if isinstance(key, SecretKey) and not isinstance(entropy, Pool):
+        randomisers = key.randomisers(len(embedded), entropy=entropy)
+    else:
+        randomisers = randomisers_for(public, len(embedded), entropy=entropy)
+    return mint(public, public.square.multiplied(embedded, randomisers), layout, scale)
+
+
+def decrypt(key: SecretKey, tensor: Encrypted) -> Plain:
+    """The exact integers with their scale (`.floats()` reads them as real numbers)."""
+    if tensor.layout.covered:
+        raise MisuseError(
+            "decrypt: this tensor carries masks, its numbers have no sign, slots or scale",
+            hints=("use decrypt_residues",),
+        )
+    modulus, bound = key.public.modulus, key.public.plaintext_bound
+    centred = [m - modulus if m > bound else m for m in decrypt_residues(key, tensor)]
+    integers = tensor.layout.unpack(centred)
+    plain = Plain(integers, tensor.scale)
+    if tensor.scale.bound <= INT64_BOUND:
+        return Plain(plain.integers.astype(np.int64), tensor.scale)
+    return plain
+
+
+def decrypt_residues(key: SecretKey, tensor: Encrypted) -> list[int]:
+    """One element 0 <= m < N for each ciphertext, as masks over whole ciphertexts leave them."""
+    if key.public != tensor.key:
+        raise MismatchError(f"decrypt: keys differ, {key.public} beside {tensor.key}")
+    return key.residues(tensor.residues)

@@ -1,0 +1,398 @@
+"""Encrypted scalars, vectors and matrices: what may travel, and what was computed.
+
+    encrypt ──▶ Ciphertext ──arithmetic──▶ Unsent ──fresh(entropy=…)──▶ Ciphertext ──▶ bytes
+
+An arithmetic result tells how it was made to whoever knows the operands, so an
+`Unsent` has no encoder; `fresh` multiplies a new randomiser into every number.
+Key, layout and scale travel along; operands that do not agree, and results that
+could overflow, raise before anything is computed.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Any, Self
+
+import numpy as np
+
+from sottovoce.entropy import Entropy
+from sottovoce.errors import InputError, MismatchError, MisuseError, ViolationError
+from sottovoce.numbers.fixed import Scale
+from sottovoce.numbers.modular import Residue
+from sottovoce.numbers.packing import Slots
+from sottovoce.paillier import cipherbytes, products
+from sottovoce.paillier.keys import NeverPickled, PublicKey
+from sottovoce.paillier.layout import Layout
+from sottovoce.paillier.plain import Plain, SparseRows
+from sottovoce.paillier.pool import Pool, randomisers_for
+
+
+@dataclass(frozen=True)
+class Encrypted(NeverPickled):
+    """A tensor of encrypted numbers, and the arithmetic that needs no key."""
+
+    key: PublicKey
+    residues: tuple[Residue, ...] = field(repr=False)
+    layout: Layout
+    scale: Scale
+
+    # numpy must not take the operands apart element by element.
+    __array_ufunc__ = None
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "residues", tuple(self.residues))
+        if len(self.residues) != self.layout.ciphertexts:
+            raise MismatchError(
+                f"tensor: {self.layout} fills {self.layout.ciphertexts} ciphertexts, "
+                f"found {len(self.residues)}"
+            )
+        check_room(self.key, self.layout, self.scale, "tensor")
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        """The shape of the values."""
+        return self.layout.shape
+
+    @property
+    def slots(self) -> Slots | None:
+        """How values share ciphertexts, if they do."""
+        return self.layout.slots
+
+    def __len__(self) -> int:
+        if not self.shape:
+            raise TypeError("a scalar has no length")
+        return self.shape[0]
+
+    def __repr__(self) -> str:
+        return f"{type(self).__name__}({self.layout}; {self.scale}; {self.key})"
+
+    # Sums.
+
+    def __add__(self, other: "Encrypted | Plain") -> "Unsent":
+        if isinstance(other, Encrypted):
+            scale = self._beside(other, "add")
+            return self._unsent(self.key.square.multiplied(self.residues, other.residues), scale)
+        if isinstance(other, Plain):
+            return self._plus_plain(other, "add")
+        return NotImplemented
+
+    __radd__ = __add__
+
+    def __sub__(self, other: "Encrypted | Plain") -> "Unsent":
+        if isinstance(other, Encrypted):
+            scale = self._beside(other, "subtract")
+            inverses = self.key.square.inverses(other.residues)
+            return self._unsent(self.key.square.multiplied(self.residues, inverses), scale)
+        if isinstance(other, Plain):
+            return self._plus_plain(-other, "subtract")
+        return NotImplemented
+
+    def __rsub__(self, other: Plain) -> "Unsent":
+        return -self + other
+
+    def __neg__(self) -> "Unsent":
+        return self._unsent(self.key.square.inverses(self.residues), self.scale.negated())
+
+    def sum(self, axis: int | None = None) -> "Unsent":
+        """The sum of all values, or along an axis; packed values add up along rows only."""
+        groups, layout, count = products.sum_groups(self.layout, axis)
+        scale = self._fitting(self.scale.sum_of(count), "sum", layout)
+        square = self.key.square
+        sums = [square.product([self.residues[i] for i in group]) for group in groups]
+        return Unsent(self.key, tuple(sums), layout, scale)
+
+    # Products with plaintext.
+
+    def __mul__(self, other: "int | Plain") -> "Unsent":
+        """Times one plaintext number, or (unpacked) times a plaintext of the same shape."""
+        if isinstance(other, Plain):
+            return self._times_plain(other)
+        if isinstance(other, int | np.integer):
+            return self._powered(int(other), self.scale.times_integer(abs(int(other))))
+        return NotImplemented
+
+    __rmul__ = __mul__
+
+    def dot(self, other: Plain) -> "Unsent":
+        """The inner product of this vector and a plaintext vector."""
+        return self.__rmatmul__(other)
+
+    def __rmatmul__(self, other: Plain | SparseRows) -> "Unsent":
+        """A plaintext vector, matrix or sparse rows times this vector or matrix."""
+        if isinstance(other, SparseRows):
+            self._check_uncovered("product")
+            blocks, layout = products.left_blocks(self.layout, (len(other.rows), other.width))
+            scale = self._fitting(other.times(self.scale), "product", layout)
+            found = [
+                self.key.square.combined_sparse([self.residues[i] for i in block], other.rows)
+                for block in blocks
+            ]
+        elif isinstance(other, Plain):
+            self._check_uncovered("product")
+            blocks, layout = products.left_blocks(self.layout, other.shape)
+            scale = self.scale.dot(other.scale, other.shape[-1])
+            scale, rows = self._fitting(scale, "product", layout), other.rows()
+            found = [
+                self.key.square.combined([self.residues[i] for i in block], rows)
+                for block in blocks
+            ]
+        else:
+            return NotImplemented
+        # found[block][row] → row-major order.
+        return Unsent(
+            self.key, tuple(r for row in zip(*found, strict=True) for r in row), layout, scale
+        )
+
+    def __matmul__(self, other: Plain) -> "Unsent":
+        """This (unpacked) vector or matrix times a plaintext vector or matrix."""
+        if not isinstance(other, Plain):
+            return NotImplemented
+        self._check_uncovered("product")
+        lines, layout = products.right_lines(self.layout, other.shape)
+        scale = self._fitting(self.scale.dot(other.scale, other.shape[0]), "product", layout)
+        rows = Plain(other.integers.T, other.scale).rows()
+        combined = self.key.square.combined
+        found = [combined([self.residues[i] for i in line], rows) for line in lines]
+        return Unsent(self.key, tuple(r for line in found for r in line), layout, scale)
+
+    def halved(self) -> "Unsent":
+        """Exactly half of values that are all even: times 2⁻¹ mod N.
+
+        An odd value would become a number near N/2; who only wants to read the
+        same integers as halves uses `divided` for nothing.
+        """
+        return self._powered(self.key.half, Scale(self.scale.fraction_bits, self.scale.bound // 2))
+
+    def divided(self, bits: int) -> Self:
+        """The same integers, read as 2^bits times smaller: only the scale changes."""
+        scale = Scale(self.scale.fraction_bits + bits, self.scale.bound)
+        return self._like(self.residues, self.layout, scale)
+
+    # Packing and arranging.
+
+    def packed(self, slots: Slots) -> "Unsent":
+        """The values of a vector, or of each row of a matrix, side by side in slots (Horner)."""
+        self._check_unpacked("pack")
+        layout = Layout(self.shape, slots)
+        scale = self._fitting(self.scale, "pack", layout)
+        length, joined = self.layout.line_values, self.key.square.joined
+        found = [
+            joined(
+                self.residues[start : min(start + slots.count, line + length)], shift=slots.width
+            )
+            for line in range(0, len(self.residues), length or 1)
+            for start in range(line, line + length, slots.count)
+        ]
+        return Unsent(self.key, tuple(found), layout, scale)
+
+    def __getitem__(self, place: Any) -> Self:
+        """Values by index or slice; of a packed matrix, rows."""
+        picked, layout = products.picked(self.layout, place)
+        return self._like([self.residues[i] for i in picked], layout, self.scale)
+
+    @property
+    def T(self) -> Self:
+        """The transposed matrix; of an unpacked one, or of a symmetric one."""
+        if self.layout.symmetric:
+            return self
+        self._check_unpacked("transpose")
+        order = np.arange(len(self.residues)).reshape(self.shape).T.ravel().tolist()
+        return self._like([self.residues[i] for i in order], Layout(self.shape[::-1]), self.scale)
+
+    def reshaped(self, *shape: int) -> Self:
+        """The same values, unpacked, in another shape."""
+        self._check_unpacked("reshape")
+        return self._like(self.residues, Layout(shape), self.scale)
+
+    # Masks over whole ciphertexts.
+
+    def cover(self, masks: Sequence[int]) -> "Unsent":
+        """One element of Z_N added to each ciphertext; uniform ones hide everything in it."""
+        if len(masks) != len(self.residues):
+            raise MismatchError(f"cover: {len(self.residues)} ciphertexts, {len(masks)} masks")
+        residues = self.key.square.multiplied(self.residues, self.key.embedded(masks))
+        return self._covered(residues)
+
+    def uncover(self, masks: Sequence[int] = (), *, scale: Scale) -> "Unsent":
+        """Without the masks (those given, or none where they cancelled); values are of `scale`.
+
+        The caller vouches for the scale: a mask left over cannot be noticed here.
+        """
+        if not self.layout.covered:
+            raise MisuseError("uncover: this tensor carries no masks")
+        residues = self.residues
+        if masks:
+            residues = self.cover([-mask for mask in masks]).residues
+        layout = self.layout.cover(covered=False)
+        return Unsent(self.key, residues, layout, check_room(self.key, layout, scale, "uncover"))
+
+    def times_element(self, factor: int) -> "Unsent":
+        """A covered tensor times an element of Z_N."""
+        if not self.layout.covered:
+            raise MisuseError("times_element: expected a covered tensor, its numbers have no bound")
+        return self._covered(
+            self.key.square.powers_of_all(self.residues, factor % self.key.modulus)
+        )
+
+    # What the methods above share.
+
+    def _beside(self, other: "Encrypted", what: str) -> Scale:
+        """The scale of a sum with another tensor, if the two agree."""
+        if self.key is not other.key and self.key != other.key:
+            raise MismatchError(f"{what}: keys differ, {self.key} beside {other.key}")
+        self.layout.check_same(other.layout, what)
+        if self.layout.covered:
+            self.scale.check_same_fraction(other.scale, what)
+            return self.scale
+        return self._fitting(self.scale.plus(other.scale), what, self.layout)
+
+    def _plus_plain(self, other: Plain, what: str) -> "Unsent":
+        self._check_uncovered(what)
+        if other.shape != self.shape:
+            raise MismatchError(f"{what}: shape differ, {self.shape} beside {other.shape}")
+        scale = self._fitting(self.scale.plus(other.scale), what, self.layout)
+        embedded = self.key.embedded(self.layout.pack(other.integers))
+        return self._unsent(self.key.square.multiplied(self.residues, embedded), scale)
+
+    def _times_plain(self, other: Plain) -> "Unsent":
+        scale = self.scale.times(other.scale)
+        if not other.shape:
+            return self._powered(other.flat()[0], scale)
+        self._check_unpacked("multiply")
+        if other.shape != self.shape:
+            raise MismatchError(f"multiply: shape differ, {self.shape} beside {other.shape}")
+        self._fitting(scale, "multiply", self.layout)
+        return self._unsent(self.key.square.powers(self.residues, other.flat()), scale)
+
+    def _powered(self, exponent: int, scale: Scale) -> "Unsent":
+        if not self.layout.covered:
+            self._fitting(scale, "multiply", self.layout)
+        return self._unsent(self.key.square.powers_of_all(self.residues, exponent), scale)
+
+    def _fitting(self, scale: Scale, what: str, layout: Layout) -> Scale:
+        return check_room(self.key, layout, scale, what)
+
+    def _check_unpacked(self, what: str) -> None:
+        if self.layout.slots is not None:
+            raise MismatchError(f"{what}: expected one value a ciphertext, found {self.layout}")
+        self._check_uncovered(what)
+
+    def _check_uncovered(self, what: str) -> None:
+        if self.layout.covered:
+            raise MisuseError(f"{what}: this tensor carries masks, uncover it first")
+
+    def _covered(self, residues: Sequence[Residue]) -> "Unsent":
+        scale = Scale(self.scale.fraction_bits, self.key.plaintext_bound)
+        return Unsent(self.key, tuple(residues), self.layout.cover(), scale)
+
+    def _unsent(self, residues: Sequence[Residue], scale: Scale) -> "Unsent":
+        if self.layout.covered:
+            return self._covered(residues)
+        return Unsent(self.key, tuple(residues), self.layout, scale)
+
+    def _like(self, residues: Sequence[Residue], layout: Layout, scale: Scale) -> Self:
+        """The same kind of tensor: taking parts and arranging them neither freshens nor stales."""
+        return type(self)(self.key, tuple(residues), layout, scale)
+
+
+class Unsent(Encrypted):
+    """A result of arithmetic. It has no encoder; `fresh` is the only way out."""
+
+    def fresh(self, *, entropy: Entropy | Pool) -> "Ciphertext":
+        """The same values under new randomisers: what they were made from no longer shows."""
+        randomisers = randomisers_for(self.key, len(self.residues), entropy=entropy)
+        return mint(
+            self.key,
+            self.key.square.multiplied(self.residues, randomisers),
+            self.layout,
+            self.scale,
+        )
+
+
+class Ciphertext(Encrypted):
+    """Fresh encrypted numbers, which may travel; arithmetic with them gives `Unsent`."""
+
+    def __init__(self, *_: object, **__: object) -> None:
+        """Refuse: ciphertexts come from `encrypt`, `fresh` and `from_bytes` alone."""
+        raise MisuseError("ciphertext: made by encrypt, fresh or from_bytes alone")
+
+    def _like(self, residues: Sequence[Residue], layout: Layout, scale: Scale) -> "Ciphertext":
+        return mint(self.key, residues, layout, scale)
+
+    def fresh(self, *, entropy: Entropy | Pool) -> "Ciphertext":
+        """The same values under new randomisers."""
+        return Unsent(self.key, self.residues, self.layout, self.scale).fresh(entropy=entropy)
+
+    def expected(self, layout: Layout, scale: Scale) -> Self:
+        """This ciphertext if it is what the protocol agreed on: senders name their own bounds."""
+        for name, found, agreed in (("layout", self.layout, layout), ("scale", self.scale, scale)):
+            if found != agreed:
+                raise ViolationError(f"ciphertext: expected {name} {agreed}, found {found}")
+        return self
+
+    def to_bytes(self) -> bytes:
+        """The one encoding: head (key, layout, scale), then every number in fixed width."""
+        return cipherbytes.encode(self.key, self.residues, self.layout, self.scale)
+
+    @classmethod
+    def from_bytes(cls, data: bytes, *, key: PublicKey) -> "Ciphertext":
+        """The ciphertext of these bytes under `key`; anything else raises MalformedError."""
+        return mint(key, *cipherbytes.decode(key, data))
+
+
+def mint(key: PublicKey, residues: Sequence[Residue], layout: Layout, scale: Scale) -> Ciphertext:
+    """A ciphertext from numbers that were just randomised (or decoded and checked)."""
+    ciphertext = object.__new__(Ciphertext)
+    Encrypted.__init__(ciphertext, key, tuple(residues), layout, scale)
+    return ciphertext
+
+
+def check_room(key: PublicKey, layout: Layout, scale: Scale, what: str) -> Scale:
+    """The scale, if values of it cannot run over their slots or the plaintext."""
+    slots = layout.slots
+    if slots is not None and slots.bits > key.plaintext_bits:
+        raise MismatchError(
+            f"{what}: {slots.count} slots of {slots.width} bits do not fit into the "
+            f"{key.plaintext_bits} bits of a plaintext"
+        )
+    if slots is None or layout.covered:
+        return scale.check_fits(key.plaintext_bound, what)
+    slots.check_holds(scale.bound, what)
+    return scale
+
+
+def total(tensors: Sequence[Encrypted]) -> Unsent:
+    """The sum of tensors of one layout, as of the contributions of all peers."""
+    first, *rest = _agreeing(tensors, "total")
+    for other in rest:
+        first.layout.check_same(other.layout, "total")
+    scale = first.scale
+    if not first.layout.covered:
+        for other in rest:
+            scale = scale.plus(other.scale)
+        check_room(first.key, first.layout, scale, "total")
+    columns = zip(*(tensor.residues for tensor in tensors), strict=True)
+    residues = tuple(first.key.square.product(column) for column in columns)
+    return Unsent(first.key, residues, first.layout, scale)
+
+
+def stack(tensors: Sequence[Encrypted]) -> Unsent:
+    """Scalars as a vector, or vectors (packed alike or not) as the rows of a matrix."""
+    first, *rest = _agreeing(tensors, "stack")
+    for other in rest:
+        first.layout.check_same(other.layout, "stack")
+    if len(first.shape) > 1 or first.layout.covered:
+        raise MismatchError(f"stack: expected scalars or vectors, found {first.layout}")
+    layout = Layout((len(tensors), *first.shape), first.slots)
+    scale = Scale(first.scale.fraction_bits, max(tensor.scale.bound for tensor in tensors))
+    residues = tuple(residue for tensor in tensors for residue in tensor.residues)
+    return Unsent(first.key, residues, layout, scale)
+
+
+def _agreeing(tensors: Sequence[Encrypted], what: str) -> Sequence[Encrypted]:
+    if not tensors:
+        raise InputError(f"{what}: expected at least one tensor")
+    for other in tensors[1:]:
+        if other.key != tensors[0].key:
+            raise MismatchError(f"{what}: keys differ, {tensors[0].key} beside {other.key}")
+        tensors[0].scale.check_same_fraction(other.scale, what)
+    return tensors
