@@ -1,0 +1,160 @@
+"""A party is a generator: it yields what it sends or waits for, and returns its result.
+
+    def alice(value: Words) -> Party[Words]:
+        yield Send("bob", Offer(value))
+        answer = yield from receive("bob", Reply)
+        return answer.value
+
+A program does no I/O: `runner.Table` runs programs in memory, a transport runs
+the same ones over a network, both through `seat.Seat`. Programs compose with
+`yield from`. The lower-case helpers below say the same as the actions, and let
+a type checker know what comes back.
+"""
+
+from collections.abc import Collection, Generator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, TypeAlias, TypeVar
+
+from sottovoce.errors import MisuseError
+from sottovoce.protocols.messages import Enough, Message, Question
+
+COORDINATOR = "coordinator"
+KEY_HOLDER = "key holder"
+EVALUATOR = "evaluator"
+
+R = TypeVar("R")
+M = TypeVar("M", bound=Message)
+A = TypeVar("A", bound=Message)
+
+
+@dataclass(frozen=True)
+class Send:
+    """Send a message; goes on at once, with None."""
+
+    to: str
+    message: Message
+
+
+@dataclass(frozen=True)
+class Receive:
+    """Wait for the next message of `sender`, which must be of one of `kinds`; comes back with it.
+
+    Raises `ViolationError` in the program for anything else, and `AbsenceError`
+    when the sender has left.
+    """
+
+    sender: str
+    kinds: tuple[type[Message], ...]
+
+
+@dataclass(frozen=True)
+class Ask:
+    """Send a question and wait for its answer; comes back with the answer."""
+
+    to: str
+    question: Question[Any]
+
+
+@dataclass(frozen=True)
+class Gather:
+    """Wait for one message of `kind` from each of `senders`; comes back with those that came.
+
+    There is no clock in here: whoever runs the program says when the time is up
+    (`Seat.expire`). The result maps each sender that made it to its message, in
+    the order of `senders`; the message of one that comes later is discarded.
+    """
+
+    kind: type[Message]
+    senders: tuple[str, ...]
+
+
+Action: TypeAlias = Send | Receive | Ask | Gather
+Party: TypeAlias = Generator[Action, Any, R]
+
+
+def send(to: str, message: Message) -> Party[None]:
+    """Send a message."""
+    yield Send(to, message)
+
+
+def receive(sender: str, kind: type[M]) -> Party[M]:
+    """The next message of `sender`, which must be of this kind."""
+    message = yield Receive(sender, (kind,))
+    assert isinstance(message, kind)
+    return message
+
+
+def ask(to: str, question: Question[A]) -> Party[A]:
+    """The answer to a question: one trip."""
+    answer: A = yield Ask(to, question)
+    return answer
+
+
+def ask_all(to: str, questions: Sequence[Question[A]]) -> Party[list[A]]:
+    """The answers to several questions that travel together: one trip."""
+    for question in questions:
+        yield Send(to, question)
+    answers: list[A] = []
+    for question in questions:
+        answer = yield Receive(to, (question.answer_kind(),))
+        answers.append(answer)
+    return answers
+
+
+def gather(kind: type[M], senders: Collection[str]) -> Party[Mapping[str, M]]:
+    """One message of this kind from each sender that made it before the time was up."""
+    messages: Mapping[str, M] = yield Gather(kind, tuple(senders))
+    return messages
+
+
+def dismiss(to: str) -> Party[None]:
+    """Tell the party that answers that no more questions come."""
+    yield Send(to, Enough())
+
+
+def together(*programs: Party[R]) -> Party[list[R]]:
+    """Run programs side by side, so that questions asked at the same time share one trip.
+
+    Each program may `Send` and `Ask`; one that waits for anything else does not
+    compose this way, because nobody could say whose message came.
+    """
+    results: dict[int, R] = {}
+    answers: dict[int, Message | None] = dict.fromkeys(range(len(programs)))
+    while answers:
+        asked: dict[int, Ask] = {}
+        for index, answer in answers.items():
+            question = yield from _until_question(programs[index], answer)
+            if isinstance(question, Ask):
+                asked[index] = question
+                yield Send(question.to, question.question)
+            else:
+                results[index] = question.value
+        answers = {}
+        for index, question in asked.items():
+            kind = question.question.answer_kind()
+            answers[index] = yield Receive(question.to, (kind,))
+    return [results[index] for index in range(len(programs))]
+
+
+@dataclass(frozen=True)
+class _Result:
+    """What a program returned (kept apart from the questions that it may ask)."""
+
+    value: Any
+
+
+def _until_question(program: Party[R], answer: Message | None) -> Party["Ask | _Result"]:
+    """Advance one program of several until it asks or returns."""
+    try:
+        action = program.send(answer)
+        while isinstance(action, Send):
+            yield action
+            action = program.send(None)
+    except StopIteration as stop:
+        return _Result(stop.value)
+    if not isinstance(action, Ask):
+        program.close()
+        raise MisuseError(
+            f"together: expected programs that send and ask, found {type(action).__name__}"
+        )
+    return action

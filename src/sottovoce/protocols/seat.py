@@ -1,0 +1,316 @@
+"""A seat at the table: one party's program, its inbox, and the order of what it is sent.
+
+The same seat serves the in-memory runner, the network and the fault simulator:
+they hand it packets, tell it who left and when the time for gathering is up,
+and carry away what it sends. A packet names its session, sender and number, so
+a message of another session, of another attempt, repeated with a change, or out
+of order is refused, naming the party; the very same packet again (a resend
+after a crash) is ignored.
+"""
+
+import hashlib
+from collections import deque
+from collections.abc import Collection
+from dataclasses import dataclass, field
+from typing import Any, Generic, TypeVar
+
+from sottovoce.errors import (
+    AbsenceError,
+    MisuseError,
+    TheirError,
+    ViolationError,
+)
+from sottovoce.protocols.conversation import Action, Ask, Gather, Party, Receive, Send
+from sottovoce.protocols.messages import Message, kind_of
+from sottovoce.protocols.view import Received, View
+from sottovoce.wire import Codec, Value
+from sottovoce.wire.codec import tag_of
+
+R = TypeVar("R")
+
+# A sender may run ahead of the program by so many messages before it is refused.
+MAX_WAITING = 1024
+
+
+class Packet(Value, frozen=True):
+    """A message on its way: which session, from whom to whom, the how-manieth, and its bytes."""
+
+    session: bytes
+    sender: str
+    recipient: str
+    number: int
+    body: bytes
+
+
+@dataclass
+class _Line:
+    """What came from one partner, and what went to it."""
+
+    sent: int = 0
+    digests: list[bytes] = field(default_factory=list)
+    waiting: deque[Received] = field(default_factory=deque)
+    # Kinds that a gather no longer waits for: each is discarded once when it comes.
+    missed: list[type[Message]] = field(default_factory=list)
+    left: bool = False
+
+
+@dataclass(frozen=True)
+class _Next:
+    """What a program goes on with: a value, or an error that is raised where it waits."""
+
+    value: Any = None
+    error: TheirError | None = None
+
+    def into(self, program: Party[Any]) -> Action:
+        return program.send(self.value) if self.error is None else program.throw(self.error)
+
+
+class Seat(Generic[R]):
+    """One party in one session."""
+
+    def __init__(
+        self,
+        name: str,
+        program: Party[R],
+        *,
+        partners: Collection[str],
+        session: bytes = b"",
+        codec: Codec | None = None,
+    ) -> None:
+        """Seat `program` under `name`; only `partners` may send to it or be sent to."""
+        self.name = name
+        self.view = View(name)
+        self.waiting: Receive | Gather | None = None
+        self.finished = False
+        self.steps = 0
+        self._program = program
+        self._session = session
+        self._codec = codec or Codec()
+        self._lines = {partner: _Line() for partner in partners}
+        self._outbox: list[Packet] = []
+        self._result: R | None = None
+
+    def __repr__(self) -> str:
+        return f"Seat({self.name!r}, {self.describe()})"
+
+    def start(self) -> None:
+        """Run the program up to its first wait."""
+        if self.steps or self.finished:
+            raise MisuseError(f"{self.name}: the program was started already")
+        self._go(_Next())
+
+    def take(self) -> list[Packet]:
+        """What the program sent since the last call, in order."""
+        packets, self._outbox = self._outbox, []
+        return packets
+
+    def deliver(self, sender: str, data: bytes) -> None:
+        """Take in a packet's bytes from `sender`, and let the program go on if it waited for it."""
+        try:
+            line = self._line_from(sender)
+            packet = self._codec.decode(data, Packet)
+            if not self._is_next(sender, line, packet):
+                return
+            self._admit(sender, line, packet.body)
+        except TheirError as error:
+            self._fail(error.by(sender))
+        else:
+            self._go(self._ready())
+
+    def expire(self) -> None:
+        """The time for gathering is up: the program goes on with what came."""
+        if not isinstance(self.waiting, Gather):
+            raise MisuseError(f"{self.name}: expected a program that gathers, {self.describe()}")
+        self._go(_Next(self._close(self.waiting)))
+
+    def leave(self, partner: str) -> None:
+        """`partner` is gone for good: nobody waits for it any longer."""
+        self._lines[partner].left = True
+        self._go(self._ready())
+
+    def has_left(self, partner: str) -> bool:
+        """Whether this seat was told that `partner` is gone."""
+        return self._lines[partner].left
+
+    def check_surplus(self) -> None:
+        """Refuse whatever came and was never waited for, once the program has finished."""
+        for partner, line in self._lines.items():
+            self._drop_missed(line)
+            if line.waiting:
+                kind = type(line.waiting[0].message).__name__
+                raise ViolationError(
+                    f"{self.name} expected nothing more, found {kind}", party=partner
+                )
+
+    def close(self) -> None:
+        """Stop the program where it is, as a crash would."""
+        self._program.close()
+        self.waiting, self.finished = None, True
+
+    @property
+    def result(self) -> R:
+        """What the program returned."""
+        if not self.finished:
+            raise MisuseError(f"{self.name}: the program has no result yet, {self.describe()}")
+        return self._result  # type: ignore[return-value]  # finished: R may itself be None
+
+    def describe(self) -> str:
+        """What this party is doing, for an error message."""
+        match self.waiting:
+            case Receive(sender, kinds):
+                return f"waits for {_names(kinds)} from {sender!r}"
+            case Gather(kind, senders):
+                late = [name for name in senders if not self._lines[name].waiting]
+                return f"gathers {kind.__name__} from {', '.join(map(repr, late))}"
+        return "has finished" if self.finished else "has not started"
+
+    def _line_from(self, sender: str) -> _Line:
+        if sender not in self._lines:
+            raise ViolationError(f"{self.name} expected no message from this party, found one")
+        return self._lines[sender]
+
+    def _is_next(self, sender: str, line: _Line, packet: Packet) -> bool:
+        """Whether the packet is the next of its sender (False: it came before, unchanged)."""
+        if packet.session != self._session:
+            raise ViolationError(
+                f"{self.name} expected a message of this session, found one of another"
+            )
+        if (packet.sender, packet.recipient) != (sender, self.name):
+            raise ViolationError(
+                f"{self.name} expected a message from {sender!r} to {self.name!r}, "
+                f"found one from {packet.sender!r} to {packet.recipient!r}"
+            )
+        digest = hashlib.blake2b(packet.body, digest_size=32).digest()
+        if 0 <= packet.number < len(line.digests):
+            if digest != line.digests[packet.number]:
+                raise ViolationError(
+                    f"{self.name} expected message {packet.number} as it came before, "
+                    "found it changed"
+                )
+            return False
+        if packet.number != len(line.digests):
+            raise ViolationError(
+                f"{self.name} expected message {len(line.digests)}, found message {packet.number}"
+            )
+        line.digests.append(digest)
+        return True
+
+    def _admit(self, sender: str, line: _Line, body: bytes) -> None:
+        if len(line.waiting) >= MAX_WAITING:
+            raise ViolationError(
+                f"{self.name} expected at most {MAX_WAITING} messages ahead of time, found more"
+            )
+        message = self._codec.decode(body, kind_of(tag_of(body)))
+        late = type(message) in line.missed
+        received = Received(sender, message, len(body), late)
+        self.view.received.append(received)
+        line.waiting.append(received)
+        if self.finished:
+            self.check_surplus()
+
+    def _drop_missed(self, line: _Line) -> None:
+        while line.waiting and type(line.waiting[0].message) in line.missed:
+            line.missed.remove(type(line.waiting.popleft().message))
+
+    def _ready(self) -> "_Next | None":
+        """What the program can go on with, if what it waits for is there (or never will be)."""
+        match self.waiting:
+            case Receive():
+                return self._received(self.waiting)
+            case Gather():
+                return self._gathered(self.waiting)
+        return None
+
+    def _received(self, wait: Receive) -> "_Next | None":
+        line = self._lines[wait.sender]
+        self._drop_missed(line)
+        if line.waiting:
+            message = line.waiting.popleft().message
+            if isinstance(message, wait.kinds):
+                return _Next(message)
+            return self._refusal(wait.sender, _names(wait.kinds), message)
+        if line.left:
+            absence = f"left while {self.name} waited for {_names(wait.kinds)}"
+            return _Next(error=AbsenceError(absence, party=wait.sender))
+        return None
+
+    def _gathered(self, wait: Gather) -> "_Next | None":
+        lines = {sender: self._lines[sender] for sender in wait.senders}
+        for sender, line in lines.items():
+            self._drop_missed(line)
+            if line.waiting and not isinstance(line.waiting[0].message, wait.kind):
+                return self._refusal(sender, wait.kind.__name__, line.waiting.popleft().message)
+        if all(line.waiting or line.left for line in lines.values()):
+            return _Next(self._close(wait))
+        return None
+
+    def _close(self, wait: Gather) -> dict[str, Message]:
+        came = {}
+        for sender in wait.senders:
+            line = self._lines[sender]
+            if line.waiting:
+                came[sender] = line.waiting.popleft().message
+            else:
+                line.missed.append(wait.kind)
+        return came
+
+    def _refusal(self, sender: str, expected: str, found: Message) -> "_Next":
+        wrong = f"{self.name} expected {expected}, found {type(found).__name__}"
+        return _Next(error=ViolationError(wrong, party=sender))
+
+    def _fail(self, error: TheirError) -> None:
+        """Raise the error inside the program, which may know how to go on without the party."""
+        if self.waiting is None:
+            raise error
+        self._go(_Next(error=error))
+
+    def _go(self, ready: "_Next | None") -> None:
+        """Let the program run until it waits for what is not there, or returns."""
+        while ready is not None:
+            self.waiting = None
+            try:
+                action = ready.into(self._program)
+                self.steps += 1
+                self.waiting = self._perform(action)
+            except StopIteration as stop:
+                self._result, self.finished = stop.value, True
+                return
+            except BaseException:
+                self.finished = True
+                raise
+            ready = self._ready() if self.waiting else _Next()
+
+    def _perform(self, action: Action) -> Receive | Gather | None:
+        """Do what the program asks for, and say what it waits for now."""
+        match action:
+            case Send(to, message):
+                self._post(to, message)
+                return None
+            case Ask(to, question):
+                self._post(to, question)
+                return Receive(to, (question.answer_kind(),))
+            case Receive(sender, _):
+                self._known(sender)
+                return action
+            case Gather(_, senders):
+                for sender in senders:
+                    self._known(sender)
+                return action
+        raise MisuseError(
+            f"{self.name}: expected a program that yields actions, found {type(action).__name__}"
+        )
+
+    def _known(self, partner: str) -> _Line:
+        if partner not in self._lines:
+            raise MisuseError(f"{self.name}: expected a partner of this session, found {partner!r}")
+        return self._lines[partner]
+
+    def _post(self, to: str, message: Message) -> None:
+        line = self._known(to)
+        body = self._codec.encode(message)
+        self._outbox.append(Packet(self._session, self.name, to, line.sent, body))
+        line.sent += 1
+
+
+def _names(kinds: tuple[type[Message], ...]) -> str:
+    return " or ".join(kind.__name__ for kind in kinds)

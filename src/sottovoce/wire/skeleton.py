@@ -1,0 +1,65 @@
+"""A look at the bones of a message before anything is allocated for its flesh."""
+
+from sottovoce.errors import MalformedError
+
+MAX_DEPTH = 16
+
+# A fixed-size header's remaining bytes, by its first byte: the integers of msgpack.
+_INTEGERS = {0xCC: 1, 0xCD: 2, 0xCE: 4, 0xCF: 8, 0xD0: 1, 0xD1: 2, 0xD2: 4, 0xD3: 8}
+# The width of the length that follows, by first byte: bytes, then text, then arrays.
+_BLOBS = {0xC4: 1, 0xC5: 2, 0xC6: 4, 0xD9: 1, 0xDA: 2, 0xDB: 4}
+_ARRAYS = {0xDC: 2, 0xDD: 4}
+_NONE_FALSE_TRUE = (0xC0, 0xC2, 0xC3)
+
+
+def check_skeleton(data: bytes) -> None:
+    """Walk every header of `data` once; raise `MalformedError` unless each promise is kept.
+
+    After this, a decoder allocates no more than a small multiple of the bytes
+    that really came: every item of every array is there, nothing is nested too
+    deeply, nothing follows the end, and there is no float, map or extension.
+    """
+    position, open_items = 0, [1]
+    while open_items:
+        if not open_items[-1]:
+            open_items.pop()
+            continue
+        open_items[-1] -= 1
+        position, items = _header(data, position)
+        if items > len(data) - position:
+            raise MalformedError(f"message: an array promises {items} items, more than its bytes")
+        if items:
+            if len(open_items) == MAX_DEPTH:
+                raise MalformedError(f"message: nested deeper than {MAX_DEPTH} levels")
+            open_items.append(items)
+    if position != len(data):
+        raise MalformedError(f"message: {len(data) - position} bytes after its end")
+
+
+def _header(data: bytes, position: int) -> tuple[int, int]:
+    """Where the next header is, and how many items the one at `position` opens."""
+    if position >= len(data):
+        raise MalformedError(f"message: ends at byte {len(data)}, inside a value")
+    first = data[position]
+    position += 1
+    length, items = 0, 0
+    if first <= 0x7F or first >= 0xE0 or first in _NONE_FALSE_TRUE:
+        pass
+    elif 0x90 <= first <= 0x9F:
+        items = first & 0x0F
+    elif 0xA0 <= first <= 0xBF:
+        length = first & 0x1F
+    elif first in _INTEGERS:
+        length = _INTEGERS[first]
+    elif first in _BLOBS:
+        width = _BLOBS[first]
+        length = width + int.from_bytes(data[position : position + width])
+    elif first in _ARRAYS:
+        width = _ARRAYS[first]
+        items = int.from_bytes(data[position : position + width])
+        length = width
+    else:
+        raise MalformedError(f"message: byte {position - 1} opens a type that never travels")
+    if length > len(data) - position:
+        raise MalformedError(f"message: ends at byte {len(data)}, inside a value")
+    return position + length, items

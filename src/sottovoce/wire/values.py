@@ -1,0 +1,118 @@
+"""The values that may travel: frozen records, arrays of words, vectors of big integers.
+
+A field is an int of at most 64 bits, a bool, a str, bytes, a tuple, another
+`Value`, or a type for which the codec was given a hook. Never a float (a number
+that travels is an integer with a scale), a list, a dict or a set.
+"""
+
+import re
+from collections.abc import Iterable
+from math import prod
+from typing import Self
+
+import msgspec
+import numpy as np
+from numpy.typing import NDArray
+
+from sottovoce.errors import MalformedError, MismatchError
+
+MAX_DIMENSIONS = 8
+
+
+def kebab(name: str) -> str:
+    """The tag of a class on the wire: `MaskedProduct` is "masked-product"."""
+    return re.sub(r"(?<=[a-z0-9])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z])", "-", name).lower()
+
+
+class Value(msgspec.Struct, frozen=True, array_like=True, forbid_unknown_fields=True, tag=kebab):
+    """A frozen record that has exactly one encoding: its tag, then its fields in order."""
+
+    def __repr__(self) -> str:
+        # The fields may be masks, shares or ciphertexts: a log sees their names only.
+        return f"{type(self).__name__}({', '.join(self.__struct_fields__)})"
+
+    def __rich_repr__(self) -> list[tuple[str, object]]:
+        return []
+
+
+class Words(Value, frozen=True):
+    """An array of 64-bit words: its shape, and the words in little-endian order."""
+
+    shape: tuple[int, ...]
+    data: bytes
+
+    def __post_init__(self) -> None:
+        if len(self.shape) > MAX_DIMENSIONS or any(side < 0 for side in self.shape):
+            raise ValueError(f"words: expected at most {MAX_DIMENSIONS} sides, none negative")
+        if prod(self.shape) * 8 != len(self.data):
+            raise ValueError(
+                f"words: expected {prod(self.shape) * 8} bytes for the shape {self.shape}, "
+                f"found {len(self.data)}"
+            )
+
+    @classmethod
+    def of(cls, array: NDArray[np.uint64]) -> Self:
+        """The words of an array mod 2^64."""
+        if array.dtype != np.uint64:
+            raise MismatchError(f"words: expected an array of uint64, found {array.dtype}")
+        return cls(array.shape, np.ascontiguousarray(array, dtype="<u8").tobytes())
+
+    def array(self) -> NDArray[np.uint64]:
+        """The words as an array that cannot be written to (no copy is made)."""
+        words = np.frombuffer(self.data, dtype="<u8")
+        return words.astype(np.uint64, copy=False).reshape(self.shape)
+
+    def __repr__(self) -> str:
+        return f"Words(shape={self.shape})"
+
+
+class Integers(Value, frozen=True):
+    """A vector of integers 0 <= value < modulus, each in as many bytes as the modulus needs.
+
+    The modulus itself does not travel: both sides know it, and `read` refuses
+    what does not belong to it.
+    """
+
+    width: int
+    data: bytes
+
+    def __post_init__(self) -> None:
+        if self.width < 1 or len(self.data) % self.width:
+            raise ValueError(
+                f"integers: expected a multiple of {self.width} bytes, found {len(self.data)}"
+            )
+
+    @classmethod
+    def of(cls, values: Iterable[int], *, modulus: int) -> Self:
+        """The residues `values`; raises `MismatchError` for what is not reduced."""
+        width = width_of(modulus)
+        numbers = [int(value) for value in values]
+        if any(not 0 <= number < modulus for number in numbers):
+            raise MismatchError("integers: expected residues below the modulus, found one outside")
+        return cls(width, b"".join(number.to_bytes(width) for number in numbers))
+
+    def read(self, *, modulus: int) -> list[int]:
+        """The residues, or `MalformedError` where the width or a value is not the modulus' own."""
+        width = width_of(modulus)
+        if self.width != width:
+            raise MalformedError(f"integers: expected a width of {width} bytes, found {self.width}")
+        numbers = [
+            int.from_bytes(self.data[start : start + width])
+            for start in range(0, len(self.data), width)
+        ]
+        if any(number >= modulus for number in numbers):
+            raise MalformedError("integers: expected residues below the modulus, found one above")
+        return numbers
+
+    def __len__(self) -> int:
+        return len(self.data) // self.width
+
+    def __repr__(self) -> str:
+        return f"Integers({len(self)} of {self.width} bytes)"
+
+
+def width_of(modulus: int) -> int:
+    """How many bytes hold every residue of `modulus`."""
+    if modulus < 2:
+        raise MismatchError(f"integers: expected a modulus of at least 2, found {modulus}")
+    return ((modulus - 1).bit_length() + 7) // 8
