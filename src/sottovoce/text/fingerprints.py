@@ -1,0 +1,16 @@
+"""One short name for settings, so that a plan can say exactly how its text is read."""
+
+import hashlib
+
+import msgspec
+
+
+def fingerprint(purpose: str, *parts: object) -> str:
+    """64 hexadecimal digits that change with the `purpose` (versioned) or any of the `parts`.
+
+    Parts are frozen dataclasses, enums, tuples, text and numbers; they are
+    written in one canonical form, so equal settings have equal fingerprints on
+    every machine.
+    """
+    canonical = msgspec.json.encode([purpose, *parts], order="deterministic")
+    return hashlib.blake2b(canonical, digest_size=32, person=b"sottovoce/print").hexdigest()
