@@ -1,0 +1,128 @@
+"""Further columns beside the text: categories as one-hot, numbers scaled by public bounds."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from difflib import get_close_matches
+from math import isfinite
+from typing import Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+from sottovoce.errors import InputError
+from sottovoce.text.documents import Document, Value
+from sottovoce.text.labels import label_name
+
+GRID = 64
+"""Columns are whole multiples of 1/64, so that encrypted scoring sees the same numbers."""
+
+
+class Column(Protocol):
+    """A further column of the source, and the features that it becomes."""
+
+    @property
+    def name(self) -> str:
+        """The column's name in the source."""
+
+    @property
+    def width(self) -> int:
+        """How many features it becomes."""
+
+    def encode(self, value: Value, *, where: str) -> list[int]:
+        """Its features in units of 1/GRID; `where` the value lay goes into the error."""
+
+
+@dataclass(frozen=True, slots=True)
+class Categorical:
+    """One feature per value of a public list; any other value, or none, is none of them."""
+
+    name: str
+    values: tuple[str, ...]
+
+    def __post_init__(self) -> None:
+        if not self.values or len(set(self.values)) < len(self.values):
+            raise InputError(
+                f"column {self.name}: expected different values, "
+                f"found {', '.join(self.values) or 'none'}"
+            )
+
+    @property
+    def width(self) -> int:
+        """How many features it becomes."""
+        return len(self.values)
+
+    def encode(self, value: Value, *, where: str) -> list[int]:  # noqa: ARG002 - every value is fine
+        """GRID at the value's own feature, 0 elsewhere."""
+        name = None if value is None else label_name(value)
+        return [GRID if name == known else 0 for known in self.values]
+
+
+@dataclass(frozen=True, slots=True)
+class Numeric:
+    """A number between public bounds, scaled to [-1, 1]; beyond a bound it counts as the bound.
+
+    `missing` stands in where the source has nothing; without it that is an error.
+    """
+
+    name: str
+    low: float
+    high: float
+    missing: float | None = None
+
+    def __post_init__(self) -> None:
+        if not (isfinite(self.low) and isfinite(self.high) and self.low < self.high):
+            raise InputError(
+                f"column {self.name}: expected finite bounds low < high, "
+                f"found {self.low:g} and {self.high:g}"
+            )
+
+    @property
+    def width(self) -> int:
+        """One feature."""
+        return 1
+
+    def encode(self, value: Value, *, where: str) -> list[int]:
+        """The number in units of 1/GRID."""
+        number = self._number(value, where)
+        scaled = (2 * number - self.low - self.high) / (self.high - self.low)
+        return [round(GRID * min(max(scaled, -1.0), 1.0))]
+
+    def _number(self, value: Value, where: str) -> float:
+        if value is None or value == "":
+            if self.missing is not None:
+                return self.missing
+        elif (number := _parsed(value)) is not None:
+            return number
+        raise InputError(
+            f"{where}: expected a number in column {self.name}, "
+            f"found {'nothing' if value in {None, ''} else repr(value)}",
+            hints=("say what stands for a missing number: Numeric(..., missing=0.0)",),
+        )
+
+
+def _parsed(value: str | float) -> float | None:
+    try:
+        number = float(value)
+    except ValueError:
+        return None
+    return number if isfinite(number) else None
+
+
+def encode_columns(columns: Sequence[Column], documents: Sequence[Document]) -> NDArray[np.int64]:
+    """The columns' features, documents × width, in units of 1/GRID."""
+    width = sum(column.width for column in columns)
+    if not width:
+        return np.zeros((len(documents), 0), np.int64)
+    rows = [[x for column in columns for x in _encoded(column, one)] for one in documents]
+    return np.array(rows, np.int64).reshape(len(documents), width)
+
+
+def _encoded(column: Column, document: Document) -> list[int]:
+    if column.name not in document.columns:
+        near = get_close_matches(column.name, document.columns, n=1)
+        raise InputError(
+            f"{document.origin}: expected a column {column.name}, "
+            f"found {', '.join(document.columns) or 'none'}",
+            hints=(f"did you mean {near[0]}?",) if near else (),
+        )
+    return column.encode(document.columns[column.name], where=str(document.origin))

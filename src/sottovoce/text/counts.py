@@ -1,0 +1,235 @@
+"""How often features occur, per class: what a joint dictionary is chosen from.
+
+A peer's `Tally` grows chunk by chunk. What leaves the peer is `Counts`: features
+that too few of its documents have are zeroed in every class, and the rest can
+be added over peers (in a study by a blind sum, here by `+`).
+
+Suppression counts documents, never rows, and the documents of one group (a
+patient, an author) count once.
+"""
+
+import hashlib
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Self
+
+import numpy as np
+from numpy.typing import NDArray
+
+from sottovoce.errors import InputError, MismatchError
+from sottovoce.text.labels import Labels
+from sottovoce.text.occurrences import Numbers, Occurrences
+
+Booleans = NDArray[np.bool_]
+
+BUCKET_BITS = 18
+
+
+@dataclass(frozen=True, slots=True)
+class Suppression:
+    """What a peer holds back before anything is added up.
+
+    `min_documents`: a feature in fewer of the peer's documents is zeroed in every class.
+    `small_cells`: a class's count over fewer documents than this is zeroed by itself.
+    """
+
+    min_documents: int = 3
+    small_cells: int = 0
+
+    def __post_init__(self) -> None:
+        if self.min_documents < 1 or self.small_cells < 0:
+            raise InputError(
+                "suppression: expected min_documents of at least 1 and small_cells of at least 0, "
+                f"found {self.min_documents} and {self.small_cells}"
+            )
+
+
+@dataclass(frozen=True, eq=False)
+class Counts:
+    """Rows that have each feature, altogether (`total`) and per class; `peers` that kept it."""
+
+    rows: int
+    rows_by_class: Numbers
+    total: Numbers
+    by_class: Numbers
+    peers: Numbers
+
+    def __add__(self, other: "Counts") -> "Counts":
+        if self.by_class.shape != other.by_class.shape:
+            raise MismatchError(
+                f"counts: expected {self.by_class.shape[0]} classes of {self.by_class.shape[1]} "
+                f"buckets, found {other.by_class.shape[0]} of {other.by_class.shape[1]}"
+            )
+        return Counts(
+            self.rows + other.rows,
+            self.rows_by_class + other.rows_by_class,
+            self.total + other.total,
+            self.by_class + other.by_class,
+            self.peers + other.peers,
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class Layout:
+    """How counts lie in the one vector that a blind sum adds up.
+
+    Only what the choice needs is in it: no totals where classes are exclusive
+    (they are the sum of the classes), no numbers of peers unless they are asked for.
+    """
+
+    classes: int
+    buckets: int
+    exclusive: bool = True
+    with_peers: bool = False
+
+    @property
+    def length(self) -> int:
+        """How many numbers the vector has."""
+        return 1 + self.classes + self.buckets * self._columns
+
+    @property
+    def _columns(self) -> int:
+        return self.classes + (not self.exclusive) + self.with_peers
+
+    def vector(self, counts: Counts) -> Numbers:
+        """The numbers that leave a peer."""
+        if counts.by_class.shape != (self.classes, self.buckets):
+            raise MismatchError(
+                f"counts: expected {self.classes} classes of {self.buckets} buckets, "
+                f"found {counts.by_class.shape[0]} of {counts.by_class.shape[1]}"
+            )
+        table = [*counts.by_class]
+        table += [] if self.exclusive else [counts.total]
+        table += [counts.peers] if self.with_peers else []
+        return np.concatenate([np.array([counts.rows]), counts.rows_by_class, *table])
+
+    def counts(self, vector: Numbers) -> Counts:
+        """The counts that a sum of vectors stands for."""
+        if vector.shape != (self.length,):
+            raise MismatchError(
+                f"counts: expected {self.length} numbers, found shape {vector.shape}"
+            )
+        table = vector[1 + self.classes :].reshape(self._columns, self.buckets)
+        by_class = table[: self.classes]
+        total = by_class.sum(axis=0) if self.exclusive else table[self.classes]
+        peers = table[-1] if self.with_peers else (total > 0).astype(np.int64)
+        return Counts(int(vector[0]), vector[1 : 1 + self.classes], total, by_class, peers)
+
+
+@dataclass(frozen=True)
+class Presence:
+    """Which features a chunk's rows have (each once a row), and which document a row is of."""
+
+    rows: Numbers
+    buckets: Numbers
+    documents: Numbers
+
+    @classmethod
+    def of(cls, found: Occurrences, *, documents: Numbers, bits: int) -> Self:
+        """The buckets of the features found, by the upper `bits` of their ids."""
+        buckets = (found.ids >> np.uint64(64 - bits)).astype(np.int64)
+        pairs = np.unique((found.rows << bits) | buckets)
+        return cls(pairs >> bits, pairs & ((1 << bits) - 1), documents)
+
+    def where(self, rows: Booleans) -> "Presence":
+        """The presences in some of the rows."""
+        inside = rows[self.rows]
+        return Presence(self.rows[inside], self.buckets[inside], self.documents)
+
+    def by_document(self, groups: NDArray[np.uint64]) -> tuple[Numbers, NDArray[np.uint64]]:
+        """The buckets that each document has, once a document, with the document's group."""
+        documents = self.documents[self.rows]
+        width = int(self.buckets.max(initial=0)) + 1
+        pairs = np.unique(documents * width + self.buckets)
+        return pairs % width, groups[pairs // width]
+
+
+class Distinct:
+    """Counts distinct groups per cell exactly up to `most`, in memory that no corpus outgrows.
+
+    Documents without a group are groups of their own and simply counted. Places
+    for groups are made when the first one comes: `most` numbers a cell.
+    """
+
+    def __init__(self, cells: int, most: int) -> None:
+        """No group seen yet."""
+        self._shape = (cells, most)
+        self._alone = np.zeros(cells, np.int64)
+        # 0 marks a free place, so no group may have the number 0.
+        self._seen: NDArray[np.uint64] | None = None
+
+    def add(self, cells: Numbers, groups: NDArray[np.uint64]) -> None:
+        """Note that each group was seen in its cell; 0 is a document without one, seen once."""
+        alone = groups == 0
+        self._alone += np.bincount(cells[alone], minlength=self._shape[0])
+        cells, groups = cells[~alone], groups[~alone]
+        if len(cells) and self._seen is None:
+            self._seen = np.zeros(self._shape, np.uint64)
+        while len(cells) and self._seen is not None:
+            known = (self._seen[cells] == groups[:, np.newaxis]).any(axis=1)
+            full = self._seen[cells, -1] != 0
+            cells, groups = cells[~(known | full)], groups[~(known | full)]
+            # One newcomer a cell and turn, so that two of them never take the same place.
+            now, first = np.unique(cells, return_index=True)
+            place = np.count_nonzero(self._seen[now], axis=1)
+            self._seen[now, place] = groups[first]
+
+    def reaches(self, threshold: int) -> Booleans:
+        """Which cells were seen in at least `threshold` (up to `most`) distinct groups."""
+        grouped = 0 if self._seen is None else np.count_nonzero(self._seen, axis=1)
+        return np.asarray(self._alone + grouped >= threshold)
+
+
+def group_number(group: str | None) -> int:
+    """A group's 64-bit number; 0 stands for a document without a group."""
+    if group is None:
+        return 0
+    data = group.encode("utf-8", "surrogatepass")
+    digest = hashlib.blake2b(data, digest_size=8, person=b"sottovoce/group1").digest()
+    return int.from_bytes(digest, "little") or 1
+
+
+class Tally:
+    """One peer's counts while it reads; `suppressed` gives what may leave the peer."""
+
+    def __init__(
+        self, labels: Labels, suppression: Suppression, *, bits: int = BUCKET_BITS
+    ) -> None:
+        """Nothing read yet, over 2**bits buckets."""
+        if not 8 <= bits <= 24:
+            raise InputError(f"buckets: expected between 2^8 and 2^24, found 2^{bits}")
+        classes, buckets = len(labels.names), 1 << bits
+        self._labels = labels
+        self._suppression = suppression
+        self._rows = 0
+        self._rows_by_class = np.zeros(classes, np.int64)
+        self._total = np.zeros(buckets, np.int64)
+        self._by_class = np.zeros((classes, buckets), np.int64)
+        self._documents = Distinct(buckets, suppression.min_documents)
+        cells = classes if suppression.small_cells else 0
+        self._cells = [Distinct(buckets, suppression.small_cells) for _ in range(cells)]
+
+    def add(self, seen: Presence, membership: Booleans, groups: Sequence[str | None]) -> None:
+        """Add a chunk: its presences, its rows' classes, and the group of each document."""
+        numbers = np.array([group_number(group) for group in groups], np.uint64)
+        self._rows += len(membership)
+        self._rows_by_class += membership.sum(axis=0)
+        self._total += np.bincount(seen.buckets, minlength=len(self._total))
+        self._documents.add(*seen.by_document(numbers))
+        for index in range(len(self._by_class)):
+            inside = seen.where(membership[:, index])
+            self._by_class[index] += np.bincount(inside.buckets, minlength=len(self._total))
+            if self._cells:
+                self._cells[index].add(*inside.by_document(numbers))
+
+    def suppressed(self) -> Counts:
+        """What may leave this peer."""
+        kept = self._documents.reaches(self._suppression.min_documents)
+        total, by_class = self._total * kept, self._by_class * kept
+        for index, cells in enumerate(self._cells):
+            by_class[index] *= cells.reaches(self._suppression.small_cells)
+        if self._cells and self._labels.exclusive:
+            # The total minus the other classes would give a zeroed cell away.
+            total = by_class.sum(axis=0)
+        peers = (total > 0).astype(np.int64)
+        return Counts(self._rows, self._rows_by_class.copy(), total, by_class, peers)

@@ -1,0 +1,182 @@
+"""Which features a study counts: `given` by a word list, `joint` by the peers, or `hashed`.
+
+A `joint` dictionary is chosen from counts that the peers added up, and published
+as bucket ids with rounded idf: no words. Each peer can look up which of its own
+words were chosen (`own_words`); whoever holds the study's key can also test any
+word that it can guess, and is told so where it consents.
+"""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from functools import reduce
+from typing import Protocol
+
+import numpy as np
+
+from sottovoce.errors import InputError
+from sottovoce.text.counts import BUCKET_BITS
+from sottovoce.text.fingerprints import fingerprint
+from sottovoce.text.hashing import DictionaryKey, Ids, mixed
+from sottovoce.text.occurrences import Numbers
+from sottovoce.text.reading import Reading
+
+Locator = Callable[[Ids], Numbers]
+"""Finds the column of each id; -1 where the dictionary does not have it."""
+
+
+class Dictionary(Protocol):
+    """A set of features in columns 0 … size - 1, each with its idf in halves."""
+
+    @property
+    def size(self) -> int:
+        """How many features there are."""
+
+    @property
+    def idf_halves(self) -> tuple[int, ...]:
+        """Twice the idf of each feature: whole numbers, because idf is rounded to 0.5."""
+
+    @property
+    def fingerprint(self) -> str:
+        """64 hexadecimal digits that name this dictionary."""
+
+    def locator(self, reading: Reading, key: DictionaryKey) -> Locator:
+        """How ids made by `reading` under `key` find their columns."""
+
+
+@dataclass(frozen=True, slots=True)
+class JointDictionary:
+    """Buckets that the peers chose together, in ascending order."""
+
+    buckets: tuple[int, ...]
+    idf_halves: tuple[int, ...]
+    bits: int = BUCKET_BITS
+
+    def __post_init__(self) -> None:
+        ids = np.array(self.buckets)
+        if len(ids) != len(self.idf_halves) or not len(ids):
+            raise InputError(
+                f"joint dictionary: expected an idf for each of at least 1 bucket, "
+                f"found {len(ids)} buckets and {len(self.idf_halves)} idf"
+            )
+        if ids[0] < 0 or ids[-1] >= 1 << self.bits or (np.diff(ids) <= 0).any():
+            raise InputError(
+                f"joint dictionary: expected ascending buckets below 2^{self.bits}, "
+                f"found {ids[0]} to {ids[-1]}"
+            )
+        if min(self.idf_halves) < 1:
+            raise InputError(
+                f"joint dictionary: expected idf of at least 0.5, found {min(self.idf_halves) / 2}"
+            )
+
+    @property
+    def size(self) -> int:
+        """How many features there are."""
+        return len(self.buckets)
+
+    @property
+    def fingerprint(self) -> str:
+        """64 hexadecimal digits that name this dictionary."""
+        return fingerprint("sottovoce/dictionary/joint/v1", self)
+
+    def locator(self, reading: Reading, key: DictionaryKey) -> Locator:  # noqa: ARG002 - the ids carry both
+        """How ids find their columns: by their upper bits."""
+        table = np.full(1 << self.bits, -1, np.int64)
+        table[list(self.buckets)] = np.arange(self.size)
+        shift = np.uint64(64 - self.bits)
+
+        def locate(ids: Ids) -> Numbers:
+            return np.asarray(table[ids >> shift])
+
+        return locate
+
+
+@dataclass(frozen=True, slots=True)
+class HashedDictionary:
+    """No choice and no round: every feature falls into one of `size` columns."""
+
+    size: int
+
+    def __post_init__(self) -> None:
+        if not 1 <= self.size < 1 << 31:
+            raise InputError(f"hashed dictionary: expected 1 <= size < 2^31, found {self.size}")
+
+    @property
+    def idf_halves(self) -> tuple[int, ...]:
+        """Nothing was counted, so every idf is 1."""
+        return (2,) * self.size
+
+    @property
+    def fingerprint(self) -> str:
+        """64 hexadecimal digits that name this dictionary."""
+        return fingerprint("sottovoce/dictionary/hashed/v1", self)
+
+    def locator(self, reading: Reading, key: DictionaryKey) -> Locator:  # noqa: ARG002 - as above
+        """How ids find their columns: by their upper 32 bits, scaled to the size."""
+        size = np.uint64(self.size)
+
+        def locate(ids: Ids) -> Numbers:
+            return (((ids >> np.uint64(32)) * size) >> np.uint64(32)).astype(np.int64)
+
+        return locate
+
+
+@dataclass(frozen=True, slots=True)
+class GivenDictionary:
+    """The words (or sequences of words) of a list that everybody may see, in its order."""
+
+    words: tuple[str, ...]
+
+    def __post_init__(self) -> None:
+        if not self.words:
+            raise InputError("given dictionary: expected at least 1 word, found none")
+
+    @property
+    def size(self) -> int:
+        """How many features there are."""
+        return len(self.words)
+
+    @property
+    def idf_halves(self) -> tuple[int, ...]:
+        """Nothing was counted, so every idf is 1."""
+        return (2,) * self.size
+
+    @property
+    def fingerprint(self) -> str:
+        """64 hexadecimal digits that name this dictionary."""
+        return fingerprint("sottovoce/dictionary/given/v1", self)
+
+    def locator(self, reading: Reading, key: DictionaryKey) -> Locator:
+        """How ids find their columns: by the ids of the words, read as text is read."""
+        ids = np.array([entry_id(word, reading, key) for word in self.words], np.uint64)
+        order = np.argsort(ids)
+        known = ids[order]
+        same = np.flatnonzero(known[1:] == known[:-1])
+        if len(same):
+            first, second = sorted((order[same[0]], order[same[0] + 1]))
+            raise InputError(
+                f"given dictionary: expected different words, found "
+                f"{self.words[first]!r} and {self.words[second]!r}, which are read alike"
+            )
+
+        def locate(found: Ids) -> Numbers:
+            place = np.minimum(np.searchsorted(known, found), len(known) - 1)
+            return np.where(known[place] == found, order[place], -1)
+
+        return locate
+
+
+def entry_id(words: str, reading: Reading, key: DictionaryKey) -> int:
+    """The id of a word or sequence of words, read as text is read."""
+    tokens = reading.entry(words)
+    if not reading.shortest <= len(tokens) <= reading.longest:
+        raise InputError(
+            f"dictionary entry {words!r}: expected {reading.shortest} to {reading.longest} words, "
+            f"found {len(tokens)}"
+        )
+    return gram_id(tokens, key)
+
+
+def gram_id(tokens: Sequence[str], key: DictionaryKey) -> int:
+    """The id of a sequence of at least one token."""
+    first, *rest = (np.array([key.word(token)], np.uint64) for token in tokens)
+    return int(reduce(mixed, rest, first)[0])

@@ -1,0 +1,67 @@
+"""Tokens become 64-bit ids under a key that the coordinator never learns.
+
+An id is a keyed BLAKE2 hash, so who lacks the key cannot test whether a word is
+there; a seeded fast hash would not be a key. An n-gram's id mixes the ids of its
+words, which keeps it as secret as they are and costs no further hashing.
+"""
+
+import hashlib
+from dataclasses import dataclass, field
+from typing import Self
+
+import numpy as np
+from numpy.typing import NDArray
+
+from sottovoce.entropy import SEED_BYTES, Entropy
+from sottovoce.errors import InputError
+
+Ids = NDArray[np.uint64]
+
+_WORD = b"sottovoce/word/1"
+_PART = b"sottovoce/part/1"
+
+
+@dataclass(frozen=True, slots=True)
+class DictionaryKey:
+    """The 32 bytes under which a study's tokens are hashed; one peer draws and seals them."""
+
+    secret: bytes = field(repr=False)
+
+    def __post_init__(self) -> None:
+        if len(self.secret) != SEED_BYTES:
+            raise InputError(
+                f"dictionary key: expected {SEED_BYTES} bytes, found {len(self.secret)}"
+            )
+
+    @classmethod
+    def draw(cls, *, entropy: Entropy) -> Self:
+        """A fresh key for one study."""
+        return cls(entropy.seed())
+
+    def word(self, token: str) -> int:
+        """The id of a token."""
+        return self._id(token, _WORD)
+
+    def part(self, characters: str) -> int:
+        """The id of a stretch of characters inside a token; never that of a token."""
+        return self._id(characters, _PART)
+
+    def _id(self, text: str, purpose: bytes) -> int:
+        data = text.encode("utf-8", "surrogatepass")
+        digest = hashlib.blake2b(data, digest_size=8, key=self.secret, person=purpose)
+        return int.from_bytes(digest.digest(), "little")
+
+
+# For dictionaries that hide nothing: a word list that the coordinator sent.
+PUBLIC = DictionaryKey(bytes(SEED_BYTES))
+
+
+def mixed(first: Ids, second: Ids) -> Ids:
+    """The ids of sequences `first` then `second`: order matters, and so does every bit."""
+    x: Ids = first * np.uint64(0x9E3779B97F4A7C15) + (second ^ np.uint64(0xD1B54A32D192ED03))
+    x ^= x >> np.uint64(30)
+    x *= np.uint64(0xBF58476D1CE4E5B9)
+    x ^= x >> np.uint64(27)
+    x *= np.uint64(0x94D049BB133111EB)
+    x ^= x >> np.uint64(31)
+    return x

@@ -1,0 +1,112 @@
+"""Where a row's classes come from: the document's label, or the entities that were marked in it.
+
+`label`   every row of a document has the document's label
+`types`   a row belongs to each entity type that touches it (none, one or several)
+`inside`  is this token part of an entity of one of the types?
+`single`  one class a token: the type of the shortest entity around it, else `O`
+`bio`     as `single`, and `B-` begins an entity where `I-` goes on with it
+"""
+
+from bisect import bisect_right
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from enum import StrEnum
+from operator import attrgetter
+
+from sottovoce.errors import InputError
+from sottovoce.text.documents import Document, Fragment, Span
+from sottovoce.text.fingerprints import fingerprint
+from sottovoce.text.labels import Classes, Labels
+from sottovoce.text.reading import Level
+
+OUTSIDE = "O"
+
+
+class Scheme(StrEnum):
+    """The ways of the module's table."""
+
+    LABEL = "label"
+    TYPES = "types"
+    INSIDE = "inside"
+    SINGLE = "single"
+    BIO = "bio"
+
+
+@dataclass(frozen=True, slots=True)
+class Labelling:
+    """A scheme and, where it looks at entities, the entity types that count."""
+
+    labels: Labels
+    scheme: Scheme = Scheme.LABEL
+    types: tuple[str, ...] = ()
+
+    @classmethod
+    def by_entity(cls, scheme: Scheme, types: Sequence[str]) -> "Labelling":
+        """The labelling whose classes follow from the entity `types`."""
+        if scheme is Scheme.LABEL or not types:
+            raise InputError(
+                f"labelling {scheme}: expected a scheme over entities and at least one type, "
+                f"found {', '.join(types) or 'no type'}"
+            )
+        names = {
+            Scheme.TYPES: tuple(types),
+            Scheme.INSIDE: ("outside", "inside"),
+            Scheme.SINGLE: (OUTSIDE, *types),
+            Scheme.BIO: (OUTSIDE, *(f"{mark}-{kind}" for kind in types for mark in "BI")),
+        }[scheme]
+        return cls(Labels(names, exclusive=scheme is not Scheme.TYPES), scheme, tuple(types))
+
+    @property
+    def fingerprint(self) -> str:
+        """64 hexadecimal digits that name this way of labelling."""
+        return fingerprint("sottovoce/labelling/v1", self)
+
+    def check(self, level: Level) -> None:
+        """Refuse a scheme that says nothing about rows of this level."""
+        if self.scheme in {Scheme.INSIDE, Scheme.SINGLE, Scheme.BIO} and level is not Level.TOKEN:
+            raise InputError(
+                f"labelling {self.scheme}: expected level token, found {level}",
+                hints=("entities of documents and sentences: labelling types",),
+            )
+
+    def classes(self, document: Document, places: Sequence[Fragment]) -> list[Classes]:
+        """The classes of each row of a document; `places` are sorted and do not overlap."""
+        if self.scheme is Scheme.LABEL:
+            return [self.labels.classes(document)] * len(places)
+        touching: list[list[tuple[Span, bool]]] = [[] for _ in places]
+        for span in document.spans:
+            if span.type in self.types:
+                for count, row in enumerate(_rows_of(span, places)):
+                    touching[row].append((span, count == 0))
+        return [self._chosen(spans) for spans in touching]
+
+    def _chosen(self, spans: list[tuple[Span, bool]]) -> Classes:
+        if self.scheme is Scheme.TYPES:
+            present = {span.type for span, _ in spans}
+            return tuple(kind for kind in self.types if kind in present)
+        if self.scheme is Scheme.INSIDE:
+            return ("inside" if spans else "outside",)
+        if not spans:
+            return (OUTSIDE,)
+        innermost, begins = min(spans, key=self._rank)
+        if self.scheme is Scheme.SINGLE:
+            return (innermost.type,)
+        return (f"{'B' if begins else 'I'}-{innermost.type}",)
+
+    def _rank(self, found: tuple[Span, bool]) -> tuple[int, int, int]:
+        """Shortest first, then leftmost, then by the order of the types: never by chance."""
+        span = found[0]
+        length = sum(fragment.end - fragment.start for fragment in span.fragments)
+        return length, span.fragments[0].start, self.types.index(span.type)
+
+
+def _rows_of(span: Span, places: Sequence[Fragment]) -> Iterator[int]:
+    """The rows that share a character with the span, in order, each once."""
+    seen = -1
+    for fragment in sorted(span.fragments):
+        low = bisect_right(places, fragment.start, key=attrgetter("end"))
+        while low < len(places) and places[low].start < fragment.end:
+            if low > seen and places[low].overlaps(fragment):
+                seen = low
+                yield low
+            low += 1

@@ -1,0 +1,127 @@
+"""Labels by their one name, and the ±1 columns that learners ask for."""
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from difflib import get_close_matches
+from typing import Self
+
+import numpy as np
+from numpy.typing import NDArray
+
+from sottovoce.errors import InputError
+from sottovoce.text.documents import Document, Label
+from sottovoce.text.fingerprints import fingerprint
+
+Classes = tuple[str, ...]
+"""The names of the classes that one row belongs to; none or several where labels overlap."""
+
+
+def label_name(label: Label) -> str:
+    """The one name of a label: `1`, `1.0` and `"1"` are the same label, so are `" a"` and `"a"`."""
+    if isinstance(label, bool):
+        return "true" if label else "false"
+    if isinstance(label, float) and label.is_integer():
+        return str(int(label))
+    return str(label).strip()
+
+
+def _kind(label: Label) -> str:
+    if isinstance(label, bool):
+        return "truth value"
+    return "text" if isinstance(label, str) else "number"
+
+
+@dataclass(frozen=True, slots=True)
+class Labels:
+    """The classes of a study, in order; `exclusive` where a row belongs to exactly one."""
+
+    names: tuple[str, ...]
+    exclusive: bool = True
+
+    def __post_init__(self) -> None:
+        if len(set(self.names)) < len(self.names):
+            raise InputError(f"labels: expected different names, found {_listed(self.names)}")
+        fewest = 2 if self.exclusive else 1
+        if len(self.names) < fewest:
+            raise InputError(
+                f"labels: expected at least {fewest} different labels, "
+                f"found {_listed(self.names) if self.names else 'none'}",
+                hints=("a classifier needs examples of every class, and of something else",),
+            )
+
+    @classmethod
+    def found(cls, labels: Iterable[Label]) -> Self:
+        """The labels that occur, sorted; all text, or all numbers, or all truth values."""
+        kinds: dict[str, Label] = {}
+        names = set()
+        for label in labels:
+            kinds.setdefault(_kind(label), label)
+            names.add(label_name(label))
+        if len(kinds) > 1:
+            examples = " and ".join(f"{kind} ({label!r})" for kind, label in kinds.items())
+            raise InputError(
+                f"labels: expected labels of one kind, found {examples}",
+                hints=("map them to names: --label-map 1=yes --label-map 0=no",),
+            )
+        return cls(tuple(sorted(names)))
+
+    @property
+    def fingerprint(self) -> str:
+        """64 hexadecimal digits that name these classes in this order."""
+        return fingerprint("sottovoce/labels/v1", self)
+
+    @property
+    def width(self) -> int:
+        """How many ±1 columns the learner sees: one where two exclusive classes mirror."""
+        return 1 if self.exclusive and len(self.names) == 2 else len(self.names)
+
+    def classes(self, document: Document) -> Classes:
+        """The classes of a document, all known to the study; the error says where it lay."""
+        label = document.label
+        given = label if isinstance(label, tuple) else () if label is None else (label,)
+        if self.exclusive and len(given) != 1:
+            raise InputError(f"{document.origin}: expected one label, found {len(given) or 'none'}")
+        names = tuple(map(label_name, given))
+        for name in names:
+            self.require(name, where=str(document.origin))
+        return names
+
+    def require(self, name: str, *, where: str) -> None:
+        """Refuse a label that the study does not have, and name the nearest that it has."""
+        if name in self.names:
+            return
+        near = get_close_matches(name, self.names, n=1)
+        raise InputError(
+            f"{where}: expected a label of the study ({_listed(self.names)}), found {name!r}",
+            hints=(f"map it to the study's name: --label-map {name}={(near or self.names)[0]}",),
+        )
+
+    def membership(self, rows: Sequence[Classes]) -> NDArray[np.bool_]:
+        """Which row belongs to which class: rows × names."""
+        number = {name: index for index, name in enumerate(self.names)}
+        result = np.zeros((len(rows), len(self.names)), dtype=np.bool_)
+        pairs = [(row, number[name]) for row, names in enumerate(rows) for name in names]
+        if pairs:
+            result[tuple(np.array(pairs).T)] = True
+        return result
+
+    def targets(self, membership: NDArray[np.bool_]) -> NDArray[np.int8]:
+        """The learner's ±1 columns; of two exclusive classes the second is +1."""
+        kept = membership[:, -1:] if self.width == 1 else membership
+        return np.where(kept, 1, -1).astype(np.int8)
+
+    def decide(self, scores: NDArray[np.float64]) -> list[Classes]:
+        """The classes that scores (rows × width) speak for; ties go to the lower index."""
+        if self.exclusive and self.width == 1:
+            return [(self.names[int(score > 0)],) for score in scores[:, 0]]
+        if self.exclusive:
+            return [(self.names[index],) for index in scores.argmax(axis=1)]
+        return [
+            tuple(name for name, score in zip(self.names, row, strict=True) if score > 0)
+            for row in scores
+        ]
+
+
+def _listed(names: Sequence[str], most: int = 12) -> str:
+    shown = ", ".join(names[:most])
+    return shown if len(names) <= most else f"{shown} and {len(names) - most} more"

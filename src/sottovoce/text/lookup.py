@@ -1,0 +1,55 @@
+"""Which of a peer's own words a dictionary has: for that peer's eyes, from its own documents.
+
+A `joint` dictionary is published as bucket ids. A peer can only name words that
+it has itself, yet any holder of the study's key can confirm a word that it
+guesses: `confirms` is that test, and the reason why the study card mentions it.
+"""
+
+from collections import Counter
+from collections.abc import Iterable
+
+import numpy as np
+
+from sottovoce.text.dictionaries import entry_id, gram_id
+from sottovoce.text.documents import Document
+from sottovoce.text.features import FeatureSpace
+from sottovoce.text.hashing import DictionaryKey
+
+
+def confirms(word: str, space: FeatureSpace, *, key: DictionaryKey) -> bool:
+    """Whether the dictionary has a feature where this word (or sequence of words) falls."""
+    ids = np.array([entry_id(word, space.reading, key)], np.uint64)
+    return bool(space.dictionary.locator(space.reading, key)(ids)[0] >= 0)
+
+
+def own_words(
+    documents: Iterable[Document], space: FeatureSpace, *, key: DictionaryKey, most: int = 5
+) -> dict[int, list[str]]:
+    """For each column the (up to `most`) words of these documents that fall into it, often first.
+
+    Sequences are written with a space between their words, character n-grams
+    are left out.
+    """
+    seen: dict[int, Counter[str]] = {}
+    locate = space.dictionary.locator(space.reading, key)
+    for document in documents:
+        grams = _grams(document, space)
+        if not grams:
+            continue
+        ids = np.array([gram_id(gram, key) for gram in grams], np.uint64)
+        for gram, column in zip(grams, locate(ids).tolist(), strict=True):
+            words = seen.setdefault(column, Counter())
+            # Four times as many as are shown: rare words that came first may yet be overtaken.
+            if column >= 0 and (" ".join(gram) in words or len(words) < 4 * most):
+                words[" ".join(gram)] += 1
+    seen.pop(-1, None)
+    return {column: [w for w, _ in seen[column].most_common(most)] for column in sorted(seen)}
+
+
+def _grams(document: Document, space: FeatureSpace) -> list[tuple[str, ...]]:
+    found = []
+    for row in space.reading.rows(document):
+        tokens = [token for piece in row.pieces for token in space.reading.fold(piece)]
+        for size in range(space.reading.shortest, space.reading.longest + 1):
+            found += [tuple(tokens[i : i + size]) for i in range(len(tokens) - size + 1)]
+    return found

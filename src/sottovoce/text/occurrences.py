@@ -1,0 +1,138 @@
+"""From pieces of text to feature ids, a chunk of rows at a time; every distinct piece is read once.
+
+The work a token costs is one dictionary look-up: what a piece folds to and how
+that hashes is remembered, and the rest is arithmetic on arrays. The memory is
+bounded, and forgetting changes nothing but the time it takes.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from itertools import chain
+
+import numpy as np
+from numpy.typing import NDArray
+
+from sottovoce.text.hashing import DictionaryKey, Ids, mixed
+from sottovoce.text.reading import Reading
+
+Numbers = NDArray[np.int64]
+
+REMEMBERED = 1 << 17
+
+
+@dataclass(frozen=True)
+class Occurrences:
+    """Each occurrence of a feature in a chunk: the row it is in, and its 64-bit id."""
+
+    count: int
+    rows: Numbers
+    ids: Ids
+
+
+@dataclass(frozen=True)
+class _Ragged:
+    """Lists of ids of different lengths, one list a piece."""
+
+    lengths: Numbers
+    starts: Numbers
+    flat: Ids
+
+    @classmethod
+    def empty(cls) -> "_Ragged":
+        nothing = np.zeros(0, np.int64)
+        return cls(nothing, nothing, np.zeros(0, np.uint64))
+
+    def extended(self, lists: Sequence[Sequence[int]]) -> "_Ragged":
+        lengths = np.fromiter(map(len, lists), np.int64, len(lists))
+        flat = np.fromiter(chain.from_iterable(lists), np.uint64, int(lengths.sum()))
+        starts = len(self.flat) + np.cumsum(lengths) - lengths
+        return _Ragged(
+            np.concatenate([self.lengths, lengths]),
+            np.concatenate([self.starts, starts]),
+            np.concatenate([self.flat, flat]),
+        )
+
+    def gather(self, numbers: Numbers, rows: Numbers) -> tuple[Numbers, Ids]:
+        """The ids of the pieces `numbers`, in order, each with its piece's row."""
+        lengths = self.lengths[numbers]
+        total = int(lengths.sum())
+        before = np.cumsum(lengths) - lengths
+        where = np.arange(total) + np.repeat(self.starts[numbers] - before, lengths)
+        return np.repeat(rows, lengths), self.flat[where]
+
+
+class _Numbering(dict[str, int]):
+    """Pieces by number; a new one gets the next number and waits to be folded."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.fresh: list[str] = []
+
+    def __missing__(self, piece: str) -> int:
+        number = self[piece] = len(self)
+        self.fresh.append(piece)
+        return number
+
+
+class PieceMemory:
+    """What each piece folded to and hashed to, for one way of reading under one key."""
+
+    def __init__(self, reading: Reading, key: DictionaryKey, *, limit: int = REMEMBERED) -> None:
+        """Nothing remembered yet; at most about `limit` pieces will be."""
+        self._reading = reading
+        self._key = key
+        self._limit = limit
+        self._numbering = _Numbering()
+        self._tokens, self._parts = _Ragged.empty(), _Ragged.empty()
+        self._characters = 0
+
+    def occurrences(self, rows: Sequence[Sequence[str]]) -> Occurrences:
+        """The features of a chunk of rows, each given as its pieces."""
+        if len(self._numbering) > self._limit or self._characters > 64 * self._limit:
+            self._forget()
+        lengths = np.fromiter(map(len, rows), np.int64, len(rows))
+        numbers = np.fromiter(
+            map(self._numbering.__getitem__, chain.from_iterable(rows)), np.int64, lengths.sum()
+        )
+        self._learn()
+        of_piece = np.repeat(np.arange(len(rows)), lengths)
+        found = self._words(*self._tokens.gather(numbers, of_piece))
+        if len(self._parts.flat):
+            found.append(self._parts.gather(numbers, of_piece))
+        if len(found) == 1:
+            return Occurrences(len(rows), *found[0])
+        return Occurrences(
+            len(rows),
+            np.concatenate([row for row, _ in found]),
+            np.concatenate([ids for _, ids in found]),
+        )
+
+    def _words(self, rows: Numbers, ids: Ids) -> list[tuple[Numbers, Ids]]:
+        found = []
+        grams, of_gram = ids, rows
+        for size in range(1, self._reading.longest + 1):
+            if size > 1:
+                # A gram of this size starts where its last word lies in the same row.
+                grams, of_gram = mixed(grams[:-1], ids[size - 1 :]), of_gram[:-1]
+                if not len(grams):
+                    break
+            inside = of_gram == rows[size - 1 :]
+            if size >= self._reading.shortest:
+                found.append((of_gram[inside], grams[inside]))
+        return found
+
+    def _learn(self) -> None:
+        fresh, self._numbering.fresh = self._numbering.fresh, []
+        if not fresh:
+            return
+        self._characters += sum(map(len, fresh))
+        folded = [self._reading.fold(piece) for piece in fresh]
+        word, part = self._key.word, self._key.part
+        self._tokens = self._tokens.extended([[word(token) for token in one] for one in folded])
+        parts = [[part(p) for token in one for p in self._reading.parts(token)] for one in folded]
+        self._parts = self._parts.extended(parts)
+
+    def _forget(self) -> None:
+        self._numbering = _Numbering()
+        self._tokens, self._parts = _Ragged.empty(), _Ragged.empty()
+        self._characters = 0

@@ -1,0 +1,164 @@
+"""The two passes over a site's documents: counting for the dictionary, reading for the learner.
+
+Each streams: memory is the result and a few chunks, however many documents there are.
+"""
+
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass, field
+from functools import partial
+from itertools import chain
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy import sparse
+
+from sottovoce.errors import InputError
+from sottovoce.text.chunks import chunked, in_order
+from sottovoce.text.counts import BUCKET_BITS, Booleans, Counts, Presence, Suppression, Tally
+from sottovoce.text.documents import Document, Fragment
+from sottovoce.text.features import FeatureReader, FeatureSpace
+from sottovoce.text.fingerprints import fingerprint
+from sottovoce.text.hashing import DictionaryKey
+from sottovoce.text.labelling import Labelling
+from sottovoce.text.occurrences import PieceMemory
+from sottovoce.text.reading import Reading
+
+# Adding a block to moments touches all d² of them, so blocks are larger than chunks.
+BLOCK_ROWS = 16_384
+
+
+@dataclass(frozen=True, eq=False)
+class Examples:
+    """Rows to learn from and their ±1 targets, a column per class."""
+
+    rows: sparse.csr_array
+    targets: NDArray[np.int8]
+
+
+@dataclass(frozen=True, slots=True)
+class CountPlan:
+    """What the peers count for a joint dictionary: the same at every site."""
+
+    labelling: Labelling
+    reading: Reading = field(default_factory=Reading)
+    suppression: Suppression = field(default_factory=Suppression)
+    bits: int = BUCKET_BITS
+
+    def __post_init__(self) -> None:
+        self.labelling.check(self.reading.level)
+
+    @property
+    def fingerprint(self) -> str:
+        """64 hexadecimal digits that name this way of counting."""
+        parts = (self.labelling.fingerprint, self.reading.fingerprint)
+        return fingerprint("sottovoce/counts/v1", *parts, self.suppression, self.bits)
+
+
+def count(
+    documents: Iterable[Document], plan: CountPlan, *, key: DictionaryKey, workers: int = 1
+) -> Counts:
+    """What may leave this peer for a joint dictionary; refuses a source without any word."""
+    tally = Tally(plan.labelling.labels, plan.suppression, bits=plan.bits)
+    seen = words = 0
+    for chunk in in_order(_CountJob(plan, key), chunked(documents), workers=workers):
+        tally.add(chunk.presence, chunk.membership, chunk.groups)
+        seen += len(chunk.groups)
+        words += len(chunk.presence.rows)
+    if not words:
+        raise InputError(
+            f"counting: expected documents with words, found {seen} documents and not one word",
+            hints=("is --text the right column?",) if seen else (),
+        )
+    return tally.suppressed()
+
+
+def examples(
+    documents: Iterable[Document],
+    space: FeatureSpace,
+    labelling: Labelling,
+    *,
+    key: DictionaryKey,
+    workers: int = 1,
+) -> Iterator[Examples]:
+    """The documents' rows and targets, in order, in blocks that suit moments."""
+    labelling.check(space.reading.level)
+    chunks = in_order(_ReadJob(space, labelling, key), chunked(documents), workers=workers)
+    return _blocks(chunks)
+
+
+def _blocks(chunks: Iterable[Examples]) -> Iterator[Examples]:
+    waiting: list[Examples] = []
+    for chunk in chunks:
+        waiting.append(chunk)
+        if sum(len(one.targets) for one in waiting) >= BLOCK_ROWS:
+            yield _joined(waiting)
+            waiting = []
+    if waiting:
+        yield _joined(waiting)
+
+
+def _joined(parts: Sequence[Examples]) -> Examples:
+    if len(parts) == 1:
+        return parts[0]
+    rows = sparse.vstack([part.rows for part in parts], format="csr")
+    return Examples(sparse.csr_array(rows), np.concatenate([part.targets for part in parts]))
+
+
+@dataclass(frozen=True)
+class _Counted:
+    presence: Presence
+    membership: Booleans
+    groups: list[str | None]
+
+
+@dataclass(frozen=True)
+class _CountJob:
+    plan: CountPlan
+    key: DictionaryKey
+
+    @property
+    def name(self) -> tuple[str, DictionaryKey]:
+        return self.plan.fingerprint, self.key
+
+    def prepare(self) -> Callable[[Sequence[Document]], _Counted]:
+        return partial(self._count, PieceMemory(self.plan.reading, self.key))
+
+    def _count(self, memory: PieceMemory, documents: Sequence[Document]) -> _Counted:
+        rows = [self.plan.reading.rows(document) for document in documents]
+        of_row = np.repeat(np.arange(len(rows)), np.fromiter(map(len, rows), np.int64, len(rows)))
+        found = memory.occurrences([row.pieces for row in chain.from_iterable(rows)])
+        places = [[row.place for row in one] for one in rows]
+        return _Counted(
+            Presence.of(found, documents=of_row, bits=self.plan.bits),
+            _membership(self.plan.labelling, documents, places),
+            [document.group for document in documents],
+        )
+
+
+@dataclass(frozen=True)
+class _ReadJob:
+    space: FeatureSpace
+    labelling: Labelling
+    key: DictionaryKey
+
+    @property
+    def name(self) -> tuple[str, str, DictionaryKey]:
+        return self.space.fingerprint, self.labelling.fingerprint, self.key
+
+    def prepare(self) -> Callable[[Sequence[Document]], Examples]:
+        return partial(self._read, FeatureReader(self.space, self.key))
+
+    def _read(self, reader: FeatureReader, documents: Sequence[Document]) -> Examples:
+        rows = reader.read(documents)
+        places: list[list[Fragment]] = [[] for _ in documents]
+        for document, place in zip(rows.documents.tolist(), rows.places, strict=True):
+            places[document].append(place)
+        membership = _membership(self.labelling, documents, places)
+        return Examples(rows.unit(), self.labelling.labels.targets(membership))
+
+
+def _membership(
+    labelling: Labelling, documents: Sequence[Document], places: Sequence[Sequence[Fragment]]
+) -> Booleans:
+    classes = map(labelling.classes, documents, places)
+    return labelling.labels.membership(list(chain.from_iterable(classes)))

@@ -1,0 +1,114 @@
+"""How a document becomes rows: at which level, from which tokens, in which n-grams."""
+
+from dataclasses import dataclass, field
+from enum import StrEnum
+from typing import NamedTuple
+
+from sottovoce.errors import InputError
+from sottovoce.text.documents import Document, Fragment
+from sottovoce.text.fingerprints import fingerprint
+from sottovoce.text.sentences import sentences
+from sottovoce.text.tokens import Tokenizer, WordTokenizer
+from sottovoce.text.windows import Window
+
+
+class Level(StrEnum):
+    """What one row stands for."""
+
+    DOCUMENT = "document"
+    SENTENCE = "sentence"
+    TOKEN = "token"  # noqa: S105 - a word of the text, no secret
+
+
+@dataclass(frozen=True, slots=True)
+class NGrams:
+    """Which sequences count as features: `words` (1, 2) is words and word pairs.
+
+    `characters` (3, 5) adds stretches of three to five characters inside words,
+    which is what scripts without spaces and misspelt text need.
+    """
+
+    words: tuple[int, int] = (1, 1)
+    characters: tuple[int, int] | None = None
+
+    def __post_init__(self) -> None:
+        _check_range("word n-grams", self.words, most=5)
+        if self.characters is not None:
+            _check_range("character n-grams", self.characters, most=10)
+
+
+def _check_range(what: str, bounds: tuple[int, int], *, most: int) -> None:
+    low, high = bounds
+    if not 1 <= low <= high <= most:
+        raise InputError(f"{what}: expected 1 <= low <= high <= {most}, found {low} and {high}")
+
+
+class Row(NamedTuple):
+    """The part of a document that one row stands for, and the pieces that were read there."""
+
+    place: Fragment
+    pieces: list[str]
+
+
+@dataclass(frozen=True, slots=True)
+class Reading:
+    """How text is read; sites of one study read alike, which `fingerprint` proves."""
+
+    level: Level = Level.DOCUMENT
+    ngrams: NGrams = field(default_factory=NGrams)
+    tokenizer: Tokenizer = field(default_factory=WordTokenizer)
+    window: Window = field(default_factory=Window)
+
+    @property
+    def fingerprint(self) -> str:
+        """64 hexadecimal digits that name this way of reading."""
+        seen = self.window if self.level is Level.TOKEN else self.ngrams
+        return fingerprint("sottovoce/reading/v1", self.level, seen, self.tokenizer.fingerprint)
+
+    def rows(self, document: Document) -> list[Row]:
+        """The rows of a document, in order."""
+        text = document.text
+        if self.level is Level.DOCUMENT:
+            return [Row(Fragment(0, len(text)), self.tokenizer.pieces(text))]
+        if self.level is Level.SENTENCE:
+            places = sentences(text)
+            return [Row(at, self.tokenizer.pieces(text[at.start : at.end])) for at in places]
+        tokens = self.tokenizer.locate(text)
+        return [
+            Row(Fragment(token.start, token.end), pieces)
+            for token, pieces in zip(tokens, self.window.pieces(text, tokens), strict=True)
+        ]
+
+    def fold(self, piece: str) -> tuple[str, ...]:
+        """The tokens of a piece; at token level, the features that one thing seen gives."""
+        if self.level is Level.TOKEN:
+            return self.window.fold(piece, self.tokenizer)
+        return self.tokenizer.fold(piece)
+
+    def entry(self, words: str) -> list[str]:
+        """The tokens of an entry of a word list; at token level, a feature as `fold` writes it."""
+        if self.level is Level.TOKEN:
+            return [words]
+        return [token for piece in self.tokenizer.pieces(words) for token in self.fold(piece)]
+
+    def parts(self, token: str) -> list[str]:
+        """The character n-grams of a token, its edges marked."""
+        if self.ngrams.characters is None or self.level is Level.TOKEN:
+            return []
+        low, high = self.ngrams.characters
+        edged = f"\x02{token}\x03"
+        return [
+            edged[start : start + size]
+            for size in range(low, high + 1)
+            for start in range(len(edged) - size + 1)
+        ]
+
+    @property
+    def longest(self) -> int:
+        """How many words the longest feature spans."""
+        return 1 if self.level is Level.TOKEN else self.ngrams.words[1]
+
+    @property
+    def shortest(self) -> int:
+        """How many words the shortest feature spans."""
+        return 1 if self.level is Level.TOKEN else self.ngrams.words[0]

@@ -1,0 +1,66 @@
+"""The coordinator's choice: the features that tell classes apart best, and their rounded idf."""
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from sottovoce.errors import InputError
+from sottovoce.text.counts import Counts
+from sottovoce.text.dictionaries import JointDictionary
+
+
+@dataclass(frozen=True, slots=True)
+class Selection:
+    """How a joint dictionary is chosen: the best `features`, each kept by `min_peers` peers."""
+
+    features: int = 2048
+    min_peers: int = 1
+
+    def __post_init__(self) -> None:
+        if self.features < 1 or self.min_peers < 1:
+            raise InputError(
+                "selection: expected at least 1 feature and 1 peer, "
+                f"found {self.features} and {self.min_peers}"
+            )
+
+
+def chosen(counts: Counts, selection: Selection, *, exclusive: bool = True) -> JointDictionary:
+    """The features that tell classes apart best (χ²), with idf rounded to 0.5.
+
+    Fewer than `selection.features` where fewer survived suppression.
+    """
+    alive = np.flatnonzero((counts.total > 0) & (counts.peers >= selection.min_peers))
+    if not len(alive):
+        raise InputError(
+            f"joint dictionary: no feature of {int((counts.total > 0).sum())} was kept by "
+            f"{selection.min_peers} of the peers",
+            hints=("lower min_documents or feature_min_peers, or bring more documents",),
+        )
+    scores = chi_squared(counts, exclusive=exclusive)[alive]
+    # A stable sort: of equal scores the lower bucket wins, on every machine.
+    best = np.sort(alive[np.argsort(-scores, kind="stable")[: selection.features]])
+    halves = np.rint(2 * (np.log((1 + counts.rows) / (1 + counts.total[best])) + 1))
+    return JointDictionary(
+        tuple(best.tolist()),
+        tuple(np.maximum(halves, 1).astype(int).tolist()),
+        bits=len(counts.total).bit_length() - 1,
+    )
+
+
+def chi_squared(counts: Counts, *, exclusive: bool) -> NDArray[np.float64]:
+    """Pearson's χ² of each feature: one table of all classes where they are exclusive.
+
+    Where classes overlap, the sum of one table per class.
+    """
+    rows = float(max(counts.rows, 1))
+    having = counts.total.astype(np.float64)
+    score = np.zeros(len(having))
+    for observed, members in zip(counts.by_class, counts.rows_by_class, strict=True):
+        expected = having * (members / rows)
+        part = np.divide(
+            (observed - expected) ** 2, expected, out=np.zeros_like(having), where=expected > 0
+        )
+        lacking = 1.0 if exclusive else rows / max(rows - members, 1.0)
+        score += part * lacking
+    return score * (rows / np.maximum(rows - having, 1.0))

@@ -1,0 +1,56 @@
+"""Train or validation, decided by what a document says, or by its group: never by its place.
+
+Copies of a text, and all documents of one group, land on one side, in whatever
+order they are read and at whatever site.
+"""
+
+import hashlib
+from dataclasses import dataclass
+from enum import StrEnum
+
+from sottovoce.errors import InputError
+from sottovoce.text.documents import Document
+from sottovoce.text.fingerprints import fingerprint
+
+
+class Side(StrEnum):
+    """The two sides of a split."""
+
+    TRAIN = "train"
+    VALIDATION = "validation"
+
+
+@dataclass(frozen=True, slots=True)
+class Split:
+    """About `validation` of all documents (or groups) on the validation side; `name` varies it."""
+
+    validation: float = 0.2
+    name: str = ""
+
+    def __post_init__(self) -> None:
+        if not 0 <= self.validation <= 1:
+            raise InputError(f"split: expected a share from 0 to 1, found {self.validation:g}")
+
+    @property
+    def fingerprint(self) -> str:
+        """64 hexadecimal digits that name this split."""
+        return fingerprint("sottovoce/split/v1", self)
+
+    def side(self, document: Document) -> Side:
+        """The side of a document."""
+        share = position(document, purpose=f"split/v1 {self.name}")
+        return Side.VALIDATION if share < self.validation else Side.TRAIN
+
+
+def position(document: Document, *, purpose: str) -> float:
+    """A number in [0, 1) that follows from the document's group, or else from its words.
+
+    White space does not count: a copy with other line breaks is a copy.
+    """
+    if document.group is not None:
+        identity = f"group\0{document.group}"
+    else:
+        identity = f"text\0{' '.join(document.text.split())}"
+    framed = f"{len(purpose)}\0{purpose}\0{identity}".encode("utf-8", "surrogatepass")
+    digest = hashlib.blake2b(framed, digest_size=6, person=b"sottovoce/place1").digest()
+    return int.from_bytes(digest, "little") / 2**48

@@ -1,0 +1,94 @@
+"""What a token looks like from where it stands: its neighbours, affixes, shape and case.
+
+A *piece* here is one thing seen from the token (`0|Diabetes` is the token itself,
+`-1|of` the one before it); it folds to the features that this thing gives,
+whatever else is seen, so folding can be remembered.
+"""
+
+import unicodedata
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+from sottovoce.errors import InputError
+from sottovoce.text.tokens import Token, Tokenizer
+
+EDGE = "\N{START OF HEADING}"
+_LONGEST_SHAPE = 8
+_LONGEST_GAP = 8
+
+
+@dataclass(frozen=True, slots=True)
+class Window:
+    """How far a token sees: `reach` tokens to either side, affixes of up to `affix` characters."""
+
+    reach: int = 2
+    affix: int = 4
+    pairs: bool = True
+    gaps: bool = True
+
+    def __post_init__(self) -> None:
+        if not (0 <= self.reach <= 8 and 0 <= self.affix <= 8):
+            raise InputError(
+                f"window: expected a reach and affixes from 0 to 8, "
+                f"found {self.reach} and {self.affix}"
+            )
+
+    def pieces(self, text: str, tokens: Sequence[Token]) -> Iterator[list[str]]:
+        """For each token the things that are seen from it."""
+        words = [text[token.start : token.end] for token in tokens]
+        padded = [EDGE] * self.reach + words + [EDGE] * self.reach
+        gaps = self._gaps(text, tokens)
+        offsets = range(-self.reach, self.reach + 1)
+        for index in range(len(words)):
+            seen = [f"{k}|{padded[index + self.reach + k]}" for k in offsets]
+            if self.pairs and self.reach:
+                before, word, after = padded[index + self.reach - 1 : index + self.reach + 2]
+                seen += [f"<|{before}|{word}", f">|{word}|{after}"]
+            if self.gaps:
+                seen += [f"(|{gaps[index]}", f")|{gaps[index + 1]}"]
+            yield seen
+
+    def fold(self, piece: str, tokenizer: Tokenizer) -> tuple[str, ...]:
+        """The features that one thing seen gives."""
+        where, _, seen = piece.partition("|")
+        if where in {"<", ">"}:
+            return (f"{where}{' '.join(_word(part, tokenizer) for part in seen.split('|'))}",)
+        if where in {"(", ")"}:
+            return (f"{where}{seen}",)
+        word = _word(seen, tokenizer)
+        features = [f"{where}={word}"]
+        if seen == EDGE:
+            return tuple(features)
+        features += [f"{where}shape={shape(seen)}"]
+        if where == "0":
+            sizes = range(1, min(self.affix, len(word)) + 1)
+            features += [f"0^{word[:size]}" for size in sizes]
+            features += [f"0${word[-size:]}" for size in sizes]
+        elif self.affix:
+            features += [f"{where}${word[-min(self.affix, 3) :]}"]
+        return tuple(features)
+
+    def _gaps(self, text: str, tokens: Sequence[Token]) -> list[str]:
+        """What stands between neighbouring tokens, without white space: one more than tokens."""
+        starts = [token.start for token in tokens] + [len(text)]
+        ends = [0] + [token.end for token in tokens]
+        gaps = (text[end:start] for end, start in zip(ends, starts, strict=True))
+        return ["".join(gap[:64].split())[:_LONGEST_GAP] for gap in gaps]
+
+
+def _word(seen: str, tokenizer: Tokenizer) -> str:
+    return seen if seen == EDGE else " ".join(tokenizer.fold(seen))
+
+
+def shape(word: str) -> str:
+    """The shape of a word, repeats shortened: `McDonald` is XxXx, `COVID-19` is X-0."""
+    signs = [_sign(character) for character in word]
+    kept = [sign for index, sign in enumerate(signs) if index == 0 or sign != signs[index - 1]]
+    return "".join(kept)[:_LONGEST_SHAPE] + ("" if len(word) > 1 else "1")
+
+
+def _sign(character: str) -> str:
+    category = unicodedata.category(character)
+    if category in {"Lu", "Lt"}:
+        return "X"
+    return {"L": "x", "N": "0", "M": "x"}.get(category[0], character)
