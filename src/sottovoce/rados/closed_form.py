@@ -13,7 +13,7 @@ from scipy import linalg
 
 from sottovoce.errors import InputError, MismatchError
 from sottovoce.rados.moments import Moments
-from sottovoce.rados.rows import Floats, as_rows, require_some
+from sottovoce.rados.rows import Floats, dense_rados
 
 
 def gamma(features: int, *, distrusted: Sequence[int] = (), epsilon: float = 1.0) -> Floats:
@@ -52,9 +52,8 @@ def solve(second: Floats, products: Floats, *, penalty: Any) -> Floats:
 
 def solve_rados(rados: Any, *, penalty: Any) -> Floats:
     """θ* = (BBᵀ + nΓ)⁻¹ B·1, as the paper has it; `rados` are rows, B holds them as columns."""
-    rows = as_rows(rados, what="rados")
-    require_some(rows, what="rados")
-    sums = Moments.of(rows, np.ones(rows.shape[0]))
+    rows = dense_rados(rados)
+    sums = Moments.of(rows, np.ones(len(rows)))
     diagonal = as_penalty(penalty, features=sums.features)
     return solve(sums.second, sums.products, penalty=sums.count * diagonal)[:, 0]
 

@@ -17,10 +17,17 @@ from operator import add
 from typing import Any, Self
 
 import numpy as np
-from scipy import sparse
 
 from sottovoce.errors import InputError, MismatchError, MisuseError
-from sottovoce.rados.rows import Floats, Rows, as_rows, as_targets, require_some, weighted
+from sottovoce.rados.rows import (
+    Floats,
+    Rows,
+    as_rows,
+    as_targets,
+    dense_rados,
+    require_some,
+    weighted,
+)
 
 # Sparse rows are taken in blocks: large enough that the d×d result of a block
 # costs little beside its products, small enough that a block stays near the core.
@@ -181,12 +188,10 @@ class RadoMoments:
     @classmethod
     def sampled(cls, rados: Any) -> Self:
         """Over a sample of one peer's rados (rows), centred by that peer's own mean."""
-        rows = as_rows(rados, what="rados")
-        require_some(rows, what="rados")
-        mean = np.asarray(rows.mean(axis=0))
+        rows = dense_rados(rados)
+        mean = rows.mean(axis=0)
         # Centred before the product: a mean far from zero costs no digits.
-        spread = (rows.toarray() if sparse.issparse(rows) else rows) - mean
-        sums = Moments.of(spread, np.ones(rows.shape[0]))
+        sums = Moments.of(rows - mean, np.ones(len(rows)))
         return cls(mean[:, np.newaxis], sums.second / sums.count)
 
     @property

@@ -67,9 +67,11 @@ def require_some(rows: Rows, *, what: str = "rows") -> None:
         raise InputError(f"{what}: expected at least 1 feature, found 0")
 
 
-def signed(rows: Rows, labels: Floats) -> Rows:
-    """Edge vectors e_i = y_i x_i."""
-    return weighted(rows, labels)
+def dense_rados(rados: Any) -> Floats:
+    """Rados as a dense matrix with at least one row: there are few of them, and none is sparse."""
+    rows = as_rows(rados, what="rados")
+    require_some(rows, what="rados")
+    return np.asarray(rows if isinstance(rows, np.ndarray) else rows.toarray())
 
 
 def weighted(rows: Rows, weights: Floats) -> Rows:

@@ -1,0 +1,101 @@
+"""Rados: π_σ = ½ Σ (σ_i + y_i) x_i, the sum of the edge vectors of a random half of the documents.
+
+Written as π_σ = ½ (Σ σ_i x_i + Σ y_i x_i), so that one pass over the documents
+serves every class (`signed_sums`), in plaintext as under encryption.
+
+Rados of sparse text are not irreversible: whoever sees them recovers documents.
+They are for a site's own use, or for encryption.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any, Self
+
+import numpy as np
+
+from sottovoce.errors import InputError, MismatchError
+from sottovoce.rados.moments import RadoMoments
+from sottovoce.rados.rows import Floats, Rows, as_labels, as_rows, as_targets, require_some
+from sottovoce.rados.signatures import RandomSignatures, Signatures
+
+
+@dataclass(frozen=True)
+class Part:
+    """What one peer holds: its documents as rows, and their labels −1 and +1."""
+
+    rows: Rows
+    labels: Floats
+
+    @classmethod
+    def of(cls, rows: Any, labels: Any) -> Self:
+        """Check the rows (finite, some) and the labels (−1 or +1, one a row)."""
+        checked = as_rows(rows)
+        require_some(checked)
+        return cls(checked, as_labels(labels, rows=checked.shape[0]))
+
+
+def signed_sums(rows: Any, signatures: Signatures) -> Floats:
+    """Σ_i σ_i x_i for every signature: n × d, in one pass over the documents."""
+    documents = as_rows(rows)
+    if documents.shape[0] != signatures.documents:
+        raise MismatchError(
+            f"signatures: expected signs for {documents.shape[0]} documents, "
+            f"found {signatures.documents}"
+        )
+    sums = np.zeros((signatures.count, documents.shape[1]))
+    for part, signs in signatures.blocks():
+        sums += signs.astype(np.float64) @ documents[part]
+    return sums
+
+
+def rados(part: Part, signatures: Signatures) -> Floats:
+    """The rados of the given signatures, as rows."""
+    return (signed_sums(part.rows, signatures) + part.labels @ part.rows) / 2
+
+
+def random_rados(part: Part, *, count: int, rng: np.random.Generator) -> Floats:
+    """`count` rados of distinct uniform signatures, as rows."""
+    return rados(part, RandomSignatures.draw(count, len(part.labels), rng=rng))
+
+
+def united_rados(parts: Sequence[Part], *, count: int, rng: np.random.Generator) -> Floats:
+    """`count` rados in all, dealt evenly to the peers, each from that peer's own documents.
+
+    As signatures of the union a peer's rados leave everybody else's documents out,
+    so two peers' rados can only coincide where both are empty: just one peer may
+    draw the empty one.
+    """
+    if count < len(parts):
+        raise InputError(
+            f"rados: expected at least one rado for each of {len(parts)} peers, found {count}"
+        )
+    shares = [len(share) for share in np.array_split(np.arange(count), len(parts))]
+    drawn = []
+    for number, (part, share) in enumerate(zip(parts, shares, strict=True)):
+        empty = None if number == 0 else -part.labels
+        signatures = RandomSignatures.draw(share, len(part.labels), rng=rng, exclude=empty)
+        drawn.append(rados(part, signatures))
+    return np.concatenate(drawn)
+
+
+def class_wise_rados(part: Part, *, count: int, rng: np.random.Generator) -> Floats:
+    """Rados that add up documents of one class only, half of them for each class."""
+    classes = [part.labels == label for label in (1.0, -1.0)]
+    if not all(members.any() for members in classes):
+        raise InputError("class-wise rados: expected documents of both classes, found one only")
+    halves = [Part(part.rows[members], part.labels[members]) for members in classes]
+    return united_rados(halves, count=count, rng=rng)
+
+
+def sampled_moments(rows: Any, targets: Any, signatures: Signatures) -> RadoMoments:
+    """Moments of one peer's sampled rados, for any number of classes at once.
+
+    With one set of signatures every class's rados differ by a constant only, so
+    they share one covariance; the mean has a column per class.
+    """
+    documents = as_rows(rows)
+    require_some(documents)
+    columns = as_targets(targets, rows=documents.shape[0])
+    halves = signed_sums(documents, signatures) / 2
+    sample = RadoMoments.sampled(halves)
+    return RadoMoments(sample.mean + (documents.T @ columns) / 2, sample.covariance)

@@ -1,0 +1,95 @@
+"""RadoLearn on a public schedule: nothing in its course depends on the data.
+
+`descend` chooses step sizes and stops by looking at the loss; under encryption
+nobody may look. Here the number of steps, the step size and the momentum are
+public, and exp is the polynomial (1 + x/2^k)^(2^k): k squarings. Only ratios of
+exponentials count, so every exponent is lowered by a public bound and nothing
+grows. Each line of `descend_on_schedule` is one operation of an encrypted run:
+matrix × vector, k squarings, a weighted sum of rados, one division, one axpy.
+"""
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from sottovoce.errors import BoundError, InputError
+from sottovoce.rados.closed_form import as_penalty
+from sottovoce.rados.rows import Floats, dense_rados
+
+
+@dataclass(frozen=True)
+class Schedule:
+    """What everybody knows beforehand: steps, step size, the exponents' bound, squarings.
+
+    The defaults suit 1,000 rados of 50 documents each with entries up to 1 in
+    magnitude; a step size should be near 1 over the rados' largest variance in
+    any direction.
+    """
+
+    steps: int = 10
+    rate: float = 2.0**-7
+    bound: float = 40.0
+    squarings: int = 16
+
+    def __post_init__(self) -> None:
+        """Refuse what cannot be a schedule."""
+        if self.steps < 1 or self.squarings < 1:
+            raise InputError(
+                f"schedule: expected at least 1 step and 1 squaring, "
+                f"found {self.steps} and {self.squarings}"
+            )
+        if not (self.rate > 0 and self.bound > 0):
+            raise InputError(
+                f"schedule: expected a step size and a bound above 0, "
+                f"found {self.rate:g} and {self.bound:g}"
+            )
+        if 2 * self.bound >= 2.0**self.squarings:
+            raise InputError(
+                f"schedule: expected a bound below 2^{self.squarings - 1}, where the polynomial "
+                f"still falls, found {self.bound:g}"
+            )
+
+    def momentum(self, step: int) -> float:
+        """How much of the last movement step number `step` (from 0) repeats."""
+        return step / (step + 3)
+
+
+@dataclass(frozen=True)
+class Scheduled:
+    """θ after the last step, and the largest exponent that occurred on the way."""
+
+    theta: Floats
+    largest_exponent: float
+
+
+def polynomial_exp(x: Floats, schedule: Schedule) -> Floats:
+    """exp(x − bound) as (1 + (x − bound)/2^k)^(2^k), by k squarings."""
+    power = 1 + (x - schedule.bound) / 2.0**schedule.squarings
+    for _ in range(schedule.squarings):
+        power = power * power
+    return np.asarray(power)
+
+
+def descend_on_schedule(rados: Any, *, penalty: Any, schedule: Schedule | None = None) -> Scheduled:
+    """Learn θ from rados (rows) under the penalty Γ, as an encrypted run does."""
+    plan = schedule or Schedule()
+    rows = dense_rados(rados)
+    gamma = as_penalty(penalty, features=rows.shape[1])
+    theta = ahead = np.zeros(rows.shape[1])
+    largest = 0.0
+    for step in range(plan.steps):
+        exponents = -(rows @ ahead)
+        largest = max(largest, float(np.abs(exponents).max()))
+        if largest > plan.bound:
+            raise BoundError(
+                f"schedule: expected exponents within ±{plan.bound:g}, "
+                f"found {largest:.3g} in step {step + 1}",
+                hints=("use a smaller step size, fewer steps, or a larger bound",),
+            )
+        weights = polynomial_exp(exponents, plan)
+        pull = (weights @ rows) / weights.sum()
+        following = ahead + plan.rate * (pull - 2 * gamma * ahead)
+        ahead = following + plan.momentum(step) * (following - theta)
+        theta = following
+    return Scheduled(theta, largest)

@@ -1,0 +1,96 @@
+"""Block rados: what peers join blindly equals what one owner of the whole table would compute."""
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from sottovoce.errors import InputError, MismatchError
+from sottovoce.rados import BlockSums, Layout, Moments, join_blocks, lift, solve
+
+
+def joint(seed: int, rows: int = 40) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Two shared columns, five of the peers' own, labels."""
+    rng = np.random.default_rng(seed)
+    shared = np.column_stack([rng.integers(0, 3, rows), np.ones(rows)]).astype(float)
+    return shared, rng.normal(size=(rows, 5)), rng.choice([-1.0, 1.0], rows)
+
+
+LAYOUT = Layout(shared=(0, 6), own=((1, 2), (3, 4, 5)))
+
+
+@given(st.integers(0, 2**32), st.integers(1, 8))
+def test_joined_blocks_equal_a_direct_computation_on_the_joined_table(
+    seed: int, minimum: int
+) -> None:
+    shared, own, y = joint(seed)
+    # Peers keep their rows in different orders: there is no common key.
+    order = np.random.default_rng(seed).permutation(len(y))
+    alice = BlockSums.of(shared, own[:, :2], y, minimum=minimum)
+    bob = BlockSums.of(shared[order], own[order][:, 2:], y[order], minimum=minimum)
+    found = join_blocks([alice, bob], LAYOUT)
+
+    table = np.column_stack([shared[:, 0], own, shared[:, 1]])
+    direct, dropped, lost = [], 0, 0
+    for s in np.unique(shared[:, 0]):
+        for label in (-1.0, 1.0):
+            inside = (shared[:, 0] == s) & (y == label)
+            if 0 < inside.sum() < minimum:
+                dropped, lost = dropped + 1, lost + int(inside.sum())
+            elif inside.any():
+                direct.append(y[inside] @ table[inside])
+    np.testing.assert_allclose(found.vectors, direct, atol=1e-12)
+    assert (found.dropped_blocks, found.dropped_rows) == (dropped, lost)
+    assert found.counts.sum() == len(y) - lost
+
+
+def test_blocks_of_one_row_each_are_the_documents() -> None:
+    _, own, y = joint(3, rows=12)
+    key = np.arange(12.0)[:, np.newaxis]
+    found = join_blocks(
+        [BlockSums.of(key, own, y, minimum=1)], Layout(shared=(0,), own=((1, 2, 3, 4, 5),))
+    )
+    direct = Moments.of(np.hstack([key, own]), y)
+    np.testing.assert_allclose(found.moments().second, direct.second, atol=1e-10)
+    np.testing.assert_allclose(found.moments().products, direct.products, atol=1e-10)
+
+
+def test_count_weighting_is_regression_on_block_means_with_their_counts() -> None:
+    shared, own, y = joint(5)
+    found = join_blocks([BlockSums.of(shared, own, y)], Layout((0, 6), ((1, 2, 3, 4, 5),)))
+    root = np.sqrt(found.counts)[:, np.newaxis]
+    A = found.vectors / root
+    direct = np.linalg.solve(A.T @ A + np.eye(7), A.T @ root)
+    sums = found.moments()
+    np.testing.assert_allclose(solve(sums.second, sums.products, penalty=1), direct, atol=1e-10)
+
+
+def test_lift_scatters_and_fills_with_zeros() -> None:
+    lifted = lift(np.array([[1.0, 2.0]]), np.array([3, 0]), features=4)
+    np.testing.assert_array_equal(lifted, [[2, 0, 0, 1]])
+
+
+def test_bad_input_is_named() -> None:
+    shared, own, y = joint(1, rows=6)
+    key = np.arange(6.0)[:, np.newaxis]
+    with pytest.raises(
+        InputError, match=r"one block of 3 rows, found 6 block\(s\), the largest of 1 row"
+    ) as caught:
+        BlockSums.of(key, own, y)
+    assert caught.value.hints
+    with pytest.raises(InputError, match="minimum of at least 1 row, found 0"):
+        BlockSums.of(key, own, y, minimum=0)
+    with pytest.raises(MismatchError, match="dense matrix of 6 rows"):
+        BlockSums.of(key[:5], own, y)
+    with pytest.raises(InputError, match="every coordinate from 0 on exactly once"):
+        Layout(shared=(0, 1), own=((1, 2),))
+    alice = BlockSums.of(shared, own[:, :2], y, minimum=1)
+    with pytest.raises(MismatchError, match="expected 2 peers, found 1"):
+        join_blocks([alice], LAYOUT)
+    bob = BlockSums.of(shared[:-1], own[:-1, 2:], y[:-1], minimum=1)
+    with pytest.raises(MismatchError, match="peer 2 does not have the blocks and counts of peer 1"):
+        join_blocks([alice, bob], LAYOUT)
+    with pytest.raises(MismatchError, match="expected 2 columns, one per position, found 1"):
+        lift(np.ones((1, 1)), np.array([0, 1]), features=3)
+    with pytest.raises(MismatchError, match="positions from 0 to 2"):
+        lift(np.ones((1, 1)), np.array([3]), features=3)
