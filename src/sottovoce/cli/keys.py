@@ -1,0 +1,225 @@
+"""`sottovoce keys …`: make a Paillier key, look at it, check it, change its passphrase."""
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from sottovoce.errors import InputError
+
+if TYPE_CHECKING:
+    from rich.status import Status
+
+    from sottovoce.keyfiles.passphrase import Passphrase
+
+app = typer.Typer(no_args_is_help=True, help="Make, show, check and protect Paillier keys.")
+
+KeyFile = Annotated[Path, typer.Argument(metavar="FILE", help="A key file.")]
+PassphraseFile = Annotated[
+    Path | None,
+    typer.Option(metavar="FILE", help="Read the passphrase from this file (mode 600)."),
+]
+PassphraseFd = Annotated[
+    int | None,
+    typer.Option(metavar="NUMBER", min=0, help="Read the passphrase from this open descriptor."),
+]
+AsJson = Annotated[bool, typer.Option("--json", help="Print one JSON object.")]
+
+
+@app.callback()
+def root() -> None:
+    """Make, show, check and protect Paillier keys."""
+
+
+@app.command()
+def generate(
+    out: Annotated[Path, typer.Option(metavar="FOLDER", help="Where the two key files go.")],
+    bits: Annotated[int, typer.Option(metavar="2048|3072|4096", help="Size of the key.")] = 3072,
+    profile: Annotated[
+        str, typer.Option(metavar="short|djn|textbook", help="How ciphertexts are randomised.")
+    ] = "short",
+    passphrase_file: PassphraseFile = None,
+    passphrase_fd: PassphraseFd = None,
+    replace: Annotated[
+        bool,
+        typer.Option(
+            "--replace",
+            help="Replace key files that exist. What was encrypted under the old key "
+            "can then never be decrypted again.",
+        ),
+    ] = False,
+    as_json: AsJson = False,
+) -> None:
+    """Make a key: FOLDER/public.key for everybody, FOLDER/secret.key under a passphrase.
+
+    \b
+    Examples:
+      sottovoce keys generate --out keys
+      sottovoce keys generate --out keys --bits 2048 --profile djn
+      sottovoce keys generate --out keys --passphrase-fd 3 3< <(pass show study)
+    """
+    from sottovoce.entropy import SystemEntropy
+    from sottovoce.keyfiles import keys, storage
+    from sottovoce.paillier import Profile
+    from sottovoce.paillier import generate as generate_key
+
+    wanted = Profile.of(profile)
+    public, secret = out / keys.PUBLIC_NAME, out / keys.SECRET_NAME
+    if not replace:
+        storage.check_absent(secret)
+        storage.check_absent(public)
+    storage.make_folder(out)
+    passphrase = _passphrase(passphrase_file, passphrase_fd, new=True)
+    with _busy(f"making a {bits}-bit key"):
+        key = generate_key(bits, wanted, entropy=SystemEntropy())
+        keys.write_secret(secret, key, passphrase, entropy=SystemEntropy(), replace=replace)
+        keys.write_public(public, key.public, replace=replace)
+    _print_facts(
+        {
+            "public": str(public),
+            "secret": str(secret),
+            "fingerprint": key.public.fingerprint,
+            "bits": bits,
+            "profile": str(wanted),
+        },
+        as_json=as_json,
+    )
+
+
+@app.command()
+def show(file: KeyFile, as_json: AsJson = False) -> None:
+    """Show what may be known about a key: fingerprint, size, profile and what it assumes.
+
+    \b
+    Examples:
+      sottovoce keys show keys/public.key
+      sottovoce keys show keys/secret.key --json
+    """
+    from sottovoce.keyfiles import keys
+    from sottovoce.keyfiles.keytext import Kind
+    from sottovoce.paillier import Profile
+
+    label = keys.read_label(file)
+    if label.kind is Kind.PUBLIC:
+        keys.read_public(file)
+    _print_facts(
+        {
+            "kind": str(label.kind),
+            "fingerprint": label.fingerprint,
+            "bits": label.bits,
+            "profile": label.profile,
+            "assumption": Profile.of(label.profile).assumption,
+        },
+        as_json=as_json,
+    )
+
+
+@app.command()
+def check(
+    file: KeyFile,
+    passphrase_file: PassphraseFile = None,
+    passphrase_fd: PassphraseFd = None,
+    as_json: AsJson = False,
+) -> None:
+    """Check that a key file is whole, that its passphrase opens it, and that it is a key.
+
+    \b
+    Examples:
+      sottovoce keys check keys/public.key
+      sottovoce keys check keys/secret.key
+    """
+    from sottovoce.keyfiles import keys
+    from sottovoce.keyfiles.keytext import Kind
+
+    label = keys.read_label(file)
+    if label.kind is Kind.PUBLIC:
+        keys.read_public(file)
+        verdict = "whole, and a valid public key"
+    else:
+        keys.read_secret(file, _passphrase(passphrase_file, passphrase_fd))
+        verdict = "whole, opened by this passphrase, and a valid secret key"
+    facts = {"file": str(file), "fingerprint": label.fingerprint, "verdict": verdict}
+    _print_facts(facts, as_json=as_json)
+
+
+@app.command()
+def public(
+    file: KeyFile,
+    out: Annotated[Path, typer.Option(metavar="FILE", help="Where the public half goes.")],
+    passphrase_file: PassphraseFile = None,
+    passphrase_fd: PassphraseFd = None,
+) -> None:
+    """Write the public half of a secret key again.
+
+    \b
+    Example:
+      sottovoce keys public keys/secret.key --out keys/public.key
+    """
+    from sottovoce.keyfiles import keys, storage
+
+    storage.check_absent(out)
+    key = keys.read_secret(file, _passphrase(passphrase_file, passphrase_fd))
+    keys.write_public(out, key.public)
+    typer.echo(f"{out}: {key.public.fingerprint}")
+
+
+@app.command()
+def passphrase(
+    file: KeyFile,
+    passphrase_file: PassphraseFile = None,
+    passphrase_fd: PassphraseFd = None,
+    new_passphrase_file: PassphraseFile = None,
+    new_passphrase_fd: PassphraseFd = None,
+) -> None:
+    """Change the passphrase of a secret key. Copies of the old file keep the old one.
+
+    \b
+    Example:
+      sottovoce keys passphrase keys/secret.key
+    """
+    from sottovoce.entropy import SystemEntropy
+    from sottovoce.keyfiles import keys
+
+    # A wrong passphrase is told before a new one is asked for.
+    key = keys.read_secret(file, _passphrase(passphrase_file, passphrase_fd))
+    new = _passphrase(new_passphrase_file, new_passphrase_fd, new=True)
+    keys.write_secret(file, key, new, entropy=SystemEntropy(), replace=True)
+    typer.echo(f"{file}: sealed under the new passphrase")
+
+
+def _passphrase(file: Path | None, descriptor: int | None, *, new: bool = False) -> "Passphrase":
+    from sottovoce.keyfiles.passphrase import Passphrase
+
+    if file is not None and descriptor is not None:
+        raise InputError("passphrase: expected a file or a descriptor, found both")
+    if file is not None:
+        found = Passphrase.from_file(file)
+    elif descriptor is not None:
+        found = Passphrase.from_descriptor(descriptor)
+    elif new:
+        return Passphrase.asked_twice("new passphrase")
+    else:
+        return Passphrase.asked("passphrase")
+    return found.chosen() if new else found
+
+
+def _busy(what: str) -> "Status":
+    from rich.console import Console
+
+    return Console(stderr=True).status(what)
+
+
+def _print_facts(facts: Mapping[str, str | int], *, as_json: bool) -> None:
+    import json
+
+    from rich.console import Console
+    from rich.table import Table
+
+    if as_json:
+        typer.echo(json.dumps(facts))
+        return
+    table = Table.grid(padding=(0, 2))
+    for name, value in facts.items():
+        table.add_row(name, str(value))
+    Console().print(table)

@@ -1,0 +1,99 @@
+"""Paillier keys in files: the public half for everybody, the secret half under a passphrase."""
+
+from pathlib import Path
+
+from sottovoce.entropy import Entropy
+from sottovoce.errors import DamagedFileError, KeyFileError, MalformedError
+from sottovoce.keyfiles import storage
+from sottovoce.keyfiles.keytext import MAX_BYTES, KeyText, Kind, Label
+from sottovoce.keyfiles.passphrase import Passphrase
+from sottovoce.keyfiles.sealing import DEFAULT_WORK, seal, unseal
+from sottovoce.paillier import PublicKey, SecretKey
+
+PUBLIC_NAME = "public.key"
+SECRET_NAME = "secret.key"  # noqa: S105 - the name of a file
+
+
+def write_public(path: Path, key: PublicKey, *, replace: bool = False) -> None:
+    """Write the public half, for everybody to read."""
+    text = KeyText(_label(Kind.PUBLIC, key), None, key.to_bytes())
+    storage.write_whole(path, text.render(), mode=storage.PUBLIC_MODE, replace=replace)
+
+
+def write_secret(
+    path: Path,
+    key: SecretKey,
+    passphrase: Passphrase,
+    *,
+    entropy: Entropy,
+    work: int = DEFAULT_WORK,
+    replace: bool = False,
+) -> None:
+    """Write the secret half, sealed under `passphrase`, for its owner alone to read."""
+    label = _label(Kind.SECRET, key.public)
+    text = seal(label, key.to_bytes(), passphrase.chosen(), entropy=entropy, work=work)
+    storage.write_whole(path, text.render(), mode=storage.SECRET_MODE, replace=replace)
+
+
+def read_label(path: Path) -> Label:
+    """What the file says in the open; a secret one that others can read is refused."""
+    return _text(path, None).label
+
+
+def read_public(path: Path) -> PublicKey:
+    """The public key of this file, checked."""
+    text = _text(path, Kind.PUBLIC)
+    try:
+        key = PublicKey.from_bytes(text.body)
+    except MalformedError as error:
+        raise _holds_no_key(path, error) from None
+    _check_label(path, text.label, key)
+    return key
+
+
+def read_secret(path: Path, passphrase: Passphrase) -> SecretKey:
+    """The secret key of this file, opened and checked."""
+    text = _text(path, Kind.SECRET)
+    try:
+        key = SecretKey.from_bytes(unseal(text, passphrase, name=str(path)))
+    except MalformedError as error:
+        raise _holds_no_key(path, error) from None
+    _check_label(path, text.label, key.public)
+    return key
+
+
+def change_passphrase(path: Path, old: Passphrase, new: Passphrase, *, entropy: Entropy) -> None:
+    """Seal the secret key of this file anew; the old file stays until the new one is on disk."""
+    write_secret(path, read_secret(path, old), new, entropy=entropy, replace=True)
+
+
+def _text(path: Path, wanted: Kind | None) -> KeyText:
+    stored = storage.read_whole(path, limit=MAX_BYTES)
+    text = KeyText.parse(stored.data, name=str(path))
+    if text.label.kind is Kind.SECRET:
+        stored.check_private()
+    if wanted is not None and text.label.kind is not wanted:
+        raise KeyFileError(
+            f"{path}: expected a {wanted} key, found a {text.label.kind} key",
+            hints=(f"the {wanted} half is usually beside it: {path.parent / _NAMES[wanted]}",),
+        )
+    return text
+
+
+def _label(kind: Kind, key: PublicKey) -> Label:
+    return Label(kind, key.fingerprint, key.bits, str(key.profile))
+
+
+def _check_label(path: Path, label: Label, key: PublicKey) -> None:
+    if label != _label(label.kind, key):
+        raise DamagedFileError(
+            f"{path}: says {label.bits}-bit `{label.profile}` key {label.fingerprint}, holds "
+            f"{key.bits}-bit `{key.profile}` key {key.fingerprint}"
+        )
+
+
+def _holds_no_key(path: Path, error: MalformedError) -> DamagedFileError:
+    return DamagedFileError(f"{path}: whole, but its body is no key ({error.message})")
+
+
+_NAMES = {Kind.PUBLIC: PUBLIC_NAME, Kind.SECRET: SECRET_NAME}

@@ -1,0 +1,162 @@
+"""Files that are written whole or not at all, and secret ones that only their owner can read."""
+
+import errno
+import os
+import stat
+import tempfile
+from contextlib import suppress
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from sottovoce.errors import KeyFileError, OpenPermissionsError
+
+# The permissions by which other users of this machine could read or change a file.
+OTHERS = stat.S_IRWXG | stat.S_IRWXO
+SECRET_MODE = 0o600
+PUBLIC_MODE = 0o644
+
+
+def write_whole(path: Path, data: bytes, *, mode: int, replace: bool) -> None:
+    """Put `data` at `path`: all of it, on disk, or nothing; an old file stays until then.
+
+    Unless `replace`, a file that exists already is left alone, even if it
+    appeared while we wrote.
+    """
+    try:
+        descriptor, part = tempfile.mkstemp(
+            dir=path.parent, prefix=f".{path.name}.", suffix=".part"
+        )
+    except OSError as error:
+        raise _cannot("write", path, error) from None
+    try:
+        with os.fdopen(descriptor, "wb") as file:
+            os.fchmod(descriptor, mode)
+            file.write(data)
+            file.flush()
+            os.fsync(descriptor)
+        _move(Path(part), path, replace=replace)
+        _sync_folder(path.parent)
+    except OSError as error:
+        raise _cannot("write", path, error) from None
+    finally:
+        with suppress(FileNotFoundError):
+            Path(part).unlink()
+
+
+@dataclass(frozen=True, slots=True)
+class Stored:
+    """The bytes of a file, and who could read it at the moment when we did."""
+
+    path: Path
+    data: bytes = field(repr=False)
+    mode: int
+    owner: int
+
+    def check_private(self) -> None:
+        """Raise unless the file is its owner's alone, and the owner is this user or root."""
+        if self.mode & OTHERS:
+            raise OpenPermissionsError(
+                f"{self.path}: other users of this machine can read it, expected mode 600, "
+                f"found {stat.S_IMODE(self.mode):03o}",
+                hints=(f"chmod 600 {self.path}",),
+            )
+        if os.geteuid() not in {self.owner, 0} and self.owner != 0:
+            raise OpenPermissionsError(
+                f"{self.path}: belongs to another user of this machine, number {self.owner}",
+                hints=(f"sudo chown $USER {self.path}",),
+            )
+
+
+def read_whole(path: Path, *, limit: int) -> Stored:
+    """A regular file of at most `limit` bytes."""
+    try:
+        # Without O_NONBLOCK, opening a named pipe would wait for its other end.
+        descriptor = os.open(path, os.O_RDONLY | os.O_CLOEXEC | os.O_NONBLOCK)
+    except OSError as error:
+        raise _cannot("read", path, error) from None
+    try:
+        found = os.fstat(descriptor)
+        _check_file(path, found, limit=limit)
+        return Stored(path, read_bounded(descriptor, limit), found.st_mode, found.st_uid)
+    except OSError as error:
+        raise _cannot("read", path, error) from None
+    finally:
+        os.close(descriptor)
+
+
+def read_bounded(descriptor: int, limit: int) -> bytes:
+    """Everything up to the end, or the first `limit` + 1 bytes."""
+    data = b""
+    while len(data) <= limit and (piece := os.read(descriptor, limit + 1 - len(data))):
+        data += piece
+    return data
+
+
+def check_absent(path: Path) -> None:
+    """Raise if there is something at `path` already, before any work is done for it."""
+    if os.path.lexists(path):
+        raise _exists(path)
+
+
+def make_folder(path: Path) -> None:
+    """A folder that only its owner can enter, unless it is there already."""
+    try:
+        path.mkdir(mode=0o700, parents=True, exist_ok=True)
+    except OSError as error:
+        raise _cannot("make", path, error) from None
+
+
+def _check_file(path: Path, found: os.stat_result, *, limit: int) -> None:
+    if not stat.S_ISREG(found.st_mode):
+        what = "a folder" if stat.S_ISDIR(found.st_mode) else "no regular file"
+        raise KeyFileError(f"{path}: expected a key file, found {what}")
+    if found.st_size > limit:
+        raise KeyFileError(
+            f"{path}: expected a key file of at most {limit} bytes, found {found.st_size}"
+        )
+
+
+def _move(part: Path, path: Path, *, replace: bool) -> None:
+    if replace:
+        part.replace(path)
+        return
+    try:
+        # A link is the one way to a new name that fails if the name is taken.
+        os.link(part, path)
+    except FileExistsError:
+        raise _exists(path) from None
+    except OSError as error:
+        if error.errno not in {errno.EPERM, errno.ENOTSUP, errno.ENOSYS, errno.EMLINK}:
+            raise
+        _move_without_links(part, path)
+
+
+def _move_without_links(part: Path, path: Path) -> None:
+    """On a file system without hard links: take the name first, then put the file there."""
+    try:
+        os.close(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, SECRET_MODE))
+    except FileExistsError:
+        raise _exists(path) from None
+    part.replace(path)
+
+
+def _sync_folder(folder: Path) -> None:
+    descriptor = os.open(folder, os.O_RDONLY | os.O_CLOEXEC)
+    try:
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)
+
+
+def _exists(path: Path) -> KeyFileError:
+    return KeyFileError(
+        f"{path}: exists already, and nothing was changed",
+        hints=("choose another folder, or replace it on purpose with --replace",),
+    )
+
+
+def _cannot(verb: str, path: Path, error: OSError) -> KeyFileError:
+    reason = (error.strerror or type(error).__name__).lower()
+    if verb == "write":
+        return KeyFileError(f"{path}: cannot be written ({reason}), and nothing was changed")
+    return KeyFileError(f"{path}: cannot be {'read' if verb == 'read' else 'made'} ({reason})")
