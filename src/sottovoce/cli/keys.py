@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from sottovoce.errors import InputError
+from sottovoce.errors import InputError, KeyFileError
 
 if TYPE_CHECKING:
     from rich.status import Status
@@ -45,8 +45,7 @@ def generate(
         bool,
         typer.Option(
             "--replace",
-            help="Replace key files that exist. What was encrypted under the old key "
-            "can then never be decrypted again.",
+            help="Set key files that are there aside, as *.old-1, instead of refusing.",
         ),
     ] = False,
     as_json: AsJson = False,
@@ -64,17 +63,21 @@ def generate(
     from sottovoce.paillier import Profile
     from sottovoce.paillier import generate as generate_key
 
-    wanted = Profile.of(profile)
-    public, secret = out / keys.PUBLIC_NAME, out / keys.SECRET_NAME
-    if not replace:
-        storage.check_absent(secret)
-        storage.check_absent(public)
+    wanted, entropy = Profile.of(profile), SystemEntropy()
+    _check_bits(bits)
+    old = [out / name for name in (keys.PUBLIC_NAME, keys.SECRET_NAME) if (out / name).exists()]
+    if old and not replace:
+        raise KeyFileError(
+            f"{old[0]}: exists already, and nothing was changed",
+            hints=("choose another --out, or set the old files aside with --replace",),
+        )
     storage.make_folder(out)
     passphrase = _passphrase(passphrase_file, passphrase_fd, new=True)
     with _busy(f"making a {bits}-bit key"):
-        key = generate_key(bits, wanted, entropy=SystemEntropy())
-        keys.write_secret(secret, key, passphrase, entropy=SystemEntropy(), replace=replace)
-        keys.write_public(public, key.public, replace=replace)
+        key = generate_key(bits, wanted, entropy=entropy)
+    for path in old:
+        typer.echo(f"{path}: set aside as {storage.set_aside(path).name}", err=True)
+    public, secret = keys.make_pair(out, key, passphrase, entropy=entropy)
     _print_facts(
         {
             "public": str(public),
@@ -202,6 +205,15 @@ def _passphrase(file: Path | None, descriptor: int | None, *, new: bool = False)
     else:
         return Passphrase.asked("passphrase")
     return found.chosen() if new else found
+
+
+def _check_bits(bits: int) -> None:
+    from sottovoce.paillier.profiles import STRENGTHS, either
+
+    if bits not in STRENGTHS:
+        raise InputError(
+            f"--bits: expected {either(tuple(STRENGTHS))}, found {bits}", hints=("use --bits 3072",)
+        )
 
 
 def _busy(what: str) -> "Status":

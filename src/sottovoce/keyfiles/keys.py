@@ -14,10 +14,10 @@ PUBLIC_NAME = "public.key"
 SECRET_NAME = "secret.key"  # noqa: S105 - the name of a file
 
 
-def write_public(path: Path, key: PublicKey, *, replace: bool = False) -> None:
+def write_public(path: Path, key: PublicKey) -> None:
     """Write the public half, for everybody to read."""
     text = KeyText(_label(Kind.PUBLIC, key), None, key.to_bytes())
-    storage.write_whole(path, text.render(), mode=storage.PUBLIC_MODE, replace=replace)
+    storage.write_whole(path, text.render(), mode=storage.PUBLIC_MODE)
 
 
 def write_secret(
@@ -33,6 +33,21 @@ def write_secret(
     label = _label(Kind.SECRET, key.public)
     text = seal(label, key.to_bytes(), passphrase.chosen(), entropy=entropy, work=work)
     storage.write_whole(path, text.render(), mode=storage.SECRET_MODE, replace=replace)
+
+
+def make_pair(
+    folder: Path, key: SecretKey, passphrase: Passphrase, *, entropy: Entropy
+) -> tuple[Path, Path]:
+    """Write both halves into `folder`; the paths of the public and of the secret one.
+
+    The secret half goes first: a public key whose secret was never stored would
+    swallow whatever is encrypted under it.
+    """
+    public, secret = folder / PUBLIC_NAME, folder / SECRET_NAME
+    storage.check_absent(public)
+    write_secret(secret, key, passphrase, entropy=entropy)
+    write_public(public, key.public)
+    return public, secret
 
 
 def read_label(path: Path) -> Label:

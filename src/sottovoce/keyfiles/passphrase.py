@@ -14,6 +14,7 @@ from sottovoce.keyfiles.storage import OTHERS, read_bounded
 # Counted when a passphrase is chosen, not when it is used.
 MIN_CHARACTERS = 12
 MAX_BYTES = 1024
+_MAX_LINE = MAX_BYTES + len("\r\n")
 
 
 class Passphrase:
@@ -74,14 +75,16 @@ class Passphrase:
             descriptor = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
         except OSError as error:
             raise InputError(f"passphrase file {path}: {_reason(error)}") from None
-        with os.fdopen(descriptor, "rb") as file:
+        try:
             mode = os.fstat(descriptor).st_mode
             if stat.S_ISREG(mode) and mode & OTHERS:
                 raise OpenPermissionsError(
                     f"passphrase file {path}: other users of this machine can read it",
                     hints=(f"chmod 600 {path}",),
                 )
-            return cls._line(file.fileno(), f"passphrase file {path}")
+            return cls._line(descriptor, f"passphrase file {path}")
+        finally:
+            os.close(descriptor)
 
     @classmethod
     def from_descriptor(cls, descriptor: int) -> Self:
@@ -91,10 +94,13 @@ class Passphrase:
     @classmethod
     def _line(cls, descriptor: int, what: str) -> Self:
         try:
-            data = read_bounded(descriptor, MAX_BYTES + 2)
-            return cls(data.decode().removesuffix("\n").removesuffix("\r"))
+            data = read_bounded(descriptor, _MAX_LINE)
         except OSError as error:
             raise InputError(f"{what}: {_reason(error)}") from None
+        if len(data) > _MAX_LINE:
+            raise InputError(f"{what}: expected at most {MAX_BYTES} bytes, found more")
+        try:
+            return cls(data.decode().removesuffix("\n").removesuffix("\r"))
         except UnicodeDecodeError:
             raise InputError(f"{what}: expected UTF-8 text, found other bytes") from None
         except InputError as error:

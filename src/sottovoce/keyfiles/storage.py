@@ -16,18 +16,21 @@ SECRET_MODE = 0o600
 PUBLIC_MODE = 0o644
 
 
-def write_whole(path: Path, data: bytes, *, mode: int, replace: bool) -> None:
+def write_whole(path: Path, data: bytes, *, mode: int, replace: bool = False) -> None:
     """Put `data` at `path`: all of it, on disk, or nothing; an old file stays until then.
 
     Unless `replace`, a file that exists already is left alone, even if it
     appeared while we wrote.
     """
+    if replace:
+        # Where a link points is what its owner wants to change; the link itself stays.
+        path = path.resolve()
     try:
         descriptor, part = tempfile.mkstemp(
             dir=path.parent, prefix=f".{path.name}.", suffix=".part"
         )
     except OSError as error:
-        raise _cannot("write", path, error) from None
+        raise _cannot_write(path, error) from None
     try:
         with os.fdopen(descriptor, "wb") as file:
             os.fchmod(descriptor, mode)
@@ -35,12 +38,12 @@ def write_whole(path: Path, data: bytes, *, mode: int, replace: bool) -> None:
             file.flush()
             os.fsync(descriptor)
         _move(Path(part), path, replace=replace)
-        _sync_folder(path.parent)
     except OSError as error:
-        raise _cannot("write", path, error) from None
+        raise _cannot_write(path, error) from None
     finally:
         with suppress(FileNotFoundError):
             Path(part).unlink()
+    _sync_folder(path.parent)
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,13 +76,13 @@ def read_whole(path: Path, *, limit: int) -> Stored:
         # Without O_NONBLOCK, opening a named pipe would wait for its other end.
         descriptor = os.open(path, os.O_RDONLY | os.O_CLOEXEC | os.O_NONBLOCK)
     except OSError as error:
-        raise _cannot("read", path, error) from None
+        raise _cannot_read(path, error) from None
     try:
         found = os.fstat(descriptor)
         _check_file(path, found, limit=limit)
         return Stored(path, read_bounded(descriptor, limit), found.st_mode, found.st_uid)
     except OSError as error:
-        raise _cannot("read", path, error) from None
+        raise _cannot_read(path, error) from None
     finally:
         os.close(descriptor)
 
@@ -103,7 +106,19 @@ def make_folder(path: Path) -> None:
     try:
         path.mkdir(mode=0o700, parents=True, exist_ok=True)
     except OSError as error:
-        raise _cannot("make", path, error) from None
+        raise KeyFileError(f"{path}: cannot be made ({_reason(error)})") from None
+
+
+def set_aside(path: Path) -> Path:
+    """Rename a file to a name that is free, so that it is not lost; its new path."""
+    for number in range(1, 1000):
+        aside = path.with_name(f"{path.name}.old-{number}")
+        if not os.path.lexists(aside):
+            try:
+                return path.rename(aside)
+            except OSError as error:
+                raise _cannot_write(aside, error) from None
+    raise KeyFileError(f"{path}: 999 old ones lie beside it already")
 
 
 def _check_file(path: Path, found: os.stat_result, *, limit: int) -> None:
@@ -141,22 +156,26 @@ def _move_without_links(part: Path, path: Path) -> None:
 
 
 def _sync_folder(folder: Path) -> None:
-    descriptor = os.open(folder, os.O_RDONLY | os.O_CLOEXEC)
-    try:
-        os.fsync(descriptor)
-    finally:
-        os.close(descriptor)
+    """Bring the new name to disk; the file is in place, so a system that cannot is no error."""
+    with suppress(OSError):
+        descriptor = os.open(folder, os.O_RDONLY | os.O_CLOEXEC)
+        try:
+            os.fsync(descriptor)
+        finally:
+            os.close(descriptor)
 
 
 def _exists(path: Path) -> KeyFileError:
-    return KeyFileError(
-        f"{path}: exists already, and nothing was changed",
-        hints=("choose another folder, or replace it on purpose with --replace",),
-    )
+    return KeyFileError(f"{path}: exists already, and nothing was changed")
 
 
-def _cannot(verb: str, path: Path, error: OSError) -> KeyFileError:
-    reason = (error.strerror or type(error).__name__).lower()
-    if verb == "write":
-        return KeyFileError(f"{path}: cannot be written ({reason}), and nothing was changed")
-    return KeyFileError(f"{path}: cannot be {'read' if verb == 'read' else 'made'} ({reason})")
+def _cannot_write(path: Path, error: OSError) -> KeyFileError:
+    return KeyFileError(f"{path}: cannot be written ({_reason(error)}), and nothing was changed")
+
+
+def _cannot_read(path: Path, error: OSError) -> KeyFileError:
+    return KeyFileError(f"{path}: cannot be read ({_reason(error)})")
+
+
+def _reason(error: OSError) -> str:
+    return (error.strerror or type(error).__name__).lower()
