@@ -93,7 +93,7 @@ def test_the_sampled_loss_cannot_run_away(seed: int, penalty: float, scale: floa
     rados = scale * rados_of(part(seed, 60, 5), count=100)
     found = descend(rados, penalty=penalty * scale**2)
     assert np.isfinite(found.theta).all()
-    assert np.var(rados @ found.theta) <= np.log(100) * (1 + 1e-9)
+    assert np.var(rados @ found.theta) <= np.log(101) * (1 + 1e-6)
 
 
 def test_without_the_edge_the_loss_would_fall_without_end() -> None:
@@ -113,10 +113,14 @@ def test_one_rado_without_a_penalty_gives_its_own_direction() -> None:
 
 def test_descent_says_why_it_ended() -> None:
     rados = rados_of(easy(0))
-    assert descend(rados, penalty=1e5).halt in {Halt.FLAT, Halt.STILL}
+    settled = descend(rados, penalty=1e5)
+    assert settled.halt is Halt.STILL
+    assert settled.steps < 30
     assert descend(rados, penalty=1, steps=2).halt is Halt.STEPS
     assert descend(rados, penalty=1, steps=2).steps == 2
-    assert descend(np.zeros((3, 2)), penalty=0).halt is Halt.FLAT
+    nothing = descend(np.zeros((3, 2)), penalty=0)
+    assert nothing.halt is Halt.STILL
+    assert (nothing.theta == 0).all()
 
 
 @given(st.lists(st.floats(-10, 10), min_size=1, max_size=20))

@@ -14,6 +14,7 @@ from sottovoce.rados import (
     GivenSignatures,
     Moments,
     Part,
+    RadoFamily,
     RadoMoments,
     RandomSignatures,
     class_wise_rados,
@@ -21,7 +22,6 @@ from sottovoce.rados import (
     exact_moments,
     rados,
     random_rados,
-    sampled_moments,
     summed_moments,
     united_rados,
 )
@@ -97,19 +97,34 @@ def test_class_wise_rados_add_up_documents_of_one_class(seed: int) -> None:
 def test_over_all_signatures_sampled_moments_are_the_exact_ones(seed: int, classes: int) -> None:
     own = part(seed, rows=7, features=3)
     Y = np.random.default_rng(seed).choice([-1.0, 1.0], (7, classes))
-    sampled = sampled_moments(own.rows, Y, all_signatures(7))
+    sampled = RadoFamily.of(own.rows, Y, all_signatures(7)).moments()
     exact = RadoMoments.exact(Moments.of(own.rows, Y))
     np.testing.assert_allclose(sampled.mean, exact.mean, atol=1e-12)
     np.testing.assert_allclose(sampled.covariance, exact.covariance, atol=1e-12)
+
+
+@given(seeds)
+def test_a_weighted_rado_has_the_moments_of_weighted_documents(seed: int) -> None:
+    own = part(seed, rows=7, features=3)
+    weights = np.random.default_rng(seed).random(7) * 3
+    for rows in (own.rows, sparse.csr_array(own.rows)):
+        family = RadoFamily.of(rows, own.labels, all_signatures(7), weights=weights)
+        exact = RadoMoments.exact(Moments.of(own.rows, own.labels, weights=weights))
+        np.testing.assert_allclose(family.moments().mean, exact.mean, atol=1e-12)
+        np.testing.assert_allclose(family.moments().covariance, exact.covariance, atol=1e-12)
 
 
 def test_classes_share_the_covariance_that_each_of_them_has_alone() -> None:
     own = part(3, rows=20, features=4)
     signatures = RandomSignatures.draw(50, 20, rng=np.random.default_rng(0))
     Y = np.column_stack([own.labels, np.roll(own.labels, 3)])
-    together = sampled_moments(own.rows, Y, signatures)
+    family = RadoFamily.of(own.rows, Y, signatures)
+    together = family.moments()
+    assert family.classes == 2
     for column in range(2):
-        alone = RadoMoments.sampled(rados(Part.of(own.rows, Y[:, column]), signatures))
+        own_rados = rados(Part.of(own.rows, Y[:, column]), signatures)
+        np.testing.assert_allclose(family.rados(column), own_rados, atol=1e-12)
+        alone = RadoMoments.sampled(own_rados)
         np.testing.assert_allclose(together.mean[:, [column]], alone.mean, atol=1e-12)
         np.testing.assert_allclose(together.covariance, alone.covariance, atol=1e-12)
 

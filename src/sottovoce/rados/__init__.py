@@ -8,10 +8,10 @@ from sottovoce.rados.losses import Loss, exponential, logistic, m_loss, ridge_pe
 from sottovoce.rados.moments import Moments, RadoMoments, joined
 from sottovoce.rados.observations import (
     Part,
+    RadoFamily,
     class_wise_rados,
     rados,
     random_rados,
-    sampled_moments,
     signed_sums,
     united_rados,
 )
@@ -34,6 +34,7 @@ __all__ = [
     "Moments",
     "Part",
     "PrivateRados",
+    "RadoFamily",
     "RadoMoments",
     "RandomSignatures",
     "Schedule",
@@ -57,7 +58,6 @@ __all__ = [
     "rados",
     "random_rados",
     "ridge_penalty",
-    "sampled_moments",
     "signed_sums",
     "solve",
     "solve_rados",

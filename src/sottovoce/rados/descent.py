@@ -2,10 +2,11 @@
 
 On n sampled rados the loss stands for the logistic loss only while the variance
 of θᵀπ stays below about ln n; beyond, a few rados carry all the weight, the loss
-may fall without end, and descent drifts to a bad direction. `descend` keeps θ
-inside: a step over that edge is pulled back to it. It is gradient descent with
-Nesterov's momentum, a step size found by halving, and a restart of the momentum
-where it points uphill.
+may fall without end, and descent drifts to a bad direction. So θ is kept inside
+θᵀMθ ≤ ln n, where M, the loss's curvature at θ = 0, is the rados' covariance
+plus 2Γ. In coordinates in which M is the identity that region is a ball and the
+loss starts out round: gradient descent with Nesterov's momentum needs ten to
+twenty steps, each projected back to the ball.
 """
 
 from collections.abc import Callable
@@ -14,20 +15,21 @@ from enum import StrEnum
 from typing import Any
 
 import numpy as np
+from scipy.linalg import cholesky, solve_triangular
 
 from sottovoce.errors import InputError
 from sottovoce.rados.closed_form import as_penalty
 from sottovoce.rados.losses import Loss, exponential, ridge_penalty
+from sottovoce.rados.moments import RadoMoments
 from sottovoce.rados.rows import Floats, dense_rados
 
-# How far beyond its first guess a step size may grow: bounds a loss without minimum.
-LARGEST_GROWTH = 2.0**10
+# Keeps M invertible where neither rados nor penalty say anything about a feature.
+FLOOR = 1e-9
 
 
 class Halt(StrEnum):
     """Why descent ended."""
 
-    FLAT = "the gradient is flat"
     STILL = "steps no longer move"
     STEPS = "all steps are taken"
 
@@ -43,10 +45,9 @@ class Descended:
 
 
 def descend(rados: Any, *, penalty: Any, steps: int = 200, tolerance: float = 1e-4) -> Descended:
-    """Learn θ from rados (rows) under the penalty Γ.
+    """Learn θ from rados (rows) under the penalty Γ, until a step moves less than `tolerance`.
 
-    Ends where the gradient or the movement of θ is below `tolerance`, relative to
-    the first gradient and to θ.
+    Movement is measured where M is the identity, relative to the ball's radius.
     """
     rows = dense_rados(rados)
     if steps < 1:
@@ -54,48 +55,48 @@ def descend(rados: Any, *, penalty: Any, steps: int = 200, tolerance: float = 1e
     if not tolerance > 0:
         raise InputError(f"descent: expected a tolerance above 0, found {tolerance:g}")
     gamma = as_penalty(penalty, features=rows.shape[1])
+    root = _root(rows, gamma)
+    radius = float(np.sqrt(np.log1p(len(rows))))
 
-    def objective(theta: Floats) -> Loss:
-        return exponential(theta, rows) + ridge_penalty(theta, gamma)
+    def objective(u: Floats) -> Loss:
+        theta = solve_triangular(root, u)
+        loss = exponential(theta, rows) + ridge_penalty(theta, gamma)
+        return Loss(loss.value, solve_triangular(root, loss.gradient, trans="T"))
 
-    theta = ahead = np.zeros(rows.shape[1])
-    slope = objective(theta)
-    flat = tolerance * float(np.linalg.norm(slope.gradient))
-    rate = largest = 1 / max(float(np.mean(np.sum(rows**2, axis=1))), np.finfo(float).tiny)
-    momentum, at_edge = 1.0, False
-    for done in range(steps):
-        slope = objective(ahead)
-        if np.linalg.norm(slope.gradient) <= flat:
-            return Descended(ahead, done, Halt.FLAT, at_edge)
-        guess = rate if at_edge else min(2 * rate, LARGEST_GROWTH * largest)
-        rate = _rate(objective, ahead, slope, guess=guess)
-        step, at_edge = _pulled_back(ahead - rate * slope.gradient, rows)
-        moved = step - theta
-        if np.linalg.norm(moved) <= tolerance * np.linalg.norm(step):
-            return Descended(step, done + 1, Halt.STILL, at_edge)
-        momentum = 1.0 if at_edge or (ahead - step) @ moved > 0 else momentum
+    here = ahead = np.zeros(rows.shape[1])
+    rate, momentum, halt, done = 1.0, 1.0, Halt.STEPS, 0
+    while done < steps and halt is Halt.STEPS:
+        rate, step = _step(objective, ahead, rate=2 * rate, radius=radius)
+        moved = step - here
+        if np.linalg.norm(moved) <= tolerance * radius:
+            halt = Halt.STILL
+        # Momentum that points uphill is dropped (O'Donoghue and Candès, 2015).
+        momentum = 1.0 if (ahead - step) @ moved > 0 else momentum
         following = (1 + np.sqrt(1 + 4 * momentum**2)) / 2
         ahead = step + (momentum - 1) / following * moved
-        theta, momentum = step, following
-    return Descended(theta, steps, Halt.STEPS, at_edge)
+        here, momentum, done = step, following, done + 1
+    at_edge = bool(np.linalg.norm(here) >= radius * (1 - 1e-9))
+    return Descended(solve_triangular(root, here), done, halt, at_edge)
 
 
-def _rate(
-    objective: Callable[[Floats], Loss], start: Floats, slope: Loss, *, guess: float
-) -> float:
-    """Halve the guess until a step lowers the loss by at least half of what its slope promised."""
-    squared = float(slope.gradient @ slope.gradient)
-    rate = guess
-    while objective(
-        start - rate * slope.gradient
-    ).value > slope.value - rate / 2 * squared and rate * squared > np.finfo(float).eps * abs(
-        slope.value
-    ):
+def _root(rados: Floats, gamma: Floats) -> Floats:
+    """The upper triangle R with RᵀR = M: θ = R⁻¹u turns M's ellipsoid into a ball of u."""
+    curvature = RadoMoments.sampled(rados).covariance + 2 * np.diag(gamma)
+    floor = FLOOR * (float(np.mean(np.diag(curvature))) or 1.0)
+    return np.asarray(cholesky(curvature + floor * np.eye(len(gamma))))
+
+
+def _step(
+    objective: Callable[[Floats], Loss], start: Floats, *, rate: float, radius: float
+) -> tuple[float, Floats]:
+    """One projected step, its rate halved until the loss falls as its slope promised."""
+    slope = objective(start)
+    while True:
+        step = start - rate * slope.gradient
+        step = step * min(1.0, radius / max(float(np.linalg.norm(step)), radius))
+        moved = step - start
+        promised = slope.value + slope.gradient @ moved + moved @ moved / (2 * rate)
+        slack = 1e-12 * (1 + abs(slope.value))
+        if objective(step).value <= promised + slack:
+            return rate, step
         rate /= 2
-    return rate
-
-
-def _pulled_back(theta: Floats, rados: Floats) -> tuple[Floats, bool]:
-    """θ, scaled down to where the variance of θᵀπ is ln n if it was above."""
-    variance, edge = float(np.var(rados @ theta)), float(np.log(len(rados)))
-    return (theta * np.sqrt(edge / variance), True) if variance > edge else (theta, False)

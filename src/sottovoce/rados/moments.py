@@ -24,6 +24,7 @@ from sottovoce.rados.rows import (
     Rows,
     as_rows,
     as_targets,
+    as_weights,
     dense_rados,
     require_some,
     weighted,
@@ -95,7 +96,7 @@ class Moments:
             raise MismatchError(
                 f"moments: expected {self.classes} targets a row, found {columns.shape[1]}"
             )
-        heavy = _weights(weights, chunk.shape[0])
+        heavy = None if weights is None else as_weights(weights, rows=chunk.shape[0])
         left = chunk if heavy is None else weighted(chunk, heavy)
         self.count += chunk.shape[0]
         self.weight += float(chunk.shape[0] if heavy is None else heavy.sum())
@@ -160,17 +161,6 @@ class Moments:
             self._upper[start:stop, start:] += (columns[start:stop] @ right[:, start:]).toarray()
 
         list(pool.map(band, edges[:-1], edges[1:]))
-
-
-def _weights(weights: Any, rows: int) -> Floats | None:
-    if weights is None:
-        return None
-    heavy = np.asarray(weights, dtype=np.float64)
-    if heavy.shape != (rows,):
-        raise MismatchError(f"weights: expected shape ({rows},), found {heavy.shape}")
-    if not (np.isfinite(heavy).all() and (heavy >= 0).all()):
-        raise InputError("weights: expected finite numbers of at least 0")
-    return heavy
 
 
 @dataclass(frozen=True)

@@ -15,7 +15,16 @@ import numpy as np
 
 from sottovoce.errors import InputError, MismatchError
 from sottovoce.rados.moments import RadoMoments
-from sottovoce.rados.rows import Floats, Rows, as_labels, as_rows, as_targets, require_some
+from sottovoce.rados.rows import (
+    Floats,
+    Rows,
+    as_labels,
+    as_rows,
+    as_targets,
+    as_weights,
+    require_some,
+    weighted,
+)
 from sottovoce.rados.signatures import RandomSignatures, Signatures
 
 
@@ -87,15 +96,44 @@ def class_wise_rados(part: Part, *, count: int, rng: np.random.Generator) -> Flo
     return united_rados(halves, count=count, rng=rng)
 
 
-def sampled_moments(rows: Any, targets: Any, signatures: Signatures) -> RadoMoments:
-    """Moments of one peer's sampled rados, for any number of classes at once.
+@dataclass(frozen=True)
+class RadoFamily:
+    """Rados of several classes under one set of signatures.
 
-    With one set of signatures every class's rados differ by a constant only, so
-    they share one covariance; the mean has a column per class.
+    They differ from class to class by a constant only, so one pass over the
+    documents serves all classes, and all of them share one covariance.
     """
-    documents = as_rows(rows)
-    require_some(documents)
-    columns = as_targets(targets, rows=documents.shape[0])
-    halves = signed_sums(documents, signatures) / 2
-    sample = RadoMoments.sampled(halves)
-    return RadoMoments(sample.mean + (documents.T @ columns) / 2, sample.covariance)
+
+    halves: Floats
+    offsets: Floats
+
+    @classmethod
+    def of(cls, rows: Any, targets: Any, signatures: Signatures, *, weights: Any = None) -> Self:
+        """Rados π = ½ Σ (√w_i σ_i + w_i y_i) x_i, for every column y of `targets`.
+
+        A weight counts once: the mean is ½XᵀWY and the covariance ¼XᵀWX, as a
+        document that stands there w times would have it.
+        """
+        documents = as_rows(rows)
+        require_some(documents)
+        columns = as_targets(targets, rows=documents.shape[0])
+        if weights is None:
+            return cls(signed_sums(documents, signatures) / 2, (documents.T @ columns) / 2)
+        heavy = as_weights(weights, rows=documents.shape[0])
+        spread = weighted(documents, np.sqrt(heavy))
+        offsets = documents.T @ (heavy[:, np.newaxis] * columns)
+        return cls(signed_sums(spread, signatures) / 2, offsets / 2)
+
+    @property
+    def classes(self) -> int:
+        """How many classes there are."""
+        return int(self.offsets.shape[1])
+
+    def rados(self, column: int) -> Floats:
+        """The rados of one class, as rows."""
+        return self.halves + self.offsets[:, column]
+
+    def moments(self) -> RadoMoments:
+        """Moments of the sample, centred by its own mean; the mean has a column per class."""
+        sample = RadoMoments.sampled(self.halves)
+        return RadoMoments(sample.mean + self.offsets, sample.covariance)

@@ -13,7 +13,7 @@ import numpy as np
 
 from sottovoce.errors import InputError
 from sottovoce.rados.moments import Moments, RadoMoments
-from sottovoce.rados.observations import Part, sampled_moments
+from sottovoce.rados.observations import Part, RadoFamily
 from sottovoce.rados.signatures import RandomSignatures
 
 
@@ -47,5 +47,5 @@ def summed_moments(parts: Sequence[Part], *, count: int, rng: np.random.Generato
     own = []
     for part, share in zip(parts, shares, strict=True):
         signatures = RandomSignatures.draw(share, len(part.labels), rng=rng)
-        own.append(sampled_moments(part.rows, part.labels, signatures))
+        own.append(RadoFamily.of(part.rows, part.labels, signatures).moments())
     return reduce(add, own)

@@ -45,6 +45,16 @@ def as_targets(targets: Any, *, rows: int) -> Floats:
     return columns
 
 
+def as_weights(weights: Any, *, rows: int) -> Floats:
+    """Weights of documents as a vector of numbers of at least 0, as long as the rows."""
+    heavy = np.asarray(weights, dtype=np.float64)
+    if heavy.shape != (rows,):
+        raise MismatchError(f"weights: expected shape ({rows},), found {heavy.shape}")
+    if not (np.isfinite(heavy).all() and (heavy >= 0).all()):
+        raise InputError("weights: expected finite numbers of at least 0")
+    return heavy
+
+
 def as_labels(y: Any, *, rows: int) -> Floats:
     """Labels of one two-class problem as a vector of −1 and +1."""
     labels = np.asarray(y, dtype=np.float64)
