@@ -6,7 +6,7 @@ from typing import Annotated
 import typer
 
 from sottovoce import __version__
-from sottovoce.cli import bench, keys
+from sottovoce.cli import bench, data, keys
 from sottovoce.errors import SottovoceError
 
 app = typer.Typer(
@@ -17,6 +17,7 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
     context_settings={"help_option_names": ["-h", "--help"]},
 )
+app.add_typer(data.app, name="data")
 app.add_typer(keys.app, name="keys")
 app.add_typer(bench.app, name="bench")
 

@@ -14,7 +14,7 @@ from sottovoce.sources.offsets import TextFrame
 from sottovoce.sources.options import Format, SourceOptions
 from sottovoce.sources.problems import Cost, Kind, Problem
 from sottovoce.sources.sheets import FileRows
-from sottovoce.sources.source import Reading
+from sottovoce.sources.source import Findings
 from sottovoce.sources.standoff import Annotations, NumberedFlaw
 from sottovoce.sources.tree import Folder, read_text, walk
 from sottovoce.text.documents import Document, Origin, Span
@@ -37,19 +37,19 @@ class BratReader:
         """BRAT has no columns: each pair is one text and its spans."""
         return ("text", "spans")
 
-    def read(self, reading: Reading) -> Iterator[Document | Problem]:
+    def read(self, findings: Findings) -> Iterator[Document | Problem]:
         """One document a pair."""
         nested = self._options.label is not None
-        rows = FileRows(self._options, reading, root=self._path, nested=nested)
+        rows = FileRows(self._options, findings, root=self._path, nested=nested)
         for place in walk(self._path):
             if isinstance(place, Problem):
                 yield place
                 continue
             stems = {name[:-4] for name in place.files if name.endswith((TEXT, ANNOTATION))}
             for stem in sorted(stems):
-                reading.done += 1
-                yield from self._pair(place, stem, rows, reading)
-        if reading.done == 0:
+                findings.done += 1
+                yield from self._pair(place, stem, rows, findings)
+        if findings.done == 0:
             raise InputError(
                 f"{self._path}: expected pairs of .txt and .ann files, found none",
                 hints=("--format folder reads a folder of texts without annotation",),
@@ -57,7 +57,7 @@ class BratReader:
         yield from rows.left_over()
 
     def _pair(
-        self, place: Folder, stem: str, rows: FileRows, reading: Reading
+        self, place: Folder, stem: str, rows: FileRows, findings: Findings
     ) -> Iterator[Document | Problem]:
         shown = place.below(stem + TEXT)
         if stem + TEXT not in place.files:
@@ -74,7 +74,7 @@ class BratReader:
         if isinstance(text, Problem):
             yield text
             return
-        reading.note(f"{shown}: {text.note}" if text.note else "")
+        findings.note(f"{shown}: {text.note}" if text.note else "")
         found = Annotations(frame=TextFrame(text.text, text.marked))
         if annotated:
             annotation = place.below(stem + ANNOTATION)
@@ -84,8 +84,8 @@ class BratReader:
                 return
             found = read
             yield from _problems(found.flaws, annotation)
-        reading.note(f"{shown}: {found.frame.note}" if found.frame.note else "")
-        reading.found.update(counted(found))
+        findings.note(f"{shown}: {found.frame.note}" if found.frame.note else "")
+        findings.found.update(counted(found))
         yield rows.read(shown, found.frame.text, spans=tuple(self._wanted(found.spans)))
 
     def _annotations(self, path: Path, shown: str, frame: TextFrame) -> Annotations | Problem:

@@ -12,7 +12,7 @@ from sottovoce.sources.files import open_file
 from sottovoce.sources.options import Format, SourceOptions
 from sottovoce.sources.problems import Problem, shown
 from sottovoce.sources.rows import Row, RowReader, select
-from sottovoce.sources.source import Reading
+from sottovoce.sources.source import Findings
 from sottovoce.text.documents import Document, Origin
 
 
@@ -43,17 +43,17 @@ class ColumnarFileReader:
         with self._opened() as (schema, _, _):
             return tuple(schema.names)
 
-    def read(self, reading: Reading) -> Iterator[Document | Problem]:
+    def read(self, findings: Findings) -> Iterator[Document | Problem]:
         """One document a row; only the columns that are used are read."""
         with self._opened() as (schema, count, batches):
-            reading.total = count
-            rows = _rows(tuple(schema.names), self._options, reading, name=self.name)
+            findings.total = count
+            rows = _rows(tuple(schema.names), self._options, findings, name=self.name)
             number = 0
             for batch in batches(rows.selection.columns):
                 for row in _slices(batch, self._options.limits.batch_rows):
                     number += 1
                     yield rows.read(row, Origin(self._path.name, number, "row"))
-                reading.done = number
+                findings.done = number
 
     @contextmanager
     def _opened(self) -> Iterator[tuple[Any, int | None, Any]]:
@@ -133,12 +133,12 @@ class FrameReader:
             return tuple(self._frame.schema.names)
         return tuple(str(column) for column in self._frame.columns)
 
-    def read(self, reading: Reading) -> Iterator[Document | Problem]:
+    def read(self, findings: Findings) -> Iterator[Document | Problem]:
         """One document a row."""
-        rows = _rows(self.columns(), self._options, reading, name=self.name)
-        reading.total = len(self._frame)
+        rows = _rows(self.columns(), self._options, findings, name=self.name)
+        findings.total = len(self._frame)
         for number, row in enumerate(self._values(rows.selection.columns), 1):
-            reading.done = number
+            findings.done = number
             yield rows.read(row, Origin(self.name, number, "row"))
 
     def _values(self, columns: tuple[str, ...]) -> Iterator[Row]:
@@ -182,11 +182,11 @@ def _library(thing: object) -> str:
 
 
 def _rows(
-    columns: tuple[str, ...], options: SourceOptions, reading: Reading, *, name: str
+    columns: tuple[str, ...], options: SourceOptions, findings: Findings, *, name: str
 ) -> RowReader:
     twice = repeated(columns)
     if twice:
-        reading.note(f"columns of the same name, not used: {', '.join(map(shown, twice))}")
+        findings.note(f"columns of the same name, not used: {', '.join(map(shown, twice))}")
     return RowReader(select(columns, options, name=name), options)
 
 

@@ -20,7 +20,7 @@ from sottovoce.sources.lines import Flaw, Line, Lines, too_long
 from sottovoce.sources.options import Format, SourceOptions, named
 from sottovoce.sources.problems import Kind, Problem, shown
 from sottovoce.sources.rows import Row, RowReader, select
-from sottovoce.sources.source import Reading
+from sottovoce.sources.source import Findings
 from sottovoce.text.documents import Document, Origin
 
 _DELIMITERS = ",;\t|"
@@ -143,30 +143,30 @@ class DelimitedReader:
         """The names in the first record."""
         return self._shape().columns
 
-    def read(self, reading: Reading) -> Iterator[Document | Problem]:
+    def read(self, findings: Findings) -> Iterator[Document | Problem]:
         """One document a record."""
         shape = self._shape()
         rows = RowReader(select(shape.columns, self._options, name=self.name), self._options)
-        for origin, row in self._rows(shape, rows.selection.columns, reading):
+        for origin, row in self._rows(shape, rows.selection.columns, findings):
             yield row if isinstance(row, Problem) else rows.read(row, origin)
 
-    def rows(self, reading: Reading) -> Iterator[tuple[Origin, Row | Problem]]:
+    def rows(self, findings: Findings) -> Iterator[tuple[Origin, Row | Problem]]:
         """Every record as a row of all its columns, for tables that hold no documents."""
         shape = self._shape()
-        return self._rows(shape, shape.columns, reading)
+        return self._rows(shape, shape.columns, findings)
 
     def _rows(
-        self, shape: _Shape, columns: tuple[str, ...], reading: Reading
+        self, shape: _Shape, columns: tuple[str, ...], findings: Findings
     ) -> Iterator[tuple[Origin, Row | Problem]]:
-        self._note(shape, reading)
+        self._note(shape, findings)
         places = [(column, shape.columns.index(column)) for column in columns]
         expected = len(shape.columns)
         limit = self._options.limits.document_bytes
         with open_file(self._path) as file:
-            reading.total = self._path.stat().st_size
+            findings.total = self._path.stat().st_size
             lines = Lines(file, shape.encoding, limit=limit)
             for record in self._below_header(lines, shape):
-                reading.done = lines.passed
+                findings.done = lines.passed
                 origin = Origin(self._path.name, record.line, "line")
                 if record.flaw:
                     yield origin, Problem(origin, *record.flaw)
@@ -176,13 +176,13 @@ class DelimitedReader:
                 else:
                     yield origin, {column: record.fields[place] for column, place in places}
 
-    def _note(self, shape: _Shape, reading: Reading) -> None:
-        reading.note(shape.encoding.note)
+    def _note(self, shape: _Shape, findings: Findings) -> None:
+        findings.note(shape.encoding.note)
         if shape.delimiter != self._usual_delimiter():
-            reading.note(f"fields are separated by {shape.delimiter!r}")
+            findings.note(f"fields are separated by {shape.delimiter!r}")
         twice = repeated(shape.columns)
         if twice:
-            reading.note(f"columns of the same name, not used: {', '.join(map(shown, twice))}")
+            findings.note(f"columns of the same name, not used: {', '.join(map(shown, twice))}")
 
     def _below_header(self, lines: Lines, shape: _Shape) -> Iterator[Record]:
         found = self._records(lines, shape.delimiter)

@@ -9,7 +9,7 @@ from sottovoce.errors import InputError
 from sottovoce.sources.options import Format, SourceOptions
 from sottovoce.sources.problems import Problem
 from sottovoce.sources.sheets import FileRows
-from sottovoce.sources.source import Reading
+from sottovoce.sources.source import Findings
 from sottovoce.sources.tree import Folder, read_text, walk
 from sottovoce.text.documents import Document
 
@@ -29,10 +29,10 @@ class FolderReader:
         """A folder has no columns of its own: each file is one text."""
         return ("text", "label")
 
-    def read(self, reading: Reading) -> Iterator[Document | Problem]:
+    def read(self, findings: Findings) -> Iterator[Document | Problem]:
         """One document a file."""
         nested = has_folders(self._path)
-        rows = FileRows(self._options, reading, root=self._path, nested=nested)
+        rows = FileRows(self._options, findings, root=self._path, nested=nested)
         others: Counter[str] = Counter()
         for place in walk(self._path):
             if isinstance(place, Problem):
@@ -40,26 +40,26 @@ class FolderReader:
                 continue
             for name in place.files:
                 if fnmatchcase(name, self._options.pattern):
-                    reading.done += 1
-                    yield self._document(place, name, rows, reading)
+                    findings.done += 1
+                    yield self._document(place, name, rows, findings)
                 else:
                     others[PurePath(name).suffix or name] += 1
         yield from rows.left_over()
-        self._mention(others, reading)
+        self._mention(others, findings)
 
     def _document(
-        self, place: Folder, name: str, rows: FileRows, reading: Reading
+        self, place: Folder, name: str, rows: FileRows, findings: Findings
     ) -> Document | Problem:
         shown = place.below(name)
         found = read_text(place.path / name, shown, self._options)
         if isinstance(found, Problem):
             return found
-        reading.note(f"{shown}: {found.note}" if found.note else "")
+        findings.note(f"{shown}: {found.note}" if found.note else "")
         return rows.read(shown, found.text)
 
-    def _mention(self, others: Counter[str], reading: Reading) -> None:
+    def _mention(self, others: Counter[str], findings: Findings) -> None:
         words = ", ".join(f"{count:,} × {suffix}" for suffix, count in others.most_common(5))
-        if reading.done == 0:
+        if findings.done == 0:
             hint = "--pattern '*' takes every file" if others else f"ls {self._path}"
             raise InputError(
                 f"{self._path}: expected files that match {self._options.pattern!r}, "
@@ -67,7 +67,7 @@ class FolderReader:
                 hints=(hint,),
             )
         if others:
-            reading.note(f"files that do not match {self._options.pattern!r}: {words}")
+            findings.note(f"files that do not match {self._options.pattern!r}: {words}")
 
 
 def has_folders(root: Path) -> bool:

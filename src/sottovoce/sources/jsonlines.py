@@ -13,7 +13,7 @@ from sottovoce.sources.lines import Line, Lines
 from sottovoce.sources.options import Format, SourceOptions
 from sottovoce.sources.problems import Kind, Problem
 from sottovoce.sources.rows import Row, RowReader, select
-from sottovoce.sources.source import Reading
+from sottovoce.sources.source import Findings
 from sottovoce.text.documents import Document, Origin
 
 _HEAD_ROWS = 100
@@ -36,17 +36,17 @@ class JsonLinesReader:
         with open_file(self._path) as file:
             return self._columns(file, self._encoding(file))
 
-    def read(self, reading: Reading) -> Iterator[Document | Problem]:
+    def read(self, findings: Findings) -> Iterator[Document | Problem]:
         """One document a line; blank lines are passed over."""
         with open_file(self._path) as file:
             encoding = self._encoding(file)
-            reading.note(encoding.note)
-            reading.total = self._path.stat().st_size
+            findings.note(encoding.note)
+            findings.total = self._path.stat().st_size
             columns = self._columns(file, encoding)
             rows: RowReader | None = None
             lines = Lines(file, encoding, limit=self._options.limits.document_bytes)
             for line in lines:
-                reading.done = lines.passed
+                findings.done = lines.passed
                 origin = Origin(self._path.name, line.number, "line")
                 row = _object(line, origin)
                 if isinstance(row, Problem):

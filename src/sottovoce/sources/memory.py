@@ -8,7 +8,7 @@ from sottovoce.errors import InputError, MisuseError
 from sottovoce.sources.options import Format, SourceOptions
 from sottovoce.sources.problems import Kind, Problem
 from sottovoce.sources.rows import Row, RowReader, select
-from sottovoce.sources.source import Reading
+from sottovoce.sources.source import Findings
 from sottovoce.text.documents import Document, Origin
 
 _HEAD_ROWS = 100
@@ -35,14 +35,14 @@ class IterableReader:
             )
         return _names(list(islice(self._items, _HEAD_ROWS)))
 
-    def read(self, reading: Reading) -> Iterator[Document | Problem]:
+    def read(self, findings: Findings) -> Iterator[Document | Problem]:
         """One document an item."""
         head, items = self._begin()
         if isinstance(self._items, Sized):
-            reading.total = len(self._items)
+            findings.total = len(self._items)
         rows: RowReader | None = None
         for number, item in enumerate(items, 1):
-            reading.done = number
+            findings.done = number
             if isinstance(item, Document):
                 yield item
                 continue

@@ -83,7 +83,7 @@ def find_format(path: Path, options: SourceOptions) -> Format:
         return options.format
     if stat.S_ISDIR(mode):
         return Format.BRAT if has_annotations(path) else Format.FOLDER
-    by_suffix = _SUFFIXES.get(path.suffix.lower())
+    by_suffix = format_of_name(path)
     if by_suffix is not None:
         return by_suffix
     with open_file(path) as file:
@@ -93,6 +93,11 @@ def find_format(path: Path, options: SourceOptions) -> Format:
     if path.suffix.lower() == ".txt" and b"\t" in head.partition(b"\n")[0]:
         return Format.TSV
     return Format.JSONL if head.startswith((b"{", b"[")) else Format.CSV
+
+
+def format_of_name(path: Path) -> Format | None:
+    """The format that a suffix promises, None where it promises none."""
+    return _SUFFIXES.get(path.suffix.lower())
 
 
 def _check_kind(path: Path, mode: int, format: Format) -> None:  # noqa: A002 - the word for it

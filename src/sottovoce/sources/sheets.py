@@ -11,7 +11,7 @@ from sottovoce.sources.labels import label_name
 from sottovoce.sources.options import Format, SourceOptions, named
 from sottovoce.sources.problems import Kind, Problem, shown
 from sottovoce.sources.rows import Row, RowReader, Selection, plain, select
-from sottovoce.sources.source import Reading
+from sottovoce.sources.source import Findings
 from sottovoce.text.documents import Document, Origin, Span
 
 _TEXT = "text of the file"
@@ -22,7 +22,7 @@ _NAME_COLUMNS = ("name", "file", "filename", "path", "document", "id")
 class Sheet:
     """A labels file: one row a text file, held in memory because files come in another order."""
 
-    def __init__(self, path: Path, options: SourceOptions, reading: Reading) -> None:
+    def __init__(self, path: Path, options: SourceOptions, findings: Findings) -> None:
         """Read the table `path` as a whole."""
         tab = path.suffix.lower() in {".tsv", ".tab"}
         reader = DelimitedReader(path, options, format=Format.TSV if tab else Format.CSV)
@@ -33,11 +33,11 @@ class Sheet:
         self.problems: list[Problem] = []
         self._rows: dict[str, tuple[Origin, Row]] = {}
         # Its own progress is not the folder's.
-        own = Reading()
+        own = Findings()
         for origin, row in reader.rows(own):
             self._take(origin, row)
         for note in own.notes:
-            reading.note(f"{path.name}: {note}")
+            findings.note(f"{path.name}: {note}")
         self._unseen = dict.fromkeys(self._rows)
 
     def _take(self, origin: Origin, row: Row | Problem) -> None:
@@ -72,12 +72,12 @@ class FileRows:
     """Makes a document of a file's text and of what is known of the file."""
 
     def __init__(
-        self, options: SourceOptions, reading: Reading, *, root: Path, nested: bool
+        self, options: SourceOptions, findings: Findings, *, root: Path, nested: bool
     ) -> None:
         """Labels come from the labels file; without one, from subfolders where it is `nested`."""
         self._sheet: Sheet | None = None
         if options.labels_file is not None:
-            self._sheet = Sheet(options.labels_file, options, reading)
+            self._sheet = Sheet(options.labels_file, options, findings)
             selection = _from_sheet(self._sheet, options)
         else:
             selection = _from_folders(options, root=root, nested=nested)

@@ -25,8 +25,8 @@ from sottovoce.text.documents import Document
 _NOTES = 20
 
 
-class Reading:
-    """One pass over a source: how far it is, what it noted, what it counted on the way."""
+class Findings:
+    """What one pass over a source finds: how far it is, what it notes, what it counts."""
 
     def __init__(self, *, keep: int = 100) -> None:
         """A pass that has not begun."""
@@ -56,18 +56,18 @@ class Reader(Protocol):
     def columns(self) -> tuple[str, ...]:
         """The columns there are, as far as they are known before all is read."""
 
-    def read(self, reading: Reading) -> Iterator[Document | Problem]:
+    def read(self, findings: Findings) -> Iterator[Document | Problem]:
         """Every document, and every problem in its place."""
 
 
 class Source:
-    """Documents from one place; `reading` tells of the latest pass."""
+    """Documents from one place; `findings` are those of the latest pass."""
 
     def __init__(self, reader: Reader, options: SourceOptions) -> None:
         """Read with `reader` as `options` say; nothing is opened yet."""
         self._reader = reader
         self.options = options
-        self.reading = Reading(keep=options.limits.problems)
+        self.findings = Findings(keep=options.limits.problems)
 
     def __repr__(self) -> str:
         return f"Source({self.name!r}, format={self.format.value!r})"
@@ -90,19 +90,19 @@ class Source:
     @property
     def problems(self) -> Problems:
         """What the latest pass could not use."""
-        return self.reading.problems
+        return self.findings.problems
 
     @property
     def notes(self) -> tuple[str, ...]:
         """What a user should know about how the latest pass read the source."""
-        return tuple(self.reading.notes)
+        return tuple(self.findings.notes)
 
     def outcomes(self) -> Iterator[Document | Problem]:
         """Every document and every problem in order, also where no document is usable."""
-        self.reading = reading = Reading(keep=self.options.limits.problems)
-        for outcome in self._reader.read(reading):
+        self.findings = findings = Findings(keep=self.options.limits.problems)
+        for outcome in self._reader.read(findings):
             if isinstance(outcome, Problem):
-                reading.problems.add(outcome)
+                findings.problems.add(outcome)
             yield outcome
 
     def documents(self) -> Iterator[Document]:

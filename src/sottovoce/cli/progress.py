@@ -1,0 +1,38 @@
+"""A progress bar for whatever takes longer than two seconds."""
+
+import time
+from collections.abc import Callable, Iterable, Iterator
+from typing import TypeVar
+
+from rich.console import Console
+from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn
+
+PATIENCE = 2.0
+"""Seconds without a word that people do not mind."""
+
+_EVERY = 64
+T = TypeVar("T")
+
+
+def watched(
+    items: Iterable[T],
+    *,
+    title: str,
+    position: Callable[[], tuple[int, int | None]],
+    clock: Callable[[], float] = time.monotonic,
+) -> Iterator[T]:
+    """Hand on `items`; after two seconds show how far `position` (done, of how many) has come."""
+    columns = (TextColumn("{task.description}"), BarColumn(), TimeRemainingColumn())
+    bar = Progress(*columns, console=Console(stderr=True), transient=True)
+    task = bar.add_task(title, total=None)
+    begin = clock()
+    try:
+        for number, item in enumerate(items):
+            if number % _EVERY == 0 and clock() - begin > PATIENCE:
+                if not bar.live.is_started:
+                    bar.start()
+                done, total = position()
+                bar.update(task, completed=done, total=total, description=f"{title} {number:,}")
+            yield item
+    finally:
+        bar.stop()

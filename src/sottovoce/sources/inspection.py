@@ -1,0 +1,263 @@
+"""What a source holds, in figures: said of it without showing any of its text.
+
+One pass, and beside the counts some 40 bytes a document (lengths and 64-bit
+hashes), so that ten million documents can be inspected on a laptop.
+"""
+
+from array import array
+from collections import Counter
+from collections.abc import Iterator
+from dataclasses import dataclass
+from hashlib import blake2b
+
+import numpy as np
+
+from sottovoce.sources.labels import label_name
+from sottovoce.sources.options import Format
+from sottovoce.sources.problems import Kind, Problem, shown
+from sottovoce.sources.source import Source
+from sottovoce.text.documents import Document, Label
+
+_MANY_LABELS = 1000
+
+
+@dataclass(frozen=True, slots=True)
+class Lengths:
+    """How long documents are: half are at most `median`, all but one in twenty at most `p95`."""
+
+    median: float
+    p95: float
+    longest: int
+
+
+@dataclass(frozen=True, slots=True)
+class LabelCount:
+    """How many documents have a label, and (BRAT) how many spans."""
+
+    label: str
+    documents: int
+    spans: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Duplicates:
+    """Texts that occur more than once, the documents beyond the first, and contradictions."""
+
+    texts: int
+    repeats: int
+    contradictory: int
+
+
+@dataclass(frozen=True, slots=True)
+class Groups:
+    """How many groups there are, and how many documents the largest has."""
+
+    count: int
+    largest: int
+
+
+@dataclass(frozen=True, slots=True)
+class Found:
+    """One problem in words."""
+
+    where: str
+    kind: Kind
+    reason: str
+
+
+@dataclass(frozen=True, slots=True)
+class Inspection:
+    """Everything that `sottovoce data inspect` says."""
+
+    source: str
+    format: Format
+    columns: tuple[str, ...]
+    documents: int
+    skipped: int
+    skipped_annotations: int
+    labels: tuple[LabelCount, ...]
+    distinct_labels: int
+    unlabelled: int
+    characters: Lengths | None
+    words: Lengths | None
+    empty: int
+    duplicates: Duplicates
+    groups: Groups | None
+    missing: dict[str, int]
+    annotations: dict[str, int]
+    problem_counts: dict[str, int]
+    problems: tuple[Found, ...]
+    notes: tuple[str, ...]
+    warnings: tuple[str, ...]
+
+
+class Inspector:
+    """Adds up what a pass over a source finds."""
+
+    def __init__(self, source: Source) -> None:
+        """Inspect `source`."""
+        self._source = source
+        self.documents = 0
+        self._empty = 0
+        self._textual = False
+        self._unlabelled = 0
+        self._labels: Counter[str] = Counter()
+        self._spans: Counter[str] = Counter()
+        self._types: Counter[str] = Counter()
+        self._given: Counter[str] = Counter()
+        self._missing: Counter[str] = Counter()
+        self._characters, self._words = array("Q"), array("Q")
+        self._texts, self._labelled, self._groups = array("Q"), array("Q"), array("Q")
+
+    def outcomes(self) -> Iterator[Document | Problem]:
+        """Pass over the source and add up; what comes out is for a progress bar to count."""
+        for outcome in self._source.outcomes():
+            if isinstance(outcome, Document):
+                self._add(outcome)
+            yield outcome
+
+    def _add(self, document: Document) -> None:
+        self.documents += 1
+        self._empty += not document.text.strip()
+        self._textual = self._textual or bool(document.text) or not document.columns
+        self._characters.append(len(document.text))
+        self._words.append(len(document.text.split()))
+        labels = self._add_labels(document)
+        content = document.text or repr(sorted(document.columns.items()))
+        self._texts.append(_digest(content))
+        self._labelled.append(_digest("\0".join((content, *sorted(labels)))))
+        if document.group is not None:
+            self._groups.append(_digest(document.group))
+        self._missing.update(name for name, value in document.columns.items() if value is None)
+
+    def _add_labels(self, document: Document) -> list[str]:
+        label = document.label
+        found: tuple[Label, ...] = (
+            label if isinstance(label, tuple) else () if label is None else (label,)
+        )
+        self._unlabelled += label is None
+        self._given.update(_kind(item) for item in found)
+        names = [label_name(item) for item in found]
+        self._labels.update(names)
+        self._spans.update(span.type for span in document.spans)
+        self._types.update({span.type for span in document.spans})
+        return names
+
+    def result(self) -> Inspection:
+        """What the pass found."""
+        source, findings = self._source, self._source.findings
+        by_label = self._labels or self._types
+        return Inspection(
+            source=source.name,
+            format=source.format,
+            columns=source.columns if source.format is not Format.MEMORY else (),
+            documents=self.documents,
+            skipped=findings.problems.documents,
+            skipped_annotations=findings.problems.annotations,
+            labels=self._balance(by_label),
+            distinct_labels=len(by_label),
+            unlabelled=self._unlabelled,
+            characters=_lengths(self._characters),
+            words=_lengths(self._words),
+            empty=(self._empty if self._textual else 0) + findings.problems.counts[Kind.EMPTY_TEXT],
+            duplicates=self._duplicates(),
+            groups=self._grouped(),
+            missing=dict(self._missing),
+            annotations=dict(findings.found),
+            problem_counts={kind.value: n for kind, n in findings.problems.counts.most_common()},
+            problems=tuple(Found(str(p.origin), p.kind, p.reason) for p in findings.problems),
+            notes=source.notes,
+            warnings=tuple(self._warnings()),
+        )
+
+    def _balance(self, by_label: Counter[str]) -> tuple[LabelCount, ...]:
+        """The labels by frequency; none are named where they look like texts."""
+        if _like_text(by_label, self.documents):
+            return ()
+        ordered = sorted(by_label.items(), key=lambda item: (-item[1], item[0]))
+        return tuple(
+            LabelCount(label, count, 0 if self._labels else self._spans[label])
+            for label, count in ordered[:_MANY_LABELS]
+        )
+
+    def _duplicates(self) -> Duplicates:
+        _, counts = np.unique(np.frombuffer(self._texts, np.uint64), return_counts=True)
+        with_labels = np.unique(np.frombuffer(self._labelled, np.uint64)).size
+        return Duplicates(
+            texts=int((counts > 1).sum()),
+            repeats=int(counts.sum()) - counts.size,
+            contradictory=with_labels - counts.size if self._labels else 0,
+        )
+
+    def _grouped(self) -> Groups | None:
+        if not self._groups:
+            return None
+        _, counts = np.unique(np.frombuffer(self._groups, np.uint64), return_counts=True)
+        return Groups(counts.size, int(counts.max()))
+
+    def _warnings(self) -> Iterator[str]:
+        """What a user should look at before this becomes part of a study."""
+        if self.documents == 0:
+            yield "no document can be used"
+            return
+        yield from self._label_warnings()
+        yield from self._content_warnings()
+
+    def _label_warnings(self) -> Iterator[str]:
+        if len(self._labels) == 1:
+            yield f"only one label ({shown(next(iter(self._labels)))}): nothing can be learnt"
+        if _like_text(self._labels, self.documents):
+            yield f"{len(self._labels):,} different labels: is that column a text?"
+        if len(self._given) > 1:
+            kinds = ", ".join(f"{count:,} × {kind}" for kind, count in self._given.most_common())
+            yield f"labels of mixed types ({kinds}), give them names: --label-map 1=yes,0=no"
+        options = self._source.options
+        expected = {*options.labels}
+        if options.label_map is not None:
+            expected.update(options.label_map.names.values())
+        for label in sorted(expected - {*self._labels, *self._spans}):
+            yield f"no document has the label {shown(label)}"
+
+    def _content_warnings(self) -> Iterator[str]:
+        for column, count in self._missing.items():
+            if count == self.documents:
+                yield f"column {shown(column)} has no value in any document"
+        duplicates = self._duplicates()
+        if duplicates.contradictory:
+            yield f"{duplicates.contradictory:,} texts occur under different labels"
+        if 2 * duplicates.repeats > self.documents:
+            yield "more than half of the documents repeat another one"
+        if 2 * self._source.problems.documents > self.documents:
+            yield "a large part of the source is skipped"
+
+
+def inspect(source: Source) -> Inspection:
+    """Pass over `source` once and say what it holds."""
+    inspector = Inspector(source)
+    for _ in inspector.outcomes():
+        pass
+    return inspector.result()
+
+
+def _like_text(labels: Counter[str], documents: int) -> bool:
+    """Nearly every document with a label of its own: somebody named the wrong column."""
+    return len(labels) > max(50, documents // 2)
+
+
+def _kind(label: Label) -> str:
+    if isinstance(label, bool):
+        return "truth value"
+    return "text" if isinstance(label, str) else "number"
+
+
+def _digest(content: str) -> int:
+    raw = blake2b(content.encode("utf-8", "surrogatepass"), digest_size=8).digest()
+    return int.from_bytes(raw, "little")
+
+
+def _lengths(values: "array[int]") -> Lengths | None:
+    if not values:
+        return None
+    found = np.frombuffer(values, np.uint64)
+    median, p95 = np.quantile(found, (0.5, 0.95))
+    return Lengths(float(median), float(p95), int(found.max()))
