@@ -239,7 +239,13 @@ class DelimitedReader:
     def _names(self, fields: list[str]) -> tuple[str, ...]:
         if not self._options.table.header:
             return tuple(str(number) for number in range(1, len(fields) + 1))
-        return tuple(field.strip() for field in fields)
+        names = tuple(field.strip() for field in fields)
+        if not any(names):
+            raise InputError(
+                f"{self.name}: expected the names of columns in the first line, found a blank one",
+                hints=("remove the blank line", "--no-header if the table has no names"),
+            )
+        return names
 
     def _bad_header(self, record: Record) -> InputError:
         reason = record.flaw.reason if record.flaw else "no fields"
