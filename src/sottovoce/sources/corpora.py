@@ -5,9 +5,9 @@ from pathlib import Path, PurePosixPath
 
 from sottovoce.errors import InputError
 from sottovoce.sources.drafts import draft_folder, write_settled
-from sottovoce.sources.labels import label_name
 from sottovoce.sources.problems import shown
 from sottovoce.text.documents import Document, Span
+from sottovoce.text.labels import label_name
 
 _MARK = "\ufeff"
 _BREAKS = str.maketrans("\r\n", "  ")

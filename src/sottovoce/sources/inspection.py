@@ -12,11 +12,11 @@ from hashlib import blake2b
 
 import numpy as np
 
-from sottovoce.sources.labels import label_name
 from sottovoce.sources.options import Format
 from sottovoce.sources.problems import Kind, Problem, shown
 from sottovoce.sources.source import Source
 from sottovoce.text.documents import Document, Label
+from sottovoce.text.labels import label_name
 
 _MANY_LABELS = 1000
 

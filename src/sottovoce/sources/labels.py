@@ -11,20 +11,12 @@ import msgspec
 from sottovoce.errors import InputError
 from sottovoce.sources.problems import shown
 from sottovoce.text.documents import Label
+from sottovoce.text.labels import label_name
 
 OTHERWISE = "*"
 """The name that stands for every label that a map does not name."""
 
 _FILE_BYTES = 2**20
-
-
-def label_name(label: Label) -> str:
-    """One name for a label, whatever type it had: 1, 1.0 and "1" are one label."""
-    if isinstance(label, bool):
-        return "true" if label else "false"
-    if isinstance(label, float) and label.is_integer():
-        return str(int(label))
-    return str(label)
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,10 +7,10 @@ from fnmatch import fnmatchcase
 from math import isfinite
 
 from sottovoce.sources.columns import check_unique, find_columns, missing_column
-from sottovoce.sources.labels import label_name
 from sottovoce.sources.options import Empty, SourceOptions, named
 from sottovoce.sources.problems import Kind, Problem, shown
 from sottovoce.text.documents import Document, Label, Origin, Span, Value
+from sottovoce.text.labels import label_name
 
 Row = Mapping[str, object]
 
@@ -161,7 +161,7 @@ class RowReader:
     def _group(self, row: Row) -> str | None:
         for column in self.selection.group:
             value = plain(row.get(column))
-            name = "" if value is None else label_name(value).strip()
+            name = "" if value is None else label_name(value)
             if not name:
                 raise _Unusable(Kind.NO_GROUP, f"expected a group in {shown(column)}, found none")
             return name
@@ -218,7 +218,7 @@ def _label(value: object, column: str) -> Label:
 
 def _marked(row: Row, column: str) -> bool:
     value = plain(row.get(column))
-    name = "" if value is None else label_name(value).strip().lower()
+    name = "" if value is None else label_name(value).lower()
     if name not in _MARKS:
         raise _Unusable(
             Kind.UNKNOWN_LABEL,

@@ -7,12 +7,12 @@ from pathlib import Path, PurePosixPath
 from sottovoce.errors import InputError
 from sottovoce.sources.columns import missing_column
 from sottovoce.sources.delimited import DelimitedReader
-from sottovoce.sources.labels import label_name
 from sottovoce.sources.options import Format, SourceOptions, named
 from sottovoce.sources.problems import Kind, Problem, shown
 from sottovoce.sources.rows import Row, RowReader, Selection, plain, select
 from sottovoce.sources.source import Findings
 from sottovoce.text.documents import Document, Origin, Span
+from sottovoce.text.labels import label_name
 
 _TEXT = "text of the file"
 _FOLDER = "name of the subfolder"
@@ -45,7 +45,7 @@ class Sheet:
             self.problems.append(row)
             return
         value = plain(row[self.key])
-        name = "" if value is None else label_name(value).strip()
+        name = "" if value is None else label_name(value)
         if name in self._rows:
             reason = f"{shown(name)} stands on {self._rows[name][0].unit} "
             reason += f"{self._rows[name][0].position} already"

@@ -14,11 +14,11 @@ from sottovoce.errors import InputError, MismatchError
 from sottovoce.sources.columnar import arrow
 from sottovoce.sources.corpora import write_brat, write_folder
 from sottovoce.sources.drafts import draft_file
-from sottovoce.sources.labels import label_name
 from sottovoce.sources.opening import format_of_name
 from sottovoce.sources.options import Format
 from sottovoce.sources.problems import shown
 from sottovoce.text.documents import Document
+from sottovoce.text.labels import label_name
 
 _BATCH = 512
 
