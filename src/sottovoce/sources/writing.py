@@ -231,9 +231,12 @@ def _columnar(
         yield put
     finally:
         # Also after an interruption: a columnar file without its last part cannot be read.
-        if batch or schema is None:
-            flush()
-        writer.close()
+        try:
+            if batch or schema is None:
+                flush()
+        finally:
+            if writer is not None:
+                writer.close()
 
 
 def _schema(pyarrow: Any, batch: list[Record], columns: tuple[str, ...]) -> Any:
