@@ -124,7 +124,7 @@ def binary_files() -> dict[str, Callable[[Path], None]]:
         "gzip": lambda p: p.write_bytes(b"\x1f\x8b\x08\0\0\0\0\0") and None,
         "a PDF": lambda p: p.write_bytes(b"%PDF-1.7\n%\xe2\xe3\xcf\xd3\n") and None,
         "Parquet": lambda p: p.write_bytes(b"PAR1\x15\x04\x15") and None,
-        "binary data": lambda p: p.write_bytes(bytes(range(1, 9)) * 100) and None,
+        "binary data": lambda p: p.write_bytes(bytes(range(9)) * 100) and None,
     }
 
 

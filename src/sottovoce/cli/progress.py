@@ -20,19 +20,21 @@ def watched(
     title: str,
     position: Callable[[], tuple[int, int | None]],
     clock: Callable[[], float] = time.monotonic,
+    console: Console | None = None,
 ) -> Iterator[T]:
     """Hand on `items`; after two seconds show how far `position` (done, of how many) has come."""
     columns = (TextColumn("{task.description}"), BarColumn(), TimeRemainingColumn())
-    bar = Progress(*columns, console=Console(stderr=True), transient=True)
+    screen = console or Console(stderr=True)
+    bar = Progress(*columns, console=screen, transient=True)
     task = bar.add_task(title, total=None)
     begin = clock()
     try:
         for number, item in enumerate(items):
-            if number % _EVERY == 0 and clock() - begin > PATIENCE:
-                if not bar.live.is_started:
-                    bar.start()
+            if number % _EVERY == 0 and screen.is_terminal and clock() - begin > PATIENCE:
+                bar.start()
                 done, total = position()
                 bar.update(task, completed=done, total=total, description=f"{title} {number:,}")
             yield item
     finally:
-        bar.stop()
+        if bar.live.is_started:
+            bar.stop()

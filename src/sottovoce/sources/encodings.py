@@ -40,7 +40,6 @@ _MAGIC = (
     (b"\x7fELF", "a program", ()),
 )
 _CONTROLS = re.compile(rb"[\x00-\x08\x0e-\x1a\x1c-\x1f]")
-_BINARY = re.compile(rb"[\x00-\x08\x0e-\x1a\x1c-\x1f\x80-\xff]")
 _BEYOND_ASCII = re.compile(rb"[\x80-\xff]")
 _UTF8_SEQUENCE = re.compile(
     rb"[\xc2-\xdf][\x80-\xbf]|[\xe0-\xef][\x80-\xbf]{2}|[\xf0-\xf4][\x80-\xbf]{3}"
@@ -79,16 +78,18 @@ def find_encoding(head: bytes, *, stated: str | None, name: str) -> TextEncoding
         return _with_lines(
             wide, head, note=f"no byte order mark; read as {wide.upper()} by the look of it"
         )
-    if len(_CONTROLS.findall(head)) > len(head) // 50 + 1:
+    few = len(head) // 50 + 1
+    if head.count(0) > few or (len(_CONTROLS.findall(head)) > few and not _is_utf8(head)):
         raise InputError(f"{name}: expected text, found binary data")
     return _eight_bit(head)
 
 
 def refuse_magic(head: bytes, *, name: str) -> None:
     """Refuse a file whose first bytes say that it is something else than text."""
-    binary = _BINARY.search(head, 0, 512)
+    start = head[:512]
+    plain = _is_utf8(start) and not _CONTROLS.search(start)
     for magic, what, hints in _MAGIC:
-        if binary and head.startswith(magic):
+        if head.startswith(magic) and not plain:
             raise InputError(f"{name}: expected text, found {what}", hints=hints)
 
 
@@ -100,6 +101,15 @@ def _agrees(stated: str | None, marked: str) -> bool:
     return name in {marked, marked.removesuffix("-le").removesuffix("-be")} or (
         name == "utf-8-sig" and marked == "utf-8"
     )
+
+
+def _is_utf8(head: bytes) -> bool:
+    """Whether `head` is UTF-8, perhaps cut inside its last character."""
+    try:
+        codecs.getincrementaldecoder("utf-8")().decode(head)
+    except UnicodeDecodeError:
+        return False
+    return True
 
 
 def _wide(head: bytes) -> str:
