@@ -7,7 +7,7 @@ refuse operands that do not agree, or results that could overflow.
 Nothing here is constant-time.
 """
 
-from sottovoce.paillier.crypt import decrypt, decrypt_residues, encrypt
+from sottovoce.paillier.crypt import decrypt, decrypt_residues, encrypt, encrypt_elements
 from sottovoce.paillier.generation import generate, generate_insecure_for_tests
 from sottovoce.paillier.keys import (
     InsecureToyPublicKey,
@@ -19,7 +19,7 @@ from sottovoce.paillier.layout import Layout
 from sottovoce.paillier.plain import Plain, SparseRows
 from sottovoce.paillier.pool import Pool
 from sottovoce.paillier.profiles import Profile
-from sottovoce.paillier.tensors import Ciphertext, Encrypted, Unsent, stack, total
+from sottovoce.paillier.tensors import Ciphertext, Encrypted, Unsent, outer, stack, total
 
 __all__ = [
     "Ciphertext",
@@ -37,8 +37,10 @@ __all__ = [
     "decrypt",
     "decrypt_residues",
     "encrypt",
+    "encrypt_elements",
     "generate",
     "generate_insecure_for_tests",
+    "outer",
     "stack",
     "total",
 ]

@@ -1,10 +1,12 @@
 """Encrypting under a key, and decrypting with its secret half."""
 
+from collections.abc import Sequence
+
 import numpy as np
 
 from sottovoce.entropy import Entropy
 from sottovoce.errors import MismatchError, MisuseError
-from sottovoce.numbers.fixed import INT64_BOUND
+from sottovoce.numbers.fixed import INT64_BOUND, Scale
 from sottovoce.numbers.packing import Slots
 from sottovoce.paillier.keys import SecretKey
 from sottovoce.paillier.layout import Layout
@@ -33,6 +35,23 @@ def encrypt(
     else:
         randomisers = randomisers_for(public, len(embedded), entropy=entropy)
     return mint(public, public.square.multiplied(embedded, randomisers), layout, scale)
+
+
+def encrypt_elements(
+    key: SecretKey,
+    elements: Sequence[int],
+    layout: Layout,
+    *,
+    fraction_bits: int,
+    entropy: Entropy,
+) -> Ciphertext:
+    """Elements of Z_N, one for each ciphertext of `layout`, which is marked as covered."""
+    public = key.public
+    residues = public.square.multiplied(
+        public.embedded(elements), key.randomisers(len(elements), entropy=entropy)
+    )
+    scale = Scale(fraction_bits, public.plaintext_bound)
+    return mint(public, residues, layout.cover(), scale)
 
 
 def decrypt(key: SecretKey, tensor: Encrypted) -> Plain:

@@ -1,7 +1,7 @@
 """Plaintext operands: integers with their scale, dense or as sparse rows."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from itertools import pairwise
 from operator import index
 from typing import TYPE_CHECKING, Any
@@ -27,7 +27,8 @@ class Plain:
     it (slot widths, message sizes) must depend on public numbers only.
     """
 
-    integers: Integers
+    # Kept out of repr: these are masks, and values that nobody else may see.
+    integers: Integers = field(repr=False)
     scale: Scale
 
     # numpy must not take the operands apart element by element.

@@ -167,6 +167,16 @@ class Encrypted(NeverPickled):
         scale = Scale(self.scale.fraction_bits + bits, self.scale.bound)
         return self._like(self.residues, self.layout, scale)
 
+    def within(self, scale: Scale) -> "Unsent":
+        """The same integers under a tighter bound, which the caller vouches for.
+
+        Bounds only grow; where masks were taken off again, or mathematics says
+        more than the bounds do, the protocol states what it knows.
+        """
+        self._check_uncovered("within")
+        self.scale.check_same_fraction(scale, "within")
+        return Unsent(self.key, self.residues, self.layout, scale)
+
     # Packing and arranging.
 
     def packed(self, slots: Slots) -> "Unsent":
@@ -386,6 +396,18 @@ def stack(tensors: Sequence[Encrypted]) -> Unsent:
     scale = Scale(first.scale.fraction_bits, max(tensor.scale.bound for tensor in tensors))
     residues = tuple(residue for tensor in tensors for residue in tensor.residues)
     return Unsent(first.key, residues, layout, scale)
+
+
+def outer(column: Encrypted, row: Plain) -> Unsent:
+    """The matrix of an encrypted column times a plaintext row: one table of powers a value."""
+    if len(column.shape) != 1 or len(row.shape) != 1 or column.slots is not None:
+        raise MismatchError(f"outer: expected vectors, found {column.layout} and {row.shape}")
+    layout = Layout((*column.shape, *row.shape))
+    scale = check_room(column.key, layout, column.scale.times(row.scale), "outer")
+    factors = [[factor] for factor in row.flat()]
+    combined = column.key.square.combined
+    residues = tuple(r for value in column.residues for r in combined([value], factors))
+    return Unsent(column.key, residues, layout, scale)
 
 
 def _agreeing(tensors: Sequence[Encrypted], what: str) -> Sequence[Encrypted]:

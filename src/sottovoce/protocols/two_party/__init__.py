@@ -1,0 +1,1 @@
+"""The evaluator computes on ciphertexts, the key holder answers masked questions."""

@@ -1,0 +1,218 @@
+"""S.MatProd: products of encrypted matrices, packed by rows, with a fixed operand masked once.
+
+    evaluator                                       key holder
+    draws S uniform in Z_N, one for each ciphertext of B
+      ── FixedFactor ⟨⟨B + S⟩⟩ ─────────────────▶    decrypts, keeps B + S
+      ◀── Fixed ────────────────────────────────
+    for every product: draws R
+      ── MaskedRows ⟨⟨A + R⟩⟩ ──────────────────▶    (A + R)(B + S) mod N, on packed rows
+      ◀── RowProducts ⟨⟨(A + R)(B + S)⟩⟩ ────────
+    removes R ⊗ ⟨⟨B⟩⟩, ⟨⟨A⟩⟩ ⊗ S and R·S
+
+A packed row times a number is one product mod N, whatever stands in its slots, so
+the key holder never sees a slot and the masks S are perfect. B + S may be used in
+many products: each gives the key holder A + R under masks of its own, and nothing
+about S. The evaluator learns nothing; the key holder learns shapes and numbers
+within 2^−κ of noise. Both follow the protocol and do not pool what they saw.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Any, ClassVar
+
+from sottovoce.entropy import Entropy
+from sottovoce.errors import MismatchError
+from sottovoce.numbers.fixed import Scale
+from sottovoce.paillier import (
+    Ciphertext,
+    Encrypted,
+    Layout,
+    SecretKey,
+    Unsent,
+    decrypt,
+    decrypt_residues,
+    encrypt_elements,
+)
+from sottovoce.paillier.tensors import check_room
+from sottovoce.protocols.conversation import KEY_HOLDER, Party, ask
+from sottovoce.protocols.guard import Rule
+from sottovoce.protocols.messages import Disclosure, Message, Question
+from sottovoce.protocols.two_party.masks import Masking, elements, grid
+from sottovoce.protocols.two_party.products import check_unpacked
+
+Elements = Sequence[Sequence[int]]
+
+
+class Fixed(Message, frozen=True):
+    """The key holder has the masked operand."""
+
+    discloses: ClassVar = Disclosure(
+        seen_by="the evaluator, as a receipt",
+        reveals="that the masked operand arrived",
+        assuming="the key holder says so only when it has it",
+    )
+
+
+class FixedFactor(Question[Fixed], frozen=True):
+    """⟨⟨B + S⟩⟩, an operand of products to come."""
+
+    discloses: ClassVar = Disclosure(
+        seen_by="the key holder, who decrypts it and keeps it for later products",
+        reveals="the shape and the slots; every ciphertext holds a uniform element of Z_N",
+        assuming="the masks on the operand come from the operating system's generator",
+    )
+    matrix: Ciphertext
+
+
+class RowProducts(Message, frozen=True):
+    """⟨⟨(A + R)(B + S)⟩⟩ mod N, packed as B is."""
+
+    discloses: ClassVar = Disclosure(
+        seen_by="the evaluator, who cannot decrypt it",
+        reveals="nothing: fresh ciphertexts of masked rows",
+        assuming="Paillier encryption hides, under the assumption of the key's profile",
+    )
+    rows: Ciphertext
+
+
+class MaskedRows(Question[RowProducts], frozen=True):
+    """⟨⟨A + R⟩⟩, whose rows (or single vector) are multiplied with the fixed operand."""
+
+    discloses: ClassVar = Disclosure(
+        seen_by="the key holder, who decrypts it",
+        reveals="the number of rows; every value is noise",
+        assuming="masks used once reach κ bits beyond the values",
+    )
+    rows: Ciphertext
+
+
+@dataclass(frozen=True)
+class FixedOperand:
+    """The evaluator's side of a fixed operand: ⟨⟨B⟩⟩, and the masks S on what was sent of it."""
+
+    matrix: Encrypted
+    masks: Elements = field(repr=False)
+
+    def layout_of(self, left: tuple[int, ...]) -> Layout:
+        """How the product with something of this shape is packed."""
+        return Layout((*left[:-1], self.matrix.shape[1]), self.matrix.slots)
+
+    def freed(self, product: Ciphertext, left: Encrypted, masks: Elements, scale: Scale) -> Unsent:
+        """⟨⟨A·B⟩⟩ out of ⟨⟨(A + R)(B + S)⟩⟩, with A of `left` and R of `masks`, row by row."""
+        key = self.matrix.key
+        square, modulus = key.square, key.modulus
+        rows = grid(self.matrix)
+        columns = [list(column) for column in zip(*rows, strict=True)]
+        by_block = [square.combined(column, masks) for column in columns]
+        own = [list(column) for column in zip(*self.masks, strict=True)]
+        lines = grid(left)
+        by_line = [square.combined(line, own) for line in lines]
+        foreign: list[int] = []
+        known: list[int] = []
+        for line, row in enumerate(masks):
+            for block, column in enumerate(own):
+                foreign.append(by_block[block][line] * by_line[line][block])
+                known.append(-sum(r * s for r, s in zip(row, column, strict=True)) % modulus)
+        removed = square.multiplied(square.inverses(square.reduced(foreign)), key.embedded(known))
+        residues = square.multiplied(product.residues, removed)
+        return Unsent(key, tuple(residues), product.layout, product.scale).uncover(scale=scale)
+
+
+def fix(matrix: Encrypted, *, entropy: Entropy) -> Party[FixedOperand]:
+    """Mask an operand once, at the evaluator, for all products to come."""
+    if len(matrix.shape) != 2 or matrix.layout.symmetric or matrix.layout.covered:
+        raise MismatchError(f"S.MatProd: expected a matrix by rows, found {matrix.layout}")
+    masks = elements(matrix.key.modulus, matrix.layout.ciphertexts, entropy=entropy)
+    yield from ask(KEY_HOLDER, FixedFactor(matrix.cover(masks).fresh(entropy=entropy)))
+    step = matrix.layout.line_ciphertexts
+    return FixedOperand(matrix, [masks[i : i + step] for i in range(0, len(masks), step)])
+
+
+def times_fixed(
+    left: Encrypted, right: FixedOperand, *, entropy: Entropy, masking: Masking | None = None
+) -> Party[Unsent]:
+    """⟨⟨A·B⟩⟩ for an unpacked matrix or vector A and a fixed operand B."""
+    check_unpacked("S.MatProd", left)
+    if not left.shape or left.shape[-1] != right.matrix.shape[0]:
+        raise MismatchError(
+            f"S.MatProd: shapes do not meet, {left.shape} beside {right.matrix.shape}"
+        )
+    layout = right.layout_of(left.shape)
+    scale = left.scale.dot(right.matrix.scale, left.shape[-1])
+    check_room(left.key, layout, scale, "S.MatProd")
+    masks = (masking or Masking()).over(left, entropy=entropy)
+    answer = yield from ask(KEY_HOLDER, MaskedRows((left + masks).fresh(entropy=entropy)))
+    product = answer.rows.expected(
+        layout.cover(), Scale(scale.fraction_bits, left.key.plaintext_bound)
+    )
+    return right.freed(product, left, masks.rows(), scale)
+
+
+def matrix_product(
+    left: Encrypted, right: Encrypted, *, entropy: Entropy, masking: Masking | None = None
+) -> Party[Unsent]:
+    """S.MatProd at the evaluator: ⟨⟨A·B⟩⟩ for A unpacked and B by rows, packed or not."""
+    operand = yield from fix(right, entropy=entropy)
+    return (yield from times_fixed(left, operand, entropy=entropy, masking=masking))
+
+
+class FixedFactors:
+    """The key holder's side: the masked operand that it was given last."""
+
+    def __init__(self, key: SecretKey) -> None:
+        """Answer with `key`."""
+        self.key = key
+        self._layout: Layout | None = None
+        self.fraction_bits = 0
+        self._rows: list[list[int]] = []
+
+    def keep(self, question: FixedFactor) -> Fixed:
+        """Decrypt and keep a masked operand."""
+        layout = question.matrix.layout
+        if len(layout.shape) != 2 or layout.symmetric or not layout.covered:
+            raise MismatchError(f"fixed factor: expected a covered matrix by rows, found {layout}")
+        residues = decrypt_residues(self.key, question.matrix)
+        step = layout.line_ciphertexts
+        self._rows = [residues[i : i + step] for i in range(0, len(residues), step)]
+        self._layout, self.fraction_bits = layout, question.matrix.scale.fraction_bits
+        return Fixed()
+
+    def multiply(self, left: Elements, shape: tuple[int, ...]) -> tuple[list[int], Layout]:
+        """Rows of integers times the operand, mod N, and the layout of the result."""
+        if self._layout is None:
+            raise MismatchError("S.MatProd: expected a fixed operand first, found none")
+        height, width = self._layout.shape
+        if not shape or shape[-1] != height:
+            raise MismatchError(f"S.MatProd: shapes do not meet, {shape} beside {(height, width)}")
+        modulus = self.key.public.modulus
+        columns = [list(column) for column in zip(*self._rows, strict=True)]
+        product = [
+            sum(a * b for a, b in zip(row, column, strict=True)) % modulus
+            for row in left
+            for column in columns
+        ]
+        return product, Layout((*shape[:-1], width), self._layout.slots)
+
+    def answer(self, question: MaskedRows, *, entropy: Entropy) -> RowProducts:
+        """S.MatProd at the key holder."""
+        check_unpacked("S.MatProd", question.rows)
+        left = decrypt(self.key, question.rows)
+        product, layout = self.multiply(left.rows(), left.shape)
+        bits = left.scale.fraction_bits + self.fraction_bits
+        return RowProducts(
+            encrypt_elements(self.key, product, layout, fraction_bits=bits, entropy=entropy)
+        )
+
+    def rules(self, *, budget: int, entropy: Entropy) -> list[Rule[Any]]:
+        """What a key holder answers: one operand at a time, `budget` products in all."""
+        return [
+            Rule(FixedFactor, self.keep, budget),
+            Rule(MaskedRows, lambda q: self.answer(q, entropy=entropy), budget),
+        ]
+
+    def stages(self, *, budget: int, entropy: Entropy) -> list[list[Rule[Any]]]:
+        """The same for one operand: it comes first and once, then `budget` products."""
+        return [
+            [Rule(FixedFactor, self.keep, 1)],
+            [Rule(MaskedRows, lambda q: self.answer(q, entropy=entropy), budget)],
+        ]

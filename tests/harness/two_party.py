@@ -1,0 +1,79 @@
+"""An evaluator and a key holder at one table, through bytes."""
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from harness.entropy import SeededEntropy
+from harness.keys import toy_key
+from sottovoce.numbers.fixed import Scale
+from sottovoce.numbers.packing import Slots
+from sottovoce.paillier import Ciphertext, Plain, SecretKey, decrypt, encrypt
+from sottovoce.protocols.ciphertexts import ciphertexts_under
+from sottovoce.protocols.conversation import EVALUATOR, KEY_HOLDER, Party, dismiss
+from sottovoce.protocols.guard import Guard, Rule, serve
+from sottovoce.protocols.runner import Meddler, Outcome, converse
+from sottovoce.wire import Codec
+
+
+def closing(program: Party[Any]) -> Party[Any]:
+    """The evaluator's program, which says goodbye at the end."""
+    result = yield from program
+    yield from dismiss(KEY_HOLDER)
+    return result
+
+
+def codec_for(key: SecretKey) -> Codec:
+    return Codec([ciphertexts_under(key.public)])
+
+
+def talk(
+    key: SecretKey,
+    program: Party[Any],
+    stages: Sequence[Sequence[Rule[Any]]],
+    *,
+    meddler: Meddler | None = None,
+) -> Outcome:
+    """Run the evaluator's program against a key holder who answers `stages`."""
+    codec = codec_for(key)
+    return converse(
+        {
+            EVALUATOR: closing(program),
+            KEY_HOLDER: serve(Guard(EVALUATOR, stages, codec=codec)),
+        },
+        codec=codec,
+        meddler=meddler,
+    )
+
+
+def sealed(
+    values: ArrayLike,
+    scale: Scale,
+    *,
+    key: SecretKey | None = None,
+    slots: Slots | None = None,
+    seed: int = 1,
+) -> Ciphertext:
+    """Integers under a toy key."""
+    array = np.asarray(values, dtype=object)
+    own = key or toy_key()
+    return encrypt(own.public, Plain(array, scale), slots=slots, entropy=SeededEntropy(seed))
+
+
+def opened(key: SecretKey, tensor: Any) -> Any:
+    """The integers of a tensor, as nested lists of Python integers."""
+    return decrypt(key, tensor).integers.tolist()
+
+
+def masked_values(
+    outcome: Outcome, key: SecretKey, pick: Callable[[Any], Ciphertext | None]
+) -> list[int]:
+    """What the key holder decrypts of everything that `pick` finds in its view."""
+    found: list[int] = []
+    for item in outcome.views[KEY_HOLDER].received:
+        ciphertext = pick(item.message)
+        if ciphertext is not None:
+            found += [int(v) for v in key.residues(ciphertext.residues)]
+    return found
