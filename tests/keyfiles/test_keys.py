@@ -5,6 +5,7 @@ import stat
 from pathlib import Path
 
 import pytest
+from cryptography.exceptions import UnsupportedAlgorithm
 
 from harness.entropy import SeededEntropy
 from sottovoce.errors import (
@@ -163,16 +164,23 @@ def test_folders_and_missing_and_binary_files_are_named(tmp_path: Path) -> None:
         keys.read_public(tmp_path / "binary.key")
 
 
-def test_a_lock_without_memory_is_told(
-    key: SecretKey, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+@pytest.mark.parametrize(
+    ("lack", "match"),
+    [
+        (MemoryError(), "the lock needs 128 MiB of memory"),
+        (UnsupportedAlgorithm("scrypt"), "the OpenSSL of this machine has no scrypt"),
+    ],
+)
+def test_a_machine_that_cannot_seal_says_why(
+    key: SecretKey, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, lack: Exception, match: str
 ) -> None:
-    class Hungry:
-        def __init__(self, **_: object) -> None:
-            raise MemoryError
+    def lacking(**_: object) -> None:
+        raise lack
 
-    monkeypatch.setattr(sealing, "Scrypt", Hungry)
-    with pytest.raises(KeyFileError, match="the lock needs 128 MiB of memory"):
+    monkeypatch.setattr(sealing, "Scrypt", lacking)
+    with pytest.raises(KeyFileError, match=match):
         keys.write_secret(tmp_path / "k", key, WORDS, entropy=SeededEntropy())
+    assert not (tmp_path / "k").exists()
 
 
 @pytest.mark.parametrize("work", [0, 15, 21, 1000])

@@ -92,6 +92,11 @@ def test_bad_lines_are_refused(
         Passphrase.from_descriptor(descriptor(data))
 
 
+def test_half_characters_from_a_terminal_are_refused() -> None:
+    with pytest.raises(InputError, match="expected UTF-8 text, found other bytes"):
+        Passphrase("caf\udce9 au lait")
+
+
 def test_a_file_that_others_can_read_is_refused(tmp_path: Path) -> None:
     path = tmp_path / "words"
     path.write_text(WORDS)

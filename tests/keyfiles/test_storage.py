@@ -2,6 +2,7 @@
 
 import errno
 import os
+import resource
 import stat
 from collections.abc import Iterator
 from pathlib import Path
@@ -115,6 +116,19 @@ def test_a_full_disk_loses_nothing(
     assert not replace or path.read_bytes() == b"old"
 
 
+def test_a_disk_that_takes_only_a_part_loses_nothing(folder: Path) -> None:
+    path = folder / "k"
+    storage.write_whole(path, b"old", mode=0o600)
+    before = resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (100, before[1]))
+    try:
+        with pytest.raises(KeyFileError, match=r"cannot be written \(file too large\)"):
+            storage.write_whole(path, b"new" * 100, mode=0o600, replace=True)
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, before)
+    assert path.read_bytes() == b"old"
+
+
 def test_replacing_follows_a_link_and_keeps_it(folder: Path) -> None:
     storage.write_whole(folder / "real", b"old", mode=0o600)
     (folder / "link").symlink_to(folder / "real")
@@ -147,6 +161,14 @@ def test_open_permissions_are_refused_with_the_remedy(folder: Path, bits: int) -
 def test_the_owner_alone_is_fine(folder: Path, bits: int) -> None:
     storage.write_whole(folder / "k", b"data", mode=bits)
     storage.read_whole(folder / "k", limit=9).check_private()
+
+
+def test_a_remedy_can_be_pasted_whatever_the_name(folder: Path) -> None:
+    path = folder / "my key; reboot"
+    storage.write_whole(path, b"data", mode=0o644)
+    with pytest.raises(OpenPermissionsError) as refused:
+        storage.read_whole(path, limit=9).check_private()
+    assert refused.value.hints == (f"chmod 600 '{path}'",)
 
 
 def test_another_users_file_is_refused(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -202,3 +224,21 @@ def test_what_is_set_aside_is_not_lost(folder: Path) -> None:
     assert (folder / "k.old-2").read_bytes() == b"second"
     with pytest.raises(KeyFileError, match=r"k\.old-3: cannot be written"):
         storage.set_aside(folder / "k")
+
+
+def test_there_is_an_end_to_setting_aside(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(os.path, "lexists", lambda path: True)
+    with pytest.raises(KeyFileError, match="999 old ones lie beside it already"):
+        storage.set_aside(folder / "k")
+
+
+def test_a_disk_that_fails_while_reading_is_named(
+    folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def broken(descriptor: int, count: int) -> bytes:
+        raise OSError(errno.EIO, "Input/output error")
+
+    storage.write_whole(folder / "k", b"data", mode=0o600)
+    monkeypatch.setattr(os, "read", broken)
+    with pytest.raises(KeyFileError, match=r"k: cannot be read \(input/output error\)"):
+        storage.read_whole(folder / "k", limit=9)

@@ -232,11 +232,45 @@ def test_scales_that_make_no_sense_are_refused() -> None:
         Scale(8, 1).sum_of(-2)
 
 
+def test_scales_from_elsewhere_cannot_make_us_shift_for_ever() -> None:
+    for f, bound in ((2**17, 1), (10**15, 1), (1, 1 << 2**17)):
+        with pytest.raises(BoundError, match="scale: expected at most 65536 bits, found"):
+            Scale(f, bound)
+    for attempt in (
+        lambda: Scale(1, 1).refined(10**15),
+        lambda: Scale(40_000, 1).times(Scale(40_000, 1)),
+    ):
+        with pytest.raises(BoundError, match="scale: expected at most 65536 bits, found"):
+            attempt()
+    with pytest.raises(BoundError, match="scale: expected at most 65536 bits"):
+        Scale.covering(1.0, fraction_bits=10**15)
+
+
+def test_a_scalar_is_an_array_without_dimensions() -> None:
+    for value in (1, 1.0, True, Fraction(1)):
+        for bound in (2**10, 2**70):
+            found = encode(value, Scale(3, bound))
+            assert isinstance(found, np.ndarray)
+            assert (found.shape, found.tolist()) == ((), 8)
+            assert isinstance(decode(found, Scale(3, bound)), np.ndarray)
+
+
+def test_floats_whose_integers_no_float_could_hold_are_exact() -> None:
+    scale = Scale(200, 2**1200)
+    assert encode([1e300, -0.1], scale).tolist() == [ideal(1e300, scale), ideal(-0.1, scale)]
+
+
+def test_a_magnitude_beyond_floats_is_covered() -> None:
+    assert Scale.covering(Fraction(10**400), fraction_bits=1).bound == 2 * 10**400
+    assert Scale.covering(10**400, fraction_bits=1).bound == 2 * 10**400
+
+
 def test_numpy_integers_do_not_wrap_inside_a_scale() -> None:
     scale = Scale(np.int64(4), np.int64(2**62))  # type: ignore[arg-type]
     assert scale.times(scale).bound == 2**124
     assert type(scale.bound) is int
     assert scale.bits == 63
+    assert type(Scale(True, True).bound) is int  # noqa: FBT003 - what a careless caller does
 
 
 def test_the_covering_scale_takes_its_ends() -> None:

@@ -115,6 +115,11 @@ def test_operands_that_do_not_multiply_are_refused(twin: ring.Products) -> None:
             twin.matmul(words(2, 2), bad)  # type: ignore[arg-type]
 
 
+def test_no_thread_is_too_few() -> None:
+    with pytest.raises(InputError, match="products: expected at least 1 thread, found 0"):
+        ring.matvec(words(2, 2), words(2), threads=0)
+
+
 @given(hnp.arrays(np.int64, hnp.array_shapes(min_dims=0, min_side=0)))
 def test_signed_integers_come_back(values: np.ndarray) -> None:
     there = ring.to_ring(values)

@@ -71,6 +71,10 @@ def bad(public: str, secret: str) -> Iterator[Bad]:
         yield "second spelling", kind, spaced, damaged, "not those of a key file of version 1"
         wrapped = resealed(text, lambda t: t.replace("body:\n", "body:\nAAAA\n"))
         yield "short line in the body", kind, wrapped, damaged, "not those of a key file"
+        padded = resealed(text, lambda t: t.replace("body:\n", "body:\n=\n"))
+        yield "base64 that ends too early", kind, padded, damaged, "not those of a key file"
+        uneven = resealed(text, lambda t: t.split("body:\n")[0] + "body:\nAAAAA\n")
+        yield "base64 of no bytes", kind, uneven, damaged, "not those of a key file"
     yield "wrong kind", "public", secret, plain, "expected a public key, found a secret key"
     yield "wrong kind", "secret", public, plain, "expected a secret key, found a public key"
     yield from bad_labels(public, secret)

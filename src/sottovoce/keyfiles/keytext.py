@@ -20,6 +20,7 @@ import re
 from base64 import b64decode, b64encode
 from dataclasses import dataclass, field
 from enum import StrEnum
+from shlex import quote
 
 from sottovoce.errors import DamagedFileError, KeyFileError
 
@@ -140,7 +141,7 @@ def _whole(data: bytes, name: str) -> bytes:
     if b"\r" in data:
         raise DamagedFileError(
             f"{name}: expected lines that end in LF, found CR: another program changed the file",
-            hints=(f"sed -i 's/\\r//' {name}", *_BACKUP),
+            hints=(f"sed -i 's/\\r//' {quote(name)}", *_BACKUP),
         )
     if seal is None:
         raise DamagedFileError(

@@ -6,6 +6,7 @@ import stat
 import unicodedata
 import warnings
 from pathlib import Path
+from shlex import quote
 from typing import NoReturn, Self
 
 from sottovoce.errors import InputError, MisuseError, OpenPermissionsError
@@ -27,7 +28,12 @@ class Passphrase:
         self._text = unicodedata.normalize("NFC", text)
         if not self._text:
             raise InputError("passphrase: expected at least one character, found none")
-        if len(self._text.encode()) > MAX_BYTES:
+        try:
+            length = len(self._text.encode())
+        except UnicodeEncodeError:
+            # What a terminal sends that is not UTF-8 arrives as half characters.
+            raise InputError("passphrase: expected UTF-8 text, found other bytes") from None
+        if length > MAX_BYTES:
             raise InputError(f"passphrase: expected at most {MAX_BYTES} bytes, found more")
         if any(unicodedata.category(character) == "Cc" for character in self._text):
             raise InputError("passphrase: expected one line of text, found a control character")
@@ -80,7 +86,7 @@ class Passphrase:
             if stat.S_ISREG(mode) and mode & OTHERS:
                 raise OpenPermissionsError(
                     f"passphrase file {path}: other users of this machine can read it",
-                    hints=(f"chmod 600 {path}",),
+                    hints=(f"chmod 600 {quote(str(path))}",),
                 )
             return cls._line(descriptor, f"passphrase file {path}")
         finally:

@@ -5,7 +5,7 @@ some tenths of a second. The lock is part of the file, so it is judged before it
 is used: a file can ask neither for gigabytes nor for next to nothing.
 """
 
-from cryptography.exceptions import InvalidTag
+from cryptography.exceptions import InvalidTag, UnsupportedAlgorithm
 from cryptography.hazmat.primitives.ciphers.aead import ChaCha20Poly1305
 from cryptography.hazmat.primitives.kdf.scrypt import Scrypt
 
@@ -60,6 +60,8 @@ def _cipher(lock: Lock, passphrase: Passphrase, *, name: str) -> ChaCha20Poly130
     try:
         kdf = Scrypt(salt=lock.salt, length=32, n=1 << lock.work, r=_BLOCK, p=1)
         return ChaCha20Poly1305(kdf.derive(passphrase.encoded()))
+    except UnsupportedAlgorithm:
+        raise KeyFileError(f"{name}: the OpenSSL of this machine has no scrypt") from None
     except MemoryError:
         raise KeyFileError(
             f"{name}: the lock needs {1 << lock.work - 10} MiB of memory, which are not there"

@@ -7,6 +7,7 @@ import tempfile
 from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
+from shlex import quote
 
 from sottovoce.errors import KeyFileError, OpenPermissionsError
 
@@ -61,12 +62,12 @@ class Stored:
             raise OpenPermissionsError(
                 f"{self.path}: other users of this machine can read it, expected mode 600, "
                 f"found {stat.S_IMODE(self.mode):03o}",
-                hints=(f"chmod 600 {self.path}",),
+                hints=(f"chmod 600 {quote(str(self.path))}",),
             )
         if os.geteuid() not in {self.owner, 0} and self.owner != 0:
             raise OpenPermissionsError(
                 f"{self.path}: belongs to another user of this machine, number {self.owner}",
-                hints=(f"sudo chown $USER {self.path}",),
+                hints=(f"sudo chown $USER {quote(str(self.path))}",),
             )
 
 

@@ -8,7 +8,7 @@ worked out, and refused, before anything is computed or sent.
 
 from dataclasses import dataclass
 from fractions import Fraction
-from math import ceil
+from math import ceil, isfinite
 from numbers import Rational
 from operator import index
 from typing import Any, Self
@@ -21,6 +21,8 @@ from sottovoce.errors import BoundError, InputError, MismatchError
 Integers = NDArray[np.int64] | NDArray[np.object_]
 
 INT64_BOUND = 2**63 - 1
+# Far above any plaintext.
+MAX_BITS = 2**16
 # Below this many bits a float64 holds round(x · 2^f) without overflow, whatever x within it.
 _FLOAT_BITS = 1023
 # Up to this f, ldexp(·, −f) of a float64 of at least 1 in magnitude is exact (no subnormals).
@@ -42,13 +44,20 @@ class Scale:
         # A numpy integer would wrap around in the products below: plain integers only.
         object.__setattr__(self, "fraction_bits", _plain(self.fraction_bits, "fraction_bits"))
         object.__setattr__(self, "bound", _plain(self.bound, "bound"))
+        # Scales also come from other parties: none may make us shift by billions of bits.
+        if max(self.fraction_bits, self.bound.bit_length()) > MAX_BITS:
+            raise BoundError(
+                f"scale: expected at most {MAX_BITS} bits, found {self.fraction_bits} behind the "
+                f"point and a bound of {self.bound.bit_length()}"
+            )
 
     @classmethod
     def covering(cls, magnitude: float | Fraction, *, fraction_bits: int) -> Self:
         """The scale of real numbers from −magnitude to magnitude, ends included."""
-        if not np.isfinite(float(magnitude)) or magnitude < 0:
+        if not (isinstance(magnitude, Rational) or isfinite(magnitude)) or magnitude < 0:
             raise InputError(f"scale: expected a finite magnitude of at least 0, found {magnitude}")
-        return cls(fraction_bits, ceil(Fraction(magnitude) * (1 << fraction_bits)))
+        one = cls(fraction_bits, 0)
+        return cls(one.fraction_bits, ceil(Fraction(magnitude) * (1 << one.fraction_bits)))
 
     @property
     def bits(self) -> int:
@@ -87,7 +96,7 @@ class Scale:
 
     def refined(self, bits: int) -> "Scale":
         """The scale after multiplying by 2**bits: the same value on a finer grid."""
-        bits = _plain(bits, "refined: bits")
+        bits = min(_plain(bits, "refined: bits"), MAX_BITS + 1)
         return Scale(self.fraction_bits + bits, self.bound << bits)
 
     def truncated(self, bits: int) -> "Scale":
@@ -200,7 +209,7 @@ def _from_integers(values: NDArray[Any], scale: Scale) -> Integers:
     _check_within(values, scale.bound >> scale.fraction_bits, "encode", scale)
     if scale.bound <= INT64_BOUND:
         # An f of 64 or more leaves room for 0 alone, and numpy's shift is undefined there.
-        return values.astype(np.int64) << np.int64(min(scale.fraction_bits, 63))
+        return np.asarray(values.astype(np.int64) << np.int64(min(scale.fraction_bits, 63)))
     return _objects(
         [value << scale.fraction_bits for value in values.ravel().tolist()], values.shape
     )
@@ -270,7 +279,7 @@ def _magnitude(bound: int) -> str:
 
 def _plain(value: int, name: str) -> int:
     try:
-        plain = index(value)
+        plain = int(index(value))
     except TypeError:
         raise InputError(f"scale: expected an integer for {name}, found {value!r}") from None
     if plain < 0:

@@ -20,6 +20,8 @@ from numpy.typing import NDArray
 
 from sottovoce.errors import BoundError, InputError, MismatchError
 
+# Far above any plaintext: slots also come from other parties, and must not make us shift for ever.
+MAX_BITS = 2**20
 # Below this many slots, splitting a packed integer further costs more than it saves.
 _LEAF = 8
 
@@ -34,10 +36,10 @@ class Slots:
     def __post_init__(self) -> None:
         object.__setattr__(self, "width", index(self.width))
         object.__setattr__(self, "count", index(self.count))
-        if self.width < 2 or self.count < 1:
+        if self.width < 2 or self.count < 1 or self.bits > MAX_BITS:
             raise InputError(
-                "slots: expected a width of at least 2 bits and at least 1 slot, "
-                f"found {self.width} and {self.count}"
+                "slots: expected a width of at least 2 bits, at least 1 slot, and at most "
+                f"{MAX_BITS} bits in all, found {self.width} and {self.count}"
             )
 
     @classmethod
@@ -99,7 +101,7 @@ class Slots:
         digits = _integers(values)
         if len(digits) > self.count:
             raise BoundError(f"pack: expected at most {self.count} values, found {len(digits)}")
-        self._check_values(digits, 0)
+        self._check_values(digits, "pack")
         return _join(digits, self.width)
 
     def unpack(self, plaintext: int, count: int | None = None) -> list[int]:
@@ -119,7 +121,7 @@ class Slots:
             )
         half = 1 << (self.width - 1)
         values = [digit - half for digit in _split(lifted, self.width, count)]
-        self._check_values(values, 0)
+        self._check_values(values, "unpack")
         return values
 
     def pack_all(
@@ -127,7 +129,7 @@ class Slots:
     ) -> list[int]:
         """As many packed integers as the values need; the last may have empty slots on top."""
         digits = _integers(values)
-        self._check_values(digits, 0)
+        self._check_values(digits, "pack")
         return [
             _join(digits[start : start + self.count], self.width)
             for start in range(0, len(digits), self.count)
@@ -145,12 +147,12 @@ class Slots:
             values += self.unpack(plaintext, min(self.count, length - len(values)))
         return values
 
-    def _check_values(self, values: list[int], start: int) -> None:
+    def _check_values(self, values: list[int], what: str) -> None:
         limit = self.bound
         if values and (max(values) > limit or min(values) < -limit):
             position = next(i for i, value in enumerate(values) if abs(value) > limit)
             raise BoundError(
-                f"pack: over-full slot {start + position}, expected magnitudes below "
+                f"{what}: over-full slot {position}, expected magnitudes below "
                 f"2^{self.width - 1}, found {values[position].bit_length()} bits"
             )
 

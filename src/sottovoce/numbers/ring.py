@@ -84,6 +84,10 @@ class LimbProducts:
 
     threads: int = 1
 
+    def __post_init__(self) -> None:
+        if self.threads < 1:
+            raise InputError(f"products: expected at least 1 thread, found {self.threads}")
+
     def matvec(self, matrix: Words, vector: Words) -> Words:
         """A·x for x of shape (n,), or (n, K) for K right-hand sides."""
         _check_operands(matrix, vector, "matvec")
