@@ -145,8 +145,8 @@ def test_slots_that_make_no_sense_are_refused() -> None:
         Slots(1, 1)
     with pytest.raises(InputError, match="slots: expected a width"):
         Slots(8, 0)
-    for width, count in ((2**20 + 1, 1), (2, 2**20), (10**12, 10**12)):
-        with pytest.raises(InputError, match="at most 1048576 bits in all"):
+    for width, count in ((2**16, 1), (2, 2**15), (10**12, 10**12)):
+        with pytest.raises(InputError, match="at most 65535 bits in all"):
             Slots(width, count)
     with pytest.raises(BoundError, match="one slot needs 100 bits, the plaintext has 99"):
         Slots.fit(2**99 - 1, plaintext_bits=99)
@@ -167,7 +167,7 @@ def test_packed_values_of_other_slots_or_length_do_not_mix() -> None:
             a.minus(other)
 
 
-@pytest.mark.parametrize(("width", "count"), [(77, 39), (80, 38), (77, 13_000)])
+@pytest.mark.parametrize(("width", "count"), [(77, 39), (80, 38), (77, 850)])
 def test_time_grows_with_the_number_of_values_not_with_its_square(width: int, count: int) -> None:
     slots = Slots(width, count)
 

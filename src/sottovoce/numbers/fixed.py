@@ -22,7 +22,7 @@ Integers = NDArray[np.int64] | NDArray[np.object_]
 
 INT64_BOUND = 2**63 - 1
 # Far above any plaintext.
-MAX_BITS = 2**16
+MAX_BITS = 2**16 - 1
 # Below this many bits a float64 holds round(x · 2^f) without overflow, whatever x within it.
 _FLOAT_BITS = 1023
 # Up to this f, ldexp(·, −f) of a float64 of at least 1 in magnitude is exact (no subnormals).

@@ -21,7 +21,7 @@ from numpy.typing import NDArray
 from sottovoce.errors import BoundError, InputError, MismatchError
 
 # Far above any plaintext: slots also come from other parties, and must not make us shift for ever.
-MAX_BITS = 2**20
+MAX_BITS = 2**16 - 1
 # Below this many slots, splitting a packed integer further costs more than it saves.
 _LEAF = 8
 
