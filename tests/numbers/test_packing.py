@@ -62,7 +62,7 @@ def test_the_width_holds_bound_additions_and_mask(
             assert abs(masked) < 2 ** (plaintext_bits - 1)
 
 
-def test_the_width_is_as_the_protocols_say() -> None:
+def test_the_width_is_bound_additions_mask_and_two_bits() -> None:
     assert Slots.fit(2**20 - 1, plaintext_bits=3071) == Slots(21, 146)
     assert (
         Slots.fit(2**10 - 1, plaintext_bits=3071, additions=2**3, mask_bits=64).width == 13 + 64 + 2

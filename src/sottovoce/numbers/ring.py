@@ -22,7 +22,7 @@ from sottovoce.numbers.fixed import Scale
 
 Words = NDArray[np.uint64]
 
-# Signed values keep to −2^62 ≤ x < 2^62: exact truncation needs the bit above (PROTOCOLS §8).
+# Signed values keep to −2^62 ≤ x < 2^62: exact truncation of shares needs the bit above.
 RING_BOUND = 2**62 - 1
 
 # Words are split into limbs of 22, 22 and 20 bits, centred: magnitudes up to 2^21, 2^21, 2^19.
