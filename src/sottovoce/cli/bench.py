@@ -33,3 +33,26 @@ def ring(
     rows = measure(features=features, rounds=rounds)
     facts = {"features": features, "rounds": rounds}
     show(facts, rows, title="products mod 2^64, per second", as_json=as_json)
+
+
+@app.command()
+def paillier(
+    bits: Annotated[int, typer.Option("--bits", help="Size of the key: 2048, 3072, 4096.")] = 3072,
+    rounds: Annotated[int, typer.Option("--rounds", min=1, help="Turns that each takes.")] = 5,
+    as_json: Annotated[bool, typer.Option("--json", help="Print one JSON object.")] = False,
+) -> None:
+    """Encrypted arithmetic beside phe and, where installed, sf-heu (rates per CPU second).
+
+    \b
+    Examples:
+      sottovoce bench paillier
+      sottovoce bench paillier --bits 2048 --json
+    """
+    from rich.console import Console
+
+    from sottovoce.bench.paillier import measure
+    from sottovoce.bench.report import show
+
+    with Console(stderr=True).status("") as status:
+        rows = measure(bits=bits, rounds=rounds, progress=status.update)
+    show({"bits": bits}, rows, title="Paillier, rates per CPU second", as_json=as_json)

@@ -12,14 +12,17 @@ about its operands to whoever can time it on this machine.
 import hashlib
 import math
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from functools import reduce
+from itertools import accumulate
 from multiprocessing import cpu_count
-from typing import TypeAlias
+from typing import Protocol, TypeAlias
 
 import gmpy2
 
-from sottovoce.numbers.multiexp import FixedBase, SparseRow, combine, combine_sparse
+from sottovoce.numbers.multiexp import FixedBase, Ring, SparseRow, combine, combine_sparse
 
 # An element of Z_m: an int in the reference twin, a gmpy2.mpz (which behaves as an int) in the
 # fast one. gmpy2 ships no types, so the alias says what both have in common.
@@ -85,7 +88,14 @@ class Modulus(ABC):
         """The same for rows that name only the bases with an exponent that is not 0."""
 
 
-FixedPower: TypeAlias = Callable[[Sequence[int]], list[Residue]]
+class FixedPower(Protocol):
+    """Powers of one base."""
+
+    def __call__(self, exponents: Sequence[int]) -> list[Residue]:
+        """The base to each exponent."""
+
+    def prepare(self, uses: int) -> None:
+        """Get ready for about this many powers."""
 
 
 class Arithmetic(ABC):
@@ -135,13 +145,7 @@ class _IntModulus(Modulus):
         return all(math.gcd(value, self.modulus) == 1 for value in values)
 
     def fixed_base(self, base: Residue, *, exponent_bits: int) -> FixedPower:
-        def power(exponents: Sequence[int]) -> list[Residue]:
-            for exponent in exponents:
-                if exponent.bit_length() > exponent_bits or exponent < 0:
-                    raise ValueError(f"fixed base: expected up to {exponent_bits} bits")
-            return [pow(base, exponent, self.modulus) for exponent in exponents]
-
-        return power
+        return _IntPower(base, self.modulus, exponent_bits)
 
     def combined(self, bases: Sequence[Residue], rows: Sequence[Sequence[int]]) -> list[Residue]:
         return [self.product(self.powers(bases, row)) for row in rows]
@@ -162,10 +166,27 @@ class _IntModulus(Modulus):
             raise ZeroDivisionError("inverse: a value shares a factor with the modulus") from None
 
 
+@dataclass(frozen=True)
+class _IntPower:
+    base: Residue
+    modulus: int
+    exponent_bits: int
+
+    def __call__(self, exponents: Sequence[int]) -> list[Residue]:
+        for exponent in exponents:
+            if exponent < 0 or exponent.bit_length() > self.exponent_bits:
+                raise ValueError(f"fixed base: expected up to {self.exponent_bits} bits")
+        return [pow(self.base, exponent, self.modulus) for exponent in exponents]
+
+    def prepare(self, uses: int) -> None:
+        """Nothing helps here."""
+
+
 class _GmpModulus(Modulus):
     def __init__(self, modulus: int) -> None:
         super().__init__(modulus)
-        self.modulus = gmpy2.mpz(modulus)
+        self._ring = Ring.modulo(modulus)
+        self.modulus = self._ring.modulus
         self._threads = cpu_count()
 
     def reduced(self, values: Sequence[int]) -> list[Residue]:
@@ -173,14 +194,12 @@ class _GmpModulus(Modulus):
         return [mpz(value) % modulus for value in values]
 
     def multiplied(self, left: Sequence[Residue], right: Sequence[Residue]) -> list[Residue]:
-        modulus = self.modulus
-        return [a * b % modulus for a, b in zip(left, right, strict=True)]
+        if len(left) != len(right):
+            raise ValueError(f"multiplied: {len(left)} values beside {len(right)}")
+        return list(map(self._ring.times, left, right))
 
     def product(self, values: Sequence[Residue]) -> Residue:
-        modulus = self.modulus
-        total: Residue = gmpy2.mpz(1)
-        for value in values:
-            total = total * value % modulus
+        total: Residue = reduce(self._ring.times, values, gmpy2.mpz(1))
         return total
 
     def powers(self, bases: Sequence[Residue], exponents: Sequence[int]) -> list[Residue]:
@@ -203,17 +222,13 @@ class _GmpModulus(Modulus):
 
     def inverses(self, values: Sequence[Residue]) -> list[Residue]:
         """One inversion for all of them, and three multiplications for each (Montgomery)."""
-        modulus = self.modulus
-        before: list[Residue] = []
-        total: Residue = gmpy2.mpz(1)
-        for value in values:
-            before.append(total)
-            total = total * value % modulus
-        rest = gmpy2.invert(total, modulus)
+        times = self._ring.times
+        before = list(accumulate(values, times, initial=gmpy2.mpz(1)))
+        rest = self._ring.inverse(before.pop())
         found: list[Residue] = []
         for value, product in zip(reversed(values), reversed(before), strict=True):
-            found.append(rest * product % modulus)
-            rest = rest * value % modulus
+            found.append(times(rest, product))
+            rest = times(rest, value)
         return found[::-1]
 
     def invertible(self, values: Sequence[Residue]) -> bool:
@@ -221,20 +236,23 @@ class _GmpModulus(Modulus):
         return bool(gmpy2.gcd(self.product(values), self.modulus) == 1)
 
     def fixed_base(self, base: Residue, *, exponent_bits: int) -> FixedPower:
-        return FixedBase(base, self.modulus, exponent_bits=exponent_bits)
+        return FixedBase(base, self._ring, exponent_bits=exponent_bits)
 
     def combined(self, bases: Sequence[Residue], rows: Sequence[Sequence[int]]) -> list[Residue]:
-        return combine(bases, rows, self.modulus)
+        return combine(bases, rows, self._ring)
 
     def joined(self, values: Sequence[Residue], *, shift: int) -> Residue:
-        power, modulus, factor = gmpy2.powmod, self.modulus, 1 << shift
+        times = self._ring.times
         total: Residue = gmpy2.mpz(1)
         for value in reversed(values):
-            total = value if total == 1 else power(total, factor, modulus) * value % modulus
+            if total != 1:
+                for _ in range(shift):
+                    total = times(total, total)
+            total = times(total, value)
         return total
 
     def combined_sparse(self, bases: Sequence[Residue], rows: Sequence[SparseRow]) -> list[Residue]:
-        return combine_sparse(bases, rows, self.modulus)
+        return combine_sparse(bases, rows, self._ring)
 
 
 class _Int(Arithmetic):

@@ -1,15 +1,16 @@
 """Products of powers with few multiplications: fixed bases, many rows, one long row, sparse rows.
 
-Everything here multiplies gmpy2 integers modulo one number; a multiplication
-with its reduction costs ten microseconds at the sizes in use, so Python's own
-loops are free and only the number of multiplications counts.
+Everything here multiplies gmpy2 integers modulo one number. A multiplication
+costs ten microseconds at the sizes in use, so Python's own loops are free and
+only the number of multiplications counts.
 
 Signs cost one inversion per row, not one per term: with x = −2^b·s + u (s the
 sign bit, u the b low bits), Horner starts from the inverse of the product of
 the negative terms' bases.
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
 from typing import Any, TypeAlias
 
 import gmpy2
@@ -19,90 +20,153 @@ from numpy.typing import NDArray
 # Which bases, and to which (signed) exponents.
 SparseRow: TypeAlias = tuple[Sequence[int], Sequence[int]]
 Rows: TypeAlias = Sequence[Sequence[int]]
+Times: TypeAlias = Callable[[int, int], int]
 
-# A table of 2^15 entries of 6144 bits is 28 MB; a window table stays below half of it.
+# A table of 2^15 entries of 6144 bits takes 26 MB; a window table for a key may take twice that.
 _TABLE_ENTRIES = 1 << 15
-_WINDOW_ENTRIES = 1 << 14
+_WINDOW_ENTRIES = 1 << 16
+
+
+@dataclass(frozen=True)
+class Ring:
+    """A modulus, and how to multiply by it."""
+
+    modulus: int
+    times: Times
+
+    @classmethod
+    def modulo(cls, modulus: int) -> "Ring":
+        """Multiplication of elements of 0 … modulus − 1.
+
+        The top quarter of a product is folded down by a multiplication before
+        the division, which is the slower of the two: 7 % at 6144 bits.
+        """
+        modulus = gmpy2.mpz(modulus)
+        shift = modulus.bit_length() * 3 // 2
+        top, mask = (gmpy2.mpz(1) << shift) % modulus, (gmpy2.mpz(1) << shift) - 1
+
+        def times(left: int, right: int) -> int:
+            product = left * right
+            reduced: int = ((product >> shift) * top + (product & mask)) % modulus
+            return reduced
+
+        return cls(modulus, times)
+
+    def inverse(self, value: int) -> int:
+        """The inverse; a value without one raises ZeroDivisionError."""
+        inverse: int = gmpy2.invert(value, self.modulus)
+        return inverse
 
 
 class FixedBase:
-    """Powers of one base from a table of base^(digit · 2^(window · place)): no squarings left."""
+    """Powers of one base from a table of base^(digit · 2^(window · place)): no squarings left.
 
-    def __init__(self, base: int, modulus: int, *, exponent_bits: int) -> None:
-        """Make the table for exponents of up to `exponent_bits` bits."""
-        self.window = next(w for w in (8, 7, 6, 5, 4) if _fits(exponent_bits, w) or w == 4)
+    The table grows with its use: few powers are not worth a large one.
+    """
+
+    def __init__(self, base: int, ring: Ring, *, exponent_bits: int) -> None:
+        """Powers with exponents of up to `exponent_bits` bits."""
         self.exponent_bits = exponent_bits
-        self._modulus = modulus
-        self._places: list[list[int]] = []
-        for _ in range(0, exponent_bits, self.window):
-            place = [gmpy2.mpz(1), base]
-            for _ in range((1 << self.window) - 2):
-                place.append(place[-1] * base % modulus)
-            self._places.append(place)
-            base = place[-1] * base % modulus
+        self._base = base
+        self._ring = ring
+        self._uses = 0
+        self._table: tuple[int, list[list[int]]] = (0, [])
+
+    @property
+    def window(self) -> int:
+        """How many bits of an exponent one multiplication deals with; 0 before the first use."""
+        return self._table[0]
+
+    def prepare(self, uses: int) -> None:
+        """Make the table that is best for this many powers, unless a larger one is there."""
+        window = self._best_window(uses)
+        if window > self.window:
+            self._table = (window, self._made(window))
 
     def __call__(self, exponents: Sequence[int]) -> list[int]:
         """The base to each exponent."""
+        for exponent in exponents:
+            if exponent < 0 or exponent.bit_length() > self.exponent_bits:
+                raise ValueError(f"fixed base: expected up to {self.exponent_bits} bits")
+        self._uses += len(exponents)
+        if exponents:
+            self.prepare(2 * self._uses)  # as many again may come
         return [self._power(exponent) for exponent in exponents]
 
+    def _best_window(self, uses: int) -> int:
+        def cost(window: int) -> int:
+            places = -(-self.exponent_bits // window)
+            return (places << window) + uses * places
+
+        fitting = [w for w in range(2, 17) if self._entries(w) <= _WINDOW_ENTRIES]
+        return min(fitting, key=cost, default=1)
+
+    def _entries(self, window: int) -> int:
+        return -(-self.exponent_bits // window) << window
+
+    def _made(self, window: int) -> list[list[int]]:
+        times, base = self._ring.times, self._base
+        places = []
+        for _ in range(0, self.exponent_bits, window):
+            place = [gmpy2.mpz(1), base]
+            for _ in range((1 << window) - 2):
+                place.append(times(place[-1], base))
+            places.append(place)
+            base = times(place[-1], base)
+        return places
+
     def _power(self, exponent: int) -> int:
-        if exponent < 0 or exponent.bit_length() > self.exponent_bits:
-            raise ValueError(f"fixed base: expected up to {self.exponent_bits} bits")
-        window, modulus = self.window, self._modulus
+        (window, places), times = self._table, self._ring.times
         mask = (1 << window) - 1
         total: int = gmpy2.mpz(1)
-        for position, place in enumerate(self._places):
-            digit = exponent >> window * position & mask
+        for place in places:
+            digit = exponent & mask
             if digit:
-                total = total * place[digit] % modulus
+                total = place[digit] if total == 1 else times(total, place[digit])
+            exponent >>= window
         return total
 
 
-def _fits(exponent_bits: int, window: int) -> bool:
-    return -(-exponent_bits // window) << window <= _WINDOW_ENTRIES
-
-
-def combine(bases: Sequence[int], rows: Rows, modulus: int) -> list[int]:
+def combine(bases: Sequence[int], rows: Rows, ring: Ring) -> list[int]:
     """For every row of signed exponents, the product of all bases to their exponents."""
     if not bases:
         return [gmpy2.mpz(1) for _ in rows]
     bits = max((int(e).bit_length() for row in rows for e in row), default=0)
     count = len(bases)
     if count == 1 or bits == 0:
-        return [gmpy2.powmod(bases[0], int(row[0]), modulus) for row in rows]
+        return [gmpy2.powmod(bases[0], int(row[0]), ring.modulus) for row in rows]
     group = _best_group(count, len(rows), bits)
     window = _best_window(count, bits)
     if _plane_cost(count, len(rows), bits, group) < len(rows) * _window_cost(count, bits, window):
-        return _by_planes(bases, rows, modulus, bits=bits, group=group)
-    return [_by_buckets(bases, row, modulus, bits=bits, window=window) for row in rows]
+        return _by_planes(bases, rows, ring, bits=bits, group=group)
+    return [_by_buckets(bases, row, ring, bits=bits, window=window) for row in rows]
 
 
-def combine_sparse(bases: Sequence[int], rows: Sequence[SparseRow], modulus: int) -> list[int]:
+def combine_sparse(bases: Sequence[int], rows: Sequence[SparseRow], ring: Ring) -> list[int]:
     """The same for rows that name only the bases with an exponent that is not 0."""
-    return [_small_powers(bases, indices, exponents, modulus) for indices, exponents in rows]
+    return [_small_powers(bases, indices, exponents, ring) for indices, exponents in rows]
 
 
 def _small_powers(
-    bases: Sequence[int], indices: Sequence[int], exponents: Sequence[int], modulus: int
+    bases: Sequence[int], indices: Sequence[int], exponents: Sequence[int], ring: Ring
 ) -> int:
     """Bit by bit from the top, all bases of a row together: for exponents 1, products only."""
     terms = [(bases[i], int(e)) for i, e in zip(indices, exponents, strict=True)]
-    above = _nonnegative([(b, e) for b, e in terms if e > 0], modulus)
+    above = _nonnegative([(b, e) for b, e in terms if e > 0], ring)
     below = [(b, -e) for b, e in terms if e < 0]
     if not below:
         return above
-    inverse: int = gmpy2.invert(_nonnegative(below, modulus), modulus)
-    return above * inverse % modulus
+    return ring.times(above, ring.inverse(_nonnegative(below, ring)))
 
 
-def _nonnegative(terms: Sequence[tuple[int, int]], modulus: int) -> int:
+def _nonnegative(terms: Sequence[tuple[int, int]], ring: Ring) -> int:
     total: int = gmpy2.mpz(1)
     for bit in range(max((e.bit_length() for _, e in terms), default=0) - 1, -1, -1):
         if total != 1:
-            total = total * total % modulus
+            total = ring.times(total, total)
         for base, exponent in terms:
             if exponent >> bit & 1:
-                total = total * base % modulus
+                total = ring.times(total, base)
     return total
 
 
@@ -121,36 +185,34 @@ def _best_group(count: int, rows: int, bits: int) -> int:
     return min(sizes, key=lambda group: _plane_cost(count, rows, bits, group))
 
 
-def _by_planes(
-    bases: Sequence[int], rows: Rows, modulus: int, *, bits: int, group: int
-) -> list[int]:
+def _by_planes(bases: Sequence[int], rows: Rows, ring: Ring, *, bits: int, group: int) -> list[int]:
     tables = [
-        _subset_products(bases[start : start + group], modulus)
+        _subset_products(bases[start : start + group], ring)
         for start in range(0, len(bases), group)
     ]
     return [
-        _horner(tables, planes, modulus) for planes in _plane_indices(rows, bits=bits, group=group)
+        _horner(tables, planes, ring) for planes in _plane_indices(rows, bits=bits, group=group)
     ]
 
 
-def _subset_products(bases: Sequence[int], modulus: int) -> list[int]:
+def _subset_products(bases: Sequence[int], ring: Ring) -> list[int]:
     """table[s] is the product of the bases whose bit is set in s."""
     table = [gmpy2.mpz(1)]
     for base in bases:
-        table += [base, *(entry * base % modulus for entry in table[1:])]
+        table += [base, *(ring.times(entry, base) for entry in table[1:])]
     return table
 
 
-def _horner(tables: Sequence[Sequence[int]], planes: NDArray[np.int64], modulus: int) -> int:
+def _horner(tables: Sequence[Sequence[int]], planes: NDArray[np.int64], ring: Ring) -> int:
     total: int = gmpy2.mpz(1)
     for level, plane in enumerate(planes.tolist()):
         if total != 1:
-            total = total * total % modulus
+            total = ring.times(total, total)
         for table, subset in zip(tables, plane, strict=True):
             if subset:
-                total = total * table[subset] % modulus
+                total = ring.times(total, table[subset])
         if level == 0 and total != 1:  # the plane of the signs weighs −2^bits
-            total = gmpy2.invert(total, modulus)
+            total = ring.inverse(total)
     return total
 
 
@@ -183,35 +245,35 @@ def _best_window(count: int, bits: int) -> int:
 
 
 def _by_buckets(
-    bases: Sequence[int], row: Sequence[int], modulus: int, *, bits: int, window: int
+    bases: Sequence[int], row: Sequence[int], ring: Ring, *, bits: int, window: int
 ) -> int:
     negative: int = gmpy2.mpz(1)
     for base, exponent in zip(bases, row, strict=True):
         if exponent < 0:
-            negative = negative * base % modulus
+            negative = ring.times(negative, base)
     places = -(-bits // window)
     full = (1 << places * window) - 1
     low = [int(exponent) & full for exponent in row]
-    total: int = negative if negative == 1 else gmpy2.invert(negative, modulus)
+    total: int = negative if negative == 1 else ring.inverse(negative)
     for place in range(places - 1, -1, -1):
         if total != 1:
-            total = gmpy2.powmod(total, 1 << window, modulus)
+            total = gmpy2.powmod(total, 1 << window, ring.modulus)
         digits = [e >> place * window & ((1 << window) - 1) for e in low]
-        total = total * _bucket_sum(bases, digits, window, modulus) % modulus
+        total = ring.times(total, _bucket_sum(bases, digits, window, ring))
     return total
 
 
-def _bucket_sum(bases: Sequence[int], digits: Sequence[int], window: int, modulus: int) -> int:
+def _bucket_sum(bases: Sequence[int], digits: Sequence[int], window: int, ring: Ring) -> int:
     buckets: list[int] = [gmpy2.mpz(1)] * (1 << window)
     for base, digit in zip(bases, digits, strict=True):
         if digit:
             held = buckets[digit]
-            buckets[digit] = base if held == 1 else held * base % modulus
+            buckets[digit] = base if held == 1 else ring.times(held, base)
     running: int = gmpy2.mpz(1)
     total: int = gmpy2.mpz(1)
     for bucket in buckets[:0:-1]:  # bucket d enters the total d times
         if bucket != 1:
-            running = running * bucket % modulus
+            running = ring.times(running, bucket)
         if running != 1:
-            total = total * running % modulus
+            total = ring.times(total, running)
     return total

@@ -121,6 +121,11 @@ class PublicKey(NeverPickled):
         bits = self.profile.exponent_bits(self.bits)
         return self._powers([entropy.bits(bits) for _ in range(count)])
 
+    def prepare(self, count: int) -> None:
+        """Make the tables for about `count` randomisers now, not while they are needed."""
+        if self.profile is not Profile.TEXTBOOK:
+            self._powers.prepare(count)
+
     def _unit(self, entropy: Entropy) -> int:
         while self.arithmetic.gcd(unit := entropy.below(self.modulus), self.modulus) != 1:
             pass
@@ -233,6 +238,12 @@ class SecretKey(NeverPickled):
             [a + (b - a) * lift for a, b in zip(left, right, strict=True)]
         )
 
+    def prepare(self, count: int) -> None:
+        """Make the tables for about `count` randomisers now, not while they are needed."""
+        if self.public.profile is not Profile.TEXTBOOK:
+            for half in self.halves:
+                half.prepare(count)
+
     def residues(self, ciphertexts: Sequence[Residue]) -> list[int]:
         """The plaintexts 0 <= m < N of ciphertexts under this key."""
         p, q = (half.logarithms(ciphertexts) for half in self.halves)
@@ -304,6 +315,10 @@ class PrimeHalf(NeverPickled):
         """(h^N)^x modulo the square for each x; the order of h shortens x."""
         order = self._order
         return self._powers([x % order for x in exponents])
+
+    def prepare(self, count: int) -> None:
+        """Make the tables for about `count` randomisers."""
+        self._powers.prepare(count)
 
     def any_randomisers(self, count: int, entropy: Entropy) -> list[Residue]:
         """Uniform N-th powers: r^p mod p² of a uniform r mod p runs over all of them evenly."""
