@@ -1,0 +1,84 @@
+"""Who masks with whom, and in which order rings go round: graphs that everybody can recompute.
+
+Up to 30 peers every pair shares a mask. Above, each peer shares masks with its
+k = 2⌈log2 P⌉ neighbours on a circle in an order that nobody chose (it follows
+from all the keys of the round), as in Bell et al. 2020: upload and work grow
+with log P instead of P.
+
+Why k neighbours are enough, and with which threshold:
+
+- A peer's seed and pair key are shared among its neighbours and itself, g = k+1
+  holders, of whom t = ⌊g/2⌋+1 = k/2+1 are needed. As 2t > g, and as a holder
+  gives out one of the two for each peer, nobody can collect t shares of both:
+  the same argument as with all peers, where g = P.
+- The sum comes out if t of the g holders of every peer stay to the end. If too
+  many of one peer's neighbours leave, the attempt fails and reveals nothing.
+- What is revealed is one sum per connected component of the graph between those
+  that are summed. Every party checks that there is one component; on this circle
+  it takes k/2 peers in a row gone, at two places at once, to break it.
+- C or E would have to side with k/2+1 of a peer's neighbours (instead of more
+  than half of all peers) to open that peer's mask: the price of the speed.
+"""
+
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass
+from math import ceil, log2
+
+from sottovoce.entropy import Expansion
+from sottovoce.errors import InputError
+
+ALL_UP_TO = 30
+
+
+@dataclass(frozen=True)
+class Graph:
+    """The neighbours of each peer; everybody's where there are few."""
+
+    neighbours: Mapping[str, tuple[str, ...]]
+    complete: bool
+
+    @classmethod
+    def over(cls, peers: Sequence[str], *, seed: bytes) -> "Graph":
+        """The graph over these peers; `seed` is the public hash of their keys."""
+        if len(peers) <= ALL_UP_TO:
+            everybody = {peer: tuple(o for o in peers if o != peer) for peer in peers}
+            return cls(everybody, complete=True)
+        reach = ceil(log2(len(peers)))
+        circle = Expansion(seed, "blind-sum/circle/v1").shuffled(peers)
+        neighbours = {}
+        for place, peer in enumerate(circle):
+            near = {circle[(place + step) % len(circle)] for step in range(-reach, reach + 1)}
+            neighbours[peer] = tuple(other for other in peers if other in near - {peer})
+        return cls(neighbours, complete=False)
+
+    def holders(self, peer: str) -> tuple[str, ...]:
+        """Who holds shares of this peer's secrets: its neighbours and itself, in a fixed order."""
+        return tuple(sorted((*self.neighbours[peer], peer)))
+
+    def connects(self, peers: Collection[str]) -> bool:
+        """Whether masks tie all these peers together, so that only their whole sum shows."""
+        inside, reached = set(peers), set[str]()
+        edge = list(inside)[:1]
+        while edge:
+            peer = edge.pop()
+            if peer not in reached:
+                reached.add(peer)
+                edge += [other for other in self.neighbours[peer] if other in inside]
+        return reached == inside
+
+
+def rings(peers: Sequence[str], count: int, *, seed: bytes) -> list[tuple[str, ...]]:
+    """`count` orders in which a ring visits all peers, with other neighbours in each.
+
+    Walecki's zigzag on a circle of all peers but one, turned from ring to ring:
+    the first ⌊(P−1)/2⌋ rings have no edge in common, so that 2·count neighbours
+    must pool what they saw to learn a peer's value; with more rings (up to P−1)
+    no peer has the same two neighbours twice. Who stands where follows from `seed`.
+    """
+    if not 1 <= count < max(len(peers), 2):
+        raise InputError(f"ring: expected 1 to {len(peers) - 1} rings, found {count}")
+    hub, *circle = Expansion(seed, "blind-sum/rings/v1").shuffled(peers)
+    steps = [(index + 1) // 2 * (1 if index % 2 else -1) for index in range(len(circle))]
+    return [
+        (hub, *(circle[(turn + step) % len(circle)] for step in steps)) for turn in range(count)
+    ]

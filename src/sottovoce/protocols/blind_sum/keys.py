@@ -1,0 +1,168 @@
+"""The keys of one attempt: drawn anew, signed by pinned identities, agreed by everybody."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import Self
+
+from sottovoce.entropy import SEED_BYTES, Entropy
+from sottovoce.errors import InputError, ViolationError
+from sottovoce.protocols.blind_sum.messages import KeyBook, LeftOut, RoundKeys, SignedKeys
+from sottovoce.protocols.blind_sum.rounds import Round
+from sottovoce.protocols.conversation import Party, Receive, Send, gather, receive
+from sottovoce.protocols.identities import Identity, Pins, digest
+from sottovoce.protocols.sealing import KEY_BYTES, Address, X25519Key
+
+_SIGNED_KEYS = "blind-sum/keys/v1"
+
+
+@dataclass(frozen=True)
+class Member:
+    """A party of the study: its identity, and the pins by which it knows the others."""
+
+    identity: Identity
+    pins: Pins
+
+    @property
+    def name(self) -> str:
+        """The party's name."""
+        return self.identity.name
+
+
+@dataclass(frozen=True)
+class OwnKeys:
+    """One peer's secrets of one attempt."""
+
+    pair: X25519Key
+    box: X25519Key
+    seed: bytes = field(repr=False)
+
+    @classmethod
+    def draw(cls, entropy: Entropy) -> Self:
+        """New keys, and a new seed for the self-mask."""
+        return cls(X25519Key.draw(entropy), X25519Key.draw(entropy), entropy.seed())
+
+    def signed(self, this: Round, identity: Identity) -> SignedKeys:
+        """The public halves under the peer's signature."""
+        public = (self.pair.public, self.box.public, commitment(this, identity.name, self.seed))
+        signature = identity.sign(_SIGNED_KEYS, this.context, identity.name.encode(), *public)
+        return SignedKeys(identity.name, *public, signature)
+
+
+def commitment(this: Round, peer: str, seed: bytes) -> bytes:
+    """What binds a peer to its seed without telling it (the seed has 256 random bits)."""
+    return digest("blind-sum/seed/v1", this.context, peer.encode(), seed)
+
+
+@dataclass(frozen=True)
+class Keyring:
+    """The signed keys of all peers of an attempt, and the hash that stands for them."""
+
+    this: Round
+    keys: dict[str, SignedKeys]
+
+    @classmethod
+    def of(cls, this: Round, book: Sequence[SignedKeys], pins: Pins, *, teller: str) -> Self:
+        """The keyring in a book that `teller` showed; what peers did not sign is refused."""
+        keys = {signed.peer: signed for signed in book}
+        expected = [peer for peer in this.peers if peer in keys]
+        if [signed.peer for signed in book] != expected:
+            raise ViolationError(
+                "expected the keys of peers of this round, each once and in order, found others",
+                party=teller,
+            )
+        for signed in book:
+            check_keys(this, signed, pins)
+        publics = {key for signed in book for key in (signed.pair, signed.box)}
+        if len(publics) != 2 * len(book):
+            raise ViolationError(
+                "expected a key of its own for every peer and use, found one twice"
+            )
+        this.check_enough(keys, "keys")
+        return cls(this, keys)
+
+    @property
+    def peers(self) -> tuple[str, ...]:
+        """Everybody whose keys are in the book."""
+        return tuple(self.keys)
+
+    @cached_property
+    def hash(self) -> bytes:
+        """32 bytes for round, attempt, peers and all their keys."""
+        signatures = (signed.signature for signed in self.keys.values())
+        publics = (signed.pair + signed.box + signed.commitment for signed in self.keys.values())
+        names = (peer.encode() for peer in self.keys)
+        return digest("blind-sum/book/v1", self.this.context, *names, *publics, *signatures)
+
+    def address(self, sender: str, recipient: str, use: str) -> Address:
+        """Where a box of this attempt goes."""
+        keys = (self.keys[sender].box, self.keys[recipient].box)
+        label = digest("blind-sum/box/v1", sender.encode(), recipient.encode(), use.encode())
+        return Address(*keys, info=self.hash, label=label)
+
+
+def check_keys(this: Round, signed: SignedKeys, pins: Pins) -> None:
+    """Refuse, naming the peer, keys that it did not sign for this attempt."""
+    sizes = (len(signed.pair), len(signed.box), len(signed.commitment))
+    if sizes != (KEY_BYTES, KEY_BYTES, SEED_BYTES):
+        raise ViolationError(f"expected keys of 32 bytes each, found {sizes}", party=signed.peer)
+    public = (signed.pair, signed.box, signed.commitment)
+    pins.check(
+        signed.peer, signed.signature, _SIGNED_KEYS, this.context, signed.peer.encode(), *public
+    )
+
+
+def agree_keys(this: Round, who: Member, own: OwnKeys) -> Party[Keyring | None]:
+    """At a peer: show our keys, see everybody's; None if we came too late."""
+    mine = own.signed(this, who.identity)
+    yield Send(this.coordinator, RoundKeys(mine))
+    book = yield Receive(this.coordinator, (KeyBook, LeftOut))
+    if isinstance(book, LeftOut):
+        return None
+    keyring = Keyring.of(this, book.keys, who.pins, teller=this.coordinator)
+    if keyring.keys.get(who.name) != mine:
+        raise ViolationError(
+            "expected our own keys in the book as we sent them, found others",
+            party=this.coordinator,
+        )
+    return keyring
+
+
+def collect_keys(this: Round, pins: Pins, *, listeners: Sequence[str] = ()) -> Party[Keyring]:
+    """At the coordinator: gather the keys and show the book to peers and `listeners`."""
+    came = yield from gather(RoundKeys, this.peers)
+    for peer, message in came.items():
+        if message.keys.peer != peer:
+            raise ViolationError("expected the peer's own keys, found another's", party=peer)
+        check_keys(this, message.keys, pins)
+    this.check_enough(came, "keys")
+    keyring = Keyring.of(
+        this, [message.keys for message in came.values()], pins, teller=this.coordinator
+    )
+    for party in (*keyring.peers, *listeners):
+        yield Send(party, KeyBook(tuple(keyring.keys.values())))
+    for peer in this.peers:
+        if peer not in came:
+            yield Send(peer, LeftOut("keys"))
+    return keyring
+
+
+def hear_keys(this: Round, pins: Pins) -> Party[Keyring]:
+    """At the evaluator: the book, checked without believing the coordinator."""
+    book = yield from receive(this.coordinator, KeyBook)
+    return Keyring.of(this, book.keys, pins, teller=this.coordinator)
+
+
+def check_own_name(this: Round, who: Member, role: str) -> None:
+    """Refuse to run a role under a name that the round does not give to it."""
+    expected = {"peer": this.peers, "coordinator": (this.coordinator,)}.get(role, (this.evaluator,))
+    if who.name not in expected:
+        raise InputError(f"blind sum: expected the {role} {expected}, found {who.name!r}")
+
+
+def members_of(this: Round, entropy: Entropy) -> dict[str, Member]:
+    """All parties of a round with identities made up on the spot, for a table in memory."""
+    names = (*this.peers, this.coordinator, this.evaluator)
+    identities = {name: Identity.draw(name, entropy) for name in names}
+    pins = Pins.of(*identities.values())
+    return {name: Member(identity, pins) for name, identity in identities.items()}

@@ -1,0 +1,382 @@
+"""Blind addition with masks between pairs of peers: the sum comes out, and nothing else.
+
+    peer p                          coordinator C                        evaluator E
+      │ RoundKeys (signed) ───────────▶│                                      │
+      │◀────────────── KeyBook ────────│────────────── KeyBook ──────────────▶│
+      │ DealtShares (sealed boxes) ───▶│                                      │
+      │◀────────────── ShareBook ──────│────────────── ShareBook ────────────▶│
+      │ MaskedParts ──────────────────▶│ and / or ───────────────────────────▶│
+      │                                │◀───────────── Arrived ───────────────│
+      │                                │ ProposedSet (signed) ───────────────▶│
+      │                                │◀───────────── AgreedSet (signed) ────│
+      │◀────────────── UnmaskRequest ──│                                      │
+      │ RevealedShares ───────────────▶│ and / or ───────────────────────────▶│
+                                      sum                                    sum
+
+Peer p sends x_p + self_p + Σ_q ±pair_pq. The pair masks cancel in the sum over
+everybody. Of the peers in the final set S the self-masks are rebuilt from
+shares, of those that left after dealing the pair keys; never both of one peer.
+
+Who learns what. C: who takes part, and the sums of the parts that it receives
+(themselves shares or counts). E: the same for its parts. Peers: who takes part.
+Nobody learns a single peer's part, whoever leaves at whatever moment; too many
+leaving ends the round with `AbsenceError`, and nothing is revealed.
+
+Assumption: everyone follows the protocol, C and E do not pool what they saw, and
+fewer than the threshold of a peer's neighbours side with either. What is checked
+all the same, because it is cheap: pinned identities sign every key and share;
+masks depend on the hash of the agreed set and all its keys, so a coordinator that
+shows different books gets noise; each peer, and E, accepts only sets of more than
+half of all peers, so two groups cannot be summed apart; both signatures stand
+under S; a peer unmasks once per round; a changed share names who changed it.
+
+A transport seals what C carries from a peer to E end to end.
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from sottovoce.entropy import Entropy
+from sottovoce.errors import InputError, MalformedError, MismatchError, ViolationError
+from sottovoce.protocols.blind_sum.dealing import (
+    Dealing,
+    TwoShares,
+    boxes_for,
+    check_length,
+    check_shares,
+    deal,
+    open_boxes,
+)
+from sottovoce.protocols.blind_sum.graphs import Graph
+from sottovoce.protocols.blind_sum.keys import (
+    Keyring,
+    Member,
+    OwnKeys,
+    agree_keys,
+    check_own_name,
+    collect_keys,
+    hear_keys,
+    members_of,
+)
+from sottovoce.protocols.blind_sum.masks import Masker, Part, left_mask
+from sottovoce.protocols.blind_sum.messages import (
+    AgreedSet,
+    Arrived,
+    DealtShares,
+    LeftOut,
+    MaskedParts,
+    ProposedSet,
+    RevealedShares,
+    ShareBook,
+    UnmaskRequest,
+)
+from sottovoce.protocols.blind_sum.rounds import Round, RoundBook
+from sottovoce.protocols.conversation import Party, Receive, Send, ask, gather, receive
+from sottovoce.protocols.identities import Identity, Pins
+from sottovoce.protocols.runner import Meddler, Outcome, Table
+
+_SIGNED_SET = "blind-sum/set/v1"
+
+
+@dataclass(frozen=True)
+class Plan:
+    """A round, and the parts that are added up in it."""
+
+    this: Round
+    parts: tuple[Part, ...]
+
+    def __post_init__(self) -> None:
+        purposes = [(part.receiver, part.purpose) for part in self.parts]
+        if not purposes or len(set(purposes)) != len(purposes):
+            raise InputError("blind sum: expected parts with purposes of their own")
+        strangers = {part.receiver for part in self.parts} - {
+            self.this.coordinator,
+            self.this.evaluator,
+        }
+        if strangers:
+            raise InputError(
+                "blind sum: expected the coordinator or the evaluator to receive, "
+                f"found {strangers.pop()!r}"
+            )
+
+    @property
+    def receivers(self) -> tuple[str, ...]:
+        """Who adds something up."""
+        return tuple(dict.fromkeys(part.receiver for part in self.parts))
+
+    def parts_for(self, receiver: str) -> tuple[Part, ...]:
+        """What one receiver adds up."""
+        return tuple(part for part in self.parts if part.receiver == receiver)
+
+    def check_values(self, values: Sequence[Any]) -> None:
+        """Refuse, before anything is sent, another number of values than there are parts."""
+        if len(values) != len(self.parts):
+            raise InputError(f"blind sum: expected {len(self.parts)} values, found {len(values)}")
+
+
+@dataclass(frozen=True)
+class Summed:
+    """The peers that are in the sum, and the sums of the parts that this party received."""
+
+    peers: tuple[str, ...]
+    sums: tuple[Any, ...] = ()
+
+
+def ideal(plan: Plan, values: Sequence[Sequence[Any]]) -> tuple[Any, ...]:
+    """What a trusted friend would compute from each peer's values, part by part."""
+    columns = zip(*values, strict=True)
+    return tuple(
+        part.space.ideal(list(column)) for part, column in zip(plan.parts, columns, strict=True)
+    )
+
+
+def peer(
+    plan: Plan, values: Sequence[Any], *, who: Member, book: RoundBook, entropy: Entropy
+) -> Party[Summed | None]:
+    """At a peer: contribute `values` (one for each part); None if it came too late."""
+    this = plan.this
+    check_own_name(this, who, "peer")
+    plan.check_values(values)
+    book.begin(this)
+    own = OwnKeys.draw(entropy)
+    keyring = yield from agree_keys(this, who, own)
+    if keyring is None:
+        return None
+    dealt, mine = deal(keyring, who, own, entropy=entropy)
+    yield Send(this.coordinator, dealt)
+    told = yield Receive(this.coordinator, (ShareBook, LeftOut))
+    if isinstance(told, LeftOut):
+        return None
+    dealing = Dealing.of(keyring, told.shares, who.pins, teller=this.coordinator)
+    if dealing.shares.get(who.name) != dealt.shares:
+        raise ViolationError(
+            "expected our own shares in the book as we dealt them, found others",
+            party=this.coordinator,
+        )
+    held = {who.name: mine, **open_boxes(dealing, told.boxes, who.name, own)}
+    masker = Masker(dealing, who.name, own)
+    for receiver in plan.receivers:
+        yield Send(receiver, _covered(plan, values, masker, receiver=receiver, entropy=entropy))
+    agreed = yield from receive(this.coordinator, UnmaskRequest)
+    check_agreed(dealing, agreed, who.pins)
+    if who.name not in agreed.peers:
+        return None
+    book.spend(this)
+    for receiver in plan.receivers:
+        yield Send(receiver, reveal(dealing, held, who.name, agreed.peers))
+    return Summed(agreed.peers)
+
+
+def coordinator(plan: Plan, *, who: Member, book: RoundBook) -> Party[Summed]:
+    """At the coordinator: carry the boxes, agree on the set, and add its own parts up."""
+    this = plan.this
+    check_own_name(this, who, "coordinator")
+    book.begin(this)
+    keyring = yield from collect_keys(this, who.pins, listeners=(this.evaluator,))
+    dealing = yield from _collect_shares(keyring, who.pins)
+    masked = yield from _gather_masked(plan, dealing, who.name)
+    arrived = yield from receive(this.evaluator, Arrived)
+    final = tuple(p for p in dealing.peers if p in arrived.peers and p in masked)
+    dealing.check_set(final, "contributions")
+    book.spend(this)
+    signature = sign_set(dealing, final, who.identity)
+    agreed = yield from ask(this.evaluator, ProposedSet(final, signature))
+    request = UnmaskRequest(final, signature, agreed.signature)
+    check_agreed(dealing, request, who.pins)
+    for name in dealing.peers:
+        yield Send(name, request)
+    return (yield from _unmask(plan, dealing, masked, final, receiver=who.name))
+
+
+def evaluator(plan: Plan, *, who: Member, book: RoundBook) -> Party[Summed]:
+    """At the evaluator: check the set, sign it once, and add its own parts up."""
+    this = plan.this
+    check_own_name(this, who, "evaluator")
+    book.begin(this)
+    keyring = yield from hear_keys(this, who.pins)
+    told = yield from receive(this.coordinator, ShareBook)
+    dealing = Dealing.of(keyring, told.shares, who.pins, teller=this.coordinator)
+    masked = yield from _gather_masked(plan, dealing, who.name)
+    arrived = tuple(p for p in dealing.peers if p in masked)
+    yield Send(this.coordinator, Arrived(arrived))
+    proposed = yield from receive(this.coordinator, ProposedSet)
+    check_proposed(dealing, proposed, arrived, who.pins)
+    book.spend(this)
+    yield Send(this.coordinator, AgreedSet(sign_set(dealing, proposed.peers, who.identity)))
+    return (yield from _unmask(plan, dealing, masked, proposed.peers, receiver=who.name))
+
+
+def _collect_shares(keyring: Keyring, pins: Pins) -> Party[Dealing]:
+    """At the coordinator: gather everybody's shares, and pass on what belongs to whom."""
+    this = keyring.this
+    dealt = yield from gather(DealtShares, keyring.peers)
+    graph = Graph.over(keyring.peers, seed=keyring.hash)
+    for name, message in dealt.items():
+        if message.shares.peer != name:
+            raise ViolationError("expected the peer's own shares, found another's", party=name)
+        check_shares(keyring, graph, message.shares, pins, teller=name)
+    this.check_enough(dealt, "shares")
+    shares = tuple(message.shares for message in dealt.values())
+    dealing = Dealing.of(keyring, shares, pins, teller=this.coordinator)
+    for name, boxes in boxes_for(dealt, graph).items():
+        yield Send(name, ShareBook(shares, boxes))
+    yield Send(this.evaluator, ShareBook(shares, ()))
+    for name in keyring.peers:
+        if name not in dealt:
+            yield Send(name, LeftOut("shares"))
+    return dealing
+
+
+def _covered(
+    plan: Plan, values: Sequence[Any], masker: Masker, *, receiver: str, entropy: Entropy
+) -> MaskedParts:
+    """What a peer sends to one receiver: its values under all its masks."""
+    forms = tuple(
+        part.space.cover(value, masker.mask(part), entropy=entropy)
+        for part, value in zip(plan.parts, values, strict=True)
+        if part.receiver == receiver
+    )
+    return MaskedParts(masker.dealing.hash, forms)
+
+
+def _gather_masked(
+    plan: Plan, dealing: Dealing, receiver: str
+) -> Party[Mapping[str, MaskedParts | None]]:
+    """The contributions that came in time; everybody's, if this party adds nothing up."""
+    parts = plan.parts_for(receiver)
+    if not parts:
+        return dict.fromkeys(dealing.peers)
+    masked = yield from gather(MaskedParts, dealing.peers)
+    for name, message in masked.items():
+        if message.agreed != dealing.hash:
+            raise ViolationError("masked for another agreed set than ours", party=name)
+        if len(message.parts) != len(parts):
+            raise ViolationError(
+                f"expected {len(parts)} parts, found {len(message.parts)}", party=name
+            )
+        for part, form in zip(parts, message.parts, strict=True):
+            try:
+                part.space.check(form)
+            except (MismatchError, MalformedError) as error:
+                raise ViolationError(f"{part.purpose}: {error}", party=name) from error
+    return masked
+
+
+def sign_set(dealing: Dealing, peers: Sequence[str], identity: Identity) -> bytes:
+    """A signature under the final set of this round, attempt and agreement."""
+    return identity.sign(_SIGNED_SET, dealing.hash, *(name.encode() for name in peers))
+
+
+def check_agreed(dealing: Dealing, agreed: UnmaskRequest, pins: Pins) -> None:
+    """Refuse a final set that coordinator and evaluator did not both sign, or that is too small."""
+    this = dealing.keyring.this
+    names = [name.encode() for name in agreed.peers]
+    pins.check(this.coordinator, agreed.coordinator_signature, _SIGNED_SET, dealing.hash, *names)
+    pins.check(this.evaluator, agreed.evaluator_signature, _SIGNED_SET, dealing.hash, *names)
+    if agreed.peers != tuple(name for name in dealing.peers if name in agreed.peers):
+        raise ViolationError(
+            "expected a set of peers that dealt shares, in order, found another",
+            party=this.coordinator,
+        )
+    dealing.check_set(agreed.peers, "final set")
+
+
+def check_proposed(
+    dealing: Dealing, proposed: ProposedSet, arrived: Sequence[str], pins: Pins
+) -> None:
+    """At the evaluator: refuse a set with anybody whose contribution did not arrive."""
+    this = dealing.keyring.this
+    names = [name.encode() for name in proposed.peers]
+    pins.check(this.coordinator, proposed.signature, _SIGNED_SET, dealing.hash, *names)
+    if proposed.peers != tuple(name for name in arrived if name in proposed.peers):
+        raise ViolationError(
+            "expected a set of peers whose parts arrived, in order, found another",
+            party=this.coordinator,
+        )
+    dealing.check_set(proposed.peers, "final set")
+
+
+def reveal(
+    dealing: Dealing, held: Mapping[str, TwoShares], me: str, final: Sequence[str]
+) -> RevealedShares:
+    """For each peer of whom we hold shares exactly one: in the sum the seed's, else the key's."""
+    return RevealedShares(
+        tuple(
+            held[owner].seed if owner in final else held[owner].pair
+            for owner in dealing.held_by(me)
+        )
+    )
+
+
+def _unmask(
+    plan: Plan,
+    dealing: Dealing,
+    masked: Mapping[str, MaskedParts | None],
+    final: tuple[str, ...],
+    *,
+    receiver: str,
+) -> Party[Summed]:
+    """At a receiver: rebuild the masks that are left, and take them off the sum."""
+    parts = plan.parts_for(receiver)
+    if not parts:
+        return Summed(final)
+    revealed = yield from gather(RevealedShares, final)
+    by_owner = _sorted_shares(dealing, revealed, final)
+    seeds = {owner: dealing.seed_of(owner, by_owner[owner]) for owner in final}
+    gone = [owner for owner in dealing.peers if owner not in final]
+    pairs = {owner: dealing.pair_key_of(owner, by_owner[owner]) for owner in gone}
+    sums = []
+    for index, part in enumerate(parts):
+        messages = [masked[name] for name in final]
+        forms = [message.parts[index] for message in messages if message is not None]
+        sums.append(
+            part.space.total(forms, left_mask(dealing, part, seeds, pairs), count=len(final))
+        )
+    return Summed(final, tuple(sums))
+
+
+def _sorted_shares(
+    dealing: Dealing, revealed: Mapping[str, RevealedShares], final: Sequence[str]
+) -> dict[str, dict[str, bytes]]:
+    """The revealed shares by owner and holder, each checked against what its owner dealt."""
+    by_owner: dict[str, dict[str, bytes]] = {owner: {} for owner in dealing.peers}
+    for holder, message in revealed.items():
+        owners = dealing.held_by(holder)
+        check_length(message.shares, len(owners), holder)
+        for owner, share in zip(owners, message.shares, strict=True):
+            dealing.check_revealed(holder, owner, share, in_sum=owner in final)
+            by_owner[owner][holder] = share
+    return by_owner
+
+
+def table(
+    plan: Plan,
+    values: Mapping[str, Sequence[Any]],
+    *,
+    entropy: Entropy,
+    meddler: Meddler | None = None,
+    books: Mapping[str, RoundBook] | None = None,
+) -> Table:
+    """All parties of a round at one table, with identities made up on the spot."""
+    this = plan.this
+    members = members_of(this, entropy)
+    kept = books or {name: RoundBook() for name in members}
+    programs: dict[str, Party[Any]] = {
+        name: peer(plan, values[name], who=members[name], book=kept[name], entropy=entropy)
+        for name in this.peers
+    }
+    for role, name in ((coordinator, this.coordinator), (evaluator, this.evaluator)):
+        programs[name] = role(plan, who=members[name], book=kept[name])
+    return Table(programs, session=this.context, meddler=meddler)
+
+
+def run(
+    plan: Plan,
+    values: Mapping[str, Sequence[Any]],
+    *,
+    entropy: Entropy,
+    meddler: Meddler | None = None,
+) -> Outcome:
+    """The whole story in memory: every peer's values in, the receivers' sums out."""
+    return table(plan, values, entropy=entropy, meddler=meddler).run()

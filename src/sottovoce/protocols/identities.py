@@ -1,0 +1,72 @@
+"""Who is who: signing keys, and the pins by which everybody knows everybody else's."""
+
+import hashlib
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Self
+
+from cryptography.exceptions import InvalidSignature
+from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey, Ed25519PublicKey
+
+from sottovoce.entropy import Entropy
+from sottovoce.errors import InputError, ViolationError
+
+SIGNATURE_BYTES = 64
+
+
+@dataclass(frozen=True)
+class Identity:
+    """A party's signing key. It signs, and does nothing else."""
+
+    name: str
+    secret: bytes = field(repr=False)
+
+    @classmethod
+    def draw(cls, name: str, entropy: Entropy) -> Self:
+        """A new identity."""
+        return cls(name, entropy.read(32))
+
+    @property
+    def public(self) -> bytes:
+        """What others pin."""
+        return Ed25519PrivateKey.from_private_bytes(self.secret).public_key().public_bytes_raw()
+
+    def sign(self, purpose: str, *parts: bytes) -> bytes:
+        """The signature under these parts for one purpose (with a version, as "keys/v1")."""
+        return Ed25519PrivateKey.from_private_bytes(self.secret).sign(framed(purpose, *parts))
+
+
+@dataclass(frozen=True)
+class Pins:
+    """The public identity of every party, as the people compared them out of band."""
+
+    publics: Mapping[str, bytes]
+
+    @classmethod
+    def of(cls, *identities: Identity) -> Self:
+        """The pins of identities that are at hand."""
+        return cls({identity.name: identity.public for identity in identities})
+
+    def check(self, name: str, signature: bytes, purpose: str, *parts: bytes) -> None:
+        """Refuse, naming the party, what its identity did not sign for this purpose."""
+        if name not in self.publics:
+            raise InputError(f"pins: expected an identity for {name!r}, found none")
+        try:
+            pinned = Ed25519PublicKey.from_public_bytes(self.publics[name])
+            pinned.verify(signature, framed(purpose, *parts))
+        except (InvalidSignature, ValueError) as error:
+            raise ViolationError(
+                f"expected {purpose!r} signed by the pinned identity, found another signature",
+                party=name,
+            ) from error
+
+
+def framed(purpose: str, *parts: bytes) -> bytes:
+    """The parts so that no two lists of parts, and no two purposes, give the same bytes."""
+    pieces = (purpose.encode(), *parts)
+    return b"".join(len(piece).to_bytes(8) + piece for piece in pieces)
+
+
+def digest(purpose: str, *parts: bytes) -> bytes:
+    """32 bytes that stand for the parts, for one purpose."""
+    return hashlib.blake2b(framed(purpose, *parts), digest_size=32).digest()
