@@ -1,0 +1,285 @@
+"""S.Solve: θ = A⁻¹b by Chebyshev iteration on matrix–vector products, one trip a step.
+
+    evaluator                                              key holder
+    masks A once: ── FixedFactor ⟨⟨A + R⟩⟩ ───────────▶     keeps A + R
+    every step: the untruncated direction u, packed
+      ── MaskedDirection ⟨⟨u + 2^ℓ + ρ⟩⟩ ─────────────▶     q = ⌊· / 2^t⌋
+      ◀── Step ⟨⟨q⟩⟩, ⟨⟨q⟩⟩ packed, ⟨⟨(A + R)q⟩⟩ ──────
+    r = ⌊(2^ℓ + ρ) / 2^t⌋, p = q − r: removes R ⊗ ⟨⟨p⟩⟩, r ⊗ ⟨⟨A⟩⟩, R·r
+    x ← x + p, residual ← residual − A·p, next direction
+
+Exact: the only error is the one unit of truncation in every direction. The
+coefficients need a public interval that holds the spectrum of A; no division is
+done on anything secret. The evaluator learns nothing; the key holder sees the
+size, the number of steps (public) and noise. Both follow the protocol and do not
+pool what they saw. An interval that does not hold the spectrum makes the
+iteration run away, which the residual shows: it comes back encrypted, exact.
+"""
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from math import acosh, ceil, cosh, log2, sqrt
+from typing import Any, ClassVar
+
+from sottovoce.entropy import Entropy
+from sottovoce.errors import InputError, MismatchError
+from sottovoce.numbers.fixed import Scale
+from sottovoce.numbers.packing import Slots
+from sottovoce.paillier import (
+    Ciphertext,
+    Encrypted,
+    Layout,
+    Plain,
+    SecretKey,
+    Unsent,
+    decrypt,
+    encrypt,
+    encrypt_elements,
+)
+from sottovoce.protocols.conversation import KEY_HOLDER, Party, ask
+from sottovoce.protocols.guard import Rule
+from sottovoce.protocols.messages import Disclosure, Message, Question
+from sottovoce.protocols.two_party.masks import Masking
+from sottovoce.protocols.two_party.matrices import FixedFactor, FixedFactors, FixedOperand, fix
+from sottovoce.protocols.two_party.truncation import TruncationMask, quotients
+
+
+class Step(Message, frozen=True):
+    """The cut masked direction, unpacked and packed, and its product with the fixed matrix."""
+
+    discloses: ClassVar = Disclosure(
+        seen_by="the evaluator, who cannot decrypt it",
+        reveals="nothing: fresh ciphertexts of a masked direction and its masked product",
+        assuming="Paillier encryption hides, under the assumption of the key's profile",
+    )
+    direction: Ciphertext
+    packed: Ciphertext
+    product: Ciphertext
+
+
+class MaskedDirection(Question[Step], frozen=True):
+    """⟨⟨u + 2^ℓ + ρ⟩⟩, packed: cut by `bits`, then multiplied with the fixed matrix."""
+
+    discloses: ClassVar = Disclosure(
+        seen_by="the key holder, who decrypts it",
+        reveals="the size, and one step of a public number; every slot is noise",
+        assuming="masks used once reach κ bits beyond the values, in slots that hold both",
+    )
+    direction: Ciphertext
+    bits: int
+
+
+@dataclass(frozen=True, slots=True)
+class SolvePlan:
+    """Everything public about one solve, settled and checked before anything is sent.
+
+    The spectrum of A lies in [lower, upper]. `reach` bounds every entry of A⁻¹b.
+    """
+
+    size: int
+    lower: float
+    upper: float
+    reach: float
+    tolerance: float = 2.0**-14
+    fraction_bits: int = 32
+    matrix_bits: int = 24
+    coefficient_bits: int = 24
+    masking: Masking = field(default_factory=Masking)
+
+    def __post_init__(self) -> None:
+        if self.size < 1 or not 0 < self.lower <= self.upper < float("inf"):
+            raise InputError(
+                "S.Solve: expected a size of at least 1 and 0 < lower <= upper, found "
+                f"{self.size}, {self.lower} and {self.upper}",
+                hints=("lower is the regularisation λ, which must be above 0",),
+            )
+        if not (0 < self.tolerance < 1 and self.reach > 0):
+            raise InputError(
+                f"S.Solve: expected 0 < tolerance < 1 and a reach above 0, found "
+                f"{self.tolerance} and {self.reach}"
+            )
+
+    @property
+    def shift(self) -> int:
+        """A and b are read as 2^shift times smaller, so that the spectrum ends at 1 or below."""
+        return max(0, ceil(log2(self.upper)))
+
+    @property
+    def steps(self) -> int:
+        """Enough steps for a relative error below the tolerance, from public numbers alone."""
+        if self.upper == self.lower:
+            return 1
+        ratio = (self.upper + self.lower) / (self.upper - self.lower)
+        return max(1, ceil(acosh(1 / self.tolerance) / acosh(ratio)))
+
+    @property
+    def matrix_fraction(self) -> int:
+        """Fraction bits of A as it is used."""
+        return self.matrix_bits + self.shift
+
+    @property
+    def cut(self) -> int:
+        """How many bits of a direction are cut off in every step."""
+        return self.matrix_fraction + self.coefficient_bits
+
+    @property
+    def direction_scale(self) -> Scale:
+        """Truncated directions: steps from one iterate to the next, none longer than 4·reach·√d.
+
+        From 0, Chebyshev iterates never leave the ball of radius ‖θ‖ around θ,
+        so no step is longer than 2‖θ‖; the other factor of 2 is for rounding.
+        """
+        return Scale.covering(4 * self.reach * sqrt(self.size), fraction_bits=self.fraction_bits)
+
+    @property
+    def untruncated_scale(self) -> Scale:
+        """Directions before truncation."""
+        return self.direction_scale.refined(self.cut)
+
+    @property
+    def residual_scale(self) -> Scale:
+        """Residuals, and products of the matrix with a direction: the spectrum ends at 1."""
+        return self.direction_scale.refined(self.matrix_fraction)
+
+    def slots(self, plaintext_bits: int) -> Slots:
+        """Slots that hold a masked direction; everything else is smaller."""
+        return Slots.fit(
+            self.untruncated_scale.bound,
+            plaintext_bits=plaintext_bits,
+            mask_bits=self.masking.kappa + 1,
+        )
+
+    def matrix_scale(self, magnitude: float) -> Scale:
+        """The scale in which contributions to A are encoded."""
+        return Scale.covering(magnitude, fraction_bits=self.matrix_bits)
+
+    def vector_scale(self, magnitude: float) -> Scale:
+        """The scale in which contributions to b are encoded."""
+        return Scale.covering(magnitude, fraction_bits=self.matrix_bits + self.fraction_bits)
+
+    def coefficients(self) -> Iterator[tuple[int, int]]:
+        """For every step, (α, β) of u = α·p + β·residual, in units of 2^−coefficient_bits."""
+        scale = 2.0**self.shift
+        upper, lower = self.upper / scale, self.lower / scale
+        middle, half = (upper + lower) / 2, (upper - lower) / 2
+        one = 1 << self.coefficient_bits
+        yield 0, round(one / middle)
+        before = half / middle
+        for _ in range(self.steps - 1):
+            now = 1 / (2 * middle / half - before)
+            yield round(one * now * before), round(one * 2 * now / half)
+            before = now
+
+    def error_bound(self) -> float:
+        """How far θ may be off, relative to ‖θ‖, by stopping after `steps`."""
+        if self.upper == self.lower:
+            return 0.0
+        ratio = (self.upper + self.lower) / (self.upper - self.lower)
+        return 1 / cosh(self.steps * acosh(ratio))
+
+
+@dataclass(frozen=True)
+class Solved:
+    """⟨⟨θ⟩⟩, and what is left of b: ⟨⟨b − A·θ⟩⟩ / 2^shift, exactly; both packed."""
+
+    theta: Unsent
+    residual: Unsent
+
+
+def solve(A: Encrypted, b: Encrypted, plan: SolvePlan, *, entropy: Entropy) -> Party[Solved]:
+    """S.Solve at the evaluator: ⟨⟨θ⟩⟩ with A·θ = b.
+
+    A comes by rows and b as a vector, both in the plan's slots and scales.
+    """
+    _check(A, b, plan)
+    matrix, residual = A.divided(plan.shift), b.divided(plan.shift).within(plan.residual_scale)
+    operand = yield from fix(matrix, entropy=entropy)
+    direction: Unsent | None = None
+    solution: Unsent | None = None
+    for alpha, beta in plan.coefficients():
+        u = (residual * beta).divided(plan.coefficient_bits)
+        if direction is not None:
+            lifted = (direction * (alpha << plan.matrix_fraction)).divided(plan.cut)
+            u = (u + lifted).within(plan.untruncated_scale)
+        step = yield from _step(u.within(plan.untruncated_scale), operand, plan, entropy=entropy)
+        direction, product = step
+        solution = direction if solution is None else solution + direction
+        solution = solution.within(plan.direction_scale)
+        residual = (residual - product).within(plan.residual_scale)
+    assert solution is not None
+    return Solved(solution, residual)
+
+
+def _step(
+    u: Encrypted, operand: FixedOperand, plan: SolvePlan, *, entropy: Entropy
+) -> Party[tuple[Unsent, Unsent]]:
+    """One trip: the truncated direction ⟨⟨p⟩⟩ and ⟨⟨A·p⟩⟩, both packed."""
+    mask = TruncationMask.draw(
+        u.scale, u.shape, bits=plan.cut, masking=plan.masking, entropy=entropy
+    )
+    masked = u + mask.over
+    question = MaskedDirection(masked.fresh(entropy=entropy), plan.cut)
+    answer = yield from ask(KEY_HOLDER, question)
+    cut = masked.scale.truncated(plan.cut)
+    direction = answer.direction.expected(Layout(u.shape), cut)
+    packed = answer.packed.expected(u.layout, cut)
+    product = answer.product.expected(
+        operand.layout_of(u.shape).cover(),
+        Scale(cut.fraction_bits + plan.matrix_fraction, u.key.plaintext_bound),
+    )
+    p = (direction - mask.left).within(plan.direction_scale)
+    return (
+        (packed - mask.left).within(plan.direction_scale),
+        operand.freed(product, p, mask.left.rows(), plan.residual_scale),
+    )
+
+
+def answer_direction(held: FixedFactors, question: MaskedDirection, *, entropy: Entropy) -> Step:
+    """One step of S.Solve at the key holder."""
+    key, layout = held.key, question.direction.layout
+    if len(layout.shape) != 1 or layout.slots is None or layout.covered:
+        raise MismatchError(f"S.Solve: expected a packed vector, found {layout}")
+    q = quotients(decrypt(key, question.direction), question.bits)
+    product, product_layout = held.multiply(q.rows(), q.shape)
+    bits = q.scale.fraction_bits + held.fraction_bits
+    return Step(
+        encrypt(key, q, entropy=entropy),
+        encrypt(key, q, slots=layout.slots, entropy=entropy),
+        encrypt_elements(key, product, product_layout, fraction_bits=bits, entropy=entropy),
+    )
+
+
+def solve_stages(key: SecretKey, plan: SolvePlan, *, entropy: Entropy) -> list[list[Rule[Any]]]:
+    """What a key holder answers in one solve: the matrix once, then the plan's steps."""
+    held = FixedFactors(key)
+    return [
+        [Rule(FixedFactor, held.keep, 1)],
+        [Rule(MaskedDirection, lambda q: answer_direction(held, q, entropy=entropy), plan.steps)],
+    ]
+
+
+def _check(A: Encrypted, b: Encrypted, plan: SolvePlan) -> None:
+    slots = plan.slots(A.key.plaintext_bits)
+    for name, tensor, layout, bits in (
+        ("A", A, Layout((plan.size, plan.size), slots), plan.matrix_bits),
+        ("b", b, Layout((plan.size,), slots), plan.matrix_bits + plan.fraction_bits),
+    ):
+        if tensor.layout != layout or tensor.scale.fraction_bits != bits:
+            raise MismatchError(
+                f"S.Solve: expected {name} as {layout} with {bits} fraction bits, found "
+                f"{tensor.layout} with {tensor.scale.fraction_bits}"
+            )
+
+
+def plain_solution(A: Plain, b: Plain, plan: SolvePlan) -> Plain:
+    """The ideal: the same iteration in the clear, on the same integers, rounding down."""
+    matrix = A.integers.astype(object)
+    residual = b.integers.astype(object)
+    direction = residual * 0
+    solution = residual * 0
+    for alpha, beta in plan.coefficients():
+        u = residual * beta + direction * (alpha << plan.matrix_fraction)
+        direction = u >> plan.cut
+        solution = solution + direction
+        residual = residual - direction @ matrix
+    return Plain(solution, plan.direction_scale)

@@ -1,0 +1,124 @@
+"""S.Trunc: dividing encrypted numbers by a power of two, so that scales stop growing.
+
+    evaluator                                          key holder
+    draws ρ below 2^(ℓ + κ) for every value, |x| < 2^ℓ
+      ── MaskedTruncation ⟨⟨x + 2^ℓ + ρ⟩⟩, t ───▶       q = ⌊· / 2^t⌋
+      ◀── Truncated ⟨⟨q⟩⟩ ──────────────────────
+    subtracts ⌊(2^ℓ + ρ) / 2^t⌋
+
+The result is ⌊x / 2^t⌋ or one more, never else: both floors lose less than one
+unit. The shortcuts are wrong: a masked product truncated in its own trip is off
+by the mask, and masks that are multiples of 2^t show the low bits of x.
+
+The evaluator learns nothing. The key holder sees noise within 2^−κ. Both follow
+the protocol and do not pool what they saw.
+"""
+
+from dataclasses import dataclass, field
+from typing import ClassVar
+
+from sottovoce.entropy import Entropy
+from sottovoce.errors import BoundError, MismatchError
+from sottovoce.numbers.fixed import Scale
+from sottovoce.paillier import (
+    Ciphertext,
+    Encrypted,
+    Layout,
+    Plain,
+    SecretKey,
+    Unsent,
+    decrypt,
+    encrypt,
+)
+from sottovoce.protocols.conversation import KEY_HOLDER, Party, ask
+from sottovoce.protocols.guard import Rule
+from sottovoce.protocols.messages import Disclosure, Message, Question
+from sottovoce.protocols.two_party.masks import Masking, filled, size
+
+
+class Truncated(Message, frozen=True):
+    """⟨⟨⌊(x + 2^ℓ + ρ) / 2^t⌋⟩⟩, one value a ciphertext."""
+
+    discloses: ClassVar = Disclosure(
+        seen_by="the evaluator, who cannot decrypt it",
+        reveals="nothing: fresh ciphertexts of masked quotients",
+        assuming="Paillier encryption hides, under the assumption of the key's profile",
+    )
+    values: Ciphertext
+
+
+class MaskedTruncation(Question[Truncated], frozen=True):
+    """⟨⟨x + 2^ℓ + ρ⟩⟩, packed or not, to be divided by 2^bits."""
+
+    discloses: ClassVar = Disclosure(
+        seen_by="the key holder, who decrypts it",
+        reveals="the shape and how many bits are cut off; every value is noise",
+        assuming="masks used once reach κ bits beyond the values, in slots that hold both",
+    )
+    values: Ciphertext
+    bits: int
+
+
+@dataclass(frozen=True)
+class TruncationMask:
+    """What hides values on their way to be truncated, and what of it is left afterwards."""
+
+    over: Plain = field(repr=False)
+    left: Plain = field(repr=False)
+
+    @classmethod
+    def draw(
+        cls, hidden: Scale, shape: tuple[int, ...], *, bits: int, masking: Masking, entropy: Entropy
+    ) -> "TruncationMask":
+        """2^ℓ + ρ for every value of the scale `hidden`, to be cut by `bits`."""
+        if not 0 < bits <= hidden.fraction_bits:
+            raise BoundError(
+                f"S.Trunc: expected 1 to {hidden.fraction_bits} bits to cut, found {bits}"
+            )
+        lift = 1 << hidden.bits
+        reach = hidden.bits + masking.kappa
+        sums = [lift + entropy.bits(reach) for _ in range(size(shape))]
+        scale = Scale(hidden.fraction_bits, lift + (1 << reach) - 1)
+        return cls(
+            Plain(filled(sums, shape), scale),
+            Plain(filled([s >> bits for s in sums], shape), scale.truncated(bits)),
+        )
+
+
+def truncate(
+    x: Encrypted, bits: int, *, entropy: Entropy, masking: Masking | None = None
+) -> Party[Unsent]:
+    """S.Trunc at the evaluator: ⟨⟨⌊x / 2^bits⌋⟩⟩ (or one more), one value a ciphertext.
+
+    A packed tensor is truncated slot by slot; its slots must have room for the
+    masks (`Slots.fit(…, mask_bits=κ)`).
+    """
+    mask = TruncationMask.draw(
+        x.scale, x.shape, bits=bits, masking=masking or Masking(), entropy=entropy
+    )
+    masked = x + mask.over
+    question = MaskedTruncation(masked.fresh(entropy=entropy), bits)
+    answer = yield from ask(KEY_HOLDER, question)
+    found = answer.values.expected(Layout(x.shape), masked.scale.truncated(bits))
+    return (found - mask.left).within(x.scale.truncated(bits))
+
+
+def quotients(masked: Plain, bits: int) -> Plain:
+    """What the key holder makes of masked values: ⌊· / 2^bits⌋."""
+    if not 0 < bits <= masked.scale.fraction_bits:
+        raise MismatchError(
+            f"S.Trunc: expected 1 to {masked.scale.fraction_bits} bits to cut, found {bits}"
+        )
+    floors = masked.integers.astype(object) >> bits
+    return Plain(floors, masked.scale.truncated(bits))
+
+
+def answer_truncation(key: SecretKey, question: MaskedTruncation, *, entropy: Entropy) -> Truncated:
+    """S.Trunc at the key holder."""
+    found = quotients(decrypt(key, question.values), question.bits)
+    return Truncated(encrypt(key, found, entropy=entropy))
+
+
+def truncation_rule(key: SecretKey, *, budget: int, entropy: Entropy) -> Rule[Truncated]:
+    """What a key holder answers: `budget` truncations."""
+    return Rule(MaskedTruncation, lambda q: answer_truncation(key, q, entropy=entropy), budget)
