@@ -6,7 +6,7 @@ from typing import Annotated
 import typer
 
 from sottovoce import __version__
-from sottovoce.cli import bench, data, keys
+from sottovoce.cli import bench, data, keys, table1
 from sottovoce.errors import SottovoceError
 
 app = typer.Typer(
@@ -19,6 +19,7 @@ app = typer.Typer(
 )
 app.add_typer(data.app, name="data")
 app.add_typer(keys.app, name="keys")
+app.command()(table1.table1)
 app.add_typer(bench.app, name="bench")
 
 

@@ -155,7 +155,10 @@ class Moments:
 
     def _add_sparse(self, left: Any, right: Any, pool: ThreadPoolExecutor) -> None:
         columns = left.T.tocsr()
-        edges = np.linspace(0, self.features, min(BANDS, self.features) + 1).astype(int)
+        # Bands hold equal shares of the non-zeros, so that frequent words are no bottleneck.
+        shares = np.linspace(0, left.nnz, BANDS + 1)[1:-1]
+        cuts = np.searchsorted(columns.indptr, shares)
+        edges = np.unique([0, *cuts, self.features])
 
         def band(start: int, stop: int) -> None:
             self._upper[start:stop, start:] += (columns[start:stop] @ right[:, start:]).toarray()
