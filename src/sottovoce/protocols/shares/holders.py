@@ -1,0 +1,212 @@
+"""Two holders of shares and a dealer: who they are, their one-time material, and how they open.
+
+    dealer                first                          second
+      |  32-byte seed       |                              |
+      |-------------------->|                              |
+      |  32-byte seed       |                              |
+      |--------------------------------------------------->|
+      |                     |  masked share                |
+      |                     |----------------------------->|
+      |                     |                 masked share |
+      |                     |<-----------------------------|
+
+Whatever can be uniform by itself comes out of a seed; what must fit to it (the
+product of two masks, say) is one correction from the dealer to the first holder.
+The dealer receives nothing, ever. Each holder sees shares of masked values, which
+are uniform as long as the dealer pools with neither of them.
+"""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from typing import Any, ClassVar, TypeVar
+
+import numpy as np
+
+from sottovoce import wire
+from sottovoce.entropy import Entropy
+from sottovoce.errors import InputError, MisuseError, ViolationError
+from sottovoce.numbers.ring import Words
+from sottovoce.protocols.conversation import Party, Send, receive
+from sottovoce.protocols.messages import Disclosure, Message
+from sottovoce.protocols.runner import Meddler, Outcome, converse
+from sottovoce.protocols.shares.material import Context, Ledger, Material
+from sottovoce.protocols.shares.rings import RING64, Ring
+
+
+class DealtSeed(Message, frozen=True):
+    """One half of everything that the dealer makes up for a context."""
+
+    discloses: ClassVar = Disclosure(
+        seen_by="one of the two holders of shares",
+        reveals="nothing: it was drawn at random before any data came",
+        assuming="the dealer pools with neither holder",
+    )
+    seed: bytes
+    context: bytes
+
+
+class MaskedShare(Message, frozen=True):
+    """A share of a masked value, which both holders send to each other to open it."""
+
+    discloses: ClassVar = Disclosure(
+        seen_by="the other of the two holders of shares",
+        reveals="nothing: the mask makes every word uniform",
+        assuming="the dealer pools with neither holder",
+    )
+    words: wire.Words
+
+
+O = TypeVar("O", bound=MaskedShare)
+
+
+@dataclass(frozen=True)
+class Trio:
+    """Who holds the two shares, and who deals: three different parties."""
+
+    first: str
+    second: str
+    dealer: str
+
+    def __post_init__(self) -> None:
+        if self.first == self.second:
+            raise InputError(
+                f"holders of shares: expected two different parties, found {self.first!r} twice",
+                hints=("the evaluator is never the coordinator",),
+            )
+        if self.dealer in {self.first, self.second}:
+            raise InputError(
+                f"dealer: expected a party that holds no share, found {self.dealer!r}",
+                hints=(f"name a party other than {self.first!r} and {self.second!r}",),
+            )
+
+
+@dataclass(frozen=True)
+class Holder:
+    """One of the two holders in one context; public constants are added by the first alone."""
+
+    trio: Trio
+    first: bool
+    material: Material = field(repr=False)
+
+    @property
+    def other(self) -> str:
+        """The other holder."""
+        return self.trio.second if self.first else self.trio.first
+
+    def constant(self, words: Words) -> Words:
+        """This holder's share of a public value."""
+        return words if self.first else np.zeros_like(words)
+
+
+@dataclass(frozen=True)
+class Dealer:
+    """The dealer in one context: it can draw both halves of everything."""
+
+    trio: Trio
+    first: Material = field(repr=False)
+    second: Material = field(repr=False)
+
+    def streams(self, purpose: str, index: int = 0) -> tuple[Entropy, Entropy]:
+        """Both holders' streams for one purpose."""
+        return self.first.stream(purpose, index), self.second.stream(purpose, index)
+
+    def send(self, correction: Message) -> Party[None]:
+        """Send to the first holder what its stream cannot give."""
+        yield Send(self.trio.first, correction)
+
+
+def deal_seeds(trio: Trio, context: Context, *, ledger: Ledger, entropy: Entropy) -> Party[Dealer]:
+    """The dealer's first step: a seed to each holder."""
+    ledger.spend(context, "dealt seeds")
+    first, second = entropy.seed(), entropy.seed()
+    yield Send(trio.first, DealtSeed(first, context.encode()))
+    yield Send(trio.second, DealtSeed(second, context.encode()))
+    return Dealer(
+        trio,
+        Material(first, "first", context, ledger=ledger),
+        Material(second, "second", context, ledger=ledger),
+    )
+
+
+def take_seed(trio: Trio, me: str, context: Context, *, ledger: Ledger) -> Party[Holder]:
+    """A holder's first step: its seed, which must have been dealt for this context."""
+    if me not in {trio.first, trio.second}:
+        raise MisuseError(f"holder: expected {trio.first!r} or {trio.second!r}, found {me!r}")
+    ledger.spend(context, f"seed of {me}")
+    dealt = yield from receive(trio.dealer, DealtSeed)
+    if dealt.context != context.encode():
+        raise ViolationError(
+            f"expected material for {context}, found some for another", party=trio.dealer
+        )
+    first = me == trio.first
+    half = Material(dealt.seed, "first" if first else "second", context, ledger=ledger)
+    return Holder(trio, first, half)
+
+
+def opened(holder: Holder, kind: type[O], share: Words, *, ring: Ring = RING64) -> Party[Words]:
+    """Open a masked value: both holders send their shares of it to each other."""
+    (value,) = yield from opened_together(holder, kind, (share,), ring=ring)
+    return value
+
+
+def opened_together(
+    holder: Holder, kind: type[O], shares: Sequence[Words], *, ring: Ring = RING64
+) -> Party[list[Words]]:
+    """Open several masked values in one trip."""
+    for share in shares:
+        yield Send(holder.other, kind(wire.Words.of(share)))
+    values = []
+    for share in shares:
+        theirs = yield from receive(holder.other, kind)
+        if theirs.words.shape != share.shape:
+            raise ViolationError(
+                f"{kind.__name__}: expected words of shape {share.shape}, "
+                f"found {theirs.words.shape}",
+                party=holder.other,
+            )
+        values.append(ring.reduce(share + theirs.words.array()))
+    return values
+
+
+def correction_of(words: wire.Words, shape: tuple[int, ...], *, dealer: str, what: str) -> Words:
+    """The words that the dealer sent, if they have the shape that was agreed."""
+    if words.shape != shape:
+        raise ViolationError(
+            f"{what}: expected words of shape {shape}, found {words.shape}", party=dealer
+        )
+    return words.array()
+
+
+@dataclass(frozen=True)
+class Programs:
+    """What the three parties do once each has its seeds."""
+
+    first: Callable[[Holder], Party[Any]]
+    second: Callable[[Holder], Party[Any]]
+    dealer: Callable[[Dealer], Party[Any]]
+
+
+def run(
+    programs: Programs,
+    trio: Trio,
+    context: Context,
+    *,
+    entropy: Entropy,
+    meddler: Meddler | None = None,
+) -> Outcome:
+    """The whole conversation of two holders and a dealer in memory."""
+
+    def holder(me: str, program: Callable[[Holder], Party[Any]]) -> Party[Any]:
+        taken = yield from take_seed(trio, me, context, ledger=Ledger())
+        return (yield from program(taken))
+
+    def dealer() -> Party[Any]:
+        dealt = yield from deal_seeds(trio, context, ledger=Ledger(), entropy=entropy)
+        return (yield from programs.dealer(dealt))
+
+    parties = {
+        trio.first: holder(trio.first, programs.first),
+        trio.second: holder(trio.second, programs.second),
+        trio.dealer: dealer(),
+    }
+    return converse(parties, session=context.encode(), meddler=meddler)

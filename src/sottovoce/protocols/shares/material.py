@@ -1,0 +1,116 @@
+"""One-time material: what the dealer dealt, for which attempt, and a ledger that it is used once.
+
+With the same mask and one peer less, (A − U) − (A' − U) *is* that peer's part.
+So every mask is derived from the study, the round, the attempt, the agreed set
+of peers and its purpose; whoever asks for the same one twice gets an error. If
+an input or the set of peers changes, the attempt rises and all is dealt anew.
+"""
+
+from collections.abc import Iterable
+from dataclasses import dataclass, replace
+from hashlib import blake2b
+from typing import Literal, Self
+
+from sottovoce.entropy import SEED_BYTES, Entropy, Expansion
+from sottovoce.errors import InputError, MisuseError
+
+DIGEST_BYTES = 32
+
+Half = Literal["first", "second"]
+
+
+@dataclass(frozen=True)
+class Context:
+    """What one-time material is bound to: it serves this attempt, among these peers, only."""
+
+    study: str
+    round: int
+    attempt: int
+    peers: bytes
+
+    def __post_init__(self) -> None:
+        if not self.study:
+            raise InputError("context: expected the name of a study, found an empty one")
+        if not all(0 <= number < 2**32 for number in (self.round, self.attempt)):
+            raise InputError(
+                f"context: expected a round and an attempt from 0 to 2^32 − 1, "
+                f"found {self.round} and {self.attempt}"
+            )
+        if len(self.peers) != DIGEST_BYTES:
+            raise InputError(
+                f"context: expected a hash of the agreed peers of {DIGEST_BYTES} bytes, "
+                f"found {len(self.peers)}",
+                hints=("Context.among(study, peers, round=…, attempt=…) hashes the set",),
+            )
+
+    @classmethod
+    def among(cls, study: str, peers: Iterable[str], *, round: int = 0, attempt: int = 0) -> Self:  # noqa: A002 - PROTOCOLS.md's word
+        """The context of a study among these peers, whatever their order."""
+        digest = blake2b(digest_size=DIGEST_BYTES, person=b"sottovoce/peers")
+        for name in sorted(set(peers)):
+            encoded = name.encode()
+            digest.update(len(encoded).to_bytes(4) + encoded)
+        return cls(study, round, attempt, digest.digest())
+
+    def next_attempt(self) -> Self:
+        """The context in which everything is dealt anew."""
+        return replace(self, attempt=self.attempt + 1)
+
+    def encode(self) -> bytes:
+        """The context as bytes, one encoding per context."""
+        name = self.study.encode()
+        numbers = self.round.to_bytes(4) + self.attempt.to_bytes(4)
+        return len(name).to_bytes(4) + name + numbers + self.peers
+
+    def __str__(self) -> str:
+        return f"study {self.study!r}, round {self.round}, attempt {self.attempt}"
+
+
+class Ledger:
+    """What one party has used already; it outlives every protocol of a study at that party."""
+
+    def __init__(self, spent: Iterable[bytes] = ()) -> None:
+        """Go on from what was `spent` before a restart."""
+        self._spent = set(spent)
+
+    @property
+    def spent(self) -> frozenset[bytes]:
+        """What must be kept to go on after a restart."""
+        return frozenset(self._spent)
+
+    def spend(self, context: Context, purpose: str) -> None:
+        """Note the one use of material; a second one raises."""
+        label = purpose.encode()
+        framed = len(label).to_bytes(4) + label + context.encode()
+        entry = blake2b(framed, digest_size=16, person=b"sottovoce/ledger").digest()
+        if entry in self._spent:
+            raise MisuseError(
+                f"one-time material: {purpose!r} of {context} was used already",
+                hints=("raise the attempt, and have everything dealt anew",),
+            )
+        self._spent.add(entry)
+
+
+class Material:
+    """One half of what was dealt for a context: a seed, from which every mask is drawn once.
+
+    Its holder and the dealer each have one, with a ledger of their own.
+    """
+
+    def __init__(self, seed: bytes, half: Half, context: Context, *, ledger: Ledger) -> None:
+        """Hold the `seed` of one `half`; the `ledger` is the one of the party that draws."""
+        if len(seed) != SEED_BYTES:
+            raise MisuseError(f"material: expected a seed of {SEED_BYTES} bytes, found {len(seed)}")
+        self._seed = seed
+        self._half = half
+        self._context = context
+        self._ledger = ledger
+
+    def stream(self, purpose: str, index: int = 0) -> Entropy:
+        """The uniform stream for one purpose, and one step of it; asked for twice, it raises."""
+        name = f"{self._half}/{purpose}/{index}"
+        self._ledger.spend(self._context, name)
+        return Expansion(self._seed, f"shares/{name}/v1", self._context.encode())
+
+    def __repr__(self) -> str:
+        return f"Material(<secret>, {self._half} half, {self._context})"

@@ -1,0 +1,157 @@
+"""Many products A d of one shared symmetric A with fresh shared vectors d.
+
+    dealer        first (C)                                second (E)
+      |  seeds: U_C, v_C ; U_E, v_E, w_E                     |   (holders.py)
+      |------------>|--------------------------------------->|
+      |  Uv − w_E of every step                              |
+      |------------>|                                        |
+      |             |   once:        A_C − U_C, A_E − U_E    |
+      |             |<-------------------------------------->|   Δ = A − U
+      |             |   every step:  d_C − v_C, d_E − v_E    |
+      |             |<-------------------------------------->|   e = d − v
+
+A d = Δ(e + v) + U e + Uv: the first holder computes Δ(e + v_C) + U_C e + w_C, the second
+Δ v_E + U_E e + w_E. What does not wait for e (Δv of all steps) is one matrix product
+beforehand, and what does is one matrix–vector product: (Δ + U_C)e here, U_E e there.
+
+Who learns what: each holder sees Δ and every e, uniform and independent of each other and
+of A and d, over however many steps; the dealer receives nothing. Assuming that it pools
+with neither. A mask U that served a second matrix would give the difference of the two:
+it is drawn from material that can be drawn from once.
+"""
+
+from typing import ClassVar
+
+import numpy as np
+
+from sottovoce.numbers.ring import Words, matmul, matvec
+from sottovoce.protocols.conversation import Party
+from sottovoce.protocols.messages import Disclosure
+from sottovoce.protocols.shares.holders import Dealer, Holder, MaskedShare, opened, opened_together
+from sottovoce.protocols.shares.rings import RING64, Ring
+from sottovoce.protocols.shares.triangle import Triangle
+
+
+class MatrixShare(MaskedShare, frozen=True):
+    """A part of a share of Δ = A − U, the second moment under a mask that serves one solve."""
+
+    discloses: ClassVar = Disclosure(
+        seen_by="the other of the two holders of shares",
+        reveals="nothing: U is uniform, used for this matrix only, and known to neither holder",
+        assuming="the dealer pools with neither holder",
+    )
+
+
+class DirectionShare(MaskedShare, frozen=True):
+    """A share of e = d − v, the direction of one step under a mask of its own."""
+
+    discloses: ClassVar = Disclosure(
+        seen_by="the other of the two holders of shares",
+        reveals="nothing: v is uniform, used for this step only, and known to neither holder",
+        assuming="the dealer pools with neither holder",
+    )
+
+
+class Multiplier:
+    """A holder's side of d ↦ A d; `masks` holds its shares of v, (features, steps, columns)."""
+
+    def __init__(self, mask: Words, masks: Words, *, first: bool, ring: Ring = RING64) -> None:
+        """Hold this holder's shares of U (a triangle) and of all v."""
+        self._triangle = Triangle(len(masks))
+        self._triangle.check(mask)
+        self._mask = mask
+        self._masks = masks
+        self._first = first
+        self._ring = ring
+        self._matrix = np.zeros((0, 0), np.uint64)
+        self._ready = np.zeros_like(masks)
+
+    def masked_matrix(self, share: Words) -> Words:
+        """This holder's share of Δ, to be opened."""
+        return self._ring.reduce(share - self._mask)
+
+    def prepare(self, delta: Words) -> None:
+        """Take in the opened Δ."""
+        matrix = self._triangle.unpack(delta)
+        columns = self._masks.reshape(len(matrix), -1)
+        self._ready = matmul(matrix, columns).reshape(self._masks.shape)
+        # Δ(e + v_C) + U_C e = (Δ + U_C)e + Δ v_C: Δ itself is not needed any more.
+        share = delta + self._mask if self._first else self._mask
+        self._matrix = self._triangle.unpack(share, out=matrix)
+        self._mask = np.zeros(0, np.uint64)
+
+    def masked_direction(self, share: Words, step: int) -> Words:
+        """This holder's share of e, to be opened."""
+        return self._ring.reduce(share - self._masks[:, step])
+
+    def product(self, e: Words, step: int) -> Words:
+        """This holder's share of A d, but for its share of Uv."""
+        if e.shape[1] == 1:
+            product = matvec(self._matrix, e[:, 0])[:, None]
+        else:
+            product = matvec(self._matrix, e)
+        return self._ring.reduce(product + self._ready[:, step])
+
+    def __repr__(self) -> str:
+        return f"Multiplier(<secret>, {self._masks.shape})"
+
+
+def prepared(
+    holder: Holder, share: Words, *, shape: tuple[int, int], steps: int
+) -> Party[Multiplier]:
+    """A multiplier for A, of which this holder has a share (a triangle), after opening Δ."""
+    triangle = Triangle(shape[0])
+    mask = holder.material.stream("matrix mask").words(triangle.size)
+    masks = np.empty((shape[0], steps, shape[1]), np.uint64)
+    for step in range(steps):
+        masks[:, step] = holder.material.stream("direction mask", step).words(*shape)
+    multiplier = Multiplier(mask, masks, first=holder.first)
+    delta = multiplier.masked_matrix(share)
+    parts = [delta[part] for part in triangle.messages()]
+    multiplier.prepare(np.concatenate((yield from opened_together(holder, MatrixShare, parts))))
+    return multiplier
+
+
+def multiplied_by(
+    holder: Holder, multiplier: Multiplier, share: Words, *, dealt: Words, step: int
+) -> Party[Words]:
+    """A holder's share of A d, where `dealt` is its share of this step's Uv."""
+    e = yield from opened(holder, DirectionShare, multiplier.masked_direction(share, step))
+    return multiplier.product(e, step) + dealt
+
+
+def second_product(holder: Holder, *, shape: tuple[int, int], step: int) -> Words:
+    """The second holder's share of Uv: the first is sent the rest of it."""
+    return holder.material.stream("direction product", step).words(*shape)
+
+
+class MaskProducts:
+    """The dealer's side: Uv of any steps, less the second holder's shares."""
+
+    def __init__(self, dealer: Dealer, shape: tuple[int, int]) -> None:
+        """Draw U."""
+        triangle = Triangle(shape[0])
+        first, second = dealer.streams("matrix mask")
+        mask = first.words(triangle.size)
+        mask += second.words(triangle.size)
+        self._mask = triangle.unpack(mask)
+        self._dealer = dealer
+        self._shape = shape
+
+    def deal(self, steps: range) -> Words:
+        """The first holder's shares of Uv, (steps, features, columns)."""
+        features, columns = self._shape
+        masks = np.empty((features, len(steps), columns), np.uint64)
+        for place, step in enumerate(steps):
+            first, second = self._dealer.streams("direction mask", step)
+            masks[:, place] = first.words(*self._shape)
+            masks[:, place] += second.words(*self._shape)
+        products = matmul(self._mask, masks.reshape(features, -1)).reshape(masks.shape)
+        dealt = np.ascontiguousarray(products.transpose(1, 0, 2))
+        for place, step in enumerate(steps):
+            stream = self._dealer.second.stream("direction product", step)
+            dealt[place] -= stream.words(*self._shape)
+        return dealt
+
+    def __repr__(self) -> str:
+        return f"MaskProducts(<secret>, {self._shape})"

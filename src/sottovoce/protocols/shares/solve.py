@@ -1,0 +1,269 @@
+"""The sealed solve: (A + Γ)θ = b on shares, for thousands of features and several classes.
+
+    dealer            first (C)                                   second (E)
+      |  seeds --------->|------------------------------------------>|   (holders.py)
+      |  the plan's hash |                                           |
+      |----------------->|------------------------------------------>|
+      |                  |   the plan's hash                         |
+      |                  |<----------------------------------------->|
+      |                  |   Δ = A − U                               |
+      |                  |<----------------------------------------->|   (multiplier.py)
+      |  of every step: Uv, ⌊r/2^f⌋, msb(r), less the second's halves|
+      |----------------->|                                           |
+      |                  |   every step:  a·d + b·r under a mask     |
+      |                  |<----------------------------------------->|   (truncation.py)
+      |                  |                e = d − v                  |
+      |                  |<----------------------------------------->|   (multiplier.py)
+      |                  |   at the end: [‖b − Aθ‖ < tolerance]      |
+      |                  |<----------------------------------------->|   (residual.py)
+
+Who learns what: each holder sees Δ, every masked dividend and every e: uniform and
+independent, whatever A and b are; and at the end one bit, which is true unless the agreed
+upper end of the spectrum was wrong. The dealer receives nothing. How many steps there are
+depends on public numbers only (plan.py). Assuming that no two of the three pool what they
+saw: any two could rebuild A, and with it text of the union of all peers.
+"""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import ClassVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from sottovoce import wire
+from sottovoce.entropy import Entropy
+from sottovoce.errors import InputError, MismatchError, ViolationError
+from sottovoce.numbers.fixed import Scale
+from sottovoce.numbers.ring import Words, encode
+from sottovoce.protocols.conversation import Party, Send, receive
+from sottovoce.protocols.messages import Disclosure, Message
+from sottovoce.protocols.runner import Meddler, Outcome
+from sottovoce.protocols.shares import holders
+from sottovoce.protocols.shares.holders import (
+    Dealer,
+    Holder,
+    Programs,
+    Trio,
+    correction_of,
+    opened,
+)
+from sottovoce.protocols.shares.material import Context
+from sottovoce.protocols.shares.multiplier import (
+    MaskProducts,
+    Multiplier,
+    multiplied_by,
+    prepared,
+    second_product,
+)
+from sottovoce.protocols.shares.plan import SolvePlan, Step
+from sottovoce.protocols.shares.residual import check_residual, deal_residual_check
+from sottovoce.protocols.shares.triangle import Triangle
+from sottovoce.protocols.shares.truncation import (
+    DividendShare,
+    Truncation,
+    TruncationCorrection,
+    TruncationHalf,
+)
+
+# Columns that the dealer multiplies at a time, and words of one kind in a message (16 MB).
+_COLUMNS = 256
+_MESSAGE_WORDS = 2**21
+
+
+class AgreedPlan(Message, frozen=True):
+    """The hash of the plan that a party is about to follow."""
+
+    discloses: ClassVar = Disclosure(
+        seen_by="the two holders of shares",
+        reveals="the hash of a plan that was made of public numbers",
+        assuming="the plan holds nothing but public numbers",
+    )
+    digest: bytes
+
+
+class DealtSteps(Message, frozen=True):
+    """The first holder's shares of Uv and of the truncation's numbers, for several steps."""
+
+    discloses: ClassVar = Disclosure(
+        seen_by="the first holder of shares (the coordinator)",
+        reveals="nothing: the second holder's halves make every word uniform",
+        assuming="the dealer pools with neither holder",
+    )
+    products: wire.Words
+    quotients: wire.Words
+    tops: wire.Words
+
+
+@dataclass(frozen=True, repr=False)
+class SystemShare:
+    """One holder's shares of A (a triangle, without Γ) and of b, and the public diagonal of Γ."""
+
+    matrix: Words
+    vectors: Words
+    penalties: NDArray[np.float64]
+
+    def check(self, plan: SolvePlan) -> None:
+        """Raise unless the shapes and the penalties are those of the plan."""
+        features = plan.system.features
+        Triangle(features).check(self.matrix)
+        if self.vectors.shape != plan.shape:
+            raise MismatchError(
+                f"solve: expected b of shape {plan.shape}, found {self.vectors.shape}"
+            )
+        if self.penalties.shape != (features,):
+            raise MismatchError(
+                f"solve: expected {features} penalties, one a feature, "
+                f"found shape {self.penalties.shape}"
+            )
+        if not (self.penalties >= plan.system.penalty).all():
+            raise InputError(
+                f"solve: expected penalties of at least the plan's {plan.system.penalty:g}, "
+                f"found {self.penalties.min():g}"
+            )
+
+
+def solve(holder: Holder, plan: SolvePlan, system: SystemShare) -> Party[Words]:
+    """A holder's share of θ, one column per class, at the scale `plan.solution`."""
+    system.check(plan)
+    yield from _agree(holder, plan)
+    matrix = system.matrix + holder.constant(_diagonal(plan, system.penalties))
+    multiplier = yield from prepared(holder, matrix, shape=plan.shape, steps=len(plan.steps))
+    lifted = system.vectors << np.uint64(plan.lift)
+    theta, residual = yield from _iterate(holder, plan, multiplier, lifted)
+    yield from check_residual(holder, plan, residual)
+    return theta
+
+
+def deal_solve(dealer: Dealer, plan: SolvePlan) -> Party[None]:
+    """The dealer's part of `solve`: it sends, and receives nothing."""
+    for name in (dealer.trio.first, dealer.trio.second):
+        yield Send(name, AgreedPlan(plan.digest()))
+    products = MaskProducts(dealer, plan.shape)
+    for steps in _chunks(plan):
+        yield from dealer.send(_dealt_steps(dealer, plan, products, steps))
+    yield from deal_residual_check(dealer, plan)
+
+
+def _agree(holder: Holder, plan: SolvePlan) -> Party[None]:
+    """Both holders and the dealer follow the same plan, or nothing is opened."""
+    digest = plan.digest()
+    yield Send(holder.other, AgreedPlan(digest))
+    for name in (holder.trio.dealer, holder.other):
+        theirs = yield from receive(name, AgreedPlan)
+        if theirs.digest != digest:
+            raise ViolationError("expected the same plan for the solve, found another", party=name)
+
+
+def _iterate(
+    holder: Holder, plan: SolvePlan, multiplier: Multiplier, vectors: Words
+) -> Party[tuple[Words, Words]]:
+    """The steps of the plan: shares of θ and of the exact residual b − Aθ."""
+    truncation = Truncation(plan.shift)
+    theta, direction, residual = np.zeros_like(vectors), np.zeros_like(vectors), vectors
+    dealt: list[_StepHalf] = []
+    for index, step in enumerate(plan.steps):
+        if not dealt:
+            dealt = yield from _next_halves(holder, plan, truncation, index)
+        half = dealt.pop(0)
+        dividend = _dividend(plan, step, direction, residual)
+        masked = truncation.masked(dividend, half.truncation, first=holder.first)
+        z = yield from opened(holder, DividendShare, masked)
+        direction = truncation.finish(z, half.truncation, first=holder.first)
+        residual = residual - (
+            yield from multiplied_by(holder, multiplier, direction, dealt=half.product, step=index)
+        )
+        theta = theta + direction
+        theta, direction, residual = (
+            words << np.uint64(step.doublings) for words in (theta, direction, residual)
+        )
+    return theta, residual
+
+
+def _dividend(plan: SolvePlan, step: Step, direction: Words, residual: Words) -> Words:
+    """a·2^(F+e)·d + b·r, of which the quotient is the next direction."""
+    momentum = np.uint64((step.momentum << plan.scale_bits) % 2**64)
+    return direction * momentum + residual * np.uint64(step.gain)
+
+
+@dataclass(frozen=True, repr=False)
+class _StepHalf:
+    """What one holder has of the dealt numbers of one step."""
+
+    truncation: TruncationHalf
+    product: Words
+
+
+def _next_halves(
+    holder: Holder, plan: SolvePlan, truncation: Truncation, start: int
+) -> Party[list[_StepHalf]]:
+    """The dealt numbers of the steps from `start` on, as many as come in one message."""
+    steps = next(chunk for chunk in _chunks(plan) if chunk.start == start)
+    streams = [holder.material.stream("division", step) for step in steps]
+    if not holder.first:
+        return [
+            _StepHalf(
+                truncation.second_half(stream, *plan.shape),
+                second_product(holder, shape=plan.shape, step=step),
+            )
+            for stream, step in zip(streams, steps, strict=True)
+        ]
+    dealt = yield from receive(holder.trio.dealer, DealtSteps)
+    products, quotients, tops = (
+        correction_of(
+            words, (len(steps), *plan.shape), dealer=holder.trio.dealer, what="DealtSteps"
+        )
+        for words in (dealt.products, dealt.quotients, dealt.tops)
+    )
+    return [
+        _StepHalf(truncation.first_half(stream, TruncationCorrection(quotient, top)), product)
+        for stream, product, quotient, top in zip(streams, products, quotients, tops, strict=True)
+    ]
+
+
+def _dealt_steps(
+    dealer: Dealer, plan: SolvePlan, products: MaskProducts, steps: range
+) -> DealtSteps:
+    """Uv and the truncation's numbers of some steps, less the second holder's halves."""
+    truncation = Truncation(plan.shift)
+    dealt = [truncation.deal(*dealer.streams("division", step), *plan.shape) for step in steps]
+    return DealtSteps(
+        wire.Words.of(products.deal(steps)),
+        wire.Words.of(np.stack([correction.quotient for correction in dealt])),
+        wire.Words.of(np.stack([correction.top for correction in dealt])),
+    )
+
+
+def _chunks(plan: SolvePlan) -> Iterator[range]:
+    """The steps that share a message of the dealer."""
+    words = plan.system.features * plan.system.classes
+    size = max(1, min(_COLUMNS // plan.system.classes, _MESSAGE_WORDS // words))
+    for start in range(0, len(plan.steps), size):
+        yield range(start, min(start + size, len(plan.steps)))
+
+
+def _diagonal(plan: SolvePlan, penalties: NDArray[np.float64]) -> Words:
+    """The public Γ as a triangle, at the matrix' scale."""
+    triangle = Triangle(plan.system.features)
+    words = np.zeros(triangle.size, np.uint64)
+    scale = Scale.covering(plan.system.ceiling, fraction_bits=plan.matrix_bits)
+    words[triangle.diagonal()] = encode(penalties, scale)
+    return words
+
+
+def run(
+    plan: SolvePlan,
+    systems: tuple[SystemShare, SystemShare],
+    trio: Trio,
+    context: Context,
+    *,
+    entropy: Entropy,
+    meddler: Meddler | None = None,
+) -> Outcome:
+    """The whole solve in memory: both holders' shares of θ, and what everybody saw."""
+    programs = Programs(
+        lambda holder: solve(holder, plan, systems[0]),
+        lambda holder: solve(holder, plan, systems[1]),
+        lambda dealer: deal_solve(dealer, plan),
+    )
+    return holders.run(programs, trio, context, entropy=entropy, meddler=meddler)

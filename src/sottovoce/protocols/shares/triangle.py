@@ -1,0 +1,80 @@
+"""Symmetric matrices as they travel: the upper triangle, row by row, in one array of words."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from sottovoce.errors import MismatchError
+from sottovoce.numbers.ring import Words
+
+# A message of so many words takes 16 MB.
+MESSAGE_WORDS = 2**21
+_MIRROR = 512
+
+
+@dataclass(frozen=True, slots=True)
+class Triangle:
+    """The upper triangle of matrices of this side, diagonal included."""
+
+    side: int
+
+    @property
+    def size(self) -> int:
+        """How many words a triangle has."""
+        return self.side * (self.side + 1) // 2
+
+    def start(self, row: int) -> int:
+        """Where a row begins: row i holds the entries (i, i) … (i, side − 1)."""
+        return row * self.side - row * (row - 1) // 2
+
+    def diagonal(self) -> NDArray[np.int64]:
+        """Where the diagonal stands."""
+        rows = np.arange(self.side, dtype=np.int64)
+        return rows * self.side - rows * (rows - 1) // 2
+
+    def pack(self, matrix: Words) -> Words:
+        """The upper triangle of a matrix."""
+        if matrix.shape != (self.side, self.side):
+            raise MismatchError(
+                f"triangle: expected a matrix of {self.side} × {self.side}, found {matrix.shape}"
+            )
+        packed = np.empty(self.size, np.uint64)
+        for row in range(self.side):
+            packed[self.start(row) : self.start(row + 1)] = matrix[row, row:]
+        return packed
+
+    def unpack(self, packed: Words, out: Words | None = None) -> Words:
+        """The whole symmetric matrix of a triangle, into `out` where it is given."""
+        self.check(packed)
+        matrix = np.empty((self.side, self.side), np.uint64) if out is None else out
+        for row in range(self.side):
+            matrix[row, row:] = packed[self.start(row) : self.start(row + 1)]
+        # Mirrored block by block: a whole column at a time would miss the cache at every entry.
+        for rows in _blocks(self.side):
+            for columns in _blocks(self.side, start=rows.start):
+                block = matrix[rows, columns]
+                if columns == rows:
+                    block = np.triu(block) + np.triu(block, 1).T
+                    matrix[rows, rows] = block
+                matrix[columns, rows] = block.T
+        return matrix
+
+    def check(self, packed: Words) -> None:
+        """Raise unless `packed` is as long as a triangle of this side."""
+        if packed.shape != (self.size,):
+            raise MismatchError(
+                f"triangle: expected {self.size} words for a side of {self.side}, "
+                f"found shape {packed.shape}"
+            )
+
+    def messages(self) -> Iterator[slice]:
+        """The triangle in parts that fit into a message."""
+        for start in range(0, self.size, MESSAGE_WORDS):
+            yield slice(start, min(start + MESSAGE_WORDS, self.size))
+
+
+def _blocks(side: int, start: int = 0) -> Iterator[slice]:
+    for first in range(start, side, _MIRROR):
+        yield slice(first, min(first + _MIRROR, side))

@@ -1,0 +1,159 @@
+"""Exact division of shared values by 2^f, with a random number that a dealer made up.
+
+    dealer        first (C)                                second (E)
+      |  seed       |                                        |
+      |------------>|        seed                            |
+      |----------------------------------------------------->|
+      |  ⌊r/2^f⌋ and msb(r), less the second's halves        |
+      |------------>|                                        |
+      |             |   x_C + 2^62 + r_C                     |
+      |             |--------------------------------------->|
+      |             |                     x_E + r_E          |
+      |             |<---------------------------------------|
+      |             |   both: z = x + 2^62 + r mod 2^64      |
+
+Result: shares of ⌊x/2^f⌋ or ⌊x/2^f⌋ + 1, the latter with probability frac(x/2^f):
+unbiased. With x' = x + 2^62, ⌊x'/2^f⌋ = ⌊z/2^f⌋ − ⌊r/2^f⌋ + 2^(64−f)·msb(r)·(1 − msb(z)):
+where r has its top bit and z has not, x' + r went over 2^64. This holds for
+−2^62 ≤ x < 2^62 only; outside it is silently wrong, so plans check their bounds
+before anything is sent. (Shifting each share by itself needs no dealer, and is
+wrong now and then: it has no place here.)
+
+Who learns what: each holder sees z, uniform whatever x is; the dealer receives
+nothing. Assuming that the dealer pools with neither of them.
+"""
+
+from dataclasses import dataclass
+from typing import ClassVar
+
+import numpy as np
+
+from sottovoce import wire
+from sottovoce.entropy import Entropy
+from sottovoce.errors import MisuseError
+from sottovoce.numbers.ring import Words
+from sottovoce.protocols.conversation import Party, receive
+from sottovoce.protocols.messages import Disclosure, Message
+from sottovoce.protocols.shares.holders import Dealer, Holder, MaskedShare, correction_of, opened
+from sottovoce.protocols.shares.rings import RING64, Ring
+
+
+class DealtQuotients(Message, frozen=True):
+    """The first holder's shares of ⌊r/2^f⌋ and msb(r), which its seed cannot give."""
+
+    discloses: ClassVar = Disclosure(
+        seen_by="the first holder of shares (the coordinator)",
+        reveals="nothing: the second holder's halves make every word uniform",
+        assuming="the dealer pools with neither holder",
+    )
+    quotients: wire.Words
+    tops: wire.Words
+
+
+class DividendShare(MaskedShare, frozen=True):
+    """A share of z = x + 2^62 + r, where x is to be divided by 2^f."""
+
+    discloses: ClassVar = Disclosure(
+        seen_by="the other of the two holders of shares",
+        reveals="nothing: r is uniform, used once, and known to neither holder",
+        assuming="the dealer pools with neither holder",
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class Truncation:
+    """Division by 2^bits in a ring."""
+
+    bits: int
+    ring: Ring = RING64
+
+    def __post_init__(self) -> None:
+        if not 1 <= self.bits <= self.ring.bits - 2:
+            raise MisuseError(
+                f"truncation: expected 1 to {self.ring.bits - 2} bits, found {self.bits}"
+            )
+
+    def deal(self, first: Entropy, second: Entropy, *shape: int) -> "TruncationCorrection":
+        """What the first holder must be sent, given the streams of both."""
+        ring = self.ring
+        half = self.second_half(second, *shape)
+        mask = ring.reduce(ring.draw(first, *shape) + half.mask)
+        return TruncationCorrection(
+            ring.reduce((mask >> np.uint64(self.bits)) - half.quotient),
+            ring.reduce(ring.top(mask) - half.top),
+        )
+
+    def first_half(self, stream: Entropy, correction: "TruncationCorrection") -> "TruncationHalf":
+        """The first holder's half, from its stream and what it was sent."""
+        mask = self.ring.draw(stream, *correction.quotient.shape)
+        return TruncationHalf(mask, correction.quotient, correction.top)
+
+    def second_half(self, stream: Entropy, *shape: int) -> "TruncationHalf":
+        """The second holder's half: all of it from its stream."""
+        mask, quotient, top = (self.ring.draw(stream, *shape) for _ in range(3))
+        return TruncationHalf(mask, quotient, top)
+
+    def masked(self, share: Words, half: "TruncationHalf", *, first: bool) -> Words:
+        """A holder's share of z, to be opened."""
+        lift = self.ring.constant(self.ring.quarter if first else 0)
+        return self.ring.reduce(share + half.mask + lift)
+
+    def finish(self, opened: Words, half: "TruncationHalf", *, first: bool) -> Words:
+        """A holder's share of the quotient, from the opened z."""
+        ring = self.ring
+        wrapped = (np.uint64(1) - ring.top(opened)) << np.uint64(ring.bits - self.bits)
+        share = half.top * wrapped - half.quotient
+        if first:
+            share += (opened >> np.uint64(self.bits)) - ring.constant(ring.quarter >> self.bits)
+        return ring.reduce(share)
+
+
+@dataclass(frozen=True, slots=True, repr=False)
+class TruncationHalf:
+    """One holder's shares of r, ⌊r/2^f⌋ and msb(r)."""
+
+    mask: Words
+    quotient: Words
+    top: Words
+
+
+@dataclass(frozen=True, slots=True, repr=False)
+class TruncationCorrection:
+    """What the dealer sends to the first holder: its shares of ⌊r/2^f⌋ and msb(r)."""
+
+    quotient: Words
+    top: Words
+
+
+def truncated(
+    holder: Holder, share: Words, truncation: Truncation, *, purpose: str, index: int = 0
+) -> Party[Words]:
+    """A holder's share of ⌊x/2^f⌋ or ⌊x/2^f⌋ + 1."""
+    stream = holder.material.stream(f"truncation of {purpose}", index)
+    if holder.first:
+        dealt = yield from receive(holder.trio.dealer, DealtQuotients)
+        words = [
+            correction_of(part, share.shape, dealer=holder.trio.dealer, what="DealtQuotients")
+            for part in (dealt.quotients, dealt.tops)
+        ]
+        half = truncation.first_half(stream, TruncationCorrection(*words))
+    else:
+        half = truncation.second_half(stream, *share.shape)
+    masked = truncation.masked(share, half, first=holder.first)
+    z = yield from opened(holder, DividendShare, masked, ring=truncation.ring)
+    return truncation.finish(z, half, first=holder.first)
+
+
+def deal_truncation(
+    dealer: Dealer,
+    truncation: Truncation,
+    shape: tuple[int, ...],
+    *,
+    purpose: str,
+    index: int = 0,
+) -> Party[None]:
+    """The dealer's part of `truncated`."""
+    streams = dealer.streams(f"truncation of {purpose}", index)
+    dealt = truncation.deal(*streams, *shape)
+    words = (wire.Words.of(part) for part in (dealt.quotient, dealt.top))
+    yield from dealer.send(DealtQuotients(*words))
