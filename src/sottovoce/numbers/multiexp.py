@@ -133,13 +133,28 @@ def combine(bases: Sequence[int], rows: Rows, ring: Ring) -> list[int]:
         return [gmpy2.mpz(1) for _ in rows]
     bits = max((int(e).bit_length() for row in rows for e in row), default=0)
     count = len(bases)
-    if count == 1 or bits == 0:
-        return [gmpy2.powmod(bases[0], int(row[0]), ring.modulus) for row in rows]
+    if count == 1:
+        return _of_one(bases[0], [int(row[0]) for row in rows], ring, bits=bits)
+    if bits == 0:
+        return [gmpy2.mpz(1) for _ in rows]
     group = _best_group(count, len(rows), bits)
     window = _best_window(count, bits)
     if _plane_cost(count, len(rows), bits, group) < len(rows) * _window_cost(count, bits, window):
         return _by_planes(bases, rows, ring, bits=bits, group=group)
     return [_by_buckets(bases, row, ring, bits=bits, window=window) for row in rows]
+
+
+def _of_one(base: int, exponents: Sequence[int], ring: Ring, *, bits: int) -> list[int]:
+    """Many powers of one base: from a table where that is less work."""
+    if len(exponents) < 4:
+        return [gmpy2.powmod(base, exponent, ring.modulus) for exponent in exponents]
+    table = FixedBase(base, ring, exponent_bits=bits)
+    table.prepare(len(exponents))
+    powers = table([abs(exponent) for exponent in exponents])
+    return [
+        ring.inverse(power) if exponent < 0 else power
+        for power, exponent in zip(powers, exponents, strict=True)
+    ]
 
 
 def combine_sparse(bases: Sequence[int], rows: Sequence[SparseRow], ring: Ring) -> list[int]:

@@ -7,19 +7,16 @@ refuse operands that do not agree, or results that could overflow.
 Nothing here is constant-time.
 """
 
+from sottovoce.paillier.arrange import outer, stack, total
 from sottovoce.paillier.crypt import decrypt, decrypt_residues, encrypt, encrypt_elements
 from sottovoce.paillier.generation import generate, generate_insecure_for_tests
-from sottovoce.paillier.keys import (
-    InsecureToyPublicKey,
-    InsecureToySecretKey,
-    PublicKey,
-    SecretKey,
-)
-from sottovoce.paillier.layout import Layout
+from sottovoce.paillier.keys import InsecureToyPublicKey, PublicKey
+from sottovoce.paillier.layout import Layout, check_room
 from sottovoce.paillier.plain import Plain, SparseRows
 from sottovoce.paillier.pool import Pool
 from sottovoce.paillier.profiles import Profile
-from sottovoce.paillier.tensors import Ciphertext, Encrypted, Unsent, outer, stack, total
+from sottovoce.paillier.secret import InsecureToySecretKey, SecretKey
+from sottovoce.paillier.tensors import Ciphertext, Encrypted, Unsent
 
 __all__ = [
     "Ciphertext",
@@ -34,6 +31,7 @@ __all__ = [
     "SecretKey",
     "SparseRows",
     "Unsent",
+    "check_room",
     "decrypt",
     "decrypt_residues",
     "encrypt",

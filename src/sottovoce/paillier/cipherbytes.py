@@ -6,11 +6,10 @@ from sottovoce.errors import MalformedError, SottovoceError
 from sottovoce.numbers.fixed import Scale
 from sottovoce.numbers.modular import Residue
 from sottovoce.numbers.packing import Slots
-from sottovoce.paillier.keys import PublicKey
-from sottovoce.paillier.layout import Layout
+from sottovoce.paillier.keys import IDENTITY_BYTES, PublicKey
+from sottovoce.paillier.layout import Layout, check_room
 
 VERSION = 1
-FINGERPRINT_BYTES = 16
 _PACKED, _SYMMETRIC, _COVERED = 1, 2, 4
 
 
@@ -49,7 +48,7 @@ def _head(key: PublicKey, layout: Layout, scale: Scale) -> bytes:
     return b"".join(
         (
             bytes([VERSION, flags, len(layout.shape)]),
-            fingerprint_bytes(key),
+            key.identity,
             *(size.to_bytes(4) for size in layout.shape),
             slots,
             scale.fraction_bits.to_bytes(2),
@@ -66,13 +65,14 @@ def _read_head(key: PublicKey, data: bytes) -> tuple[Layout, Scale, int]:
         raise MalformedError(f"ciphertext: expected version {VERSION}, found {version}")
     if flags > 7 or dimensions > 2:
         raise MalformedError(f"ciphertext: no such flags or dimensions, {flags} and {dimensions}")
-    if reader.take(FINGERPRINT_BYTES) != fingerprint_bytes(key):
+    if reader.take(IDENTITY_BYTES) != key.identity:
         raise MalformedError(f"ciphertext: made for another key than the {key}")
     shape = tuple(reader.number(4) for _ in range(dimensions))
     try:
         slots = Slots(reader.number(2), reader.number(2)) if flags & _PACKED else None
         layout = Layout(shape, slots, bool(flags & _SYMMETRIC), bool(flags & _COVERED))
         scale = Scale(reader.number(2), int.from_bytes(reader.take(reader.number(2))))
+        check_room(key, layout, scale, "a tensor")
     except MalformedError:
         raise
     except SottovoceError as error:
@@ -99,8 +99,3 @@ class _Reader:
 
     def number(self, width: int) -> int:
         return int.from_bytes(self.take(width))
-
-
-def fingerprint_bytes(key: PublicKey) -> bytes:
-    """The key's fingerprint as the bytes that people compare as text."""
-    return bytes.fromhex(key.fingerprint.replace("-", ""))

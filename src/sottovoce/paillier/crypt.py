@@ -8,11 +8,11 @@ from sottovoce.entropy import Entropy
 from sottovoce.errors import MismatchError, MisuseError
 from sottovoce.numbers.fixed import INT64_BOUND, Scale
 from sottovoce.numbers.packing import Slots
-from sottovoce.paillier.keys import SecretKey
-from sottovoce.paillier.layout import Layout
+from sottovoce.paillier.layout import Layout, check_room
 from sottovoce.paillier.plain import Plain
 from sottovoce.paillier.pool import Key, Pool, public_of, randomisers_for
-from sottovoce.paillier.tensors import Ciphertext, Encrypted, check_room, mint
+from sottovoce.paillier.secret import SecretKey
+from sottovoce.paillier.tensors import Ciphertext, Encrypted, mint
 
 
 def encrypt(

@@ -6,7 +6,6 @@ from sottovoce.entropy import Entropy
 from sottovoce.errors import InputError
 from sottovoce.numbers.modular import GMP
 from sottovoce.numbers.primes import blum_prime, hidden_order_prime
-from sottovoce.paillier.keys import InsecureToySecretKey, SecretKey
 from sottovoce.paillier.profiles import (
     DEFAULT_BITS,
     STRENGTHS,
@@ -15,6 +14,7 @@ from sottovoce.paillier.profiles import (
     either,
     strength,
 )
+from sottovoce.paillier.secret import InsecureToySecretKey, SecretKey
 
 K = TypeVar("K", bound=SecretKey)
 

@@ -7,7 +7,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sottovoce.errors import InputError, MismatchError
+from sottovoce.numbers.fixed import Scale
 from sottovoce.numbers.packing import Slots, symmetric, triangle
+from sottovoce.paillier.keys import PublicKey
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,8 +67,12 @@ class Layout:
 
     def check_same(self, other: "Layout", what: str) -> None:
         """Raise unless both have the same shape, slots and cover, and say which differ."""
-        for name in ("shape", "slots", "symmetric", "covered"):
-            here, there = getattr(self, name), getattr(other, name)
+        for name, here, there in (
+            ("shapes", self.shape, other.shape),
+            ("slots", self.slots, other.slots),
+            ("symmetries", self.symmetric, other.symmetric),
+            ("covers", self.covered, other.covered),
+        ):
             if here != there:
                 raise MismatchError(f"{what}: {name} differ, {here} beside {there}")
 
@@ -111,6 +117,20 @@ class Layout:
         size = " × ".join(map(str, self.shape)) or "scalar"
         packed = f" in {self.slots.count} slots of {self.slots.width} bits" if self.slots else ""
         return f"{size}{packed}{', symmetric' * self.symmetric}{', covered' * self.covered}"
+
+
+def check_room(key: PublicKey, layout: Layout, scale: Scale, what: str) -> Scale:
+    """The scale, if values of it cannot run over their slots or the plaintext."""
+    slots = layout.slots
+    if slots is not None and slots.bits > key.plaintext_bits:
+        raise MismatchError(
+            f"{what}: {slots.count} slots of {slots.width} bits do not fit into the "
+            f"{key.plaintext_bits} bits of a plaintext"
+        )
+    if slots is None or layout.covered:
+        return scale.check_fits(key.plaintext_bound, what)
+    slots.check_holds(scale.bound, what)
+    return scale
 
 
 def _vector(line: NDArray[Any]) -> list[int]:

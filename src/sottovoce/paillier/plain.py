@@ -101,7 +101,7 @@ class SparseRows:
     then stays within reach · bound. It is declared, as every scale is.
     """
 
-    rows: Sequence[SparseRow]
+    rows: Sequence[SparseRow] = field(repr=False)
     width: int
     reach: int
     fraction_bits: int = 0

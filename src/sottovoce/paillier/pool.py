@@ -8,7 +8,8 @@ from typing import NoReturn, TypeAlias
 from sottovoce.entropy import Entropy
 from sottovoce.errors import MismatchError, MisuseError
 from sottovoce.numbers.modular import Residue
-from sottovoce.paillier.keys import PublicKey, SecretKey
+from sottovoce.paillier.keys import PublicKey
+from sottovoce.paillier.secret import SecretKey
 
 # Who pours: the public key, or its owner in a quarter of the time.
 Key: TypeAlias = PublicKey | SecretKey

@@ -5,7 +5,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from sottovoce.errors import InputError, MismatchError
+from sottovoce.errors import InputError, MismatchError, MisuseError
 from sottovoce.paillier.layout import Layout
 
 Indices = list[list[int]]
@@ -19,7 +19,7 @@ def _grid(layout: Layout) -> NDArray[np.int64]:
 def sum_groups(layout: Layout, axis: int | None) -> tuple[Indices, Layout, int]:
     """Which ciphertexts are added up, the layout of the sums, and how many values meet in one."""
     if layout.covered:
-        raise MismatchError("sum: this tensor carries masks, uncover it first")
+        raise MisuseError("sum: this tensor carries masks, uncover it first")
     along_rows = axis == 0 and len(layout.shape) == 2 and not layout.symmetric
     if along_rows:
         return _grid(layout).T.tolist(), Layout(layout.shape[1:], layout.slots), layout.shape[0]
@@ -42,7 +42,7 @@ def left_blocks(layout: Layout, shape: tuple[int, ...]) -> tuple[Indices, Layout
     if not layout.shape or layout.symmetric or (vector and layout.slots is not None):
         raise MismatchError(f"product: expected a vector, or a matrix by rows, found {layout}")
     if not shape or shape[-1] != layout.shape[0]:
-        raise MismatchError(f"product: shape differ, {shape} beside {layout.shape}")
+        raise MismatchError(f"product: shapes differ, {shape} beside {layout.shape}")
     result = Layout((*shape[:-1], *layout.shape[1:]), layout.slots)
     if vector:
         return [list(range(layout.shape[0]))], result
@@ -54,7 +54,7 @@ def right_lines(layout: Layout, shape: tuple[int, ...]) -> tuple[Indices, Layout
     if not layout.shape or layout.slots is not None:
         raise MismatchError(f"product: expected one value a ciphertext, found {layout}")
     if not shape or shape[0] != layout.shape[-1]:
-        raise MismatchError(f"product: shape differ, {layout.shape} beside {shape}")
+        raise MismatchError(f"product: shapes differ, {layout.shape} beside {shape}")
     return _grid(layout).tolist(), Layout((*layout.shape[:-1], *shape[1:]))
 
 

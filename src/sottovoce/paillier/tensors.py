@@ -15,13 +15,13 @@ from typing import Any, Self
 import numpy as np
 
 from sottovoce.entropy import Entropy
-from sottovoce.errors import InputError, MismatchError, MisuseError, ViolationError
+from sottovoce.errors import MismatchError, MisuseError, ViolationError
 from sottovoce.numbers.fixed import Scale
 from sottovoce.numbers.modular import Residue
 from sottovoce.numbers.packing import Slots
 from sottovoce.paillier import cipherbytes, products
 from sottovoce.paillier.keys import NeverPickled, PublicKey
-from sottovoce.paillier.layout import Layout
+from sottovoce.paillier.layout import Layout, check_room
 from sottovoce.paillier.plain import Plain, SparseRows
 from sottovoce.paillier.pool import Pool, randomisers_for
 
@@ -194,6 +194,33 @@ class Encrypted(NeverPickled):
         ]
         return Unsent(self.key, tuple(found), layout, scale)
 
+    def joined(self, slots: Slots) -> "Unsent":
+        """The rows of a packed matrix, one ciphertext each, side by side in fewer ciphertexts.
+
+        What comes out is the vector of all values, row by row, as scores of many
+        documents for a few classes.
+        """
+        width = self.shape[-1] if len(self.shape) == 2 and not self.layout.symmetric else 0
+        own = self.layout.slots
+        if own is None or not width or self.layout.line_ciphertexts != 1:
+            raise MismatchError(
+                f"join: expected packed rows of one ciphertext, found {self.layout}"
+            )
+        if own.width != slots.width or slots.count % width:
+            raise MismatchError(
+                f"join: expected slots of {own.width} bits, a multiple of {width} of them, "
+                f"found {slots.count} of {slots.width} bits"
+            )
+        self._check_uncovered("join")
+        layout = Layout((self.shape[0] * width,), slots)
+        self._fitting(self.scale, "join", layout)
+        step, joined = slots.count // width, self.key.square.joined
+        found = [
+            joined(self.residues[start : start + step], shift=own.width * width)
+            for start in range(0, len(self.residues), step)
+        ]
+        return Unsent(self.key, tuple(found), layout, self.scale)
+
     def __getitem__(self, place: Any) -> Self:
         """Values by index or slice; of a packed matrix, rows."""
         picked, layout = products.picked(self.layout, place)
@@ -258,7 +285,7 @@ class Encrypted(NeverPickled):
     def _plus_plain(self, other: Plain, what: str) -> "Unsent":
         self._check_uncovered(what)
         if other.shape != self.shape:
-            raise MismatchError(f"{what}: shape differ, {self.shape} beside {other.shape}")
+            raise MismatchError(f"{what}: shapes differ, {self.shape} beside {other.shape}")
         scale = self._fitting(self.scale.plus(other.scale), what, self.layout)
         embedded = self.key.embedded(self.layout.pack(other.integers))
         return self._unsent(self.key.square.multiplied(self.residues, embedded), scale)
@@ -269,7 +296,7 @@ class Encrypted(NeverPickled):
             return self._powered(other.flat()[0], scale)
         self._check_unpacked("multiply")
         if other.shape != self.shape:
-            raise MismatchError(f"multiply: shape differ, {self.shape} beside {other.shape}")
+            raise MismatchError(f"multiply: shapes differ, {self.shape} beside {other.shape}")
         self._fitting(scale, "multiply", self.layout)
         return self._unsent(self.key.square.powers(self.residues, other.flat()), scale)
 
@@ -354,67 +381,3 @@ def mint(key: PublicKey, residues: Sequence[Residue], layout: Layout, scale: Sca
     ciphertext = object.__new__(Ciphertext)
     Encrypted.__init__(ciphertext, key, tuple(residues), layout, scale)
     return ciphertext
-
-
-def check_room(key: PublicKey, layout: Layout, scale: Scale, what: str) -> Scale:
-    """The scale, if values of it cannot run over their slots or the plaintext."""
-    slots = layout.slots
-    if slots is not None and slots.bits > key.plaintext_bits:
-        raise MismatchError(
-            f"{what}: {slots.count} slots of {slots.width} bits do not fit into the "
-            f"{key.plaintext_bits} bits of a plaintext"
-        )
-    if slots is None or layout.covered:
-        return scale.check_fits(key.plaintext_bound, what)
-    slots.check_holds(scale.bound, what)
-    return scale
-
-
-def total(tensors: Sequence[Encrypted]) -> Unsent:
-    """The sum of tensors of one layout, as of the contributions of all peers."""
-    first, *rest = _agreeing(tensors, "total")
-    for other in rest:
-        first.layout.check_same(other.layout, "total")
-    scale = first.scale
-    if not first.layout.covered:
-        for other in rest:
-            scale = scale.plus(other.scale)
-        check_room(first.key, first.layout, scale, "total")
-    columns = zip(*(tensor.residues for tensor in tensors), strict=True)
-    residues = tuple(first.key.square.product(column) for column in columns)
-    return Unsent(first.key, residues, first.layout, scale)
-
-
-def stack(tensors: Sequence[Encrypted]) -> Unsent:
-    """Scalars as a vector, or vectors (packed alike or not) as the rows of a matrix."""
-    first, *rest = _agreeing(tensors, "stack")
-    for other in rest:
-        first.layout.check_same(other.layout, "stack")
-    if len(first.shape) > 1 or first.layout.covered:
-        raise MismatchError(f"stack: expected scalars or vectors, found {first.layout}")
-    layout = Layout((len(tensors), *first.shape), first.slots)
-    scale = Scale(first.scale.fraction_bits, max(tensor.scale.bound for tensor in tensors))
-    residues = tuple(residue for tensor in tensors for residue in tensor.residues)
-    return Unsent(first.key, residues, layout, scale)
-
-
-def outer(column: Encrypted, row: Plain) -> Unsent:
-    """The matrix of an encrypted column times a plaintext row: one table of powers a value."""
-    if len(column.shape) != 1 or len(row.shape) != 1 or column.slots is not None:
-        raise MismatchError(f"outer: expected vectors, found {column.layout} and {row.shape}")
-    layout = Layout((*column.shape, *row.shape))
-    scale = check_room(column.key, layout, column.scale.times(row.scale), "outer")
-    factors = [[factor] for factor in row.flat()]
-    combined = column.key.square.combined
-    residues = tuple(r for value in column.residues for r in combined([value], factors))
-    return Unsent(column.key, residues, layout, scale)
-
-
-def _agreeing(tensors: Sequence[Encrypted], what: str) -> Sequence[Encrypted]:
-    if not tensors:
-        raise InputError(f"{what}: expected at least one tensor")
-    for other in tensors[1:]:
-        if other.key != tensors[0].key:
-            raise MismatchError(f"{what}: keys differ, {tensors[0].key} beside {other.key}")
-        tensors[0].scale.check_same_fraction(other.scale, what)
-    return tensors

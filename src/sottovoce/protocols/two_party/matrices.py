@@ -29,11 +29,11 @@ from sottovoce.paillier import (
     Layout,
     SecretKey,
     Unsent,
+    check_room,
     decrypt,
     decrypt_residues,
     encrypt_elements,
 )
-from sottovoce.paillier.tensors import check_room
 from sottovoce.protocols.conversation import KEY_HOLDER, Party, ask
 from sottovoce.protocols.guard import Rule
 from sottovoce.protocols.messages import Disclosure, Message, Question
