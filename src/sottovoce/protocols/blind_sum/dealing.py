@@ -173,18 +173,22 @@ def deal(
     commitments = tuple(two.commitments(keyring, who.name, h) for h, two in dealt.items())
     signature = who.identity.sign(_SIGNED_SHARES, keyring.hash, who.name.encode(), *commitments)
     boxes = tuple(
-        seal(
-            two.seed + two.pair,
-            keyring.address(who.name, holder, _USE),
-            key=own.box,
-            size=_CONTENT_BYTES,
-            entropy=entropy,
-        )
+        _box(keyring, who.name, holder, two, own=own, entropy=entropy)
         for holder, two in dealt.items()
         if holder != who.name
     )
     signed = SignedShares(who.name, keyring.hash, commitments, signature)
     return DealtShares(signed, boxes), dealt[who.name]
+
+
+def _box(
+    keyring: Keyring, me: str, holder: str, shares: TwoShares, *, own: OwnKeys, entropy: Entropy
+) -> bytes:
+    content, address = shares.seed + shares.pair, keyring.address(me, holder, _USE)
+    try:
+        return seal(content, address, key=own.box, size=_CONTENT_BYTES, entropy=entropy)
+    except ViolationError as error:
+        raise error.by(holder) from error
 
 
 def open_boxes(
@@ -199,7 +203,7 @@ def open_boxes(
         owner = box.sender
         try:
             content = unseal(box.box, keyring.address(owner, me, _USE), key=own.box)
-        except MalformedError as error:
+        except (MalformedError, ViolationError) as error:
             raise ViolationError(f"its box for {me} cannot be opened", party=owner) from error
         shares = TwoShares(content[: shamir.SHARE_BYTES], content[shamir.SHARE_BYTES :])
         place = dealing.graph.holders(owner).index(me)

@@ -196,7 +196,10 @@ class _Place:
         content = Codec().encode(Running(forms))
         address = self.keyring.address(self.me, following, f"blind-sum/ring-{ring}/v1")
         # The content's size follows from the parts' shapes alone.
-        box = seal(content, address, key=self.own.box, size=len(content), entropy=entropy)
+        try:
+            box = seal(content, address, key=self.own.box, size=len(content), entropy=entropy)
+        except ViolationError as error:
+            raise error.by(following) from error
         return Send(following, RingHop(ring, box))
 
     def hear(self, ring: int, order: Sequence[str]) -> Party[Forms]:
@@ -210,7 +213,7 @@ class _Place:
         address = self.keyring.address(before, self.me, f"blind-sum/ring-{ring}/v1")
         try:
             running = Codec().decode(unseal(message.box, address, key=self.own.box), Running)
-        except MalformedError as error:
+        except (MalformedError, ViolationError) as error:
             raise ViolationError(f"its hop cannot be read: {error}", party=before) from error
         check_forms(self.plan, running.parts, before)
         return running.parts

@@ -1,0 +1,474 @@
+"""How one would try to break a blind sum, and who is named for it."""
+
+import dataclasses
+from collections.abc import Iterable
+from typing import Any
+
+import msgspec
+import numpy as np
+import pytest
+from numpy.typing import NDArray
+
+from harness.entropy import SeededEntropy
+from harness.meddling import Change, Crashing, is_kind
+from harness.noise import assert_looks_uniform, assert_shows_structure
+from sottovoce.entropy import Expansion
+from sottovoce.errors import AbsenceError, MisuseError, ViolationError
+from sottovoce.protocols.blind_sum import (
+    Member,
+    Part,
+    Round,
+    RoundBook,
+    WordSpace,
+    pairwise,
+    shamir,
+)
+from sottovoce.protocols.blind_sum import dealing as dealing_module
+from sottovoce.protocols.blind_sum import masks as masks_module
+from sottovoce.protocols.blind_sum.dealing import Dealing, TwoShares, boxes_for
+from sottovoce.protocols.blind_sum.graphs import Graph
+from sottovoce.protocols.blind_sum.keys import Keyring, OwnKeys, members_of
+from sottovoce.protocols.blind_sum.masks import Masker, left_mask
+from sottovoce.protocols.blind_sum.messages import (
+    DealtShares,
+    KeyBook,
+    MaskedParts,
+    RevealedShares,
+    RoundKeys,
+    ShareBook,
+    UnmaskRequest,
+)
+from sottovoce.protocols.blind_sum.pairwise import Plan, check_agreed, ideal, run, sign_set, table
+from sottovoce.protocols.conversation import Party, Send, gather
+from sottovoce.protocols.runner import Table
+from sottovoce.protocols.sealing import X25519Key
+from sottovoce.protocols.seat import Packet
+from sottovoce.wire import Codec, Words
+
+PEERS = ("alice", "bob", "carol", "dave", "erin")
+C, E = "coordinator", "evaluator"
+
+
+def plan_for(
+    peers: tuple[str, ...] = PEERS, *, size: int = 4, receivers: tuple[str, ...] = (C, E)
+) -> Plan:
+    parts = tuple(Part(receiver, "half", WordSpace((size,))) for receiver in receivers)
+    return Plan(Round("study", "moments", peers), parts)
+
+
+def small(plan: Plan) -> dict[str, tuple[NDArray[np.uint64], ...]]:
+    space: Any = plan.parts[0].space
+    return {
+        name: tuple(np.full(space.shape, 7 + index, np.uint64) for _ in plan.parts)
+        for index, name in enumerate(plan.this.peers)
+    }
+
+
+@dataclasses.dataclass
+class Watched:
+    """The secrets of all peers of a run, by name, and what everybody agreed on."""
+
+    own: dict[str, OwnKeys] = dataclasses.field(default_factory=dict)
+    held: dict[str, dict[str, TwoShares]] = dataclasses.field(default_factory=dict)
+    dealings: dict[str, Dealing] = dataclasses.field(default_factory=dict)
+
+
+@pytest.fixture
+def watched(monkeypatch: pytest.MonkeyPatch) -> Watched:
+    """Looks over the shoulder of honest peers."""
+    seen = Watched()
+    deal, open_boxes = pairwise.deal, pairwise.open_boxes
+
+    def watched_deal(keyring: Keyring, who: Member, own: OwnKeys, **more: Any) -> Any:
+        seen.own[who.name] = own
+        dealt, mine = deal(keyring, who, own, **more)
+        seen.held[who.name] = {who.name: mine}
+        return dealt, mine
+
+    def watched_open(dealing: Dealing, boxes: Any, me: str, own: OwnKeys) -> Any:
+        opened = open_boxes(dealing, boxes, me, own)
+        seen.held[me] |= opened
+        seen.dealings[me] = dealing
+        return opened
+
+    monkeypatch.setattr(pairwise, "deal", watched_deal)
+    monkeypatch.setattr(pairwise, "open_boxes", watched_open)
+    return seen
+
+
+# What one receiver can strip off once everything is unmasked is still noise.
+
+
+def masked_by(table_: Table, name: str, receiver: str = C) -> NDArray[np.uint64]:
+    for item in table_.views[receiver].received:
+        if item.sender == name and isinstance(item.message, MaskedParts):
+            form = item.message.parts[0]
+            assert isinstance(form, Words)
+            return form.array()
+    raise AssertionError(name)
+
+
+def self_mask(seen: Watched, name: str, part: Part) -> NDArray[np.uint64]:
+    dealing, mask = seen.dealings[name], part.space.mask()
+    mask.add(masks_module._self_stream(dealing, part, seen.own[name].seed), 1)
+    return mask.words
+
+
+def without_pair_masks(seen: Watched, name: str, part: Part) -> NDArray[np.uint64]:
+    """What recovery would strip off a peer that left: its masks with all neighbours."""
+    dealing, mask = seen.dealings[name], part.space.mask()
+    for other in dealing.neighbours(name):
+        stream = masks_module._pair_stream(dealing, part, seen.own[name].pair, other)
+        mask.add(stream, masks_module._sign(name, other))
+    return mask.words
+
+
+def forget(monkeypatch: pytest.MonkeyPatch, stream: str) -> None:
+    """A mistake: one of the two kinds of masks is zero."""
+
+    class Zeros(Expansion):
+        def read(self, count: int) -> bytes:
+            return bytes(count)
+
+    monkeypatch.setattr(masks_module, stream, lambda *_: Zeros(bytes(32), "zeros/v1"))
+
+
+def test_a_contribution_looks_uniform_to_its_receiver(monkeypatch: pytest.MonkeyPatch) -> None:
+    plan = plan_for(size=300)
+    played = table(plan, small(plan), entropy=SeededEntropy())
+    played.run()
+    for name in PEERS:
+        assert_looks_uniform(masked_by(played, name), what=name)
+        assert_looks_uniform(masked_by(played, name, E), what=name)
+    together = [masked_by(played, name, who) for name in PEERS for who in (C, E)]
+    assert_looks_uniform(np.concatenate(together), what="everything")
+    forget(monkeypatch, "_self_stream")
+    forget(monkeypatch, "_pair_stream")
+    played = table(plan, small(plan), entropy=SeededEntropy())
+    played.run()
+    assert_shows_structure(masked_by(played, "alice"))
+
+
+def test_without_its_self_mask_a_peer_in_the_sum_is_still_noise(
+    watched: Watched, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Unmasking tells the receiver every self-mask; the pair masks must hide the rest."""
+    plan = plan_for(size=300)
+
+    def rest(name: str) -> NDArray[np.uint64]:
+        played = table(plan, small(plan), entropy=SeededEntropy(1))
+        played.run()
+        return masked_by(played, name) - self_mask(watched, name, plan.parts[0])
+
+    for name in PEERS:
+        assert_looks_uniform(rest(name), what=name)
+    forget(monkeypatch, "_pair_stream")
+    assert_shows_structure(rest("alice"))
+
+
+def test_without_its_pair_masks_a_peer_that_left_is_still_noise(
+    watched: Watched, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Carol's half reached C, not E: recovery opens her pair masks, the self-mask must hide her."""
+    plan = plan_for(size=300)
+
+    def rest() -> NDArray[np.uint64]:
+        played = table(plan, small(plan), entropy=SeededEntropy(2), meddler=Crashing({"carol": 5}))
+        outcome = played.run()
+        assert "carol" not in outcome.results[C].peers
+        return masked_by(played, "carol") - without_pair_masks(watched, "carol", plan.parts[0])
+
+    assert_looks_uniform(rest())
+    forget(monkeypatch, "_self_stream")
+    assert_shows_structure(rest())
+
+
+def test_one_mask_for_two_purposes_would_show() -> None:
+    """Each part has masks of its own: the difference of two contributions is noise as well."""
+    plan = plan_for(size=300)
+    played = table(plan, small(plan), entropy=SeededEntropy(3))
+    played.run()
+    assert_looks_uniform(masked_by(played, "bob", C) - masked_by(played, "bob", E))
+
+
+# What the coordinator carries.
+
+
+def test_the_coordinator_carries_no_secret_in_the_clear(watched: Watched) -> None:
+    plan = plan_for()
+    played = table(plan, small(plan), entropy=SeededEntropy(), meddler=Crashing({"erin": 4}))
+    played.run()
+    secrets = [
+        secret
+        for own in watched.own.values()
+        for secret in (own.seed, own.pair.secret, own.box.secret)
+    ]
+    shares = [
+        share
+        for held in watched.held.values()
+        for two in held.values()
+        for share in (two.seed, two.pair)
+    ]
+    assert len(secrets) == 15
+    assert len(set(shares)) == 2 * 25
+    for item in played.views[C].received:
+        data = Codec().encode(item.message)
+        assert not any(secret in data for secret in secrets)
+        if not isinstance(item.message, RevealedShares):
+            assert not any(share in data for share in shares)
+
+
+@pytest.mark.parametrize("step", [4, 5, 6, 7])
+def test_of_each_peer_one_secret_is_revealed_never_both(watched: Watched, step: int) -> None:
+    plan = plan_for()
+    played = table(plan, small(plan), entropy=SeededEntropy(), meddler=Crashing({"bob": step}))
+    final = played.run().results[C].peers
+    for receiver in (C, E):
+        seen = {
+            share
+            for message in played.views[receiver].of(RevealedShares)
+            for share in message.shares
+        }
+        for owner in PEERS:
+            dealt = [held[owner] for held in watched.held.values() if owner in held]
+            seeds = sum(two.seed in seen for two in dealt)
+            pairs = sum(two.pair in seen for two in dealt)
+            assert (seeds > 0, pairs > 0) == (owner in final, owner not in final)
+            assert seeds + pairs <= len(PEERS)
+
+
+# A coordinator that shows different things to different peers.
+
+
+def split_books(plan: Plan, who: Member, groups: tuple[tuple[str, ...], ...]) -> Party[None]:
+    """Shows each group a book of its own, and carries whatever comes without looking at it."""
+    this = plan.this
+    keys = yield from gather(RoundKeys, this.peers)
+    told: dict[str, tuple[str, ...]] = {}
+    for group in groups:
+        for name in group:
+            told.setdefault(name, group)
+    for name, group in told.items():
+        yield Send(name, KeyBook(tuple(keys[peer].keys for peer in group)))
+    dealt = yield from gather(DealtShares, tuple(told))
+    for name, group in told.items():
+        graph = Graph.over(group, seed=dealt[name].shares.book)
+        near = {peer: dealt[peer] for peer in group}
+        boxes = boxes_for(near, graph)[name]
+        yield Send(name, ShareBook(tuple(dealt[peer].shares for peer in group), boxes))
+    yield from gather(MaskedParts, tuple(told))
+
+
+@pytest.mark.parametrize(
+    ("groups", "complaint"),
+    [
+        ((PEERS[:3], PEERS[2:]), "one book of keys for everybody, found that 'carol' saw another"),
+        ((PEERS[:3], PEERS[3:]), "too few peers are left"),
+    ],
+)
+def test_groups_cannot_be_summed_apart(groups: tuple[tuple[str, ...], ...], complaint: str) -> None:
+    """More than half of all peers in every book: two groups always share a peer, who saw one."""
+    plan = plan_for(receivers=(C,))
+    members = members_of(plan.this, SeededEntropy())
+    programs: dict[str, Party[Any]] = {
+        name: pairwise.peer(
+            plan,
+            small(plan)[name],
+            who=members[name],
+            book=RoundBook(),
+            entropy=SeededEntropy(index),
+        )
+        for index, name in enumerate(PEERS)
+    }
+    programs[C] = split_books(plan, members[C], groups)
+    with pytest.raises((ViolationError, AbsenceError), match=complaint) as caught:
+        Table(programs, session=plan.this.context).run()
+    assert caught.value.party in {C, ""}
+
+
+def test_masks_of_different_agreed_sets_do_not_cancel(watched: Watched) -> None:
+    """Even if nobody checked: with another set in the hash, the sum is noise."""
+    plan = plan_for(size=300)
+    run(plan, small(plan), entropy=SeededEntropy())
+    dealing = watched.dealings["alice"]
+    fewer = dataclasses.replace(dealing, shares={name: dealing.shares[name] for name in PEERS[:4]})
+    part = plan.parts[0]
+    masks = [
+        Masker(fewer if name == "alice" else dealing, name, watched.own[name]).mask(part)
+        for name in PEERS
+    ]
+    seeds = {name: watched.own[name].seed for name in PEERS}
+    total = sum((mask.words for mask in masks), np.zeros(300, np.uint64))
+    assert_looks_uniform(total - left_mask(dealing, part, seeds, {}).words)
+
+
+# Sets, signatures, attempts.
+
+
+def agreed_by(
+    dealing: Dealing, members: dict[str, Member], peers: tuple[str, ...]
+) -> UnmaskRequest:
+    signatures = (sign_set(dealing, peers, members[name].identity) for name in (C, E))
+    return UnmaskRequest(peers, *signatures)
+
+
+def test_a_peer_refuses_bad_sets_even_if_both_signed_them(watched: Watched) -> None:
+    plan = plan_for()
+    run(plan, small(plan), entropy=SeededEntropy())
+    members, dealing = members_of(plan.this, SeededEntropy()), watched.dealings["alice"]
+    pins = members["alice"].pins
+    check_agreed(dealing, agreed_by(dealing, members, PEERS[:3]), pins)
+    with pytest.raises(AbsenceError, match="expected at least 3 of 5, found 2"):
+        check_agreed(dealing, agreed_by(dealing, members, PEERS[:2]), pins)
+    for peers in ((*PEERS[:3], "eve"), PEERS[::-1], (*PEERS, "erin")):
+        with pytest.raises(ViolationError, match="set of peers that dealt shares, in order"):
+            check_agreed(dealing, agreed_by(dealing, members, peers), pins)
+    other = Dealing(dealing.keyring, dealing.graph, dict(list(dealing.shares.items())[:4]))
+    with pytest.raises(ViolationError, match="pinned identity"):
+        check_agreed(dealing, agreed_by(other, members, PEERS[:3]), pins)
+
+
+def test_keys_of_an_earlier_attempt_are_refused() -> None:
+    plan = plan_for()
+    earlier = table(plan, small(plan), entropy=SeededEntropy())
+    earlier.run()
+    old = earlier.views[C].of(RoundKeys)[1]
+    again = Plan(plan.this.again(), plan.parts)
+
+    def replay(packet: Packet) -> Iterable[Packet]:
+        yield msgspec.structs.replace(packet, body=Codec().encode(old))
+
+    meddler = Change(lambda p: p.sender == "bob" and is_kind(p, RoundKeys), replay)
+    # The same entropy gives the same identities; the attempt alone makes the difference.
+    played = table(again, small(again), entropy=SeededEntropy(), meddler=meddler)
+    with pytest.raises(ViolationError, match="'blind-sum/keys/v1' signed by the pinned") as caught:
+        played.run()
+    assert caught.value.party == "bob"
+
+
+def test_a_packet_of_an_earlier_attempt_is_refused() -> None:
+    plan = plan_for()
+    again = Plan(plan.this.again(), plan.parts)
+
+    def other_session(packet: Packet) -> Iterable[Packet]:
+        yield msgspec.structs.replace(packet, session=plan.this.context)
+
+    meddler = Change(lambda p: p.sender == "bob" and is_kind(p, MaskedParts), other_session)
+    with pytest.raises(ViolationError, match=r"bob: .* message of this session, found one of"):
+        run(again, small(again), entropy=SeededEntropy(), meddler=meddler)
+
+
+def test_the_evaluator_signs_one_set_per_round() -> None:
+    plan = plan_for()
+    books = {name: RoundBook() for name in (*PEERS, C, E)}
+    books[E].spend(plan.this)
+    with pytest.raises(MisuseError, match="was unmasked already") as caught:
+        table(plan, small(plan), entropy=SeededEntropy(), books=books).run()
+    assert caught.value.__notes__ == ["in the program of 'evaluator'"]
+
+
+# A dishonest dealer.
+
+
+def deal_something_else(monkeypatch: pytest.MonkeyPatch, call: int) -> None:
+    """The dealer of this call deals, and commits to, shares of another secret."""
+    split, calls = shamir.split, iter(range(1000))
+
+    def wrong(secret: bytes, **more: Any) -> list[bytes]:
+        return split(bytes(31) + b"!" if next(calls) == call else secret, **more)
+
+    monkeypatch.setattr(dealing_module.shamir, "split", wrong)
+
+
+def test_shares_of_another_secret_name_their_dealer(monkeypatch: pytest.MonkeyPatch) -> None:
+    plan = plan_for()
+    deal_something_else(monkeypatch, 2)  # alice's two secrets, then bob's seed
+    with pytest.raises(ViolationError, match="of another seed than it committed to") as caught:
+        run(plan, small(plan), entropy=SeededEntropy())
+    assert caught.value.party == "bob"
+    monkeypatch.undo()
+    deal_something_else(monkeypatch, 3)
+    with pytest.raises(ViolationError, match="of another pair key than it signed") as caught:
+        run(plan, small(plan), entropy=SeededEntropy(), meddler=Crashing({"bob": 4}))
+    assert caught.value.party == "bob"
+
+
+def test_shares_other_than_committed_name_their_dealer(monkeypatch: pytest.MonkeyPatch) -> None:
+    plan, seal = plan_for(), dealing_module.seal
+    calls = iter(range(1000))
+
+    def wrong(content: bytes, *where: Any, **more: Any) -> bytes:
+        return seal(bytes(66) if next(calls) == 4 else content, *where, **more)
+
+    monkeypatch.setattr(dealing_module, "seal", wrong)
+    with pytest.raises(ViolationError, match="dealt alice other shares than it commit") as caught:
+        run(plan, small(plan), entropy=SeededEntropy())
+    assert caught.value.party == "bob"
+
+
+def test_shares_of_no_secret_name_their_dealer(watched: Watched) -> None:
+    plan = plan_for()
+    run(plan, small(plan), entropy=SeededEntropy())
+    dealing = watched.dealings["alice"]
+    shares = dict.fromkeys(PEERS, (shamir.PRIME - 1).to_bytes(33))
+    with pytest.raises(ViolationError, match="dealt shares of no secret") as caught:
+        dealing.seed_of("bob", shares)
+    assert caught.value.party == "bob"
+
+
+class _Degenerate(X25519Key):
+    """A key whose public half makes everybody's agreed secret zero."""
+
+    @property
+    def public(self) -> bytes:  # type: ignore[override]
+        return bytes(32)
+
+
+@pytest.mark.parametrize("use", ["pair", "box"])
+def test_a_degenerate_key_names_its_owner(monkeypatch: pytest.MonkeyPatch, use: str) -> None:
+    draw, calls = OwnKeys.draw, iter(range(1000))
+
+    def degenerate(entropy: Any) -> OwnKeys:
+        own = draw(entropy)
+        if next(calls) == 1:
+            own = dataclasses.replace(own, **{use: _Degenerate(getattr(own, use).secret)})
+        return own
+
+    monkeypatch.setattr(OwnKeys, "draw", staticmethod(degenerate))
+    plan = plan_for()
+    with pytest.raises(ViolationError, match="an X25519 public key, found a degenerate") as caught:
+        run(plan, small(plan), entropy=SeededEntropy())
+    assert caught.value.party == "bob"
+
+
+def test_a_key_used_twice_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    draw, first = OwnKeys.draw, []
+
+    def same(entropy: Any) -> OwnKeys:
+        first.append(draw(entropy))
+        return first[0]
+
+    monkeypatch.setattr(OwnKeys, "draw", staticmethod(same))
+    plan = plan_for()
+    with pytest.raises(ViolationError, match="a key of its own for every peer and use"):
+        run(plan, small(plan), entropy=SeededEntropy())
+
+
+# Many peers: neighbours instead of everybody.
+
+
+@pytest.mark.parametrize("seed", [0, 1])
+def test_among_many_some_may_leave(seed: int) -> None:
+    peers = tuple(f"peer {index:02}" for index in range(32))
+    plan = plan_for(peers, receivers=(E,))
+    rng = np.random.default_rng(seed)
+    leaving = {
+        peers[index]: int(step)
+        for index, step in zip(rng.choice(32, 5, replace=False), rng.integers(0, 7, 5), strict=True)
+    }
+    values = small(plan)
+    outcome = run(plan, values, entropy=SeededEntropy(seed), meddler=Crashing(leaving))
+    final = outcome.results[E].peers
+    assert 27 <= len(final) < 32
+    (expected,) = ideal(plan, [values[name] for name in final])
+    np.testing.assert_array_equal(outcome.results[E].sums[0], expected)
