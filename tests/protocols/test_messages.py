@@ -1,0 +1,57 @@
+"""Every message says what it tells whom, in words of its own; every protocol tells its story."""
+
+import importlib
+import pkgutil
+import re
+
+import pytest
+
+import sottovoce.protocols
+from sottovoce.protocols.messages import disclosure_table, message_kinds
+from sottovoce.wire import Codec
+from sottovoce.wire.values import kebab
+
+
+def modules() -> list[str]:
+    found = pkgutil.walk_packages(sottovoce.protocols.__path__, "sottovoce.protocols.")
+    return [module.name for module in found]
+
+
+def test_every_kind_of_message_discloses_in_words_of_its_own() -> None:
+    for name in modules():
+        importlib.import_module(name)
+    kinds = message_kinds()
+    assert len(kinds) >= 14
+    seen: dict[str, str] = {}
+    for kind in kinds:
+        told = kind.discloses
+        assert kind.__doc__, kind
+        assert all(len(text) >= 12 for text in (told.seen_by, told.reveals, told.assuming)), kind
+        assert not re.search(r"\b(todo|tbd|n/a|same as|see above)\b", told.reveals.lower()), kind
+        # What two messages reveal is never the same: a text that was copied was not thought about.
+        assert told.reveals not in seen, (kind, seen.get(told.reveals))
+        seen[told.reveals] = kind.__name__
+
+
+def test_the_table_of_disclosures_has_a_row_for_each() -> None:
+    table = disclosure_table()
+    for kind in message_kinds():
+        assert f"| `{kebab(kind.__name__)}` | {kind.discloses.seen_by} |" in table
+
+
+@pytest.mark.parametrize("name", modules())
+def test_a_protocol_opens_with_its_sequence_who_learns_what_and_the_assumption(name: str) -> None:
+    module = importlib.import_module(name)
+    story = module.__doc__ or ""
+    assert story
+    if hasattr(module, "run"):
+        assert re.search(r"─|──▶|-->|──", story), f"{name}: expected an ASCII sequence"
+        assert re.search(r"[Ll]earns", story), f"{name}: expected who learns what"
+        assert "Assum" in story, f"{name}: expected the assumption"
+
+
+def test_no_message_carries_a_type_that_has_no_strict_encoding() -> None:
+    """Kinds with ciphertexts need their hook; everything else must be encodable as it stands."""
+    for kind in message_kinds():
+        if kind.__module__.startswith("sottovoce.protocols.blind_sum"):
+            Codec()._readers.of(kind)
