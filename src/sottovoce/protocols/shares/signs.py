@@ -66,7 +66,7 @@ class DealtTops(Message, frozen=True):
 
     discloses: ClassVar = Disclosure(
         seen_by="the first holder of shares (the coordinator)",
-        reveals="nothing: the second holder's half makes every word uniform",
+        reveals="nothing: its shares of the top bits of ρ are uniform without the second's",
         assuming="the dealer pools with neither holder",
     )
     tops: wire.Words

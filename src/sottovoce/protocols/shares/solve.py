@@ -87,7 +87,7 @@ class DealtSteps(Message, frozen=True):
 
     discloses: ClassVar = Disclosure(
         seen_by="the first holder of shares (the coordinator)",
-        reveals="nothing: the second holder's halves make every word uniform",
+        reveals="nothing: its shares of Uv and of each truncation are uniform without the second's",
         assuming="the dealer pools with neither holder",
     )
     products: wire.Words
