@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 
 from sottovoce.errors import InputError, MismatchError
 from sottovoce.text.labels import Labels
-from sottovoce.text.occurrences import Numbers, Occurrences
+from sottovoce.text.occurrences import Numbers, Occurrences, distinct
 
 Booleans = NDArray[np.bool_]
 
@@ -125,11 +125,11 @@ class Presence:
     documents: Numbers
 
     @classmethod
-    def of(cls, found: Occurrences, *, documents: Numbers, bits: int) -> Self:
+    def of(cls, found: Occurrences, *, bits: int) -> Self:
         """The buckets of the features found, by the upper `bits` of their ids."""
         buckets = (found.ids >> np.uint64(64 - bits)).astype(np.int64)
-        pairs = np.unique((found.rows << bits) | buckets)
-        return cls(pairs >> bits, pairs & ((1 << bits) - 1), documents)
+        pairs, _ = distinct((found.rows << bits) | buckets)
+        return cls(pairs >> bits, pairs & ((1 << bits) - 1), found.documents)
 
     def where(self, rows: Booleans) -> "Presence":
         """The presences in some of the rows."""
@@ -139,8 +139,11 @@ class Presence:
     def by_document(self, groups: NDArray[np.uint64]) -> tuple[Numbers, NDArray[np.uint64]]:
         """The buckets that each document has, once a document, with the document's group."""
         documents = self.documents[self.rows]
+        if len(self.documents) == len(groups):
+            # A row a document: nothing occurs twice.
+            return self.buckets, groups[documents]
         width = int(self.buckets.max(initial=0)) + 1
-        pairs = np.unique(documents * width + self.buckets)
+        pairs, _ = distinct(documents * width + self.buckets)
         return pairs % width, groups[pairs // width]
 
 

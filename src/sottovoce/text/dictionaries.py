@@ -178,5 +178,6 @@ def entry_id(words: str, reading: Reading, key: DictionaryKey) -> int:
 
 def gram_id(tokens: Sequence[str], key: DictionaryKey) -> int:
     """The id of a sequence of at least one token."""
-    first, *rest = (np.array([key.word(token)], np.uint64) for token in tokens)
+    word = key.words()
+    first, *rest = (np.array([word(token)], np.uint64) for token in tokens)
     return int(reduce(mixed, rest, first)[0])

@@ -25,7 +25,7 @@ from sottovoce.text.dictionaries import Dictionary
 from sottovoce.text.documents import Document, Fragment
 from sottovoce.text.fingerprints import fingerprint
 from sottovoce.text.hashing import PUBLIC, DictionaryKey
-from sottovoce.text.occurrences import Numbers, Occurrences, PieceMemory
+from sottovoce.text.occurrences import Numbers, Occurrences, PieceMemory, distinct
 from sottovoce.text.reading import Reading
 
 Floats = NDArray[np.float64]
@@ -101,9 +101,8 @@ class FeatureRows:
     squares: Numbers
     """Four times the squared norm of each row's tf·idf: a whole number."""
     further: Numbers
-    documents: Numbers
-    """Which document of the chunk each row is of."""
-    places: list[Fragment]
+    places: list[list[Fragment]]
+    """For each document the parts of it that its rows stand for."""
 
     @property
     def norms(self) -> Floats:
@@ -146,22 +145,20 @@ class FeatureReader:
 
     def read(self, documents: Sequence[Document]) -> FeatureRows:
         """The rows of a chunk of documents, in order."""
-        rows = [self._space.reading.rows(document) for document in documents]
-        of_row = np.repeat(np.arange(len(rows)), np.fromiter(map(len, rows), np.int64, len(rows)))
-        flat = [row for one in rows for row in one]
-        tf = self._tf(self._memory.occurrences([row.pieces for row in flat]))
+        found = self._memory.read(documents)
+        tf = self._tf(found)
         weights = tf.data * self._halves[tf.indices]
-        of_entry = np.repeat(np.arange(len(flat)), np.diff(tf.indptr))
+        of_entry = np.repeat(np.arange(found.count), np.diff(tf.indptr))
         # Sums of whole numbers below 2^53: exact in floating point.
-        squares = np.bincount(of_entry, weights * weights, minlength=len(flat)).astype(np.int64)
-        further = encode_columns(self._space.columns, documents)[of_row]
-        return FeatureRows(self._space, tf, squares, further, of_row, [row.place for row in flat])
+        squares = np.bincount(of_entry, weights * weights, minlength=found.count).astype(np.int64)
+        further = encode_columns(self._space.columns, documents)[found.documents]
+        return FeatureRows(self._space, tf, squares, further, found.places)
 
     def _tf(self, found: Occurrences) -> sparse.csr_array:
         width = self._space.dictionary.size
         columns = self._locate(found.ids)
         known = columns >= 0
-        entries, counts = np.unique(found.rows[known] * width + columns[known], return_counts=True)
+        entries, counts = distinct(found.rows[known] * width + columns[known])
         ends = np.searchsorted(entries, np.arange(1, found.count + 1) * width)
         indptr = np.concatenate([[0], ends]).astype(np.int32)
         tf = np.minimum(counts, self._space.weighting.tf_cap).astype(np.int64)

@@ -6,6 +6,7 @@ words, which keeps it as secret as they are and costs no further hashing.
 """
 
 import hashlib
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Self
 
@@ -16,9 +17,6 @@ from sottovoce.entropy import SEED_BYTES, Entropy
 from sottovoce.errors import InputError
 
 Ids = NDArray[np.uint64]
-
-_WORD = b"sottovoce/word/1"
-_PART = b"sottovoce/part/1"
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,18 +36,24 @@ class DictionaryKey:
         """A fresh key for one study."""
         return cls(entropy.seed())
 
-    def word(self, token: str) -> int:
-        """The id of a token."""
-        return self._id(token, _WORD)
+    def words(self) -> Callable[[str], int]:
+        """A function from a token to its id."""
+        return self._ids(b"sottovoce/word/1")
 
-    def part(self, characters: str) -> int:
-        """The id of a stretch of characters inside a token; never that of a token."""
-        return self._id(characters, _PART)
+    def parts(self) -> Callable[[str], int]:
+        """A function from a stretch of characters inside a token to its id, never a token's."""
+        return self._ids(b"sottovoce/part/1")
 
-    def _id(self, text: str, purpose: bytes) -> int:
-        data = text.encode("utf-8", "surrogatepass")
-        digest = hashlib.blake2b(data, digest_size=8, key=self.secret, person=purpose)
-        return int.from_bytes(digest.digest(), "little")
+    def _ids(self, purpose: bytes) -> Callable[[str], int]:
+        keyed = hashlib.blake2b(digest_size=8, key=self.secret, person=purpose)
+
+        def identify(text: str) -> int:
+            # Copying a keyed state is cheaper than keying one anew.
+            state = keyed.copy()
+            state.update(text.encode("utf-8", "surrogatepass"))
+            return int.from_bytes(state.digest(), "little")
+
+        return identify
 
 
 # For dictionaries that hide nothing: a word list that the coordinator sent.

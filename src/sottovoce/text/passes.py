@@ -124,13 +124,10 @@ class _CountJob:
         return partial(self._count, PieceMemory(self.plan.reading, self.key))
 
     def _count(self, memory: PieceMemory, documents: Sequence[Document]) -> _Counted:
-        rows = [self.plan.reading.rows(document) for document in documents]
-        of_row = np.repeat(np.arange(len(rows)), np.fromiter(map(len, rows), np.int64, len(rows)))
-        found = memory.occurrences([row.pieces for row in chain.from_iterable(rows)])
-        places = [[row.place for row in one] for one in rows]
+        found = memory.read(documents)
         return _Counted(
-            Presence.of(found, documents=of_row, bits=self.plan.bits),
-            _membership(self.plan.labelling, documents, places),
+            Presence.of(found, bits=self.plan.bits),
+            _membership(self.plan.labelling, documents, found.places),
             [document.group for document in documents],
         )
 
@@ -150,10 +147,7 @@ class _ReadJob:
 
     def _read(self, reader: FeatureReader, documents: Sequence[Document]) -> Examples:
         rows = reader.read(documents)
-        places: list[list[Fragment]] = [[] for _ in documents]
-        for document, place in zip(rows.documents.tolist(), rows.places, strict=True):
-            places[document].append(place)
-        membership = _membership(self.labelling, documents, places)
+        membership = _membership(self.labelling, documents, rows.places)
         return Examples(rows.unit(), self.labelling.labels.targets(membership))
 
 

@@ -91,11 +91,14 @@ class Reading:
             return [words]
         return [token for piece in self.tokenizer.pieces(words) for token in self.fold(piece)]
 
+    @property
+    def has_parts(self) -> bool:
+        """Whether character n-grams count as features."""
+        return self.ngrams.characters is not None and self.level is not Level.TOKEN
+
     def parts(self, token: str) -> list[str]:
         """The character n-grams of a token, its edges marked."""
-        if self.ngrams.characters is None or self.level is Level.TOKEN:
-            return []
-        low, high = self.ngrams.characters
+        low, high = self.ngrams.characters or (1, 0)
         edged = f"\x02{token}\x03"
         return [
             edged[start : start + size]

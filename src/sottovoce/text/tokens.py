@@ -95,6 +95,9 @@ class WordTokenizer:
 
     def fold(self, piece: str) -> tuple[str, ...]:
         """The tokens of a piece: normalised (NFKC), case folded, digits folded to shapes."""
+        if piece.isascii() and piece.isalpha():
+            # The commonest piece is one plain word, and needs no table.
+            return (piece.lower() if self.fold_case else piece,)
         found = _pattern(symbols=self.symbols).findall(piece)
         return tuple(token for raw in found for token in self._tokens(raw))
 
