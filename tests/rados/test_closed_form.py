@@ -6,8 +6,19 @@ from hypothesis import given
 from hypothesis import strategies as st
 from sklearn.linear_model import Ridge
 
+from sottovoce.datasets import load_ionosphere
 from sottovoce.errors import InputError, MismatchError
-from sottovoce.rados import Factorisation, Moments, RadoMoments, gamma, solve, solve_rados
+from sottovoce.rados import (
+    Factorisation,
+    Moments,
+    Part,
+    RadoMoments,
+    gamma,
+    random_rados,
+    solve,
+    solve_rados,
+)
+from sottovoce.rados.rows import with_bias
 
 seeds = st.integers(0, 2**32)
 
@@ -68,6 +79,21 @@ def test_one_factorisation_serves_every_penalty(
             solve(sums.second, sums.products, penalty=alpha * shape),
             atol=1e-9,
         )
+
+
+def test_centring_improves_the_condition_and_leaves_the_direction() -> None:
+    table = load_ionosphere()
+    own = Part.of(with_bias(table.train.X, 1.0), table.train.y)
+    rados = random_rados(own, count=1000, rng=np.random.default_rng(0))
+    centred = RadoMoments.sampled(rados)
+    plain = rados.T @ rados / len(rados)
+    whole, part = (np.linalg.cond(A + np.eye(35)) for A in (plain, centred.covariance))
+    assert whole > 10 * part
+    np.testing.assert_allclose(
+        direction(solve(centred.covariance, centred.mean, penalty=1)[:, 0]),
+        direction(solve(plain, centred.mean, penalty=1)[:, 0]),
+        atol=1e-9,
+    )
 
 
 def test_a_constant_column_is_no_obstacle_under_a_penalty() -> None:

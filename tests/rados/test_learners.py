@@ -145,6 +145,26 @@ def test_the_schedule_is_gradient_descent_with_public_momentum() -> None:
     assert 0 < found.largest_exponent <= 40
 
 
+def test_the_first_step_shows_the_mean_of_the_rados_to_whoever_sees_theta() -> None:
+    rados = rados_of(easy(2))
+    plan = Schedule(steps=1)
+    theta = descend_on_schedule(rados, penalty=1, schedule=plan).theta
+    np.testing.assert_allclose(theta / plan.rate, rados.mean(axis=0))
+
+
+def test_boosting_weighs_rados_as_written() -> None:
+    rados = np.array([[2.0, -1.0], [4.0, 3.0], [-1.0, 3.0]])
+    edges = rados / [4.0, 3.0]
+    weights, theta = np.full(3, 1 / 3), np.zeros(2)
+    for _ in range(7):
+        r = weights @ edges
+        k = np.argmax(np.abs(r))
+        theta[k] += np.log((1 + r[k]) / (1 - r[k])) / (2 * [4.0, 3.0][k])
+        weights = weights * (1 - r[k] * edges[:, k]) / (1 - r[k] ** 2)
+        weights /= weights.sum()
+    np.testing.assert_allclose(boost(rados, rounds=7).theta, theta)
+
+
 def test_bad_input_is_named() -> None:
     rados = rados_of(easy(0), count=20)
     empty = np.empty((0, 4))

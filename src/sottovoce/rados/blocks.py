@@ -20,7 +20,7 @@ from numpy.typing import NDArray
 from sottovoce.errors import InputError, MismatchError
 from sottovoce.rados.moments import Moments
 from sottovoce.rados.observations import Part
-from sottovoce.rados.rows import Floats, as_rows
+from sottovoce.rados.rows import Discreet, Floats, as_rows
 
 
 def lift(values: Floats, positions: NDArray[np.intp], *, features: int) -> Floats:
@@ -36,8 +36,8 @@ def lift(values: Floats, positions: NDArray[np.intp], *, features: int) -> Float
     return lifted
 
 
-@dataclass(frozen=True)
-class BlockSums:
+@dataclass(frozen=True, repr=False)
+class BlockSums(Discreet):
     """One peer's sums per block, with what was dropped before anything left the peer."""
 
     shared: Floats
@@ -87,8 +87,8 @@ def _sums(part: Part, members: NDArray[np.intp], *, blocks: int) -> Floats:
     return sums
 
 
-@dataclass(frozen=True)
-class BlockRados:
+@dataclass(frozen=True, repr=False)
+class BlockRados(Discreet):
     """Joined block rados as rows, how many entities stand behind each, and what was dropped."""
 
     vectors: Floats

@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 
 from sottovoce.errors import InputError
-from sottovoce.rados.rows import Floats, dense_rados
+from sottovoce.rados.rows import Discreet, Floats, dense_rados
 
 # |r| is clipped here, so that no round takes an unbounded step.
 LARGEST_EDGE = 0.8
@@ -15,8 +15,8 @@ SMALLEST_STEP = 1e-6
 LARGEST_WEIGHT = 1 - 1e-4
 
 
-@dataclass(frozen=True)
-class Boosted:
+@dataclass(frozen=True, repr=False)
+class Boosted(Discreet):
     """θ, and after how many rounds it stood."""
 
     theta: Floats

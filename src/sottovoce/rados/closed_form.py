@@ -13,7 +13,7 @@ from scipy import linalg
 
 from sottovoce.errors import InputError, MismatchError
 from sottovoce.rados.moments import Moments
-from sottovoce.rados.rows import Floats, dense_rados
+from sottovoce.rados.rows import Discreet, Floats, dense_rados
 
 
 def gamma(features: int, *, distrusted: Sequence[int] = (), epsilon: float = 1.0) -> Floats:
@@ -58,8 +58,8 @@ def solve_rados(rados: Any, *, penalty: Any) -> Floats:
     return solve(sums.second, sums.products, penalty=sums.count * diagonal)[:, 0]
 
 
-@dataclass(frozen=True)
-class Factorisation:
+@dataclass(frozen=True, repr=False)
+class Factorisation(Discreet):
     """One decomposition of (XᵀX, Γ) that gives θ for any number of penalties αΓ."""
 
     basis: Floats

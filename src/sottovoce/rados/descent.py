@@ -21,7 +21,7 @@ from sottovoce.errors import InputError
 from sottovoce.rados.closed_form import as_penalty
 from sottovoce.rados.losses import Loss, exponential, ridge_penalty
 from sottovoce.rados.moments import RadoMoments
-from sottovoce.rados.rows import Floats, dense_rados
+from sottovoce.rados.rows import Discreet, Floats, dense_rados
 
 # Keeps M invertible where neither rados nor penalty say anything about a feature.
 FLOOR = 1e-9
@@ -34,8 +34,8 @@ class Halt(StrEnum):
     STEPS = "all steps are taken"
 
 
-@dataclass(frozen=True)
-class Descended:
+@dataclass(frozen=True, repr=False)
+class Descended(Discreet):
     """θ, after how many steps, why it ended there, and whether the sample's edge held it back."""
 
     theta: Floats

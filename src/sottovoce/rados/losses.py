@@ -13,11 +13,11 @@ from scipy.special import expit, logsumexp, softmax
 from sottovoce.rados.closed_form import as_penalty
 from sottovoce.rados.moments import RadoMoments
 from sottovoce.rados.observations import Part
-from sottovoce.rados.rows import Floats, Rows
+from sottovoce.rados.rows import Discreet, Floats, Rows
 
 
-@dataclass(frozen=True)
-class Loss:
+@dataclass(frozen=True, repr=False)
+class Loss(Discreet):
     """The value of a loss at some θ, and its gradient there; losses add."""
 
     value: float

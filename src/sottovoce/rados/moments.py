@@ -20,6 +20,7 @@ import numpy as np
 
 from sottovoce.errors import InputError, MismatchError, MisuseError
 from sottovoce.rados.rows import (
+    Discreet,
     Floats,
     Rows,
     as_rows,
@@ -166,8 +167,8 @@ class Moments:
         list(pool.map(band, edges[:-1], edges[1:]))
 
 
-@dataclass(frozen=True)
-class RadoMoments:
+@dataclass(frozen=True, repr=False)
+class RadoMoments(Discreet):
     """Mean b (a column per class) and covariance C of rados; independent peers' moments add."""
 
     mean: Floats

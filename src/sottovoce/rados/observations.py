@@ -16,6 +16,7 @@ import numpy as np
 from sottovoce.errors import InputError, MismatchError
 from sottovoce.rados.moments import RadoMoments
 from sottovoce.rados.rows import (
+    Discreet,
     Floats,
     Rows,
     as_labels,
@@ -28,8 +29,8 @@ from sottovoce.rados.rows import (
 from sottovoce.rados.signatures import RandomSignatures, Signatures
 
 
-@dataclass(frozen=True)
-class Part:
+@dataclass(frozen=True, repr=False)
+class Part(Discreet):
     """What one peer holds: its documents as rows, and their labels −1 and +1."""
 
     rows: Rows
@@ -96,8 +97,8 @@ def class_wise_rados(part: Part, *, count: int, rng: np.random.Generator) -> Flo
     return united_rados(halves, count=count, rng=rng)
 
 
-@dataclass(frozen=True)
-class RadoFamily:
+@dataclass(frozen=True, repr=False)
+class RadoFamily(Discreet):
     """Rados of several classes under one set of signatures.
 
     They differ from class to class by a constant only, so one pass over the

@@ -21,7 +21,7 @@ from scipy.stats import binom
 
 from sottovoce.errors import InputError
 from sottovoce.rados.observations import Part, rados
-from sottovoce.rados.rows import Floats
+from sottovoce.rados.rows import Discreet, Floats
 from sottovoce.rados.signatures import ChosenSignatures, RandomSignatures
 
 
@@ -77,8 +77,8 @@ class Window:
         return Guarantee(epsilon, spent, float(binom.pmf(low, m, 0.5)) / acceptance, acceptance)
 
 
-@dataclass(frozen=True)
-class PrivateRados:
+@dataclass(frozen=True, repr=False)
+class PrivateRados(Discreet):
     """Rados as rows, what each spends, what all spend, and how many signatures were drawn."""
 
     vectors: Floats

@@ -12,6 +12,20 @@ Floats: TypeAlias = NDArray[np.float64]
 Rows: TypeAlias = Floats | sparse.csr_array[Any, tuple[int, int]]
 
 
+class Discreet:
+    """A dataclass that holds what documents could be read from: its repr shows sizes alone."""
+
+    def __repr__(self) -> str:
+        """The name of each field with its shape, or its value where it is a plain number."""
+        shown = [
+            f"{name}={'×'.join(map(str, value.shape))}"
+            if isinstance(value, np.ndarray) or sparse.issparse(value)
+            else f"{name}={value!r}"
+            for name, value in vars(self).items()
+        ]
+        return f"{type(self).__name__}({', '.join(shown)})"
+
+
 def as_rows(X: Any, *, what: str = "rows") -> Rows:
     """`X` as float64 rows, dense or CSR with sorted columns; refuses what is not finite."""
     rows: Any = X

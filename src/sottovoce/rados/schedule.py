@@ -15,7 +15,7 @@ import numpy as np
 
 from sottovoce.errors import BoundError, InputError
 from sottovoce.rados.closed_form import as_penalty
-from sottovoce.rados.rows import Floats, dense_rados
+from sottovoce.rados.rows import Discreet, Floats, dense_rados
 
 
 @dataclass(frozen=True)
@@ -55,8 +55,8 @@ class Schedule:
         return step / (step + 3)
 
 
-@dataclass(frozen=True)
-class Scheduled:
+@dataclass(frozen=True, repr=False)
+class Scheduled(Discreet):
     """θ after the last step, and the largest exponent that occurred on the way."""
 
     theta: Floats

@@ -14,6 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sottovoce.errors import InputError, MismatchError
+from sottovoce.rados.rows import Discreet
 
 Signs: TypeAlias = NDArray[np.int8]
 
@@ -39,8 +40,8 @@ class Signatures(ABC):
         return np.concatenate([np.empty((self.count, 0), np.int8), *parts], axis=1)
 
 
-@dataclass(frozen=True)
-class GivenSignatures(Signatures):
+@dataclass(frozen=True, repr=False)
+class GivenSignatures(Discreet, Signatures):
     """Signatures that somebody chose: an array of −1 and +1, one row per rado."""
 
     signs: Signs
@@ -78,9 +79,9 @@ class RandomSignatures(Signatures):
 
     count: int
     documents: int
-    seed: int
+    seed: int = field(repr=False)
     # The leading signs of a signature that must not be drawn, as bits; −1 where every one may.
-    excluded: int = -1
+    excluded: int = field(default=-1, repr=False)
 
     @classmethod
     def draw(
@@ -122,8 +123,8 @@ class RandomSignatures(Signatures):
         return _signs(((values[:, np.newaxis] >> shifts) & 1).astype(np.uint8))
 
 
-@dataclass(frozen=True)
-class ChosenSignatures(Signatures):
+@dataclass(frozen=True, repr=False)
+class ChosenSignatures(Discreet, Signatures):
     """Some of a set of signatures, by their number."""
 
     source: Signatures
