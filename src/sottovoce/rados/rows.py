@@ -12,15 +12,18 @@ Floats: TypeAlias = NDArray[np.float64]
 Rows: TypeAlias = Floats | sparse.csr_array[Any, tuple[int, int]]
 
 
+def _times(shape: tuple[int, ...]) -> str:
+    return "×".join(map(str, shape))
+
+
 class Discreet:
     """A dataclass that holds what documents could be read from: its repr shows sizes alone."""
 
     def __repr__(self) -> str:
         """The name of each field with its shape, or its value where it is a plain number."""
+        shapes = {name: getattr(value, "shape", None) for name, value in vars(self).items()}
         shown = [
-            f"{name}={'×'.join(map(str, value.shape))}"
-            if isinstance(value, np.ndarray) or sparse.issparse(value)
-            else f"{name}={value!r}"
+            f"{name}={value!r}" if shapes[name] is None else f"{name}={_times(shapes[name])}"
             for name, value in vars(self).items()
         ]
         return f"{type(self).__name__}({', '.join(shown)})"
