@@ -4,6 +4,7 @@ import json
 import tracemalloc
 from collections.abc import Callable, Iterator
 from pathlib import Path
+from random import Random
 
 import pyarrow as pa
 import pyarrow.parquet as pq
@@ -78,6 +79,18 @@ def test_nine_megabytes(tmp_path: Path, name: str) -> None:
 @pytest.mark.parametrize("name", WRITERS)
 def test_fifty_megabytes(tmp_path: Path, name: str) -> None:
     check(tmp_path, name, rows=57_000)
+
+
+def test_a_row_group_is_not_read_as_a_whole(tmp_path: Path) -> None:
+    path = tmp_path / "notes.parquet"
+    sample = Random(7)
+    texts = [sample.randbytes(1500).hex() for _ in range(10_000)]
+    pq.write_table(pa.table({"text": texts}), path, row_group_size=10_000, use_dictionary=False)
+    del texts
+    before = pa.total_allocated_bytes()
+    most = max(pa.total_allocated_bytes() for _ in open_source(path).documents()) - before
+    assert path.stat().st_size > 15 * MEGABYTE
+    assert most < 8 * MEGABYTE
 
 
 def long_line(path: Path, size: int) -> None:

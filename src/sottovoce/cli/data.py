@@ -1,14 +1,15 @@
 """`sottovoce data …`: look at a source before it becomes part of a study."""
 
-from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from sottovoce.cli import options
+
 if TYPE_CHECKING:
     from rich.console import Console
 
-    from sottovoce.sources import Format
+    from sottovoce.sources import SourceOptions
     from sottovoce.sources.inspection import Inspection
 
 app = typer.Typer(no_args_is_help=True, help="Look at a source before it becomes part of a study.")
@@ -24,55 +25,22 @@ def root() -> None:
 @app.command()
 def inspect(
     source: Annotated[str, typer.Argument(help="A file, or a folder of texts or BRAT pairs.")],
-    text: Annotated[
-        list[str] | None, typer.Option(help="Column of the text; several are joined.")
-    ] = None,
-    label: Annotated[
-        list[str] | None,
-        typer.Option(help="Column of the label; several are yes/no marks, one a label."),
-    ] = None,
-    label_map: Annotated[
-        str | None,
-        typer.Option(help="spam=1,ham=0 (or *=0 for all others), or a file that says so."),
-    ] = None,
-    label_separator: Annotated[
-        str | None, typer.Option(help="What stands between several labels in one field.")
-    ] = None,
-    labels: Annotated[
-        str | None, typer.Option(help="The study's labels, with commas between; others are told.")
-    ] = None,
-    group: Annotated[
-        str | None, typer.Option(help="Column of the group (patient, author).")
-    ] = None,
-    categorical: Annotated[
-        list[str] | None, typer.Option(help="Further column of names; '*' takes all others.")
-    ] = None,
-    numeric: Annotated[
-        list[str] | None, typer.Option(help="Further column of numbers; '*' takes all others.")
-    ] = None,
-    format: Annotated[  # noqa: A002 - the option's name
-        str | None,
-        typer.Option(help="csv, tsv, jsonl, parquet, arrow, folder or brat; else by its look."),
-    ] = None,
-    encoding: Annotated[
-        str | None, typer.Option(help="Encoding, e.g. utf-8, cp1252, utf-16; else by its look.")
-    ] = None,
-    delimiter: Annotated[
-        str | None, typer.Option(help="What stands between fields; else by its look.")
-    ] = None,
-    header: Annotated[
-        bool, typer.Option(help="Whether the first row names the columns; else they are 1, 2, 3.")
-    ] = True,
-    quotes: Annotated[
-        bool, typer.Option(help="Whether quotes hold a field together, or are plain characters.")
-    ] = True,
-    labels_file: Annotated[
-        Path | None, typer.Option(help="For a folder: a table of file names and labels.")
-    ] = None,
-    pattern: Annotated[str, typer.Option(help="For a folder: which files are texts.")] = "*.txt",
-    longest: Annotated[
-        int, typer.Option(help="Bytes that the longest document may have.", min=1)
-    ] = 16 * 2**20,
+    text: options.TextColumns = None,
+    label: options.LabelColumns = None,
+    label_map: options.LabelMapping = None,
+    label_separator: options.LabelSeparator = None,
+    labels: options.StudyLabels = None,
+    group: options.GroupColumn = None,
+    categorical: options.CategoricalColumns = None,
+    numeric: options.NumericColumns = None,
+    format: options.FormatName = None,  # noqa: A002 - the option's name
+    encoding: options.EncodingName = None,
+    delimiter: options.Delimiter = None,
+    header: options.Header = True,
+    quotes: options.Quotes = True,
+    labels_file: options.LabelsFile = None,
+    pattern: options.Pattern = "*.txt",
+    longest: options.Longest = options.LONGEST,
     problems: Annotated[
         int, typer.Option(help="How many problems to show; all are counted.", min=1)
     ] = 10,
@@ -84,7 +52,9 @@ def inspect(
 
     For example:
 
-      sottovoce data inspect notes.csv --text note --label diagnosis --group patient
+      sottovoce data inspect notes.csv --text note --label diagnosis
+
+      sottovoce data inspect notes.parquet --text note --group patient
 
       sottovoce data inspect messages.jsonl --label-map spam=1,ham=0
 
@@ -92,37 +62,45 @@ def inspect(
 
       sottovoce data inspect corpus/ --format brat --json
     """
-    from sottovoce.cli.progress import watched
-    from sottovoce.sources import LabelMap, Limits, SourceOptions, Table, open_source
-    from sottovoce.sources.inspection import Inspector
+    from sottovoce.sources import Limits, SourceOptions
 
-    options = SourceOptions(
-        text=tuple(text) if text else None,
-        label=tuple(label) if label else None,
-        label_map=LabelMap.of(label_map) if label_map else None,
+    asked = SourceOptions(
+        text=options.several(text),
+        label=options.several(label),
+        label_map=options.label_map(label_map),
         label_separator=label_separator,
-        labels=tuple(name.strip() for name in labels.split(",")) if labels else (),
+        labels=options.listed(labels),
         group=group,
         categorical=tuple(categorical or ()),
         numeric=tuple(numeric or ()),
-        format=_format(format),
+        format=options.format_named(format),
         encoding=encoding,
-        table=Table(delimiter=_delimiter(delimiter), quoted=quotes, header=header),
+        table=options.table(delimiter, quotes=quotes, header=header),
         labels_file=labels_file,
         pattern=pattern,
         limits=Limits(document_bytes=longest, problems=max(problems, 100)),
     )
-    opened = open_source(source, options)
-    inspector = Inspector(opened)
+    _inspect(source, asked, problems=problems, as_json=as_json)
+
+
+def _inspect(place: str, asked: "SourceOptions", *, problems: int, as_json: bool) -> None:
+    from sottovoce.cli.progress import watched
+    from sottovoce.sources import open_source
+    from sottovoce.sources.inspection import Inspector
+
+    source = open_source(place, asked)
+    inspector = Inspector(source)
     for _ in watched(
         inspector.outcomes(),
         title="inspecting",
-        position=lambda: (opened.findings.done, opened.findings.total),
+        position=lambda: (source.findings.done, source.findings.total),
     ):
         pass
     _show(inspector.result(), problems=problems, as_json=as_json)
     if inspector.documents == 0:
-        raise opened.nothing_usable()
+        error = source.nothing_usable()
+        error.hints = error.hints[:1]  # the other one is this very command
+        raise error
 
 
 def _show(found: "Inspection", *, problems: int, as_json: bool) -> None:
@@ -181,7 +159,7 @@ def _facts(found: "Inspection") -> list[tuple[str, str]]:
     facts.extend((name, f"{count:,}") for name, count in found.annotations.items())
     if found.annotations:
         facts.append(("skipped annotations", f"{found.skipped_annotations:,}"))
-    facts.extend((escape(f"no {column}"), f"{n:,}") for column, n in found.missing.items())
+    facts.extend((escape(f"without {column}"), f"{n:,}") for column, n in found.missing.items())
     return facts
 
 
@@ -216,23 +194,3 @@ def _skipped(found: "Inspection", problems: int) -> list[str]:
     if total > problems:
         lines.append(f"  … and {total - min(problems, len(found.problems)):,} more")
     return lines
-
-
-def _format(given: str | None) -> "Format | None":
-    from sottovoce.errors import InputError
-    from sottovoce.sources import Format
-
-    if given is None:
-        return None
-    try:
-        return Format(given.lower())
-    except ValueError:
-        raise InputError(
-            f"format: expected one of {', '.join(Format)}, found {given!r}",
-            hints=("--format csv",),
-        ) from None
-
-
-def _delimiter(given: str | None) -> str | None:
-    """A tab is hard to type, so it may be written out."""
-    return {"\\t": "\t", "tab": "\t"}.get(given, given) if given else given

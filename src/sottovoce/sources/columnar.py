@@ -83,7 +83,8 @@ class ColumnarFileReader:
 def _parquet(path: Path, batch_rows: int) -> Iterator[tuple[Any, int | None, Any]]:
     from pyarrow.parquet import ParquetFile
 
-    with ParquetFile(path, memory_map=True) as file:
+    # Without a buffer, or with it filled ahead, a row group would be read as a whole.
+    with ParquetFile(path, buffer_size=2**20, pre_buffer=False) as file:
 
         def batches(columns: tuple[str, ...]) -> Iterator[Any]:
             return file.iter_batches(batch_size=batch_rows, columns=list(columns))  # type: ignore[no-any-return]

@@ -74,6 +74,10 @@ class SourceOptions:
     yes/no marks, and a document's labels are the names of those that say yes.
     `categorical` and `numeric` may hold patterns with `*`, which take every
     column that has no other use.
+
+    A folder of texts has its subfolders as labels, BRAT its spans (`label="label"`
+    takes the subfolder as well); a `labels_file` gives either all of these columns.
+    For BRAT a `label_map` renames entity types, and those outside it are left out.
     """
 
     text: str | tuple[str, ...] | None = None

@@ -124,8 +124,11 @@ class Source:
         if not lost:
             return InputError(f"{self.name}: expected at least one document, found none")
         first = next((p for p in self.problems if p.cost is Cost.DOCUMENT), None)
+        hints = [f"the first was {first}"]
+        if self.format is not Format.MEMORY:
+            hints.append(f"sottovoce data inspect {self.name}")
         return InputError(
             f"{self.name}: expected at least one usable document, found none: "
             f"all {lost:,} were skipped ({self.problems.summary()})",
-            hints=(f"the first was {first}", f"sottovoce data inspect {self.name}"),
+            hints=tuple(hints),
         )

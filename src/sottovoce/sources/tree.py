@@ -33,48 +33,59 @@ def walk(root: Path) -> Iterator[Folder | Problem]:
     found = look_at(root)
     if not stat.S_ISDIR(found.st_mode):
         raise InputError(f"{root}: expected a folder, found {kind_of(found.st_mode)}")
-    yield from _walk(root, "", ((found.st_dev, found.st_ino),))
-
-
-def _walk(
-    path: Path, relative: str, above: tuple[tuple[int, int], ...]
-) -> Iterator[Folder | Problem]:
-    try:
-        with os.scandir(path) as entries:
-            names = sorted(entry.name for entry in entries)
-    except OSError as error:
-        refused = refusal(path, error)
-        if not relative:
-            raise refused from error
-        yield Problem(Origin(relative), Kind.UNREADABLE, refused.message)
-        return
-    files: list[str] = []
-    folders: list[tuple[str, tuple[int, int]]] = []
-    for name in names:
-        here = f"{relative}/{name}" if relative else name
+    waiting = [_Step(root, "", ((found.st_dev, found.st_ino),))]
+    while waiting:
+        step = waiting.pop()
         try:
-            found = (path / name).stat()
+            with os.scandir(step.path) as entries:
+                names = sorted(entry.name for entry in entries)
         except OSError as error:
-            yield Problem(Origin(here), Kind.UNREADABLE, _words(path / name, error))
+            refused = refusal(step.path, error)
+            if not step.relative:
+                raise refused from error
+            yield Problem(Origin(step.relative), Kind.UNREADABLE, refused.message)
             continue
-        if stat.S_ISREG(found.st_mode):
-            files.append(name)
-        elif not stat.S_ISDIR(found.st_mode):
-            reason = f"expected a file, found {kind_of(found.st_mode)}"
-            yield Problem(Origin(here), Kind.UNREADABLE, reason)
-        elif (found.st_dev, found.st_ino) in above:
-            reason = "a link that leads back to a folder above it; not followed"
-            yield Problem(Origin(here), Kind.UNREADABLE, reason)
-        else:
-            folders.append((name, (found.st_dev, found.st_ino)))
-    yield Folder(path, relative, tuple(files))
-    for name, identity in folders:
-        here = f"{relative}/{name}" if relative else name
-        yield from _walk(path / name, here, (*above, identity))
+        files: list[str] = []
+        folders: list[_Step] = []
+        for name in names:
+            met = _meet(step, name)
+            if isinstance(met, Problem):
+                yield met
+            elif met is None:
+                files.append(name)
+            else:
+                folders.append(met)
+        yield Folder(step.path, step.relative, tuple(files))
+        waiting.extend(reversed(folders))
 
 
-def _words(path: Path, error: OSError) -> str:
-    return refusal(path, error).message
+@dataclass(frozen=True, slots=True)
+class _Step:
+    """A folder to be looked at, and the folders that led to it."""
+
+    path: Path
+    relative: str
+    above: tuple[tuple[int, int], ...]
+
+
+def _meet(step: _Step, name: str) -> _Step | Problem | None:
+    """What `name` leads to: a folder to walk into, a problem, or (None) a file."""
+    path = step.path / name
+    here = f"{step.relative}/{name}" if step.relative else name
+    try:
+        found = path.stat()
+    except OSError as error:
+        return Problem(Origin(here), Kind.UNREADABLE, refusal(path, error).message)
+    if stat.S_ISREG(found.st_mode):
+        return None
+    if not stat.S_ISDIR(found.st_mode):
+        reason = f"expected a file, found {kind_of(found.st_mode)}"
+        return Problem(Origin(here), Kind.UNREADABLE, reason)
+    identity = (found.st_dev, found.st_ino)
+    if identity in step.above:
+        reason = "a link that leads back to a folder above it; not followed"
+        return Problem(Origin(here), Kind.UNREADABLE, reason)
+    return _Step(path, here, (*step.above, identity))
 
 
 @dataclass(frozen=True, slots=True)

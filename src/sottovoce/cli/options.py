@@ -1,0 +1,122 @@
+"""The options that say what to read from a source, the same in every command that reads one."""
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from sottovoce.errors import InputError
+
+if TYPE_CHECKING:
+    from sottovoce.sources import Format, LabelMap, Table
+
+LONGEST = 16 * 2**20
+
+TextColumns = Annotated[
+    list[str] | None, typer.Option("--text", help="Column of the text; several are joined.")
+]
+LabelColumns = Annotated[
+    list[str] | None,
+    typer.Option("--label", help="Column of the label; several are yes/no marks, one a label."),
+]
+LabelMapping = Annotated[
+    str | None,
+    typer.Option(
+        "--label-map", help="spam=1,ham=0 (or *=0 for all others), or a file that says so."
+    ),
+]
+LabelSeparator = Annotated[
+    str | None,
+    typer.Option("--label-separator", help="What stands between several labels in one field."),
+]
+StudyLabels = Annotated[
+    str | None,
+    typer.Option("--labels", help="The study's labels, with commas between; others are told."),
+]
+GroupColumn = Annotated[
+    str | None, typer.Option("--group", help="Column of the group (patient, author).")
+]
+CategoricalColumns = Annotated[
+    list[str] | None,
+    typer.Option("--categorical", help="Further column of names; '*' takes all others."),
+]
+NumericColumns = Annotated[
+    list[str] | None,
+    typer.Option("--numeric", help="Further column of numbers; '*' takes all others."),
+]
+FormatName = Annotated[
+    str | None,
+    typer.Option(
+        "--format", help="csv, tsv, jsonl, parquet, arrow, folder or brat; else by its look."
+    ),
+]
+EncodingName = Annotated[
+    str | None,
+    typer.Option("--encoding", help="Encoding, e.g. utf-8, cp1252, utf-16; else by its look."),
+]
+Delimiter = Annotated[
+    str | None, typer.Option("--delimiter", help="What stands between fields; else by its look.")
+]
+Header = Annotated[
+    bool,
+    typer.Option(
+        "--header/--no-header",
+        help="Whether the first row names the columns; else they are 1, 2, 3.",
+    ),
+]
+Quotes = Annotated[
+    bool,
+    typer.Option(
+        "--quotes/--no-quotes",
+        help="Whether quotes hold a field together, or are plain characters.",
+    ),
+]
+LabelsFile = Annotated[
+    Path | None,
+    typer.Option("--labels-file", help="For a folder: a table of file names and labels."),
+]
+Pattern = Annotated[str, typer.Option("--pattern", help="For a folder: which files are texts.")]
+Longest = Annotated[
+    int, typer.Option("--longest", help="Bytes that the longest document may have.", min=1)
+]
+
+
+def several(names: list[str] | None) -> tuple[str, ...] | None:
+    """Columns as they were named, None where none was."""
+    return tuple(names) if names else None
+
+
+def listed(names: str | None) -> tuple[str, ...]:
+    """Names with commas between them."""
+    return tuple(name.strip() for name in names.split(",")) if names else ()
+
+
+def label_map(given: str | None) -> "LabelMap | None":
+    """The label map that was written out, or stands in a file."""
+    from sottovoce.sources import LabelMap
+
+    return LabelMap.of(given) if given else None
+
+
+def format_named(name: str | None) -> "Format | None":
+    """The format of that name."""
+    from sottovoce.sources import Format
+
+    if name is None:
+        return None
+    try:
+        return Format(name.lower())
+    except ValueError:
+        known = ", ".join(kind for kind in Format if kind is not Format.MEMORY)
+        raise InputError(
+            f"format: expected one of {known}, found {name!r}", hints=("--format csv",)
+        ) from None
+
+
+def table(delimiter: str | None, *, quotes: bool, header: bool) -> "Table":
+    """How a delimited file is written; a tab is hard to type, so it may be written out."""
+    from sottovoce.sources import Table
+
+    written_out = {"\\t": "\t", "tab": "\t"}
+    given = written_out.get(delimiter, delimiter) if delimiter else delimiter
+    return Table(delimiter=given, quoted=quotes, header=header)
