@@ -12,8 +12,8 @@ Floats: TypeAlias = NDArray[np.float64]
 Rows: TypeAlias = Floats | sparse.csr_array[Any, tuple[int, int]]
 
 
-def _times(shape: tuple[int, ...]) -> str:
-    return "×".join(map(str, shape))
+def _size(value: Any) -> str:
+    return "×".join(map(str, value.shape)) if hasattr(value, "shape") else repr(value)
 
 
 class Discreet:
@@ -21,11 +21,7 @@ class Discreet:
 
     def __repr__(self) -> str:
         """The name of each field with its shape, or its value where it is a plain number."""
-        shapes = {name: getattr(value, "shape", None) for name, value in vars(self).items()}
-        shown = [
-            f"{name}={value!r}" if shapes[name] is None else f"{name}={_times(shapes[name])}"
-            for name, value in vars(self).items()
-        ]
+        shown = [f"{name}={_size(value)}" for name, value in vars(self).items()]
         return f"{type(self).__name__}({', '.join(shown)})"
 
 
