@@ -1,7 +1,8 @@
 """Who is who: signing keys, and the pins by which everybody knows everybody else's."""
 
 import hashlib
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import Self
 
@@ -59,6 +60,17 @@ class Pins:
                 f"expected {purpose!r} signed by the pinned identity, found another signature",
                 party=name,
             ) from error
+
+
+@contextmanager
+def shown_by(teller: str) -> Iterator[None]:
+    """Say in a refusal who showed us the signed thing: it may have changed it."""
+    try:
+        yield
+    except ViolationError as error:
+        raise ViolationError(
+            f"{error.message} (shown to us by {teller})", party=error.party
+        ) from error
 
 
 def framed(purpose: str, *parts: bytes) -> bytes:

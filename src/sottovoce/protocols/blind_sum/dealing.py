@@ -15,7 +15,7 @@ from sottovoce.protocols.blind_sum import shamir
 from sottovoce.protocols.blind_sum.graphs import Graph
 from sottovoce.protocols.blind_sum.keys import Keyring, Member, OwnKeys, commitment
 from sottovoce.protocols.blind_sum.messages import BoxFrom, DealtShares, SignedShares
-from sottovoce.protocols.identities import Pins, digest
+from sottovoce.protocols.identities import Pins, digest, shown_by
 from sottovoce.protocols.sealing import OVERHEAD, X25519Key, seal, unseal
 
 _SIGNED_SHARES = "blind-sum/shares/v1"
@@ -228,14 +228,9 @@ def check_shares(
     holders = len(graph.holders(signed.peer))
     if [len(c) for c in signed.commitments] != [2 * _HASH_BYTES] * holders:
         raise ViolationError(f"expected {holders} commitments, found others", party=signed.peer)
-    pins.check(
-        signed.peer,
-        signed.signature,
-        _SIGNED_SHARES,
-        keyring.hash,
-        signed.peer.encode(),
-        *signed.commitments,
-    )
+    said = (keyring.hash, signed.peer.encode(), *signed.commitments)
+    with shown_by(teller):
+        pins.check(signed.peer, signed.signature, _SIGNED_SHARES, *said)
 
 
 def boxes_for(dealt: Mapping[str, DealtShares], graph: Graph) -> dict[str, tuple[BoxFrom, ...]]:

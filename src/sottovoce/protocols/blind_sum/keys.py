@@ -10,7 +10,7 @@ from sottovoce.errors import InputError, ViolationError
 from sottovoce.protocols.blind_sum.messages import KeyBook, LeftOut, RoundKeys, SignedKeys
 from sottovoce.protocols.blind_sum.rounds import Round
 from sottovoce.protocols.conversation import Party, Receive, Send, gather, receive
-from sottovoce.protocols.identities import Identity, Pins, digest
+from sottovoce.protocols.identities import Identity, Pins, digest, shown_by
 from sottovoce.protocols.sealing import KEY_BYTES, Address, X25519Key
 
 _SIGNED_KEYS = "blind-sum/keys/v1"
@@ -72,7 +72,8 @@ class Keyring:
                 party=teller,
             )
         for signed in book:
-            check_keys(this, signed, pins)
+            with shown_by(teller):
+                check_keys(this, signed, pins)
         publics = {key for signed in book for key in (signed.pair, signed.box)}
         if len(publics) != 2 * len(book):
             raise ViolationError(

@@ -73,7 +73,7 @@ from sottovoce.protocols.blind_sum.messages import (
 )
 from sottovoce.protocols.blind_sum.rounds import Round, RoundBook
 from sottovoce.protocols.conversation import Party, Receive, Send, ask, gather, receive
-from sottovoce.protocols.identities import Identity, Pins
+from sottovoce.protocols.identities import Identity, Pins, shown_by
 from sottovoce.protocols.runner import Meddler, Outcome, Table
 
 _SIGNED_SET = "blind-sum/set/v1"
@@ -271,9 +271,10 @@ def sign_set(dealing: Dealing, peers: Sequence[str], identity: Identity) -> byte
 def check_agreed(dealing: Dealing, agreed: UnmaskRequest, pins: Pins) -> None:
     """Refuse a final set that coordinator and evaluator did not both sign, or that is too small."""
     this = dealing.keyring.this
-    names = [name.encode() for name in agreed.peers]
-    pins.check(this.coordinator, agreed.coordinator_signature, _SIGNED_SET, dealing.hash, *names)
-    pins.check(this.evaluator, agreed.evaluator_signature, _SIGNED_SET, dealing.hash, *names)
+    said = (dealing.hash, *(name.encode() for name in agreed.peers))
+    with shown_by(this.coordinator):
+        pins.check(this.coordinator, agreed.coordinator_signature, _SIGNED_SET, *said)
+        pins.check(this.evaluator, agreed.evaluator_signature, _SIGNED_SET, *said)
     if agreed.peers != tuple(name for name in dealing.peers if name in agreed.peers):
         raise ViolationError(
             "expected a set of peers that dealt shares, in order, found another",

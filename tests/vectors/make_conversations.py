@@ -1,0 +1,110 @@
+"""Make tests/vectors/conversations.json: whole blind sums, and every packet of them made wrong.
+
+Run from the repository: PYTHONPATH=tests python tests/vectors/make_conversations.py
+"""
+
+import json
+from collections.abc import Mapping
+from dataclasses import asdict
+from pathlib import Path
+from typing import Any
+
+from harness.entropy import SeededEntropy
+from harness.replay import CHANGES, record, refusal
+from sottovoce.protocols.blind_sum import (
+    Part,
+    ResidueSpace,
+    Round,
+    RoundBook,
+    WordSpace,
+    pairwise,
+    ring,
+)
+from sottovoce.protocols.blind_sum.keys import members_of
+from sottovoce.protocols.conversation import Party
+
+HERE = Path(__file__).parent
+PEERS = ("alice", "bob", "carol", "dave")
+
+
+def pairwise_programs() -> Mapping[str, Party[Any]]:
+    """Three peers, one half to each of C and E, and two residues to E."""
+    this = Round("vectors", "pairwise", PEERS[:3])
+    plan = pairwise.Plan(
+        this,
+        (
+            Part("coordinator", "half", WordSpace((3,))),
+            Part("evaluator", "half", WordSpace((3,))),
+            Part("evaluator", "residues", ResidueSpace(10**20 + 39, 2)),
+        ),
+    )
+    members = members_of(this, SeededEntropy(100))
+    programs: dict[str, Party[Any]] = {}
+    for index, name in enumerate(this.peers):
+        entropy = SeededEntropy(index)
+        values = (entropy.words(3), entropy.words(3), [index, 10**20])
+        programs[name] = pairwise.peer(
+            plan, values, who=members[name], book=RoundBook(), entropy=entropy
+        )
+    for name in ("coordinator", "evaluator"):
+        role = getattr(pairwise, name)
+        programs[name] = role(plan, who=members[name], book=RoundBook())
+    return programs
+
+
+def ring_programs() -> Mapping[str, Party[Any]]:
+    """Four peers, two rings, the sum to E."""
+    this = Round("vectors", "ring", PEERS)
+    plan = ring.Rings(pairwise.Plan(this, (Part("evaluator", "half", WordSpace((2,))),)), 2)
+    members = members_of(this, SeededEntropy(200))
+    programs: dict[str, Party[Any]] = {}
+    for index, name in enumerate(this.peers):
+        entropy = SeededEntropy(10 + index)
+        values = (ring.OneShare(entropy.words(2)),)
+        programs[name] = ring.peer(
+            plan, values, who=members[name], book=RoundBook(), entropy=entropy
+        )
+    for name in ("coordinator", "evaluator"):
+        role = getattr(ring, name)
+        programs[name] = role(plan, who=members[name], book=RoundBook())
+    return programs
+
+
+CONVERSATIONS = {
+    "pairwise": (pairwise_programs, Round("vectors", "pairwise", PEERS[:3]).context),
+    "ring": (ring_programs, Round("vectors", "ring", PEERS).context),
+}
+
+
+def vectors() -> dict[str, Any]:
+    """All conversations with their packets, good and bad."""
+    made: dict[str, Any] = {
+        "provenance": "made by tests/vectors/make_conversations.py from seeded entropy; "
+        "the identities are for tests alone"
+    }
+    for name, (programs, session) in CONVERSATIONS.items():
+        packets = record(programs, session=session)
+        bad = []
+        for index in range(len(packets)):
+            for change in CHANGES:
+                found = refusal(programs, packets, index, change)
+                bad.append({"packet": index, "change": change, "refusal": found and asdict(found)})
+        made[name] = {
+            "session": session.hex(),
+            "packets": [
+                {"from": p.sender, "to": p.recipient, "number": p.number, "body": p.body.hex()}
+                for p in packets
+            ],
+            "bad": bad,
+        }
+    return made
+
+
+def main() -> None:
+    """Write the file."""
+    text = json.dumps(vectors(), indent=1, ensure_ascii=False)
+    (HERE / "conversations.json").write_text(text + "\n", encoding="utf-8")
+
+
+if __name__ == "__main__":
+    main()
