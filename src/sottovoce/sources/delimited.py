@@ -45,8 +45,9 @@ class _Feed:
         self._lines = lines
         self._limit = limit
         self._again: deque[Line] = deque()
-        self.held: list[Line] = []
         self._size = 0
+        self.held: list[Line] = []
+        self.flaw: Flaw | None = None
 
     def __iter__(self) -> Self:
         return self
@@ -55,22 +56,23 @@ class _Feed:
         line = self._again.popleft() if self._again else next(self._lines)
         self.held.append(line)
         self._size += len(line.text)
-        if self._size > self._limit or (line.flaw and line.flaw.kind is Kind.TOO_LONG):
+        if self._size > self._limit:
             raise _CutShortError
+        if line.flaw:
+            self.flaw = self.flaw or line.flaw
+            if line.flaw.kind is Kind.TOO_LONG:
+                raise _CutShortError
         return line.text
 
     def begin(self) -> None:
         """A new record starts with the next line."""
         self.held.clear()
         self._size = 0
+        self.flaw = None
 
     def give_up_first(self) -> None:
         """Only the first line of the record is lost; the others are read again."""
         self._again.extendleft(reversed(self.held[1:]))
-
-    def flaw(self) -> Flaw | None:
-        """The first flaw among the lines of the record."""
-        return next((line.flaw for line in self.held if line.flaw), None)
 
     def cut_short(self) -> Flaw:
         """Why the record could not be finished."""
@@ -106,7 +108,7 @@ def records(lines: Lines, *, delimiter: str, quoted: bool, limit: int) -> Iterat
             feed.give_up_first()
         else:
             if fields:
-                yield Record(feed.held[0].number, fields, feed.flaw())
+                yield Record(feed.held[0].number, fields, feed.flaw)
 
 
 def _in_words(error: csv.Error) -> str:

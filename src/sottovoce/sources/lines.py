@@ -51,28 +51,29 @@ class Lines:
         self.passed += len(raw)
         self.number += 1
         if whole:
-            return self._decoded(raw, start)
+            try:
+                text = raw.decode(self._encoding.name)
+            except UnicodeDecodeError as error:
+                return self._undecodable(raw, start, error)
+            return self._with_nul(text, start) if "\0" in text else Line(self.number, start, text)
         while not whole:
             rest, whole = next(self._pieces, (b"", True))
             self.passed += len(rest)
         found = self.passed - start
         return Line(self.number, start, "", Flaw(Kind.TOO_LONG, too_long(found, self._limit)))
 
-    def _decoded(self, raw: bytes, start: int) -> Line:
-        try:
-            text = raw.decode(self._encoding.name)
-        except UnicodeDecodeError as error:
-            flaw = Flaw(
-                Kind.ENCODING,
-                f"byte 0x{raw[error.start]:02x} at byte {start + error.start} of the file "
-                f"is not {self._encoding.title}",
-            )
-            return Line(self.number, start, raw.decode(self._encoding.name, "replace"), flaw)
-        if "\0" in text:
-            before = len(text[: text.index("\0")].encode(self._encoding.name))
-            flaw = Flaw(Kind.NUL, f"NUL byte at byte {start + before} of the file")
-            return Line(self.number, start, text, flaw)
-        return Line(self.number, start, text)
+    def _undecodable(self, raw: bytes, start: int, error: UnicodeDecodeError) -> Line:
+        flaw = Flaw(
+            Kind.ENCODING,
+            f"byte 0x{raw[error.start]:02x} at byte {start + error.start} of the file "
+            f"is not {self._encoding.title}",
+        )
+        return Line(self.number, start, raw.decode(self._encoding.name, "replace"), flaw)
+
+    def _with_nul(self, text: str, start: int) -> Line:
+        before = len(text[: text.index("\0")].encode(self._encoding.name))
+        flaw = Flaw(Kind.NUL, f"NUL byte at byte {start + before} of the file")
+        return Line(self.number, start, text, flaw)
 
 
 def too_long(found: int, limit: int) -> str:

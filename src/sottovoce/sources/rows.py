@@ -123,7 +123,7 @@ class RowReader:
         if "\0" in text:
             at = text.index("\0")
             raise _Unusable(Kind.NUL, f"NUL character at character {at} of the text")
-        if self.selection.text and self.options.empty is Empty.SKIP and not text.strip():
+        if not text.strip() and self.selection.text and self.options.empty is Empty.SKIP:
             raise _Unusable(Kind.EMPTY_TEXT, "expected text, found none")
         return text
 
@@ -135,7 +135,7 @@ class RowReader:
             found: tuple[Label, ...] = tuple(c for c in columns if _marked(row, c))
             return tuple(self._known(label) for label in found)
         value = row.get(columns[0])
-        if isinstance(value, list | tuple):
+        if isinstance(value, list | tuple):  # JSON and columnar files have these
             labels = tuple(_label(item, columns[0]) for item in value)
             return tuple(dict.fromkeys(self._known(label) for label in labels))
         if self.options.label_separator is not None and (isinstance(value, str) or value is None):
@@ -168,6 +168,8 @@ class RowReader:
         return None
 
     def _columns(self, row: Row) -> dict[str, Value]:
+        if not self.selection.categorical and not self.selection.numeric:
+            return {}
         found: dict[str, Value] = {c: _category(row, c) for c in self.selection.categorical}
         found.update((c, _number(row, c)) for c in self.selection.numeric)
         return found
