@@ -172,7 +172,7 @@ def test_a_line_that_is_too_long_costs_only_itself(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("encoding", ["utf-16", "utf-16-be"])
 def test_a_long_line_in_wide_characters_is_passed_over_too(tmp_path: Path, encoding: str) -> None:
-    content = f"text,label\none,a\n{'ĊĀ' * 50_000},b\nthree,c\n".encode(encoding)
+    content = f"text,label\none,a\n{'\u0a41\u0100' * 50_000},b\nthree,c\n".encode(encoding)
     source = source_of(tmp_path, content, limits=Limits(document_bytes=1000), encoding=encoding)
     assert read(source) == [("one", "a"), ("three", "c")]
     assert source.problems.counts == {Kind.TOO_LONG: 1}
@@ -221,3 +221,28 @@ def test_two_passes_do_not_disturb_each_other(tmp_path: Path) -> None:
     source = source_of(tmp_path, "text,label\none,a\ntwo,b\n")
     pairs = [(a.text, b.text) for a, b in zip(source, source, strict=True)]
     assert pairs == [("one", "one"), ("two", "two")]
+
+
+def test_a_line_end_is_not_found_across_two_wide_characters(tmp_path: Path) -> None:
+    text = "\u0a41\u0100\u0a41"
+    for encoding in ("utf-16", "utf-16-le", "utf-16-be"):
+        content = f"text,label\n{text},a\n".encode(encoding)
+        assert b"\n\0" in content.replace("\n".encode(encoding), b"") or encoding != "utf-16-le"
+        assert read(source_of(tmp_path, content, encoding=encoding)) == [(text, "a")]
+
+
+def test_a_quoted_record_that_runs_into_a_long_line_costs_both(tmp_path: Path) -> None:
+    content = f'text,label\n"one\n{"x" * 2000}",a\ntwo,b\n'
+    source = source_of(tmp_path, content, limits=Limits(document_bytes=1000))
+    assert read(source) == [("two", "b")]
+    assert [(p.origin.position, p.kind) for p in source.problems] == [
+        (2, Kind.MALFORMED),
+        (3, Kind.TOO_LONG),
+    ]
+
+
+def test_a_carriage_return_inside_a_line_costs_its_row(tmp_path: Path) -> None:
+    source = source_of(tmp_path, "text,label\none\rtwo,a\nthree,b\n")
+    assert read(source) == [("three", "b")]
+    (problem,) = source.problems
+    assert problem.reason == "expected the end of the line, found a carriage return inside it"

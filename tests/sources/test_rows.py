@@ -149,3 +149,9 @@ def test_a_source_is_its_own_source() -> None:
     assert open_source(source) is source
     assert repr(source) == "Source('mine', format='memory')"
     assert source.columns == ("text",)
+
+
+def test_a_label_that_is_no_number_is_no_label() -> None:
+    source = open_source([("a", 1.0), ("b", float("inf"))])
+    assert [document.label for document in source.documents()] == [1.0]
+    assert source.problems.counts == {Kind.NO_LABEL: 1}

@@ -216,6 +216,8 @@ class DelimitedReader:
                     raise InputError(
                         f"{self.name}: expected a header and rows, found an empty file"
                     )
+                if record.flaw and record.flaw.kind is not Kind.MALFORMED:
+                    raise self._bad_header(record)  # as it would be under any delimiter
                 first[delimiter] = record
         readable = [delimiter for delimiter in first if not first[delimiter].flaw]
         if not readable:
