@@ -84,3 +84,67 @@ def moments(
         rows = measure(Corpus(documents, features, words), rounds=rounds)
     facts = {"documents": documents, "features": features, "words": words, "rounds": rounds}
     show(facts, rows, title="exact moments beside scipy, seconds", as_json=as_json)
+
+
+@app.command()
+def solve(
+    features: Annotated[
+        list[int] | None, typer.Option("--features", min=1, help="Features; may be repeated.")
+    ] = None,
+    classes: Annotated[int, typer.Option("--classes", min=1, help="Right-hand sides.")] = 1,
+    rounds: Annotated[int, typer.Option("--rounds", min=1, help="Turns that each takes.")] = 3,
+    as_json: Annotated[bool, typer.Option("--json", help="Print one JSON object.")] = False,
+) -> None:
+    """The sealed solve on shares, all three parties, beside numpy's plain solve (CPU seconds).
+
+    \b
+    Examples:
+      sottovoce bench solve
+      sottovoce bench solve --features 2048 --classes 12 --json
+    """
+    from rich.console import Console
+
+    from sottovoce.bench.report import show
+    from sottovoce.bench.solve import measure
+
+    with Console(stderr=True).status("") as status:
+        rows = measure(
+            features=features or (512, 1024, 2048),
+            classes=classes,
+            rounds=rounds,
+            progress=status.update,
+        )
+    facts = {"documents": 4000, "rounds": rounds}
+    show(facts, rows, title="sealed solve beside numpy, CPU seconds", as_json=as_json)
+
+
+@app.command()
+def verdict(
+    documents: Annotated[int, typer.Option("--documents", min=1, help="Documents.")] = 20_000,
+    classes: Annotated[
+        list[int] | None, typer.Option("--classes", min=2, help="Classes; may be repeated.")
+    ] = None,
+    rounds: Annotated[int, typer.Option("--rounds", min=1, help="Turns that each takes.")] = 5,
+    as_json: Annotated[bool, typer.Option("--json", help="Print one JSON object.")] = False,
+) -> None:
+    """The dealt private verdict: documents per CPU second of all three parties.
+
+    \b
+    Examples:
+      sottovoce bench verdict
+      sottovoce bench verdict --documents 1000 --classes 2 --json
+    """
+    from rich.console import Console
+
+    from sottovoce.bench.report import show
+    from sottovoce.bench.verdict import measure
+
+    with Console(stderr=True).status("") as status:
+        rows = measure(
+            documents=documents,
+            classes=classes or (2, 12),
+            rounds=rounds,
+            progress=status.update,
+        )
+    facts = {"documents": documents, "rounds": rounds}
+    show(facts, rows, title="dealt verdict, per CPU second", as_json=as_json)

@@ -1,4 +1,3 @@
-import math
 from dataclasses import replace
 
 import numpy as np
@@ -13,10 +12,11 @@ from harness.text_moments import Floats, TextMoments, text_moments
 from sottovoce import wire
 from sottovoce.entropy import Entropy
 from sottovoce.errors import InputError, MismatchError, MisuseError, ViolationError
-from sottovoce.numbers.ring import Words, decode, share, to_ring
+from sottovoce.numbers.ring import Words, decode, from_ring, share, to_ring
 from sottovoce.protocols.conversation import Party
 from sottovoce.protocols.messages import Message
 from sottovoce.protocols.runner import Meddler, Outcome, converse
+from sottovoce.protocols.shares.contribution import MomentScales
 from sottovoce.protocols.shares.holders import MaskedShare, Trio, deal_seeds, take_seed
 from sottovoce.protocols.shares.material import Context, Ledger, Material
 from sottovoce.protocols.shares.multiplier import DirectionShare, MatrixShare
@@ -35,7 +35,6 @@ from sottovoce.protocols.shares.truncation import DividendShare
 
 TRIO = Trio("coordinator", "evaluator", "dealer")
 HERE = Context.among("flu", ["alice", "bob", "carol"])
-VECTOR_BITS = 24
 
 
 class Case:
@@ -55,18 +54,19 @@ class Case:
         self.system = second + np.diag(self.penalties)
         if ceiling is None:
             ceiling = float(np.linalg.eigvalsh(second)[-1] * 1.02 + self.penalties.max())
-        bits = 34 - math.frexp(1.09 * documents)[1]
+        penalty = float(self.penalties.min())
+        scales = MomentScales.fit(weight=documents, row_norm=1.05, penalty=penalty)
         self.plan = SolvePlan.fit(
-            System(features, classes, documents, float(self.penalties.min()), ceiling),
-            matrix_bits=bits,
-            vector_bits=VECTOR_BITS,
+            System(features, classes, documents, penalty, ceiling),
+            matrix_bits=scales.matrix.fraction_bits,
+            vector_bits=scales.vectors.fraction_bits,
         )
         self.exact = np.linalg.solve(self.system, products)
         entropy = SeededEntropy(7)
-        self.matrix = np.rint(second * 2.0**bits).astype(np.int64)
-        self.vectors = np.rint(products * 2.0**VECTOR_BITS).astype(np.int64)
-        matrices = share(Triangle(features).pack(to_ring(self.matrix)), entropy)
-        vectors = share(to_ring(self.vectors), entropy)
+        packed, columns = scales.encode(second, products)
+        self.matrix = from_ring(Triangle(features).unpack(packed))
+        self.vectors = from_ring(columns)
+        matrices, vectors = share(packed, entropy), share(columns, entropy)
         self.shares = tuple(
             SystemShare(*parts, self.penalties) for parts in zip(matrices, vectors, strict=True)
         )

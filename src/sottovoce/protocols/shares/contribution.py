@@ -1,0 +1,64 @@
+"""How a peer writes its moments into words of 64 bits, before they are masked and shared.
+
+The scales follow from public totals, so every peer uses the same ones and the blind sum of
+all contributions fits the solve, however the documents are spread over the peers.
+"""
+
+import math
+from dataclasses import dataclass
+from typing import Self
+
+import numpy as np
+from numpy.typing import NDArray
+
+from sottovoce.errors import InputError, MismatchError
+from sottovoce.numbers import ring
+from sottovoce.numbers.fixed import Scale
+from sottovoce.numbers.ring import Words
+from sottovoce.protocols.shares.triangle import Triangle
+
+# A's largest eigenvalue takes at most so many bits: the rest of a word is for the direction
+# of a step (about 17 bits) and its constants (about 10).
+_MATRIX_WORD_BITS = 34
+# b is written so much finer than A; the solve refines it further.
+_FINER = 8
+
+
+@dataclass(frozen=True)
+class MomentScales:
+    """How Σ w x xᵀ and Σ w x y stand in the ring, summed over all peers."""
+
+    matrix: Scale
+    vectors: Scale
+
+    @classmethod
+    def fit(cls, *, weight: float, row_norm: float = 1.0, penalty: float) -> Self:
+        """Scales for documents of total `weight` whose rows are at most `row_norm` long."""
+        if not (math.isfinite(weight) and weight > 0 and math.isfinite(row_norm) and row_norm > 0):
+            raise InputError(
+                f"moments: expected a weight and a length of rows above 0, "
+                f"found {weight:g} and {row_norm:g}"
+            )
+        trace = weight * row_norm**2
+        bits = _MATRIX_WORD_BITS - math.frexp(trace + penalty)[1]
+        if bits < 1:
+            raise InputError(
+                f"moments: expected a trace of at most 2^{_MATRIX_WORD_BITS - 1}, found {trace:g}"
+            )
+        return cls(
+            Scale.covering(trace, fraction_bits=bits),
+            Scale.covering(weight * row_norm, fraction_bits=bits + _FINER),
+        )
+
+    def encode(
+        self, second: NDArray[np.float64], products: NDArray[np.float64]
+    ) -> tuple[Words, Words]:
+        """A peer's own moments as words: the upper triangle of A, and b with a column per class."""
+        side = len(products)
+        if second.shape != (side, side) or products.ndim != 2:
+            raise MismatchError(
+                f"moments: a second moment of shape {second.shape} and products of shape "
+                f"{products.shape} do not belong together"
+            )
+        packed = Triangle(side).pack(ring.encode(second, self.matrix))
+        return packed, ring.encode(products, self.vectors)
