@@ -203,6 +203,8 @@ def test_bad_input_is_named(classifier: Any) -> None:
     if classifier.n_rados is not None:
         with pytest.raises(InputError, match="at least 1 rado, found 0"):
             clone(classifier).set_params(n_rados=0).fit(X, y)
+        with pytest.raises(InputError, match=r"n_rados: expected a whole number, found 2\.5"):
+            clone(classifier).set_params(n_rados=2.5).fit(X, y)
     if hasattr(classifier, "alpha"):
         with pytest.raises(InputError, match="alpha: expected a number above 0, found -1"):
             clone(classifier).set_params(alpha=-1).fit(X, y)

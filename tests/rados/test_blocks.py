@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from scipy import sparse
 
 from sottovoce.errors import InputError, MismatchError
 from sottovoce.rados import BlockSums, Layout, Moments, join_blocks, lift, solve
@@ -27,7 +28,8 @@ def test_joined_blocks_equal_a_direct_computation_on_the_joined_table(
     # Peers keep their rows in different orders: there is no common key.
     order = np.random.default_rng(seed).permutation(len(y))
     alice = BlockSums.of(shared, own[:, :2], y, minimum=minimum)
-    bob = BlockSums.of(shared[order], own[order][:, 2:], y[order], minimum=minimum)
+    thin = sparse.csr_array(own[order][:, 2:])
+    bob = BlockSums.of(shared[order], thin, y[order], minimum=minimum)
     found = join_blocks([alice, bob], LAYOUT)
 
     table = np.column_stack([shared[:, 0], own, shared[:, 1]])

@@ -1,5 +1,6 @@
 """Moments: sums that do not depend on how the rows arrive, and what rados tell of them."""
 
+import tracemalloc
 from itertools import product
 
 import numpy as np
@@ -78,6 +79,22 @@ def test_the_number_of_workers_never_changes_a_bit(
     assert one.second.tobytes() == two.second.tobytes() == five.second.tobytes()
     np.testing.assert_allclose(one.second, (X.T @ X).toarray(), atol=1e-12)
     np.testing.assert_allclose(one.products, X.T @ Y, atol=1e-12)
+
+
+def test_memory_does_not_grow_with_the_number_of_documents() -> None:
+    rng = np.random.default_rng(0)
+    chunk = sparse.random_array((2_000, 200), density=0.03, rng=rng, format="csr")
+    y = rng.choice([-1.0, 1.0], 2_000)
+    sums = Moments(200).add(chunk, y)
+    peaks = []
+    tracemalloc.start()
+    for chunks in (1, 20):
+        tracemalloc.reset_peak()
+        for _ in range(chunks):
+            sums.add(chunk, y)
+        peaks.append(tracemalloc.get_traced_memory()[1])
+    tracemalloc.stop()
+    assert peaks[1] < 1.1 * peaks[0]
 
 
 @given(st.integers(0, 2**32), st.integers(1, 9), st.integers(1, 4))

@@ -164,6 +164,10 @@ def test_rados_of_many_documents_never_hold_signs_times_documents() -> None:
 def test_bad_input_is_named() -> None:
     own = part(1, rows=4, features=2)
     rng = np.random.default_rng(0)
+    with pytest.raises(InputError, match="labels: expected numbers, found something else"):
+        Part.of(own.rows, ["spam", "ham", "ham", "ham"])
+    with pytest.raises(InputError, match="rows: expected numbers, found something else"):
+        Part.of([["a", "b"]], [1])
     for draw in (random_rados, class_wise_rados):
         with pytest.raises(InputError, match=r"rados: expected at least .* found 0"):
             draw(own, count=0, rng=rng)

@@ -1,7 +1,8 @@
 """What the three classifiers share: labels become ±1 per class, θ becomes coefficients."""
 
-from abc import abstractmethod
+from abc import ABCMeta, abstractmethod
 from dataclasses import dataclass
+from numbers import Integral
 from typing import Any, Self
 
 import numpy as np
@@ -27,7 +28,7 @@ class Problem:
     weights: Floats | None
 
 
-class RadoClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc] # scikit-learn has no types
+class RadoClassifier(ClassifierMixin, BaseEstimator, metaclass=ABCMeta):  # type: ignore[misc] # scikit-learn has no types
     """A linear classifier, one column of θ per class (one for two classes)."""
 
     classes_: NDArray[Any]
@@ -93,8 +94,10 @@ class RadoClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc] # sc
             heavy = heavy * compute_sample_weight(self.class_weight, y)
         return heavy
 
-    def _family(self, problem: Problem, *, count: int) -> RadoFamily:
+    def _family(self, problem: Problem, *, count: Any) -> RadoFamily:
         """At most `count` random rados of every class: all of them where there are fewer."""
+        if not isinstance(count, Integral):
+            raise InputError(f"n_rados: expected a whole number, found {count!r}")
         documents = problem.rows.shape[0]
         seeds = check_random_state(self.random_state).randint(2**31, size=4)
         signatures = RandomSignatures.draw(

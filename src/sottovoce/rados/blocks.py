@@ -16,6 +16,7 @@ from typing import Any, Self
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy import sparse
 
 from sottovoce.errors import InputError, MismatchError
 from sottovoce.rados.moments import Moments
@@ -80,11 +81,11 @@ class BlockSums(Discreet):
 
 
 def _sums(part: Part, members: NDArray[np.intp], *, blocks: int) -> Floats:
-    sums = np.zeros((blocks, part.rows.shape[1]))
-    for block in range(blocks):
-        inside = members == block
-        sums[block] = part.labels[inside] @ part.rows[inside]
-    return sums
+    members_of: Any = sparse.csr_array(
+        (part.labels, (members, np.arange(len(members)))), shape=(blocks, len(members))
+    )
+    sums = members_of @ part.rows
+    return np.asarray(sums if isinstance(sums, np.ndarray) else sums.toarray())
 
 
 @dataclass(frozen=True, repr=False)

@@ -25,6 +25,13 @@ class Discreet:
         return f"{type(self).__name__}({', '.join(shown)})"
 
 
+def _floats(values: Any, *, what: str) -> Floats:
+    try:
+        return np.asarray(values, dtype=np.float64)
+    except (TypeError, ValueError) as error:
+        raise InputError(f"{what}: expected numbers, found something else ({error})") from error
+
+
 def as_rows(X: Any, *, what: str = "rows") -> Rows:
     """`X` as float64 rows, dense or CSR with sorted columns; refuses what is not finite."""
     rows: Any = X
@@ -35,7 +42,7 @@ def as_rows(X: Any, *, what: str = "rows") -> Rows:
             rows.sum_duplicates()
         figures = rows.data
     else:
-        rows = figures = np.asarray(X, dtype=np.float64)
+        rows = figures = _floats(X, what=what)
     if rows.ndim != 2:
         raise InputError(f"{what}: expected a matrix, found {rows.ndim} dimension(s)")
     if not np.isfinite(figures).all():
@@ -49,7 +56,7 @@ def as_rows(X: Any, *, what: str = "rows") -> Rows:
 
 def as_targets(targets: Any, *, rows: int) -> Floats:
     """Targets as one float64 column per class, as long as the rows."""
-    columns = np.asarray(targets, dtype=np.float64)
+    columns = _floats(targets, what="targets")
     columns = columns[:, np.newaxis] if columns.ndim == 1 else columns
     if columns.ndim != 2 or columns.shape[0] != rows:
         raise MismatchError(f"targets: expected {rows} rows, found shape {columns.shape}")
@@ -60,7 +67,7 @@ def as_targets(targets: Any, *, rows: int) -> Floats:
 
 def as_weights(weights: Any, *, rows: int) -> Floats:
     """Weights of documents as a vector of numbers of at least 0, as long as the rows."""
-    heavy = np.asarray(weights, dtype=np.float64)
+    heavy = _floats(weights, what="weights")
     if heavy.shape != (rows,):
         raise MismatchError(f"weights: expected shape ({rows},), found {heavy.shape}")
     if not (np.isfinite(heavy).all() and (heavy >= 0).all()):
@@ -70,7 +77,7 @@ def as_weights(weights: Any, *, rows: int) -> Floats:
 
 def as_labels(y: Any, *, rows: int) -> Floats:
     """Labels of one two-class problem as a vector of −1 and +1."""
-    labels = np.asarray(y, dtype=np.float64)
+    labels = _floats(y, what="labels")
     if labels.shape != (rows,):
         raise MismatchError(f"labels: expected shape ({rows},), found {labels.shape}")
     if not np.isin(labels, (-1.0, 1.0)).all():
