@@ -172,7 +172,8 @@ def test_a_line_that_is_too_long_costs_only_itself(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("encoding", ["utf-16", "utf-16-be"])
 def test_a_long_line_in_wide_characters_is_passed_over_too(tmp_path: Path, encoding: str) -> None:
-    content = f"text,label\none,a\n{'\u0a41\u0100' * 50_000},b\nthree,c\n".encode(encoding)
+    text = "\u0a41\u0100" * 50_000
+    content = f"text,label\none,a\n{text},b\nthree,c\n".encode(encoding)
     source = source_of(tmp_path, content, limits=Limits(document_bytes=1000), encoding=encoding)
     assert read(source) == [("one", "a"), ("three", "c")]
     assert source.problems.counts == {Kind.TOO_LONG: 1}
@@ -223,12 +224,12 @@ def test_two_passes_do_not_disturb_each_other(tmp_path: Path) -> None:
     assert pairs == [("one", "one"), ("two", "two")]
 
 
-def test_a_line_end_is_not_found_across_two_wide_characters(tmp_path: Path) -> None:
-    text = "\u0a41\u0100\u0a41"
-    for encoding in ("utf-16", "utf-16-le", "utf-16-be"):
-        content = f"text,label\n{text},a\n".encode(encoding)
-        assert b"\n\0" in content.replace("\n".encode(encoding), b"") or encoding != "utf-16-le"
-        assert read(source_of(tmp_path, content, encoding=encoding)) == [(text, "a")]
+@pytest.mark.parametrize("encoding", ["utf-16-le", "utf-16-be"])
+def test_a_line_end_is_not_found_across_two_wide_characters(tmp_path: Path, encoding: str) -> None:
+    text = "\u0100\u0a41\u0100"
+    assert "\n".encode(encoding) in text.encode(encoding)
+    content = f"text,label\n{text},a\n".encode(encoding)
+    assert read(source_of(tmp_path, content, encoding=encoding)) == [(text, "a")]
 
 
 def test_a_quoted_record_that_runs_into_a_long_line_costs_both(tmp_path: Path) -> None:
