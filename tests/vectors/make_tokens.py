@@ -62,7 +62,12 @@ CASES = [
     ("an emoji of Unicode 15 separates", DEFAULT, "a\U0001fae8b", ["a", "b"]),
     ("a lone surrogate and a NUL separate", DEFAULT, "a\ud800b\x00c", ["a", "b", "c"]),
     ("a mark without a letter is dropped", DEFAULT, "\u0301 a", ["a"]),
-    ("as it is", AS_IS, "The £5 Straße B12 21/05/2005", ["The", "5", "Straße", "B12", "21/05/2005"]),
+    (
+        "as it is",
+        AS_IS,
+        "The £5 Straße B12 21/05/2005",
+        ["The", "5", "Straße", "B12", "21/05/2005"],
+    ),
 ]
 
 KEY = bytes(range(32))
