@@ -1,0 +1,103 @@
+"""Numbers that a party received, read as an attacker would read them: several ways each.
+
+Whatever cannot be read as numbers is left out; nothing here raises on what it is given.
+"""
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from sottovoce.rados.rows import Floats
+
+RING = 2**64
+# Nested lists are followed so far down.
+_DEPTH = 6
+
+
+@dataclass(frozen=True, eq=False)
+class Reading:
+    """One array under one interpretation."""
+
+    how: str
+    values: Floats
+
+
+def readings(item: Any, *, modulus: int | None = None) -> list[Reading]:
+    """An item as plain numbers, as signed numbers mod 2^64, and as signed numbers mod N."""
+    found: list[Reading] = []
+    for array in arrays_of(item):
+        ways = [("as numbers", array)]
+        if array.dtype.kind in "iuO":
+            ways.append(("signed mod 2^64", signed(array, RING)))
+            if modulus is not None:
+                ways.append(("signed mod N", signed(array, modulus)))
+        kept: list[Floats] = []
+        for how, values in ways:
+            numbers = _floats(values)
+            if numbers is not None and not any(np.array_equal(numbers, other) for other in kept):
+                kept.append(numbers)
+                found.append(Reading(how, numbers))
+    return found
+
+
+def arrays_of(item: Any, depth: int = _DEPTH) -> Iterator[Any]:
+    """The arrays of numbers in an item: itself, or, where it is ragged, its parts."""
+    if item is None or isinstance(item, str | bytes) or depth == 0:
+        return
+    if isinstance(item, dict):
+        item = list(item.values())
+    try:
+        array = item if isinstance(item, np.ndarray) else np.asarray(item)
+    except (ValueError, TypeError, OverflowError):
+        array = None
+    if array is not None and _is_numeric(array):
+        if array.size:
+            yield array
+    elif isinstance(item, list | tuple) or (isinstance(array, np.ndarray) and array.ndim):
+        for part in item:
+            yield from arrays_of(part, depth - 1)
+
+
+def signed(array: Any, modulus: int) -> Any:
+    """Whole numbers as the representatives of least size modulo `modulus`."""
+    if modulus == RING and array.dtype.kind in "iu":
+        return array.astype(np.uint64).view(np.int64)
+    flat = [(int(value) + modulus // 2) % modulus - modulus // 2 for value in array.ravel()]
+    return np.array(flat, dtype=object).reshape(array.shape)
+
+
+def _is_numeric(array: Any) -> bool:
+    if array.dtype.kind in "biuf":
+        return True
+    return array.dtype == object and all(
+        isinstance(value, int | np.integer) for value in array.ravel()
+    )
+
+
+def _floats(array: Any) -> Floats | None:
+    """As float64, or None where a number is too large for it or is none."""
+    try:
+        values = np.asarray(array, dtype=np.float64)
+    except (OverflowError, ValueError, TypeError):
+        return None
+    return values if bool(np.isfinite(values).all()) else None
+
+
+def combined(items: Iterable[Any], *, most: int) -> Iterator[Reading]:
+    """Sums and differences mod 2^64 of whole-number arrays of one shape: two shares make a value.
+
+    At most the first `most` arrays of a shape are combined with each other.
+    """
+    shapes: dict[tuple[int, ...], list[Any]] = {}
+    for item in items:
+        for array in arrays_of(item):
+            if array.dtype.kind in "iuO" and array.size > 1:
+                shapes.setdefault(array.shape, []).append(array)
+    for arrays in shapes.values():
+        words = [signed(array, RING).astype(np.int64) for array in arrays[:most]]
+        for index, one in enumerate(words):
+            for other in words[index + 1 :]:
+                yield Reading("sum mod 2^64", (one + other).astype(np.float64))
+                yield Reading("difference mod 2^64", (one - other).astype(np.float64))
