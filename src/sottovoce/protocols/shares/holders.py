@@ -192,6 +192,7 @@ def run(
     context: Context,
     *,
     entropy: Entropy,
+    codec: wire.Codec | None = None,
     meddler: Meddler | None = None,
 ) -> Outcome:
     """The whole conversation of two holders and a dealer in memory."""
@@ -209,4 +210,4 @@ def run(
         trio.second: holder(trio.second, programs.second),
         trio.dealer: dealer(),
     }
-    return converse(parties, session=context.encode(), meddler=meddler)
+    return converse(parties, session=context.encode(), codec=codec, meddler=meddler)

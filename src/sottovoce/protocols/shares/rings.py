@@ -7,6 +7,7 @@ Words are kept below 2^b; sums and products of words wrap around mod 2^64, which
 from dataclasses import dataclass
 
 import numpy as np
+from numpy.typing import NDArray
 
 from sottovoce.entropy import Entropy
 from sottovoce.errors import MisuseError
@@ -45,6 +46,11 @@ class Ring:
     def low(self, words: Words) -> Words:
         """Every word without its most significant bit."""
         return words & np.uint64((1 << (self.bits - 1)) - 1)
+
+    def signed(self, words: Words) -> NDArray[np.int64]:
+        """Words read as integers of either sign: −2^(bits−1) ≤ x < 2^(bits−1)."""
+        spare = np.uint64(64 - self.bits)
+        return (words << spare).view(np.int64) >> np.int64(spare)
 
     def draw(self, entropy: Entropy, *shape: int) -> Words:
         """Uniform words."""
