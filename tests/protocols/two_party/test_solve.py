@@ -12,8 +12,8 @@ from harness.two_party import talk
 from sottovoce.errors import InputError, MismatchError, ViolationError
 from sottovoce.paillier import Plain, decrypt, encrypt
 from sottovoce.protocols.conversation import EVALUATOR, KEY_HOLDER
+from sottovoce.protocols.two_party.directions import MaskedDirection
 from sottovoce.protocols.two_party.solve import (
-    MaskedDirection,
     SolvePlan,
     plain_solution,
     solve,

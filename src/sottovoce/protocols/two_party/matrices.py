@@ -27,6 +27,7 @@ from sottovoce.paillier import (
     Ciphertext,
     Encrypted,
     Layout,
+    Plain,
     SecretKey,
     Unsent,
     check_room,
@@ -62,6 +63,7 @@ class FixedFactor(Question[Fixed], frozen=True):
         assuming="the masks on the operand come from the operating system's generator",
     )
     matrix: Ciphertext
+    place: int = 0
 
 
 class RowProducts(Message, frozen=True):
@@ -84,14 +86,19 @@ class MaskedRows(Question[RowProducts], frozen=True):
         assuming="masks used once reach κ bits beyond the values",
     )
     rows: Ciphertext
+    place: int = 0
 
 
 @dataclass(frozen=True)
 class FixedOperand:
-    """The evaluator's side of a fixed operand: ⟨⟨B⟩⟩, and the masks S on what was sent of it."""
+    """The evaluator's side of a fixed operand: ⟨⟨B⟩⟩, and the masks S on what was sent of it.
+
+    `place` says which of several operands at the key holder it is.
+    """
 
     matrix: Encrypted
     masks: Elements = field(repr=False)
+    place: int = 0
 
     def layout_of(self, left: tuple[int, ...]) -> Layout:
         """How the product with something of this shape is packed."""
@@ -118,14 +125,17 @@ class FixedOperand:
         return Unsent(key, tuple(residues), product.layout, product.scale).uncover(scale=scale)
 
 
-def fix(matrix: Encrypted, *, entropy: Entropy) -> Party[FixedOperand]:
-    """Mask an operand once, at the evaluator, for all products to come."""
+def fix(matrix: Encrypted, *, entropy: Entropy, place: int = 0) -> Party[FixedOperand]:
+    """Mask an operand once, at the evaluator, for all products to come.
+
+    Another operand in the same `place` takes over from it.
+    """
     if len(matrix.shape) != 2 or matrix.layout.symmetric or matrix.layout.covered:
         raise MismatchError(f"S.MatProd: expected a matrix by rows, found {matrix.layout}")
     masks = elements(matrix.key.modulus, matrix.layout.ciphertexts, entropy=entropy)
-    yield from ask(KEY_HOLDER, FixedFactor(matrix.cover(masks).fresh(entropy=entropy)))
+    yield from ask(KEY_HOLDER, FixedFactor(matrix.cover(masks).fresh(entropy=entropy), place))
     step = matrix.layout.line_ciphertexts
-    return FixedOperand(matrix, [masks[i : i + step] for i in range(0, len(masks), step)])
+    return FixedOperand(matrix, [masks[i : i + step] for i in range(0, len(masks), step)], place)
 
 
 def times_fixed(
@@ -141,7 +151,8 @@ def times_fixed(
     scale = left.scale.dot(right.matrix.scale, left.shape[-1])
     check_room(left.key, layout, scale, "S.MatProd")
     masks = (masking or Masking()).over(left, entropy=entropy)
-    answer = yield from ask(KEY_HOLDER, MaskedRows((left + masks).fresh(entropy=entropy)))
+    question = MaskedRows((left + masks).fresh(entropy=entropy), right.place)
+    answer = yield from ask(KEY_HOLDER, question)
     product = answer.rows.expected(
         layout.cover(), Scale(scale.fraction_bits, left.key.plaintext_bound)
     )
@@ -156,55 +167,71 @@ def matrix_product(
     return (yield from times_fixed(left, operand, entropy=entropy, masking=masking))
 
 
-class FixedFactors:
-    """The key holder's side: the masked operand that it was given last."""
+@dataclass(frozen=True)
+class Held:
+    """A masked operand as the key holder decrypted it: packed rows, as elements of Z_N."""
 
-    def __init__(self, key: SecretKey) -> None:
-        """Answer with `key`."""
+    rows: Elements = field(repr=False)
+    layout: Layout
+    fraction_bits: int
+
+
+class FixedFactors:
+    """The key holder's side: in each of its places, the masked operand that came last."""
+
+    def __init__(self, key: SecretKey, *, places: int = 1) -> None:
+        """Answer with `key`; keep up to `places` operands."""
         self.key = key
-        self._layout: Layout | None = None
-        self.fraction_bits = 0
-        self._rows: list[list[int]] = []
+        self._held: list[Held | None] = [None] * places
 
     def keep(self, question: FixedFactor) -> Fixed:
         """Decrypt and keep a masked operand."""
         layout = question.matrix.layout
         if len(layout.shape) != 2 or layout.symmetric or not layout.covered:
             raise MismatchError(f"fixed factor: expected a covered matrix by rows, found {layout}")
+        self._check_place(question.place)
         residues = decrypt_residues(self.key, question.matrix)
         step = layout.line_ciphertexts
-        self._rows = [residues[i : i + step] for i in range(0, len(residues), step)]
-        self._layout, self.fraction_bits = layout, question.matrix.scale.fraction_bits
+        rows = [residues[i : i + step] for i in range(0, len(residues), step)]
+        self._held[question.place] = Held(rows, layout, question.matrix.scale.fraction_bits)
         return Fixed()
 
-    def multiply(self, left: Elements, shape: tuple[int, ...]) -> tuple[list[int], Layout]:
-        """Rows of integers times the operand, mod N, and the layout of the result."""
-        if self._layout is None:
+    def multiply(
+        self, left: Elements, shape: tuple[int, ...], *, place: int
+    ) -> tuple[list[int], Held]:
+        """Rows of integers times an operand, mod N, and how the result is packed and read."""
+        self._check_place(place)
+        held = self._held[place]
+        if held is None:
             raise MismatchError("S.MatProd: expected a fixed operand first, found none")
-        height, width = self._layout.shape
+        height, width = held.layout.shape
         if not shape or shape[-1] != height:
             raise MismatchError(f"S.MatProd: shapes do not meet, {shape} beside {(height, width)}")
         modulus = self.key.public.modulus
-        columns = [list(column) for column in zip(*self._rows, strict=True)]
+        columns = [list(column) for column in zip(*held.rows, strict=True)]
         product = [
             sum(a * b for a, b in zip(row, column, strict=True)) % modulus
             for row in left
             for column in columns
         ]
-        return product, Layout((*shape[:-1], width), self._layout.slots)
+        return product, Held(
+            (), Layout((*shape[:-1], width), held.layout.slots), held.fraction_bits
+        )
+
+    def encrypted(self, left: Plain, *, place: int, entropy: Entropy) -> Ciphertext:
+        """⟨⟨left · operand⟩⟩ mod N, packed as the operand is."""
+        product, form = self.multiply(left.rows(), left.shape, place=place)
+        bits = left.scale.fraction_bits + form.fraction_bits
+        return encrypt_elements(self.key, product, form.layout, fraction_bits=bits, entropy=entropy)
 
     def answer(self, question: MaskedRows, *, entropy: Entropy) -> RowProducts:
         """S.MatProd at the key holder."""
         check_unpacked("S.MatProd", question.rows)
         left = decrypt(self.key, question.rows)
-        product, layout = self.multiply(left.rows(), left.shape)
-        bits = left.scale.fraction_bits + self.fraction_bits
-        return RowProducts(
-            encrypt_elements(self.key, product, layout, fraction_bits=bits, entropy=entropy)
-        )
+        return RowProducts(self.encrypted(left, place=question.place, entropy=entropy))
 
     def rules(self, *, budget: int, entropy: Entropy) -> list[Rule[Any]]:
-        """What a key holder answers: one operand at a time, `budget` products in all."""
+        """What a key holder answers: `budget` operands and `budget` products."""
         return [
             Rule(FixedFactor, self.keep, budget),
             Rule(MaskedRows, lambda q: self.answer(q, entropy=entropy), budget),
@@ -216,3 +243,9 @@ class FixedFactors:
             [Rule(FixedFactor, self.keep, 1)],
             [Rule(MaskedRows, lambda q: self.answer(q, entropy=entropy), budget)],
         ]
+
+    def _check_place(self, place: int) -> None:
+        if not 0 <= place < len(self._held):
+            raise MismatchError(
+                f"fixed factor: expected a place below {len(self._held)}, found {place}"
+            )

@@ -19,54 +19,19 @@ iteration run away, which the residual shows: it comes back encrypted, exact.
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from math import acosh, ceil, cosh, log2, sqrt
-from typing import Any, ClassVar
+from typing import Any
 
 from sottovoce.entropy import Entropy
 from sottovoce.errors import InputError, MismatchError
 from sottovoce.numbers.fixed import Scale
 from sottovoce.numbers.packing import Slots
-from sottovoce.paillier import (
-    Ciphertext,
-    Encrypted,
-    Layout,
-    Plain,
-    SecretKey,
-    Unsent,
-    decrypt,
-    encrypt,
-    encrypt_elements,
-)
-from sottovoce.protocols.conversation import KEY_HOLDER, Party, ask
+from sottovoce.paillier import Encrypted, Layout, Plain, SecretKey, Unsent
+from sottovoce.protocols.conversation import Party
 from sottovoce.protocols.guard import Rule
-from sottovoce.protocols.messages import Disclosure, Message, Question
+from sottovoce.protocols.two_party.directions import cut_times_fixed, direction_rule
 from sottovoce.protocols.two_party.masks import Masking
-from sottovoce.protocols.two_party.matrices import FixedFactor, FixedFactors, FixedOperand, fix
-from sottovoce.protocols.two_party.truncation import TruncationMask, quotients
-
-
-class Step(Message, frozen=True):
-    """The cut masked direction, unpacked and packed, and its product with the fixed matrix."""
-
-    discloses: ClassVar = Disclosure(
-        seen_by="the evaluator, who cannot decrypt it",
-        reveals="nothing: fresh ciphertexts of a masked direction and its masked product",
-        assuming="Paillier encryption hides, under the assumption of the key's profile",
-    )
-    direction: Ciphertext
-    packed: Ciphertext
-    product: Ciphertext
-
-
-class MaskedDirection(Question[Step], frozen=True):
-    """⟨⟨u + 2^ℓ + ρ⟩⟩, packed: cut by `bits`, then multiplied with the fixed matrix."""
-
-    discloses: ClassVar = Disclosure(
-        seen_by="the key holder, who decrypts it",
-        reveals="the size, and one step of a public number; every slot is noise",
-        assuming="masks used once reach κ bits beyond the values, in slots that hold both",
-    )
-    direction: Ciphertext
-    bits: int
+from sottovoce.protocols.two_party.matrices import FixedFactor, FixedFactors, fix
+from sottovoce.protocols.two_party.truncation import Cut
 
 
 @dataclass(frozen=True, slots=True)
@@ -201,52 +166,19 @@ def solve(A: Encrypted, b: Encrypted, plan: SolvePlan, *, entropy: Entropy) -> P
         if direction is not None:
             lifted = (direction * (alpha << plan.matrix_fraction)).divided(plan.cut)
             u = (u + lifted).within(plan.untruncated_scale)
-        step = yield from _step(u.within(plan.untruncated_scale), operand, plan, entropy=entropy)
-        direction, product = step
+        step = yield from cut_times_fixed(
+            u.within(plan.untruncated_scale),
+            operand,
+            Cut(plan.cut, plan.direction_scale, plan.masking),
+            product=plan.residual_scale,
+            entropy=entropy,
+        )
+        direction = step.direction
         solution = direction if solution is None else solution + direction
         solution = solution.within(plan.direction_scale)
-        residual = (residual - product).within(plan.residual_scale)
+        residual = (residual - step.product).within(plan.residual_scale)
     assert solution is not None
     return Solved(solution, residual)
-
-
-def _step(
-    u: Encrypted, operand: FixedOperand, plan: SolvePlan, *, entropy: Entropy
-) -> Party[tuple[Unsent, Unsent]]:
-    """One trip: the truncated direction ⟨⟨p⟩⟩ and ⟨⟨A·p⟩⟩, both packed."""
-    mask = TruncationMask.draw(
-        u.scale, u.shape, bits=plan.cut, masking=plan.masking, entropy=entropy
-    )
-    masked = u + mask.over
-    question = MaskedDirection(masked.fresh(entropy=entropy), plan.cut)
-    answer = yield from ask(KEY_HOLDER, question)
-    cut = masked.scale.truncated(plan.cut)
-    direction = answer.direction.expected(Layout(u.shape), cut)
-    packed = answer.packed.expected(u.layout, cut)
-    product = answer.product.expected(
-        operand.layout_of(u.shape).cover(),
-        Scale(cut.fraction_bits + plan.matrix_fraction, u.key.plaintext_bound),
-    )
-    p = (direction - mask.left).within(plan.direction_scale)
-    return (
-        (packed - mask.left).within(plan.direction_scale),
-        operand.freed(product, p, mask.left.rows(), plan.residual_scale),
-    )
-
-
-def answer_direction(held: FixedFactors, question: MaskedDirection, *, entropy: Entropy) -> Step:
-    """One step of S.Solve at the key holder."""
-    key, layout = held.key, question.direction.layout
-    if len(layout.shape) != 1 or layout.slots is None or layout.covered:
-        raise MismatchError(f"S.Solve: expected a packed vector, found {layout}")
-    q = quotients(decrypt(key, question.direction), question.bits)
-    product, product_layout = held.multiply(q.rows(), q.shape)
-    bits = q.scale.fraction_bits + held.fraction_bits
-    return Step(
-        encrypt(key, q, entropy=entropy),
-        encrypt(key, q, slots=layout.slots, entropy=entropy),
-        encrypt_elements(key, product, product_layout, fraction_bits=bits, entropy=entropy),
-    )
 
 
 def solve_stages(key: SecretKey, plan: SolvePlan, *, entropy: Entropy) -> list[list[Rule[Any]]]:
@@ -254,7 +186,7 @@ def solve_stages(key: SecretKey, plan: SolvePlan, *, entropy: Entropy) -> list[l
     held = FixedFactors(key)
     return [
         [Rule(FixedFactor, held.keep, 1)],
-        [Rule(MaskedDirection, lambda q: answer_direction(held, q, entropy=entropy), plan.steps)],
+        [direction_rule(held, budget=plan.steps, entropy=entropy)],
     ]
 
 

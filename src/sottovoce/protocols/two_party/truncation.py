@@ -85,6 +85,30 @@ class TruncationMask:
         )
 
 
+@dataclass(frozen=True, slots=True)
+class Cut:
+    """How values lose their lowest bits: how many, what is known of the rest, and under what masks.
+
+    `scale` is that of the rest; it may say less than the values' own bound does,
+    where mathematics knows more.
+    """
+
+    bits: int
+    scale: Scale
+    masking: Masking
+
+    @classmethod
+    def of(cls, whole: Scale, bits: int, masking: Masking | None = None) -> "Cut":
+        """Cut values of the scale `whole`, of which nothing else is known."""
+        return cls(bits, whole.truncated(bits), masking or Masking())
+
+    def mask(self, whole: Encrypted, *, entropy: Entropy) -> TruncationMask:
+        """Masks for values that will be cut this way."""
+        return TruncationMask.draw(
+            whole.scale, whole.shape, bits=self.bits, masking=self.masking, entropy=entropy
+        )
+
+
 def truncate(
     x: Encrypted, bits: int, *, entropy: Entropy, masking: Masking | None = None
 ) -> Party[Unsent]:

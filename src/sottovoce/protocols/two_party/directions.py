@@ -1,0 +1,114 @@
+"""S.MatProd of a vector that is cut on its way: truncation and product in one trip.
+
+    evaluator                                              key holder
+    masks B once: ── FixedFactor ⟨⟨B + S⟩⟩ ───────────▶     keeps B + S
+    every product: the untruncated vector u, packed
+      ── MaskedDirection ⟨⟨u + 2^ℓ + ρ⟩⟩, t ──────────▶     q = ⌊· / 2^t⌋
+      ◀── Step ⟨⟨q⟩⟩, ⟨⟨q⟩⟩ packed, ⟨⟨q(B + S)⟩⟩ ──────
+    r = ⌊(2^ℓ + ρ) / 2^t⌋, p = q − r: removes ⟨⟨p⟩⟩ ⊗ S, r ⊗ ⟨⟨B⟩⟩, r·S
+
+What comes out is exactly p·B, for p = ⌊u / 2^t⌋ or one more. The evaluator learns
+nothing; the key holder sees sizes, t and noise within 2^−κ. Both follow the
+protocol and do not pool what they saw.
+"""
+
+from dataclasses import dataclass
+from typing import ClassVar
+
+from sottovoce.entropy import Entropy
+from sottovoce.errors import MismatchError
+from sottovoce.numbers.fixed import Scale
+from sottovoce.paillier import Ciphertext, Encrypted, Layout, Unsent, decrypt, encrypt
+from sottovoce.protocols.conversation import KEY_HOLDER, Party, ask
+from sottovoce.protocols.guard import Rule
+from sottovoce.protocols.messages import Disclosure, Message, Question
+from sottovoce.protocols.two_party.matrices import FixedFactors, FixedOperand
+from sottovoce.protocols.two_party.truncation import Cut, quotients
+
+
+class Step(Message, frozen=True):
+    """The cut masked direction, unpacked and packed, and its product with a fixed matrix."""
+
+    discloses: ClassVar = Disclosure(
+        seen_by="the evaluator, who cannot decrypt it",
+        reveals="nothing: fresh ciphertexts of a masked direction and its masked product",
+        assuming="Paillier encryption hides, under the assumption of the key's profile",
+    )
+    direction: Ciphertext
+    packed: Ciphertext
+    product: Ciphertext
+
+
+class MaskedDirection(Question[Step], frozen=True):
+    """⟨⟨u + 2^ℓ + ρ⟩⟩, packed: cut by `bits`, then multiplied with the matrix in `place`."""
+
+    discloses: ClassVar = Disclosure(
+        seen_by="the key holder, who decrypts it",
+        reveals="the size, and one step of a public number; every slot is noise",
+        assuming="masks used once reach κ bits beyond the values, in slots that hold both",
+    )
+    direction: Ciphertext
+    bits: int
+    place: int = 0
+
+
+@dataclass(frozen=True)
+class CutProduct:
+    """⟨⟨p⟩⟩ in the slots that u had, and ⟨⟨p·B⟩⟩ in those of B."""
+
+    direction: Unsent
+    product: Unsent
+
+
+def cut_times_fixed(
+    u: Encrypted,
+    operand: FixedOperand,
+    cut: Cut,
+    *,
+    entropy: Entropy,
+    product: Scale | None = None,
+) -> Party[CutProduct]:
+    """⟨⟨p⟩⟩ and ⟨⟨p·B⟩⟩ at the evaluator, for u packed and p = ⌊u / 2^t⌋ or one more.
+
+    `product` is a tighter scale of p·B, where mathematics knows one.
+    """
+    matrix = operand.matrix
+    if len(u.shape) != 1 or u.slots is None or len(u) != matrix.shape[0]:
+        raise MismatchError(
+            f"S.MatProd: expected a packed vector of {matrix.shape[0]}, found {u.layout}"
+        )
+    bound = product or cut.scale.dot(matrix.scale, len(u))
+    mask = cut.mask(u, entropy=entropy)
+    masked = u + mask.over
+    question = MaskedDirection(masked.fresh(entropy=entropy), cut.bits, operand.place)
+    answer = yield from ask(KEY_HOLDER, question)
+    scale = masked.scale.truncated(cut.bits)
+    unpacked = answer.direction.expected(Layout(u.shape), scale)
+    packed = answer.packed.expected(u.layout, scale)
+    covered = answer.product.expected(
+        operand.layout_of(u.shape).cover(),
+        Scale(scale.fraction_bits + matrix.scale.fraction_bits, u.key.plaintext_bound),
+    )
+    p = (unpacked - mask.left).within(cut.scale)
+    return CutProduct(
+        (packed - mask.left).within(cut.scale),
+        operand.freed(covered, p, mask.left.rows(), bound),
+    )
+
+
+def answer_direction(held: FixedFactors, question: MaskedDirection, *, entropy: Entropy) -> Step:
+    """The same at the key holder."""
+    key, layout = held.key, question.direction.layout
+    if len(layout.shape) != 1 or layout.slots is None or layout.covered:
+        raise MismatchError(f"S.MatProd: expected a packed vector, found {layout}")
+    q = quotients(decrypt(key, question.direction), question.bits)
+    return Step(
+        encrypt(key, q, entropy=entropy),
+        encrypt(key, q, slots=layout.slots, entropy=entropy),
+        held.encrypted(q, place=question.place, entropy=entropy),
+    )
+
+
+def direction_rule(held: FixedFactors, *, budget: int, entropy: Entropy) -> Rule[Step]:
+    """What a key holder answers: `budget` products with the operands that it holds."""
+    return Rule(MaskedDirection, lambda q: answer_direction(held, q, entropy=entropy), budget)
