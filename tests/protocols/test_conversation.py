@@ -119,6 +119,23 @@ def test_questions_asked_together_share_a_trip() -> None:
     assert outcome.results["alice"] == [16, 7, 81]
     assert outcome.traffic.trips("alice", "bob") == 3  # two, and the goodbye
 
+    def talkative(value: int) -> Party[Squared]:
+        yield Send("carol", Note("one"))
+        yield Send("carol", Note("two"))
+        return (yield from ask("bob", Square(value)))
+
+    def carol() -> Party[list[str]]:
+        heard = []
+        for _ in range(4):
+            note = yield from receive("alice", Note)
+            heard.append(note.text)
+        return heard
+
+    program = alice(together(talkative(2), talkative(3)))
+    outcome = converse({"alice": program, "bob": squaring(), "carol": carol()})
+    assert outcome.results["alice"] == [4, 9]
+    assert outcome.results["carol"] == ["one", "two", "one", "two"]
+
     questions = [Square(value) for value in range(5)]
     outcome = converse({"alice": alice(ask_all("bob", questions)), "bob": squaring()})
     assert outcome.results["alice"] == [0, 1, 4, 9, 16]

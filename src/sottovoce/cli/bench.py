@@ -148,3 +148,30 @@ def verdict(
         )
     facts = {"documents": documents, "rounds": rounds}
     show(facts, rows, title="dealt verdict, per CPU second", as_json=as_json)
+
+
+@app.command("blind-sum")
+def blind_sum(
+    peers: Annotated[int, typer.Option("--peers", min=3, help="Peers in the sum.")] = 10,
+    words: Annotated[
+        int, typer.Option("--words", min=1, help="64-bit words that each contributes.")
+    ] = 2048 * 2049 // 2,
+    rounds: Annotated[int, typer.Option("--rounds", min=1, help="Turns that each takes.")] = 3,
+    as_json: Annotated[bool, typer.Option("--json", help="Print one JSON object.")] = False,
+) -> None:
+    """Blind sums beside sums that hide nothing (CPU seconds; the ratio is what hiding costs).
+
+    \b
+    Examples:
+      sottovoce bench blind-sum
+      sottovoce bench blind-sum --peers 40 --words 10000 --json
+    """
+    from rich.console import Console
+
+    from sottovoce.bench.blind_sum import measure
+    from sottovoce.bench.report import show
+
+    with Console(stderr=True).status("adding up blindly …"):
+        rows = measure(peers=peers, words=words, rounds=rounds)
+    facts = {"peers": peers, "words": words, "rounds": rounds}
+    show(facts, rows, title="blind sums, CPU seconds", as_json=as_json)

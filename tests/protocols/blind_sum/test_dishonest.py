@@ -33,12 +33,21 @@ from sottovoce.protocols.blind_sum.messages import (
     DealtShares,
     KeyBook,
     MaskedParts,
+    ProposedSet,
     RevealedShares,
     RoundKeys,
     ShareBook,
     UnmaskRequest,
 )
-from sottovoce.protocols.blind_sum.pairwise import Plan, check_agreed, ideal, run, sign_set, table
+from sottovoce.protocols.blind_sum.pairwise import (
+    Plan,
+    check_agreed,
+    check_proposed,
+    ideal,
+    run,
+    sign_set,
+    table,
+)
 from sottovoce.protocols.conversation import Party, Send, gather
 from sottovoce.protocols.runner import Table
 from sottovoce.protocols.sealing import X25519Key
@@ -326,6 +335,27 @@ def test_a_peer_refuses_bad_sets_even_if_both_signed_them(watched: Watched) -> N
     other = Dealing(dealing.keyring, dealing.graph, dict(list(dealing.shares.items())[:4]))
     with pytest.raises(ViolationError, match="pinned identity"):
         check_agreed(dealing, agreed_by(other, members, PEERS[:3]), pins)
+
+
+def test_the_evaluator_refuses_a_set_with_parts_that_never_came(watched: Watched) -> None:
+    plan = plan_for()
+    run(plan, small(plan), entropy=SeededEntropy())
+    members, dealing = members_of(plan.this, SeededEntropy()), watched.dealings["alice"]
+
+    def proposed(peers: tuple[str, ...]) -> ProposedSet:
+        return ProposedSet(peers, sign_set(dealing, peers, members[C].identity))
+
+    pins, arrived = members[E].pins, PEERS[:4]
+    check_proposed(dealing, proposed(PEERS[:3]), arrived, pins)
+    for peers in (PEERS, PEERS[3::-1], ("eve", *PEERS[:3])):
+        with pytest.raises(ViolationError, match="set of peers whose parts arrived") as caught:
+            check_proposed(dealing, proposed(peers), arrived, pins)
+        assert caught.value.party == C
+    with pytest.raises(AbsenceError, match="expected at least 3 of 5, found 2"):
+        check_proposed(dealing, proposed(PEERS[:2]), arrived, pins)
+    forged = ProposedSet(PEERS[:3], sign_set(dealing, PEERS[:3], members["alice"].identity))
+    with pytest.raises(ViolationError, match="pinned identity"):
+        check_proposed(dealing, forged, arrived, pins)
 
 
 def test_keys_of_an_earlier_attempt_are_refused() -> None:

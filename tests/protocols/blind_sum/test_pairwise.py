@@ -467,6 +467,39 @@ def test_another_peers_keys_are_refused() -> None:
     )
 
 
+def test_keys_and_shares_of_a_wrong_size_are_refused() -> None:
+    def short(message: RoundKeys) -> RoundKeys:
+        return RoundKeys(msgspec.structs.replace(message.keys, pair=b"short"))
+
+    refused(
+        rewriting(from_to(RoundKeys, "bob"), RoundKeys, short), "bob", "expected keys of 32 bytes"
+    )
+
+    def uncommitted(message: DealtShares) -> DealtShares:
+        shares = msgspec.structs.replace(message.shares, commitments=(bytes(64),))
+        return DealtShares(shares, message.boxes)
+
+    refused(
+        rewriting(from_to(DealtShares, "bob"), DealtShares, uncommitted),
+        "bob",
+        "expected 4 commitments, found others",
+    )
+
+
+def test_another_peers_shares_are_refused() -> None:
+    stolen: list[Any] = []
+
+    def steal(message: DealtShares) -> DealtShares:
+        stolen.append(message)
+        return stolen[0]
+
+    refused(
+        rewriting(lambda packet: is_kind(packet, DealtShares), DealtShares, steal),
+        "bob",
+        "expected the peer's own shares, found another's",
+    )
+
+
 def test_different_books_for_different_peers_are_refused() -> None:
     def shorter(message: KeyBook) -> KeyBook:
         return KeyBook(message.keys[:3])
@@ -510,6 +543,18 @@ def test_different_agreed_sets_for_different_peers_are_refused() -> None:
         "alice",
         "masked for another agreed set than ours",
     )
+
+
+def test_a_share_book_that_cannot_be_is_refused() -> None:
+    def doubled(message: ShareBook) -> ShareBook:
+        return ShareBook((*message.shares, message.shares[0]), message.boxes)
+
+    def without_last(message: ShareBook) -> ShareBook:
+        return ShareBook(message.shares[:-1], message.boxes)
+
+    chosen = from_to(ShareBook, "coordinator", "dave")
+    refused(rewriting(chosen, ShareBook, doubled), "coordinator", "each once and in order")
+    refused(rewriting(chosen, ShareBook, without_last), "coordinator", "our own shares in the book")
 
 
 def test_shares_that_were_changed_on_the_way_are_refused() -> None:

@@ -1,6 +1,7 @@
 """Sums around rings: equal to the ideal, sealed hop by hop, only over what is hidden already."""
 
 from collections.abc import Callable
+from dataclasses import replace
 from itertools import combinations
 from typing import Any
 
@@ -21,15 +22,24 @@ from sottovoce.protocols.blind_sum import (
     Part,
     ResidueSpace,
     Round,
+    RoundBook,
     WordSpace,
 )
 from sottovoce.protocols.blind_sum.graphs import rings
-from sottovoce.protocols.blind_sum.messages import KeyBook, RingHop, RingTotal, RoundKeys
+from sottovoce.protocols.blind_sum.keys import OwnKeys, members_of
+from sottovoce.protocols.blind_sum.messages import (
+    KeyBook,
+    LeftOut,
+    RingHop,
+    RingTotal,
+    RoundKeys,
+)
 from sottovoce.protocols.blind_sum.pairwise import Plan, ideal
-from sottovoce.protocols.blind_sum.ring import OneShare, Rings, Running, run, table
+from sottovoce.protocols.blind_sum.ring import OneShare, Rings, Running, peer, run, table
 from sottovoce.protocols.messages import Message
 from sottovoce.protocols.runner import Meddler
-from sottovoce.protocols.seat import Packet
+from sottovoce.protocols.sealing import X25519Key
+from sottovoce.protocols.seat import Packet, Seat
 from sottovoce.wire import Codec, Words
 
 N = (2**255 - 19) * (2**127 - 1)
@@ -278,3 +288,35 @@ def test_carriers_see_boxes_of_one_size() -> None:
     other = run(plan, values_for(plan, 7), entropy=SeededEntropy(7))
     assert {len(hop.box) for peer in PEERS for hop in other.views[peer].of(RingHop)} == sizes
     assert not outcome.views["coordinator"].of(RingHop)
+
+
+def test_a_peer_that_came_too_late_for_a_ring_says_nothing_more() -> None:
+    plan = plan_for()
+    who = members_of(plan.this, SeededEntropy())["bob"]
+    values = values_for(plan)["bob"]
+    program = peer(plan, values, who=who, book=RoundBook(), entropy=SeededEntropy())
+    seat = Seat("bob", program, partners=["coordinator"])
+    seat.start()
+    body = Codec().encode(LeftOut("keys"))
+    seat.deliver("coordinator", Codec().encode(Packet(b"", "coordinator", "bob", 0, body)))
+    assert seat.finished
+    assert seat.result is None
+    assert [is_kind(packet, RoundKeys) for packet in seat.take()] == [True]
+
+
+def test_a_degenerate_box_key_names_its_owner(monkeypatch: pytest.MonkeyPatch) -> None:
+    draw, calls = OwnKeys.draw, iter(range(1000))
+
+    def degenerate(entropy: Any) -> OwnKeys:
+        own = draw(entropy)
+        if next(calls) == 1:
+            box = X25519Key(own.box.secret)
+            box.__dict__["public"] = bytes(32)
+            own = replace(own, box=box)
+        return own
+
+    monkeypatch.setattr(OwnKeys, "draw", staticmethod(degenerate))
+    plan = plan_for()
+    with pytest.raises(ViolationError, match=r"degenerate|its hop cannot be read") as caught:
+        run(plan, values_for(plan), entropy=SeededEntropy())
+    assert caught.value.party == "bob"
