@@ -1,7 +1,25 @@
 """Several owners of confidential text train one classifier together, and nobody sees the text."""
 
+from importlib import import_module
 from importlib.metadata import version
+from typing import Any
 
 __version__ = version("sottovoce")
 
-__all__ = ["__version__"]
+__all__ = [
+    "MeanVarianceRadoClassifier",
+    "RadoBoostClassifier",
+    "RadoLearnClassifier",
+    "__version__",
+]
+
+
+def __getattr__(name: str) -> Any:
+    """The estimators, loaded when they are asked for: the command must answer at once."""
+    if name in __all__:
+        return getattr(import_module("sottovoce.estimators"), name)
+    raise AttributeError(f"module 'sottovoce' has no attribute {name!r}")
+
+
+def __dir__() -> list[str]:
+    return sorted(__all__)

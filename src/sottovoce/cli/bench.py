@@ -12,6 +12,22 @@ def root() -> None:
     """Measure: ours beside a named partner, in one run."""
 
 
+@app.command("all")
+def everything() -> None:
+    """Every benchmark in turn, as tables; one that lacks its data says so and is passed over."""
+    from sottovoce.errors import InputError
+
+    for command in app.registered_commands:
+        job = command.callback
+        if job is None or job is everything:
+            continue
+        typer.secho(f"bench {command.name or job.__name__.replace('_', '-')}", bold=True)
+        try:
+            job()
+        except InputError as error:
+            typer.echo(f"passed over: {error}")
+
+
 @app.command()
 def ring(
     features: Annotated[
