@@ -13,3 +13,22 @@ class SeededEntropy(Entropy):
     def read(self, count: int) -> bytes:
         self.drawn += count
         return self._stream.read(count)
+
+
+class ForgetfulEntropy(SeededEntropy):
+    """The same stream, but draw number `which` of exactly `bits` bits is 0: a forgotten mask."""
+
+    def __init__(self, seed: int, *, bits: int, which: int = 3) -> None:
+        super().__init__(seed)
+        self._bits = bits
+        self._left = which
+
+    def bits(self, count: int) -> int:
+        drawn = super().bits(count)
+        if count == self._bits:
+            self._left -= 1
+        return 0 if count == self._bits and self._left == -1 else drawn
+
+    @property
+    def forgot(self) -> bool:
+        return self._left < 0

@@ -22,6 +22,7 @@ from sottovoce.paillier import Ciphertext, Encrypted, Layout, Unsent, decrypt, e
 from sottovoce.protocols.conversation import KEY_HOLDER, Party, ask
 from sottovoce.protocols.guard import Rule
 from sottovoce.protocols.messages import Disclosure, Message, Question
+from sottovoce.protocols.two_party.answers import agreed, agreed_elements
 from sottovoce.protocols.two_party.matrices import FixedFactors, FixedOperand
 from sottovoce.protocols.two_party.truncation import Cut, quotients
 
@@ -83,11 +84,12 @@ def cut_times_fixed(
     question = MaskedDirection(masked.fresh(entropy=entropy), cut.bits, operand.place)
     answer = yield from ask(KEY_HOLDER, question)
     scale = masked.scale.truncated(cut.bits)
-    unpacked = answer.direction.expected(Layout(u.shape), scale)
-    packed = answer.packed.expected(u.layout, scale)
-    covered = answer.product.expected(
-        operand.layout_of(u.shape).cover(),
-        Scale(scale.fraction_bits + matrix.scale.fraction_bits, u.key.plaintext_bound),
+    unpacked = agreed(answer.direction, Layout(u.shape), scale)
+    packed = agreed(answer.packed, u.layout, scale)
+    covered = agreed_elements(
+        answer.product,
+        operand.layout_of(u.shape),
+        fraction_bits=scale.fraction_bits + matrix.scale.fraction_bits,
     )
     p = (unpacked - mask.left).within(cut.scale)
     return CutProduct(

@@ -38,6 +38,7 @@ from sottovoce.paillier import (
 from sottovoce.protocols.conversation import KEY_HOLDER, Party, ask
 from sottovoce.protocols.guard import Rule
 from sottovoce.protocols.messages import Disclosure, Message, Question
+from sottovoce.protocols.two_party.answers import agreed_elements
 from sottovoce.protocols.two_party.masks import Masking, elements, grid
 from sottovoce.protocols.two_party.products import check_unpacked
 
@@ -153,9 +154,7 @@ def times_fixed(
     masks = (masking or Masking()).over(left, entropy=entropy)
     question = MaskedRows((left + masks).fresh(entropy=entropy), right.place)
     answer = yield from ask(KEY_HOLDER, question)
-    product = answer.rows.expected(
-        layout.cover(), Scale(scale.fraction_bits, left.key.plaintext_bound)
-    )
+    product = agreed_elements(answer.rows, layout, fraction_bits=scale.fraction_bits)
     return right.freed(product, left, masks.rows(), scale)
 
 

@@ -35,6 +35,7 @@ from sottovoce.paillier import (
 from sottovoce.protocols.conversation import KEY_HOLDER, Party, ask
 from sottovoce.protocols.guard import Rule
 from sottovoce.protocols.messages import Disclosure, Message, Question
+from sottovoce.protocols.two_party.answers import agreed
 from sottovoce.protocols.two_party.masks import Masking
 
 
@@ -115,7 +116,7 @@ def multiply(
     check_shapes("S.Mult", x.shape, y.shape)
     pair = _masked(x, y, terms=1, entropy=entropy, masking=masking or Masking())
     answer = yield from ask(KEY_HOLDER, MaskedFactors(pair.left, pair.right))
-    product = answer.values.expected(Layout(x.shape), pair.scale)
+    product = agreed(answer.values, Layout(x.shape), pair.scale)
     known = Plain(_wide(pair.r) * _wide(pair.s), pair.r.scale.times(pair.s.scale))
     return (product - x * pair.s - y * pair.r - known).within(x.scale.times(y.scale))
 
@@ -129,7 +130,7 @@ def inner_product(
     check_shapes("S.InnerProd", x.shape, y.shape)
     pair = _masked(x, y, terms=len(x), entropy=entropy, masking=masking or Masking())
     answer = yield from ask(KEY_HOLDER, MaskedVectors(pair.left, pair.right))
-    product = answer.value.expected(Layout(()), pair.scale)
+    product = agreed(answer.value, Layout(()), pair.scale)
     known = pair.r @ pair.s
     return (product - x.dot(pair.s) - y.dot(pair.r) - known).within(x.scale.dot(y.scale, len(x)))
 
@@ -143,7 +144,7 @@ def outer_product(
     pair = _masked(x, y, terms=1, entropy=entropy, masking=masking or Masking())
     answer = yield from ask(KEY_HOLDER, MaskedColumnAndRow(pair.left, pair.right))
     shape = (len(x), len(y))
-    product = answer.matrix.expected(Layout(shape), pair.scale)
+    product = agreed(answer.matrix, Layout(shape), pair.scale)
     by_rows, by_columns = outer(x, pair.s), outer(y, pair.r).T
     known = Plain(np.multiply.outer(_wide(pair.r), _wide(pair.s)), pair.r.scale.times(pair.s.scale))
     return (product - by_rows - by_columns - known).within(x.scale.times(y.scale))

@@ -33,6 +33,7 @@ from sottovoce.paillier import (
 from sottovoce.protocols.conversation import KEY_HOLDER, Party, ask
 from sottovoce.protocols.guard import Rule
 from sottovoce.protocols.messages import Disclosure, Message, Question
+from sottovoce.protocols.two_party.answers import agreed
 from sottovoce.protocols.two_party.masks import Masking, filled, size
 
 
@@ -123,7 +124,7 @@ def truncate(
     masked = x + mask.over
     question = MaskedTruncation(masked.fresh(entropy=entropy), bits)
     answer = yield from ask(KEY_HOLDER, question)
-    found = answer.values.expected(Layout(x.shape), masked.scale.truncated(bits))
+    found = agreed(answer.values, Layout(x.shape), masked.scale.truncated(bits))
     return (found - mask.left).within(x.scale.truncated(bits))
 
 

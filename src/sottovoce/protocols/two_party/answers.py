@@ -1,0 +1,33 @@
+"""What the key holder sent is what was agreed, or the key holder is named."""
+
+from collections.abc import Sequence
+from typing import TypeVar
+
+from sottovoce.errors import ViolationError
+from sottovoce.numbers.fixed import Scale
+from sottovoce.paillier import Ciphertext, Layout
+from sottovoce.protocols.conversation import KEY_HOLDER
+
+T = TypeVar("T")
+
+
+def agreed(found: Ciphertext, layout: Layout, scale: Scale) -> Ciphertext:
+    """The ciphertext, if its layout and scale are those that the protocol gives."""
+    try:
+        return found.expected(layout, scale)
+    except ViolationError as error:
+        raise error.by(KEY_HOLDER) from None
+
+
+def agreed_elements(found: Ciphertext, layout: Layout, *, fraction_bits: int) -> Ciphertext:
+    """The same for elements of Z_N under masks, whose bound is the plaintext's."""
+    return agreed(found, layout.cover(), Scale(fraction_bits, found.key.plaintext_bound))
+
+
+def agreed_count(found: Sequence[T], count: int, what: str) -> Sequence[T]:
+    """The parts of an answer, if there are as many as the question asked for."""
+    if len(found) != count:
+        raise ViolationError(
+            f"{what}: expected {count} parts, found {len(found)}", party=KEY_HOLDER
+        )
+    return found

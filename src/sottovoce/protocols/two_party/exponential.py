@@ -1,0 +1,196 @@
+"""S.Exp: exp(x − B) as the polynomial (1 + (x − B)/2^k)^(2^k), one trip a squaring.
+
+    evaluator                                              key holder
+    y₀ = 1 + (x − B)/2^k, packed: no trip
+    k times:
+      ── MaskedLines ⟨⟨y + 2^ℓ + ρ⟩⟩, t ──────────────▶     q = ⌊· / 2^t⌋
+      ◀── LineProducts ⟨⟨q⟩⟩ spread, ⟨⟨q²⟩⟩ packed ────
+    r = ⌊(2^ℓ + ρ) / 2^t⌋, p = q − r: p² = q² − 2r ⊗ ⟨⟨q⟩⟩ + r²; y ← p²
+
+B ≥ |x| is public, so every y lies in 0 … 1 and nothing grows; who uses exponentials
+as weights divides by their sum, and the factor exp(−B) cancels. The evaluator
+learns nothing; the key holder sees the length, k and noise within 2^−κ. Both follow
+the protocol and do not pool what they saw. The exponents must keep to their range:
+beyond it the masks would no longer cover the values.
+
+Two errors, both bounded by public numbers (`ExpPlan.error_bound`): the polynomial is
+below exp by a part of at most (x − B)²/2^(k+1), that is 1 % if 2^k ≥ 200·B²; and every
+truncation is off by one unit of 2^−f, which later squarings double.
+"""
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from math import ceil, e, log2
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from sottovoce.entropy import Entropy
+from sottovoce.errors import BoundError, InputError, MismatchError
+from sottovoce.numbers.fixed import Scale
+from sottovoce.numbers.packing import Slots
+from sottovoce.paillier import Encrypted, Plain, SecretKey, Unsent
+from sottovoce.protocols.conversation import Party
+from sottovoce.protocols.guard import Rule
+from sottovoce.protocols.two_party.lines import LineProducts, cut_and_multiply, line_rule
+from sottovoce.protocols.two_party.masks import Masking
+from sottovoce.protocols.two_party.truncation import Cut
+
+# Fraction bits beyond the squarings: each squaring doubles the error of the ones before.
+SPARE_BITS = 20
+
+
+@dataclass(frozen=True, slots=True)
+class ExpPlan:
+    """Everything public about exponentials: |x| ≤ bound, k squarings, f fraction bits.
+
+    `input_bits` are the fraction bits of x.
+    """
+
+    bound: int
+    squarings: int
+    fraction_bits: int
+    input_bits: int = 32
+    masking: Masking = field(default_factory=Masking)
+
+    def __post_init__(self) -> None:
+        if self.bound < 1 or self.squarings < 1 or 2 * self.bound >= 1 << self.squarings:
+            raise InputError(
+                "S.Exp: expected a bound of at least 1 and below half of 2^squarings, where the "
+                f"polynomial still falls, found {self.bound} and {self.squarings} squarings",
+                hints=("ExpPlan.of(bound) chooses squarings and fraction bits",),
+            )
+        if self.fraction_bits < self.squarings + SPARE_BITS:
+            raise InputError(
+                f"S.Exp: expected at least {self.squarings + SPARE_BITS} fraction bits for "
+                f"{self.squarings} squarings, found {self.fraction_bits}"
+            )
+        if self.input_bits + self.squarings <= self.fraction_bits:
+            raise InputError(
+                f"S.Exp: expected exponents with more than {self.fraction_bits - self.squarings} "
+                f"fraction bits, found {self.input_bits}"
+            )
+
+    @classmethod
+    def of(
+        cls,
+        bound: int,
+        *,
+        tolerance: float = 0.01,
+        input_bits: int = 32,
+        masking: Masking | None = None,
+    ) -> "ExpPlan":
+        """As many squarings as keep the polynomial within `tolerance` of exp, relatively.
+
+        The fraction bits then leave exp(−B), the result for x = 0, some 18 bits.
+        """
+        if not 0 < tolerance < 1:
+            raise InputError(f"S.Exp: expected 0 < tolerance < 1, found {tolerance:g}")
+        squarings = ceil(log2(max(2 * bound**2 / tolerance, 4 * bound)))
+        spare = ceil(bound * log2(e)) + SPARE_BITS
+        fraction_bits = max(squarings + SPARE_BITS, spare)
+        return cls(
+            bound,
+            squarings,
+            fraction_bits,
+            max(input_bits, fraction_bits - squarings + 1),
+            masking or Masking(),
+        )
+
+    @property
+    def input_scale(self) -> Scale:
+        """The exponents: within ±bound."""
+        return Scale(self.input_bits, self.bound << self.input_bits)
+
+    @property
+    def start_scale(self) -> Scale:
+        """y₀ before it is cut: up to 1."""
+        bits = self.input_bits + self.squarings
+        return Scale(bits, 1 << bits)
+
+    @property
+    def power_scale(self) -> Scale:
+        """Powers as they are squared: up to 1, and what rounding up adds to it."""
+        largest = (1 << self.fraction_bits) + 1
+        for _ in range(self.squarings):
+            largest = (largest * largest >> self.fraction_bits) + 1
+        return Scale(self.fraction_bits, largest)
+
+    @property
+    def result_scale(self) -> Scale:
+        """Squares before they are cut, as the last one comes out."""
+        return self.power_scale.times(self.power_scale)
+
+    def cuts(self) -> Iterator[Cut]:
+        """How the power is cut before each squaring."""
+        first = self.input_bits + self.squarings - self.fraction_bits
+        for squaring in range(self.squarings):
+            bits = self.fraction_bits if squaring else first
+            yield Cut(bits, self.power_scale, self.masking)
+
+    def slots(self, plaintext_bits: int) -> Slots:
+        """Slots that hold masked powers; x must come in slots at least as wide."""
+        return Slots.fit(
+            max(self.start_scale.bound, self.result_scale.bound),
+            plaintext_bits=plaintext_bits,
+            mask_bits=self.masking.kappa,
+        )
+
+    def error_bound(self, x: ArrayLike) -> NDArray[np.float64]:
+        """How far a result may be from exp(x − bound), for each of these x."""
+        exponents = np.asarray(x, dtype=np.float64) - self.bound
+        step = exponents / 2.0**self.squarings
+        below = -np.expm1(-(exponents**2) / 2.0 ** (self.squarings + 1) / (1 + step))
+        unit = 2.0**-self.fraction_bits
+        power, error = 1 + step, np.full_like(step, unit)
+        for _ in range(self.squarings):
+            error = 2 * power * error + error**2 + unit
+            power = power**2
+        return np.asarray(below * np.exp(exponents) + error)
+
+
+def exponential(x: Encrypted, plan: ExpPlan, *, entropy: Entropy) -> Party[Unsent]:
+    """S.Exp at the evaluator: ⟨⟨exp(x − bound)⟩⟩ of a packed vector, in the same slots.
+
+    The result has 2·f fraction bits, f more than it is good for: whoever uses it
+    cuts it on its way (`truncate`, `cut_times_fixed`), which saves a trip.
+    """
+    _check(x, plan)
+    one = np.full(x.shape, (1 << plan.squarings) - plan.bound << plan.input_bits, dtype=object)
+    start = x.divided(plan.squarings) + Plain(one, plan.start_scale)
+    power = start.within(plan.start_scale)
+    for cut in plan.cuts():
+        lines = yield from cut_and_multiply([power], [cut], entropy=entropy)
+        power = lines.products[0]
+    return power
+
+
+def exponential_rule(
+    key: SecretKey, plan: ExpPlan, *, vectors: int = 1, entropy: Entropy
+) -> Rule[LineProducts]:
+    """What a key holder answers: the squarings of so many vectors."""
+    return line_rule(key, budget=vectors * plan.squarings, entropy=entropy)
+
+
+def _check(x: Encrypted, plan: ExpPlan) -> None:
+    """Refuse what cannot be done, before anything is sent."""
+    if x.scale.fraction_bits != plan.input_bits:
+        raise MismatchError(
+            f"S.Exp: expected exponents with {plan.input_bits} fraction bits, "
+            f"found {x.scale.fraction_bits}"
+        )
+    if x.scale.bound > plan.input_scale.bound:
+        raise BoundError(
+            f"S.Exp: expected exponents within ±{plan.bound}, found a bound of "
+            f"{x.scale.bound / 2**plan.input_bits:.6g}",
+            hints=("use a larger bound, or scale the exponents down",),
+        )
+
+
+def plain_exponential(x: Plain, plan: ExpPlan) -> Plain:
+    """The ideal: the same polynomial in the clear, on the same integers, rounding down."""
+    one = (1 << plan.squarings) - plan.bound << plan.input_bits
+    power = x.integers.astype(object) + one
+    for cut in plan.cuts():
+        power = (power >> cut.bits) ** 2
+    return Plain(power, plan.result_scale)
