@@ -3,13 +3,16 @@
 import re
 from pathlib import Path
 
+import pytest
+
 DOCS = Path(__file__).parents[2] / "docs"
 
 
-def test_the_session_in_the_documentation_works() -> None:
-    text = (DOCS / "conversations.md").read_text(encoding="utf-8")
+@pytest.mark.parametrize(("page", "count"), [("conversations", 4), ("blind-sum", 1)])
+def test_the_session_in_the_documentation_works(page: str, count: int) -> None:
+    text = (DOCS / f"{page}.md").read_text(encoding="utf-8")
     blocks = re.findall(r"```python\n(.*?)```", text, re.DOTALL)
-    assert len(blocks) == 4
-    names: dict[str, object] = {"__name__": "docs.conversations"}
+    assert len(blocks) == count
+    names: dict[str, object] = {"__name__": f"docs.{page}"}
     exec("\n".join(blocks), names)  # noqa: S102 - our own page, so that it cannot lie
     assert "outcome" in names
