@@ -84,7 +84,7 @@ class DealtPanel(Message, frozen=True):
 
     discloses: ClassVar = Disclosure(
         seen_by="the first holder of shares (the coordinator)",
-        reveals="nothing: the second holder's halves make every word uniform",
+        reveals="nothing: its shares of a panel are uniform without the second holder's",
         assuming="the dealer pools with neither holder",
     )
     products: wire.Words
