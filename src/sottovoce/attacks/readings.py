@@ -14,6 +14,8 @@ from sottovoce.rados.rows import Floats
 RING = 2**64
 # Nested lists are followed so far down.
 _DEPTH = 6
+# float64 holds no larger whole numbers, and squares of them must not overflow either.
+_FLOAT_BITS = 500
 
 
 @dataclass(frozen=True, eq=False)
@@ -77,11 +79,13 @@ def _is_numeric(array: Any) -> bool:
 
 
 def _floats(array: Any) -> Floats | None:
-    """As float64, or None where a number is too large for it or is none."""
-    try:
-        values = np.asarray(array, dtype=np.float64)
-    except (OverflowError, ValueError, TypeError):
-        return None
+    """As float64 (scaled down where a number is too large for it), or None where one is none."""
+    if array.dtype == object:
+        excess = max((int(value).bit_length() for value in array.ravel()), default=0) - _FLOAT_BITS
+        if excess > 0:
+            shifted = [int(value) >> excess for value in array.ravel()]
+            array = np.array(shifted, dtype=object).reshape(array.shape)
+    values = np.asarray(array, dtype=np.float64)
     return values if bool(np.isfinite(values).all()) else None
 
 

@@ -6,7 +6,7 @@ from typing import Annotated
 import typer
 
 from sottovoce import __version__
-from sottovoce.cli import bench, data, keys, table1
+from sottovoce.cli import attack, bench, data, keys, notes, table1
 from sottovoce.errors import SottovoceError
 
 app = typer.Typer(
@@ -19,7 +19,9 @@ app = typer.Typer(
 )
 app.add_typer(data.app, name="data")
 app.add_typer(keys.app, name="keys")
+app.command()(notes.notes)
 app.command()(table1.table1)
+app.command()(attack.attack)
 app.add_typer(bench.app, name="bench")
 
 

@@ -1,5 +1,6 @@
-"""Data to try things on: the paper's table, and synthetic clinical notes."""
+"""Data to try things on: the paper's table, synthetic clinical notes, public corpora."""
 
+from sottovoce.datasets.corpora import load_bbc_news, load_movie_reviews
 from sottovoce.datasets.ionosphere import Ionosphere, Table, load_ionosphere
 from sottovoce.datasets.notes import ClinicalNotes, Note, clinical_notes, write_notes
 
@@ -9,6 +10,8 @@ __all__ = [
     "Note",
     "Table",
     "clinical_notes",
+    "load_bbc_news",
     "load_ionosphere",
+    "load_movie_reviews",
     "write_notes",
 ]

@@ -34,7 +34,10 @@ def write_notes(notes: ClinicalNotes, folder: Path, *, kind: Format = "csv") -> 
     }
     for target in targets.values():
         if target.exists():
-            raise InputError(f"{target}: expected no such file yet, found one")
+            raise InputError(
+                f"{target}: expected no such file yet, found one",
+                hints=("write to another folder, or remove this one first",),
+            )
     try:
         folder.mkdir(parents=True, exist_ok=True)
         (folder / "SYNTHETIC.md").write_text(_SAYS, encoding="utf-8")

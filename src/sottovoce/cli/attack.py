@@ -1,0 +1,110 @@
+"""`sottovoce attack`: how much of synthetic notes comes back from what nobody may see."""
+
+from enum import StrEnum
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from sottovoce.attacks.trial import Trial
+    from sottovoce.datasets import ClinicalNotes
+
+
+class Exposed(StrEnum):
+    """What the observer got to see."""
+
+    RADOS = "rados"
+    MOMENTS = "moments"
+    BLOCKS = "blocks"
+
+
+_MEANS = {
+    Exposed.RADOS: (
+        "A word that one document alone has shows in which rados that document was added up; "
+        "from there every other word is linear algebra. Whoever drew the signatures needs only "
+        "one rado more than there are documents. So rados of text are only ever encrypted."
+    ),
+    Exposed.MOMENTS: (
+        "The row of a word that one document alone has is that document; taken out, the next "
+        "one shows. Pruning rare words only blurs the common words of each document. So "
+        "moments are added up, and solved, behind masks."
+    ),
+    Exposed.BLOCKS: (
+        "The sum over a block of one row is that row, with its label. So blocks below a minimum "
+        "size are dropped before anything leaves a peer, and the others travel encrypted."
+    ),
+}
+
+
+def attack(
+    on: Annotated[Exposed, typer.Option("--on", help="What the observer got to see.")],
+    documents: Annotated[
+        int, typer.Option("--documents", min=10, max=2000, help="How many notes to attack.")
+    ] = 200,
+    rados: Annotated[
+        int, typer.Option("--rados", min=1, max=5000, help="How many rados were seen.")
+    ] = 250,
+    seed: Annotated[int, typer.Option("--seed", min=0, help="Which notes are made up.")] = 0,
+    as_json: Annotated[bool, typer.Option("--json", help="Print one JSON object.")] = False,
+) -> None:
+    """Reconstruct synthetic notes from exposed rados, moments or block sums.
+
+    Rados of sparse text are not irreversible. The attacks know nothing but the numbers; what
+    they recover is then compared with the notes. The last row is the control: every attack on
+    the same numbers behind masks, as the protocols send them.
+
+    \b
+    Examples:
+      sottovoce attack --on rados
+      sottovoce attack --on rados --documents 200 --rados 100
+      sottovoce attack --on moments --documents 400 --json
+    """
+    from dataclasses import asdict
+
+    from rich.console import Console
+
+    from sottovoce.bench.report import show
+    from sottovoce.datasets import clinical_notes
+
+    notes = clinical_notes(documents, random_state=seed)
+    with Console(stderr=True).status("attacking …"):
+        trials = list(_trials(on, notes, rados=rados, seed=seed))
+    rows = [{"seen": trial.seen, **asdict(trial.score)} for trial in trials]
+    facts: dict[str, object] = {"on": on.value, "documents": documents}
+    if on is Exposed.RADOS:
+        facts["rados"] = rados
+    if as_json:
+        show({**facts, "explanation": _MEANS[on]}, rows, title="", as_json=True)
+        return
+    for row in rows:
+        del row["documents"]
+    show(facts, rows, title=f"notes that came back from exposed {on.value}", as_json=False)
+    Console().print(f"\n{_MEANS[on]}")
+
+
+def _trials(on: Exposed, notes: "ClinicalNotes", *, rados: int, seed: int) -> "Iterator[Trial]":
+    import numpy as np
+
+    from sottovoce.attacks.trial import try_blocks, try_moments, try_rados, word_counts
+    from sottovoce.entropy import SystemEntropy
+    from sottovoce.rados import Part, RandomSignatures
+
+    labels = [1 if label == "urgent" else -1 for label in notes.labels("urgency")]
+    part = Part.of(word_counts(notes.texts), labels)
+    if on is Exposed.RADOS:
+        rng = np.random.default_rng(seed)
+        signatures = RandomSignatures.draw(rados, len(notes), rng=rng)
+        yield from try_rados(part, signatures, entropy=SystemEntropy())
+    elif on is Exposed.MOMENTS:
+        yield from try_moments(part, entropy=SystemEntropy())
+    else:
+        shared = np.array(
+            [
+                (notes.sites.index(note.site), note.patient.age // 10, note.patient.sex == "female")
+                for note in notes
+            ],
+            dtype=np.float64,
+        )
+        yield from try_blocks(part, shared, entropy=SystemEntropy())
