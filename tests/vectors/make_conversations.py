@@ -13,6 +13,7 @@ from harness.entropy import SeededEntropy
 from harness.replay import CHANGES, record, refusal
 from sottovoce.protocols.blind_sum import (
     Part,
+    Plan,
     ResidueSpace,
     Round,
     RoundBook,
@@ -30,7 +31,7 @@ PEERS = ("alice", "bob", "carol", "dave")
 def pairwise_programs() -> Mapping[str, Party[Any]]:
     """Three peers, one half to each of C and E, and two residues to E."""
     this = Round("vectors", "pairwise", PEERS[:3])
-    plan = pairwise.Plan(
+    plan = Plan(
         this,
         (
             Part("coordinator", "half", WordSpace((3,))),
@@ -55,7 +56,7 @@ def pairwise_programs() -> Mapping[str, Party[Any]]:
 def ring_programs() -> Mapping[str, Party[Any]]:
     """Four peers, two rings, the sum to E."""
     this = Round("vectors", "ring", PEERS)
-    plan = ring.Rings(pairwise.Plan(this, (Part("evaluator", "half", WordSpace((2,))),)), 2)
+    plan = ring.Rings(Plan(this, (Part("evaluator", "half", WordSpace((2,))),)), 2)
     members = members_of(this, SeededEntropy(200))
     programs: dict[str, Party[Any]] = {}
     for index, name in enumerate(this.peers):

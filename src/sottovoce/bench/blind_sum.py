@@ -7,7 +7,7 @@ from sottovoce.bench.report import Row
 from sottovoce.bench.timing import interleaved
 from sottovoce.entropy import Entropy, SystemEntropy
 from sottovoce.errors import InputError
-from sottovoce.protocols.blind_sum import Part, Round, WordSpace, pairwise
+from sottovoce.protocols.blind_sum import Part, Plan, Round, WordSpace, pairwise
 from sottovoce.protocols.blind_sum.dealing import Dealing, deal
 from sottovoce.protocols.blind_sum.graphs import Graph
 from sottovoce.protocols.blind_sum.keys import Keyring, OwnKeys, members_of
@@ -28,7 +28,7 @@ def measure(*, peers: int, words: int, rounds: int) -> list[Row]:
     entropy = SystemEntropy()
     names = tuple(f"peer {index:03}" for index in range(peers))
     part = Part(EVALUATOR, "bench", WordSpace((words,)))
-    plan = pairwise.Plan(Round("bench", "blind-sum", names), (part,))
+    plan = Plan(Round("bench", "blind-sum", names), (part,))
     vectors = {name: entropy.words(words) for name in names}
     masker = _masker(plan, names[0], entropy)
     neighbours = len(masker.dealing.neighbours(names[0]))
@@ -68,7 +68,7 @@ def _row(operation: str, partner: str, seconds: dict[str, float]) -> Row:
     }
 
 
-def _whole(plan: pairwise.Plan, vectors: dict[str, NDArray[np.uint64]], entropy: Entropy) -> object:
+def _whole(plan: Plan, vectors: dict[str, NDArray[np.uint64]], entropy: Entropy) -> object:
     values = {name: (vector,) for name, vector in vectors.items()}
     space = plan.parts[0].space
     summed = pairwise.run(plan, values, entropy=entropy).results[EVALUATOR].sums[0]
@@ -86,7 +86,7 @@ def _plain_masks(words: int, count: int) -> NDArray[np.uint64]:
     return total
 
 
-def _masker(plan: pairwise.Plan, me: str, entropy: Entropy) -> Masker:
+def _masker(plan: Plan, me: str, entropy: Entropy) -> Masker:
     """One peer after the set was agreed: real keys, real shares, no conversation."""
     members = members_of(plan.this, entropy)
     own = {name: OwnKeys.draw(entropy) for name in plan.this.peers}

@@ -10,7 +10,7 @@ import pytest
 
 from harness.entropy import SeededEntropy
 from sottovoce.protocols.blind_sum import Part, Round, WordSpace, pairwise, ring
-from sottovoce.protocols.blind_sum.pairwise import Plan
+from sottovoce.protocols.blind_sum.plan import Plan
 from sottovoce.protocols.identities import Pins
 from sottovoce.protocols.sealing import X25519Key
 

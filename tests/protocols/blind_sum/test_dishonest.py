@@ -39,15 +39,9 @@ from sottovoce.protocols.blind_sum.messages import (
     ShareBook,
     UnmaskRequest,
 )
-from sottovoce.protocols.blind_sum.pairwise import (
-    Plan,
-    check_agreed,
-    check_proposed,
-    ideal,
-    run,
-    sign_set,
-    table,
-)
+from sottovoce.protocols.blind_sum.pairwise import run, table
+from sottovoce.protocols.blind_sum.plan import Plan, ideal
+from sottovoce.protocols.blind_sum.sets import check_agreed, check_proposed, sign_set
 from sottovoce.protocols.conversation import Party, Send, gather
 from sottovoce.protocols.runner import Table
 from sottovoce.protocols.sealing import X25519Key

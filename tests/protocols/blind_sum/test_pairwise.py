@@ -45,15 +45,8 @@ from sottovoce.protocols.blind_sum.messages import (
     ShareBook,
     UnmaskRequest,
 )
-from sottovoce.protocols.blind_sum.pairwise import (
-    Plan,
-    Summed,
-    evaluator,
-    ideal,
-    peer,
-    run,
-    table,
-)
+from sottovoce.protocols.blind_sum.pairwise import evaluator, peer, run, table
+from sottovoce.protocols.blind_sum.plan import Plan, Summed, ideal
 from sottovoce.protocols.runner import Meddler, Outcome
 from sottovoce.protocols.seat import Packet
 from sottovoce.wire import Codec, Integers, Words

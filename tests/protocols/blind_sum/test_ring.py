@@ -34,7 +34,7 @@ from sottovoce.protocols.blind_sum.messages import (
     RingTotal,
     RoundKeys,
 )
-from sottovoce.protocols.blind_sum.pairwise import Plan, ideal
+from sottovoce.protocols.blind_sum.plan import Plan, ideal
 from sottovoce.protocols.blind_sum.ring import OneShare, Rings, Running, peer, run, table
 from sottovoce.protocols.messages import Message
 from sottovoce.protocols.runner import Meddler

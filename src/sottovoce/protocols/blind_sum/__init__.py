@@ -2,6 +2,7 @@
 
 from sottovoce.protocols.blind_sum.keys import Member
 from sottovoce.protocols.blind_sum.masks import Part
+from sottovoce.protocols.blind_sum.plan import Plan, Summed, ideal
 from sottovoce.protocols.blind_sum.rounds import Round, RoundBook, TwoPeersWarning
 from sottovoce.protocols.blind_sum.spaces import CiphertextSpace, ResidueSpace, Space, WordSpace
 
@@ -9,10 +10,13 @@ __all__ = [
     "CiphertextSpace",
     "Member",
     "Part",
+    "Plan",
     "ResidueSpace",
     "Round",
     "RoundBook",
     "Space",
+    "Summed",
     "TwoPeersWarning",
     "WordSpace",
+    "ideal",
 ]

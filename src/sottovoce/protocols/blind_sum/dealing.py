@@ -16,7 +16,7 @@ from sottovoce.protocols.blind_sum.graphs import Graph
 from sottovoce.protocols.blind_sum.keys import Keyring, Member, OwnKeys, commitment
 from sottovoce.protocols.blind_sum.messages import BoxFrom, DealtShares, SignedShares
 from sottovoce.protocols.identities import Pins, digest, shown_by
-from sottovoce.protocols.sealing import OVERHEAD, X25519Key, seal, unseal
+from sottovoce.protocols.sealing import OVERHEAD, Address, X25519Key, seal, unseal
 
 _SIGNED_SHARES = "blind-sum/shares/v1"
 _USE = "blind-sum/dealing/v1"
@@ -173,7 +173,7 @@ def deal(
     commitments = tuple(two.commitments(keyring, who.name, h) for h, two in dealt.items())
     signature = who.identity.sign(_SIGNED_SHARES, keyring.hash, who.name.encode(), *commitments)
     boxes = tuple(
-        _box(keyring, who.name, holder, two, own=own, entropy=entropy)
+        _box(two, keyring.address(who.name, holder, _USE), holder, own=own, entropy=entropy)
         for holder, two in dealt.items()
         if holder != who.name
     )
@@ -182,10 +182,10 @@ def deal(
 
 
 def _box(
-    keyring: Keyring, me: str, holder: str, shares: TwoShares, *, own: OwnKeys, entropy: Entropy
+    shares: TwoShares, address: Address, holder: str, *, own: OwnKeys, entropy: Entropy
 ) -> bytes:
-    content, address = shares.seed + shares.pair, keyring.address(me, holder, _USE)
     try:
+        content = shares.seed + shares.pair
         return seal(content, address, key=own.box, size=_CONTENT_BYTES, entropy=entropy)
     except ViolationError as error:
         raise error.by(holder) from error

@@ -34,11 +34,10 @@ A transport seals what C carries from a peer to E end to end.
 """
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any
 
 from sottovoce.entropy import Entropy
-from sottovoce.errors import InputError, MalformedError, MismatchError, ViolationError
+from sottovoce.errors import MalformedError, MismatchError, ViolationError
 from sottovoce.protocols.blind_sum.dealing import (
     Dealing,
     TwoShares,
@@ -59,7 +58,7 @@ from sottovoce.protocols.blind_sum.keys import (
     hear_keys,
     members_of,
 )
-from sottovoce.protocols.blind_sum.masks import Masker, Part, left_mask
+from sottovoce.protocols.blind_sum.masks import Masker, left_mask
 from sottovoce.protocols.blind_sum.messages import (
     AgreedSet,
     Arrived,
@@ -71,64 +70,12 @@ from sottovoce.protocols.blind_sum.messages import (
     ShareBook,
     UnmaskRequest,
 )
-from sottovoce.protocols.blind_sum.rounds import Round, RoundBook
+from sottovoce.protocols.blind_sum.plan import Plan, Summed
+from sottovoce.protocols.blind_sum.rounds import RoundBook
+from sottovoce.protocols.blind_sum.sets import check_agreed, check_proposed, sign_set
 from sottovoce.protocols.conversation import Party, Receive, Send, ask, gather, receive
-from sottovoce.protocols.identities import Identity, Pins, shown_by
+from sottovoce.protocols.identities import Pins
 from sottovoce.protocols.runner import Meddler, Outcome, Table
-
-_SIGNED_SET = "blind-sum/set/v1"
-
-
-@dataclass(frozen=True)
-class Plan:
-    """A round, and the parts that are added up in it."""
-
-    this: Round
-    parts: tuple[Part, ...]
-
-    def __post_init__(self) -> None:
-        purposes = [(part.receiver, part.purpose) for part in self.parts]
-        if not purposes or len(set(purposes)) != len(purposes):
-            raise InputError("blind sum: expected parts with purposes of their own")
-        strangers = {part.receiver for part in self.parts} - {
-            self.this.coordinator,
-            self.this.evaluator,
-        }
-        if strangers:
-            raise InputError(
-                "blind sum: expected the coordinator or the evaluator to receive, "
-                f"found {strangers.pop()!r}"
-            )
-
-    @property
-    def receivers(self) -> tuple[str, ...]:
-        """Who adds something up."""
-        return tuple(dict.fromkeys(part.receiver for part in self.parts))
-
-    def parts_for(self, receiver: str) -> tuple[Part, ...]:
-        """What one receiver adds up."""
-        return tuple(part for part in self.parts if part.receiver == receiver)
-
-    def check_values(self, values: Sequence[Any]) -> None:
-        """Refuse, before anything is sent, another number of values than there are parts."""
-        if len(values) != len(self.parts):
-            raise InputError(f"blind sum: expected {len(self.parts)} values, found {len(values)}")
-
-
-@dataclass(frozen=True)
-class Summed:
-    """The peers that are in the sum, and the sums of the parts that this party received."""
-
-    peers: tuple[str, ...]
-    sums: tuple[Any, ...] = ()
-
-
-def ideal(plan: Plan, values: Sequence[Sequence[Any]]) -> tuple[Any, ...]:
-    """What a trusted friend would compute from each peer's values, part by part."""
-    columns = zip(*values, strict=True)
-    return tuple(
-        part.space.ideal(list(column)) for part, column in zip(plan.parts, columns, strict=True)
-    )
 
 
 def peer(
@@ -261,41 +208,6 @@ def _gather_masked(
             except (MismatchError, MalformedError) as error:
                 raise ViolationError(f"{part.purpose}: {error}", party=name) from error
     return masked
-
-
-def sign_set(dealing: Dealing, peers: Sequence[str], identity: Identity) -> bytes:
-    """A signature under the final set of this round, attempt and agreement."""
-    return identity.sign(_SIGNED_SET, dealing.hash, *(name.encode() for name in peers))
-
-
-def check_agreed(dealing: Dealing, agreed: UnmaskRequest, pins: Pins) -> None:
-    """Refuse a final set that coordinator and evaluator did not both sign, or that is too small."""
-    this = dealing.keyring.this
-    said = (dealing.hash, *(name.encode() for name in agreed.peers))
-    with shown_by(this.coordinator):
-        pins.check(this.coordinator, agreed.coordinator_signature, _SIGNED_SET, *said)
-        pins.check(this.evaluator, agreed.evaluator_signature, _SIGNED_SET, *said)
-    if agreed.peers != tuple(name for name in dealing.peers if name in agreed.peers):
-        raise ViolationError(
-            "expected a set of peers that dealt shares, in order, found another",
-            party=this.coordinator,
-        )
-    dealing.check_set(agreed.peers, "final set")
-
-
-def check_proposed(
-    dealing: Dealing, proposed: ProposedSet, arrived: Sequence[str], pins: Pins
-) -> None:
-    """At the evaluator: refuse a set with anybody whose contribution did not arrive."""
-    this = dealing.keyring.this
-    names = [name.encode() for name in proposed.peers]
-    pins.check(this.coordinator, proposed.signature, _SIGNED_SET, dealing.hash, *names)
-    if proposed.peers != tuple(name for name in arrived if name in proposed.peers):
-        raise ViolationError(
-            "expected a set of peers whose parts arrived, in order, found another",
-            party=this.coordinator,
-        )
-    dealing.check_set(proposed.peers, "final set")
 
 
 def reveal(

@@ -48,7 +48,7 @@ from sottovoce.protocols.blind_sum.keys import (
 )
 from sottovoce.protocols.blind_sum.masks import Part
 from sottovoce.protocols.blind_sum.messages import RingHop, RingTotal
-from sottovoce.protocols.blind_sum.pairwise import Plan, Summed
+from sottovoce.protocols.blind_sum.plan import Plan, Summed
 from sottovoce.protocols.blind_sum.rounds import Round, RoundBook
 from sottovoce.protocols.blind_sum.spaces import Form
 from sottovoce.protocols.ciphertexts import CiphertextBytes

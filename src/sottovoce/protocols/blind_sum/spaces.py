@@ -81,8 +81,10 @@ class WordMask(Mask):
         flat = self.words.reshape(-1)
         for start in range(0, flat.size, _BLOCK):
             block = flat[start : start + _BLOCK]
-            words = stream.words(block.size)
-            np.add(block, words, out=block) if sign > 0 else np.subtract(block, words, out=block)
+            if sign > 0:
+                block += stream.words(block.size)
+            else:
+                block -= stream.words(block.size)
 
     def join(self, other: "WordMask") -> None:
         """Add another mask."""

@@ -1,0 +1,61 @@
+"""What is added up in a round, and what comes of it."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from sottovoce.errors import InputError
+from sottovoce.protocols.blind_sum.masks import Part
+from sottovoce.protocols.blind_sum.rounds import Round
+
+
+@dataclass(frozen=True)
+class Plan:
+    """A round, and the parts that are added up in it."""
+
+    this: Round
+    parts: tuple[Part, ...]
+
+    def __post_init__(self) -> None:
+        purposes = [(part.receiver, part.purpose) for part in self.parts]
+        if not purposes or len(set(purposes)) != len(purposes):
+            raise InputError("blind sum: expected parts with purposes of their own")
+        strangers = {part.receiver for part in self.parts} - {
+            self.this.coordinator,
+            self.this.evaluator,
+        }
+        if strangers:
+            raise InputError(
+                "blind sum: expected the coordinator or the evaluator to receive, "
+                f"found {strangers.pop()!r}"
+            )
+
+    @property
+    def receivers(self) -> tuple[str, ...]:
+        """Who adds something up."""
+        return tuple(dict.fromkeys(part.receiver for part in self.parts))
+
+    def parts_for(self, receiver: str) -> tuple[Part, ...]:
+        """What one receiver adds up."""
+        return tuple(part for part in self.parts if part.receiver == receiver)
+
+    def check_values(self, values: Sequence[Any]) -> None:
+        """Refuse, before anything is sent, another number of values than there are parts."""
+        if len(values) != len(self.parts):
+            raise InputError(f"blind sum: expected {len(self.parts)} values, found {len(values)}")
+
+
+@dataclass(frozen=True)
+class Summed:
+    """The peers that are in the sum, and the sums of the parts that this party received."""
+
+    peers: tuple[str, ...]
+    sums: tuple[Any, ...] = ()
+
+
+def ideal(plan: Plan, values: Sequence[Sequence[Any]]) -> tuple[Any, ...]:
+    """What a trusted friend would compute from each peer's values, part by part."""
+    columns = zip(*values, strict=True)
+    return tuple(
+        part.space.ideal(list(column)) for part, column in zip(plan.parts, columns, strict=True)
+    )
