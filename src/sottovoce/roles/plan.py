@@ -1,0 +1,266 @@
+"""What a study does, in public numbers and words that everybody agrees on beforehand."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field, fields
+from enum import StrEnum
+from math import isfinite
+from typing import Any, ClassVar, TypeVar
+
+from sottovoce.entropy import Entropy
+from sottovoce.errors import InputError
+from sottovoce.paillier import (
+    InsecureToyPublicKey,
+    PublicKey,
+    SecretKey,
+    generate,
+    generate_insecure_for_tests,
+)
+from sottovoce.text.columns import Column
+from sottovoce.text.counts import BUCKET_BITS, Suppression
+from sottovoce.text.features import Weighting
+from sottovoce.text.labelling import Labelling
+from sottovoce.text.labels import Labels
+from sottovoce.text.passes import CountPlan
+from sottovoce.text.reading import Level, Reading
+from sottovoce.text.selection import Selection
+from sottovoce.text.splits import Split
+
+# Beyond about two queries a feature, a sealed model counts as known to the asker.
+QUERIES_PER_FEATURE = 2
+# Joint totals are opened over at least so many documents, and so many peers.
+FEWEST_EVALUATED = 20
+FEWEST_PEERS = 3
+LEAST_KAPPA = 40
+
+
+class Engine(StrEnum):
+    """How the sealed solve is done; `auto` takes shares where there is a dealer."""
+
+    AUTO = "auto"
+    SHARES = "shares"
+    PAILLIER = "paillier"
+
+
+class DictionaryKind(StrEnum):
+    """Where the features come from: all peers' counts, a public word list, or hashing alone."""
+
+    JOINT = "joint"
+    GIVEN = "given"
+    HASHED = "hashed"
+
+
+class Release(StrEnum):
+    """What comes out: a `sealed` model, scores too (`margin`), or the weights to all `peers`."""
+
+    SEALED = "sealed"
+    MARGIN = "margin"
+    PEERS = "peers"
+
+
+class Verdict(StrEnum):
+    """How a label is found: `fss` with a dealer, `dgk` without; `auto` takes `fss` if it can."""
+
+    AUTO = "auto"
+    FSS = "fss"
+    DGK = "dgk"
+
+
+C = TypeVar("C", bound=StrEnum)
+
+
+@dataclass(frozen=True)
+class StudyPlan:
+    """Every choice of a study. Peers that disagree on any of it do not start.
+
+    `alpha` is Ridge's penalty on XᵀX of unit rows, or a public list of penalties of which
+    joint validation totals pick one. `distrusted` features get `epsilon` times the penalty
+    (the paper's Γ). `query_budget` is how many documents a peer may have labelled in all
+    (two a feature unless told), padded batches counted whole.
+    """
+
+    name: str
+    labels: Labels
+    features: int = 2048
+    reading: Reading = field(default_factory=Reading)
+    labelling: Labelling | None = None
+    weighting: Weighting = field(default_factory=Weighting)
+    columns: tuple[Column, ...] = ()
+    dictionary: DictionaryKind = DictionaryKind.JOINT
+    words: tuple[str, ...] = ()
+    bucket_bits: int = BUCKET_BITS
+    engine: Engine = Engine.AUTO
+    alpha: float | tuple[float, ...] = 1.0
+    distrusted: tuple[int, ...] = ()
+    epsilon: float = 1.0
+    class_weight: str | None = None
+    min_documents: int = 3
+    small_cells: int = 0
+    feature_min_peers: int = 1
+    min_peers: int = 3
+    release: Release = Release.SEALED
+    key_bits: int = 3072
+    verdict: Verdict = Verdict.AUTO
+    query_budget: int | None = None
+    evaluations: int = 1
+    held_out: float = 0.2
+    kappa: int = 64
+
+    key_sizes: ClassVar[tuple[int, ...]] = PublicKey.sizes
+    public_type: ClassVar[type[PublicKey]] = PublicKey
+
+    def __post_init__(self) -> None:
+        for name, kind in (
+            ("dictionary", DictionaryKind),
+            ("engine", Engine),
+            ("release", Release),
+            ("verdict", Verdict),
+        ):
+            object.__setattr__(self, name, _one_of(kind, getattr(self, name), name))
+        for wrong, message, hint in self._faults():
+            if wrong:
+                raise InputError(f"plan: {message}", hints=(hint,) if hint else ())
+        self.count_plan.labelling.check(self.level)
+        _ = (self.split, self.selection)
+
+    @property
+    def level(self) -> Level:
+        """What one row stands for: a document, a sentence or a token."""
+        return self.reading.level
+
+    @property
+    def labelled(self) -> Labelling:
+        """Where a row's classes come from."""
+        return self.labelling or Labelling(self.labels)
+
+    @property
+    def count_plan(self) -> CountPlan:
+        """What every peer counts for a joint dictionary."""
+        held_back = Suppression(self.min_documents, self.small_cells)
+        return CountPlan(self.labelled, self.reading, held_back, bits=self.bucket_bits)
+
+    @property
+    def selection(self) -> Selection:
+        """How the coordinator chooses from the counts."""
+        return Selection(self.features, self.feature_min_peers)
+
+    @property
+    def split(self) -> Split:
+        """Which documents a peer holds out for evaluation."""
+        return Split(self.held_out, self.name)
+
+    @property
+    def alphas(self) -> tuple[float, ...]:
+        """The penalties to choose from; most plans have one."""
+        return self.alpha if isinstance(self.alpha, tuple) else (self.alpha,)
+
+    @property
+    def budget(self) -> int:
+        """How many documents each peer may have labelled."""
+        if self.query_budget is None:
+            return QUERIES_PER_FEATURE * self.features
+        return self.query_budget
+
+    def generate(self, *, entropy: Entropy) -> SecretKey:
+        """The study's Paillier key, drawn by the coordinator."""
+        return generate(self.key_bits, entropy=entropy)
+
+    def settings(self) -> tuple[tuple[str, str], ...]:
+        """Every setting by name, in one way of writing: what is hashed, compared and shown."""
+        return tuple((one.name, _written(getattr(self, one.name))) for one in fields(self))
+
+    def _faults(self) -> Iterator[tuple[bool, str, str]]:
+        """What could be wrong, as (is it?, what was expected and found, a hint)."""
+        yield not self.name.strip(), "expected a name for the study, found an empty one", ""
+        yield self.features < 1, f"expected at least 1 feature, found {self.features}", ""
+        yield from self._penalty_faults()
+        yield from self._dictionary_faults()
+        yield from self._guard_faults()
+        balanced = self.class_weight is not None
+        found = f"found {self.class_weight!r}"
+        yield (
+            balanced and self.class_weight != "balanced",
+            f"expected class_weight None or 'balanced', {found}",
+            "",
+        )
+        yield (
+            balanced and not self.labels.exclusive,
+            "class_weight 'balanced' needs exclusive labels, found labels that overlap",
+            "",
+        )
+        other = self.labelling is not None and self.labelling.labels != self.labels
+        yield other, "the labelling names other labels than the plan", ""
+
+    def _penalty_faults(self) -> Iterator[tuple[bool, str, str]]:
+        penalties, found = self.alphas, f"found {_written(self.alpha)}"
+        yield (
+            not penalties or not all(isfinite(one) and one > 0 for one in penalties),
+            f"expected penalties alpha above 0, {found}",
+            "without a penalty the system may have no single solution: alpha=1.0",
+        )
+        twice = len(set(penalties)) < len(penalties)
+        yield twice, f"expected different penalties, {found}", ""
+        yield not 0 < self.epsilon <= 1, f"expected 0 < epsilon <= 1, found {self.epsilon:g}", ""
+        distrusted = self.distrusted
+        limit = f"expected distrusted features below {self.features}, each once, "
+        yield (
+            len(set(distrusted)) < len(distrusted)
+            or not all(0 <= one < self.features for one in distrusted),
+            limit + f"found {_written(distrusted)}",
+            "",
+        )
+
+    def _dictionary_faults(self) -> Iterator[tuple[bool, str, str]]:
+        given, count = self.dictionary is DictionaryKind.GIVEN, len(self.words)
+        found = f"found dictionary {self.dictionary} with {count} words"
+        yield (
+            given != bool(count),
+            f"a given dictionary and its words belong together, {found}",
+            "dictionary='given', words=(…)",
+        )
+        yield (
+            given and count != self.features,
+            f"expected as many features as words, found {self.features} and {count}",
+            f"features={count}",
+        )
+
+    def _guard_faults(self) -> Iterator[tuple[bool, str, str]]:
+        sizes = " or ".join(map(str, self.key_sizes))
+        yield (
+            self.key_bits not in self.key_sizes,
+            f"expected key_bits {sizes}, found {self.key_bits}",
+            "use key_bits=3072",
+        )
+        for name, value, least in (
+            ("min_peers", self.min_peers, 2),
+            ("feature_min_peers", self.feature_min_peers, 1),
+            ("query_budget", self.budget, 1),
+            ("evaluations", self.evaluations, 0),
+            ("kappa", self.kappa, LEAST_KAPPA),
+        ):
+            yield value < least, f"expected {name} of at least {least}, found {value}", ""
+
+
+class InsecureToyPlan(StudyPlan):
+    """A plan with keys that anybody can break: for tests, where real keys would take too long."""
+
+    key_sizes: ClassVar[tuple[int, ...]] = InsecureToyPublicKey.sizes
+    public_type: ClassVar[type[PublicKey]] = InsecureToyPublicKey
+
+    def generate(self, *, entropy: Entropy) -> SecretKey:
+        """A key that anybody can break."""
+        return generate_insecure_for_tests(self.key_bits, entropy=entropy)
+
+
+def _one_of(kind: type[C], value: Any, name: str) -> C:
+    try:
+        return kind(value)
+    except ValueError:
+        known = ", ".join(kind)
+        raise InputError(f"plan: expected {name} to be one of {known}, found {value!r}") from None
+
+
+def _written(value: Any) -> str:
+    """One text per value: reprs of frozen dataclasses, enums, numbers and tuples are that."""
+    if isinstance(value, Reading | Labelling):
+        return value.fingerprint
+    return str(value) if isinstance(value, StrEnum) else repr(value)

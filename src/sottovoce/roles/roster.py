@@ -1,0 +1,180 @@
+"""Who takes part: names, organisations, roles and public identity keys, agreed by all."""
+
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from enum import StrEnum
+from functools import cached_property
+from typing import Self
+
+from sottovoce.entropy import Entropy
+from sottovoce.errors import InputError
+from sottovoce.protocols.identities import Identity, Pins
+from sottovoce.protocols.sealing import KEY_BYTES
+
+
+class Role(StrEnum):
+    """What a participant does in a study."""
+
+    COORDINATOR = "coordinator"
+    EVALUATOR = "evaluator"
+    DEALER = "dealer"
+    PEER = "peer"
+
+
+@dataclass(frozen=True)
+class Participant:
+    """One seat at the study's table: its name, whose it is, its role, its public identity."""
+
+    name: str
+    organisation: str
+    role: Role
+    public: bytes
+
+    def __post_init__(self) -> None:
+        if not self.name.strip() or not self.organisation.strip():
+            raise InputError("roster: expected a name and an organisation for every participant")
+        if len(self.public) != KEY_BYTES:
+            raise InputError(
+                f"roster: expected an identity key of {KEY_BYTES} bytes for {self.name!r}, "
+                f"found {len(self.public)}"
+            )
+
+
+@dataclass(frozen=True)
+class Roster:
+    """Everybody who takes part. Roles belong to organisations, not to machines.
+
+    An organisation that is a peer may also be evaluator or dealer, under a seat of its own;
+    whatever its seats see, it sees.
+    """
+
+    participants: tuple[Participant, ...]
+
+    def __post_init__(self) -> None:
+        names = Counter(one.name for one in self.participants)
+        twice = next((name for name, count in names.items() if count > 1), None)
+        if twice is not None:
+            raise InputError(f"roster: expected every name once, found {twice!r} twice")
+        for role, fewest, most in (
+            (Role.COORDINATOR, 1, 1),
+            (Role.EVALUATOR, 1, 1),
+            (Role.DEALER, 0, 1),
+            (Role.PEER, 2, None),
+        ):
+            found = len(self.having(role))
+            if found < fewest or (most is not None and found > most):
+                expected = f"exactly {fewest}" if fewest == most else f"at least {fewest}"
+                expected = f"at most {most}" if fewest == 0 else expected
+                raise InputError(f"roster: expected {expected} {role}, found {found}")
+        self._check_organisations()
+
+    def _check_organisations(self) -> None:
+        """No two of coordinator, evaluator and dealer in one house, and no text at the first."""
+        for one, other in (
+            (Role.EVALUATOR, Role.COORDINATOR),
+            (Role.DEALER, Role.COORDINATOR),
+            (Role.DEALER, Role.EVALUATOR),
+            (Role.PEER, Role.COORDINATOR),
+        ):
+            for left in self.having(one):
+                for right in self.having(other):
+                    if left.organisation == right.organisation:
+                        raise InputError(
+                            f"roster: the {one} is never the {other}, found "
+                            f"{left.organisation!r} as both",
+                            hints=(f"let another organisation be the {one}",),
+                        )
+        houses = Counter(one.organisation for one in self.having(Role.PEER))
+        twice = next((house for house, count in houses.items() if count > 1), None)
+        if twice is not None:
+            raise InputError(
+                f"roster: expected one peer an organisation, found {twice!r} as several: "
+                "it would fill the minimum of peers with itself"
+            )
+
+    @classmethod
+    def of(
+        cls, identities: Sequence[Identity], *, roles: Mapping[str, Role], houses: Mapping[str, str]
+    ) -> Self:
+        """The roster of identities that are at hand; a house is by default a name of its own."""
+        return cls(
+            tuple(
+                Participant(one.name, houses.get(one.name, one.name), roles[one.name], one.public)
+                for one in identities
+            )
+        )
+
+    def having(self, role: Role) -> tuple[Participant, ...]:
+        """Everybody in a role."""
+        return tuple(one for one in self.participants if one.role is role)
+
+    @cached_property
+    def coordinator(self) -> str:
+        """The name of the coordinator, who holds the Paillier key."""
+        return self.having(Role.COORDINATOR)[0].name
+
+    @cached_property
+    def evaluator(self) -> str:
+        """The name of the evaluator."""
+        return self.having(Role.EVALUATOR)[0].name
+
+    @cached_property
+    def dealer(self) -> str | None:
+        """The name of the dealer, if there is one."""
+        return next((one.name for one in self.having(Role.DEALER)), None)
+
+    @cached_property
+    def peers(self) -> tuple[str, ...]:
+        """The names of the peers, in the roster's order."""
+        return tuple(one.name for one in self.having(Role.PEER))
+
+    @cached_property
+    def names(self) -> tuple[str, ...]:
+        """Every name."""
+        return tuple(one.name for one in self.participants)
+
+    @property
+    def pins(self) -> Pins:
+        """By which everybody knows everybody else's signatures."""
+        return Pins({one.name: one.public for one in self.participants})
+
+    def house(self, name: str) -> str:
+        """The organisation of a participant."""
+        return next(one.organisation for one in self.participants if one.name == name)
+
+    def query_dealer(self, asker: str) -> str | None:
+        """Who deals for an asker: the dealer, else the evaluator, never the asker's own house."""
+        seats = (self.dealer, self.evaluator)
+        return next((one for one in seats if one and self.house(one) != self.house(asker)), None)
+
+    def settings(self) -> Iterator[tuple[str, str]]:
+        """Every participant in one way of writing: what is hashed, compared and shown."""
+        for one in self.participants:
+            yield f"{one.role} {one.name}", f"{one.organisation}, identity {one.public.hex()}"
+
+
+def draw_roster(
+    peers: Sequence[str],
+    *,
+    entropy: Entropy,
+    evaluator_at: str | None = None,
+    dealer_at: str | None = None,
+    with_dealer: bool = True,
+) -> tuple[Roster, dict[str, Identity]]:
+    """A roster in memory with identities made up on the spot.
+
+    Evaluator and dealer are houses of their own unless `evaluator_at` or `dealer_at`
+    names the organisation that runs them.
+    """
+    roles: dict[str, Role] = {Role.COORDINATOR: Role.COORDINATOR, Role.EVALUATOR: Role.EVALUATOR}
+    if with_dealer:
+        roles[Role.DEALER] = Role.DEALER
+    clash = next((name for name in peers if name in roles), None)
+    if clash is not None:
+        raise InputError(f"roster: expected peers with names of their own, found {clash!r}")
+    roles = {str(name): role for name, role in roles.items()} | dict.fromkeys(peers, Role.PEER)
+    identities = {name: Identity.draw(name, entropy) for name in roles}
+    at = ((str(Role.EVALUATOR), evaluator_at), (str(Role.DEALER), dealer_at))
+    houses = {name: house for name, house in at if house is not None}
+    return Roster.of(tuple(identities.values()), roles=roles, houses=houses), identities

@@ -1,0 +1,124 @@
+"""A plan and a roster together: what everybody signs, and what follows from it."""
+
+from collections.abc import Collection
+from dataclasses import dataclass
+from functools import cached_property
+
+from sottovoce.errors import InputError
+from sottovoce.paillier import PublicKey
+from sottovoce.protocols.blind_sum import Member, Round
+from sottovoce.protocols.ciphertexts import ciphertexts_under
+from sottovoce.protocols.identities import Identity, digest
+from sottovoce.protocols.shares.holders import Trio
+from sottovoce.protocols.shares.material import Context
+from sottovoce.roles.plan import DictionaryKind, Engine, StudyPlan
+from sottovoce.roles.roster import Roster
+from sottovoce.wire import Codec, Value
+
+# The paper's engine is practical up to about a hundred features.
+MOST_PAILLIER_FEATURES = 128
+_MESSAGE_ROOM = 16 * 2**20
+
+
+class Settings(Value, frozen=True):
+    """Every setting of a plan and a roster, by name and in order."""
+
+    items: tuple[tuple[str, str], ...]
+
+
+@dataclass(frozen=True)
+class Study:
+    """What is done, and by whom."""
+
+    plan: StudyPlan
+    roster: Roster
+
+    def __post_init__(self) -> None:
+        plan, roster = self.plan, self.roster
+        if len(roster.peers) < plan.min_peers:
+            raise InputError(
+                f"study {plan.name!r}: expected at least {plan.min_peers} peers, "
+                f"found {len(roster.peers)} ({', '.join(roster.peers)})",
+                hints=("invite more peers", "or agree on fewer by value: min_peers=2"),
+            )
+        if plan.feature_min_peers > len(roster.peers):
+            raise InputError(
+                f"study {plan.name!r}: expected feature_min_peers of at most "
+                f"{len(roster.peers)}, found {plan.feature_min_peers}"
+            )
+        self._check_engine()
+
+    def _check_engine(self) -> None:
+        if self.engine is Engine.SHARES and self.roster.dealer is None:
+            raise InputError(
+                f"study {self.plan.name!r}: engine shares needs a dealer, found none",
+                hints=("let a participant that is neither coordinator nor evaluator deal",),
+            )
+        width = self.plan.features
+        if self.engine is Engine.PAILLIER and width > MOST_PAILLIER_FEATURES:
+            raise InputError(
+                f"study {self.plan.name!r}: engine paillier is for at most "
+                f"{MOST_PAILLIER_FEATURES} features, found {width}",
+                hints=("let a participant deal, and use engine shares",),
+            )
+
+    @property
+    def engine(self) -> Engine:
+        """The engine that `auto` stands for: shares where somebody deals."""
+        if self.plan.engine is not Engine.AUTO:
+            return self.plan.engine
+        return Engine.SHARES if self.roster.dealer is not None else Engine.PAILLIER
+
+    @cached_property
+    def settings(self) -> tuple[tuple[str, str], ...]:
+        """Every setting by name: what is hashed, compared and shown."""
+        return (*self.plan.settings(), *self.roster.settings())
+
+    @cached_property
+    def digest(self) -> bytes:
+        """32 bytes that stand for the plan and the roster: consent signs these."""
+        return digest("roles/study/v1", Codec().encode(Settings(self.settings)))
+
+    @property
+    def trio(self) -> Trio:
+        """Who holds the two shares of the sealed solve, and who deals for them."""
+        if self.roster.dealer is None:
+            raise InputError(f"study {self.plan.name!r}: engine shares needs a dealer, found none")
+        return Trio(self.roster.coordinator, self.roster.evaluator, self.roster.dealer)
+
+    @property
+    def has_counts(self) -> bool:
+        """Whether the peers add up counts for a dictionary."""
+        return self.plan.dictionary is DictionaryKind.JOINT
+
+    def member(self, identity: Identity) -> Member:
+        """A participant with the pins of all others."""
+        return Member(identity, self.roster.pins)
+
+    def round(self, name: str, peers: Collection[str], *, attempt: int = 1) -> Round:
+        """The blind sum `name` among the peers that are still there."""
+        return Round(
+            self.digest.hex(),
+            name,
+            tuple(one for one in self.roster.peers if one in peers),
+            attempt=attempt,
+            fewest=self.plan.min_peers,
+            coordinator=self.roster.coordinator,
+            evaluator=self.roster.evaluator,
+        )
+
+    def context(self, peers: Collection[str], *, round: int, attempt: int = 0) -> Context:  # noqa: A002 - PROTOCOLS' word
+        """What one-time material of a round among these peers is bound to."""
+        return Context.among(self.digest.hex(), peers, round=round, attempt=attempt)
+
+    def session(self, *parts: str) -> bytes:
+        """The session of one conversation of this study."""
+        return digest("roles/session/v1", self.digest, *(part.encode() for part in parts))
+
+    def codec(self, key: PublicKey | None = None) -> Codec:
+        """How this study's messages travel; ciphertexts under its key, once there is one."""
+        width = self.plan.features + sum(column.width for column in self.plan.columns) + 1
+        counts = (1 << self.plan.bucket_bits) * (len(self.plan.labels.names) + 2)
+        words = max(width * width, counts * self.has_counts)
+        hooks = [] if key is None else [ciphertexts_under(key)]
+        return Codec(hooks, limit=8 * words + _MESSAGE_ROOM)
