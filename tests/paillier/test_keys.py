@@ -78,6 +78,7 @@ def test_djn_bases_are_minus_squares() -> None:
 def test_exponents_are_as_long_as_published_and_never_below_twice_the_strength(bits: int) -> None:
     assert Profile.SHORT.exponent_bits(bits) == 4 * STRENGTHS[bits]
     assert Profile.DJN.exponent_bits(bits) == bits // 2
+    assert Profile.TEXTBOOK.exponent_bits(bits) == 0
     for profile in (Profile.SHORT, Profile.DJN):
         assert profile.exponent_bits(bits) >= 2 * STRENGTHS[bits]
 

@@ -452,6 +452,37 @@ def test_plaintexts_and_words_do_not_show_their_values() -> None:
     assert "17" not in repr(SparseRows.of_words([[17, 17]], width=99, reach=5))
 
 
+@pytest.mark.parametrize("slots", [None, SLOTS])
+def test_a_number_over_its_bound_is_refused_without_being_shown(slots: Slots | None) -> None:
+    whole = sealed([987], slots=slots)
+    claimed = Unsent(whole.key, whole.residues, whole.layout, Scale(4, 10))
+    with pytest.raises(
+        BoundError, match="decrypt: a number is over its slot or over the bound"
+    ) as e:
+        decrypt(KEY, claimed)
+    assert "987" not in str(e.value)
+    assert e.value.__cause__ is None
+    assert e.value.__suppress_context__
+
+
+def test_a_slot_that_ran_over_is_refused_without_being_shown() -> None:
+    whole = sealed([[987, 1]], slots=SLOTS)
+    narrow = Unsent(whole.key, whole.residues, Layout((1, 2), Slots(8, 2)), Scale(4, 100))
+    with pytest.raises(BoundError, match="decrypt: a number is over its slot"):
+        decrypt(KEY, narrow)
+
+
+def test_what_was_checked_cannot_be_changed_afterwards() -> None:
+    values, row = np.array([1, 2]), ([0, 1], [1, 1])
+    operand, words = Plain(values, Scale(0, 2)), SparseRows([row], 2, 2)
+    values[0] = 99
+    row[1].append(99)
+    assert operand.integers.tolist() == [1, 2]
+    assert words.rows == (((0, 1), (1, 1)),)
+    with pytest.raises(ValueError, match="read-only"):
+        operand.integers[0] = 99
+
+
 def test_a_scalar_has_no_length() -> None:
     with pytest.raises(TypeError, match="no length"):
         len(sealed(1))

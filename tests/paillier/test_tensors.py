@@ -13,6 +13,7 @@ from scipy.sparse import csr_array
 
 from harness.entropy import SeededEntropy
 from harness.keys import toy_key
+from sottovoce.errors import BoundError
 from sottovoce.numbers.fixed import Scale
 from sottovoce.numbers.modular import GMP, INT
 from sottovoce.numbers.packing import Slots
@@ -20,11 +21,14 @@ from sottovoce.paillier import (
     Ciphertext,
     Encrypted,
     InsecureToySecretKey,
+    Layout,
     Plain,
     SparseRows,
     Unsent,
     decrypt,
+    decrypt_residues,
     encrypt,
+    encrypt_elements,
     outer,
     stack,
     total,
@@ -252,6 +256,25 @@ def test_masks_over_whole_ciphertexts(
     # −1 is an element too.
     negated = covered.times_element(-1) + x.cover([2 * m for m in masks])
     assert bench.open(negated.uncover(masks, scale=SCALE)) == [0] * len(values[0])
+
+
+@EVERY_KEY
+def test_elements_of_z_n_come_back_as_they_are(key: InsecureToySecretKey) -> None:
+    modulus = key.public.modulus
+    elements = [0, 1, modulus // 2, modulus - 1]
+    sealed = encrypt_elements(
+        key, elements, Layout((2, 2)), fraction_bits=3, entropy=SeededEntropy(1)
+    )
+    assert sealed.layout == Layout((2, 2), covered=True)
+    assert decrypt_residues(key, sealed) == elements
+
+
+def test_a_tighter_bound_is_the_callers_word() -> None:
+    bench = at(KEYS["short-GMP"], 1)
+    x = bench.seal([5, -6]) * 1000
+    assert bench.open(x.within(Scale(8, 6000))) == [5000, -6000]
+    with pytest.raises(BoundError, match="decrypt: a number is over"):
+        bench.open(x.within(Scale(8, 5999)))
 
 
 @EVERY_KEY

@@ -5,14 +5,14 @@ from collections.abc import Sequence
 import numpy as np
 
 from sottovoce.entropy import Entropy
-from sottovoce.errors import MismatchError, MisuseError
+from sottovoce.errors import BoundError, MismatchError, MisuseError
 from sottovoce.numbers.fixed import INT64_BOUND, Scale
 from sottovoce.numbers.packing import Slots
 from sottovoce.paillier.layout import Layout, check_room
 from sottovoce.paillier.plain import Plain
 from sottovoce.paillier.pool import Key, Pool, public_of, randomisers_for
 from sottovoce.paillier.secret import SecretKey
-from sottovoce.paillier.tensors import Ciphertext, Encrypted, mint
+from sottovoce.paillier.tensors import Ciphertext, Encrypted, mint_unchecked
 
 
 def encrypt(
@@ -34,7 +34,7 @@ def encrypt(
         randomisers = key.randomisers(len(embedded), entropy=entropy)
     else:
         randomisers = randomisers_for(public, len(embedded), entropy=entropy)
-    return mint(public, public.square.multiplied(embedded, randomisers), layout, scale)
+    return mint_unchecked(public, public.square.multiplied(embedded, randomisers), layout, scale)
 
 
 def encrypt_elements(
@@ -51,7 +51,7 @@ def encrypt_elements(
         public.embedded(elements), key.randomisers(len(elements), entropy=entropy)
     )
     scale = Scale(fraction_bits, public.plaintext_bound)
-    return mint(public, residues, layout.cover(), scale)
+    return mint_unchecked(public, residues, layout.cover(), scale)
 
 
 def decrypt(key: SecretKey, tensor: Encrypted) -> Plain:
@@ -63,8 +63,13 @@ def decrypt(key: SecretKey, tensor: Encrypted) -> Plain:
         )
     modulus, bound = key.public.modulus, key.public.plaintext_bound
     centred = [m - modulus if m > bound else m for m in decrypt_residues(key, tensor)]
-    integers = tensor.layout.unpack(centred)
-    plain = Plain(integers, tensor.scale)
+    try:
+        plain = Plain(tensor.layout.unpack(centred), tensor.scale)
+    except BoundError:
+        # The error of the check would show what was decrypted.
+        raise BoundError(
+            f"decrypt: a number is over its slot or over the bound of {tensor}"
+        ) from None
     if tensor.scale.bound <= INT64_BOUND:
         return Plain(plain.integers.astype(np.int64), tensor.scale)
     return plain

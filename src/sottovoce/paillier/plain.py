@@ -38,6 +38,9 @@ class Plain:
         values = check_integers(self.integers, self.scale, "plain")
         if values.ndim > MAX_DIMENSIONS:
             raise InputError(f"plain: expected at most a matrix, found shape {values.shape}")
+        # A copy that nobody can change behind the bound's back.
+        values = values.copy()
+        values.flags.writeable = False
         object.__setattr__(self, "integers", values)
 
     @classmethod
@@ -109,6 +112,8 @@ class SparseRows:
     __array_ufunc__ = None
 
     def __post_init__(self) -> None:
+        frozen = tuple((tuple(columns), tuple(factors)) for columns, factors in self.rows)
+        object.__setattr__(self, "rows", frozen)
         for number, (columns, factors) in enumerate(self.rows):
             if len(columns) != len(factors):
                 raise InputError(f"sparse rows: row {number} has unequal columns and factors")

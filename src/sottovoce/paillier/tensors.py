@@ -337,7 +337,7 @@ class Unsent(Encrypted):
     def fresh(self, *, entropy: Entropy | Pool) -> "Ciphertext":
         """The same values under new randomisers: what they were made from no longer shows."""
         randomisers = randomisers_for(self.key, len(self.residues), entropy=entropy)
-        return mint(
+        return mint_unchecked(
             self.key,
             self.key.square.multiplied(self.residues, randomisers),
             self.layout,
@@ -353,7 +353,7 @@ class Ciphertext(Encrypted):
         raise MisuseError("ciphertext: made by encrypt, fresh or from_bytes alone")
 
     def _like(self, residues: Sequence[Residue], layout: Layout, scale: Scale) -> "Ciphertext":
-        return mint(self.key, residues, layout, scale)
+        return mint_unchecked(self.key, residues, layout, scale)
 
     def fresh(self, *, entropy: Entropy | Pool) -> "Ciphertext":
         """The same values under new randomisers."""
@@ -373,11 +373,17 @@ class Ciphertext(Encrypted):
     @classmethod
     def from_bytes(cls, data: bytes, *, key: PublicKey) -> "Ciphertext":
         """The ciphertext of these bytes under `key`; anything else raises MalformedError."""
-        return mint(key, *cipherbytes.decode(key, data))
+        return mint_unchecked(key, *cipherbytes.decode(key, data))
 
 
-def mint(key: PublicKey, residues: Sequence[Residue], layout: Layout, scale: Scale) -> Ciphertext:
-    """A ciphertext from numbers that were just randomised (or decoded and checked)."""
+def mint_unchecked(
+    key: PublicKey, residues: Sequence[Residue], layout: Layout, scale: Scale
+) -> Ciphertext:
+    """A ciphertext from numbers that the caller has just randomised, or decoded and checked.
+
+    Nothing here can tell whether that is so: only `encrypt`, `fresh` and the
+    decoder may call it.
+    """
     ciphertext = object.__new__(Ciphertext)
     Encrypted.__init__(ciphertext, key, tuple(residues), layout, scale)
     return ciphertext
