@@ -10,13 +10,18 @@ import pytest
 from numpy.typing import NDArray
 
 from harness.entropy import SeededEntropy
+from harness.keys import toy_key
 from harness.meddling import Change, Crashing, is_kind
 from harness.noise import assert_looks_uniform, assert_shows_structure
 from sottovoce.entropy import Expansion
 from sottovoce.errors import AbsenceError, MisuseError, ViolationError
+from sottovoce.numbers.fixed import Scale
+from sottovoce.paillier import Ciphertext, Layout, Plain, decrypt_residues, encrypt
 from sottovoce.protocols.blind_sum import (
+    CiphertextSpace,
     Member,
     Part,
+    ResidueSpace,
     Round,
     RoundBook,
     WordSpace,
@@ -184,6 +189,32 @@ def test_without_its_pair_masks_a_peer_that_left_is_still_noise(
     assert_looks_uniform(rest())
     forget(monkeypatch, "_self_stream")
     assert_shows_structure(rest())
+
+
+def test_residues_and_ciphertexts_look_uniform_mod_n(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Even to somebody who could decrypt what the evaluator received."""
+    secret = toy_key()
+    key, scale, count = secret.public, Scale(0, 100), 80
+    space = CiphertextSpace(key, Layout((count,)), scale)
+    parts = (Part(E, "plain", ResidueSpace(key.modulus, count)), Part(E, "encrypted", space))
+    plan = Plan(Round("study", "residues", PEERS), parts)
+
+    def seen() -> tuple[list[int], list[int]]:
+        entropy = SeededEntropy(4)
+        ones = Plain(np.ones(count, np.int64), scale)
+        values = {name: ([1] * count, encrypt(key, ones, entropy=entropy)) for name in PEERS}
+        view = run(plan, values, entropy=entropy).views[E]
+        sent = [message.parts[1].data for message in view.of(MaskedParts)]
+        opened = [decrypt_residues(secret, Ciphertext.from_bytes(data, key=key)) for data in sent]
+        return view.integers(modulus=key.modulus), [r for residues in opened for r in residues]
+
+    for values in seen():
+        assert len(values) == count * len(PEERS)
+        assert_looks_uniform(values, key.modulus)
+    forget(monkeypatch, "_self_stream")
+    forget(monkeypatch, "_pair_stream")
+    for values in seen():
+        assert_shows_structure(values, key.modulus)
 
 
 def test_one_mask_for_two_purposes_would_show() -> None:
