@@ -3,29 +3,37 @@
 from collections.abc import Callable
 from typing import Any
 
+import msgspec
 import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from numpy.typing import NDArray
+from scipy import sparse
 
 from harness.entropy import SeededEntropy
 from harness.exposed_notes import Victim, victim
 from sottovoce.attacks import attack_everything, score
 from sottovoce.rados import Moments, Part, RandomSignatures, rados, random_rados
+from sottovoce.wire.values import Integers, Words
 
 MODULUS = (1 << 521) - 1
 
 
+class Envelope(msgspec.Struct, frozen=True):
+    number: int
+    content: Words | Integers
+
+
 @pytest.fixture(scope="module")
 def notes() -> Victim:
-    return victim(60)
+    return victim(40)
 
 
 @pytest.fixture(scope="module")
 def seen(notes: Victim) -> NDArray[np.int64]:
     part = Part.of(notes.counts, notes.labels)
-    return random_rados(part, count=90, rng=np.random.default_rng(0)).astype(np.int64)
+    return random_rados(part, count=64, rng=np.random.default_rng(0)).astype(np.int64)
 
 
 @pytest.fixture(scope="module")
@@ -61,7 +69,13 @@ WAYS: dict[str, Callable[[NDArray[np.int64]], list[Any]]] = {
         uniform(*m.shape),
         m.astype(np.uint64) + uniform(*m.shape),
     ],
-    "as a stack": lambda m: [m[:88].reshape(8, 11, -1)],
+    "as a stack": lambda m: [m.reshape(8, 8, -1)],
+    "as a message of words": lambda m: [Envelope(1, Words.of(m.astype(np.uint64)))],
+    "as messages of residues": lambda m: [
+        Envelope(number, Integers.of([int(v) % MODULUS for v in row], modulus=MODULUS))
+        for number, row in enumerate(m)
+    ],
+    "as a sparse matrix": lambda m: [sparse.csr_array(m)],
     "within a ragged message": lambda m: [{"round": [3, [m, "text", None]]}],
 }
 
@@ -72,7 +86,7 @@ def test_rados_are_found_however_they_were_sent(
 ) -> None:
     report = attack_everything(WAYS[way](seen), modulus=MODULUS)
     result = score(report.documents, notes.counts, notes.labels)
-    assert result.matched >= 55
+    assert result.matched >= 37
     assert result.recall > 0.9
 
 
@@ -93,8 +107,8 @@ def test_moments_are_found_however_they_were_sent(
     products = Moments.of(notes.counts, notes.labels).products
     report = attack_everything([*MOMENT_WAYS[way](second), products], modulus=MODULUS)
     result = score(report.documents, notes.counts, notes.labels)
-    assert result.word_for_word >= 55
-    assert result.labels_right >= 55
+    assert result.word_for_word >= 38
+    assert result.labels_right >= 38
     assert "second moment" in {attempt.attack for attempt in report.successes}
 
 
@@ -102,8 +116,8 @@ def test_documents_in_the_clear_and_known_signatures_are_found(notes: Victim) ->
     result = score(
         attack_everything([notes.counts.toarray()]).documents, notes.counts, notes.labels
     )
-    assert result.word_for_word == 60
-    signatures = RandomSignatures.draw(64, 60, rng=np.random.default_rng(1))
+    assert result.word_for_word == 40
+    signatures = RandomSignatures.draw(44, 40, rng=np.random.default_rng(1))
     part = Part.of(notes.counts, notes.labels)
     view = [signatures.whole(), rados(part, signatures)]
     found = {attempt.attack for attempt in attack_everything(view).successes}

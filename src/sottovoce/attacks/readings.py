@@ -7,9 +7,12 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from typing import Any
 
+import msgspec
 import numpy as np
+from scipy import sparse
 
 from sottovoce.rados.rows import Floats
+from sottovoce.wire.values import Integers, Words
 
 RING = 2**64
 # Nested lists are followed so far down.
@@ -48,8 +51,7 @@ def arrays_of(item: Any, depth: int = _DEPTH) -> Iterator[Any]:
     """The arrays of numbers in an item: itself, or, where it is ragged, its parts."""
     if item is None or isinstance(item, str | bytes) or depth == 0:
         return
-    if isinstance(item, dict):
-        item = list(item.values())
+    item = _opened(item)
     try:
         array = item if isinstance(item, np.ndarray) else np.asarray(item)
     except (ValueError, TypeError, OverflowError):
@@ -60,6 +62,21 @@ def arrays_of(item: Any, depth: int = _DEPTH) -> Iterator[Any]:
     elif isinstance(item, list | tuple) or (isinstance(array, np.ndarray) and array.ndim):
         for part in item:
             yield from arrays_of(part, depth - 1)
+
+
+def _opened(item: Any) -> Any:
+    """Messages and containers as what they hold."""
+    matrix: Any = item
+    if isinstance(item, Words):
+        return item.array()
+    if isinstance(item, Integers):
+        width, data = item.width, item.data
+        return [int.from_bytes(data[at : at + width]) for at in range(0, len(data), width)]
+    if isinstance(item, msgspec.Struct):
+        return [getattr(item, name) for name in item.__struct_fields__]
+    if isinstance(item, dict):
+        return list(item.values())
+    return matrix.toarray() if sparse.issparse(item) else item
 
 
 def signed(array: Any, modulus: int) -> Any:
