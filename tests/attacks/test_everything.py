@@ -112,6 +112,16 @@ def test_moments_are_found_however_they_were_sent(
     assert "second moment" in {attempt.attack for attempt in report.successes}
 
 
+def test_what_was_seen_is_not_changed(seen: NDArray[np.int64], second: NDArray[np.int64]) -> None:
+    view = [seen.astype(np.float64), np.asfortranarray(seen.astype(np.float64)), second / 4]
+    before = [array.copy() for array in view]
+    for array in view:
+        array.setflags(write=False)
+    assert attack_everything(view).documents
+    for array, copy in zip(view, before, strict=True):
+        np.testing.assert_array_equal(array, copy)
+
+
 def test_documents_in_the_clear_and_known_signatures_are_found(notes: Victim) -> None:
     result = score(
         attack_everything([notes.counts.toarray()]).documents, notes.counts, notes.labels

@@ -58,7 +58,7 @@ class Report:
 
 
 def attack_everything(view: Iterable[Any], *, modulus: int | None = None) -> Report:
-    """Try every attack on the arrays, lists, messages of `view`, in every plausible shape.
+    """Try every attack on the arrays, lists and messages of `view`, in every plausible shape.
 
     A recorded conversation's `view.leaves()` can be given as it is.
     Values are read as they are, signed mod 2^64 and, where a Paillier `modulus` is given,

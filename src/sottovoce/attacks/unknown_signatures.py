@@ -62,11 +62,10 @@ class _Additions:
 
 def attack_unknown_signatures(exposed: ExposedRados) -> tuple[Recovered, ...]:
     """The documents that can be isolated, with as many of their words as can be explained."""
-    columns = np.ascontiguousarray(exposed.rados.T)
-    largest = np.abs(columns).max(initial=0.0)
-    if columns.shape[1] < _LEAST_RADOS or largest == 0:
+    largest = np.abs(exposed.rados).max(initial=0.0)
+    if len(exposed.rados) < _LEAST_RADOS or largest == 0:
         return ()
-    columns /= largest
+    columns = np.ascontiguousarray(exposed.rados.T / largest)
     additions = _Additions()
     additions.learn(columns[two_valued(columns)])
     if not additions.patterns:
