@@ -29,7 +29,7 @@ def words(note: Note) -> list[str]:
 def test_the_same_seed_gives_the_same_notes_on_every_machine() -> None:
     found = clinical_notes(60, sites=("a", "b"), random_state=1)
     digest = hashlib.sha256("\x00".join(found.texts).encode()).hexdigest()
-    assert digest[:16] == "abd432ba088547f2"
+    assert digest[:16] == "bf1a001d06829708"
     assert found == clinical_notes(60, sites=("a", "b"), random_state=1)
     assert found.texts != clinical_notes(60, sites=("a", "b"), random_state=2).texts
 
@@ -65,7 +65,8 @@ def test_entities_are_where_they_say(notes: ClinicalNotes) -> None:
             if entity.type == "Date":
                 assert re.fullmatch(r"[\d./, -]*(?:[A-Z][a-z]{2})?[\d./, -]*20\d\d[\d-]*", covered)
             if entity.type == "Name":
-                assert re.fullmatch(r"(?:[A-Z][a-z]+ )?[A-Z][a-z]+", covered)
+                assert re.fullmatch(r"(?:\w+ )?\w+", covered)
+                assert covered.istitle()
     assert set(seen) == {"Drug", "Symptom", "Disease", "Name", "Date"}
     assert min(seen.values()) > 1000
 

@@ -77,7 +77,7 @@ class Voice:
         """Blood pressure, pulse and temperature."""
         draw = self.draw
         pressure = f"{draw.between(90, 190)}/{draw.between(50, 110)}"
-        return f"BP {pressure} HR {draw.between(48, 130)} T {draw.between(355, 399) / 10}"
+        return f"BP {pressure} HR {draw.between(48, 130)} T {draw.between(355, 399) / 10}°C"
 
 
 @dataclass(frozen=True, slots=True)
