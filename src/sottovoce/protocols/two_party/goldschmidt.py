@@ -1,0 +1,169 @@
+"""Goldschmidt's iteration: D and N are multiplied by the same factors until D is 1 and N is N/D.
+
+    evaluator                                                  key holder
+    every step, for packed vectors D and N:
+      ── MaskedLines ⟨⟨D + 2^ℓ + ρ⟩⟩, ⟨⟨N + 2^ℓ' + ρ'⟩⟩ ──▶     cuts, multiplies
+      ◀── LineProducts: both spread, ⟨⟨D²⟩⟩, ⟨⟨D·N⟩⟩ ───────
+    D ← α(2D − D²), N ← α(2N − D·N)
+
+The range of D is public, and with it the number of steps and the factors α, which
+centre D's range around 1 after every step: a wide range then shrinks by a factor of 4 a
+step (Newton's own steps give 2), and quadratically later. S.Div and S.Log are built on
+it. The evaluator learns nothing; the key holder sees the length, the number of steps
+and noise within 2^−κ. Both follow the protocol and do not pool what they saw.
+"""
+
+from dataclasses import dataclass
+from fractions import Fraction
+from functools import cached_property
+from math import ceil, expm1, floor, log2
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from sottovoce.entropy import Entropy
+from sottovoce.numbers.fixed import Scale
+from sottovoce.numbers.packing import Slots
+from sottovoce.paillier import Encrypted, Plain, Unsent
+from sottovoce.protocols.conversation import Party
+from sottovoce.protocols.two_party.lines import cut_and_multiply
+from sottovoce.protocols.two_party.masks import Masking
+from sottovoce.protocols.two_party.truncation import Cut
+
+# How finely the factors α, and the first one c, are rounded.
+FACTOR_BITS = 10
+
+
+@dataclass(frozen=True, slots=True)
+class Move:
+    """One step: α in units of 2^−FACTOR_BITS, the least D before it, D's distance from 1 after."""
+
+    factor: int
+    least: Fraction
+    distance: Fraction
+
+
+@dataclass(frozen=True)
+class Course:
+    """Goldschmidt's steps for divisors that were brought between `low` and `high`, around 1.
+
+    Everything in here is public: divisors have `fraction_bits`, and stop within
+    `tolerance` of 1. `reach` bounds the quotients, which carry `quotient_bits`.
+    """
+
+    low: Fraction
+    high: Fraction
+    tolerance: float
+    reach: Fraction
+    quotient_bits: int
+    masking: Masking
+
+    @property
+    def fraction_bits(self) -> int:
+        """Of divisors: what is lost by cutting the smallest is a part of the tolerance."""
+        return ceil(log2(16 / self.tolerance / float(self.low)))
+
+    @property
+    def numerator_bits(self) -> int:
+        """Of numerators: what is lost by cutting them ends below one unit of the quotient."""
+        return self.quotient_bits + ceil(log2(self.magnification)) + 1
+
+    @cached_property
+    def moves(self) -> tuple[Move, ...]:
+        """Every step, until D is within half of the tolerance of 1."""
+        unit, grid = Fraction(1, 1 << self.fraction_bits), 1 << 2 * self.fraction_bits
+        # Rounded down, α leaves D below 2, where the next step still leads to 1.
+        low, high = self.low, self.high
+        moves: list[Move] = []
+        while True:
+            cut_low, cut_high = low - unit, high + unit
+            least = min(cut_low * (2 - cut_low), cut_high * (2 - cut_high))
+            least = Fraction(floor(least * grid), grid)
+            factor = floor(2 / (least + 1) * (1 << FACTOR_BITS))
+            alpha = Fraction(factor, 1 << FACTOR_BITS)
+            low, high = alpha * least, alpha
+            moves.append(Move(factor, cut_low, max(1 - low, high - 1)))
+            if moves[-1].distance <= self.tolerance / 2:
+                return tuple(moves)
+
+    @property
+    def steps(self) -> int:
+        """How many trips it takes."""
+        return len(self.moves)
+
+    @property
+    def magnification(self) -> float:
+        """How much of one unit, cut off in every step, may be found in the quotient."""
+        return float(sum(1 / move.least for move in self.moves))
+
+    @property
+    def divisor_scale(self) -> Scale:
+        """Divisors as they are multiplied: below 2."""
+        return Scale(self.fraction_bits, 2 << self.fraction_bits)
+
+    @property
+    def numerator_scale(self) -> Scale:
+        """Numerators as they are multiplied: quotients times divisors, and what was rounded."""
+        spare = ceil(2 * self.magnification) + 2
+        bound = ceil(2 * self.reach * (1 << self.numerator_bits)) + spare
+        return Scale(self.numerator_bits, bound)
+
+    def whole(self, cut: Scale) -> Scale:
+        """Divisors or numerators after a step, before they are cut."""
+        return cut.refined(self.fraction_bits + FACTOR_BITS)
+
+    def error_bound(self, quotients: ArrayLike) -> NDArray[np.float64]:
+        """How far each of these quotients may be off."""
+        end = float(self.moves[-1].distance)
+        drift = expm1(self.magnification * 2.0**-self.fraction_bits)
+        lost = self.magnification * 2.0**-self.numerator_bits
+        magnitudes = np.abs(np.asarray(quotients, dtype=np.float64))
+        return np.asarray(magnitudes * (end + (1 + end) * drift) + (1 + end) * (1 + drift) * lost)
+
+    def slots(self, plaintext_bits: int, *starts: Scale) -> Slots:
+        """Slots that hold everything masked, the first lines (of the scales `starts`) included."""
+        wholes = [self.whole(self.divisor_scale), self.whole(self.numerator_scale), *starts]
+        return Slots.fit(
+            max(scale.bound for scale in wholes),
+            plaintext_bits=plaintext_bits,
+            mask_bits=self.masking.kappa,
+        )
+
+    def cuts(self, divisor: Scale, numerator: Scale) -> list[Cut]:
+        """How lines of these scales are cut before a step."""
+        return [
+            Cut(whole.fraction_bits - scale.fraction_bits, scale, self.masking)
+            for whole, scale in ((divisor, self.divisor_scale), (numerator, self.numerator_scale))
+        ]
+
+
+def constant(plain: Plain, like: Encrypted) -> Unsent:
+    """Public numbers in the layout of a tensor: hidden by nothing until they are masked."""
+    residues = like.key.embedded(like.layout.pack(plain.integers))
+    return Unsent(like.key, tuple(like.key.square.reduced(residues)), like.layout, plain.scale)
+
+
+def settle(D: Unsent, N: Unsent, course: Course, *, entropy: Entropy) -> Party[Unsent]:
+    """Goldschmidt's steps: ⟨⟨N/D⟩⟩ for D in the course's range, both uncut and packed."""
+    f = course.fraction_bits
+    for move in course.moves:
+        cuts = course.cuts(D.scale, N.scale)
+        lines = yield from cut_and_multiply([D, N], cuts, entropy=entropy)
+        D, N = (
+            ((value * (2 << f)).divided(f) - product) * move.factor
+            for value, product in zip(lines.values, lines.products, strict=True)
+        )
+        D = D.divided(FACTOR_BITS).within(course.whole(course.divisor_scale))
+        N = N.divided(FACTOR_BITS).within(course.whole(course.numerator_scale))
+    return N
+
+
+def plain_settled(D: Plain, N: Plain, course: Course) -> Plain:
+    """The ideal: the same steps in the clear, on the same integers, rounding down."""
+    two = 2 << course.fraction_bits
+    for move in course.moves:
+        cuts = course.cuts(D.scale, N.scale)
+        d, n = (x.integers.astype(object) >> cut.bits for x, cut in zip((D, N), cuts, strict=True))
+        D = Plain((two * d - d * d) * move.factor, course.whole(course.divisor_scale))
+        N = Plain((two * n - d * n) * move.factor, course.whole(course.numerator_scale))
+    return N
