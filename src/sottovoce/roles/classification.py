@@ -1,0 +1,356 @@
+"""A query: the asker learns the labels of its documents, and nobody learns anything else.
+
+    dealer                  coordinator C                        asker (a peer)
+      │                          │◀── QueryRequest ─────────────────│
+      │                          │─── QueryGrant (or Refusal) ─────▶│
+      │◀─── DealRequest ─────────│                                  │
+      │                          │◀── MaskedScores ─────────────────│   ⟨⟨scores + r⟩⟩, packed
+      │   shares/verdict.py: both hold shares of every score        │
+      │─────────────────────────▶│◀────────────────────────────────▶│   the labels
+
+The asker multiplies ciphertexts of the words that its documents have, packs many documents
+into one ciphertext and hides them under one mask uniform in Z_N. C decrypts noise; C's noise
+and the asker's mask, shifted, are shares of every score. Who learns what: C learns who asked,
+when, and for how many documents, rounded up to whole ciphertexts; the asker learns labels;
+the dealer, who is neither C nor of the asker's house, learns that there was a query. Labels of
+many chosen documents give the model away, so C counts them against a budget. Assuming that
+the dealer pools with neither.
+"""
+
+import warnings
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import ClassVar
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy import sparse
+
+from sottovoce import wire
+from sottovoce.errors import InputError, MisuseError, ViolationError
+from sottovoce.numbers.fixed import Scale
+from sottovoce.numbers.packing import Slots
+from sottovoce.numbers.ring import Words
+from sottovoce.paillier import Ciphertext, Layout, SecretKey, SparseRows, decrypt_residues
+from sottovoce.protocols.conversation import Party, Receive, Send, receive
+from sottovoce.protocols.messages import Disclosure, Message
+from sottovoce.protocols.shares.holders import Holder, Trio, deal_seeds, take_seed
+from sottovoce.protocols.shares.material import Context
+from sottovoce.protocols.shares.verdict import VerdictPlan, ask_verdict, deal_verdict, give_verdict
+from sottovoce.roles.desk import Desk
+from sottovoce.roles.model import SealedModel
+from sottovoce.roles.plan import Release
+from sottovoce.roles.scoring import ScorePlan
+from sottovoce.roles.study import Study
+from sottovoce.roles.training import Trained
+from sottovoce.text.labels import Classes, Labels
+
+# The asker is told when less than this share of its budget is left.
+_NEAR_THE_END = 0.1
+
+
+class QueryBudgetWarning(UserWarning):
+    """Few queries are left."""
+
+
+class QueryRequest(Message, frozen=True):
+    """The asker's wish: its how-manieth query, for how many documents, padded."""
+
+    discloses: ClassVar = Disclosure(
+        seen_by="the coordinator, who counts queries",
+        reveals="that this peer asks now, and for how many documents, rounded up",
+        assuming="batches are padded to whole ciphertexts",
+    )
+    number: int
+    documents: int
+    evaluation: bool
+
+
+class QueryGrant(Message, frozen=True):
+    """The query may be asked; so many documents are left afterwards."""
+
+    discloses: ClassVar = Disclosure(
+        seen_by="the asker of the query",
+        reveals="what is left of its own budget",
+        assuming="the budget is on the study card",
+    )
+    left: int
+
+
+class QueryRefusal(Message, frozen=True):
+    """The query is more than what is left."""
+
+    discloses: ClassVar = Disclosure(
+        seen_by="the asker of the query",
+        reveals="what is left of its own budget",
+        assuming="the budget is on the study card",
+    )
+    left: int
+
+
+class MaskedScores(Message, frozen=True):
+    """Scores of many documents in few ciphertexts, each under a mask uniform in Z_N."""
+
+    discloses: ClassVar = Disclosure(
+        seen_by="the coordinator, who can decrypt them",
+        reveals="nothing: the masks are uniform, used once, and the asker's own",
+        assuming="the masks come from the operating system's generator",
+    )
+    scores: Ciphertext
+
+
+class DealRequest(Message, frozen=True):
+    """What a dealer must deal for a query."""
+
+    discloses: ClassVar = Disclosure(
+        seen_by="the dealer of this query, neither the coordinator nor the asker",
+        reveals="that this peer asks, for how many documents, and how large scores can be",
+        assuming="these numbers are public",
+    )
+    asker: str
+    number: int
+    documents: int
+    scores: int
+    fraction_bits: int
+    bound: int
+
+
+class ScoreShare(Message, frozen=True):
+    """The coordinator's shares of the scores, where the plan releases margins."""
+
+    discloses: ClassVar = Disclosure(
+        seen_by="the asker of the query",
+        reveals="the scores of its own documents; as many as there are features give the model",
+        assuming="every peer consented to release = margin",
+    )
+    words: wire.Words
+
+
+@dataclass
+class QueryBook:
+    """The coordinator's count of every peer's queries, kept for the whole life of the model."""
+
+    budget: int
+    evaluations: int
+    spent: Counter[str] = field(default_factory=Counter)
+    evaluated: Counter[str] = field(default_factory=Counter)
+
+    def left(self, asker: str) -> int:
+        """How many documents this peer may still ask about."""
+        return self.budget - self.spent[asker]
+
+    def grant(self, asker: str, request: QueryRequest) -> bool:
+        """Count a query, if it is within the budget."""
+        if request.documents < 1:
+            raise ViolationError(
+                f"expected a query for at least 1 document, found {request.documents}", party=asker
+            )
+        if request.evaluation:
+            self.evaluated[asker] += 1
+            return self.evaluated[asker] <= self.evaluations
+        if request.documents > self.left(asker):
+            return False
+        self.spent[asker] += request.documents
+        return True
+
+
+@dataclass(frozen=True)
+class Answer:
+    """What the asker learnt: for every row its classes (and scores, if released)."""
+
+    classes: list[Classes]
+    left: int
+    scores: NDArray[np.float64] | None = None
+
+
+def ask(
+    desk: Desk,
+    model: SealedModel,
+    rows: sparse.csr_array,
+    *,
+    number: int,
+    evaluation: bool = False,
+) -> Party[Answer]:
+    """At the asker: the labels of integer feature rows (`FeatureRows.integers`)."""
+    study, plan = desk.study, model.scores
+    count = int(rows.shape[0])
+    if not count:
+        raise InputError(f"{desk.name}: expected at least 1 document to classify, found none")
+    padded = -(-count // plan.batch) * plan.batch
+    left = yield from _granted(study, QueryRequest(number, padded, evaluation), desk.name)
+    masked, share = _masked_scores(desk, model, _padded(rows, padded))
+    yield Send(study.roster.coordinator, MaskedScores(masked))
+    if study.plan.release is Release.MARGIN:
+        told = yield from receive(study.roster.coordinator, ScoreShare)
+        scores = _scores(plan, share, told, study)[:count]
+        return Answer(study.plan.labels.decide(scores), left, scores)
+    holder = yield from _seated(desk, desk.name, number)
+    verdict = plan.verdict(padded)
+    found = yield from ask_verdict(holder, verdict, _arranged(plan, share))
+    return Answer(_classes(study.plan.labels, found, plan.classes)[:count], left)
+
+
+def answer(desk: Desk, trained: Trained, book: QueryBook, *, asker: str) -> Party[None]:
+    """At the coordinator: count, decrypt noise, and help to a label that it does not learn."""
+    study, plan = desk.study, trained.scores
+    request = yield from receive(asker, QueryRequest)
+    if request.documents % plan.batch:
+        raise ViolationError(
+            f"expected a query padded to {plan.batch} documents, found {request.documents}",
+            party=asker,
+        )
+    if not book.grant(asker, request):
+        yield Send(asker, QueryRefusal(max(0, book.left(asker))))
+        return
+    yield Send(asker, QueryGrant(book.left(asker)))
+    verdict = plan.verdict(request.documents)
+    if study.plan.release is not Release.MARGIN:
+        size = (verdict.documents, verdict.scores, plan.score.fraction_bits, plan.score.bound)
+        dealer = query_trio(study, asker).dealer
+        yield Send(dealer, DealRequest(asker, request.number, *size))
+    told = yield from receive(asker, MaskedScores)
+    share = _opened(trained.key, plan, told.scores, request.documents, asker=asker)
+    if study.plan.release is Release.MARGIN:
+        yield Send(asker, ScoreShare(wire.Words.of(share)))
+        return
+    holder = yield from _seated(desk, asker, request.number)
+    yield from give_verdict(holder, verdict, _arranged(plan, share))
+
+
+def deal(desk: Desk) -> Party[None]:
+    """At the dealer of a query."""
+    study = desk.study
+    told = yield from receive(study.roster.coordinator, DealRequest)
+    trio = query_trio(study, told.asker)
+    if trio.dealer != desk.name:
+        raise ViolationError(
+            f"expected {trio.dealer!r} to deal for {told.asker!r}, found {desk.name!r} asked",
+            party=study.roster.coordinator,
+        )
+    context = query_context(study, told.asker, told.number)
+    dealer = yield from deal_seeds(trio, context, ledger=desk.ledger, entropy=desk.entropy)
+    scale = Scale(told.fraction_bits, told.bound)
+    yield from deal_verdict(dealer, VerdictPlan(told.documents, told.scores, scale))
+
+
+def query_trio(study: Study, asker: str) -> Trio:
+    """Who talks in a query: the dealer is neither the coordinator nor of the asker's house."""
+    if asker not in study.roster.peers:
+        raise InputError(f"query: expected a peer of the study to ask, found {asker!r}")
+    dealer = study.roster.query_dealer(asker)
+    if dealer is None:
+        raise InputError(
+            f"query: expected a dealer that is not {asker!r} itself, found none",
+            hints=("let another organisation be dealer or evaluator",),
+        )
+    return Trio(study.roster.coordinator, asker, dealer)
+
+
+def query_context(study: Study, asker: str, number: int) -> Context:
+    """What the one-time material of one query of one asker is bound to."""
+    return Context.among(f"{study.digest.hex()} query", [asker], round=number)
+
+
+def _granted(study: Study, request: QueryRequest, asker: str) -> Party[int]:
+    coordinator = study.roster.coordinator
+    yield Send(coordinator, request)
+    told = yield Receive(coordinator, (QueryGrant, QueryRefusal))
+    if isinstance(told, QueryRefusal):
+        what = "evaluations" if request.evaluation else "documents"
+        spent = study.plan.evaluations if request.evaluation else study.plan.budget
+        raise MisuseError(
+            f"{asker}: the query budget of {spent} {what} is spent: "
+            f"asked for {request.documents}, {told.left} are left",
+            hints=("a new study may agree on a larger query_budget or more evaluations",),
+        )
+    if told.left < _NEAR_THE_END * study.plan.budget:
+        warnings.warn(
+            f"{asker}: {told.left} of {study.plan.budget} queries are left",
+            QueryBudgetWarning,
+            stacklevel=2,
+        )
+    return int(told.left)
+
+
+def _padded(rows: sparse.csr_array, count: int) -> sparse.csr_array:
+    """The rows, and empty ones below them."""
+    missing = count - int(rows.shape[0])
+    ends = np.concatenate([rows.indptr, np.full(missing, rows.indptr[-1])])
+    return sparse.csr_array((rows.data, rows.indices, ends), shape=(count, rows.shape[1]))
+
+
+def _masked_scores(
+    desk: Desk, model: SealedModel, rows: sparse.csr_array
+) -> tuple[Ciphertext, Words]:
+    """Scores under masks, as they travel, and the asker's shares of every score."""
+    plan, key = model.scores, model.weights.key
+    products = SparseRows.of(rows, reach=plan.reach) @ model.weights
+    packed = products.joined(plan.slots)
+    secrets = [desk.entropy.below(key.modulus) for _ in packed.residues]
+    lift = _lift(plan.slots)
+    covered = packed.cover([(secret + lift) % key.modulus for secret in secrets])
+    shares = _slots_of(secrets, plan, int(rows.shape[0]))
+    # The lift is half a slot in every slot: a multiple of the ring's modulus.
+    return covered.fresh(entropy=desk.entropy), plan.ring.reduce(np.negative(shares))
+
+
+def _opened(
+    key: SecretKey, plan: ScorePlan, scores: Ciphertext, documents: int, *, asker: str
+) -> Words:
+    """The coordinator's shares of every score: noise, cut into slots."""
+    layout = Layout((documents * plan.classes,), plan.slots).cover()
+    scale = Scale(plan.weights.fraction_bits, key.public.plaintext_bound)
+    try:
+        checked = scores.expected(layout, scale)
+    except ViolationError as error:
+        raise error.by(asker) from error
+    return _slots_of(decrypt_residues(key, checked), plan, documents)
+
+
+def _lift(slots: Slots) -> int:
+    """Half a slot in every slot: what is packed is then never negative, and borrows nothing."""
+    half = 1 << (slots.width - 1)
+    return sum(half << slots.width * place for place in range(slots.count))
+
+
+def _slots_of(residues: Sequence[int], plan: ScorePlan, documents: int) -> Words:
+    """Every slot of every residue mod 2^b, documents × classes.
+
+    A residue is a sum of two; carries between slots are in its shifted halves, so the two
+    shares of a score are right to one unit in the last place.
+    """
+    width, count, mask = plan.slots.width, plan.slots.count, (1 << plan.ring.bits) - 1
+    words = [residue >> width * place & mask for residue in residues for place in range(count)]
+    return np.array(words, np.uint64).reshape(documents, plan.classes)
+
+
+def _arranged(plan: ScorePlan, share: Words) -> Words:
+    """Scores as the verdict takes them: a row a document, or a row for each of its classes."""
+    return share if plan.exclusive else share.reshape(-1, 1)
+
+
+def _scores(plan: ScorePlan, share: Words, told: ScoreShare, study: Study) -> NDArray[np.float64]:
+    if told.words.shape != share.shape:
+        raise ViolationError(
+            f"expected scores of shape {share.shape}, found {told.words.shape}",
+            party=study.roster.coordinator,
+        )
+    words = plan.ring.signed(plan.ring.reduce(share + told.words.array()))
+    return np.ldexp(words.astype(np.float64), -plan.score.fraction_bits)
+
+
+def _classes(labels: Labels, found: NDArray[np.int64], width: int) -> list[Classes]:
+    """The winners' names; of labels that overlap, every one whose sign is positive."""
+    if labels.exclusive:
+        return [(labels.names[index],) for index in found.tolist()]
+    table = found.reshape(-1, width)
+    return [
+        tuple(name for name, bit in zip(labels.names, row, strict=True) if bit) for row in table
+    ]
+
+
+def _seated(desk: Desk, asker: str, number: int) -> Party[Holder]:
+    trio = query_trio(desk.study, asker)
+    context = query_context(desk.study, asker, number)
+    return (yield from take_seed(trio, desk.name, context, ledger=desk.ledger))

@@ -1,0 +1,231 @@
+"""Every peer's moments, in two shares and under masks that cancel: nobody sees anybody's.
+
+    peer p                               coordinator C                    evaluator E
+      │ ShareSeed ──────────────────────────────────────────────────────────▶│
+      │   moments − PRG(seed), in a blind sum ──▶│                            │
+      │   upper end of its spectrum, in a blind sum ─────────────────────────▶│ (and to C)
+
+C ends with one share of Σ A_p and Σ b_p, E with the other, both with c, an upper end of the
+joint spectrum. Who learns what: C and E learn the totals and c, rounded up, and who took part;
+all else is uniform. Even together they see no single peer's part, only the sum. Assuming that
+they do not pool: together they could rebuild text of the union of all peers.
+"""
+
+import math
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import ClassVar, Self
+
+import numpy as np
+from numpy.typing import NDArray
+
+from sottovoce.entropy import SEED_BYTES, Expansion
+from sottovoce.errors import AbsenceError, InputError, ViolationError
+from sottovoce.numbers.ring import Words
+from sottovoce.protocols.blind_sum import Part, WordSpace, pairwise
+from sottovoce.protocols.blind_sum.plan import Plan
+from sottovoce.protocols.conversation import Party, Send, gather
+from sottovoce.protocols.messages import Disclosure, Message
+from sottovoce.protocols.shares.contribution import MomentScales
+from sottovoce.protocols.shares.plan import SolvePlan, System
+from sottovoce.protocols.shares.triangle import Triangle
+from sottovoce.rados.moments import Moments
+from sottovoce.roles.desk import Desk
+from sottovoce.roles.plan import StudyPlan
+from sottovoce.roles.preparation import Prepared
+from sottovoce.roles.scoring import row_norm
+from sottovoce.roles.spectrum import upper_end
+from sottovoce.roles.study import Study
+from sottovoce.roles.totals import Totals, rounded_up
+from sottovoce.text.documents import Document
+from sottovoce.text.passes import Examples, examples
+
+# The upper end of a spectrum travels in units of 1/256.
+_END_PARTS = 256
+_ROUND = "contributions"
+
+
+class ShareSeed(Message, frozen=True):
+    """The seed of the evaluator's share of one peer's moments."""
+
+    discloses: ClassVar = Disclosure(
+        seen_by="the evaluator, sealed against the coordinator",
+        reveals="nothing: random bytes, drawn before any document was read",
+        assuming="evaluator and coordinator do not pool what they saw",
+    )
+    seed: bytes
+
+
+@dataclass(frozen=True)
+class MomentPlan:
+    """How moments of these totals are written and shared, the same at every party."""
+
+    width: int
+    classes: int
+    scales: MomentScales
+
+    @classmethod
+    def of(cls, plan: StudyPlan, totals: Totals) -> Self:
+        """From public numbers alone."""
+        width = plan.features + sum(column.width for column in plan.columns) + 1
+        scales = MomentScales.fit(
+            weight=totals.rows, row_norm=row_norm(plan), penalty=max(plan.alphas)
+        )
+        return cls(width, plan.labels.width, scales)
+
+    @property
+    def length(self) -> int:
+        """How many words the moments of one peer take."""
+        return Triangle(self.width).size + self.width * self.classes
+
+    def write(self, moments: Moments) -> Words:
+        """A peer's moments as one array of words."""
+        matrix, vectors = self.scales.encode(moments.second, moments.products)
+        return np.concatenate([matrix, vectors.ravel()])
+
+    def split(self, words: Words) -> tuple[Words, Words]:
+        """The triangle and the right-hand sides in an array of words."""
+        size = Triangle(self.width).size
+        return words[:size], words[size:].reshape(self.width, self.classes)
+
+
+@dataclass(frozen=True)
+class Contributed:
+    """What a holder has after this stage; peers have the set of peers alone."""
+
+    peers: tuple[str, ...]
+    ceiling_parts: int = 0
+    words: Words | None = None
+
+    def solve_plan(self, plan: StudyPlan, totals: Totals, alpha: float) -> SolvePlan:
+        """The solve that follows from public numbers."""
+        return solve_plan(plan, totals, alpha=alpha, ceiling_parts=self.ceiling_parts)
+
+
+def solve_plan(plan: StudyPlan, totals: Totals, *, alpha: float, ceiling_parts: int) -> SolvePlan:
+    """The sealed solve for one penalty, from numbers that coordinator, evaluator, dealer know."""
+    moments = MomentPlan.of(plan, totals)
+    penalties = penalties_of(plan, moments.width, alpha)
+    system = System(
+        moments.width,
+        moments.classes,
+        weight=float(totals.rows),
+        penalty=float(penalties.min()),
+        ceiling=ceiling_parts / _END_PARTS + float(penalties.max()),
+    )
+    return SolvePlan.fit(
+        system,
+        matrix_bits=moments.scales.matrix.fraction_bits,
+        vector_bits=moments.scales.vectors.fraction_bits,
+    )
+
+
+def penalties_of(plan: StudyPlan, width: int, alpha: float) -> NDArray[np.float64]:
+    """λΓ: the penalty of every feature, less where it is distrusted."""
+    penalties = np.full(width, alpha)
+    penalties[list(plan.distrusted)] *= plan.epsilon
+    return penalties
+
+
+def local_moments(study: Study, prepared: Prepared, training: Iterable[Document]) -> Moments:
+    """A peer's own sums over all its training rows, weighted as the plan says."""
+    assert prepared.space is not None
+    plan = study.plan
+    moments = Moments(prepared.space.width, plan.labels.width)
+    for block in examples(training, prepared.space, plan.labelled, key=prepared.key):
+        moments.add(block.rows, block.targets, weights=_row_weights(study, prepared.totals, block))
+    return moments
+
+
+def _row_weights(study: Study, totals: Totals, block: Examples) -> NDArray[np.float64] | None:
+    if study.plan.class_weight is None:
+        return None
+    of_class = totals.weights()
+    binary = study.plan.labels.width == 1
+    number = block.targets[:, 0] > 0 if binary else block.targets.argmax(axis=1)
+    return np.asarray(of_class[number.astype(np.int64)])
+
+
+def contribute(
+    desk: Desk, prepared: Prepared, training: Sequence[Document]
+) -> Party[Contributed | None]:
+    """At a peer: its moments in two shares; None if they came too late."""
+    study = desk.study
+    layout = MomentPlan.of(study.plan, prepared.totals)
+    moments = local_moments(study, prepared, training)
+    _check_weight(desk.name, moments, prepared.totals)
+    seed = desk.entropy.seed()
+    yield Send(study.roster.evaluator, ShareSeed(seed))
+    difference = layout.write(moments) - _expanded(study, seed, layout)
+    end = np.array([_end_parts(moments, layout)], np.uint64)
+    summed = yield from pairwise.peer(
+        _blind_plan(study, prepared, layout),
+        [difference, end, end],
+        who=desk.member,
+        book=desk.book,
+        entropy=desk.entropy,
+    )
+    return None if summed is None else Contributed(summed.peers)
+
+
+def collect(desk: Desk, prepared: Prepared) -> Party[Contributed]:
+    """At the coordinator: the first share of the sum, and c."""
+    layout = MomentPlan.of(desk.study.plan, prepared.totals)
+    plan = _blind_plan(desk.study, prepared, layout)
+    summed = yield from pairwise.coordinator(plan, who=desk.member, book=desk.book)
+    words, end = summed.sums
+    return Contributed(summed.peers, rounded_up(int(end[0])), words)
+
+
+def expand(desk: Desk, prepared: Prepared) -> Party[Contributed]:
+    """At the evaluator: the second share of the sum, from the peers' seeds, and c."""
+    study = desk.study
+    layout = MomentPlan.of(study.plan, prepared.totals)
+    seeds = yield from gather(ShareSeed, prepared.totals.peers)
+    plan = _blind_plan(study, prepared, layout)
+    summed = yield from pairwise.evaluator(plan, who=desk.member, book=desk.book)
+    words = _sum_of_shares(study, seeds, summed.peers, layout)
+    return Contributed(summed.peers, rounded_up(int(summed.sums[0][0])), words)
+
+
+def _sum_of_shares(
+    study: Study, seeds: Mapping[str, ShareSeed], peers: Sequence[str], layout: MomentPlan
+) -> Words:
+    words = np.zeros(layout.length, np.uint64)
+    for name in peers:
+        if name not in seeds:
+            raise AbsenceError(
+                "its half for the evaluator never came: another attempt is needed", party=name
+            )
+        if len(seeds[name].seed) != SEED_BYTES:
+            raise ViolationError(f"expected a seed of {SEED_BYTES} bytes", party=name)
+        words += _expanded(study, seeds[name].seed, layout)
+    return words
+
+
+def _blind_plan(study: Study, prepared: Prepared, layout: MomentPlan) -> Plan:
+    coordinator, evaluator = study.roster.coordinator, study.roster.evaluator
+    parts = (
+        Part(coordinator, "moments", WordSpace((layout.length,))),
+        Part(coordinator, "spectrum", WordSpace((1,))),
+        Part(evaluator, "spectrum", WordSpace((1,))),
+    )
+    return Plan(study.round(_ROUND, prepared.totals.peers), parts)
+
+
+def _expanded(study: Study, seed: bytes, layout: MomentPlan) -> Words:
+    return Expansion(seed, "roles/moments/v1", study.digest).words(layout.length)
+
+
+def _end_parts(moments: Moments, layout: MomentPlan) -> int:
+    """An upper end of the spectrum of what is written, which rounding moved a little."""
+    rounding = math.ldexp(layout.width, -layout.scales.matrix.fraction_bits)
+    return math.ceil((upper_end(moments.second) + rounding) * _END_PARTS)
+
+
+def _check_weight(name: str, moments: Moments, totals: Totals) -> None:
+    if moments.weight > totals.rows:
+        raise InputError(
+            f"{name}: expected at most the published total of {totals.rows} rows, "
+            f"found {moments.weight:g} of its own"
+        )

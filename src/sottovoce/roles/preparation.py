@@ -1,0 +1,275 @@
+"""The dictionary and the totals: what the coordinator learns is sums, what it publishes is rounded.
+
+    first peer          other peers            coordinator C               evaluator E
+      │ DictionaryKeyBox ──▶│                       │                          │
+      │   counts by class and bucket, suppressed, in a blind sum               │
+      │────────────────────▶│──────────────────────▶│   chooses by χ²          │
+      │◀──────────── PublishedFeatures ─────────────│─── PublishedWeights ────▶│
+
+Who learns what. C: the sum over all peers of every surviving bucket's count by class, without
+the key that turns words into buckets; where one peer alone has a bucket, that peer's counts.
+Peers: which buckets were chosen (so each can test any word), their rounded idf, totals of
+documents and classes rounded up. E: idf in the order of columns, without buckets, and the
+totals. The dealer: nothing. Assuming that no peer gives the key to C.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import ClassVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from sottovoce import wire
+from sottovoce.errors import InputError, MalformedError, ViolationError
+from sottovoce.numbers.ring import from_ring, to_ring
+from sottovoce.protocols.blind_sum import Part, WordSpace, pairwise
+from sottovoce.protocols.blind_sum.plan import Plan
+from sottovoce.protocols.conversation import Party, Send, receive
+from sottovoce.protocols.messages import Disclosure, Message
+from sottovoce.protocols.sealing import seal, unseal
+from sottovoce.roles.agreement import Agreement
+from sottovoce.roles.desk import Desk
+from sottovoce.roles.plan import DictionaryKind
+from sottovoce.roles.study import Study
+from sottovoce.roles.totals import Totals, published
+from sottovoce.text.counts import Counts, Layout
+from sottovoce.text.dictionaries import (
+    Dictionary,
+    GivenDictionary,
+    HashedDictionary,
+    JointDictionary,
+)
+from sottovoce.text.documents import Document
+from sottovoce.text.features import FeatureSpace
+from sottovoce.text.hashing import PUBLIC, DictionaryKey
+from sottovoce.text.passes import count
+from sottovoce.text.selection import chosen
+
+_KEY_USE = "dictionary key/v1"
+SEED_BYTES = 32
+
+
+class DictionaryKeyBox(Message, frozen=True):
+    """The key under which words become buckets, sealed by the peer that drew it."""
+
+    discloses: ClassVar = Disclosure(
+        seen_by="one other peer, sealed end to end against everybody else",
+        reveals="the key with which every peer can test whether a word was chosen",
+        assuming="no peer gives it to the coordinator, who has the counts",
+    )
+    box: bytes
+
+
+class PublishedFeatures(Message, frozen=True):
+    """The chosen buckets and twice their rounded idf, and the totals rounded up."""
+
+    discloses: ClassVar = Disclosure(
+        seen_by="every peer whose counts are in the sum",
+        reveals="which words were chosen, for words that the peer can guess; rounded totals",
+        assuming="counts below the agreed minimum were zeroed at each peer beforehand",
+    )
+    buckets: wire.Words
+    idf_halves: wire.Words
+    totals: wire.Words
+    peers: tuple[str, ...]
+
+
+class PublishedWeights(Message, frozen=True):
+    """Twice the rounded idf of every column, without its bucket, and the totals rounded up."""
+
+    discloses: ClassVar = Disclosure(
+        seen_by="the evaluator, who folds idf into its share of the model",
+        reveals="how rare each nameless column is, and rounded totals",
+        assuming="the evaluator does not learn which bucket a column is, unless it is a peer's",
+    )
+    idf_halves: wire.Words
+    totals: wire.Words
+    peers: tuple[str, ...]
+
+
+@dataclass(frozen=True)
+class Prepared:
+    """What a party knows after this stage; E's dictionary has idf and no buckets."""
+
+    totals: Totals
+    idf_halves: tuple[int, ...]
+    space: FeatureSpace | None = None
+    key: DictionaryKey = field(default=PUBLIC, repr=False)
+
+
+def prepare_peer(
+    desk: Desk, agreement: Agreement, training: Sequence[Document]
+) -> Party[Prepared | None]:
+    """At a peer: the dictionary and totals; None if its counts came too late."""
+    study = desk.study
+    key = yield from _shared_key(desk, agreement)
+    vector = _vector(study, desk.name, training, key)
+    plan = _blind_plan(study)
+    sent = [to_ring(vector)]
+    summed = yield from pairwise.peer(
+        plan, sent, who=desk.member, book=desk.book, entropy=desk.entropy
+    )
+    if summed is None:
+        return None
+    told = yield from receive(study.roster.coordinator, PublishedFeatures)
+    space = _space(study, _dictionary_of(study, told))
+    return Prepared(
+        _totals_of(study, told.totals, told.peers), space.dictionary.idf_halves, space, key
+    )
+
+
+def prepare_coordinator(desk: Desk) -> Party[Prepared]:
+    """At the coordinator: the choice from the sums, published."""
+    study = desk.study
+    summed = yield from pairwise.coordinator(_blind_plan(study), who=desk.member, book=desk.book)
+    counts = _layout(study).counts(from_ring(summed.sums[0]))
+    totals = published(study, counts.rows, counts.rows_by_class, summed.peers)
+    dictionary = _chosen(study, counts)
+    words = _words((totals.rows, *totals.by_class))
+    buckets = dictionary.buckets if isinstance(dictionary, JointDictionary) else ()
+    halves = _words(dictionary.idf_halves)
+    for name in summed.peers:
+        yield Send(name, PublishedFeatures(_words(buckets), halves, words, totals.peers))
+    yield Send(study.roster.evaluator, PublishedWeights(halves, words, totals.peers))
+    return Prepared(totals, dictionary.idf_halves, _space(study, dictionary))
+
+
+def prepare_evaluator(desk: Desk) -> Party[Prepared]:
+    """At the evaluator: it signs the set of peers, and hears the totals."""
+    study = desk.study
+    summed = yield from pairwise.evaluator(_blind_plan(study), who=desk.member, book=desk.book)
+    told = yield from receive(study.roster.coordinator, PublishedWeights)
+    if told.peers != summed.peers:
+        raise ViolationError(
+            "expected the totals of the agreed peers, found those of others",
+            party=study.roster.coordinator,
+        )
+    halves = _halves_of(study, told.idf_halves)
+    return Prepared(_totals_of(study, told.totals, told.peers), halves)
+
+
+def _blind_plan(study: Study) -> Plan:
+    part = Part(study.roster.coordinator, "counts", WordSpace((_layout(study).length,)))
+    return Plan(study.round("preparation", study.roster.peers), (part,))
+
+
+def _layout(study: Study) -> Layout:
+    plan = study.plan
+    buckets = 1 << plan.bucket_bits if study.has_counts else 0
+    many = plan.feature_min_peers > 1
+    return Layout(len(plan.labels.names), buckets, plan.labels.exclusive, with_peers=many)
+
+
+def _shared_key(desk: Desk, agreement: Agreement) -> Party[DictionaryKey]:
+    """The key that the first peer draws, or the public one of a given word list."""
+    study = desk.study
+    if study.plan.dictionary is DictionaryKind.GIVEN:
+        return PUBLIC
+    first, *others = study.roster.peers
+    if desk.name == first:
+        key = DictionaryKey.draw(entropy=desk.entropy)
+        for name in others:
+            address = agreement.address(study, first, name, _KEY_USE)
+            box = seal(key.secret, address, key=desk.box, size=SEED_BYTES, entropy=desk.entropy)
+            yield Send(name, DictionaryKeyBox(box))
+        return key
+    told = yield from receive(first, DictionaryKeyBox)
+    address = agreement.address(study, first, desk.name, _KEY_USE)
+    try:
+        return DictionaryKey(unseal(told.box, address, key=desk.box))
+    except MalformedError as error:
+        raise error.by(first) from error
+
+
+def _vector(
+    study: Study, name: str, training: Sequence[Document], key: DictionaryKey
+) -> NDArray[np.int64]:
+    """What leaves a peer, under masks: suppressed counts, and how many rows of which class."""
+    try:
+        counts = count(training, study.plan.count_plan, key=key)
+    except InputError as error:
+        raise InputError(f"{name}: {error.message}", hints=error.hints) from error
+    _check_classes(study, name, counts)
+    if study.has_counts and not counts.total.any():
+        raise InputError(
+            f"{name}: no feature occurs in {study.plan.min_documents} of its documents, "
+            "so nothing is left after suppression",
+            hints=("bring more documents, or agree on a lower min_documents",),
+        )
+    layout = _layout(study)
+    if not study.has_counts:
+        nothing = np.zeros((layout.classes, 0), np.int64)
+        none = nothing.sum(axis=0)
+        counts = Counts(counts.rows, counts.rows_by_class, none, nothing, none)
+    return layout.vector(counts)
+
+
+def _check_classes(study: Study, name: str, counts: Counts) -> None:
+    labels = study.plan.labels
+    found = [one for one, rows in zip(labels.names, counts.rows_by_class, strict=True) if rows]
+    mixed = any(0 < rows < counts.rows for rows in counts.rows_by_class.tolist())
+    if not mixed:
+        raise InputError(
+            f"{name}: expected documents of at least two classes, "
+            f"found only {', '.join(map(repr, found)) or 'none'}",
+            hints=("a peer with one class would tell it by taking part",),
+        )
+
+
+def _chosen(study: Study, counts: Counts) -> Dictionary:
+    if not study.has_counts:
+        return _agreed_dictionary(study)
+    dictionary = chosen(counts, study.plan.selection, exclusive=study.plan.labels.exclusive)
+    if dictionary.size < study.plan.features:
+        raise InputError(
+            f"dictionary: expected {study.plan.features} features, "
+            f"found {dictionary.size} that survive suppression",
+            hints=(f"features={dictionary.size}", "or bring more documents"),
+        )
+    return dictionary
+
+
+def _agreed_dictionary(study: Study) -> Dictionary:
+    if study.plan.dictionary is DictionaryKind.GIVEN:
+        return GivenDictionary(study.plan.words)
+    return HashedDictionary(study.plan.features)
+
+
+def _dictionary_of(study: Study, told: PublishedFeatures) -> Dictionary:
+    halves = _halves_of(study, told.idf_halves)
+    if not study.has_counts:
+        return _agreed_dictionary(study)
+    buckets = tuple(int(one) for one in told.buckets.array())
+    try:
+        return JointDictionary(buckets, halves, bits=study.plan.bucket_bits)
+    except InputError as error:
+        raise ViolationError(error.message, party=study.roster.coordinator) from error
+
+
+def _halves_of(study: Study, words: wire.Words) -> tuple[int, ...]:
+    if words.shape != (study.plan.features,):
+        raise ViolationError(
+            f"expected the idf of {study.plan.features} features, found {words.shape}",
+            party=study.roster.coordinator,
+        )
+    return tuple(int(one) for one in words.array())
+
+
+def _totals_of(study: Study, words: wire.Words, peers: tuple[str, ...]) -> Totals:
+    if words.shape != (1 + len(study.plan.labels.names),):
+        raise ViolationError(
+            f"expected totals of {len(study.plan.labels.names)} classes, found {words.shape}",
+            party=study.roster.coordinator,
+        )
+    rows, *by_class = (int(one) for one in words.array())
+    return Totals(rows, tuple(by_class), peers)
+
+
+def _space(study: Study, dictionary: Dictionary) -> FeatureSpace:
+    plan = study.plan
+    return FeatureSpace(dictionary, plan.reading, plan.weighting, plan.columns)
+
+
+def _words(numbers: Sequence[int]) -> wire.Words:
+    return wire.Words.of(np.array(numbers, np.uint64))

@@ -1,0 +1,162 @@
+"""How a model is written for scoring on ciphertexts, worked out from public numbers.
+
+The solve gives θ with more digits than labels need. Both holders bring their shares down
+(one dealt truncation), multiply each column by its public factor (idf, bias), and bring the
+product down again. What is left fits a ring as short as the largest possible score allows;
+documents' scores then lie side by side in one ciphertext.
+"""
+
+import math
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Self
+
+import numpy as np
+from numpy.typing import NDArray
+
+from sottovoce.errors import BoundError, InputError
+from sottovoce.numbers.fixed import Scale
+from sottovoce.numbers.packing import Slots
+from sottovoce.protocols.shares.handover import ModelPlan
+from sottovoce.protocols.shares.rings import Ring
+from sottovoce.protocols.shares.verdict import VerdictPlan
+from sottovoce.roles.plan import StudyPlan
+from sottovoce.text.columns import GRID
+from sottovoce.text.features import NORM_PARTS
+
+# A column's factor is a multiple of 2^-14: exact for idf and columns, 0.07 % off for a bias of 0.3.
+_FACTOR_BITS = 14
+# A score is right to about 2^-20 times the number of words in a document.
+_SCORE_BITS = 20
+_WORD_BITS = 61
+
+
+@dataclass(frozen=True)
+class ScorePlan:
+    """Everything about scores that coordinator, evaluator and peers must agree on."""
+
+    factors: tuple[int, ...]
+    classes: int
+    exclusive: bool
+    solution: Scale
+    row_norm: float
+    largest_norm: float
+    reach: int
+    room: int
+
+    @classmethod
+    def fit(cls, plan: StudyPlan, idf_halves: tuple[int, ...], solution: Scale) -> Self:
+        """The plan for θ at the scale that the solve leaves it in."""
+        weighting = plan.weighting
+        halves = np.array(idf_halves if weighting.idf else (2,) * len(idf_halves), np.float64)
+        further = sum(column.width for column in plan.columns)
+        factors = np.concatenate(
+            [
+                halves / 2,
+                np.full(further, 1 / (NORM_PARTS * GRID)),
+                [weighting.bias / NORM_PARTS],
+            ]
+        )
+        largest = max(1.0, weighting.tf_cap * float(np.linalg.norm(halves / 2)))
+        norm_parts = math.ceil(NORM_PARTS * largest)
+        reach = weighting.tf_cap * len(halves) + norm_parts * (1 + GRID * len(plan.columns))
+        return cls(
+            tuple(int(one) for one in np.rint(np.ldexp(factors, _FACTOR_BITS))),
+            plan.labels.width,
+            plan.labels.exclusive,
+            solution,
+            row_norm(plan),
+            largest + 1 / NORM_PARTS,
+            reach,
+            plan.key_bits - 2 - plan.kappa,
+        )
+
+    @property
+    def shape(self) -> tuple[int, int]:
+        """Features and classes of the model."""
+        return len(self.factors), self.classes
+
+    @property
+    def _largest_factor(self) -> int:
+        return max(map(abs, self.factors))
+
+    @property
+    def first_cut(self) -> int:
+        """By how many bits θ is brought down before it is multiplied; at least 1."""
+        spare = self.solution.bits + self._largest_factor.bit_length() - _WORD_BITS
+        wanted = self.solution.fraction_bits - _SCORE_BITS - 10
+        return max(1, spare, wanted)
+
+    @property
+    def second_cut(self) -> int:
+        """By how many bits the product is brought down; at least 1."""
+        left = self.solution.fraction_bits - self.first_cut + _FACTOR_BITS - _SCORE_BITS
+        if left < 1:
+            raise BoundError(
+                f"scores: θ has {self.solution.fraction_bits} fraction bits, too few for scores",
+                hints=("raise the penalty",),
+            )
+        return left
+
+    @cached_property
+    def weights(self) -> Scale:
+        """One weight of the model, folded."""
+        cut = (self.solution.bound >> self.first_cut) + 1
+        return Scale(_SCORE_BITS, (cut * self._largest_factor >> self.second_cut) + 1)
+
+    @cached_property
+    def score(self) -> Scale:
+        """One score: by Cauchy and Schwarz far below what the sum of all weights would allow."""
+        theta = math.ldexp(self.solution.bound, -self.solution.fraction_bits)
+        rounding = self.reach * 2
+        largest = math.ldexp(self.largest_norm * self.row_norm * theta, _SCORE_BITS)
+        return Scale(_SCORE_BITS, max(math.ceil(largest) + rounding, 2 * self.weights.bound))
+
+    def verdict(self, documents: int) -> VerdictPlan:
+        """Exclusive classes: who wins; else (and for two of them) the sign of each score."""
+        if self.exclusive:
+            return VerdictPlan(documents, self.classes, self.score)
+        return VerdictPlan(documents * self.classes, 1, self.score)
+
+    @property
+    def ring(self) -> Ring:
+        """The ring in which scores are read."""
+        return self.verdict(1).ring
+
+    @cached_property
+    def slots(self) -> Slots:
+        """As many scores in a ciphertext as fit, whole documents only, κ bits left free."""
+        width = (self.reach << self.ring.bits).bit_length() + 1
+        count = self.room // width // self.classes * self.classes
+        if count < self.classes:
+            raise InputError(
+                f"scores: {self.classes} classes of {width} bits do not fit into one ciphertext",
+                hints=("use a larger key",),
+            )
+        return Slots(width, count)
+
+    @property
+    def batch(self) -> int:
+        """How many documents share a ciphertext; queries are padded to a multiple of it."""
+        return self.slots.count // self.classes
+
+    @cached_property
+    def model(self) -> ModelPlan:
+        """The encrypted model: all classes of a word in one ciphertext."""
+        slots = Slots(self.slots.width, self.classes)
+        return ModelPlan(self.shape, self.weights, self.ring, slots)
+
+    def fold(self, words: NDArray[np.uint64]) -> NDArray[np.uint64]:
+        """A share of θ times the public factors."""
+        factors = np.array(self.factors, np.int64).astype(np.uint64)
+        return words * factors[:, np.newaxis]
+
+    def folded(self, theta: NDArray[np.float64]) -> NDArray[np.int64]:
+        """What a trusted friend would write down for θ: the oracle of the sealed model."""
+        grid = np.array(self.factors, np.float64)[:, np.newaxis] * theta
+        return np.rint(np.ldexp(grid, _SCORE_BITS - _FACTOR_BITS)).astype(np.int64)
+
+
+def row_norm(plan: StudyPlan) -> float:
+    """How long a row can be: unit text, further columns of at most 1 each, the bias."""
+    return math.sqrt(1 + len(plan.columns) + plan.weighting.bias**2)

@@ -1,0 +1,210 @@
+"""The sealed solve of a study, and the encrypted model in every peer's hands.
+
+    dealer D            coordinator C                   evaluator E              peers
+      │◀── SolveNumbers ────│                                │                      │
+      │   shares/solve.py: (A + λΓ)θ = b on shares           │                      │
+      │   shares/truncation.py, twice: θ times idf, as short as labels allow        │
+      │                     │  shares/handover.py: ⟨⟨θ_C⟩⟩ ─▶│                      │
+      │                     │                                │── EncryptedModel ───▶│
+      │                     │── ReleasedShare ── only if the plan says so ─────────▶│
+
+Who learns what: C and E see uniform words; E and the peers hold ciphertexts that they cannot
+open. D learns public numbers. If the plan releases the model to peers, every peer learns θ.
+Assuming that no two of C, E, D pool, and that what E sends to peers is sealed against C.
+"""
+
+from collections.abc import Collection
+from dataclasses import dataclass
+from typing import ClassVar
+
+import numpy as np
+
+from sottovoce import wire
+from sottovoce.errors import MisuseError, ViolationError
+from sottovoce.numbers.ring import Words
+from sottovoce.paillier import Ciphertext, Layout, SecretKey
+from sottovoce.protocols.conversation import Party, Send, receive
+from sottovoce.protocols.messages import Disclosure, Message
+from sottovoce.protocols.shares.handover import give_share, take_share
+from sottovoce.protocols.shares.holders import Dealer, Holder, deal_seeds, take_seed
+from sottovoce.protocols.shares.plan import SolvePlan
+from sottovoce.protocols.shares.solve import SystemShare, deal_solve, solve
+from sottovoce.protocols.shares.truncation import Truncation, deal_truncation, truncated
+from sottovoce.roles.contributions import (
+    Contributed,
+    penalties_of,
+    solve_plan,
+)
+from sottovoce.roles.desk import Desk
+from sottovoce.roles.model import SealedModel
+from sottovoce.roles.plan import Release
+from sottovoce.roles.preparation import Prepared
+from sottovoce.roles.scoring import ScorePlan
+from sottovoce.roles.study import Study
+from sottovoce.roles.totals import Totals
+
+# The rounds of one-time material; queries count on from their own names.
+_SOLVE_ROUND = 1
+_CUTS = ("model", "folded model")
+
+
+class SolveNumbers(Message, frozen=True):
+    """The public numbers from which the dealer works out what to deal."""
+
+    discloses: ClassVar = Disclosure(
+        seen_by="the dealer of the sealed solve",
+        reveals="totals and the upper end of the spectrum, all rounded up, and who took part",
+        assuming="these numbers are on the study card",
+    )
+    totals: wire.Words
+    ceiling_parts: int
+    cuts: tuple[int, int]
+    peers: tuple[str, ...]
+
+
+class EncryptedModel(Message, frozen=True):
+    """The model under the coordinator's key, all classes of a word in one ciphertext."""
+
+    discloses: ClassVar = Disclosure(
+        seen_by="every peer of the study, sealed against the coordinator",
+        reveals="nothing by itself; labels of documents come by queries, which are counted",
+        assuming="Paillier hides, and no peer shows it to the coordinator, who has the key",
+    )
+    weights: Ciphertext
+    ceiling_parts: int
+
+
+class ReleasedShare(Message, frozen=True):
+    """One of two shares of the model, where the plan releases it to the peers."""
+
+    discloses: ClassVar = Disclosure(
+        seen_by="every peer of the study, sealed against everybody else",
+        reveals="with the other share the weights of the model, as the study card announced",
+        assuming="every peer consented to release = peers",
+    )
+    words: wire.Words
+
+
+@dataclass(frozen=True)
+class _Work:
+    """One solve: its numbers, among whom, and how scores will be written."""
+
+    study: Study
+    plan: SolvePlan
+    scores: ScorePlan
+    alpha: float
+    peers: tuple[str, ...]
+
+    @property
+    def cuts(self) -> tuple[int, int]:
+        return self.scores.first_cut, self.scores.second_cut
+
+
+def _work(study: Study, prepared: Prepared, contributed: Contributed, alpha: float) -> _Work:
+    plan = contributed.solve_plan(study.plan, prepared.totals, alpha)
+    scores = ScorePlan.fit(study.plan, prepared.idf_halves, plan.solution)
+    return _Work(study, plan, scores, alpha, contributed.peers)
+
+
+def solve_first(
+    desk: Desk, prepared: Prepared, contributed: Contributed, key: SecretKey
+) -> Party[ScorePlan]:
+    """At the coordinator: its share of θ, handed over encrypted."""
+    study = desk.study
+    work = _work(study, prepared, contributed, study.plan.alphas[0])
+    totals = np.array((prepared.totals.rows, *prepared.totals.by_class), np.uint64)
+    numbers = SolveNumbers(
+        wire.Words.of(totals), contributed.ceiling_parts, work.cuts, contributed.peers
+    )
+    yield Send(study.trio.dealer, numbers)
+    holder = yield from _seated(desk, contributed.peers)
+    share = yield from _model_share(holder, work, contributed)
+    yield from give_share(
+        share, work.scores.model, key, to=study.roster.evaluator, entropy=desk.entropy
+    )
+    yield from _release(study, contributed.peers, share)
+    return work.scores
+
+
+def solve_second(desk: Desk, prepared: Prepared, contributed: Contributed) -> Party[None]:
+    """At the evaluator: the encrypted model, sent to every peer."""
+    study = desk.study
+    work = _work(study, prepared, contributed, study.plan.alphas[0])
+    holder = yield from _seated(desk, contributed.peers)
+    share = yield from _model_share(holder, work, contributed)
+    model = yield from take_share(
+        share, work.scores.model, sender=study.roster.coordinator, entropy=desk.entropy
+    )
+    for name in contributed.peers:
+        yield Send(name, EncryptedModel(model, contributed.ceiling_parts))
+    yield from _release(study, contributed.peers, share)
+
+
+def solve_dealt(desk: Desk) -> Party[None]:
+    """At the dealer: everything random that the solve needs; it receives public numbers only."""
+    study = desk.study
+    told = yield from receive(study.roster.coordinator, SolveNumbers)
+    rows, *by_class = (int(one) for one in told.totals.array())
+    totals = Totals(rows, tuple(by_class), told.peers)
+    alpha = study.plan.alphas[0]
+    plan = solve_plan(study.plan, totals, alpha=alpha, ceiling_parts=told.ceiling_parts)
+    context = study.context(told.peers, round=_SOLVE_ROUND)
+    dealer = yield from deal_seeds(study.trio, context, ledger=desk.ledger, entropy=desk.entropy)
+    yield from deal_solve(dealer, plan)
+    yield from _deal_cuts(dealer, told.cuts, plan.shape)
+
+
+def take_model(desk: Desk, prepared: Prepared, contributed: Contributed) -> Party[SealedModel]:
+    """At a peer: the encrypted model, and its weights if they are released."""
+    study, roster = desk.study, desk.study.roster
+    told = yield from receive(roster.evaluator, EncryptedModel)
+    heard = Contributed(contributed.peers, told.ceiling_parts)
+    work = _work(study, prepared, heard, study.plan.alphas[0])
+    model = work.scores.model
+    scale = model.share_scale.plus(model.share_scale)
+    try:
+        weights = told.weights.expected(Layout(model.shape, model.slots), scale)
+    except ViolationError as error:
+        raise error.by(roster.evaluator) from error
+    released = None
+    if study.plan.release is Release.PEERS:
+        shares = []
+        for name in (roster.coordinator, roster.evaluator):
+            share = yield from receive(name, ReleasedShare)
+            shares.append(share.words.array())
+        words = model.ring.signed(model.ring.reduce(shares[0] + shares[1]))
+        released = np.ldexp(words.astype(np.float64), -work.scores.weights.fraction_bits)
+    if prepared.space is None:
+        raise MisuseError("model: expected the features of a peer, found none")
+    return SealedModel(prepared.space, work.scores, weights, work.alpha, prepared.key, released)
+
+
+def _seated(desk: Desk, peers: Collection[str]) -> Party[Holder]:
+    context = desk.study.context(peers, round=_SOLVE_ROUND)
+    return (yield from take_seed(desk.study.trio, desk.name, context, ledger=desk.ledger))
+
+
+def _model_share(holder: Holder, work: _Work, contributed: Contributed) -> Party[Words]:
+    """A holder's share of the folded model."""
+    study = work.study
+    assert contributed.words is not None
+    width, classes = work.plan.shape
+    size = contributed.words.size - width * classes
+    matrix, vectors = contributed.words[:size], contributed.words[size:].reshape(width, classes)
+    penalties = penalties_of(study.plan, width, work.alpha)
+    theta = yield from solve(holder, work.plan, SystemShare(matrix, vectors, penalties))
+    first, second = work.cuts
+    theta = yield from truncated(holder, theta, Truncation(first), purpose=_CUTS[0])
+    folded = work.scores.fold(theta)
+    return (yield from truncated(holder, folded, Truncation(second), purpose=_CUTS[1]))
+
+
+def _deal_cuts(dealer: Dealer, cuts: tuple[int, int], shape: tuple[int, int]) -> Party[None]:
+    for purpose, bits in zip(_CUTS, cuts, strict=True):
+        yield from deal_truncation(dealer, Truncation(bits), shape, purpose=purpose)
+
+
+def _release(study: Study, peers: Collection[str], share: Words) -> Party[None]:
+    if study.plan.release is Release.PEERS:
+        for name in peers:
+            yield Send(name, ReleasedShare(wire.Words.of(share)))

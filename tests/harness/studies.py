@@ -1,0 +1,103 @@
+"""Studies of synthetic notes with toy keys, each trained when first looked at."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+
+from harness.entropy import SeededEntropy
+from sottovoce.datasets import clinical_notes
+from sottovoce.paillier import SecretKey
+from sottovoce.rados import joined, solve
+from sottovoce.roles import InsecureToyPlan, Study
+from sottovoce.roles.contributions import local_moments, penalties_of
+from sottovoce.roles.memory import Setting, StudyOutcome, run_study
+from sottovoce.roles.preparation import Prepared
+from sottovoce.roles.roster import draw_roster
+from sottovoce.roles.training import held_out_side, training_side
+from sottovoce.text.documents import Document
+from sottovoce.text.features import FeatureReader
+from sottovoce.text.labels import Classes, Labels
+
+BINARY = Labels(("routine", "urgent"))
+Documents = Mapping[str, list[Document]]
+
+
+def notes(
+    documents: int = 600, *, sites: int = 3, label: str = "urgency"
+) -> dict[str, list[Document]]:
+    """Synthetic notes by site."""
+    found: dict[str, list[Document]] = {}
+    for note in clinical_notes(documents, sites=sites, random_state=4).notes:
+        found.setdefault(note.site, []).append(Document(note.text, getattr(note, label)))
+    return found
+
+
+@dataclass
+class Case:
+    """A study with its documents, run when first looked at."""
+
+    documents: Documents
+    plan: InsecureToyPlan
+    key: SecretKey
+    seats: dict[str, Any] = field(default_factory=dict)
+    setting: dict[str, Any] = field(default_factory=dict)
+
+    def changed(self, **settings: Any) -> "Case":
+        return Case(self.documents, replace(self.plan, **settings), self.key, self.seats)
+
+    @cached_property
+    def study(self) -> Study:
+        return Study(self.plan, self._drawn[0])
+
+    @cached_property
+    def _drawn(self) -> Any:
+        return draw_roster(tuple(self.documents), entropy=SeededEntropy(2), **self.seats)
+
+    def run(self, **setting: Any) -> StudyOutcome:
+        return run_study(
+            self.study,
+            self.documents,
+            identities=self._drawn[1],
+            entropy=SeededEntropy(3),
+            setting=Setting(**{"key": self.key, **setting}),
+        )
+
+    @cached_property
+    def outcome(self) -> StudyOutcome:
+        return self.run()
+
+    def held_out(self, *peers: str) -> list[Document]:
+        names = peers or self.study.roster.peers
+        return [
+            one
+            for name in names
+            for one in held_out_side(self.outcome.desks[name], self.documents[name])
+        ]
+
+    def plain(
+        self, documents: list[Document], *peers: str, alpha: float | None = None
+    ) -> list[Classes]:
+        """What the plaintext learner on these peers' pooled rows says (all of them unless told)."""
+        model = next(iter(self.outcome.models.values()))
+        prepared = Prepared(
+            self.outcome.trained.totals, model.space.dictionary.idf_halves, model.space, model.key
+        )
+        moments = joined(
+            local_moments(
+                self.study, prepared, training_side(self.outcome.desks[name], self.documents[name])
+            )
+            for name in peers or self.outcome.trained.peers
+        )
+        penalties = penalties_of(self.plan, moments.features, alpha or self.plan.alphas[0])
+        theta = solve(moments.second, moments.products, penalty=penalties)
+        rows = FeatureReader(model.space, model.key).read(documents).unit()
+        return self.plan.labels.decide(rows @ theta)
+
+
+def accuracy(documents: list[Document], classes: list[Classes]) -> float:
+    return float(
+        np.mean([(one.label,) == found for one, found in zip(documents, classes, strict=True)])
+    )
