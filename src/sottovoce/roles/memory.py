@@ -25,6 +25,13 @@ from sottovoce.protocols.view import Traffic, View
 from sottovoce.roles.agreement import Agreement, collected, consented
 from sottovoce.roles.classification import Answer, QueryBook, answer, ask, deal, query_trio
 from sottovoce.roles.desk import Desk
+from sottovoce.roles.evaluation import (
+    Evaluation,
+    confusion,
+    evaluate_coordinator,
+    evaluate_evaluator,
+    evaluate_peer,
+)
 from sottovoce.roles.model import SealedModel
 from sottovoce.roles.plan import Release
 from sottovoce.roles.policy import Policy
@@ -32,6 +39,7 @@ from sottovoce.roles.study import Study
 from sottovoce.roles.training import (
     Told,
     Trained,
+    held_out_side,
     train_coordinator,
     train_dealer,
     train_evaluator,
@@ -98,6 +106,39 @@ class StudyOutcome:
             scores = rows.integers() @ model.released
             return Answer(self.study.plan.labels.decide(scores), self.queries.left(peer), scores)
         return self._ask(peer, model, rows.integers(), evaluation=evaluation)
+
+    def evaluate(self, documents: Mapping[str, Sequence[Document]]) -> Evaluation:
+        """The joint confusion table over the documents that every peer has held out."""
+        roster, labelling = self.study.roster, self.study.plan.labelled
+        held_out = {name: held_out_side(self.desks[name], documents[name]) for name in self.models}
+        tables = {}
+        for name, mine in held_out.items():
+            if not mine:
+                raise InputError(f"{name}: expected held-out documents, found none")
+            found = self.classify(name, mine, evaluation=True)
+            rows = FeatureReader(self.models[name].space, self.models[name].key).read(mine)
+            true = [
+                one
+                for document, places in zip(mine, rows.places, strict=True)
+                for one in labelling.classes(document, places)
+            ]
+            tables[name] = confusion(labelling.labels, true, found.classes)
+        number = self.numbers["evaluations"]
+        self.numbers["evaluations"] += 1
+        peers = tuple(tables)
+        programs: dict[str, Party[Any]] = {
+            name: evaluate_peer(self.desks[name], table, peers, number=number)
+            for name, table in tables.items()
+        }
+        for name, program in (
+            (roster.coordinator, evaluate_coordinator),
+            (roster.evaluator, evaluate_evaluator),
+        ):
+            programs[name] = program(self.desks[name], peers, number=number)
+        outcome = self.converse(programs, "evaluation", str(number))
+        result = outcome.results[roster.coordinator]
+        assert isinstance(result, Evaluation)
+        return result
 
     def _ask(
         self, peer: str, model: SealedModel, rows: sparse.csr_array, *, evaluation: bool

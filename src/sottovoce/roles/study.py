@@ -95,14 +95,16 @@ class Study:
         """A participant with the pins of all others."""
         return Member(identity, self.roster.pins)
 
-    def round(self, name: str, peers: Collection[str], *, attempt: int = 1) -> Round:
+    def round(
+        self, name: str, peers: Collection[str], *, attempt: int = 1, fewest: int = 0
+    ) -> Round:
         """The blind sum `name` among the peers that are still there."""
         return Round(
             self.digest.hex(),
             name,
             tuple(one for one in self.roster.peers if one in peers),
             attempt=attempt,
-            fewest=self.plan.min_peers,
+            fewest=max(self.plan.min_peers, fewest),
             coordinator=self.roster.coordinator,
             evaluator=self.roster.evaluator,
         )
