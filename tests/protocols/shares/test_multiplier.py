@@ -72,7 +72,7 @@ def test_many_steps_of_many_columns_over_2_to_the_64() -> None:
     directions = [entropy.words(side, steps, columns) for _ in range(2)]
     matrix = triangle.unpack(entropy.words(triangle.size))
     sides = [
-        Multiplier(mask, direction, first=first, ring=RING64)
+        Multiplier(mask.copy(), direction, first=first, ring=RING64)
         for mask, direction, first in zip(masks, directions, (True, False), strict=True)
     ]
     share = entropy.words(triangle.size)

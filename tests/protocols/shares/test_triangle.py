@@ -26,7 +26,7 @@ def test_parts_of_a_message_join_to_the_whole(monkeypatch: pytest.MonkeyPatch) -
     monkeypatch.setattr(triangle, "MESSAGE_WORDS", 7)
     shape = Triangle(6)
     packed = np.arange(shape.size, dtype=np.uint64)
-    parts = [packed[part] for part in shape.messages()]
+    parts = [packed[part] for part in Triangle.messages(shape.size)]
     assert [len(part) for part in parts] == [7, 7, 7]
     assert (np.concatenate(parts) == packed).all()
 

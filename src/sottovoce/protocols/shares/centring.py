@@ -42,8 +42,8 @@ from sottovoce.protocols.shares.holders import (
     Dealer,
     Holder,
     MaskedShare,
-    correction_of,
     opened,
+    words_of,
 )
 from sottovoce.protocols.shares.products import Product, deal_product, inner, multiplied
 from sottovoce.protocols.shares.triangle import Triangle
@@ -213,7 +213,7 @@ def _truncated_panel(holder: Holder, panel: _Panel, words: Words, index: int) ->
     if holder.first:
         dealt = yield from receive(holder.trio.dealer, DealtPanel)
         product, quotient, top = (
-            correction_of(part, (panel.size,), dealer=holder.trio.dealer, what="DealtPanel")
+            words_of(part, (panel.size,), sender=holder.trio.dealer, what="DealtPanel")
             for part in (dealt.products, dealt.quotients, dealt.tops)
         )
         half = truncation.first_half(stream, TruncationCorrection(quotient, top))

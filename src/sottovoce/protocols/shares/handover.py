@@ -45,7 +45,7 @@ from sottovoce.paillier import (
 )
 from sottovoce.protocols.conversation import Party, Send, receive
 from sottovoce.protocols.messages import Disclosure, Message
-from sottovoce.protocols.shares.holders import Dealer, Holder, correction_of
+from sottovoce.protocols.shares.holders import Dealer, Holder, words_of
 from sottovoce.protocols.shares.rings import RING64, Ring
 
 
@@ -159,7 +159,7 @@ def take_masked_share(
     masks = _agreed(dealt.masks, layout, _mask_scale(plan), sender=dealer)
     tops = _agreed(dealt.tops, Layout(plan.shape), Scale(0, 1), sender=dealer)
     theirs = yield from receive(holder.other, MaskedModel)
-    words = correction_of(theirs.words, plan.shape, dealer=holder.other, what="MaskedModel")
+    words = words_of(theirs.words, plan.shape, sender=holder.other, what="MaskedModel")
     z = ring.reduce(mine + mask + words)
     kept = tops * Plain((np.uint64(1) - ring.top(z)).astype(np.int64), Scale(0, 1))
     wrapped = (kept if plan.slots is None else kept.packed(plan.slots)) * (1 << ring.bits)

@@ -157,22 +157,17 @@ def opened_together(
         yield Send(holder.other, kind(wire.Words.of(share)))
     values = []
     for share in shares:
-        theirs = yield from receive(holder.other, kind)
-        if theirs.words.shape != share.shape:
-            raise ViolationError(
-                f"{kind.__name__}: expected words of shape {share.shape}, "
-                f"found {theirs.words.shape}",
-                party=holder.other,
-            )
-        values.append(ring.reduce(share + theirs.words.array()))
+        message = yield from receive(holder.other, kind)
+        theirs = words_of(message.words, share.shape, sender=holder.other, what=kind.__name__)
+        values.append(ring.reduce(share + theirs))
     return values
 
 
-def correction_of(words: wire.Words, shape: tuple[int, ...], *, dealer: str, what: str) -> Words:
-    """The words that the dealer sent, if they have the shape that was agreed."""
+def words_of(words: wire.Words, shape: tuple[int, ...], *, sender: str, what: str) -> Words:
+    """The words of a message, if they have the shape that was agreed."""
     if words.shape != shape:
         raise ViolationError(
-            f"{what}: expected words of shape {shape}, found {words.shape}", party=dealer
+            f"{what}: expected words of shape {shape}, found {words.shape}", party=sender
         )
     return words.array()
 

@@ -24,10 +24,11 @@ from typing import ClassVar
 
 import numpy as np
 
+from sottovoce import wire
 from sottovoce.numbers.ring import Words, matmul, matvec
-from sottovoce.protocols.conversation import Party
+from sottovoce.protocols.conversation import Party, Send, receive
 from sottovoce.protocols.messages import Disclosure
-from sottovoce.protocols.shares.holders import Dealer, Holder, MaskedShare, opened, opened_together
+from sottovoce.protocols.shares.holders import Dealer, Holder, MaskedShare, opened, words_of
 from sottovoce.protocols.shares.rings import RING64, Ring
 from sottovoce.protocols.shares.triangle import Triangle
 
@@ -56,7 +57,7 @@ class Multiplier:
     """A holder's side of d ↦ A d; `masks` holds its shares of v, (features, steps, columns)."""
 
     def __init__(self, mask: Words, masks: Words, *, first: bool, ring: Ring = RING64) -> None:
-        """Hold this holder's shares of U (a triangle) and of all v."""
+        """Hold this holder's shares of U (a triangle, which `prepare` uses up) and of all v."""
         self._triangle = Triangle(len(masks))
         self._triangle.check(mask)
         self._mask = mask
@@ -76,8 +77,9 @@ class Multiplier:
         columns = self._masks.reshape(len(matrix), -1)
         self._ready = matmul(matrix, columns).reshape(self._masks.shape)
         # Δ(e + v_C) + U_C e = (Δ + U_C)e + Δ v_C: Δ itself is not needed any more.
-        share = delta + self._mask if self._first else self._mask
-        self._matrix = self._triangle.unpack(share, out=matrix)
+        if self._first:
+            self._mask += delta
+        self._matrix = self._triangle.unpack(self._mask, out=matrix)
         self._mask = np.zeros(0, np.uint64)
 
     def masked_direction(self, share: Words, step: int) -> Words:
@@ -107,9 +109,20 @@ def prepared(
         masks[:, step] = holder.material.stream("direction mask", step).words(*shape)
     multiplier = Multiplier(mask, masks, first=holder.first)
     delta = multiplier.masked_matrix(share)
-    parts = [delta[part] for part in triangle.messages()]
-    multiplier.prepare(np.concatenate((yield from opened_together(holder, MatrixShare, parts))))
+    yield from _open_in_place(holder, delta)
+    multiplier.prepare(delta)
     return multiplier
+
+
+def _open_in_place(holder: Holder, share: Words) -> Party[None]:
+    """Turn a share of Δ into Δ, part by part: at thousands of features every copy counts."""
+    parts = list(Triangle.messages(len(share)))
+    for part in parts:
+        yield Send(holder.other, MatrixShare(wire.Words.of(share[part])))
+    for part in parts:
+        theirs = yield from receive(holder.other, MatrixShare)
+        shape = share[part].shape
+        share[part] += words_of(theirs.words, shape, sender=holder.other, what="MatrixShare")
 
 
 def multiplied_by(

@@ -32,8 +32,8 @@ from sottovoce.protocols.shares.holders import (
     Dealer,
     Holder,
     MaskedShare,
-    correction_of,
     opened_together,
+    words_of,
 )
 from sottovoce.protocols.shares.rings import RING64, Ring
 
@@ -117,8 +117,8 @@ def multiplied(
     masks = product.masks(stream)
     if holder.first:
         message = yield from receive(holder.trio.dealer, DealtProduct)
-        dealt = correction_of(
-            message.product, product.shape(), dealer=holder.trio.dealer, what="DealtProduct"
+        dealt = words_of(
+            message.product, product.shape(), sender=holder.trio.dealer, what="DealtProduct"
         )
     else:
         dealt = product.ring.draw(stream, *product.shape())

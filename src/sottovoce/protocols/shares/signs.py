@@ -36,7 +36,7 @@ from sottovoce.protocols.shares.comparison import (
     draw_roots,
     evaluate,
 )
-from sottovoce.protocols.shares.holders import Dealer, Holder, MaskedShare, correction_of, opened
+from sottovoce.protocols.shares.holders import Dealer, Holder, MaskedShare, opened, words_of
 from sottovoce.protocols.shares.rings import RING64, Ring
 
 # Comparison keys of 63 levels take 1.5 KB each: so many fill a message of 25 MB.
@@ -89,7 +89,7 @@ def negative(holder: Holder, shares: Words, *, purpose: str, ring: Ring = RING64
     mask, roots = ring.draw(stream, count), draw_roots(stream, count)
     if holder.first:
         dealt = yield from receive(holder.trio.dealer, DealtTops)
-        tops = correction_of(dealt.tops, (count,), dealer=holder.trio.dealer, what="DealtTops")
+        tops = words_of(dealt.tops, (count,), sender=holder.trio.dealer, what="DealtTops")
     else:
         tops = ring.draw(stream, count)
     masked = ring.reduce(shares.reshape(count) + mask)
@@ -139,7 +139,7 @@ def _keys(holder: Holder, part: slice, ring: Ring) -> Party[Corrections]:
     shapes = ((levels, count, 2), (levels, count), (count,))
     dealer = holder.trio.dealer
     parts = (
-        correction_of(words, shape, dealer=dealer, what="DealtComparisons")
+        words_of(words, shape, sender=dealer, what="DealtComparisons")
         for words, shape in zip((dealt.seeds, dealt.values, dealt.last), shapes, strict=True)
     )
     return Corrections(*parts)

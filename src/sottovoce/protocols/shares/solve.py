@@ -45,8 +45,8 @@ from sottovoce.protocols.shares.holders import (
     Holder,
     Programs,
     Trio,
-    correction_of,
     opened,
+    words_of,
 )
 from sottovoce.protocols.shares.material import Context
 from sottovoce.protocols.shares.multiplier import (
@@ -127,7 +127,9 @@ def solve(holder: Holder, plan: SolvePlan, system: SystemShare) -> Party[Words]:
     """A holder's share of θ, one column per class, at the scale `plan.solution`."""
     system.check(plan)
     yield from _agree(holder, plan)
-    matrix = system.matrix + holder.constant(_diagonal(plan, system.penalties))
+    matrix = system.matrix.copy()
+    if holder.first:
+        matrix[Triangle(plan.system.features).diagonal()] += _penalties(plan, system.penalties)
     multiplier = yield from prepared(holder, matrix, shape=plan.shape, steps=len(plan.steps))
     lifted = system.vectors << np.uint64(plan.lift)
     theta, residual = yield from _iterate(holder, plan, multiplier, lifted)
@@ -210,9 +212,7 @@ def _next_halves(
         ]
     dealt = yield from receive(holder.trio.dealer, DealtSteps)
     products, quotients, tops = (
-        correction_of(
-            words, (len(steps), *plan.shape), dealer=holder.trio.dealer, what="DealtSteps"
-        )
+        words_of(words, (len(steps), *plan.shape), sender=holder.trio.dealer, what="DealtSteps")
         for words in (dealt.products, dealt.quotients, dealt.tops)
     )
     return [
@@ -242,13 +242,10 @@ def _chunks(plan: SolvePlan) -> Iterator[range]:
         yield range(start, min(start + size, len(plan.steps)))
 
 
-def _diagonal(plan: SolvePlan, penalties: NDArray[np.float64]) -> Words:
-    """The public Γ as a triangle, at the matrix' scale."""
-    triangle = Triangle(plan.system.features)
-    words = np.zeros(triangle.size, np.uint64)
+def _penalties(plan: SolvePlan, penalties: NDArray[np.float64]) -> Words:
+    """The public diagonal of Γ at the matrix' scale."""
     scale = Scale.covering(plan.system.ceiling, fraction_bits=plan.matrix_bits)
-    words[triangle.diagonal()] = encode(penalties, scale)
-    return words
+    return encode(penalties, scale)
 
 
 def run(

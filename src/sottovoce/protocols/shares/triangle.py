@@ -69,10 +69,11 @@ class Triangle:
                 f"found shape {packed.shape}"
             )
 
-    def messages(self) -> Iterator[slice]:
-        """The triangle in parts that fit into a message."""
-        for start in range(0, self.size, MESSAGE_WORDS):
-            yield slice(start, min(start + MESSAGE_WORDS, self.size))
+    @staticmethod
+    def messages(size: int) -> Iterator[slice]:
+        """A triangle of so many words in parts that fit into a message."""
+        for start in range(0, size, MESSAGE_WORDS):
+            yield slice(start, min(start + MESSAGE_WORDS, size))
 
 
 def _blocks(side: int, start: int = 0) -> Iterator[slice]:

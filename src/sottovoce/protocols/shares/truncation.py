@@ -34,7 +34,7 @@ from sottovoce.errors import MisuseError
 from sottovoce.numbers.ring import Words
 from sottovoce.protocols.conversation import Party, receive
 from sottovoce.protocols.messages import Disclosure, Message
-from sottovoce.protocols.shares.holders import Dealer, Holder, MaskedShare, correction_of, opened
+from sottovoce.protocols.shares.holders import Dealer, Holder, MaskedShare, opened, words_of
 from sottovoce.protocols.shares.rings import RING64, Ring
 
 
@@ -133,7 +133,7 @@ def truncated(
     if holder.first:
         dealt = yield from receive(holder.trio.dealer, DealtQuotients)
         words = [
-            correction_of(part, share.shape, dealer=holder.trio.dealer, what="DealtQuotients")
+            words_of(part, share.shape, sender=holder.trio.dealer, what="DealtQuotients")
             for part in (dealt.quotients, dealt.tops)
         ]
         half = truncation.first_half(stream, TruncationCorrection(*words))
