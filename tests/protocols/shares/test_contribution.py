@@ -5,7 +5,8 @@ from harness.text_moments import text_moments
 from sottovoce.errors import BoundError, InputError, MismatchError
 from sottovoce.numbers.ring import decode
 from sottovoce.protocols.shares.contribution import MomentScales
-from sottovoce.protocols.shares.plan import SolvePlan, System
+from sottovoce.protocols.shares.course import System
+from sottovoce.protocols.shares.plan import SolvePlan
 from sottovoce.protocols.shares.triangle import Triangle
 
 
@@ -47,5 +48,13 @@ def test_what_does_not_fit_is_refused() -> None:
         scales.encode(np.full((1, 1), 1e6), np.zeros((1, 1)))
     with pytest.raises(InputError, match="weight and a length of rows above 0, found 0 and 1"):
         MomentScales.fit(weight=0, penalty=1.0)
-    with pytest.raises(InputError, match=r"a trace of at most 2\^33"):
+    with pytest.raises(InputError, match=r"from 1 to 1e.12 leaves no fraction bits"):
         MomentScales.fit(weight=1e12, penalty=1.0)
+    with pytest.raises(InputError, match="a penalty above 0, found 0"):
+        MomentScales.fit(weight=10, penalty=0)
+
+
+def test_an_agreed_ceiling_makes_them_finer() -> None:
+    coarse = MomentScales.fit(weight=10_000, penalty=1.0)
+    fine = MomentScales.fit(weight=10_000, penalty=1.0, ceiling=150.0)
+    assert fine.matrix.fraction_bits >= coarse.matrix.fraction_bits + 6

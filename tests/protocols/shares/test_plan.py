@@ -6,7 +6,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from sottovoce.errors import BoundError, InputError
-from sottovoce.protocols.shares.plan import SolvePlan, System
+from sottovoce.protocols.shares.course import System
+from sottovoce.protocols.shares.plan import SolvePlan
 
 
 def plan_for(
@@ -81,7 +82,7 @@ def test_a_system_that_cannot_be_is_refused(change: dict[str, float], what: str)
 
 
 def test_words_too_short_for_the_matrix_are_refused_before_anything_is_sent() -> None:
-    with pytest.raises(BoundError, match=r"leave 8 bits for the direction, expected") as error:
+    with pytest.raises(BoundError, match=r"leave 9 bits for the direction, expected") as error:
         plan_for(matrix_bits=34)
     assert "fewer" in error.value.hints[0]
     with pytest.raises(BoundError, match="has no digits left"):

@@ -15,11 +15,9 @@ from sottovoce.errors import InputError, MismatchError
 from sottovoce.numbers import ring
 from sottovoce.numbers.fixed import Scale
 from sottovoce.numbers.ring import Words
+from sottovoce.protocols.shares.plan import matrix_word_bits
 from sottovoce.protocols.shares.triangle import Triangle
 
-# A's largest eigenvalue takes at most so many bits: the rest of a word is for the direction
-# of a step (about 17 bits) and its constants (about 10).
-_MATRIX_WORD_BITS = 34
 # b is written so much finer than A; the solve refines it further.
 _FINER = 8
 
@@ -32,18 +30,27 @@ class MomentScales:
     vectors: Scale
 
     @classmethod
-    def fit(cls, *, weight: float, row_norm: float = 1.0, penalty: float) -> Self:
-        """Scales for documents of total `weight` whose rows are at most `row_norm` long."""
+    def fit(
+        cls, *, weight: float, row_norm: float = 1.0, penalty: float, ceiling: float | None = None
+    ) -> Self:
+        """Scales for documents of total `weight` whose rows are at most `row_norm` long.
+
+        Where the upper end of the spectrum is agreed already, they are finer: `ceiling`.
+        """
         if not (math.isfinite(weight) and weight > 0 and math.isfinite(row_norm) and row_norm > 0):
             raise InputError(
                 f"moments: expected a weight and a length of rows above 0, "
                 f"found {weight:g} and {row_norm:g}"
             )
+        if not (math.isfinite(penalty) and penalty > 0):
+            raise InputError(f"moments: expected a penalty above 0, found {penalty:g}")
         trace = weight * row_norm**2
-        bits = _MATRIX_WORD_BITS - math.frexp(trace + penalty)[1]
+        top = trace + penalty if ceiling is None else max(ceiling, penalty)
+        bits = matrix_word_bits(top / penalty) - math.frexp(top)[1]
         if bits < 1:
             raise InputError(
-                f"moments: expected a trace of at most 2^{_MATRIX_WORD_BITS - 1}, found {trace:g}"
+                f"moments: a spectrum from {penalty:g} to {top:g} leaves no fraction bits",
+                hints=("raise the penalty", "or agree on the upper end of the spectrum first"),
             )
         return cls(
             Scale.covering(trace, fraction_bits=bits),

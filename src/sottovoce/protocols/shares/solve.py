@@ -40,6 +40,7 @@ from sottovoce.protocols.conversation import Party, Send, receive
 from sottovoce.protocols.messages import Disclosure, Message
 from sottovoce.protocols.runner import Meddler, Outcome
 from sottovoce.protocols.shares import holders
+from sottovoce.protocols.shares.course import Step
 from sottovoce.protocols.shares.holders import (
     Dealer,
     Holder,
@@ -56,7 +57,7 @@ from sottovoce.protocols.shares.multiplier import (
     prepared,
     second_product,
 )
-from sottovoce.protocols.shares.plan import SolvePlan, Step
+from sottovoce.protocols.shares.plan import SolvePlan
 from sottovoce.protocols.shares.residual import check_residual, deal_residual_check
 from sottovoce.protocols.shares.triangle import Triangle
 from sottovoce.protocols.shares.truncation import (

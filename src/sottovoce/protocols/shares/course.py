@@ -1,0 +1,208 @@
+"""The course of a Chebyshev iteration in real numbers: its constants, and how far it can get.
+
+Nothing here is secret, and nothing is computed from data: a course follows from where the
+spectrum lies, and says beforehand how large the direction, the solution and the residual of
+any system with that spectrum can become. `plan.py` turns that into words and bits.
+"""
+
+import math
+from dataclasses import dataclass
+from itertools import accumulate
+from typing import Self
+
+import numpy as np
+
+from sottovoce.errors import BoundError, InputError
+
+# The share of the residual that may be left: text moments then have θ to about 1e-5.
+PRECISION = 2.0**-15
+MOST_STEPS = 4096
+# Entries of the final residual are brought down to this many bits before they are squared.
+_RESIDUAL_BITS = 16
+# Rounding is unbiased and independent from step to step: eight standard deviations are never met.
+_SIGMAS = 8
+# Between the sampled points of the interval a polynomial may be so much larger.
+_BETWEEN = 1.04
+
+
+@dataclass(frozen=True)
+class System:
+    """The public numbers of (A + Γ)θ = b with one right-hand side per class.
+
+    `weight` bounds Σ w y² of every class (the number of documents, for labels ±1);
+    `penalty` is λ, times the smallest factor where features have their own;
+    `ceiling` is the agreed upper end c of the spectrum of A + Γ, never an estimate
+    from below: one per cent too low is wrong by three orders of magnitude.
+    """
+
+    features: int
+    classes: int
+    weight: float
+    penalty: float
+    ceiling: float
+
+    def __post_init__(self) -> None:
+        if self.features < 1 or self.classes < 1:
+            raise InputError(
+                f"solve: expected at least 1 feature and 1 class, "
+                f"found {self.features} and {self.classes}"
+            )
+        if not (math.isfinite(self.penalty) and self.penalty > 0):
+            raise InputError(
+                f"solve: expected a penalty above 0, found {self.penalty}",
+                hints=("without a penalty the system may have no single solution: alpha=1.0",),
+            )
+        if not (math.isfinite(self.weight) and self.weight > 0):
+            raise InputError(f"solve: expected documents to solve for, found {self.weight}")
+        if not (math.isfinite(self.ceiling) and self.ceiling >= self.penalty):
+            raise InputError(
+                f"solve: expected an upper end of the spectrum of at least the penalty "
+                f"{self.penalty}, found {self.ceiling}"
+            )
+
+
+@dataclass(frozen=True, slots=True)
+class Step:
+    """One iteration: its two constants at the plan's constant bits, and doublings after it."""
+
+    momentum: int
+    gain: int
+    doublings: int
+
+
+def expected_steps(condition: float, precision: float) -> int:
+    """Chebyshev's √κ·ln(2/ε)/2, and a little for constants that are rounded."""
+    return math.ceil(1.1 * math.sqrt(condition) * math.log(2 / precision) / 2) + 8
+
+
+def constant_bits(condition: float) -> int:
+    """Enough for the momentum, which is about 1 − 4/√κ, not to slow down noticeably."""
+    return max(8, math.ceil(math.log2(condition) / 2) + 4)
+
+
+def _noise(steps: int) -> float:
+    """Rounding in units of the last place of d, once the doublings have kept it alive.
+
+    A step's rounding comes back n steps later as at most 2n times half a unit.
+    """
+    return _SIGMAS * math.sqrt(steps**3 / 3)
+
+
+def noise_bits(steps: int) -> int:
+    """How many bits of the direction rounding may fill; what it stands for has as many."""
+    return math.ceil(math.log2(_noise(steps)))
+
+
+@dataclass(frozen=True)
+class Course:
+    """The iteration in exact numbers: its constants, and how far everything can get."""
+
+    system: System
+    exponent: int
+    constant_bits: int
+    constants: tuple[tuple[int, int], ...]
+    residuals: tuple[float, ...]
+    directions: tuple[float, ...]
+
+    @classmethod
+    def of(cls, system: System, precision: float) -> Self:
+        """Follow the residual polynomial over the whole interval, with the rounded constants.
+
+        It is sampled at eight times as many Chebyshev points as its degree; between
+        them a polynomial p of that degree, or √t·p, is at most `_BETWEEN` times larger
+        (Ehlich and Zeller).
+        """
+        if not 2.0**-40 <= precision < 1:
+            raise InputError(f"solve: expected a precision from 2^-40 to 1, found {precision}")
+        exponent = math.frexp(system.ceiling)[1]
+        high = math.ldexp(system.ceiling, -exponent)
+        # Ends that coincide (A = 0) would leave no interval at all.
+        low = min(math.ldexp(system.penalty, -exponent), high * (1 - 2.0**-6))
+        expected = expected_steps(high / low, precision)
+        if expected > MOST_STEPS:
+            raise BoundError(
+                f"solve: a spectrum from {system.penalty:g} to {system.ceiling:g} takes about "
+                f"{expected} iterations, the limit is {MOST_STEPS}",
+                hints=("raise the penalty", "or remove the column means first"),
+            )
+        bits = constant_bits(high / low)
+        constants, residuals, directions = _follow(
+            low, high, precision=precision / _BETWEEN, bits=bits, most=int(1.5 * expected) + 16
+        )
+        return cls(system, exponent, bits, constants, residuals, directions)
+
+    @property
+    def solution_norm(self) -> float:
+        """‖θ‖ ≤ √weight / (2√penalty), since ‖(XᵀX + G)⁻¹Xᵀ‖ ≤ 1 / (2√penalty)."""
+        return math.sqrt(self.system.weight / self.system.penalty) / 2
+
+    @property
+    def direction_bits(self) -> int:
+        """log2 of a bound on ‖d‖, for the largest direction, in units of θ.
+
+        ‖d‖ ≤ max √t|D(t)|·‖A^(−1/2) b‖, and bᵀA⁻¹b ≤ Σ w y² because b = Xᵀ(w y).
+        """
+        sizes = (
+            size * 2**total for size, total in zip(self.directions, self.totals(), strict=True)
+        )
+        scaled = _BETWEEN * max(sizes) * math.sqrt(self.system.weight)
+        return math.ceil(math.log2(scaled) - self.exponent / 2)
+
+    def totals(self, most: int = 64) -> list[int]:
+        """Doublings before each step: as many as keep the residual below what b was."""
+        possible = [int(-math.log2(min(1.0, _BETWEEN * left))) for left in self.residuals[:-1]]
+        return [0, *(min(doublings, most) for doublings in accumulate(possible, max))]
+
+    def steps(self, *, most_doublings: int) -> tuple[tuple[Step, ...], int]:
+        """The steps, and how often the solution is doubled on the way."""
+        totals = self.totals(most_doublings)
+        after = [*np.diff(totals).tolist(), 0]
+        steps = (Step(*pair, times) for pair, times in zip(self.constants, after, strict=True))
+        return tuple(steps), totals[-1]
+
+    def residual(self, *, bits: int, doublings: int, matrix_bits: int) -> tuple[int, int]:
+        """By how much to shift the last residual, and what its norm then must not exceed.
+
+        Twice what is left of b by the course, and of the rounding in every entry.
+        """
+        system = self.system
+        count = system.features * system.classes
+        norm = math.sqrt(system.ceiling * system.weight * system.classes)
+        signal = math.ldexp(_BETWEEN * self.residuals[-1] * norm, bits + doublings)
+        noise = _noise(len(self.constants)) / 4
+        rounding = math.ldexp(noise * system.ceiling * math.sqrt(count), matrix_bits)
+        bound = 2 * (signal + rounding)
+        shift = max(1, math.ceil(math.log2(bound)) - _RESIDUAL_BITS)
+        return shift, math.ceil(math.ldexp(bound, -shift) + math.sqrt(count))
+
+
+def _follow(
+    low: float, high: float, *, precision: float, bits: int, most: int
+) -> tuple[tuple[tuple[int, int], ...], tuple[float, ...], tuple[float, ...]]:
+    """Constants until the residual polynomial is below `precision`; sizes of r and d by step.
+
+    The momentum is rounded up: that keeps (1 − √a)² ≤ b·low and b·high ≤ (1 + √a)²,
+    where the iteration is stable, at a rate that is hardly slower.
+    """
+    centre, radius = (high + low) / 2, (high - low) / 2
+    points = 8 * most
+    t = centre + radius * np.cos(np.pi * (np.arange(points) + 0.5) / points)
+    r, d = np.ones(points), np.zeros(points)
+    ratio, momentum, gain = radius / centre, 0.0, 1 / centre
+    constants: list[tuple[int, int]] = []
+    residuals, directions = [1.0], []
+    while residuals[-1] > precision and len(constants) < most:
+        a, b = math.ceil(math.ldexp(momentum, bits)), round(math.ldexp(gain, bits))
+        d = math.ldexp(a, -bits) * d + math.ldexp(b, -bits) * r
+        r = r - t * d
+        constants.append((a, b))
+        residuals.append(float(np.abs(r).max()))
+        directions.append(float((np.sqrt(t) * np.abs(d)).max()))
+        following = 1 / (2 * centre / radius - ratio)
+        momentum, gain, ratio = ratio * following, 2 * following / radius, following
+    if residuals[-1] > precision:
+        raise BoundError(
+            f"solve: constants of {bits} bits do not reach a precision of {precision:g}",
+            hints=("raise the penalty",),
+        )
+    return tuple(constants), tuple(residuals[1:]), tuple(directions)
