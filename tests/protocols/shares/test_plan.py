@@ -1,4 +1,7 @@
+import json
 import math
+from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -118,3 +121,17 @@ def test_finer_precision_takes_more_steps_and_gives_more_digits() -> None:
     )
     assert len(fine.steps) > len(coarse.steps)
     assert fine.solution.fraction_bits > coarse.solution.fraction_bits + 8
+
+
+STORED = json.loads((Path(__file__).parents[2] / "vectors" / "solve_plan.json").read_text())
+
+
+@pytest.mark.parametrize("stored", STORED["systems"])
+def test_constants_are_those_of_exact_arithmetic(stored: dict[str, Any]) -> None:
+    system = System(64, 2, 4000, stored["penalty"], stored["ceiling"])
+    plan = SolvePlan.fit(system, matrix_bits=21, vector_bits=24)
+    assert plan.constant_bits == stored["constant_bits"]
+    found = [[step.momentum, step.gain] for step in plan.steps]
+    known = min(len(found), len(stored["constants"]))
+    assert known >= 5
+    assert found[:known] == stored["constants"][:known]
