@@ -32,7 +32,6 @@ from sottovoce.protocols.shares.centring import (
     opened_ceiling,
 )
 from sottovoce.protocols.shares.contribution import MomentScales
-from sottovoce.protocols.shares.course import System
 from sottovoce.protocols.shares.holders import Dealer, Holder, Programs, Trio, run
 from sottovoce.protocols.shares.intercept import (
     InterceptPlan,
@@ -40,7 +39,7 @@ from sottovoce.protocols.shares.intercept import (
     with_intercept,
 )
 from sottovoce.protocols.shares.material import Context, Material
-from sottovoce.protocols.shares.plan import SolvePlan
+from sottovoce.protocols.shares.plan import SolvePlan, System
 from sottovoce.protocols.shares.solve import SystemShare, deal_solve, solve
 from sottovoce.protocols.shares.triangle import Triangle
 

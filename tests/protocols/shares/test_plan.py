@@ -9,8 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from sottovoce.errors import BoundError, InputError
-from sottovoce.protocols.shares.course import System
-from sottovoce.protocols.shares.plan import SolvePlan
+from sottovoce.protocols.shares.plan import SolvePlan, System
 
 
 def plan_for(

@@ -35,7 +35,8 @@ class MomentScales:
     ) -> Self:
         """Scales for documents of total `weight` whose rows are at most `row_norm` long.
 
-        Where the upper end of the spectrum is agreed already, they are finer: `ceiling`.
+        `penalty` is the smallest that will be tried. Where the upper end of the spectrum is
+        agreed already, scales are finer: `ceiling`, with the largest penalty in it.
         """
         if not (math.isfinite(weight) and weight > 0 and math.isfinite(row_norm) and row_norm > 0):
             raise InputError(
