@@ -86,10 +86,13 @@ class Evaluation:
 
     def message(self) -> JointConfusion:
         """As it is sent to every peer."""
-        counts, left_out = to_ring(self.counts), self.left_out.astype(np.uint64)
         thousandths = np.rint(1000 * np.array([self.accuracy, *self.f1.values()]))
-        tables = (wire.Words.of(one) for one in (counts, left_out, thousandths.astype(np.uint64)))
-        return JointConfusion(*tables, self.peers)
+        return JointConfusion(
+            wire.Words.of(to_ring(self.counts)),
+            wire.Words.of(self.left_out.astype(np.uint64)),
+            wire.Words.of(thousandths.astype(np.uint64)),
+            self.peers,
+        )
 
     @classmethod
     def told(cls, labels: Labels, message: JointConfusion, shape: tuple[int, ...]) -> Self:
