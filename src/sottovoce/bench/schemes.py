@@ -2,6 +2,7 @@
 
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
+from contextlib import suppress
 from importlib import import_module
 from importlib.util import find_spec
 from typing import Any
@@ -240,5 +241,6 @@ def partners(key: SecretKey) -> list[Scheme]:
         )
     found: list[Scheme] = [Phe(key)]
     if find_spec("heu") is not None:
-        found.append(Heu(key))
+        with suppress(ImportError):  # installed, and built for another machine
+            found.append(Heu(key))
     return found
