@@ -4,6 +4,8 @@ from typing import Annotated
 
 import typer
 
+from sottovoce.cli.bench_text import accuracy
+
 app = typer.Typer(no_args_is_help=True, help="Measure: ours beside a named partner, in one run.")
 
 

@@ -1,0 +1,59 @@
+"""The benchmarks of reading text: how fast it is, and how well what it gives is learnt from."""
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+
+def accuracy(
+    data: Annotated[
+        Path,
+        typer.Option(
+            "--data",
+            envvar="SOTTOVOCE_DATA",
+            help="A folder of the sets known by name, or any labelled source.",
+        ),
+    ],
+    text: Annotated[str | None, typer.Option(help="Column of the text.")] = None,
+    label: Annotated[str | None, typer.Option(help="Column of the label.")] = None,
+    group: Annotated[str | None, typer.Option(help="Column of the group (patient, …).")] = None,
+    types: Annotated[
+        str | None, typer.Option(help="Entity types of a BRAT folder, with commas: token level.")
+    ] = None,
+    features: Annotated[int, typer.Option(min=1, help="Size of the joint dictionary.")] = 2048,
+    peers: Annotated[int, typer.Option(min=1, help="How many peers to simulate.")] = 4,
+    min_documents: Annotated[
+        int, typer.Option(min=1, help="A word in fewer of a peer's documents does not leave it.")
+    ] = 3,
+    as_json: Annotated[bool, typer.Option("--json", help="Print one JSON object.")] = False,
+) -> None:
+    """Accuracy of learning together beside pooled logistic regression, on the same splits.
+
+    Known by name are sms_spam.csv, mts_dialog.jsonl and the folder maccrobat_brat.
+
+    \b
+    Examples:
+      sottovoce bench accuracy --data datasets/
+      sottovoce bench accuracy --data notes.csv --text note --label diagnosis --group patient
+      sottovoce bench accuracy --data annotated/ --types Disease,Symptom --json
+    """
+    from rich.console import Console
+
+    from sottovoce.bench.accuracy import Setting
+    from sottovoce.bench.corpora import compare_known, compare_source, known_sets
+    from sottovoce.bench.report import show
+    from sottovoce.sources import SourceOptions
+
+    setting = Setting(features=features, peers=peers, min_documents=min_documents)
+    with Console(stderr=True).status("learning together, and in one place"):
+        if known_sets(data):
+            found = list(compare_known(data, setting))
+        else:
+            options = SourceOptions(text=text, label=label, group=group)
+            wanted = tuple(types.split(",")) if types else ()
+            found = [compare_source(data, options, setting, types=wanted)]
+    facts = {"features": features, "peers": peers, "min_documents": min_documents}
+    rows = [one.figures() if as_json else one.row() for one in found]
+    title = "learning together (ours) beside logistic regression on all text in one place (pooled)"
+    show(facts, rows, title=title, as_json=as_json)
