@@ -11,28 +11,28 @@ from sottovoce.sources import SourceOptions, open_source
 ENTITIES = ("Disease_disorder", "Sign_symptom")
 
 
-def _sms(path: Path, setting: Setting) -> Comparison:
+def _sms(path: Path, setting: Setting) -> list[Comparison]:
     """SMS Spam: words and word pairs, three splits, copies of a message on one side."""
     pairs = split_pairs(list(open_source(path)))
-    return compare_documents("SMS", pairs, setting, allowed=0.003)
+    return [compare_documents("SMS", pairs, setting, allowed=0.003)]
 
 
-def _mts(path: Path, setting: Setting) -> Comparison:
+def _mts(path: Path, setting: Setting) -> list[Comparison]:
     """MTS-Dialog: its own training rows against all others."""
     documents = list(open_source(path, SourceOptions(categorical=("split",))))
     train = [one for one in documents if one.columns["split"] == "train"]
     pair = Pair(train, [one for one in documents if one.columns["split"] != "train"])
     words = Setting(setting.features, setting.peers, setting.min_documents, (1, 1), setting.alpha)
-    return compare_documents("MTS", [pair], words, allowed=0.01)
+    return [compare_documents("MTS", [pair], words, allowed=0.01)]
 
 
-def _maccrobat(path: Path, setting: Setting) -> Comparison:
+def _maccrobat(path: Path, setting: Setting) -> list[Comparison]:
     """MACCROBAT: tokens of diseases and symptoms, split by document."""
     pairs = split_pairs(list(open_source(path)))
     return compare_tokens("MACCROBAT", pairs, ENTITIES, setting, allowed=0.01)
 
 
-KNOWN: dict[str, Callable[[Path, Setting], Comparison]] = {
+KNOWN: dict[str, Callable[[Path, Setting], list[Comparison]]] = {
     "sms_spam.csv": _sms,
     "mts_dialog.jsonl": _mts,
     "maccrobat_brat": _maccrobat,
@@ -47,12 +47,12 @@ def known_sets(folder: Path) -> list[str]:
 def compare_known(folder: Path, setting: Setting) -> Iterator[Comparison]:
     """Each set known by name that lies in the folder."""
     for name in known_sets(folder):
-        yield KNOWN[name](folder / name, setting)
+        yield from KNOWN[name](folder / name, setting)
 
 
 def compare_source(
     place: Path, options: SourceOptions, setting: Setting, *, types: Sequence[str] = ()
-) -> Comparison:
+) -> list[Comparison]:
     """Any labelled source; with entity `types`, a BRAT folder at token level."""
     documents = list(open_source(place, options))
     pairs = split_pairs(documents)
@@ -60,4 +60,4 @@ def compare_source(
         raise InputError(f"{place}: expected enough documents for a split, found {len(documents)}")
     if types:
         return compare_tokens(place.name, pairs, types, setting, allowed=0.01)
-    return compare_documents(place.name, pairs, setting, allowed=0.01)
+    return [compare_documents(place.name, pairs, setting, allowed=0.01)]

@@ -4,7 +4,7 @@ from typing import Annotated
 
 import typer
 
-from sottovoce.cli.bench_text import accuracy
+from sottovoce.cli.bench_text import accuracy, text
 
 app = typer.Typer(no_args_is_help=True, help="Measure: ours beside a named partner, in one run.")
 
@@ -12,6 +12,10 @@ app = typer.Typer(no_args_is_help=True, help="Measure: ours beside a named partn
 @app.callback()
 def root() -> None:
     """Measure: ours beside a named partner, in one run."""
+
+
+app.command()(accuracy)
+app.command()(text)
 
 
 @app.command("all")

@@ -52,8 +52,39 @@ def accuracy(
         else:
             options = SourceOptions(text=text, label=label, group=group)
             wanted = tuple(types.split(",")) if types else ()
-            found = [compare_source(data, options, setting, types=wanted)]
+            found = compare_source(data, options, setting, types=wanted)
     facts = {"features": features, "peers": peers, "min_documents": min_documents}
     rows = [one.figures() if as_json else one.row() for one in found]
     title = "learning together (ours) beside logistic regression on all text in one place (pooled)"
     show(facts, rows, title=title, as_json=as_json)
+
+
+def text(
+    documents: Annotated[int, typer.Option(min=1_000, help="How many documents.")] = 30_000,
+    features: Annotated[int, typer.Option(min=1, help="Size of the dictionary.")] = 2048,
+    workers: Annotated[int, typer.Option(min=2, help="How many processes in parallel.")] = 2,
+    rounds: Annotated[int, typer.Option(min=1, help="Turns that each takes.")] = 3,
+    as_json: Annotated[bool, typer.Option("--json", help="Print one JSON object.")] = False,
+) -> None:
+    """Documents per second from text to moments beside scikit-learn's hashing, and peak memory.
+
+    \b
+    Examples:
+      sottovoce bench text
+      sottovoce bench text --documents 100000 --workers 4 --json
+    """
+    from rich.console import Console
+
+    from sottovoce.bench.report import show
+    from sottovoce.bench.text import Trial, memory, throughput
+
+    trial = Trial(documents, features, workers, rounds)
+    facts: dict[str, object] = {"documents": documents, "features": features, "rounds": rounds}
+    with Console(stderr=True).status("reading made-up documents"):
+        rates = throughput(trial)
+        peaks = memory()
+    if as_json:
+        show({**facts, "memory": peaks}, rates, title="", as_json=True)
+        return
+    show(facts, rates, title="from text to moments", as_json=False)
+    show({"features": 2048}, peaks, title="peak memory of both passes", as_json=False)

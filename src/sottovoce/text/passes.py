@@ -24,7 +24,7 @@ from sottovoce.text.occurrences import PieceMemory
 from sottovoce.text.reading import Reading
 
 # Adding a block to moments touches all d² of them, so blocks are larger than chunks.
-BLOCK_ROWS = 16_384
+BLOCK_ROWS = 8_192
 
 
 @dataclass(frozen=True, eq=False)
