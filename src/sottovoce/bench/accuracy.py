@@ -177,8 +177,14 @@ def pooled_accuracy(pair: Pair) -> float:
 
 
 def _label(document: Document) -> str | int | float | bool:
-    if document.label is None or isinstance(document.label, tuple):
-        raise InputError(f"{document.origin}: expected one label a document, found another number")
+    if isinstance(document.label, tuple):
+        found = len(document.label)
+        raise InputError(f"{document.origin}: expected one label a document, found {found}")
+    if document.label is None:
+        raise InputError(
+            f"{document.origin}: expected one label a document, found none",
+            hints=("name its column: --label diagnosis", "or entity types: --types Disease"),
+        )
     return document.label
 
 

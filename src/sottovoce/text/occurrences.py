@@ -138,8 +138,6 @@ class PieceMemory:
             if size > 1:
                 # A gram of this size starts where its last word lies in the same row.
                 grams, of_gram = mixed(grams[:-1], ids[size - 1 :]), of_gram[:-1]
-                if not len(grams):
-                    break
             inside = of_gram == rows[size - 1 :]
             if size >= self._reading.shortest:
                 found.append((of_gram[inside], grams[inside]))

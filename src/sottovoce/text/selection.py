@@ -37,6 +37,11 @@ def chosen(counts: Counts, selection: Selection, *, exclusive: bool = True) -> J
             f"{selection.min_peers} of the peers",
             hints=("lower min_documents or feature_min_peers, or bring more documents",),
         )
+    if exclusive and np.count_nonzero(counts.rows_by_class) < 2:
+        raise InputError(
+            f"joint dictionary: expected documents of at least 2 classes, "
+            f"found {counts.rows} of one"
+        )
     scores = chi_squared(counts, exclusive=exclusive)[alive]
     # A stable sort: of equal scores the lower bucket wins, on every machine.
     best = np.sort(alive[np.argsort(-scores, kind="stable")[: selection.features]])

@@ -1,0 +1,204 @@
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from sottovoce.errors import InputError
+from sottovoce.rados import Moments
+from sottovoce.text import passes
+from sottovoce.text.chunks import _remotely, chunked, in_order
+from sottovoce.text.counts import Suppression
+from sottovoce.text.dictionaries import HashedDictionary
+from sottovoce.text.documents import Document, Fragment, Origin, Span
+from sottovoce.text.features import FeatureSpace
+from sottovoce.text.hashing import DictionaryKey
+from sottovoce.text.labelling import Labelling, Scheme
+from sottovoce.text.labels import Labels
+from sottovoce.text.passes import CountPlan, count, examples
+from sottovoce.text.reading import Level, NGrams, Reading
+from sottovoce.text.splits import Side, Split, position
+
+KEY = DictionaryKey(bytes(32))
+LABELLING = Labelling(Labels(("a", "b")))
+SPACE = FeatureSpace(HashedDictionary(64), Reading(ngrams=NGrams((1, 2))))
+
+
+def made_up(number: int) -> list[Document]:
+    words = [f"w{(7 * n * n) % 91}" for n in range(3 * number)]
+    return [
+        Document(" ".join(words[n : n + 9 + n % 5]), "ab"[n % 2], group=f"g{n % 40}")
+        for n in range(number)
+    ]
+
+
+def moments(documents: list[Document], *, workers: int) -> Moments:
+    sums = Moments(SPACE.width)
+    for block in examples(documents, SPACE, LABELLING, key=KEY, workers=workers):
+        sums.add(block.rows, block.targets)
+    return sums
+
+
+def test_any_number_of_workers_gives_the_same_bits(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(passes, "BLOCK_ROWS", 100)
+    monkeypatch.setattr(passes, "chunked", lambda documents: chunked(documents, most=37))
+    documents = made_up(400)
+    plan = CountPlan(LABELLING, SPACE.reading, Suppression(2))
+    one, two = (moments(documents, workers=workers) for workers in (1, 2))
+    assert np.array_equal(one.second, two.second)
+    assert np.array_equal(one.products, two.products)
+    first, second = (count(documents, plan, key=KEY, workers=workers) for workers in (1, 2))
+    assert np.array_equal(first.by_class, second.by_class)
+
+
+def test_an_error_in_a_worker_arrives_with_its_hints() -> None:
+    documents = [Document("x", "a"), Document("x", "c", origin=Origin("n.csv", 2))]
+    for workers in (1, 2):
+        with pytest.raises(InputError, match=r"n\.csv row 2: .*found 'c'") as caught:
+            list(examples(documents, SPACE, LABELLING, key=KEY, workers=workers))
+        assert caught.value.hints
+
+
+def test_examples_come_in_order_in_blocks(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(passes, "BLOCK_ROWS", 10)
+    monkeypatch.setattr(passes, "chunked", lambda documents: chunked(documents, most=4))
+    documents = made_up(30)
+    blocks = list(examples(documents, SPACE, LABELLING, key=KEY))
+    assert [len(block.targets) for block in blocks] == [12, 12, 6]
+    targets = np.concatenate([block.targets for block in blocks])[:, 0]
+    assert targets.tolist() == [-1, 1] * 15
+
+
+def test_levels_end_to_end_with_several_labels_a_row() -> None:
+    text = "Severe pain. No cough here."
+    spans = (Span("Pain", (Fragment(7, 11),)), Span("Cough", (Fragment(16, 21),)))
+    document = Document(text, spans=spans)
+    expected = {
+        (Level.DOCUMENT, Scheme.TYPES): [[1, 1]],
+        (Level.SENTENCE, Scheme.TYPES): [[1, -1], [-1, 1]],
+        (Level.TOKEN, Scheme.INSIDE): [[-1], [1], [-1], [1], [-1]],
+        (Level.TOKEN, Scheme.SINGLE): [
+            [1, -1, -1],
+            [-1, 1, -1],
+            [1, -1, -1],
+            [-1, -1, 1],
+            [1, -1, -1],
+        ],
+    }
+    for (level, scheme), targets in expected.items():
+        labelling = Labelling.by_entity(scheme, ("Pain", "Cough"))
+        space = FeatureSpace(HashedDictionary(32), Reading(level))
+        (block,) = examples([document], space, labelling, key=KEY)
+        assert block.targets.tolist() == targets
+        assert block.rows.shape == (len(targets), 33)
+
+
+def test_a_scheme_of_tokens_at_document_level_is_refused_before_anything_is_read() -> None:
+    labelling = Labelling.by_entity(Scheme.BIO, ("Pain",))
+    with pytest.raises(InputError, match="labelling bio: expected level token, found document"):
+        examples(iter(()), SPACE, labelling, key=KEY)
+    with pytest.raises(InputError, match="labelling bio: expected level token, found document"):
+        CountPlan(labelling)
+
+
+@given(st.lists(st.integers(0, 9), max_size=30), st.integers(1, 5), st.integers(1, 20))
+def test_chunks_hold_every_document_in_order(lengths: list[int], most: int, limit: int) -> None:
+    documents = [Document("x" * length) for length in lengths]
+    chunks = list(chunked(documents, most=most, characters=limit))
+    assert [one for chunk in chunks for one in chunk] == documents
+    for chunk in chunks:
+        assert len(chunk) <= most
+        assert sum(len(one.text) for one in chunk[:-1]) < limit
+
+
+def test_only_a_few_items_are_under_way_at_a_time() -> None:
+    taken = []
+
+    def items() -> "list[int]":
+        for number in range(100):
+            taken.append(number)
+            yield number  # type: ignore[misc]
+
+    results = in_order(Negation(), items(), workers=2)
+    assert [next(results) for _ in range(3)] == [0, -1, -2]
+    assert len(taken) <= 3 + 2 * 2
+    results.close()
+
+
+class Negation:
+    name = "negation"
+
+    def prepare(self):
+        return int.__neg__
+
+
+def test_a_worker_prepares_a_job_once_and_one_job_at_a_time() -> None:
+    prepared = []
+
+    class Counting(Negation):
+        def prepare(self):
+            prepared.append(self.name)
+            return int.__neg__
+
+    other = Counting()
+    other.name = "other"
+    jobs = [Counting(), Counting(), other, Counting()]
+    assert [_remotely(job, 3) for job in jobs] == [-3] * 4
+    assert prepared == ["negation", "other", "negation"]
+
+
+@pytest.mark.parametrize("workers", [0, -1])
+def test_no_workers_are_refused(workers: int) -> None:
+    with pytest.raises(InputError, match="workers: expected at least 1"):
+        list(in_order(Negation(), [1], workers=workers))
+
+
+def test_chunks_of_nothing_are_refused() -> None:
+    with pytest.raises(InputError, match="chunk: expected sizes of at least 1"):
+        list(chunked([], most=0))
+
+
+@given(st.lists(st.text(max_size=12), min_size=1, max_size=20), st.randoms(use_true_random=False))
+def test_the_split_depends_on_what_a_document_says_alone(texts: list[str], rng) -> None:
+    split = Split(0.5)
+    sides = {text: split.side(Document(text)) for text in texts}
+    rng.shuffle(texts)
+    for text in texts:
+        spread = f" {text}\n\n"
+        assert split.side(Document(spread, "other label", origin=Origin("y", 3))) == sides[text]
+
+
+@given(st.text(max_size=8), st.text(max_size=20), st.text(max_size=20))
+def test_a_group_is_never_split(group: str, first: str, second: str) -> None:
+    split = Split(0.5, "again")
+    assert split.side(Document(first, group=group)) == split.side(Document(second, group=group))
+
+
+def test_a_group_and_a_text_of_the_same_words_are_placed_independently() -> None:
+    texts = [f"t{n}" for n in range(64)]
+    same = [
+        position(Document(text), purpose="p") == position(Document("", group=text), purpose="p")
+        for text in texts
+    ]
+    assert not any(same)
+
+
+def test_shares_are_as_asked_and_names_vary_them() -> None:
+    documents = [Document(f"text {n}") for n in range(2000)]
+    first, second = (
+        [Split(0.2, name).side(one) is Side.VALIDATION for one in documents] for name in "ab"
+    )
+    assert 320 < sum(first) < 480
+    assert first != second
+    assert all(Split(1).side(one) is Side.VALIDATION for one in documents)
+    assert all(Split(0).side(one) is Side.TRAIN for one in documents)
+
+
+def test_the_split_never_moves() -> None:
+    sides = "".join(Split(0.5).side(Document(f"text {n}"))[0] for n in range(16))
+    assert sides == "vttvttvtvttttvtv"
+
+
+def test_a_share_out_of_range_is_refused() -> None:
+    with pytest.raises(InputError, match=r"split: expected a share from 0 to 1, found 1\.5"):
+        Split(1.5)
+    assert Split(0.2).fingerprint != Split(0.2, "x").fingerprint
