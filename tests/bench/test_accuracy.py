@@ -82,6 +82,13 @@ def test_the_folder_can_come_from_the_environment(folder: Path) -> None:
     assert "maccrobat_brat F1" in done.output
 
 
+def test_without_data_the_error_says_what_to_type(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("SOTTOVOCE_DATA", raising=False)
+    with pytest.raises(InputError, match=r"found neither --data nor \$SOTTOVOCE_DATA") as caught:
+        CliRunner().invoke(app, ["bench", "accuracy"], catch_exceptions=False)
+    assert "--data notes.csv" in caught.value.hints[0]
+
+
 def test_too_few_documents_for_a_split_are_refused(tmp_path: Path) -> None:
     path = tmp_path / "two.csv"
     path.write_text("text,label\nx,a\ny,b\n", encoding="utf-8")

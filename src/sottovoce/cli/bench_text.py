@@ -1,20 +1,23 @@
 """The benchmarks of reading text: how fast it is, and how well what it gives is learnt from."""
 
+import os
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
+from sottovoce.errors import InputError
+
+DATA = "SOTTOVOCE_DATA"
+
 
 def accuracy(
     data: Annotated[
-        Path,
+        Path | None,
         typer.Option(
-            "--data",
-            envvar="SOTTOVOCE_DATA",
-            help="A folder of the sets known by name, or any labelled source.",
+            help=f"A folder of the sets known by name, or any labelled source; else ${DATA}."
         ),
-    ],
+    ] = None,
     text: Annotated[str | None, typer.Option(help="Column of the text.")] = None,
     label: Annotated[str | None, typer.Option(help="Column of the label.")] = None,
     group: Annotated[str | None, typer.Option(help="Column of the group (patient, …).")] = None,
@@ -45,18 +48,30 @@ def accuracy(
     from sottovoce.bench.report import show
     from sottovoce.sources import SourceOptions
 
+    place = _place(data)
     setting = Setting(features=features, peers=peers, min_documents=min_documents)
     with Console(stderr=True).status("learning together, and in one place"):
-        if known_sets(data):
-            found = list(compare_known(data, setting))
+        if known_sets(place):
+            found = list(compare_known(place, setting))
         else:
             options = SourceOptions(text=text, label=label, group=group)
             wanted = tuple(types.split(",")) if types else ()
-            found = compare_source(data, options, setting, types=wanted)
+            found = compare_source(place, options, setting, types=wanted)
     facts = {"features": features, "peers": peers, "min_documents": min_documents}
     rows = [one.figures() if as_json else one.row() for one in found]
     title = "learning together (ours) beside logistic regression on all text in one place (pooled)"
     show(facts, rows, title=title, as_json=as_json)
+
+
+def _place(data: Path | None) -> Path:
+    if data is not None:
+        return data
+    if os.environ.get(DATA):
+        return Path(os.environ[DATA])
+    raise InputError(
+        f"bench accuracy: expected labelled text, found neither --data nor ${DATA}",
+        hints=("sottovoce bench accuracy --data notes.csv --text note --label diagnosis",),
+    )
 
 
 def text(
