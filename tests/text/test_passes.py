@@ -1,3 +1,5 @@
+from functools import partial
+
 import numpy as np
 import pytest
 from hypothesis import given
@@ -8,7 +10,7 @@ from sottovoce.rados import Moments
 from sottovoce.text import passes
 from sottovoce.text.chunks import _remotely, chunked, in_order
 from sottovoce.text.counts import Suppression
-from sottovoce.text.dictionaries import HashedDictionary
+from sottovoce.text.dictionaries import GivenDictionary, HashedDictionary
 from sottovoce.text.documents import Document, Fragment, Origin, Span
 from sottovoce.text.features import FeatureSpace
 from sottovoce.text.hashing import DictionaryKey
@@ -17,6 +19,7 @@ from sottovoce.text.labels import Labels
 from sottovoce.text.passes import CountPlan, count, examples
 from sottovoce.text.reading import Level, NGrams, Reading
 from sottovoce.text.splits import Side, Split, position
+from sottovoce.text.tokens import Token
 
 KEY = DictionaryKey(bytes(32))
 LABELLING = Labelling(Labels(("a", "b")))
@@ -40,7 +43,7 @@ def moments(documents: list[Document], *, workers: int) -> Moments:
 
 def test_any_number_of_workers_gives_the_same_bits(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(passes, "BLOCK_ROWS", 100)
-    monkeypatch.setattr(passes, "chunked", lambda documents: chunked(documents, most=37))
+    monkeypatch.setattr(passes, "chunked", partial(chunked, most=37))
     documents = made_up(400)
     plan = CountPlan(LABELLING, SPACE.reading, Suppression(2))
     one, two = (moments(documents, workers=workers) for workers in (1, 2))
@@ -48,6 +51,30 @@ def test_any_number_of_workers_gives_the_same_bits(monkeypatch: pytest.MonkeyPat
     assert np.array_equal(one.products, two.products)
     first, second = (count(documents, plan, key=KEY, workers=workers) for workers in (1, 2))
     assert np.array_equal(first.by_class, second.by_class)
+
+
+class CommaTokenizer:
+    """A tokenizer of a user's own: what stands between commas, as it is."""
+
+    fingerprint = "between commas, v1"
+
+    def pieces(self, text: str) -> list[str]:
+        return text.split(",")
+
+    def fold(self, piece: str) -> tuple[str, ...]:
+        return (piece.strip(),)
+
+    def locate(self, text: str) -> list[Token]:
+        return [Token(0, len(text), (text,))]
+
+
+def test_a_tokenizer_of_one_s_own_can_be_plugged_in() -> None:
+    reading = Reading(tokenizer=CommaTokenizer())
+    space = FeatureSpace(GivenDictionary(("Chest Pain", "No Fever")), reading)
+    documents = [Document("No Fever, Chest Pain,x", "a"), Document("chest pain", "b")]
+    (block,) = examples(documents, space, LABELLING, key=KEY)
+    assert (block.rows.toarray()[:, :2] > 0).tolist() == [[True, True], [False, False]]
+    assert reading.fingerprint != Reading().fingerprint
 
 
 def test_an_error_in_a_worker_arrives_with_its_hints() -> None:
@@ -60,7 +87,7 @@ def test_an_error_in_a_worker_arrives_with_its_hints() -> None:
 
 def test_examples_come_in_order_in_blocks(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(passes, "BLOCK_ROWS", 10)
-    monkeypatch.setattr(passes, "chunked", lambda documents: chunked(documents, most=4))
+    monkeypatch.setattr(passes, "chunked", partial(chunked, most=4))
     documents = made_up(30)
     blocks = list(examples(documents, SPACE, LABELLING, key=KEY))
     assert [len(block.targets) for block in blocks] == [12, 12, 6]

@@ -96,7 +96,9 @@ class FeatureSpace:
 class FeatureRows:
     """Rows of a chunk, before weighting: capped tf, norms, further columns, and where they lay."""
 
-    space: FeatureSpace
+    weighting: Weighting
+    halves: Numbers
+    """Twice the idf of each feature of the dictionary."""
     tf: sparse.csr_array
     squares: Numbers
     """Four times the squared norm of each row's tf·idf: a whole number."""
@@ -117,10 +119,10 @@ class FeatureRows:
     def unit(self) -> sparse.csr_array:
         """The rows to learn from: unit length, further columns, bias."""
         lengths = np.diff(self.tf.indptr)
-        weights = self.space.halves[self.tf.indices] / 2
+        weights = self.halves[self.tf.indices] / 2
         data = self.tf.data * weights / np.repeat(self.norms, lengths)
         text = sparse.csr_array((data, self.tf.indices, self.tf.indptr), shape=self.tf.shape)
-        bias = np.full((text.shape[0], 1), self.space.weighting.bias)
+        bias = np.full((text.shape[0], 1), self.weighting.bias)
         return _beside(text, np.hstack([self.further / GRID, bias]))
 
     def integers(self) -> sparse.csr_array:
@@ -152,7 +154,7 @@ class FeatureReader:
         # Sums of whole numbers below 2^53: exact in floating point.
         squares = np.bincount(of_entry, weights * weights, minlength=found.count).astype(np.int64)
         further = encode_columns(self._space.columns, documents)[found.documents]
-        return FeatureRows(self._space, tf, squares, further, found.places)
+        return FeatureRows(self._space.weighting, self._halves, tf, squares, further, found.places)
 
     def _tf(self, found: Occurrences) -> sparse.csr_array:
         width = self._space.dictionary.size

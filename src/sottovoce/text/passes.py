@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from scipy import sparse
 
 from sottovoce.errors import InputError
-from sottovoce.text.chunks import chunked, in_order
+from sottovoce.text.chunks import CHUNK_CHARACTERS, chunked, in_order
 from sottovoce.text.counts import BUCKET_BITS, Booleans, Counts, Presence, Suppression, Tally
 from sottovoce.text.documents import Document, Fragment
 from sottovoce.text.features import FeatureReader, FeatureSpace
@@ -21,7 +21,7 @@ from sottovoce.text.fingerprints import fingerprint
 from sottovoce.text.hashing import DictionaryKey
 from sottovoce.text.labelling import Labelling
 from sottovoce.text.occurrences import PieceMemory
-from sottovoce.text.reading import Reading
+from sottovoce.text.reading import Level, Reading
 
 # Adding a block to moments touches all d² of them, so blocks are larger than chunks.
 BLOCK_ROWS = 8_192
@@ -60,7 +60,8 @@ def count(
     """What may leave this peer for a joint dictionary; refuses a source without any word."""
     tally = Tally(plan.labelling.labels, plan.suppression, bits=plan.bits)
     seen = words = 0
-    for chunk in in_order(_CountJob(plan, key), chunked(documents), workers=workers):
+    chunks = _chunks(documents, plan.reading.level)
+    for chunk in in_order(_CountJob(plan, key), chunks, workers=workers):
         tally.add(chunk.presence, chunk.membership, chunk.groups)
         seen += len(chunk.groups)
         words += len(chunk.presence.rows)
@@ -82,8 +83,13 @@ def examples(
 ) -> Iterator[Examples]:
     """The documents' rows and targets, in order, in blocks that suit moments."""
     labelling.check(space.reading.level)
-    chunks = in_order(_ReadJob(space, labelling, key), chunked(documents), workers=workers)
-    return _blocks(chunks)
+    chunks = _chunks(documents, space.reading.level)
+    return _blocks(in_order(_ReadJob(space, labelling, key), chunks, workers=workers))
+
+
+def _chunks(documents: Iterable[Document], level: Level) -> Iterator[list[Document]]:
+    # A token has about thirty features, a word of a document one or two.
+    return chunked(documents, characters=CHUNK_CHARACTERS >> (3 * (level is Level.TOKEN)))
 
 
 def _blocks(chunks: Iterable[Examples]) -> Iterator[Examples]:
