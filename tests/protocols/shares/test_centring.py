@@ -261,6 +261,18 @@ def test_totals_too_coarse_and_models_too_large_are_refused() -> None:
         InterceptPlan.fit(plan, Scale(20, 2**61))
 
 
+@pytest.mark.parametrize(("weight", "norm"), [(1.0, 1), (100, 10), (10**5, 2**9), (10**8, 2**12)])
+def test_products_of_the_intercept_fit_into_words(weight: float, norm: int) -> None:
+    moments = MomentScales(Scale(4, 2**40), Scale(6, 2**40))
+    plan = CentringPlan.fit(3, 1, weight=weight, row_norm=1.0, moments=moments)
+    last = InterceptPlan.fit(plan, Scale(30, norm * 2**30))
+    largest = math.sqrt(weight) * (1 + norm)
+    bits = last.model.fraction_bits
+    assert largest * 2.0 ** (bits + plan.totals.fraction_bits) < 2**62
+    assert largest * 2.0**bits * last.factor < 2**62
+    assert math.isclose(last.factor / 2**last.factor_bits, 1 / math.sqrt(weight), rel_tol=1e-5)
+
+
 def test_a_panel_of_the_wrong_size_names_the_dealer(joint: Joint) -> None:
     short = wire.Words.of(np.zeros(2, np.uint64))
     meddler = rewriting(

@@ -9,6 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from sottovoce.errors import BoundError, InputError
+from sottovoce.protocols.shares import course
 from sottovoce.protocols.shares.plan import SolvePlan, System
 
 
@@ -134,3 +135,9 @@ def test_constants_are_those_of_exact_arithmetic(stored: dict[str, Any]) -> None
     known = min(len(found), len(stored["constants"]))
     assert known >= 5
     assert found[:known] == stored["constants"][:known]
+
+
+def test_constants_too_coarse_to_converge_are_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(course, "constant_bits", lambda condition: 2)
+    with pytest.raises(BoundError, match="constants of 2 bits do not reach a precision"):
+        plan_for(ceiling=1000.0)

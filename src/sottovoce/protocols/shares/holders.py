@@ -13,7 +13,8 @@
 Whatever can be uniform by itself comes out of a seed; what must fit to it (the
 product of two masks, say) is one correction from the dealer to the first holder.
 The dealer receives nothing, ever. Each holder sees shares of masked values, which
-are uniform as long as the dealer pools with neither of them.
+are uniform as long as the dealer pools with neither of them, and as long as its
+messages to one holder are sealed against the other: who relays must not read them.
 """
 
 from collections.abc import Callable, Sequence
@@ -39,7 +40,7 @@ class DealtSeed(Message, frozen=True):
     discloses: ClassVar = Disclosure(
         seen_by="one of the two holders of shares",
         reveals="nothing: it was drawn at random before any data came",
-        assuming="the dealer pools with neither holder",
+        assuming="the dealer pools with neither holder, and seals it to the one whom it is for",
     )
     seed: bytes
     context: bytes
