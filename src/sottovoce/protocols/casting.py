@@ -1,0 +1,94 @@
+"""Who plays which role: two-party protocols speak to roles, a cast says which party that is."""
+
+from collections import Counter
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from typing import TypeVar
+
+from sottovoce.errors import InputError, TheirError, ViolationError
+from sottovoce.numbers.fixed import Scale
+from sottovoce.paillier import Ciphertext, Layout
+from sottovoce.protocols.conversation import (
+    COORDINATOR,
+    EVALUATOR,
+    KEY_HOLDER,
+    Action,
+    Ask,
+    Gather,
+    Party,
+    Receive,
+    Send,
+)
+
+R = TypeVar("R")
+
+
+@dataclass(frozen=True)
+class Cast:
+    """The parties of a learner: peers, a coordinator who holds the key, and an evaluator.
+
+    Whoever evaluates sees every ciphertext, so it must not be the one who can
+    decrypt them.
+    """
+
+    peers: tuple[str, ...]
+    coordinator: str = COORDINATOR
+    evaluator: str = EVALUATOR
+
+    def __post_init__(self) -> None:
+        if self.evaluator == self.coordinator:
+            raise InputError(
+                f"cast: expected an evaluator that does not hold the key, found {self.evaluator!r} "
+                "as evaluator and key holder",
+                hints=("let an independent site, or a peer's server under its own name, evaluate",),
+            )
+        names = Counter((*self.peers, self.coordinator, self.evaluator))
+        twice = [name for name, count in names.items() if count > 1]
+        if twice:
+            raise InputError(f"cast: expected every party in one role, found {twice[0]!r} twice")
+
+    def seated(self, program: Party[R]) -> Party[R]:
+        """A program that speaks to roles, as the parties of this cast play it."""
+        return _renamed(program, {KEY_HOLDER: self.coordinator, EVALUATOR: self.evaluator})
+
+
+def _renamed(program: Party[R], names: Mapping[str, str]) -> Party[R]:
+    """The program with every name of a role replaced, in what it does and in what it reports."""
+    value: object = None
+    error: BaseException | None = None
+    while True:
+        try:
+            action = program.send(value) if error is None else program.throw(error)
+        except StopIteration as stop:
+            result: R = stop.value
+            return result
+        except TheirError as found:
+            if found.party in names:
+                raise found.by(names[found.party]) from found
+            raise
+        error = None
+        try:
+            value = yield _addressed(action, names)
+        except GeneratorExit:
+            program.close()
+            raise
+        except Exception as thrown:  # noqa: BLE001 - handed to the program, which judges it
+            error = thrown
+
+
+def _addressed(action: Action, names: Mapping[str, str]) -> Action:
+    match action:
+        case Send(to, _) | Ask(to, _):
+            return replace(action, to=names.get(to, to))
+        case Receive(sender, _):
+            return replace(action, sender=names.get(sender, sender))
+        case Gather():
+            return action
+
+
+def agreed_from(sender: str, found: Ciphertext, layout: Layout, scale: Scale) -> Ciphertext:
+    """The ciphertext, if it is what was agreed on; else an error that names its sender."""
+    try:
+        return found.expected(layout, scale)
+    except ViolationError as error:
+        raise error.by(sender) from None

@@ -1,0 +1,1 @@
+"""The central-coordinator learner (the paper's Protocol 2): ridge regression on sealed moments."""

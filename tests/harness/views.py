@@ -1,0 +1,54 @@
+"""What a party could read in its view: every number, and every ciphertext that it can decrypt."""
+
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+
+from sottovoce.paillier import Ciphertext, SecretKey, decrypt, decrypt_residues
+from sottovoce.protocols.ciphertexts import CiphertextBytes
+from sottovoce.protocols.view import View, leaves
+from sottovoce.wire import Integers, Words
+
+
+def readable(view: View, *, key: SecretKey | None = None, modulus: int = 0) -> Iterator[Any]:
+    """Arrays of everything in the view; with the secret `key`, what the ciphertexts hold."""
+    for item in view.received:
+        for leaf in leaves(item.message):
+            yield from _arrays(leaf, key, modulus)
+
+
+def _arrays(leaf: Any, key: SecretKey | None, modulus: int) -> Iterator[Any]:
+    if isinstance(leaf, Words):
+        yield leaf.array()
+    elif isinstance(leaf, Integers):
+        yield np.array(leaf.read(modulus=modulus), dtype=object)
+    elif isinstance(leaf, int):
+        yield np.array([leaf], dtype=object)
+    elif isinstance(leaf, CiphertextBytes) and key is not None:
+        yield from _opened(Ciphertext.from_bytes(leaf.data, key=key.public), key)
+    elif isinstance(leaf, Ciphertext):
+        if key is None:
+            yield _lines(leaf, [int(residue) for residue in leaf.residues])
+        else:
+            yield from _opened(leaf, key)
+
+
+def _opened(tensor: Ciphertext, key: SecretKey) -> Iterator[Any]:
+    yield _lines(tensor, decrypt_residues(key, tensor))
+    if not tensor.layout.covered:
+        yield decrypt(key, tensor).integers
+    elif tensor.slots is not None:
+        # Masks over whole ciphertexts hide the slots; an attacker would look all the same.
+        width, count = tensor.slots.width, tensor.slots.count
+        found = [
+            [int(m) >> width * slot & ((1 << width) - 1) for slot in range(count)]
+            for m in decrypt_residues(key, tensor)
+        ]
+        yield np.array(found, dtype=object).reshape(tensor.layout.lines, -1)
+
+
+def _lines(tensor: Ciphertext, residues: list[int]) -> Any:
+    array = np.empty(len(residues), dtype=object)
+    array[:] = [int(residue) for residue in residues]
+    return array.reshape(tensor.layout.lines, tensor.layout.line_ciphertexts)
