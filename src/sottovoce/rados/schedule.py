@@ -22,7 +22,9 @@ from sottovoce.rados.rows import Discreet, Floats, dense_rados
 class Schedule:
     """What everybody knows beforehand: steps, step size, the exponents' bound, squarings.
 
-    The defaults suit 1,000 rados of 50 documents each with entries up to 1 in
+    Exponents keep within `bound` of `centre`. Momentum is rounded to
+    `momentum_bits` behind the point where an encrypted run needs it so. The
+    defaults suit 1,000 rados of 50 documents each with entries up to 1 in
     magnitude; a step size should be near 1 over the rados' largest variance in
     any direction.
     """
@@ -31,6 +33,8 @@ class Schedule:
     rate: float = 2.0**-7
     bound: float = 40.0
     squarings: int = 16
+    centre: float = 0.0
+    momentum_bits: int | None = None
 
     def __post_init__(self) -> None:
         """Refuse what cannot be a schedule."""
@@ -52,20 +56,33 @@ class Schedule:
 
     def momentum(self, step: int) -> float:
         """How much of the last movement step number `step` (from 0) repeats."""
-        return step / (step + 3)
+        exact = step / (step + 3)
+        if self.momentum_bits is None:
+            return exact
+        return round(exact * 2.0**self.momentum_bits) / 2.0**self.momentum_bits
+
+    @property
+    def top(self) -> float:
+        """The largest exponent that may occur: weights are exp(x − top), so that none exceeds 1."""
+        return self.centre + self.bound
 
 
 @dataclass(frozen=True, repr=False)
 class Scheduled(Discreet):
-    """θ after the last step, and the largest exponent that occurred on the way."""
+    """θ after the last step, and what occurred on the way.
+
+    `largest_exponent` is the farthest from the schedule's centre, `losses` are
+    log mean exp(−θᵀπ) where each step started.
+    """
 
     theta: Floats
     largest_exponent: float
+    losses: Floats
 
 
 def polynomial_exp(x: Floats, schedule: Schedule) -> Floats:
-    """exp(x − bound) as (1 + (x − bound)/2^k)^(2^k), by k squarings."""
-    power = 1 + (x - schedule.bound) / 2.0**schedule.squarings
+    """exp(x − top) as (1 + (x − top)/2^k)^(2^k), by k squarings."""
+    power = 1 + (x - schedule.top) / 2.0**schedule.squarings
     for _ in range(schedule.squarings):
         power = power * power
     return np.asarray(power)
@@ -77,19 +94,21 @@ def descend_on_schedule(rados: Any, *, penalty: Any, schedule: Schedule | None =
     rows = dense_rados(rados)
     gamma = as_penalty(penalty, features=rows.shape[1])
     theta = ahead = np.zeros(rows.shape[1])
-    largest = 0.0
+    largest, losses = 0.0, []
     for step in range(plan.steps):
         exponents = -(rows @ ahead)
-        largest = max(largest, float(np.abs(exponents).max()))
+        largest = max(largest, float(np.abs(exponents - plan.centre).max()))
         if largest > plan.bound:
+            around = f" of {plan.centre:g}" if plan.centre else ""
             raise BoundError(
-                f"schedule: expected exponents within ±{plan.bound:g}, "
+                f"schedule: expected exponents within ±{plan.bound:g}{around}, "
                 f"found {largest:.3g} in step {step + 1}",
                 hints=("use a smaller step size, fewer steps, or a larger bound",),
             )
         weights = polynomial_exp(exponents, plan)
+        losses.append(float(np.log(weights.mean())) + plan.top)
         pull = (weights @ rows) / weights.sum()
         following = ahead + plan.rate * (pull - 2 * gamma * ahead)
         ahead = following + plan.momentum(step) * (following - theta)
         theta = following
-    return Scheduled(theta, largest)
+    return Scheduled(theta, largest, np.array(losses))

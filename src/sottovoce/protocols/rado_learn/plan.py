@@ -1,0 +1,201 @@
+"""Everything public about a descent on encrypted rados, settled before anything is sent.
+
+One step, from θ and the point `ahead` of it, on n rados of d features:
+
+    x = −π·ahead        w = exp(x − top), k squarings        pull = Σwπ / Σw
+    θ' = shrink·ahead + rate·pull        ahead' = θ' + momentum·(θ' − θ)
+
+`rate`, `shrink` = 1 − 2·rate·γ and the momentum are multiples of 2^−6, so that a run
+on ciphertexts and its plaintext twin use the very same numbers. The ranges are
+vouched for, as nobody can see whether they hold: exponents within `bound` of the
+schedule's centre, and a loss between `floor` and `ceiling`.
+"""
+
+from dataclasses import dataclass, field
+from math import exp, inf
+
+from sottovoce.errors import InputError
+from sottovoce.numbers.fixed import Scale
+from sottovoce.numbers.packing import Slots
+from sottovoce.protocols.two_party.exponential import ExpPlan
+from sottovoce.protocols.two_party.masks import Masking
+from sottovoce.protocols.two_party.truncation import Cut
+from sottovoce.rados import Schedule
+
+COEFFICIENT_BITS = 6
+_UNITS = 1 << COEFFICIENT_BITS
+
+
+@dataclass(frozen=True)
+class Ranges:
+    """What a descent keeps to: |π| ≤ reach, |θ| ≤ theta, and the loss (log mean exp) between."""
+
+    reach: float
+    theta: float = 8.0
+    floor: float = -6.0
+    ceiling: float = 1.0
+
+    def __post_init__(self) -> None:
+        if not (0 < self.reach < inf and 0 < self.theta < inf and self.floor < self.ceiling):
+            raise InputError(
+                "descent: expected ranges above 0 and a floor below the ceiling, found "
+                f"{self.reach:g}, {self.theta:g}, {self.floor:g} and {self.ceiling:g}"
+            )
+
+
+@dataclass(frozen=True)
+class Bits:
+    """Bits behind the point of rados, θ, weights, and of what is divided."""
+
+    rado: int = 14
+    theta: int = 18
+    weight: int = 26
+    inverse: int = 22
+    pull: int = 24
+
+
+@dataclass(frozen=True)
+class DescentPlan:
+    """The public numbers of one descent: `features`, `rados`, schedule, penalty γ, ranges."""
+
+    features: int
+    rados: int
+    schedule: Schedule
+    penalty: float
+    ranges: Ranges
+    bits: Bits = field(default_factory=Bits)
+    masking: Masking = field(default_factory=Masking)
+
+    def __post_init__(self) -> None:
+        if self.features < 1 or self.rados < 1:
+            raise InputError(
+                f"descent: expected at least 1 feature and 1 rado, found {self.features} and "
+                f"{self.rados}"
+            )
+        for name, value in (("rate", self.schedule.rate), ("shrinkage", self._shrinkage)):
+            if value * _UNITS != round(value * _UNITS) or not 0 <= value <= 2:
+                raise InputError(
+                    f"descent: expected a {name} from 0 to 2 in units of 1/{_UNITS}, "
+                    f"found {value:g}"
+                )
+        if self.schedule.momentum_bits != COEFFICIENT_BITS:
+            raise InputError(
+                f"descent: expected momentum in {COEFFICIENT_BITS} bits, "
+                f"found {self.schedule.momentum_bits}",
+                hints=(f"Schedule(…, momentum_bits={COEFFICIENT_BITS})",),
+            )
+        if self.schedule.bound != round(self.schedule.bound):
+            raise InputError(
+                f"descent: expected a whole bound on exponents, found {self.schedule.bound:g}"
+            )
+
+    @property
+    def _shrinkage(self) -> float:
+        return 1 - 2 * self.schedule.rate * self.penalty
+
+    # Coefficients, in units of 2^−6.
+
+    @property
+    def rate(self) -> int:
+        """How much of the pull goes into θ."""
+        return round(self.schedule.rate * _UNITS)
+
+    @property
+    def shrink(self) -> int:
+        """How much of the point ahead goes into θ."""
+        return round(self._shrinkage * _UNITS)
+
+    def momentum(self, step: int) -> int:
+        """How much of the last movement is repeated."""
+        return round(self.schedule.momentum(step) * _UNITS)
+
+    # Scales.
+
+    @property
+    def rado_scale(self) -> Scale:
+        """Rados."""
+        return Scale.covering(self.ranges.reach, fraction_bits=self.bits.rado)
+
+    @property
+    def theta_scale(self) -> Scale:
+        """θ and the point ahead of it, cut."""
+        return Scale.covering(self.ranges.theta, fraction_bits=self.bits.theta)
+
+    @property
+    def exponentials(self) -> ExpPlan:
+        """Weights: S.Exp of exponents around the schedule's centre."""
+        squarings, bound = self.schedule.squarings, round(self.schedule.bound)
+        return ExpPlan(
+            bound,
+            squarings,
+            fraction_bits=squarings + 20,
+            input_bits=self.bits.theta + self.bits.rado,
+            masking=self.masking,
+        )
+
+    @property
+    def weight_cut(self) -> Cut:
+        """Weights on their way into the sums."""
+        whole = self.exponentials.result_scale
+        bits = whole.fraction_bits - self.bits.weight
+        return Cut(bits, whole.truncated(bits), self.masking)
+
+    @property
+    def total_range(self) -> tuple[float, float]:
+        """What Σw lies between; the polynomial is below exp by less than its half."""
+        top, ranges = self.schedule.top, self.ranges
+        return (
+            self.rados * exp(ranges.floor - top) / 2,
+            self.rados * min(1.0, exp(ranges.ceiling - top)),
+        )
+
+    @property
+    def total_scale(self) -> Scale:
+        """Σw."""
+        return Scale.covering(self.total_range[1], fraction_bits=self.bits.weight)
+
+    @property
+    def sum_scale(self) -> Scale:
+        """Σwπ: no entry is larger than Σw times the rados' reach."""
+        reach = self.total_range[1] * self.ranges.reach
+        return Scale.covering(reach, fraction_bits=self.bits.weight + self.bits.rado)
+
+    @property
+    def pull_bits(self) -> int:
+        """Bits behind the point of Σwπ / Σw, as the division leaves it."""
+        return self.bits.inverse + self.bits.pull
+
+    @property
+    def pull_scale(self) -> Scale:
+        """Σwπ / Σw, a weighted mean of rados, and what rounding adds to it."""
+        return Scale.covering(2 * self.ranges.reach, fraction_bits=self.pull_bits)
+
+    @property
+    def following_scale(self) -> Scale:
+        """θ before it is cut."""
+        return self.theta_scale.refined(self.pull_bits + COEFFICIENT_BITS - self.bits.theta)
+
+    @property
+    def ahead_scale(self) -> Scale:
+        """The point ahead of θ before it is cut."""
+        return self.following_scale.refined(COEFFICIENT_BITS)
+
+    @property
+    def ahead_cut(self) -> Cut:
+        """The point ahead on its way into the exponents."""
+        bits = self.ahead_scale.fraction_bits - self.bits.theta
+        return Cut(bits, self.theta_scale, self.masking)
+
+    # Slots.
+
+    def rado_slots(self, plaintext_bits: int) -> Slots:
+        """For vectors with a value a rado: exponents and weights."""
+        return self.exponentials.slots(plaintext_bits)
+
+    def feature_slots(self, plaintext_bits: int) -> Slots:
+        """For vectors with a value a feature: sums, pulls and θ."""
+        return Slots.fit(
+            max(self.sum_scale.bound, self.ahead_scale.bound),
+            plaintext_bits=plaintext_bits,
+            mask_bits=self.masking.kappa,
+        )
