@@ -11,8 +11,7 @@ from numpy.typing import NDArray
 from sottovoce.errors import BoundError, InputError, MismatchError
 from sottovoce.numbers.fixed import Scale
 from sottovoce.paillier import Layout, Plain, PublicKey
-from sottovoce.protocols.blind_sum import CiphertextSpace, Part, Round, WordSpace
-from sottovoce.protocols.blind_sum.pairwise import Plan
+from sottovoce.protocols.blind_sum import CiphertextSpace, Part, Plan, Round, WordSpace
 from sottovoce.protocols.casting import Cast
 from sottovoce.protocols.central.messages import PublicTotals
 from sottovoce.protocols.two_party.masks import Masking

@@ -28,7 +28,8 @@ def plain_descent(rados: Plain, plan: DescentPlan) -> Plain:
     rows = rados.integers.astype(object)
     ahead, theta = (np.zeros(plan.features, dtype=object) for _ in range(2))
     for step in range(plan.schedule.steps):
-        following = moved(ahead, _pull(rows, ahead, plan), plan)
+        pull = _pull(rows, ahead, plan) if step else rows.sum(axis=0) * mean_factor(plan)
+        following = moved(ahead, pull, plan)
         ahead = accelerated(following, theta, plan, step) >> plan.ahead_cut.bits
         theta = following
         Plain(ahead, plan.theta_scale)
@@ -43,7 +44,12 @@ def exponents(rows: Wide, ahead: Wide, plan: DescentPlan) -> Plain:
 
 def centre_units(plan: DescentPlan) -> int:
     """The schedule's centre on the grid of the exponents."""
-    return round(plan.schedule.centre * 2**plan.exponentials.input_bits)
+    return round(plan.schedule.centre * float(1 << plan.exponentials.input_bits))
+
+
+def mean_factor(plan: DescentPlan) -> int:
+    """What the sum of all rados is multiplied by to be their mean, on the grid of pulls."""
+    return round((1 << plan.pull_bits - plan.bits.rado) / plan.rados)
 
 
 def quotient(sums: Wide, total: int, plan: DescentPlan) -> Wide:
@@ -53,9 +59,7 @@ def quotient(sums: Wide, total: int, plan: DescentPlan) -> Wide:
 
 def moved(ahead: Wide, pull: Wide, plan: DescentPlan) -> Wide:
     """θ' = shrink·ahead + rate·pull."""
-    return np.asarray(
-        ahead * (plan.shrink << plan.pull_bits - plan.bits.theta) + pull * plan.rate
-    )
+    return np.asarray(ahead * (plan.shrink << plan.pull_bits - plan.bits.theta) + pull * plan.rate)
 
 
 def accelerated(following: Wide, theta: Wide, plan: DescentPlan, step: int) -> Wide:

@@ -55,10 +55,14 @@ class MaskedDirection(Question[Step], frozen=True):
 
 @dataclass(frozen=True)
 class CutProduct:
-    """⟨⟨p⟩⟩ in the slots that u had, and ⟨⟨p·B⟩⟩ in those of B."""
+    """⟨⟨p⟩⟩ in the slots that u had, and ⟨⟨p·B⟩⟩ in those of B.
+
+    `values` is ⟨⟨p⟩⟩ again, one value a ciphertext: whoever needs their sum has it so.
+    """
 
     direction: Unsent
     product: Unsent
+    values: Unsent
 
 
 def cut_times_fixed(
@@ -95,6 +99,7 @@ def cut_times_fixed(
     return CutProduct(
         (packed - mask.left).within(cut.scale),
         operand.freed(covered, p, mask.left.rows(), bound),
+        p,
     )
 
 
