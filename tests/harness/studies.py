@@ -43,7 +43,6 @@ class Case:
     plan: InsecureToyPlan
     key: SecretKey
     seats: dict[str, Any] = field(default_factory=dict)
-    setting: dict[str, Any] = field(default_factory=dict)
 
     def changed(self, **settings: Any) -> "Case":
         return Case(self.documents, replace(self.plan, **settings), self.key, self.seats)
@@ -57,9 +56,12 @@ class Case:
         return draw_roster(tuple(self.documents), entropy=SeededEntropy(2), **self.seats)
 
     def run(self, **setting: Any) -> StudyOutcome:
+        return self.run_with(self.documents, **setting)
+
+    def run_with(self, documents: Documents, **setting: Any) -> StudyOutcome:
         return run_study(
             self.study,
-            self.documents,
+            documents,
             identities=self._drawn[1],
             entropy=SeededEntropy(3),
             setting=Setting(**{"key": self.key, **setting}),

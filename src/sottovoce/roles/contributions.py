@@ -68,9 +68,8 @@ class MomentPlan:
     def of(cls, plan: StudyPlan, totals: Totals) -> Self:
         """From public numbers alone."""
         width = plan.features + sum(column.width for column in plan.columns) + 1
-        scales = MomentScales.fit(
-            weight=totals.rows, row_norm=row_norm(plan), penalty=max(plan.alphas)
-        )
+        smallest = min(plan.alphas) * (plan.epsilon if plan.distrusted else 1.0)
+        scales = MomentScales.fit(weight=totals.rows, row_norm=row_norm(plan), penalty=smallest)
         return cls(width, plan.labels.width, scales)
 
     @property

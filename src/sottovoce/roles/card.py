@@ -1,0 +1,198 @@
+"""The study card: what leaves a site, to whom, what it reveals, under which assumption.
+
+It is made of the plan, the roster and the disclosures that stand beside every kind of
+message, so it cannot say less than the programs do.
+"""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from types import ModuleType
+
+from sottovoce.protocols.blind_sum import messages as blind_sums
+from sottovoce.protocols.messages import Disclosure, Message
+from sottovoce.protocols.shares import (
+    handover,
+    holders,
+    multiplier,
+    products,
+    residual,
+    signs,
+    solve,
+    truncation,
+    verdict,
+)
+from sottovoce.roles import (
+    agreement,
+    classification,
+    contributions,
+    evaluation,
+    preparation,
+    solving,
+)
+from sottovoce.roles.plan import FEWEST_EVALUATED, FEWEST_PEERS, DictionaryKind, Engine, Release
+from sottovoce.roles.roster import Role
+from sottovoce.roles.study import Study
+from sottovoce.wire.values import kebab
+
+_SHARED = (holders, truncation, products, signs)
+
+
+@dataclass(frozen=True)
+class Line:
+    """One kind of message of one stage: what it tells whom."""
+
+    stage: str
+    kind: type[Message]
+
+    @property
+    def name(self) -> str:
+        """The kind's name on the wire."""
+        return kebab(self.kind.__name__)
+
+    @property
+    def discloses(self) -> Disclosure:
+        """In words."""
+        return self.kind.discloses
+
+
+@dataclass(frozen=True)
+class StudyCard:
+    """What everybody reads before it consents."""
+
+    study: Study
+
+    @property
+    def fingerprint(self) -> str:
+        """What consent signs: the hash of plan and roster, in groups for reading aloud."""
+        text = self.study.digest.hex()
+        return "-".join(text[start : start + 8] for start in range(0, len(text), 8))
+
+    @property
+    def lines(self) -> tuple[Line, ...]:
+        """Every kind of message that this study can send, by stage."""
+        return tuple(
+            Line(stage, kind)
+            for stage, modules in self._stages()
+            for module in modules
+            for kind in vars(module).values()
+            if isinstance(kind, type)
+            and issubclass(kind, Message)
+            and kind.__module__ == module.__name__
+        )
+
+    def markdown(self) -> str:
+        """The card as a page."""
+        parts = (self._head(), self._settings(), self._messages(), self._assumptions())
+        return "\n".join(line for part in parts for line in (*part, "")) + "\n"
+
+    def _stages(self) -> Iterator[tuple[str, tuple[ModuleType, ...]]]:
+        yield "agreement", (agreement,)
+        yield "dictionary and totals", (preparation, blind_sums)
+        yield "contributions", (contributions,)
+        if self.study.engine is Engine.SHARES:
+            yield "sealed solve", (*_SHARED, solve, multiplier, residual)
+        yield "encrypted model", (solving, handover)
+        yield "queries", (classification, verdict)
+        yield "evaluation", (evaluation,)
+
+    def _head(self) -> Iterator[str]:
+        plan = self.study.plan
+        yield f"# Study card: {plan.name}"
+        yield ""
+        yield f"Fingerprint (compare it with the other sites): `{self.fingerprint}`"
+        yield ""
+        yield "| participant | organisation | role |"
+        yield "|---|---|---|"
+        for one in self.study.roster.participants:
+            yield f"| {one.name} | {one.organisation} | {one.role} |"
+
+    def _settings(self) -> Iterator[str]:
+        plan = self.study.plan
+        yield "## What is agreed"
+        yield ""
+        yield f"- Labels: {', '.join(plan.labels.names)}; one row stands for one {plan.level}."
+        yield (
+            f"- {plan.features} features, dictionary `{plan.dictionary}`; engine "
+            f"`{self.study.engine}`; penalty {', '.join(f'{one:g}' for one in plan.alphas)}."
+        )
+        yield f"- Comes out: {_RELEASES[plan.release]}"
+        yield f"- A feature in fewer than {plan.min_documents} of a site's documents is never sent."
+        yield (
+            f"- At least {plan.min_peers} peers; a class with fewer than "
+            f"{plan.min_documents} documents a peer stops the study."
+        )
+        yield (
+            "- Totals of documents and classes, and the upper end of the spectrum, are "
+            "published rounded up to two digits. Iterations, sizes and times follow from them."
+        )
+        yield (
+            f"- Each peer may ask for {plan.budget} labels. Batches are padded to whole "
+            f"ciphertexts and count whole. Beyond about {2 * plan.features} labels of chosen "
+            f"documents the model counts as known to that peer; {16 * plan.features} give it."
+        )
+        yield (
+            f"- Evaluation: {plan.evaluations} time(s), opened over at least "
+            f"{FEWEST_EVALUATED} documents and {FEWEST_PEERS} peers; a site's own figures stay."
+        )
+        yield (
+            "- At the end coordinator, evaluator and dealer delete shares, masks and seeds; "
+            "peers keep the encrypted model, the coordinator the key until the study is closed."
+        )
+        if plan.dictionary is DictionaryKind.JOINT:
+            yield (
+                "- The coordinator sees, per class, sums of every surviving bucket; where one "
+                "peer alone has a bucket, that peer's counts; frequent words can be guessed "
+                "from their frequency. Every peer can test whether a word was chosen."
+            )
+
+    def _messages(self) -> Iterator[str]:
+        yield "## What is sent"
+        yield ""
+        yield (
+            "Whatever goes between two parties other than the coordinator is sealed end to "
+            "end, also where the coordinator carries it."
+        )
+        yield ""
+        yield "| stage | message | seen by | reveals | assuming |"
+        yield "|---|---|---|---|---|"
+        for line in self.lines:
+            tells = line.discloses
+            cells = (line.stage, f"`{line.name}`", tells.seen_by, tells.reveals, tells.assuming)
+            yield f"| {' | '.join(cells)} |"
+
+    def _assumptions(self) -> Iterator[str]:
+        roster = self.study.roster
+        yield "## What must hold"
+        yield ""
+        yield (
+            "Everyone follows the protocol (honest but curious), and no two of coordinator, "
+            "evaluator and dealer pool what they saw."
+        )
+        yield ""
+        two = "any two of coordinator, evaluator and dealer"
+        pair = two if self.study.engine is Engine.SHARES else "coordinator and evaluator together"
+        yield (
+            f"- What pooling would give: {pair} can rebuild text of the union of all peers, "
+            "though not say whose."
+        )
+        yield "- The coordinator with any peer learns the model and the dictionary by word."
+        if roster.dealer is not None:
+            yield "- The dealer of a query with its asker learns the asker's scores."
+        houses = {one.organisation for one in roster.having(Role.PEER)}
+        for role in (Role.EVALUATOR, Role.DEALER):
+            for one in roster.having(role):
+                if one.organisation in houses:
+                    yield (
+                        f"- {one.organisation} is a peer and the {role}: it and the "
+                        "coordinator are such a pair. An independent organisation is better."
+                    )
+        if len(roster.peers) == 2:
+            yield "- With two peers each trusts the coordinator not to side with the other."
+
+
+_RELEASES = {
+    Release.SEALED: "a sealed model; peers get labels of their own documents, never scores.",
+    Release.MARGIN: "a sealed model; peers get scores of their own documents. As many scores as "
+    "features give the model.",
+    Release.PEERS: "the model's weights, to every peer.",
+}
