@@ -155,9 +155,7 @@ def test_documents_that_cannot_be_used_name_their_peer(binary: Case) -> None:
     with pytest.raises(InputError, match="expected documents of harbour, north, valley"):
         binary.run_with({"north": binary.documents["north"]})
     with pytest.raises(InputError, match=r"valley: .*expected a label of the study"):
-        _changed(
-            binary, {"valley": [Document("fever", "maybe")] * 9 + binary.documents["valley"]}
-        ).run()
+        _changed(binary, {"valley": [Document(f"fever {i}", "maybe") for i in range(9)]}).run()
 
 
 def test_a_class_below_the_minimum_stops_the_study(binary: Case) -> None:
