@@ -7,9 +7,11 @@ from typing import Any
 __version__ = version("sottovoce")
 
 __all__ = [
+    "LocalFederation",
     "MeanVarianceRadoClassifier",
     "RadoBoostClassifier",
     "RadoLearnClassifier",
+    "TextClassifier",
     "__version__",
 ]
 

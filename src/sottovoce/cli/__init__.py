@@ -6,7 +6,7 @@ from typing import Annotated
 import typer
 
 from sottovoce import __version__
-from sottovoce.cli import attack, bench, data, keys, notes, table1
+from sottovoce.cli import attack, bench, data, demo, keys, notes, table1
 from sottovoce.errors import SottovoceError
 
 app = typer.Typer(
@@ -17,6 +17,7 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
     context_settings={"help_option_names": ["-h", "--help"]},
 )
+app.command()(demo.demo)
 app.add_typer(data.app, name="data")
 app.add_typer(keys.app, name="keys")
 app.command()(notes.notes)

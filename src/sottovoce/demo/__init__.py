@@ -1,1 +1,1 @@
-"""The first five minutes."""
+"""The first five minutes: three hospitals, one sealed classifier, and what each party saw."""

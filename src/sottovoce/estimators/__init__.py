@@ -5,5 +5,13 @@ from sottovoce.estimators.classifiers import (
     RadoBoostClassifier,
     RadoLearnClassifier,
 )
+from sottovoce.estimators.federation import LocalFederation
+from sottovoce.estimators.text_classifier import TextClassifier
 
-__all__ = ["MeanVarianceRadoClassifier", "RadoBoostClassifier", "RadoLearnClassifier"]
+__all__ = [
+    "LocalFederation",
+    "MeanVarianceRadoClassifier",
+    "RadoBoostClassifier",
+    "RadoLearnClassifier",
+    "TextClassifier",
+]

@@ -1,0 +1,133 @@
+"""Several owners of text at one table: a federation in memory, for notebooks and trials."""
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from sottovoce.errors import InputError
+from sottovoce.text.documents import Document, Label, Origin
+from sottovoce.text.labels import Labels, label_name
+
+
+@dataclass(frozen=True)
+class LocalFederation:
+    """Each peer's labelled documents, by its name.
+
+    A peer gives (texts, labels), (texts, labels, groups), or documents as a
+    source reads them. Groups (patients, authors) never straddle a split and
+    count once. `evaluator_at` and `dealer_at` name the peer whose organisation
+    also runs that role; by default both are organisations of their own.
+    """
+
+    parts: Mapping[str, Any] = field(repr=False)
+    evaluator_at: str | None = None
+    dealer_at: str | None = None
+    documents: dict[str, list[Document]] = field(init=False, repr=False)
+
+    def __post_init__(self) -> None:
+        """Read every peer's part once, and say whose is wrong if one is."""
+        read = {name: _documents(name, part) for name, part in self.parts.items()}
+        object.__setattr__(self, "documents", read)
+        for role, name in (("evaluator", self.evaluator_at), ("dealer", self.dealer_at)):
+            if name is not None and name not in read:
+                raise InputError(
+                    f"federation: expected the {role} at one of {', '.join(read)}, found {name!r}"
+                )
+
+    @property
+    def peers(self) -> tuple[str, ...]:
+        """The names of the peers."""
+        return tuple(self.documents)
+
+    @property
+    def labels_as_given(self) -> dict[str, Label]:
+        """Every label by its one name, as the first peer that has it wrote it."""
+        return {
+            label_name(label): label
+            for documents in reversed(self.documents.values())
+            for document in documents
+            for label in _given(document)
+        }
+
+    @property
+    def labels(self) -> Labels:
+        """The classes of all peers together; they overlap where a document may have several."""
+        several = any(
+            isinstance(document.label, tuple)
+            for documents in self.documents.values()
+            for document in documents
+        )
+        names = Labels.found(self.labels_as_given.values()).names
+        return Labels(names, exclusive=not several)
+
+
+def _given(document: Document) -> tuple[Label, ...]:
+    if document.label is None:
+        return ()
+    return document.label if isinstance(document.label, tuple) else (document.label,)
+
+
+def _documents(peer: str, part: Any) -> list[Document]:
+    if hasattr(part, "documents"):
+        part = part.documents() if callable(part.documents) else part.documents
+    if isinstance(part, tuple) and len(part) in {2, 3} and not isinstance(part[0], Document):
+        return as_documents(part[0], *part[1:], who=peer)
+    documents = list(part)
+    wrong = next((one for one in documents if not isinstance(one, Document)), None)
+    if wrong is not None or not documents:
+        found = f"a {type(wrong).__name__}" if documents else "nothing"
+        raise InputError(
+            f"federation: expected (texts, labels) or documents of {peer!r}, found {found}",
+            hints=(f'LocalFederation({{"{peer}": (texts, labels), …}})',),
+        )
+    return documents
+
+
+def as_documents(
+    texts: Any,
+    labels: Iterable[Any] | None = None,
+    groups: Iterable[Any] | None = None,
+    *,
+    who: str = "predict",
+) -> list[Document]:
+    """Texts (or documents) with their labels and groups, each as long as the texts."""
+    if isinstance(texts, str):
+        raise InputError(
+            f"{who}: expected a list of texts, found one text", hints=("predict([text])",)
+        )
+    items = list(texts)
+    columns = [_column(values, len(items), what, who) for values, what in _named(labels, groups)]
+    return [
+        _document(item, label, group, Origin(who, number))
+        for number, (item, label, group) in enumerate(zip(items, *columns, strict=True), start=1)
+    ]
+
+
+def _named(
+    labels: Iterable[Any] | None, groups: Iterable[Any] | None
+) -> tuple[tuple[Iterable[Any] | None, str], ...]:
+    return (labels, "labels"), (groups, "groups")
+
+
+def _column(values: Iterable[Any] | None, length: int, what: str, who: str) -> list[Any]:
+    if values is None:
+        return [None] * length
+    column = [_plain(value) for value in values]
+    if len(column) != length:
+        raise InputError(f"{who}: expected {length} {what}, one a text, found {len(column)}")
+    return column
+
+
+def _plain(value: Any) -> Any:
+    """Python's own type of a numpy scalar; several labels at once as a tuple."""
+    if isinstance(value, list | tuple | set | frozenset):
+        return tuple(_plain(one) for one in sorted(value, key=str))
+    return value.item() if hasattr(value, "item") else value
+
+
+def _document(item: Any, label: Any, group: Any, origin: Origin) -> Document:
+    if isinstance(item, Document):
+        return item
+    if not isinstance(item, str):
+        raise InputError(f"{origin}: expected a text, found {type(item).__name__}")
+    return Document(item, label, None if group is None else str(group), origin=origin)

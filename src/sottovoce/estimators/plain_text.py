@@ -1,0 +1,77 @@
+"""The plaintext twin of a sealed study: same reading, features and closed form, in one place."""
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
+from functools import reduce
+from operator import add
+
+import numpy as np
+
+from sottovoce.rados import Moments, solve
+from sottovoce.rados.rows import Floats
+from sottovoce.roles import StudyPlan
+from sottovoce.roles.contributions import penalties_of
+from sottovoce.text.documents import Document
+from sottovoce.text.features import FeatureReader, FeatureSpace
+from sottovoce.text.hashing import DictionaryKey
+from sottovoce.text.labels import Classes
+from sottovoce.text.passes import count, examples
+from sottovoce.text.selection import chosen
+from sottovoce.text.splits import Side
+
+# Nothing leaves the process here, so this key hides nothing.
+NO_SECRET = DictionaryKey(b"sottovoce plain twin, no secrets")
+
+
+@dataclass(frozen=True)
+class PlainText:
+    """What whoever holds all the text would learn from it, by the plan of a study."""
+
+    plan: StudyPlan
+    space: FeatureSpace
+    key: DictionaryKey = field(repr=False)
+    theta: Floats = field(repr=False)
+
+    @classmethod
+    def learn(
+        cls,
+        plan: StudyPlan,
+        parts: Sequence[Sequence[Document]],
+        *,
+        key: DictionaryKey = NO_SECRET,
+    ) -> "PlainText":
+        """Learn from the training side of every part; a part is what one peer holds.
+
+        With the key of a sealed study the words fall into the same buckets, so
+        that the two can be compared label by label.
+        """
+        training = [on_side(plan, part, Side.TRAIN) for part in parts]
+        counts = reduce(add, (count(part, plan.count_plan, key=key) for part in training))
+        words = chosen(counts, plan.selection, exclusive=plan.labels.exclusive)
+        space = FeatureSpace(words, plan.reading, plan.weighting, plan.columns)
+        moments = Moments(space.width, plan.labels.width)
+        for part in training:
+            for block in examples(part, space, plan.labelled, key=key):
+                moments.add(block.rows, block.targets)
+        penalty = penalties_of(plan, space.width, plan.alphas[0])
+        return cls(plan, space, key, solve(moments.second, moments.products, penalty=penalty))
+
+    def predict(self, documents: Sequence[Document]) -> list[Classes]:
+        """The classes of every row of the documents."""
+        rows = FeatureReader(self.space, self.key).read(documents).unit()
+        return self.plan.labels.decide(np.asarray(rows @ self.theta))
+
+    def accuracy(self, documents: Sequence[Document]) -> float:
+        """The share of documents whose class is found."""
+        return accuracy(self.plan, documents, self.predict(documents))
+
+
+def accuracy(plan: StudyPlan, documents: Sequence[Document], found: Sequence[Classes]) -> float:
+    """The share of documents that were given their own class."""
+    true = [plan.labels.classes(document) for document in documents]
+    return float(np.mean([one == other for one, other in zip(true, found, strict=True)]))
+
+
+def on_side(plan: StudyPlan, documents: Iterable[Document], side: Side) -> list[Document]:
+    """The documents on one side of the plan's split."""
+    return [document for document in documents if plan.split.side(document) is side]

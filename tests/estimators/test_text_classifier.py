@@ -1,0 +1,201 @@
+"""`TextClassifier`: a whole sealed study behind scikit-learn's contract."""
+
+import copy
+import pickle
+from functools import cache
+
+import numpy as np
+import pytest
+from sklearn.base import clone
+from sklearn.exceptions import NotFittedError
+
+from sottovoce.datasets import clinical_notes
+from sottovoce.errors import InputError, MismatchError, MisuseError
+from sottovoce.estimators import LocalFederation, TextClassifier
+from sottovoce.estimators.plain_text import PlainText, accuracy, on_side
+from sottovoce.roles import InsecureToyPlan
+from sottovoce.text.splits import Side
+
+
+class ToyTextClassifier(TextClassifier):
+    """With keys that anybody can break, for tests."""
+
+    _plan_type = InsecureToyPlan
+
+
+SITES = ("north", "harbour", "stanmore")
+
+
+@cache
+def documents(task="urgency", count=450):
+    notes = clinical_notes(count, sites=SITES, random_state=4)
+    return {site: [note.document(task) for note in notes if note.site == site] for site in SITES}
+
+
+def federation(task="urgency", **seats):
+    parts = {
+        site: ([one.text for one in part], [one.label for one in part], [one.group for one in part])
+        for site, part in documents(task).items()
+    }
+    return LocalFederation(parts, **seats)
+
+
+@cache
+def fitted(task="urgency", **settings):
+    chosen = {"features": 64, "key_bits": 768, "query_budget": 5000} | settings
+    return ToyTextClassifier(**chosen).fit(federation(task))
+
+
+def held_out(model):
+    plan = model.study_.study.plan
+    return [one for part in documents_of(model) for one in on_side(plan, part, Side.VALIDATION)]
+
+
+def documents_of(model):
+    return model.federation_.documents.values()
+
+
+@pytest.mark.parametrize("task", ["urgency", "diagnosis"])
+def test_sealed_equals_plain_and_beats_every_site_alone(task) -> None:
+    model = fitted(task)
+    plan, test = model.study_.study.plan, held_out(fitted(task))
+    key = model.study_.models["north"].key
+    sealed = model.study_.classify("north", test).classes
+    plain = PlainText.learn(plan, list(documents_of(model)), key=key).predict(test)
+    assert np.mean([one == other for one, other in zip(sealed, plain, strict=True)]) >= 0.99
+    joint = accuracy(plan, test, sealed)
+    assert all(PlainText.learn(plan, [part]).accuracy(test) < joint for part in documents_of(model))
+
+
+def test_predict_gives_labels_as_they_were_given() -> None:
+    texts = [
+        "Patient collapsed, blue light transfer, resuscitation.",
+        "Routine review, doing well.",
+    ]
+    parts = {
+        name: ([f"{text} {number}" for number in range(12) for text in texts], [1, 0] * 12)
+        for name in ("a", "b", "c")
+    }
+    model = ToyTextClassifier(features=8, key_bits=768, query_budget=500).fit(
+        LocalFederation(parts)
+    )
+    found = model.predict(texts, peer="b")
+    assert found.dtype.kind == "i"
+    assert found.tolist() == [1, 0]
+    assert model.classes_.tolist() == [0, 1]
+    assert model.score(texts, [1, 1]) == 0.5
+    assert model.predict([]).tolist() == []
+
+
+def test_evaluate_counts_jointly() -> None:
+    evaluation = fitted().evaluate()
+    assert 0.6 < evaluation.accuracy <= 1
+    assert set(evaluation.peers) == set(SITES)
+
+
+def test_a_sealed_study_gives_no_scores_and_a_margin_study_does() -> None:
+    with pytest.raises(MisuseError, match="gives labels only") as refused:
+        fitted().decision_function(["chest pain"])
+    assert 'release="margin"' in refused.value.hints[0]
+    model = fitted(release="margin")
+    scores = model.decision_function(["chest pain", "routine review"])
+    assert scores.shape == (2,)
+    labels = model.predict(["chest pain", "routine review"])
+    assert [model.classes_[int(score > 0)] for score in scores] == labels.tolist()
+
+
+def test_sentences_get_labels_with_their_places() -> None:
+    text = "Chest pain at rest. Transfer now."
+    model = fitted(level="sentence")
+    (found,) = model.predict([text])
+    assert [text[start:end] for start, end, _ in found] == ["Chest pain at rest.", "Transfer now."]
+    assert {label for *_, label in found} <= set(model.classes_)
+
+
+def test_a_peer_may_evaluate_and_another_deal() -> None:
+    seats = federation(evaluator_at="north", dealer_at="harbour")
+    model = ToyTextClassifier(features=32, key_bits=768).fit(seats)
+    # The dealer's own house is dealt for by the evaluator, and the other way round.
+    for peer in SITES:
+        assert model.predict(["chest pain"], peer=peer)[0] in {"routine", "urgent"}
+
+
+def test_the_estimator_contract() -> None:
+    model = TextClassifier(features=100, alpha=2.0)
+    assert clone(model).get_params() == model.get_params()
+    assert model.set_params(features=7).features == 7
+    assert "features=7" in repr(model)
+    with pytest.raises(NotFittedError, match="fit"):
+        model.predict(["text"])
+
+
+def test_a_fitted_study_is_never_pickled_or_copied() -> None:
+    for take in (pickle.dumps, copy.deepcopy):
+        with pytest.raises(MisuseError, match="never pickled"):
+            take(fitted())
+
+
+def test_stages_are_timed() -> None:
+    assert {"keys", "dictionary", "contributions", "solve"} <= set(fitted().seconds_)
+    assert all(seconds >= 0 for seconds in fitted().seconds_.values())
+
+
+PART = (["one two", "two three"], ["a", "b"])
+
+
+@pytest.mark.parametrize(
+    ("parts", "words"),
+    [
+        ({"alice": (["one"], ["a", "b"])}, "alice: expected 1 labels, one a text, found 2"),
+        ({"alice": "text"}, "documents of 'alice'"),
+        ({"alice": []}, "documents of 'alice', found nothing"),
+        ({"alice": ([1], ["a"])}, "alice row 1: expected a text, found int"),
+        ({"alice": ("one text", ["a"])}, "expected a list of texts, found one text"),
+    ],
+)
+def test_a_part_that_is_none_is_named(parts, words) -> None:
+    with pytest.raises(InputError, match=words):
+        LocalFederation(parts)
+
+
+@pytest.mark.parametrize(
+    ("settings", "parts", "words"),
+    [
+        ({}, {"alice": PART, "bob": PART}, "at least 3 peers, found 2"),
+        ({"alpha": 0.0}, dict.fromkeys("abc", PART), "alpha above 0, found 0"),
+        ({"level": "page"}, dict.fromkeys("abc", PART), "level: expected one of"),
+        ({"engine": "magic"}, dict.fromkeys("abc", PART), "expected engine to be one of"),
+        ({"release": "all"}, dict.fromkeys("abc", PART), "expected release to be one of"),
+        ({"key_bits": 512}, dict.fromkeys("abc", PART), "expected key_bits"),
+        ({}, dict.fromkeys("abc", (["one", "two"], ["a", "a"])), "at least 2 different labels"),
+        ({}, dict.fromkeys("abc", (["one", "two"], ["a", 1])), "labels of one kind"),
+    ],
+)
+def test_studies_that_cannot_be_are_refused_by_name(settings, parts, words) -> None:
+    with pytest.raises(InputError, match=words):
+        TextClassifier(**settings).fit(LocalFederation(parts))
+
+
+def test_an_evaluator_elsewhere_is_named() -> None:
+    with pytest.raises(InputError, match="the evaluator at one of a, b, c, found 'd'"):
+        LocalFederation(dict.fromkeys("abc", PART), evaluator_at="d")
+
+
+def test_fit_wants_a_federation() -> None:
+    with pytest.raises(InputError, match="expected a LocalFederation alone, found a list"):
+        TextClassifier().fit(["text"])
+
+
+def test_texts_and_labels_of_unequal_length_are_named() -> None:
+    with pytest.raises(MismatchError, match="expected 1 labels, found 2"):
+        fitted().score(["chest pain"], ["urgent", "routine"])
+
+
+def test_one_text_is_not_a_list_of_texts() -> None:
+    with pytest.raises(InputError, match="expected a list of texts, found one text"):
+        fitted().predict("chest pain")
+
+
+def test_a_stranger_cannot_ask() -> None:
+    with pytest.raises(InputError, match="found 'mallory'"):
+        fitted().predict(["chest pain"], peer="mallory")
