@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from sottovoce.errors import BoundError, MalformedError, MismatchError, MisuseError
 from sottovoce.wire import Codec, Hook, Integers, Value, Words
 from sottovoce.wire.codec import tag_of
-from sottovoce.wire.skeleton import MAX_DEPTH, check_skeleton
+from sottovoce.wire.skeleton import MAX_DEPTH, MAX_ITEMS, check_skeleton
 from sottovoce.wire.values import kebab
 
 MODULUS = 10**30 + 57
@@ -117,6 +117,8 @@ def test_headers_alone_are_refused(codes: list[int]) -> None:
         b"\xdb\xff\xff\xff\xff" + bytes(100),
         b"\xdd\x00\x00\xff\xff" + b"\xdd\x00\x00\xff\xf0" * 9000,
         b"\x91" * 100_000 + b"\xc0",
+        b"\xdd\x00\x20\x00\x00" + b"\x90" * 2**21,
+        b"\xdd\x00\x02\x00\x00" + (b"\x91" * 13 + b"\x00") * 2**17,
     ],
 )
 def test_a_promise_of_much_allocates_little(data: bytes) -> None:
@@ -340,6 +342,25 @@ def test_limits() -> None:
         deep = [deep]
     with pytest.raises(MalformedError, match="nested deeper than 16"):
         Codec().decode(encode([deep]), Point)
+
+
+class Row(Value, frozen=True):
+    numbers: tuple[int, ...]
+
+
+def test_a_message_has_few_items_because_each_costs_an_object() -> None:
+    most = Row((0,) * (MAX_ITEMS - 3))
+    assert Codec().decode(Codec().encode(most), Row) == most
+    with pytest.raises(BoundError, match=f"Row: expected at most {MAX_ITEMS} items, found more"):
+        Codec().encode(Row((0,) * (MAX_ITEMS - 2)))
+    with pytest.raises(MalformedError, match=f"expected at most {MAX_ITEMS} items, found more"):
+        Codec().decode(encode(["row", [0] * (MAX_ITEMS - 2)]), Row)
+
+
+@pytest.mark.parametrize("shape", [(0, 2**62), (2**64 - 1, 0), (0, 2**30, 2**30)])
+def test_an_empty_array_has_sides_that_an_array_can_have(shape: tuple[int, ...]) -> None:
+    with pytest.raises(MalformedError, match="expected sides that an array can have"):
+        Codec().decode(encode(["words", shape, b""]), Words)
 
 
 def test_a_log_sees_no_content() -> None:

@@ -8,7 +8,7 @@ import msgspec
 
 from sottovoce.errors import BoundError, MalformedError, MisuseError, SottovoceError
 from sottovoce.wire.readers import Readers
-from sottovoce.wire.skeleton import check_skeleton
+from sottovoce.wire.skeleton import MAX_ITEMS, check_skeleton
 from sottovoce.wire.values import Value
 
 V = TypeVar("V", bound=Value)
@@ -55,6 +55,12 @@ class Codec:
             raise BoundError(
                 f"{type(value).__name__}: expected at most {self.limit} bytes, found {len(data)}"
             )
+        if len(data) > MAX_ITEMS:  # every item takes a byte: only then there could be too many
+            try:
+                check_skeleton(data)
+            except MalformedError as error:
+                reason = error.message.removeprefix("message: ")
+                raise BoundError(f"{type(value).__name__}: {reason}") from None
         return data
 
     def decode(self, data: bytes, kind: type[V]) -> V:

@@ -3,6 +3,9 @@
 from sottovoce.errors import MalformedError
 
 MAX_DEPTH = 16
+# Every item costs a Python object, up to a hundred bytes for one that came. What is long (words,
+# residues, ciphertexts) travels as one item, so no message needs many.
+MAX_ITEMS = 2**18
 
 # A fixed-size header's remaining bytes, by its first byte: the integers of msgpack.
 _INTEGERS = {0xCC: 1, 0xCD: 2, 0xCE: 4, 0xCF: 8, 0xD0: 1, 0xD1: 2, 0xD2: 4, 0xD3: 8}
@@ -15,11 +18,12 @@ _NONE_FALSE_TRUE = (0xC0, 0xC2, 0xC3)
 def check_skeleton(data: bytes) -> None:
     """Walk every header of `data` once; raise `MalformedError` unless each promise is kept.
 
-    After this, a decoder allocates no more than a small multiple of the bytes
-    that really came: every item of every array is there, nothing is nested too
-    deeply, nothing follows the end, and there is no float, map or extension.
+    After this, a decoder allocates no more than the bytes that really came and
+    at most `MAX_ITEMS` small objects: every item of every array is there, nothing
+    is nested too deeply, nothing follows the end, and there is no float, map or
+    extension.
     """
-    position, open_items = 0, [1]
+    position, open_items, left = 0, [1], MAX_ITEMS - 1
     while open_items:
         if not open_items[-1]:
             open_items.pop()
@@ -28,6 +32,9 @@ def check_skeleton(data: bytes) -> None:
         position, items = _header(data, position)
         if items > len(data) - position:
             raise MalformedError(f"message: an array promises {items} items, more than its bytes")
+        left -= items
+        if left < 0:
+            raise MalformedError(f"message: expected at most {MAX_ITEMS} items, found more")
         if items:
             if len(open_items) == MAX_DEPTH:
                 raise MalformedError(f"message: nested deeper than {MAX_DEPTH} levels")

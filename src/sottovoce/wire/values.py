@@ -17,6 +17,8 @@ from numpy.typing import NDArray
 from sottovoce.errors import MalformedError, MismatchError
 
 MAX_DIMENSIONS = 8
+# Where one side is 0 the others need no bytes, and numpy still refuses those that it cannot hold.
+MAX_SIDES = 2**40
 
 
 def kebab(name: str) -> str:
@@ -49,6 +51,8 @@ class Words(Value, frozen=True):
                 f"words: expected {prod(self.shape) * 8} bytes for the shape {self.shape}, "
                 f"found {len(self.data)}"
             )
+        if prod(max(side, 1) for side in self.shape) > MAX_SIDES:
+            raise ValueError("words: expected sides that an array can have, found larger ones")
 
     @classmethod
     def of(cls, array: NDArray[np.uint64]) -> Self:
