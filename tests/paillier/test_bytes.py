@@ -17,10 +17,12 @@ from sottovoce.paillier import (
     Ciphertext,
     InsecureToyPublicKey,
     InsecureToySecretKey,
+    Layout,
     Plain,
     Profile,
     PublicKey,
     SecretKey,
+    cipherbytes,
     decrypt,
     encrypt,
 )
@@ -90,6 +92,17 @@ def test_ciphertexts_come_back_from_their_bytes(
     assert found == sealed
     assert found.to_bytes() == data
     assert repr(found) == repr(sealed)
+
+
+@pytest.mark.parametrize("shape", [(2**32 - 1, 0), (0, 2**32 - 1), (0, 0)])
+@pytest.mark.parametrize("slots", [None, Slots(32, 4)])
+def test_a_matrix_without_numbers_is_refused_before_its_lines_are_counted(
+    shape: tuple[int, int], slots: Slots | None
+) -> None:
+    key = toy_key().public
+    data = cipherbytes.encode(key, [], Layout(shape, slots), Scale(0, 5))
+    with pytest.raises(MalformedError, match="expected no empty matrix"):
+        Ciphertext.from_bytes(data, key=key)
 
 
 @given(st.data())

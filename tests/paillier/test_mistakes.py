@@ -251,6 +251,12 @@ MISTAKES: list[tuple[str, Callable[[], object], type[SottovoceError], str]] = [
         "stack: shapes differ",
     ),
     ("a stack of matrices", lambda: stack([ROWS, ROWS]), MismatchError, "scalars or vectors"),
+    (
+        "an outer product under masks",
+        lambda: outer(X.cover([1, 2, 3]), plain([1, 1], Scale(0, 1))),
+        MisuseError,
+        "outer: this tensor carries masks",
+    ),
     ("a total of nothing", lambda: total([]), InputError, "at least one tensor"),
     (
         "joining unpacked rows",

@@ -468,13 +468,15 @@ def test_a_guard_keeps_stages_budgets_and_range() -> None:
             raise BoundError("value above 10")
         if question.value < 0:
             raise MalformedError("negative")
+        if question.value == 7:
+            raise MisuseError("a question that nobody may ask")
         return Doubled(2 * question.value)
 
     guard = Guard(
         "alice",
         [
             [Rule(Square, lambda question: Squared(question.value**2), budget=2)],
-            [Rule(Double, double, budget=3)],
+            [Rule(Double, double, budget=4)],
         ],
     )
     assert guard.kinds == (Square, Double)
@@ -489,7 +491,9 @@ def test_a_guard_keeps_stages_budgets_and_range() -> None:
         guard.answer(Double(11))
     with pytest.raises(MalformedError, match="alice: negative"):
         guard.answer(Double(-1))
-    with pytest.raises(ViolationError, match="at most 3 questions Double, found one more"):
+    with pytest.raises(ViolationError, match="alice: Double out of range: a question that nobody"):
+        guard.answer(Double(7))
+    with pytest.raises(ViolationError, match="at most 4 questions Double, found one more"):
         guard.answer(Double(3))
 
 

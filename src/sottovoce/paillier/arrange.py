@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 
-from sottovoce.errors import InputError, MismatchError
+from sottovoce.errors import InputError, MismatchError, MisuseError
 from sottovoce.numbers.fixed import Scale
 from sottovoce.paillier.layout import Layout, check_room
 from sottovoce.paillier.plain import Plain
@@ -41,6 +41,8 @@ def outer(column: Encrypted, row: Plain) -> Unsent:
     """The matrix of an encrypted column times a plaintext row: one table of powers a value."""
     if len(column.shape) != 1 or len(row.shape) != 1 or column.slots is not None:
         raise MismatchError(f"outer: expected vectors, found {column.layout} and {row.shape}")
+    if column.layout.covered:
+        raise MisuseError("outer: this tensor carries masks, uncover it first")
     layout = Layout((*column.shape, *row.shape))
     scale = check_room(column.key, layout, column.scale.times(row.scale), "outer")
     factors = [[factor] for factor in row.flat()]

@@ -77,6 +77,9 @@ def _read_head(key: PublicKey, data: bytes) -> tuple[Layout, Scale, int]:
         raise
     except SottovoceError as error:
         raise MalformedError(f"ciphertext: {error.message}") from None
+    # Lines without values take no bytes: a short message could promise billions of them.
+    if dimensions == 2 and layout.ciphertexts == 0:
+        raise MalformedError(f"ciphertext: expected no empty matrix, found shape {shape}")
     head = _head(key, layout, scale)
     if head != data[: reader.position]:
         raise MalformedError("ciphertext: not the one encoding of its head")

@@ -22,7 +22,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any, Generic, TypeVar
 
-from sottovoce.errors import BoundError, MismatchError, MisuseError, TheirError, ViolationError
+from sottovoce.errors import MisuseError, OurError, TheirError, ViolationError
 from sottovoce.protocols.conversation import Party, Receive, Send
 from sottovoce.protocols.messages import Enough, Message, Question
 from sottovoce.wire import Codec
@@ -91,7 +91,7 @@ class Guard:
             answer: A = rule.answer(question)
         except TheirError as error:
             raise error.by(self.asker) from error
-        except (BoundError, MismatchError) as error:
+        except OurError as error:
             raise self._refusal(f"{type(question).__name__} out of range: {error}") from error
         self._seen.add(digest)
         self._answers[digest] = answer

@@ -86,6 +86,15 @@ def test_a_question_that_cuts_too_much_is_refused_naming_the_asker() -> None:
         run(program())
 
 
+def test_a_question_under_masks_of_whole_ciphertexts_is_refused_naming_the_asker() -> None:
+    def program():
+        covered = sealed([1], SCALE).cover([5]).fresh(entropy=SeededEntropy(1))
+        yield from ask(KEY_HOLDER, MaskedTruncation(covered, 24))
+
+    with pytest.raises(ViolationError, match="evaluator: MaskedTruncation out of range"):
+        run(program())
+
+
 def test_masks_of_multiples_would_show_the_low_bits() -> None:
     """Why ρ has low bits of its own: without them the key holder reads x mod 2^t."""
     mask = TruncationMask.draw(SCALE, (50,), bits=24, masking=Masking(), entropy=SeededEntropy(1))
