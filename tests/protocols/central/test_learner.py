@@ -30,8 +30,9 @@ from sottovoce.protocols.blind_sum import TwoPeersWarning
 from sottovoce.protocols.blind_sum.messages import MaskedParts
 from sottovoce.protocols.casting import Cast
 from sottovoce.protocols.central.learner import ideal, run, table
-from sottovoce.protocols.central.messages import PublicTotals, SealedModel, StudyKey
+from sottovoce.protocols.central.messages import PublicTotals
 from sottovoce.protocols.central.terms import MomentTerms, Precision, Terms, Totals
+from sottovoce.protocols.sealed_model import SealedModel, StudyKey
 from sottovoce.protocols.two_party.directions import MaskedDirection
 from sottovoce.protocols.two_party.masks import Masking
 from sottovoce.protocols.two_party.matrices import FixedFactor

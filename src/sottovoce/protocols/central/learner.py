@@ -25,7 +25,7 @@ from which text can be rebuilt. So E is never C, and should not work for it.
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any, TypeVar
+from typing import Any
 
 import numpy as np
 
@@ -35,18 +35,17 @@ from sottovoce.paillier import Ciphertext, Layout, PublicKey, SecretKey, encrypt
 from sottovoce.protocols.blind_sum import Member, RoundBook, pairwise
 from sottovoce.protocols.blind_sum.keys import members_of
 from sottovoce.protocols.casting import agreed_from
-from sottovoce.protocols.central.messages import PublicTotals, SealedModel, StudyKey
+from sottovoce.protocols.central.messages import PublicTotals
 from sottovoce.protocols.central.terms import Floats, MomentTerms, Terms, Totals
 from sottovoce.protocols.ciphertexts import ciphertexts_under
-from sottovoce.protocols.conversation import KEY_HOLDER, Party, dismiss, receive, send
+from sottovoce.protocols.conversation import Party, receive, send
 from sottovoce.protocols.guard import Guard, serve
 from sottovoce.protocols.runner import Meddler, Outcome, Table
+from sottovoce.protocols.sealed_model import SealedModel, StudyKey, check_key, closing
 from sottovoce.protocols.two_party.solve import Solved, solve, solve_stages
 from sottovoce.rados import Moments
 from sottovoce.rados import solve as plain_solve
 from sottovoce.wire import Codec
-
-R = TypeVar("R")
 
 
 @dataclass(frozen=True)
@@ -143,20 +142,6 @@ def evaluator(here: Participant, *, key: PublicKey, entropy: Entropy) -> Party[S
     for name in added.peers:
         yield from send(name, SealedModel(solved.theta.fresh(entropy=entropy)))
     return solved
-
-
-def closing(program: Party[R]) -> Party[R]:
-    """The evaluator's questions, and its goodbye to the key holder."""
-    result = yield from program
-    yield from dismiss(KEY_HOLDER)
-    return result
-
-
-def check_key(coordinator: str, key: PublicKey) -> Party[None]:
-    """Stop, before anything is encrypted, if the study's key is not the one that we were given."""
-    told = yield from receive(coordinator, StudyKey)
-    if told.key != key.to_bytes():
-        raise ViolationError(f"expected the {key}, found another key", party=coordinator)
 
 
 def hear_totals(coordinator: str) -> Party[Totals]:

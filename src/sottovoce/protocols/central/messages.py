@@ -1,20 +1,8 @@
-"""What the parties of a central learner say to each other beside blind sums and questions."""
+"""What the parties of a central learner say beside blind sums and questions."""
 
 from typing import ClassVar
 
-from sottovoce.paillier import Ciphertext
 from sottovoce.protocols.messages import Disclosure, Message
-
-
-class StudyKey(Message, frozen=True):
-    """K, the public key under which everything is encrypted."""
-
-    discloses: ClassVar = Disclosure(
-        seen_by="every peer and the evaluator",
-        reveals="the study's public key, under which everybody encrypts",
-        assuming="the coordinator alone holds its secret half",
-    )
-    key: bytes
 
 
 class PublicTotals(Message, frozen=True):
@@ -28,14 +16,3 @@ class PublicTotals(Message, frozen=True):
     )
     documents: int
     ceiling: int
-
-
-class SealedModel(Message, frozen=True):
-    """⟨⟨θ⟩⟩, packed and re-randomised."""
-
-    discloses: ClassVar = Disclosure(
-        seen_by="a peer, who cannot decrypt it; sealed against the coordinator on its way",
-        reveals="nothing before it is used: the weights are ciphertexts",
-        assuming="Paillier encryption hides, and no peer pools with the key holder",
-    )
-    theta: Ciphertext

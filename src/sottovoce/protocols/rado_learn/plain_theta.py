@@ -22,22 +22,34 @@ The key holder learns nothing: shapes, the number of steps, and noise. Assumptio
 both follow the protocol and do not pool what they saw.
 """
 
+from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
 
 from sottovoce.entropy import Entropy
-from sottovoce.paillier import Plain, SecretKey
+from sottovoce.paillier import Plain, PublicKey, SecretKey
+from sottovoce.protocols.ciphertexts import ciphertexts_under
 from sottovoce.protocols.conversation import Party
 from sottovoce.protocols.guard import Rule
 from sottovoce.protocols.rado_learn.contribution import EncryptedRados
+from sottovoce.protocols.rado_learn.learner import (
+    Terms,
+    check_rados,
+    collect,
+    contributor,
+    coordinator,
+)
 from sottovoce.protocols.rado_learn.opening import open_sums, opening_rule
 from sottovoce.protocols.rado_learn.plan import DescentPlan
 from sottovoce.protocols.rado_learn.steps import BY_RADO, exponents_of, first_sums, weigh
 from sottovoce.protocols.rado_learn.twin import Wide, accelerated, mean_factor, moved, quotient
+from sottovoce.protocols.runner import Outcome, converse
+from sottovoce.protocols.sealed_model import closing
 from sottovoce.protocols.two_party.directions import direction_rule
 from sottovoce.protocols.two_party.lines import line_rule
 from sottovoce.protocols.two_party.matrices import FixedFactor, FixedFactors, FixedOperand, fix
+from sottovoce.wire import Codec
 
 
 def descend_in_plain(rados: EncryptedRados, plan: DescentPlan, *, entropy: Entropy) -> Party[Plain]:
@@ -78,3 +90,27 @@ def stages(key: SecretKey, plan: DescentPlan, *, entropy: Entropy) -> list[list[
             opening_rule(key, budget=plan.schedule.steps),
         ],
     ]
+
+
+def evaluator_who_sees_theta(terms: Terms, *, key: PublicKey, entropy: Entropy) -> Party[Plain]:
+    """At the evaluator of the paper's table: θ in plain."""
+    rados = yield from collect(terms, key=key)
+    return (
+        yield from terms.cast.seated(closing(descend_in_plain(rados, terms.plan, entropy=entropy)))
+    )
+
+
+def run_showing_theta(
+    terms: Terms, rados: Mapping[str, Plain], *, key: SecretKey, entropy: Entropy
+) -> Outcome:
+    """The whole story in memory, for the paper's table: the evaluator ends with θ in plain."""
+    check_rados(terms, rados)
+    cast, public = terms.cast, key.public
+    programs: dict[str, Party[Any]] = {
+        name: contributor(terms, name, rados[name], key=public, entropy=entropy)
+        for name in cast.peers
+    }
+    answers = stages(key, terms.plan, entropy=entropy)
+    programs[cast.coordinator] = coordinator(terms, answers, key=key)
+    programs[cast.evaluator] = evaluator_who_sees_theta(terms, key=public, entropy=entropy)
+    return converse(programs, codec=Codec([ciphertexts_under(public)]))
