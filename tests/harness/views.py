@@ -52,3 +52,23 @@ def _lines(tensor: Ciphertext, residues: list[int]) -> Any:
     array = np.empty(len(residues), dtype=object)
     array[:] = [int(residue) for residue in residues]
     return array.reshape(tensor.layout.lines, tensor.layout.line_ciphertexts)
+
+
+def noise_words(view: View, key: SecretKey) -> list[int]:
+    """Everything that a key holder decrypts, each number as 64 bits of the range of its mask.
+
+    A value under a mask of its own lies below a bound of 2^(ℓ + κ) and a little
+    more; one under a mask over its whole ciphertext anywhere below N.
+    """
+    found: list[int] = []
+    for leaf in view.leaves():
+        if not isinstance(leaf, Ciphertext):
+            continue
+        if leaf.layout.covered:
+            modulus = key.public.modulus
+            found += [(int(m) << 64) // modulus for m in decrypt_residues(key, leaf)]
+        else:
+            reach = leaf.scale.bound.bit_length() - 1
+            for value in decrypt(key, leaf).integers.ravel().tolist():
+                found.append((int(value) % (1 << reach) << 64) >> reach)
+    return found
