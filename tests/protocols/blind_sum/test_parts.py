@@ -180,6 +180,9 @@ def test_spaces_refuse_what_does_not_belong() -> None:
     other = CiphertextSpace(space.key, Layout((3,)), space.scale)
     with pytest.raises(MismatchError, match="expected ciphertexts of"):
         other.check(good)
+    finer = CiphertextSpace(space.key, Layout((2,)), space.scale.refined(3))
+    with pytest.raises(MismatchError, match=r"expected ciphertexts with \d+ fraction bits, found"):
+        finer.check(good)
     with pytest.raises(MalformedError, match="made for another key"):
         CiphertextSpace(toy_key(seed=1).public, Layout((2,)), space.scale).check(good)
     wrong = encrypt(space.key, Plain(np.zeros(3, np.int64), space.scale), entropy=entropy)

@@ -14,7 +14,7 @@ from harness.entropy import SeededEntropy
 from harness.keys import toy_key
 from harness.meddling import Crashing, Holding, is_kind, rewriting
 from harness.noise import assert_looks_uniform, assert_shows_structure
-from sottovoce.errors import AbsenceError, InputError, ViolationError
+from sottovoce.errors import AbsenceError, InputError, MisuseError, ViolationError
 from sottovoce.numbers.fixed import Scale
 from sottovoce.paillier import Layout, Plain, decrypt, encrypt
 from sottovoce.protocols.blind_sum import (
@@ -25,7 +25,7 @@ from sottovoce.protocols.blind_sum import (
     RoundBook,
     WordSpace,
 )
-from sottovoce.protocols.blind_sum.graphs import rings
+from sottovoce.protocols.blind_sum.graphs import most_rings, rings
 from sottovoce.protocols.blind_sum.keys import OwnKeys, members_of
 from sottovoce.protocols.blind_sum.messages import (
     KeyBook,
@@ -70,7 +70,7 @@ def values_for(plan: Rings, seed: int = 0) -> dict[str, tuple[OneShare, OneShare
 
 @given(st.integers(3, 9), st.data())
 def test_the_sum_is_the_plain_sum(peers: int, data: st.DataObject) -> None:
-    count = data.draw(st.integers(1, peers - 1 if peers > 3 else 1))
+    count = data.draw(st.integers(1, most_rings(peers)))
     receiver = data.draw(st.sampled_from(["coordinator", "evaluator"]))
     parts = (Part(receiver, "half", WordSpace((2, 2))),)
     names = tuple(f"peer {index}" for index in range(peers))
@@ -84,10 +84,10 @@ def test_the_sum_is_the_plain_sum(peers: int, data: st.DataObject) -> None:
 
 
 def test_words_and_residues_go_round_together() -> None:
-    plan = plan_for(count=3)
+    plan = plan_for((*PEERS, "frank"), count=3)
     values = values_for(plan)
     outcome = run(plan, values, entropy=SeededEntropy())
-    expected = ideal(plan.plan, [[v.share for v in values[peer]] for peer in PEERS])
+    expected = ideal(plan.plan, [[v.share for v in parts] for parts in values.values()])
     words, residues = outcome.results["evaluator"].sums
     np.testing.assert_array_equal(words, expected[0])
     assert residues == expected[1]
@@ -119,8 +119,9 @@ def test_plain_values_never_go_round() -> None:
     ("peers", "count", "complaint"),
     [
         (("alice", "bob", "carol"), 2, "expected at least 4 peers for 2 rings, found 3"),
-        (PEERS, 5, "expected 1 to 4 rings, found 5"),
-        (PEERS, 0, "expected 1 to 4 rings, found 0"),
+        (PEERS, 3, "expected 1 to 2 rings of 5 peers, found 3"),
+        (PEERS, 0, "expected 1 to 2 rings of 5 peers, found 0"),
+        (PEERS[:4], 4, "expected 1 to 3 rings of 4 peers, found 4"),
     ],
 )
 def test_rings_that_cannot_be(peers: tuple[str, ...], count: int, complaint: str) -> None:
@@ -137,24 +138,49 @@ def test_a_ring_has_three_peers_and_one_receiver() -> None:
     parts = (part, Part("coordinator", "y", WordSpace((1,))))
     with pytest.raises(InputError, match="expected one receiver, found two"):
         Rings(Plan(Round("study", "ring", PEERS), parts), 1)
-    with pytest.raises(InputError, match="expected 1 to 2 rings, found 3"):
-        rings(["a", "b", "c"], 3, seed=bytes(32))
+    with pytest.raises(InputError, match="expected 1 to 1 rings, found 2"):
+        rings(["a", "b", "c"], 2, seed=bytes(32))
 
 
 def isolating(orders: list[tuple[str, ...]], peer: str) -> int:
     """How many others must pool what they saw to learn all pieces of one peer."""
-    near = set()
-    for order in orders:
-        place = order.index(peer)
-        near |= {order[place - 1], order[(place + 1) % len(order)]}
-    return len(near)
+    return len({near for order in orders for near in neighbours(order, peer)})
+
+
+def neighbours(order: tuple[str, ...], peer: str) -> tuple[str, str]:
+    place = order.index(peer)
+    return order[place - 1], order[(place + 1) % len(order)]
+
+
+def test_a_sum_that_came_out_is_not_added_up_again_without_somebody() -> None:
+    plan = plan_for()
+    values = values_for(plan)
+    books = {name: RoundBook() for name in (*PEERS, "coordinator", "evaluator")}
+    table(plan, values, entropy=SeededEntropy(), books=books).run()
+    fewer = Rings(Plan(plan.this.again(without=("erin",)), plan.parts))
+    with pytest.raises(MisuseError, match="'ring' of study 'study' was unmasked already"):
+        table(fewer, values, entropy=SeededEntropy(1), books=books).run()
+
+
+def test_a_ring_that_stopped_before_its_last_turn_may_start_over() -> None:
+    plan = plan_for()
+    values = values_for(plan)
+    books = {name: RoundBook() for name in (*PEERS, "coordinator", "evaluator")}
+    with pytest.raises(AbsenceError):
+        table(
+            plan, values, entropy=SeededEntropy(), meddler=Crashing({"erin": 2}), books=books
+        ).run()
+    fewer = Rings(Plan(plan.this.again(without=("erin",)), plan.parts))
+    outcome = table(fewer, values, entropy=SeededEntropy(1), books=books).run()
+    shares = [[v.share for v in values[peer]] for peer in fewer.this.peers]
+    np.testing.assert_array_equal(outcome.results["evaluator"].sums[0], ideal(plan.plan, shares)[0])
 
 
 @pytest.mark.parametrize("peers", range(4, 14))
 def test_neighbours_change_from_ring_to_ring(peers: int) -> None:
     names = [f"peer {index}" for index in range(peers)]
     most = (peers - 1) // 2
-    for count in range(1, peers):
+    for count in range(1, most_rings(peers) + 1):
         orders = rings(names, count, seed=bytes(range(32)))
         assert all(sorted(order) == sorted(names) for order in orders)
         edges = [
@@ -165,12 +191,17 @@ def test_neighbours_change_from_ring_to_ring(peers: int) -> None:
             assert all(isolating(orders, name) == 2 * count for name in names)
         else:
             assert all(isolating(orders, name) >= min(3, 2 * count) for name in names)
+        for name in names:
+            pairs = [frozenset(neighbours(order, name)) for order in orders]
+            assert len(set(pairs)) == count
 
 
-def test_every_ring_has_another_starter() -> None:
-    plan = plan_for(count=4)
+@pytest.mark.parametrize("peers", range(4, 14))
+def test_every_ring_has_another_starter(peers: int) -> None:
+    names, most = tuple(f"peer {index}" for index in range(peers)), most_rings(peers)
+    plan = plan_for(names, count=most)
     starters = {order[0] for order in plan.orders(bytes(32))}
-    assert len(starters) == 4
+    assert len(starters) == most
     assert plan.orders(bytes(32)) != plan.orders(bytes(31) + b"x")
 
 

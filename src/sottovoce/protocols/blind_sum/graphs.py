@@ -67,16 +67,25 @@ class Graph:
         return reached == inside
 
 
+def most_rings(peers: int) -> int:
+    """With more rings than this a peer meets the same two neighbours again, which hides nothing.
+
+    On an even number of places around the hub half a turn is the same ring, backwards.
+    """
+    return peers - 1 if peers % 2 == 0 else max(1, (peers - 1) // 2)
+
+
 def rings(peers: Sequence[str], count: int, *, seed: bytes) -> list[tuple[str, ...]]:
     """`count` orders in which a ring visits all peers, with other neighbours in each.
 
     Walecki's zigzag on a circle of all peers but one, turned from ring to ring:
     the first ⌊(P−1)/2⌋ rings have no edge in common, so that 2·count neighbours
-    must pool what they saw to learn a peer's value; with more rings (up to P−1)
-    no peer has the same two neighbours twice. Who stands where follows from `seed`.
+    must pool what they saw to learn a peer's value; with more rings (up to P−1,
+    for an even P) no peer has the same two neighbours twice. Who stands where
+    follows from `seed`.
     """
-    if not 1 <= count < max(len(peers), 2):
-        raise InputError(f"ring: expected 1 to {len(peers) - 1} rings, found {count}")
+    if not 1 <= count <= most_rings(len(peers)):
+        raise InputError(f"ring: expected 1 to {most_rings(len(peers))} rings, found {count}")
     hub, *circle = Expansion(seed, "blind-sum/rings/v1").shuffled(peers)
     steps = [(index + 1) // 2 * (1 if index % 2 else -1) for index in range(len(circle))]
     return [

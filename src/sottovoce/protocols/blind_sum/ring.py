@@ -19,7 +19,8 @@ rings (k ≤ (P−1)/2) it takes 2k of them. Below four peers a second ring adds
 nothing, because two neighbours are everybody else. Values must be shares or
 ciphertexts already (`OneShare`, `Encrypted`): on plain values the starting peers
 together would learn the total. Whoever leaves stops the attempt; there is no
-recovery. For that, and with more peers, `pairwise` is the better way.
+recovery, and once the last ring runs the round is spent. For that, and with more
+peers, `pairwise` is the better way.
 """
 
 from collections.abc import Mapping, Sequence
@@ -35,7 +36,7 @@ from sottovoce.errors import (
     ViolationError,
 )
 from sottovoce.paillier import Encrypted
-from sottovoce.protocols.blind_sum.graphs import rings
+from sottovoce.protocols.blind_sum.graphs import most_rings, rings
 from sottovoce.protocols.blind_sum.keys import (
     Keyring,
     Member,
@@ -93,8 +94,11 @@ class Rings:
                 "two neighbours are everybody else",
                 hints=("one ring: count=1; or blind_sum.pairwise",),
             )
-        if not 1 <= self.count < peers:
-            raise InputError(f"ring: expected 1 to {peers - 1} rings, found {self.count}")
+        if not 1 <= self.count <= most_rings(peers):
+            raise InputError(
+                f"ring: expected 1 to {most_rings(peers)} rings of {peers} peers, "
+                f"found {self.count}"
+            )
         if len(self.plan.receivers) != 1:
             raise InputError("ring: expected one receiver, found two: run one ring sum for each")
 
@@ -115,8 +119,9 @@ class Rings:
 
     def orders(self, seed: bytes) -> list[tuple[str, ...]]:
         """The order of each ring, from the peer that starts it: another one for every ring."""
-        orders = rings(self.this.peers, self.count, seed=seed)
-        return [(*order[j:], *order[:j]) for j, order in enumerate(orders)]
+        first, *others = rings(self.this.peers, self.count, seed=seed)
+        # All rings begin with the same hub; the peer after it is another one in each.
+        return [first, *((*order[1:], order[0]) for order in others)]
 
 
 def peer(
@@ -133,6 +138,10 @@ def peer(
     place = _Place(plan, keyring, who.name, own)
     place.check_all_here()
     for index, order in enumerate(plan.orders(keyring.hash)):
+        if index == plan.count - 1:
+            # The last ring completes the sum; a second one over other peers would give the
+            # difference of the two.
+            book.spend(plan.this)
         if order[0] == who.name:
             yield from _start(place, index, order, pieces[index], entropy=entropy)
         else:
@@ -305,15 +314,17 @@ def table(
     *,
     entropy: Entropy,
     meddler: Meddler | None = None,
+    books: Mapping[str, RoundBook] | None = None,
 ) -> Table:
     """All parties of a round at one table, with identities made up on the spot."""
     members = members_of(plan.this, entropy)
+    kept = books or {name: RoundBook() for name in members}
     programs: dict[str, Party[Any]] = {
-        name: peer(plan, values[name], who=members[name], book=RoundBook(), entropy=entropy)
+        name: peer(plan, values[name], who=members[name], book=kept[name], entropy=entropy)
         for name in plan.this.peers
     }
     for role, name in ((coordinator, plan.this.coordinator), (evaluator, plan.this.evaluator)):
-        programs[name] = role(plan, who=members[name], book=RoundBook())
+        programs[name] = role(plan, who=members[name], book=kept[name])
     return Table(programs, session=plan.this.context, meddler=meddler)
 
 

@@ -286,4 +286,9 @@ class CiphertextSpace(Space[Encrypted]):
         covered = self.layout.cover()
         if found.layout != covered:
             raise MismatchError(f"expected ciphertexts of {covered}, found {found.layout}")
+        if found.scale != Scale(self.scale.fraction_bits, self.key.plaintext_bound):
+            raise MismatchError(
+                f"expected ciphertexts with {self.scale.fraction_bits} fraction bits, "
+                f"found {found.scale}"
+            )
         return found
