@@ -1,0 +1,111 @@
+"""The last check of S.Solve: is ‖b − A·θ‖ below a public tolerance? One bit, to the evaluator.
+
+    evaluator                                              key holder
+      ── MaskedTruncation: the residual, packed ───────▶
+      ◀── Truncated: cut, one value a ciphertext ───────
+      ── MaskedVectors: it and itself ─────────────────▶
+      ◀── InnerProduct ⟨⟨‖residual‖²⟩⟩ ─────────────────
+      ── MaskedNumbers, BlindedTests: S.Sign of tolerance² − ‖residual‖² ──▶
+      ◀── NumberBits, Verdicts ─────────────────────────
+
+An interval that does not hold the spectrum of A (an upper end that is too low, an A that is
+not positive definite) makes Chebyshev's iteration run away instead of towards A⁻¹b. The
+residual that comes with θ is exact, so it tells; a θ that fails here must not be used. Whatever
+the slots of a residual that ran away hold, the check counts it as large, because its numbers
+have room for everything that a slot can hold.
+
+The evaluator learns the one bit. The key holder sees noise and a fair coin. Both follow the
+protocol and do not pool what they saw. What the key holder saw of an iteration that left its
+bounds was no longer covered by masks: the interval must hold by mathematics (a blind sum of the
+peers' own largest eigenvalues), and this check is the alarm, not the lock.
+"""
+
+from math import ceil, floor, log2, sqrt
+from typing import Any
+
+import numpy as np
+
+from sottovoce.entropy import Entropy
+from sottovoce.errors import BoundError, InputError
+from sottovoce.numbers.fixed import Scale
+from sottovoce.paillier import Encrypted, Plain, SecretKey
+from sottovoce.protocols.conversation import Party
+from sottovoce.protocols.guard import Rule
+from sottovoce.protocols.two_party.comparison import sign_rules, signs
+from sottovoce.protocols.two_party.products import (
+    MaskedVectors,
+    answer_vectors,
+    inner_product,
+)
+from sottovoce.protocols.two_party.solve import Solved, SolvePlan, solve, solve_stages
+from sottovoce.protocols.two_party.truncation import truncate, truncation_rule
+
+# Bits of the residual that are kept below the tolerance of one of its entries.
+SPARE_BITS = 6
+
+
+def residual_tolerance(plan: SolvePlan) -> float:
+    """Twice what Chebyshev's iteration leaves of b, for every b that the plan allows."""
+    return 2 * plan.tolerance * plan.upper * plan.reach * sqrt(plan.size)
+
+
+def residual_is_small(
+    solved: Solved, plan: SolvePlan, *, entropy: Entropy, tolerance: float | None = None
+) -> Party[bool]:
+    """Whether ‖b − A·θ‖ is at most the tolerance, which the plan gives unless told."""
+    aim = residual_tolerance(plan) if tolerance is None else tolerance
+    if not 0 < aim < float("inf"):
+        raise InputError(f"residual: expected a tolerance above 0, found {aim:g}")
+    limit = aim / 2.0**plan.shift  # the solve reads A and b as so much smaller
+    whole = solved.residual
+    assert whole.slots is not None
+    kept = max(1, ceil(log2(sqrt(plan.size) / limit)) + SPARE_BITS)
+    bits = whole.scale.fraction_bits - kept
+    room = whole.within(Scale(whole.scale.fraction_bits, (1 << plan.untruncated_scale.bits) - 1))
+    cut = yield from truncate(room, bits, entropy=entropy, masking=plan.masking)
+    # Whatever came out of a slot, it has no more bits than the slot had.
+    cut = cut.within(Scale(kept, 1 << whole.slots.width - bits))
+    norm = yield from inner_product(cut, cut, entropy=entropy, masking=plan.masking)
+    squared = floor(limit**2 * 4.0**kept)
+    room_left = Plain(np.array(squared, dtype=object), Scale(2 * kept, squared)) - norm
+    (small,) = yield from signs(room_left.reshaped(1), entropy=entropy, masking=plan.masking)
+    return small
+
+
+def check_residual(
+    solved: Solved, plan: SolvePlan, *, entropy: Entropy, tolerance: float | None = None
+) -> Party[Solved]:
+    """The solution, if its residual is small; else `BoundError`."""
+    small = yield from residual_is_small(solved, plan, entropy=entropy, tolerance=tolerance)
+    if not small:
+        raise BoundError(
+            f"S.Solve: the interval from {plan.lower:g} to {plan.upper:g} does not hold the "
+            "spectrum, expected a residual within its tolerance, found a larger one",
+            hints=(
+                "the upper end must be at least the largest eigenvalue of A",
+                "the lower end must be above 0 and at most the smallest, so add a penalty",
+            ),
+        )
+    return solved
+
+
+def solve_checked(
+    A: Encrypted, b: Encrypted, plan: SolvePlan, *, entropy: Entropy
+) -> Party[Solved]:
+    """S.Solve and its check."""
+    solved = yield from solve(A, b, plan, entropy=entropy)
+    return (yield from check_residual(solved, plan, entropy=entropy))
+
+
+def check_stage(key: SecretKey, *, entropy: Entropy) -> list[Rule[Any]]:
+    """What a key holder answers in one check."""
+    return [
+        truncation_rule(key, budget=1, entropy=entropy),
+        Rule(MaskedVectors, lambda q: answer_vectors(key, q, entropy=entropy), 1),
+        *sign_rules(key, budget=1, entropy=entropy),
+    ]
+
+
+def checked_stages(key: SecretKey, plan: SolvePlan, *, entropy: Entropy) -> list[list[Rule[Any]]]:
+    """What a key holder answers in one solve and its check."""
+    return [*solve_stages(key, plan, entropy=entropy), check_stage(key, entropy=entropy)]
