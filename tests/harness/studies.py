@@ -10,6 +10,7 @@ import numpy as np
 from harness.entropy import SeededEntropy
 from sottovoce.datasets import clinical_notes
 from sottovoce.paillier import SecretKey
+from sottovoce.protocols.identities import Identity
 from sottovoce.rados import joined, solve
 from sottovoce.roles import InsecureToyPlan, Study
 from sottovoce.roles.contributions import local_moments, penalties_of
@@ -51,6 +52,10 @@ class Case:
     def study(self) -> Study:
         return Study(self.plan, self._drawn[0])
 
+    @property
+    def identities(self) -> dict[str, Identity]:
+        return self._drawn[1]
+
     @cached_property
     def _drawn(self) -> Any:
         return draw_roster(tuple(self.documents), entropy=SeededEntropy(2), **self.seats)
@@ -62,7 +67,7 @@ class Case:
         return run_study(
             self.study,
             documents,
-            identities=self._drawn[1],
+            identities=self.identities,
             entropy=SeededEntropy(3),
             setting=Setting(**{"key": self.key, **setting}),
         )

@@ -1,8 +1,17 @@
 """Sealed training gives what the plaintext learner gives on pooled text."""
 
-import numpy as np
+from dataclasses import replace
+from typing import Any
 
-from harness.studies import Case, accuracy
+import numpy as np
+import pytest
+
+from harness.studies import Case, accuracy, notes
+from sottovoce.datasets.notes import DIAGNOSES
+from sottovoce.errors import MisuseError
+from sottovoce.text.documents import Document
+from sottovoce.text.labels import Classes, Labels
+from sottovoce.text.reading import Level, Reading
 
 
 def test_sealed_equals_plain_on_held_out_documents(binary: Case) -> None:
@@ -25,3 +34,86 @@ def test_joint_is_better_than_every_local(binary: Case) -> None:
     joint = accuracy(test, binary.plain(test))
     for name in binary.study.roster.peers:
         assert accuracy(test, binary.plain(test, name)) < joint
+
+
+def test_joint_evaluation_is_the_sum_of_what_every_peer_has(binary: Case) -> None:
+    outcome = binary.run()
+    found = outcome.evaluate(binary.documents)
+    test = binary.held_out()
+    assert found.accuracy == round(accuracy(test, binary.plain(test)), 3)
+    assert found.counts.sum() == len(test)
+    assert set(found.f1) == {"routine", "urgent"}
+    with pytest.raises(MisuseError, match="the query budget of 1 evaluations is spent"):
+        outcome.evaluate(binary.documents)
+
+
+def equal(one: list[Classes], other: list[Classes]) -> float:
+    return float(np.mean([a == b for a, b in zip(one, other, strict=True)]))
+
+
+@pytest.fixture(scope="module")
+def eight(binary: Case) -> Case:
+    labels = Labels(DIAGNOSES)
+    plan = replace(binary.plan, labels=labels, min_documents=2, features=128)
+    return Case(notes(800, label="diagnosis"), plan, binary.key)
+
+
+def test_eight_classes_by_tournament_equal_the_plain_winner(eight: Case) -> None:
+    test = eight.held_out()
+    assert equal(eight.outcome.classify("north", test).classes, eight.plain(test)) >= 0.999
+
+
+@pytest.mark.parametrize(
+    "settings",
+    [
+        {"class_weight": "balanced"},
+        {"distrusted": tuple(range(0, 96, 3)), "epsilon": 0.25, "alpha": 3.0},
+        {"dictionary": "hashed", "features": 64},
+        {"dictionary": "given", "words": ("fever", "pain", "stable", "severe"), "features": 4},
+        {"reading": Reading(level=Level.SENTENCE)},
+        {"release": "margin"},
+        {"release": "peers"},
+        {"alpha": 0.1},
+    ],
+    ids=lambda settings: "-".join(map(str, settings.values()))[:24],
+)
+def test_other_plans_equal_their_plain_learner_too(binary: Case, settings: Any) -> None:
+    case = binary.changed(**settings)
+    test = case.held_out()[:90]
+    answer = case.outcome.classify("harbour", test)
+    plain = case.plain(test)
+    assert equal(answer.classes, plain) >= 0.999
+    assert (answer.scores is None) == ("release" not in settings)
+
+
+def test_balanced_classes_are_weighted_by_published_totals(binary: Case) -> None:
+    few = {
+        name: [one for i, one in enumerate(mine) if one.label == "routine" or i % 5 == 0]
+        for name, mine in binary.documents.items()
+    }
+    plain, balanced = (
+        Case(few, replace(binary.plan, class_weight=weight), binary.key)
+        for weight in (None, "balanced")
+    )
+    test = binary.held_out()
+    urgent = [
+        sum(found == ("urgent",) for found in case.outcome.classify("north", test).classes)
+        for case in (plain, balanced)
+    ]
+    assert urgent[1] > urgent[0]
+
+
+def test_labels_that_overlap_have_a_verdict_each(binary: Case) -> None:
+    documents = {
+        name: [
+            Document(one.text, tuple(w for w in ("pain", "fever") if w in one.text.lower()))
+            for one in mine
+        ]
+        for name, mine in binary.documents.items()
+    }
+    plan = replace(binary.plan, labels=Labels(("pain", "fever"), exclusive=False))
+    case = Case(documents, plan, binary.key)
+    test = case.held_out()
+    found = case.outcome.classify("valley", test).classes
+    assert equal(found, case.plain(test)) >= 0.99
+    assert len(set(found)) > 2

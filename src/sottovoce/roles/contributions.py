@@ -155,7 +155,7 @@ def contribute(
     _check_weight(desk.name, moments, prepared.totals)
     seed = desk.entropy.seed()
     yield Send(study.roster.evaluator, ShareSeed(seed))
-    difference = layout.write(moments) - _expanded(study, seed, layout)
+    difference = layout.write(moments) - expanded_share(study, seed, layout)
     end = np.array([_end_parts(moments, layout)], np.uint64)
     summed = yield from pairwise.peer(
         _blind_plan(study, prepared, layout),
@@ -198,7 +198,7 @@ def _sum_of_shares(
             )
         if len(seeds[name].seed) != SEED_BYTES:
             raise ViolationError(f"expected a seed of {SEED_BYTES} bytes", party=name)
-        words += _expanded(study, seeds[name].seed, layout)
+        words += expanded_share(study, seeds[name].seed, layout)
     return words
 
 
@@ -212,7 +212,8 @@ def _blind_plan(study: Study, prepared: Prepared, layout: MomentPlan) -> Plan:
     return Plan(study.round(_ROUND, prepared.totals.peers), parts)
 
 
-def _expanded(study: Study, seed: bytes, layout: MomentPlan) -> Words:
+def expanded_share(study: Study, seed: bytes, layout: MomentPlan) -> Words:
+    """The evaluator's share of one peer's moments, which its seed stands for."""
     return Expansion(seed, "roles/moments/v1", study.digest).words(layout.length)
 
 

@@ -77,6 +77,7 @@ class StudyOutcome:
     trained: Trained
     desks: Mapping[str, Desk]
     queries: QueryBook
+    training_views: Mapping[str, View]
     record: Record = field(default_factory=Record)
     numbers: Counter[str] = field(default_factory=Counter)
     meddler: Meddler | None = None
@@ -194,6 +195,7 @@ def run_study(
     outcome = _converse(
         programs, study, ("training",), record, key=key.public, meddler=setting.meddler
     )
+    training = {name: View(name, list(view.received)) for name, view in record.views.items()}
     trained = outcome.results[study.roster.coordinator]
     models = {
         name: outcome.results[name]
@@ -201,7 +203,7 @@ def run_study(
         if outcome.results.get(name) is not None
     }
     book = QueryBook(study.plan.budget, study.plan.evaluations)
-    return StudyOutcome(study, models, trained, desks, book, record)
+    return StudyOutcome(study, models, trained, desks, book, training, record)
 
 
 @dataclass(frozen=True)
