@@ -1,0 +1,67 @@
+"""The benchmarks of whole studies: training, and asking the trained model."""
+
+from typing import Annotated
+
+import typer
+
+from sottovoce.errors import InputError
+
+
+def train(
+    features: Annotated[
+        str, typer.Option(help="Features of engine shares, with commas; empty for none.")
+    ] = "512,1024,2048,4096",
+    paillier: Annotated[
+        str, typer.Option(help="Features of engine paillier, with commas; empty for none.")
+    ] = "",
+    documents: Annotated[
+        str, typer.Option(help="Documents of all peers together, with commas.")
+    ] = "10000,100000",
+    rounds: Annotated[int, typer.Option(min=1, help="Turns that each takes.")] = 1,
+    as_json: Annotated[bool, typer.Option("--json", help="Print one JSON object.")] = False,
+) -> None:
+    """Sealed training beside plaintext training on pooled documents, CPU of all parties added.
+
+    Four peers, two classes, a key of 3072 bits, made before the clock starts.
+
+    \b
+    Examples:
+      sottovoce bench train
+      sottovoce bench train --features 512,1024 --documents 10000 --json
+    """
+    from rich.console import Console
+
+    from sottovoce.bench.report import show
+    from sottovoce.bench.train import KEY_BITS, PEERS, measure, trials
+    from sottovoce.roles.plan import Engine
+
+    sizes = _numbers("documents", documents)
+    wanted = [
+        trial
+        for engine, widths in ((Engine.SHARES, features), (Engine.PAILLIER, paillier))
+        for trial in trials(
+            engine, features=_numbers("features", widths), documents=sizes, rounds=rounds
+        )
+    ]
+    rows = []
+    with Console(stderr=True).status("") as status:
+        for row in measure(wanted, progress=status.update):
+            rows.append(row)
+            status.console.print(
+                f"{row['engine']} {row['features']} features, {row['documents']:,} documents: "
+                f"{row['ratio']:.2f} times plaintext"
+            )
+    facts = {"bits": KEY_BITS, "peers": PEERS, "rounds": rounds}
+    show(facts, rows, title="sealed training beside plaintext, CPU seconds", as_json=as_json)
+
+
+def _numbers(what: str, text: str) -> list[int]:
+    """Whole numbers with commas between them."""
+    parts = [part.strip() for part in text.split(",") if part.strip()]
+    for part in parts:
+        if not part.isdecimal() or int(part) < 1:
+            raise InputError(
+                f"--{what}: expected whole numbers with commas, found {part!r}",
+                hints=(f"--{what} 512,1024",),
+            )
+    return [int(part) for part in parts]

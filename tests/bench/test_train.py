@@ -1,0 +1,59 @@
+"""`bench train` measures whole studies, sealed and in plaintext, and says what each took."""
+
+import json
+
+import pytest
+from typer.testing import CliRunner
+
+from sottovoce.bench import train as bench
+from sottovoce.bench.train import Corpus, Trial, measure, trials
+from sottovoce.cli import app
+from sottovoce.errors import InputError
+from sottovoce.roles import InsecureToyPlan
+from sottovoce.roles.plan import Engine
+
+COLUMNS = {
+    *("engine", "features", "documents", "peers", "classes", "seconds", "solve_seconds"),
+    *("handover_seconds", "plain_seconds", "ratio", "accuracy", "plain_accuracy", "bytes_sent"),
+}
+
+
+def test_a_row_holds_what_a_whole_training_took() -> None:
+    (trial,) = trials(Engine.SHARES, features=[64], documents=[600])
+    toy = trial.plan(InsecureToyPlan, key_bits=768)
+    (row,) = measure([trial], plan=toy)
+    assert set(row) == COLUMNS
+    assert (row["engine"], row["features"], row["documents"]) == ("shares", 64, 600)
+    assert 0 < row["solve_seconds"] + row["handover_seconds"] < row["seconds"]
+    assert row["handover_seconds"] > 0
+    assert row["ratio"] == pytest.approx(row["seconds"] / row["plain_seconds"])
+    assert abs(row["accuracy"] - row["plain_accuracy"]) <= 0.02
+    assert row["bytes_sent"] > 65 * 65 * 8
+
+
+def test_every_peer_has_its_share_of_both_classes() -> None:
+    corpus = Corpus.of(Trial(Engine.SHARES, 64, 100))
+    assert [len(part) for part in corpus.parts.values()] == [30, 30, 20, 20]
+    assert len(corpus.pooled) == 100
+    assert all({"even", "odd"} == {one.label for one in part} for part in corpus.parts.values())
+
+
+def test_the_command_measures_the_sizes_that_it_is_told(monkeypatch) -> None:
+    seen = []
+
+    def measured(wanted, *, progress):
+        seen.extend((trial.engine, trial.features, trial.documents) for trial in wanted)
+        yield {"engine": "shares", "features": 8, "documents": 10, "ratio": 2.0}
+
+    monkeypatch.setattr(bench, "measure", measured)
+    arguments = ["--features", "8,16", "--paillier", "4", "--documents", "10", "--json"]
+    done = CliRunner().invoke(app, ["bench", "train", *arguments])
+    assert done.exit_code == 0, done.output
+    assert json.loads(done.stdout)["rows"][0]["ratio"] == 2.0
+    assert seen == [("shares", 8, 10), ("shares", 16, 10), ("paillier", 4, 10)]
+
+
+def test_sizes_that_are_none_are_named() -> None:
+    done = CliRunner().invoke(app, ["bench", "train", "--features", "many"])
+    assert isinstance(done.exception, InputError)
+    assert "expected whole numbers with commas, found 'many'" in str(done.exception)
