@@ -19,3 +19,18 @@ def binary(toy_key: SecretKey) -> Case:
         "notes", BINARY, features=96, key_bits=768, bucket_bits=12, query_budget=4000
     )
     return Case(notes(), plan, toy_key)
+
+
+@pytest.fixture(scope="session")
+def encrypted(toy_key: SecretKey) -> Case:
+    """The same with engine paillier, and nobody to deal."""
+    plan = InsecureToyPlan(
+        "notes",
+        BINARY,
+        features=24,
+        key_bits=768,
+        bucket_bits=12,
+        query_budget=4000,
+        engine="paillier",
+    )
+    return Case(notes(300), plan, toy_key, {"with_dealer": False})

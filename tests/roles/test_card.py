@@ -1,14 +1,20 @@
 """The card says everything that a study sends, and what pooling would give."""
 
+import pytest
+
 from harness.studies import Case
 from sottovoce.roles.card import StudyCard
 
 
-def test_every_message_of_a_whole_study_stands_on_the_card(binary: Case) -> None:
-    outcome = binary.run()
-    outcome.classify("north", binary.documents["north"][:2])
-    outcome.evaluate(binary.documents)
-    card = StudyCard(binary.study)
+@pytest.mark.parametrize("engine", ["binary", "encrypted"])
+def test_every_message_of_a_whole_study_stands_on_the_card(
+    engine: str, request: pytest.FixtureRequest
+) -> None:
+    case: Case = request.getfixturevalue(engine)
+    outcome = case.run()
+    outcome.classify("north", case.documents["north"][:2])
+    outcome.evaluate(case.documents)
+    card = StudyCard(case.study)
     assert set(outcome.traffic.kinds) <= {line.name for line in card.lines}
     for line in card.lines:
         assert f"`{line.name}`" in card.markdown()

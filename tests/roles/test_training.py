@@ -117,3 +117,29 @@ def test_labels_that_overlap_have_a_verdict_each(binary: Case) -> None:
     found = case.outcome.classify("valley", test).classes
     assert equal(found, case.plain(test)) >= 0.99
     assert len(set(found)) > 2
+
+
+def test_engine_paillier_equals_plain_without_a_dealer(encrypted: Case) -> None:
+    test = encrypted.held_out()
+    found = encrypted.outcome.classify("north", test).classes
+    assert encrypted.study.roster.dealer is None
+    assert equal(found, encrypted.plain(test)) >= 0.999
+
+
+@pytest.mark.parametrize(
+    "settings",
+    [
+        {"release": "peers"},
+        {"distrusted": (0, 5, 7), "epsilon": 0.5, "class_weight": "balanced"},
+    ],
+    ids=["released", "gamma"],
+)
+def test_engine_paillier_runs_the_same_plans(encrypted: Case, settings: Any) -> None:
+    case = encrypted.changed(**{"features": 12} | settings)
+    test = case.held_out()
+    assert equal(case.outcome.classify("valley", test).classes, case.plain(test)) >= 0.999
+
+
+def test_auto_takes_shares_where_somebody_deals(binary: Case, encrypted: Case) -> None:
+    assert binary.study.engine == "shares"
+    assert encrypted.changed(engine="auto").study.engine == "paillier"

@@ -141,6 +141,16 @@ def test_scores_that_the_key_holder_opens_are_noise_mod_n(case: Case) -> None:
     assert_looks_uniform(opened, modulus, what="scores at the coordinator")
 
 
+def test_attacks_recover_nothing_from_a_study_on_ciphertexts(encrypted: Case) -> None:
+    key, outcome = encrypted.key, encrypted.outcome
+    outcome.classify("north", encrypted.documents["north"][:20])
+    for name, view in outcome.views.items():
+        seen = list(numbers_in(view, key, opens=name == "coordinator"))
+        report = attack_everything(seen, modulus=key.public.modulus)
+        rows = truth(encrypted, outcome.models["north"])
+        assert score(report.documents, *rows).matched == 0, name
+
+
 def test_the_dealer_receives_public_numbers_alone(case: Case) -> None:
     kinds = {type(item.message).__name__ for item in case.outcome.views["dealer"].received}
     assert kinds == {"AgreedStudy", "SolveNumbers", "DealRequest"}

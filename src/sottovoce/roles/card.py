@@ -8,6 +8,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from types import ModuleType
 
+from sottovoce.protocols import messages
 from sottovoce.protocols.blind_sum import messages as blind_sums
 from sottovoce.protocols.messages import Disclosure, Message
 from sottovoce.protocols.shares import (
@@ -21,11 +22,17 @@ from sottovoce.protocols.shares import (
     truncation,
     verdict,
 )
+from sottovoce.protocols.two_party import comparison as two_party_comparison
+from sottovoce.protocols.two_party import directions, matrices
+from sottovoce.protocols.two_party import products as two_party_products
+from sottovoce.protocols.two_party import truncation as two_party_truncation
 from sottovoce.roles import (
     agreement,
     classification,
     contributions,
+    encrypted,
     evaluation,
+    model,
     preparation,
     solving,
 )
@@ -75,9 +82,7 @@ class StudyCard:
             for stage, modules in self._stages()
             for module in modules
             for kind in vars(module).values()
-            if isinstance(kind, type)
-            and issubclass(kind, Message)
-            and kind.__module__ == module.__name__
+            if _is_sent(kind, module)
         )
 
     def markdown(self) -> str:
@@ -88,10 +93,15 @@ class StudyCard:
     def _stages(self) -> Iterator[tuple[str, tuple[ModuleType, ...]]]:
         yield "agreement", (agreement,)
         yield "dictionary and totals", (preparation, blind_sums)
-        yield "contributions", (contributions,)
         if self.study.engine is Engine.SHARES:
-            yield "sealed solve", (*_SHARED, solve, multiplier, residual)
-        yield "encrypted model", (solving, handover)
+            yield "contributions", (contributions,)
+            yield "sealed solve", (*_SHARED, solve, multiplier, residual, solving)
+            yield "encrypted model", (handover, model)
+        else:
+            yield "sealed solve", (encrypted, matrices, directions, two_party_truncation)
+            yield "sealed solve", (two_party_products, two_party_comparison, messages)
+            yield "encrypted model", (model,)
+            yield "queries", _SHARED
         yield "queries", (classification, verdict)
         yield "evaluation", (evaluation,)
 
@@ -188,6 +198,16 @@ class StudyCard:
                     )
         if len(roster.peers) == 2:
             yield "- With two peers each trusts the coordinator not to side with the other."
+
+
+def _is_sent(kind: object, module: ModuleType) -> bool:
+    """Whether this is a kind of message that the module itself sends."""
+    return (
+        isinstance(kind, type)
+        and issubclass(kind, Message)
+        and kind.__module__ == module.__name__
+        and "discloses" in vars(kind)
+    )
 
 
 _RELEASES = {

@@ -19,7 +19,6 @@ the dealer pools with neither.
 
 import warnings
 from collections import Counter
-from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import ClassVar
 
@@ -30,7 +29,6 @@ from scipy import sparse
 from sottovoce import wire
 from sottovoce.errors import InputError, MisuseError, ViolationError
 from sottovoce.numbers.fixed import Scale
-from sottovoce.numbers.packing import Slots
 from sottovoce.numbers.ring import Words
 from sottovoce.paillier import Ciphertext, Layout, SecretKey, SparseRows, decrypt_residues
 from sottovoce.protocols.conversation import Party, Receive, Send, receive
@@ -41,7 +39,7 @@ from sottovoce.protocols.shares.verdict import VerdictPlan, ask_verdict, deal_ve
 from sottovoce.roles.desk import Desk
 from sottovoce.roles.model import SealedModel
 from sottovoce.roles.plan import Release
-from sottovoce.roles.scoring import ScorePlan
+from sottovoce.roles.scoring import ScorePlan, half_slots, slots_of
 from sottovoce.roles.study import Study
 from sottovoce.roles.training import Trained
 from sottovoce.text.labels import Classes, Labels
@@ -288,9 +286,9 @@ def _masked_scores(
     products = SparseRows.of(rows, reach=plan.reach) @ model.weights
     packed = products.joined(plan.slots)
     secrets = [desk.entropy.below(key.modulus) for _ in packed.residues]
-    lift = _lift(plan.slots)
+    lift = half_slots(plan.slots)
     covered = packed.cover([(secret + lift) % key.modulus for secret in secrets])
-    shares = _slots_of(secrets, plan, int(rows.shape[0]))
+    shares = slots_of(secrets, plan.slots, plan.ring).reshape(-1, plan.classes)
     # The lift is half a slot in every slot: a multiple of the ring's modulus.
     return covered.fresh(entropy=desk.entropy), plan.ring.reduce(np.negative(shares))
 
@@ -305,24 +303,8 @@ def _opened(
         checked = scores.expected(layout, scale)
     except ViolationError as error:
         raise error.by(asker) from error
-    return _slots_of(decrypt_residues(key, checked), plan, documents)
-
-
-def _lift(slots: Slots) -> int:
-    """Half a slot in every slot: what is packed is then never negative, and borrows nothing."""
-    half = 1 << (slots.width - 1)
-    return sum(half << slots.width * place for place in range(slots.count))
-
-
-def _slots_of(residues: Sequence[int], plan: ScorePlan, documents: int) -> Words:
-    """Every slot of every residue mod 2^b, documents × classes.
-
-    A residue is a sum of two; carries between slots are in its shifted halves, so the two
-    shares of a score are right to one unit in the last place.
-    """
-    width, count, mask = plan.slots.width, plan.slots.count, (1 << plan.ring.bits) - 1
-    words = [residue >> width * place & mask for residue in residues for place in range(count)]
-    return np.array(words, np.uint64).reshape(documents, plan.classes)
+    words = slots_of(decrypt_residues(key, checked), plan.slots, plan.ring)
+    return words.reshape(documents, plan.classes)
 
 
 def _arranged(plan: ScorePlan, share: Words) -> Words:

@@ -41,7 +41,7 @@ from sottovoce.text.documents import Document
 from sottovoce.text.passes import Examples, examples
 
 # The upper end of a spectrum travels in units of 1/256.
-_END_PARTS = 256
+END_PARTS = 256
 _ROUND = "contributions"
 
 
@@ -96,10 +96,6 @@ class Contributed:
     ceiling_parts: int = 0
     words: Words | None = None
 
-    def solve_plan(self, plan: StudyPlan, totals: Totals, alpha: float) -> SolvePlan:
-        """The solve that follows from public numbers."""
-        return solve_plan(plan, totals, alpha=alpha, ceiling_parts=self.ceiling_parts)
-
 
 def solve_plan(plan: StudyPlan, totals: Totals, *, alpha: float, ceiling_parts: int) -> SolvePlan:
     """The sealed solve for one penalty, from numbers that coordinator, evaluator, dealer know."""
@@ -110,7 +106,7 @@ def solve_plan(plan: StudyPlan, totals: Totals, *, alpha: float, ceiling_parts: 
         moments.classes,
         weight=float(totals.rows),
         penalty=float(penalties.min()),
-        ceiling=ceiling_parts / _END_PARTS + float(penalties.max()),
+        ceiling=ceiling_parts / END_PARTS + float(penalties.max()),
     )
     return SolvePlan.fit(
         system,
@@ -152,11 +148,12 @@ def contribute(
     study = desk.study
     layout = MomentPlan.of(study.plan, prepared.totals)
     moments = local_moments(study, prepared, training)
-    _check_weight(desk.name, moments, prepared.totals)
+    check_weight(desk.name, moments, prepared.totals)
     seed = desk.entropy.seed()
     yield Send(study.roster.evaluator, ShareSeed(seed))
     difference = layout.write(moments) - expanded_share(study, seed, layout)
-    end = np.array([_end_parts(moments, layout)], np.uint64)
+    bits = layout.scales.matrix.fraction_bits
+    end = np.array([end_parts(moments, fraction_bits=bits)], np.uint64)
     summed = yield from pairwise.peer(
         _blind_plan(study, prepared, layout),
         [difference, end, end],
@@ -217,13 +214,14 @@ def expanded_share(study: Study, seed: bytes, layout: MomentPlan) -> Words:
     return Expansion(seed, "roles/moments/v1", study.digest).words(layout.length)
 
 
-def _end_parts(moments: Moments, layout: MomentPlan) -> int:
+def end_parts(moments: Moments, *, fraction_bits: int) -> int:
     """An upper end of the spectrum of what is written, which rounding moved a little."""
-    rounding = math.ldexp(layout.width, -layout.scales.matrix.fraction_bits)
-    return math.ceil((upper_end(moments.second) + rounding) * _END_PARTS)
+    rounding = math.ldexp(moments.features, -fraction_bits)
+    return math.ceil((upper_end(moments.second) + rounding) * END_PARTS)
 
 
-def _check_weight(name: str, moments: Moments, totals: Totals) -> None:
+def check_weight(name: str, moments: Moments, totals: Totals) -> None:
+    """Refuse more rows than all peers have together."""
     if moments.weight > totals.rows:
         raise InputError(
             f"{name}: expected at most the published total of {totals.rows} rows, "

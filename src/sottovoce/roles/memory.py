@@ -240,7 +240,7 @@ def _training(
     roster = next(iter(desks.values())).study.roster
     programs: dict[str, Party[Any]] = {
         roster.coordinator: train_coordinator(desks[roster.coordinator], key, told=setting.told),
-        roster.evaluator: train_evaluator(desks[roster.evaluator]),
+        roster.evaluator: train_evaluator(desks[roster.evaluator], agreements[roster.evaluator]),
     }
     if roster.dealer is not None:
         programs[roster.dealer] = train_dealer(desks[roster.dealer])

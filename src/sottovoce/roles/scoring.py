@@ -7,6 +7,7 @@ documents' scores then lie side by side in one ciphertext.
 """
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Self
@@ -75,6 +76,11 @@ class ScorePlan:
     def shape(self) -> tuple[int, int]:
         """Features and classes of the model."""
         return len(self.factors), self.classes
+
+    @property
+    def factor_scale(self) -> Scale:
+        """One factor."""
+        return Scale(_FACTOR_BITS, self._largest_factor)
 
     @property
     def _largest_factor(self) -> int:
@@ -155,6 +161,23 @@ class ScorePlan:
         """What a trusted friend would write down for θ: the oracle of the sealed model."""
         grid = np.array(self.factors, np.float64)[:, np.newaxis] * theta
         return np.rint(np.ldexp(grid, _SCORE_BITS - _FACTOR_BITS)).astype(np.int64)
+
+
+def half_slots(slots: Slots) -> int:
+    """Half a slot in every slot: what is packed is then never negative, and borrows nothing."""
+    half = 1 << (slots.width - 1)
+    return sum(half << slots.width * place for place in range(slots.count))
+
+
+def slots_of(residues: Sequence[int], slots: Slots, ring: Ring) -> NDArray[np.uint64]:
+    """Every slot of every residue mod 2^b.
+
+    A residue is a sum of two; carries between slots are in its shifted halves, so the two
+    shares of a value are right to one unit in the last place.
+    """
+    width, count, mask = slots.width, slots.count, (1 << ring.bits) - 1
+    words = [residue >> width * place & mask for residue in residues for place in range(count)]
+    return np.array(words, np.uint64)
 
 
 def row_norm(plan: StudyPlan) -> float:

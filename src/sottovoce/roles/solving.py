@@ -20,9 +20,8 @@ from typing import ClassVar
 import numpy as np
 
 from sottovoce import wire
-from sottovoce.errors import MisuseError, ViolationError
 from sottovoce.numbers.ring import Words
-from sottovoce.paillier import Ciphertext, Layout, SecretKey
+from sottovoce.paillier import SecretKey
 from sottovoce.protocols.conversation import Party, Send, receive
 from sottovoce.protocols.messages import Disclosure, Message
 from sottovoce.protocols.shares.handover import give_share, take_share
@@ -36,8 +35,7 @@ from sottovoce.roles.contributions import (
     solve_plan,
 )
 from sottovoce.roles.desk import Desk
-from sottovoce.roles.model import SealedModel
-from sottovoce.roles.plan import Release
+from sottovoce.roles.model import EncryptedModel, SealedModel, release_share, take_model
 from sottovoce.roles.preparation import Prepared
 from sottovoce.roles.scoring import ScorePlan
 from sottovoce.roles.study import Study
@@ -62,38 +60,14 @@ class SolveNumbers(Message, frozen=True):
     peers: tuple[str, ...]
 
 
-class EncryptedModel(Message, frozen=True):
-    """The model under the coordinator's key, all classes of a word in one ciphertext."""
-
-    discloses: ClassVar = Disclosure(
-        seen_by="every peer of the study, sealed against the coordinator",
-        reveals="nothing by itself; labels of documents come by queries, which are counted",
-        assuming="Paillier hides, and no peer shows it to the coordinator, who has the key",
-    )
-    weights: Ciphertext
-    ceiling_parts: int
-
-
-class ReleasedShare(Message, frozen=True):
-    """One of two shares of the model, where the plan releases it to the peers."""
-
-    discloses: ClassVar = Disclosure(
-        seen_by="every peer of the study, sealed against everybody else",
-        reveals="with the other share the weights of the model, as the study card announced",
-        assuming="every peer consented to release = peers",
-    )
-    words: wire.Words
-
-
 @dataclass(frozen=True)
 class _Work:
-    """One solve: its numbers, among whom, and how scores will be written."""
+    """One solve: its numbers, and how scores will be written."""
 
     study: Study
     plan: SolvePlan
     scores: ScorePlan
     alpha: float
-    peers: tuple[str, ...]
 
     @property
     def cuts(self) -> tuple[int, int]:
@@ -101,9 +75,10 @@ class _Work:
 
 
 def _work(study: Study, prepared: Prepared, contributed: Contributed, alpha: float) -> _Work:
-    plan = contributed.solve_plan(study.plan, prepared.totals, alpha)
+    parts = contributed.ceiling_parts
+    plan = solve_plan(study.plan, prepared.totals, alpha=alpha, ceiling_parts=parts)
     scores = ScorePlan.fit(study.plan, prepared.idf_halves, plan.solution)
-    return _Work(study, plan, scores, alpha, contributed.peers)
+    return _Work(study, plan, scores, alpha)
 
 
 def solve_first(
@@ -122,7 +97,7 @@ def solve_first(
     yield from give_share(
         share, work.scores.model, key, to=study.roster.evaluator, entropy=desk.entropy
     )
-    yield from _release(study, contributed.peers, share)
+    yield from release_share(study, contributed.peers, share)
     return work.scores
 
 
@@ -137,7 +112,7 @@ def solve_second(desk: Desk, prepared: Prepared, contributed: Contributed) -> Pa
     )
     for name in contributed.peers:
         yield Send(name, EncryptedModel(model, contributed.ceiling_parts))
-    yield from _release(study, contributed.peers, share)
+    yield from release_share(study, contributed.peers, share)
 
 
 def solve_dealt(desk: Desk) -> Party[None]:
@@ -154,29 +129,12 @@ def solve_dealt(desk: Desk) -> Party[None]:
     yield from _deal_cuts(dealer, told.cuts, plan.shape)
 
 
-def take_model(desk: Desk, prepared: Prepared, contributed: Contributed) -> Party[SealedModel]:
-    """At a peer: the encrypted model, and its weights if they are released."""
-    study, roster = desk.study, desk.study.roster
-    told = yield from receive(roster.evaluator, EncryptedModel)
-    heard = Contributed(contributed.peers, told.ceiling_parts)
-    work = _work(study, prepared, heard, study.plan.alphas[0])
-    model = work.scores.model
-    scale = model.share_scale.plus(model.share_scale)
-    try:
-        weights = told.weights.expected(Layout(model.shape, model.slots), scale)
-    except ViolationError as error:
-        raise error.by(roster.evaluator) from error
-    released = None
-    if study.plan.release is Release.PEERS:
-        shares = []
-        for name in (roster.coordinator, roster.evaluator):
-            share = yield from receive(name, ReleasedShare)
-            shares.append(share.words.array())
-        words = model.ring.signed(model.ring.reduce(shares[0] + shares[1]))
-        released = np.ldexp(words.astype(np.float64), -work.scores.weights.fraction_bits)
-    if prepared.space is None:
-        raise MisuseError("model: expected the features of a peer, found none")
-    return SealedModel(prepared.space, work.scores, weights, work.alpha, prepared.key, released)
+def take_solved(desk: Desk, prepared: Prepared) -> Party[SealedModel]:
+    """At a peer: the encrypted model."""
+    study, alpha = desk.study, desk.study.plan.alphas[0]
+    told = yield from receive(study.roster.evaluator, EncryptedModel)
+    work = _work(study, prepared, Contributed((), told.ceiling_parts), alpha)
+    return (yield from take_model(study, prepared, told, scores=work.scores, alpha=alpha))
 
 
 def _seated(desk: Desk, peers: Collection[str]) -> Party[Holder]:
@@ -202,9 +160,3 @@ def _model_share(holder: Holder, work: _Work, contributed: Contributed) -> Party
 def _deal_cuts(dealer: Dealer, cuts: tuple[int, int], shape: tuple[int, int]) -> Party[None]:
     for purpose, bits in zip(_CUTS, cuts, strict=True):
         yield from deal_truncation(dealer, Truncation(bits), shape, purpose=purpose)
-
-
-def _release(study: Study, peers: Collection[str], share: Words) -> Party[None]:
-    if study.plan.release is Release.PEERS:
-        for name in peers:
-            yield Send(name, ReleasedShare(wire.Words.of(share)))

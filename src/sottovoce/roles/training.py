@@ -15,10 +15,16 @@ from sottovoce.protocols.conversation import Party
 from sottovoce.roles.agreement import Agreement
 from sottovoce.roles.contributions import collect, contribute, expand
 from sottovoce.roles.desk import Desk
+from sottovoce.roles.encrypted import (
+    answer_encrypted,
+    contribute_encrypted,
+    solve_encrypted,
+)
 from sottovoce.roles.model import SealedModel
+from sottovoce.roles.plan import Engine
 from sottovoce.roles.preparation import prepare_coordinator, prepare_evaluator, prepare_peer
 from sottovoce.roles.scoring import ScorePlan
-from sottovoce.roles.solving import solve_dealt, solve_first, solve_second, take_model
+from sottovoce.roles.solving import solve_dealt, solve_first, solve_second, take_solved
 from sottovoce.roles.totals import Totals
 from sottovoce.text.documents import Document
 from sottovoce.text.splits import Side
@@ -44,10 +50,12 @@ def train_peer(
     prepared = yield from prepare_peer(desk, agreement, training)
     if prepared is None:
         return None
+    if desk.study.engine is Engine.PAILLIER:
+        return (yield from contribute_encrypted(desk, agreement, prepared, training))
     contributed = yield from contribute(desk, prepared, training)
     if contributed is None:
         return None
-    return (yield from take_model(desk, prepared, contributed))
+    return (yield from take_solved(desk, prepared))
 
 
 def train_coordinator(desk: Desk, key: SecretKey, *, told: Told = lambda _: None) -> Party[Trained]:
@@ -55,22 +63,29 @@ def train_coordinator(desk: Desk, key: SecretKey, *, told: Told = lambda _: None
     told("dictionary")
     prepared = yield from prepare_coordinator(desk)
     told("contributions")
+    if desk.study.engine is Engine.PAILLIER:
+        scores, peers = yield from answer_encrypted(desk, prepared, key)
+        return Trained(scores, prepared.totals, peers, key)
     contributed = yield from collect(desk, prepared)
     told("solve")
     scores = yield from solve_first(desk, prepared, contributed, key)
     return Trained(scores, prepared.totals, contributed.peers, key)
 
 
-def train_evaluator(desk: Desk) -> Party[None]:
+def train_evaluator(desk: Desk, agreement: Agreement) -> Party[None]:
     """At the evaluator: nothing stays with it."""
     prepared = yield from prepare_evaluator(desk)
+    if desk.study.engine is Engine.PAILLIER:
+        yield from solve_encrypted(desk, agreement, prepared)
+        return
     contributed = yield from expand(desk, prepared)
     yield from solve_second(desk, prepared, contributed)
 
 
 def train_dealer(desk: Desk) -> Party[None]:
-    """At the dealer: nothing stays with it."""
-    yield from solve_dealt(desk)
+    """At the dealer: nothing stays with it, and engine paillier asks it for nothing."""
+    if desk.study.engine is Engine.SHARES:
+        yield from solve_dealt(desk)
 
 
 def training_side(desk: Desk, documents: Sequence[Document]) -> list[Document]:

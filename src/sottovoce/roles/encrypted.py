@@ -1,0 +1,340 @@
+"""Engine paillier for a whole study: moments and solve on ciphertexts, without a dealer.
+
+    peer p                          coordinator C (key)                   evaluator E
+      │ upper end of its spectrum, in a blind sum ══▶│══════════════════════▶│
+      │◀──────── AgreedCeiling ──────────────────────│                       │
+      │ ⟨⟨A_p⟩⟩, ⟨⟨b_p⟩⟩ under masks, in a blind sum ═══════════════════════▶│ adds λΓ
+      │                                 │◀── two_party/solve.py, residual.py │ every class
+      │                                 │◀── two_party/truncation.py, twice  │ θ times idf
+      │◀─────────────────────────────── EncryptedModel ──────────────────────│
+
+Who learns what: C sees noise, the totals and c; E sees ciphertexts that it cannot open, the
+totals, c, and one bit a class that is true unless c was wrong. Assuming that C and E do not
+pool: together they could rebuild text of the union of all peers.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from math import sqrt
+from typing import Any, ClassVar, Self
+
+import numpy as np
+from numpy.typing import NDArray
+
+from sottovoce.entropy import Entropy
+from sottovoce.errors import ViolationError
+from sottovoce.numbers.fixed import Scale
+from sottovoce.numbers.packing import Slots
+from sottovoce.numbers.ring import Words
+from sottovoce.paillier import (
+    Ciphertext,
+    Layout,
+    Plain,
+    PublicKey,
+    SecretKey,
+    Unsent,
+    decrypt_residues,
+    encrypt,
+    stack,
+)
+from sottovoce.protocols.blind_sum import CiphertextSpace, Part, WordSpace, pairwise
+from sottovoce.protocols.blind_sum.plan import Plan
+from sottovoce.protocols.casting import Cast, agreed_from
+from sottovoce.protocols.conversation import Party, Send, receive
+from sottovoce.protocols.guard import Guard, Rule, serve
+from sottovoce.protocols.messages import Disclosure, Message
+from sottovoce.protocols.sealed_model import closing
+from sottovoce.protocols.two_party.comparison import sign_rules
+from sottovoce.protocols.two_party.masks import Masking
+from sottovoce.protocols.two_party.products import MaskedVectors, answer_vectors
+from sottovoce.protocols.two_party.residual import solve_checked
+from sottovoce.protocols.two_party.solve import SolvePlan, solve_stages
+from sottovoce.protocols.two_party.truncation import truncate, truncation_rule
+from sottovoce.rados.moments import Moments
+from sottovoce.roles.agreement import Agreement
+from sottovoce.roles.contributions import (
+    END_PARTS,
+    check_weight,
+    end_parts,
+    local_moments,
+    penalties_of,
+)
+from sottovoce.roles.desk import Desk
+from sottovoce.roles.model import (
+    EncryptedModel,
+    SealedModel,
+    model_scale,
+    release_share,
+    take_model,
+)
+from sottovoce.roles.plan import Release
+from sottovoce.roles.preparation import Prepared
+from sottovoce.roles.scoring import ScorePlan, half_slots, slots_of
+from sottovoce.roles.study import Study
+from sottovoce.roles.totals import Totals, rounded_up
+from sottovoce.text.documents import Document
+
+# θ to about 2^-13 of its length; A right to 2^-18 for each peer.
+_TOLERANCE = 2.0**-13
+_FRACTION_BITS = 26
+_MATRIX_BITS = 18
+_COEFFICIENT_BITS = 16
+
+
+class AgreedCeiling(Message, frozen=True):
+    """The upper end of the joint spectrum, in units of 1/256, rounded up to two digits."""
+
+    discloses: ClassVar = Disclosure(
+        seen_by="every peer and the evaluator",
+        reveals="how strongly all documents together share their most common words",
+        assuming="it is over at least as many peers as the plan asks for",
+    )
+    parts: int
+    peers: tuple[str, ...]
+
+
+class CoveredModel(Message, frozen=True):
+    """The model under masks uniform in Z_N, where the plan releases it to the peers."""
+
+    discloses: ClassVar = Disclosure(
+        seen_by="the coordinator, who can decrypt it",
+        reveals="nothing: the masks are uniform, used once, and the evaluator's own",
+        assuming="evaluator and coordinator do not pool what they saw",
+    )
+    weights: Ciphertext
+
+
+@dataclass(frozen=True)
+class Numbers:
+    """What the encrypted solve of one study is made of, from public numbers."""
+
+    study: Study
+    penalties: NDArray[np.float64]
+    documents: int
+    ceiling: float
+    scores: ScorePlan
+    alpha: float
+
+    @classmethod
+    def of(cls, study: Study, prepared: Prepared, parts: int) -> Self:
+        """The numbers for an agreed upper end of the spectrum."""
+        plan, alpha = study.plan, study.plan.alphas[0]
+        width = plan.features + sum(column.width for column in plan.columns) + 1
+        penalties = penalties_of(plan, width, alpha)
+        reach = _reach(prepared.totals, penalties)
+        solution = Scale.covering(2 * reach, fraction_bits=_FRACTION_BITS)
+        scores = ScorePlan.fit(plan, prepared.idf_halves, solution)
+        ceiling = parts / END_PARTS
+        return cls(study, penalties, prepared.totals.rows, ceiling, scores, alpha)
+
+    @property
+    def solve(self) -> SolvePlan:
+        """Every class has a solve of its own, with the same numbers."""
+        return SolvePlan(
+            len(self.penalties),
+            lower=float(self.penalties.min()),
+            upper=self.ceiling + float(self.penalties.max()),
+            reach=sqrt(self.documents / float(self.penalties.min())) / 2,
+            tolerance=_TOLERANCE,
+            fraction_bits=_FRACTION_BITS,
+            matrix_bits=_MATRIX_BITS,
+            coefficient_bits=_COEFFICIENT_BITS,
+            masking=Masking(self.study.plan.kappa),
+        )
+
+    @property
+    def matrix_scale(self) -> Scale:
+        """Entries of A are no larger than its largest eigenvalue."""
+        return self.solve.matrix_scale(self.ceiling)
+
+    @property
+    def vector_scale(self) -> Scale:
+        """Entries of b, by Cauchy and Schwarz."""
+        return self.solve.vector_scale(sqrt(self.documents * self.ceiling))
+
+    def written(self, moments: Moments) -> list[Plain]:
+        """A peer's A and one b a class in fixed point."""
+        vectors = [Plain.of(column, self.vector_scale) for column in moments.products.T]
+        return [Plain.of(moments.second, self.matrix_scale), *vectors]
+
+    def sum_plan(self, key: PublicKey, peers: Sequence[str]) -> Plan:
+        """The blind sum of ciphertexts at the evaluator."""
+        study, slots = self.study, self.solve.slots(key.plaintext_bits)
+        width = len(self.penalties)
+        spaces = [CiphertextSpace(key, Layout((width, width), slots), self.matrix_scale)]
+        vector = CiphertextSpace(key, Layout((width,), slots), self.vector_scale)
+        spaces += [vector] * self.scores.classes
+        parts = [
+            Part(study.roster.evaluator, f"moments {number}", space)
+            for number, space in enumerate(spaces)
+        ]
+        return Plan(study.round("contributions", peers), tuple(parts))
+
+    def penalty(self) -> Plain:
+        """λΓ on the grid of A."""
+        scale = self.solve.matrix_scale(float(self.penalties.max()))
+        return Plain.of(np.diag(self.penalties), scale)
+
+
+def _reach(totals: Totals, penalties: NDArray[np.float64]) -> float:
+    """No θ is longer: ‖(XᵀX + G)⁻¹Xᵀ‖ ≤ 1 / (2√λ)."""
+    return sqrt(totals.rows / float(penalties.min())) / 2
+
+
+def contribute_encrypted(
+    desk: Desk, agreement: Agreement, prepared: Prepared, training: Sequence[Document]
+) -> Party[SealedModel | None]:
+    """At a peer: its moments under K and under masks; the encrypted model comes back."""
+    study, key = desk.study, agreement.key
+    moments = local_moments(study, prepared, training)
+    check_weight(desk.name, moments, prepared.totals)
+    end = np.array([end_parts(moments, fraction_bits=_MATRIX_BITS)], np.uint64)
+    plan = _ceiling_plan(study, prepared.totals.peers)
+    summed = yield from pairwise.peer(
+        plan, [end, end], who=desk.member, book=desk.book, entropy=desk.entropy
+    )
+    if summed is None:
+        return None
+    told = yield from receive(study.roster.coordinator, AgreedCeiling)
+    numbers = Numbers.of(study, prepared, told.parts)
+    slots = numbers.solve.slots(key.plaintext_bits)
+    sealed = [
+        encrypt(key, plain, slots=slots, entropy=desk.entropy) for plain in numbers.written(moments)
+    ]
+    added = yield from pairwise.peer(
+        numbers.sum_plan(key, told.peers),
+        sealed,
+        who=desk.member,
+        book=desk.book,
+        entropy=desk.entropy,
+    )
+    if added is None:
+        return None
+    model = yield from receive(study.roster.evaluator, EncryptedModel)
+    scores, alpha = numbers.scores, numbers.alpha
+    return (yield from take_model(study, prepared, model, scores=scores, alpha=alpha))
+
+
+def answer_encrypted(
+    desk: Desk, prepared: Prepared, key: SecretKey
+) -> Party[tuple[ScorePlan, tuple[str, ...]]]:
+    """At the coordinator: carry both sums, and answer the evaluator's masked questions."""
+    study = desk.study
+    plan = _ceiling_plan(study, prepared.totals.peers)
+    summed = yield from pairwise.coordinator(plan, who=desk.member, book=desk.book)
+    parts = rounded_up(int(summed.sums[0][0]))
+    for name in (*summed.peers, study.roster.evaluator):
+        yield Send(name, AgreedCeiling(parts, summed.peers))
+    numbers = Numbers.of(study, prepared, parts)
+    added = yield from pairwise.coordinator(
+        numbers.sum_plan(key.public, summed.peers), who=desk.member, book=desk.book
+    )
+    stages = [
+        stage
+        for _ in range(numbers.scores.classes)
+        for stage in _stages(key, numbers.solve, entropy=desk.entropy)
+    ]
+    guard = Guard(study.roster.evaluator, stages, codec=study.codec(key.public))
+    yield from serve(guard)
+    if study.plan.release is Release.PEERS:
+        told = yield from receive(study.roster.evaluator, CoveredModel)
+        model = numbers.scores.model
+        layout = Layout(model.shape, model.slots).cover()
+        scale = Scale(model.scale.fraction_bits, key.public.plaintext_bound)
+        covered = agreed_from(study.roster.evaluator, told.weights, layout, scale)
+        share = slots_of(
+            decrypt_residues(key, covered), Slots(*_slot_size(model.slots)), model.ring
+        )
+        yield from release_share(study, added.peers, share.reshape(model.shape))
+    return numbers.scores, added.peers
+
+
+def _stages(key: SecretKey, plan: SolvePlan, *, entropy: Entropy) -> list[list[Rule[Any]]]:
+    """What the key holder answers for one class: the solve, its check, and two cuts of θ."""
+    return [
+        *solve_stages(key, plan, entropy=entropy),
+        [
+            truncation_rule(key, budget=3, entropy=entropy),
+            Rule(MaskedVectors, lambda q: answer_vectors(key, q, entropy=entropy), 1),
+            *sign_rules(key, budget=1, entropy=entropy),
+        ],
+    ]
+
+
+def solve_encrypted(desk: Desk, agreement: Agreement, prepared: Prepared) -> Party[None]:
+    """At the evaluator: add the sealed moments up, solve with the key holder, hand θ out."""
+    study, key = desk.study, agreement.key
+    plan = _ceiling_plan(study, prepared.totals.peers)
+    summed = yield from pairwise.evaluator(plan, who=desk.member, book=desk.book)
+    told = yield from receive(study.roster.coordinator, AgreedCeiling)
+    if (told.parts, told.peers) != (rounded_up(int(summed.sums[0][0])), summed.peers):
+        raise ViolationError(
+            "expected the upper end that we opened ourselves, found another",
+            party=study.roster.coordinator,
+        )
+    numbers = Numbers.of(study, prepared, told.parts)
+    added = yield from pairwise.evaluator(
+        numbers.sum_plan(key, told.peers), who=desk.member, book=desk.book
+    )
+    cast = Cast(added.peers, study.roster.coordinator, study.roster.evaluator)
+    model = yield from cast.seated(closing(_model(numbers, added.sums, entropy=desk.entropy)))
+    sent = model.fresh(entropy=desk.entropy)
+    for name in added.peers:
+        yield Send(name, EncryptedModel(sent, told.parts))
+    if study.plan.release is Release.PEERS:
+        share = yield from _cover(desk, numbers, model)
+        yield from release_share(study, added.peers, share)
+
+
+def _model(numbers: Numbers, sums: Sequence[Unsent], *, entropy: Entropy) -> Party[Unsent]:
+    """⟨⟨θ⟩⟩ folded, all classes of a word in one ciphertext."""
+    scores, plan = numbers.scores, numbers.solve
+    # The sum over all peers keeps the bounds that hold for the whole.
+    A = sums[0].within(numbers.matrix_scale) + numbers.penalty()
+    columns = []
+    for b in sums[1:]:
+        solved = yield from solve_checked(A, b.within(numbers.vector_scale), plan, entropy=entropy)
+        theta = solved.theta.within(scores.solution)
+        columns.append((yield from _folded(theta, scores, plan.masking, entropy=entropy)))
+    table = stack(columns).T.within(scores.weights)
+    slots = scores.model.slots
+    assert slots is not None
+    return table.packed(slots).within(model_scale(scores))
+
+
+def _folded(
+    theta: Unsent, scores: ScorePlan, masking: Masking, *, entropy: Entropy
+) -> Party[Unsent]:
+    """θ times the public factors, as short as labels allow, one value a ciphertext."""
+    cut = yield from truncate(theta, scores.first_cut, entropy=entropy, masking=masking)
+    factors = Plain(np.array(scores.factors, np.int64), scores.factor_scale)
+    folded = cut * factors
+    bits = theta.key.plaintext_bits
+    slots = Slots.fit(folded.scale.bound, plaintext_bits=bits, mask_bits=masking.kappa + 1)
+    packed = folded.packed(slots)
+    return (yield from truncate(packed, scores.second_cut, entropy=entropy, masking=masking))
+
+
+def _cover(desk: Desk, numbers: Numbers, model: Unsent) -> Party[Words]:
+    """At the evaluator: hide the model from the coordinator; what it opens is the other share."""
+    plan, modulus = numbers.scores.model, model.key.modulus
+    slots = Slots(*_slot_size(plan.slots))
+    secrets = [desk.entropy.below(modulus) for _ in model.residues]
+    masks = [(secret + half_slots(slots)) % modulus for secret in secrets]
+    covered = model.cover(masks).fresh(entropy=desk.entropy)
+    yield Send(desk.study.roster.coordinator, CoveredModel(covered))
+    share = np.negative(slots_of(secrets, slots, plan.ring))
+    return plan.ring.reduce(share).reshape(plan.shape)
+
+
+def _slot_size(slots: Slots | None) -> tuple[int, int]:
+    assert slots is not None
+    return slots.width, slots.count
+
+
+def _ceiling_plan(study: Study, peers: Sequence[str]) -> Plan:
+    parts = tuple(
+        Part(name, "spectrum", WordSpace((1,)))
+        for name in (study.roster.coordinator, study.roster.evaluator)
+    )
+    return Plan(study.round("spectrum", peers), parts)
