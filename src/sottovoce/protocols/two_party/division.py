@@ -17,7 +17,6 @@ and by one unit of truncation in each, which small divisors magnify.
 from dataclasses import dataclass, field
 from fractions import Fraction
 from functools import cached_property
-from math import floor
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -30,10 +29,10 @@ from sottovoce.paillier import Encrypted, Plain, SecretKey, Unsent
 from sottovoce.protocols.conversation import Party
 from sottovoce.protocols.guard import Rule
 from sottovoce.protocols.two_party.goldschmidt import (
-    FACTOR_BITS,
     Course,
     constant,
     plain_settled,
+    rounded_down,
     settle,
 )
 from sottovoce.protocols.two_party.lines import LineProducts, line_rule
@@ -73,9 +72,7 @@ class DivPlan:
     @cached_property
     def _centre(self) -> Fraction:
         """The factor c: 2/(lower + upper), rounded down, so that no divisor gets beyond 2."""
-        exact = 2 / (Fraction(self.lower) + Fraction(self.upper))
-        bits = max(0, FACTOR_BITS - exact.numerator.bit_length() + exact.denominator.bit_length())
-        return Fraction(floor(exact * (1 << bits)), 1 << bits)
+        return rounded_down(2 / (Fraction(self.lower) + Fraction(self.upper)))
 
     @cached_property
     def course(self) -> Course:

@@ -43,6 +43,28 @@ class Move:
     distance: Fraction
 
 
+def rounded_down(exact: Fraction) -> Fraction:
+    """A factor with FACTOR_BITS bits that count, so that its product is cheap."""
+    bits = max(0, FACTOR_BITS - exact.numerator.bit_length() + exact.denominator.bit_length())
+    return Fraction(floor(exact * (1 << bits)), 1 << bits)
+
+
+def moves_between(
+    low: Fraction, high: Fraction, *, unit: Fraction, tolerance: float
+) -> tuple[Move, ...]:
+    """Steps for D between `low` and `high`, cut to within a `unit`, to half of the tolerance."""
+    moves: list[Move] = []
+    while not moves or moves[-1].distance > tolerance / 2:
+        cut_low, cut_high = low - unit, high + unit
+        least = min(cut_low * (2 - cut_low), cut_high * (2 - cut_high))
+        least = Fraction(floor(least / unit**2), 1) * unit**2
+        # Rounded down, α leaves D below 2, where the next step still leads to 1.
+        factor = floor(2 / (least + 1) * (1 << FACTOR_BITS))
+        low, high = least * factor / (1 << FACTOR_BITS), Fraction(factor, 1 << FACTOR_BITS)
+        moves.append(Move(factor, cut_low, max(1 - low, high - 1)))
+    return tuple(moves)
+
+
 @dataclass(frozen=True)
 class Course:
     """Goldschmidt's steps for divisors that were brought between `low` and `high`, around 1.
@@ -71,20 +93,8 @@ class Course:
     @cached_property
     def moves(self) -> tuple[Move, ...]:
         """Every step, until D is within half of the tolerance of 1."""
-        unit, grid = Fraction(1, 1 << self.fraction_bits), 1 << 2 * self.fraction_bits
-        # Rounded down, α leaves D below 2, where the next step still leads to 1.
-        low, high = self.low, self.high
-        moves: list[Move] = []
-        while True:
-            cut_low, cut_high = low - unit, high + unit
-            least = min(cut_low * (2 - cut_low), cut_high * (2 - cut_high))
-            least = Fraction(floor(least * grid), grid)
-            factor = floor(2 / (least + 1) * (1 << FACTOR_BITS))
-            alpha = Fraction(factor, 1 << FACTOR_BITS)
-            low, high = alpha * least, alpha
-            moves.append(Move(factor, cut_low, max(1 - low, high - 1)))
-            if moves[-1].distance <= self.tolerance / 2:
-                return tuple(moves)
+        unit = Fraction(1, 1 << self.fraction_bits)
+        return moves_between(self.low, self.high, unit=unit, tolerance=self.tolerance)
 
     @property
     def steps(self) -> int:

@@ -32,6 +32,7 @@ from sottovoce.paillier import Encrypted, Plain, SecretKey
 from sottovoce.protocols.conversation import Party
 from sottovoce.protocols.guard import Rule
 from sottovoce.protocols.two_party.comparison import sign_rules, signs
+from sottovoce.protocols.two_party.masks import Masking
 from sottovoce.protocols.two_party.products import (
     MaskedVectors,
     answer_vectors,
@@ -49,27 +50,32 @@ def residual_tolerance(plan: SolvePlan) -> float:
     return 2 * plan.tolerance * plan.upper * plan.reach * sqrt(plan.size)
 
 
+def is_small(whole: Encrypted, limit: float, *, masking: Masking, entropy: Entropy) -> Party[bool]:
+    """Whether the length of a packed vector, with room for masks, is at most the limit."""
+    if not 0 < limit < float("inf"):
+        raise InputError(f"residual: expected a tolerance above 0, found {limit:g}")
+    slots = whole.slots
+    assert slots is not None
+    kept = max(1, ceil(log2(sqrt(len(whole)) / limit)) + SPARE_BITS)
+    bits = whole.scale.fraction_bits - kept
+    room = Scale(whole.scale.fraction_bits, (1 << slots.width - masking.kappa - 2) - 1)
+    cut = yield from truncate(whole.within(room), bits, entropy=entropy, masking=masking)
+    # Whatever came out of a slot, it has no more bits than the slot had.
+    cut = cut.within(Scale(kept, 1 << slots.width - bits))
+    norm = yield from inner_product(cut, cut, entropy=entropy, masking=masking)
+    squared = floor(limit**2 * 4.0**kept)
+    spare = Plain(np.array(squared, dtype=object), Scale(2 * kept, squared)) - norm
+    (small,) = yield from signs(spare.reshaped(1), entropy=entropy, masking=masking)
+    return small
+
+
 def residual_is_small(
     solved: Solved, plan: SolvePlan, *, entropy: Entropy, tolerance: float | None = None
 ) -> Party[bool]:
     """Whether ‖b − A·θ‖ is at most the tolerance, which the plan gives unless told."""
     aim = residual_tolerance(plan) if tolerance is None else tolerance
-    if not 0 < aim < float("inf"):
-        raise InputError(f"residual: expected a tolerance above 0, found {aim:g}")
     limit = aim / 2.0**plan.shift  # the solve reads A and b as so much smaller
-    whole = solved.residual
-    assert whole.slots is not None
-    kept = max(1, ceil(log2(sqrt(plan.size) / limit)) + SPARE_BITS)
-    bits = whole.scale.fraction_bits - kept
-    room = whole.within(Scale(whole.scale.fraction_bits, (1 << plan.untruncated_scale.bits) - 1))
-    cut = yield from truncate(room, bits, entropy=entropy, masking=plan.masking)
-    # Whatever came out of a slot, it has no more bits than the slot had.
-    cut = cut.within(Scale(kept, 1 << whole.slots.width - bits))
-    norm = yield from inner_product(cut, cut, entropy=entropy, masking=plan.masking)
-    squared = floor(limit**2 * 4.0**kept)
-    room_left = Plain(np.array(squared, dtype=object), Scale(2 * kept, squared)) - norm
-    (small,) = yield from signs(room_left.reshaped(1), entropy=entropy, masking=plan.masking)
-    return small
+    return (yield from is_small(solved.residual, limit, masking=plan.masking, entropy=entropy))
 
 
 def check_residual(
