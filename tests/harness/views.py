@@ -7,6 +7,7 @@ import numpy as np
 
 from sottovoce.paillier import Ciphertext, SecretKey, decrypt, decrypt_residues
 from sottovoce.protocols.ciphertexts import CiphertextBytes
+from sottovoce.protocols.two_party.comparison import BlindedTests
 from sottovoce.protocols.view import View, leaves
 from sottovoce.wire import Integers, Words
 
@@ -58,10 +59,12 @@ def noise_words(view: View, key: SecretKey) -> list[int]:
     """Everything that a key holder decrypts, each number as 64 bits of the range of its mask.
 
     A value under a mask of its own lies below a bound of 2^(ℓ + κ) and a little
-    more; one under a mask over its whole ciphertext anywhere below N.
+    more; one under a mask over its whole ciphertext anywhere below N. The tests of a
+    comparison are uniform in another way, which the tests of S.Sign look at.
     """
     found: list[int] = []
-    for leaf in view.leaves():
+    seen = [item.message for item in view.received if not isinstance(item.message, BlindedTests)]
+    for leaf in (leaf for message in seen for leaf in leaves(message)):
         if not isinstance(leaf, Ciphertext):
             continue
         if leaf.layout.covered:

@@ -7,13 +7,13 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from harness.entropy import SeededEntropy
+from harness.entropy import ForgetfulEntropy, SeededEntropy
 from harness.keys import toy_key
 from harness.learners import NAMES, numeric_parts, text_parts
 from harness.meddling import Change, Crashing, is_kind, repeating, rewriting
-from harness.noise import assert_looks_uniform
+from harness.noise import assert_looks_uniform, assert_shows_structure
 from harness.two_party import codec_for
-from harness.views import readable
+from harness.views import noise_words, readable
 from sottovoce.attacks import ExposedMoments, attack_everything, attack_moments, score
 from sottovoce.errors import (
     AbsenceError,
@@ -25,7 +25,7 @@ from sottovoce.errors import (
 )
 from sottovoce.numbers.fixed import Scale
 from sottovoce.numbers.packing import Slots
-from sottovoce.paillier import Plain, decrypt, decrypt_residues, encrypt
+from sottovoce.paillier import Plain, decrypt, encrypt
 from sottovoce.protocols.blind_sum import TwoPeersWarning
 from sottovoce.protocols.blind_sum.messages import MaskedParts
 from sottovoce.protocols.casting import Cast
@@ -33,13 +33,12 @@ from sottovoce.protocols.central.learner import ideal, run, table
 from sottovoce.protocols.central.messages import PublicTotals
 from sottovoce.protocols.central.terms import MomentTerms, Precision, Terms, Totals
 from sottovoce.protocols.sealed_model import SealedModel, StudyKey
-from sottovoce.protocols.two_party.directions import MaskedDirection
 from sottovoce.protocols.two_party.masks import Masking
-from sottovoce.protocols.two_party.matrices import FixedFactor
 from sottovoce.protocols.view import Received, View
-from sottovoce.rados import Moments, gamma, joined
+from sottovoce.rados import Moments, Part, gamma, joined
 
 KEY = toy_key(bits=768)
+WORDS = 40
 PRECISION = Precision(tolerance=2.0**-12, masking=Masking(40))
 
 
@@ -102,38 +101,13 @@ def test_trips_depend_on_public_numbers_alone() -> None:
     outcome, moments = learn(numeric_parts(3), terms_for())
     totals = Totals.of(sum(Totals.words(own) for own in moments.values()))
     steps = terms_for().solve_plan(totals).steps
-    # Three for keys, totals and the agreed sets; then the matrix, the steps, the goodbye.
-    assert outcome.traffic.trips("eve", "cate") == 3 + 1 + steps + 1
+    # Three for keys, totals and the agreed sets; the matrix, the steps, the check, the goodbye.
+    assert outcome.traffic.trips("eve", "cate") == 3 + 1 + steps + 4 + 1
     again, _ = learn(numeric_parts(3), terms_for(), seed=77)
     assert again.traffic.bytes == outcome.traffic.bytes
 
 
 # What each party saw.
-
-
-def masked_slots(view, plan):
-    reach = 2 ** (plan.untruncated_scale.bits + plan.masking.kappa)
-    slots = [
-        int(value) % reach
-        for message in view.of(MaskedDirection)
-        for value in decrypt(KEY, message.direction).integers
-    ]
-    return slots, reach
-
-
-def test_the_coordinator_sees_noise() -> None:
-    parts = numeric_parts(3, features=6)
-    terms = terms_for(features=6)
-    outcome, moments = learn(parts, terms)
-    totals = Totals.of(sum(Totals.words(own) for own in moments.values()))
-    assert_looks_uniform(*masked_slots(outcome.views["cate"], terms.solve_plan(totals)))
-    held = [
-        int(m)
-        for seed in range(12)
-        for message in learn(parts, terms, seed=seed)[0].views["cate"].of(FixedFactor)
-        for m in decrypt_residues(KEY, message.matrix)
-    ]
-    assert_looks_uniform(held, KEY.public.modulus, what="the masked matrix")
 
 
 def test_the_coordinator_and_the_peers_are_sent_no_moments() -> None:
@@ -146,8 +120,22 @@ def test_the_coordinator_and_the_peers_are_sent_no_moments() -> None:
 
 @pytest.fixture(scope="module")
 def text_study():
-    parts = text_parts(3)
-    return parts, *learn(parts, terms_for(features=40))
+    parts = text_parts(3, words=WORDS, documents=6)
+    return parts, *learn(parts, terms_for(features=WORDS))
+
+
+def test_the_coordinator_sees_noise_and_a_forgotten_mask_would_show(text_study) -> None:
+    _, outcome, _ = text_study
+    words = noise_words(outcome.views["cate"], KEY)
+    assert len(words) > 500
+    assert_looks_uniform(words)
+    narrow, small = terms_for(features=6), moments_of(numeric_parts(3, features=6))
+    totals = Totals.of(sum(Totals.words(own) for own in small.values()))
+    plan = narrow.solve_plan(totals)
+    door = ForgetfulEntropy(1, bits=plan.untruncated_scale.bits + plan.masking.kappa, which=20)
+    seen = run(narrow, small, key=KEY, entropy=door).views["cate"]
+    assert door.forgot
+    assert_shows_structure(noise_words(seen, KEY))
 
 
 def test_attacks_rebuild_text_from_opened_moments_and_nothing_from_any_view(text_study) -> None:
@@ -156,7 +144,7 @@ def test_attacks_rebuild_text_from_opened_moments_and_nothing_from_any_view(text
     labels = np.concatenate([part.labels for part in parts.values()])
     whole = joined(moments.values())
     opened = attack_moments(ExposedMoments.of(whole.second, whole.products))
-    assert score(opened, rows, labels).matched >= 6  # the control: this text can be rebuilt
+    assert score(opened, rows, labels).matched >= 5  # the control: this text can be rebuilt
 
     for name, view in outcome.views.items():
         key = KEY if name == "cate" else None
@@ -174,14 +162,14 @@ def test_the_same_attack_would_find_moments_that_were_sent_to_the_key_holder(tex
     report = attack_everything(list(readable(view, key=KEY)), modulus=KEY.public.modulus)
     rows = np.concatenate([part.rows for part in parts.values()])
     labels = np.concatenate([part.labels for part in parts.values()])
-    assert score(report.documents, rows, labels).matched >= 6
+    assert score(report.documents, rows, labels).matched >= 5
 
 
 def test_a_coordinator_who_evaluates_would_read_everything(text_study) -> None:
     """Why E is not C: with the key, the ciphertexts that the evaluator holds are open."""
     _, outcome, moments = text_study
     model = decrypt(KEY, outcome.results["eve"].theta).floats()
-    assert np.abs(model - ideal(terms_for(features=40), moments)).max() < 1e-3
+    assert np.abs(model - ideal(terms_for(features=WORDS), moments)).max() < 1e-3
 
 
 # Bad input, by name.
@@ -240,6 +228,22 @@ def test_bounds_too_small_for_the_data_raise_before_anything_is_sent() -> None:
         seated.run()
     sums = [message for message in seated.views["eve"].of(MaskedParts) if len(message.parts) == 2]
     assert not sums or lying.done
+
+
+def test_a_ceiling_below_the_spectrum_is_caught_at_the_end(monkeypatch) -> None:
+    """Peers that understate their spread, each by less than its own check sees."""
+    honest = Totals.words
+
+    def understated(moments):
+        documents, ceiling = honest(moments)
+        return np.array([documents, ceiling * 17 // 20], dtype=np.uint64)
+
+    monkeypatch.setattr(Totals, "words", staticmethod(understated))
+    rng = np.random.default_rng(1)
+    rows = 1 + 0.1 * rng.normal(size=(8, 4))
+    parts = {name: Part.of(rows, np.ones(8)) for name in NAMES[:3]}
+    with pytest.raises(BoundError, match=r"S\.Solve: the interval from 2 to .* does not hold"):
+        learn(parts, terms_for())
 
 
 def test_moments_that_are_not_positive_semidefinite_are_refused() -> None:

@@ -8,6 +8,7 @@
       │ blind sum "moments": ⟨⟨A_p⟩⟩, ⟨⟨b_p⟩⟩ under masks ═════════════════════▶│ adds Γ
       │                                │◀───── S.Solve: masked questions ──────│
       │                                │────── encrypted answers ─────────────▶│
+      │                                │◀───── is the residual small? ────────▶│
       │◀─────────────────────────── SealedModel ⟨⟨θ⟩⟩ ────────────────────────┤
 
 θ = (ΣA_p + Γ)⁻¹ Σb_p is ridge regression on the union of all documents. (The paper
@@ -15,8 +16,9 @@ prints another way to the same direction; see `printed`. There C holds the key a
 receives ⟨⟨b⟩⟩, ⟨⟨A⟩⟩ and ⟨⟨θ⟩⟩, which it could decrypt: E is the repair.)
 
 Who learns what. Peers: the encrypted θ and the public totals. C: the totals, who
-took part, and noise. E: the totals, who took part, and ciphertexts that it cannot
-decrypt. Nobody sees a rado, a moment or θ.
+took part, and noise. E: the totals, who took part, ciphertexts that it cannot
+decrypt, and that the residual is small (else it stops, loudly). Nobody sees a rado,
+a moment or θ.
 
 Assumption: everyone follows the protocol, and C and E do not pool what they saw;
 with the key and the ciphertexts together they could read the moments of the union,
@@ -42,7 +44,8 @@ from sottovoce.protocols.conversation import Party, receive, send
 from sottovoce.protocols.guard import Guard, serve
 from sottovoce.protocols.runner import Meddler, Outcome, Table
 from sottovoce.protocols.sealed_model import SealedModel, StudyKey, check_key, closing
-from sottovoce.protocols.two_party.solve import Solved, solve, solve_stages
+from sottovoce.protocols.two_party.residual import checked_stages, solve_checked
+from sottovoce.protocols.two_party.solve import Solved
 from sottovoce.rados import Moments
 from sottovoce.rados import solve as plain_solve
 from sottovoce.wire import Codec
@@ -116,7 +119,7 @@ def coordinator(here: Participant, *, key: SecretKey, entropy: Entropy) -> Party
         yield from send(name, told.totals.told())
     plan = told.moments_sum(key.public)
     added = yield from pairwise.coordinator(plan, who=here.who, book=here.book)
-    stages = solve_stages(key, told.plan, entropy=entropy)
+    stages = checked_stages(key, told.plan, entropy=entropy)
     codec = Codec([ciphertexts_under(key.public)])
     yield from serve(Guard(cast.evaluator, stages, codec=codec))
     return added.peers
@@ -138,7 +141,7 @@ def evaluator(here: Participant, *, key: PublicKey, entropy: Entropy) -> Party[S
     # The sum over all peers keeps the bounds that hold for the whole.
     A = second.within(told.matrix_scale) + told.penalty()
     b = products.within(told.vector_scale)
-    solved = yield from cast.seated(closing(solve(A, b, told.plan, entropy=entropy)))
+    solved = yield from cast.seated(closing(solve_checked(A, b, told.plan, entropy=entropy)))
     for name in added.peers:
         yield from send(name, SealedModel(solved.theta.fresh(entropy=entropy)))
     return solved
