@@ -14,7 +14,7 @@ def _matrix(values: Any, what: str) -> Floats:
     return rows if isinstance(rows, np.ndarray) else rows.toarray()
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class ExposedRados:
     """Rados as rows; `signatures` (−1 and +1, a row a rado) where the observer drew them."""
 
@@ -35,7 +35,7 @@ class ExposedRados:
         return cls(rows, signs)
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class ExposedMoments:
     """A second moment, any multiple of XᵀX, and the mean, any positive multiple of XᵀY."""
 
@@ -58,7 +58,7 @@ class ExposedMoments:
         return cls(square, vector)
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class ExposedBlocks:
     """Sums of edge vectors per block as rows, with each block's number of rows if it was seen."""
 

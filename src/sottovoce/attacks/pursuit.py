@@ -16,7 +16,7 @@ _SPARSE_SHARE = 1 / 8
 _HOPELESS = 2
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, repr=False)
 class Pursuit:
     """Looks for sparse combinations of documents whose additions (0 and 1) are known."""
 

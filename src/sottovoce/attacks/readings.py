@@ -4,7 +4,7 @@ Whatever cannot be read as numbers is left out; nothing here raises on what it i
 """
 
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 import msgspec
@@ -26,7 +26,7 @@ class Reading:
     """One array under one interpretation."""
 
     how: str
-    values: Floats
+    values: Floats = field(repr=False)
 
 
 def readings(item: Any, *, modulus: int | None = None) -> list[Reading]:

@@ -20,7 +20,7 @@ LEAST_INFORMATION = 2.0
 CLOSE = 1e-3
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class Recovered:
     """One document as an attack believes it to be: its features, their weights, its label."""
 

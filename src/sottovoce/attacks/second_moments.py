@@ -31,7 +31,7 @@ _AGREEING_SHARE = 0.6
 _COMPANIONS = 12
 
 
-@dataclass(slots=True)
+@dataclass(slots=True, repr=False)
 class _Remainder:
     """What is left of G, and the documents that were taken out of it."""
 

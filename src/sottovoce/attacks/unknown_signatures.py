@@ -41,7 +41,7 @@ _PARALLEL = 1 - 1e-9
 _COMPARED = 4096
 
 
-@dataclass(slots=True)
+@dataclass(slots=True, repr=False)
 class _Additions:
     """For every document isolated so far: in which rados it was added up (rows of 0 and 1)."""
 
@@ -87,7 +87,7 @@ def two_valued(columns: Floats) -> Bools:
     return np.asarray(both & (~present | same).all(axis=1))
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, repr=False)
 class _Fit:
     """Columns as combinations of known documents, and what that leaves of each."""
 

@@ -19,7 +19,7 @@ from sottovoce.rados import RadoFamily, RandomSignatures
 from sottovoce.rados.rows import Floats, Rows, as_rows, with_bias
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Problem:
     """Rows with their bias column, a column of ±1 per class, and weights where there are any."""
 

@@ -11,7 +11,7 @@ the mask.
 """
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import lru_cache
 from operator import index
 
@@ -168,7 +168,7 @@ class Packed:
     slots: Slots
     bound: int
     length: int
-    plaintexts: tuple[int, ...]
+    plaintexts: tuple[int, ...] = field(repr=False)
 
     @classmethod
     def of(

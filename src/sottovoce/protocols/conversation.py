@@ -136,7 +136,7 @@ def together(*programs: Party[R]) -> Party[list[R]]:
     return [results[index] for index in range(len(programs))]
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class _Result:
     """What a program returned (kept apart from the questions that it may ask)."""
 

@@ -2,7 +2,7 @@
 
 from collections import deque
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import partial
 from typing import Any
 
@@ -35,7 +35,7 @@ class Meddler:
 class Outcome:
     """What came of a conversation: each party's result and view, and the traffic."""
 
-    results: Mapping[str, Any]
+    results: Mapping[str, Any] = field(repr=False)
     views: Mapping[str, View]
     traffic: Traffic
 

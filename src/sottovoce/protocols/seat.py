@@ -54,7 +54,7 @@ class _Line:
     left: bool = False
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class _Next:
     """What a program goes on with: a value, or an error that is raised where it waits."""
 

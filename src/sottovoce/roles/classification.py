@@ -157,9 +157,9 @@ class QueryBook:
 class Answer:
     """What the asker learnt: for every row its classes (and scores, if released)."""
 
-    classes: list[Classes]
+    classes: list[Classes] = field(repr=False)
     left: int
-    scores: NDArray[np.float64] | None = None
+    scores: NDArray[np.float64] | None = field(default=None, repr=False)
 
 
 def ask(

@@ -13,7 +13,7 @@ they do not pool: together they could rebuild text of the union of all peers.
 
 import math
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import ClassVar, Self
 
 import numpy as np
@@ -94,7 +94,7 @@ class Contributed:
 
     peers: tuple[str, ...]
     ceiling_parts: int = 0
-    words: Words | None = None
+    words: Words | None = field(default=None, repr=False)
 
 
 def solve_plan(plan: StudyPlan, totals: Totals, *, alpha: float, ceiling_parts: int) -> SolvePlan:

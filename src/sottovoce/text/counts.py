@@ -44,7 +44,7 @@ class Suppression:
             )
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class Counts:
     """Rows that have each feature, altogether (`total`) and per class; `peers` that kept it."""
 
@@ -116,7 +116,7 @@ class Layout:
         return Counts(int(vector[0]), vector[1 : 1 + self.classes], total, by_class, peers)
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Presence:
     """Which features a chunk's rows have (each once a row), and which document a row is of."""
 

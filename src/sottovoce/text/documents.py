@@ -69,13 +69,14 @@ class Document:
     A document of several labels at once (multi-label) has a tuple of them, which may be empty.
     `columns` holds the further columns (categorical and numeric) by name.
     `spans` holds annotated entities, which may nest, overlap and be discontinuous.
+    A log sees where it lay, and nothing of what it says.
     """
 
-    text: str
-    label: Label | tuple[Label, ...] | None = None
-    group: str | None = None
-    columns: Mapping[str, Value] = field(default_factory=dict, hash=False)
-    spans: tuple[Span, ...] = ()
+    text: str = field(repr=False)
+    label: Label | tuple[Label, ...] | None = field(default=None, repr=False)
+    group: str | None = field(default=None, repr=False)
+    columns: Mapping[str, Value] = field(default_factory=dict, hash=False, repr=False)
+    spans: tuple[Span, ...] = field(default=(), repr=False)
     origin: Origin = UNKNOWN
 
     def __post_init__(self) -> None:

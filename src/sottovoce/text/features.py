@@ -92,7 +92,7 @@ class FeatureSpace:
         )
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class FeatureRows:
     """Rows of a chunk, before weighting: capped tf, norms, further columns, and where they lay."""
 

@@ -21,7 +21,7 @@ Numbers = NDArray[np.int64]
 REMEMBERED = 1 << 17
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class Occurrences:
     """Each occurrence of a feature in a chunk: the row it is in, and its 64-bit id."""
 
@@ -41,7 +41,7 @@ class Occurrences:
         return np.repeat(np.arange(len(self.places)), [len(places) for places in self.places])
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class _Ragged:
     """Lists of ids of different lengths, one list a piece."""
 

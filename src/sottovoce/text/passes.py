@@ -27,7 +27,7 @@ from sottovoce.text.reading import Level, Reading
 BLOCK_ROWS = 8_192
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class Examples:
     """Rows to learn from and their ±1 targets, a column per class."""
 
@@ -110,7 +110,7 @@ def _joined(parts: Sequence[Examples]) -> Examples:
     return Examples(sparse.csr_array(rows), np.concatenate([part.targets for part in parts]))
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class _Counted:
     presence: Presence
     membership: Booleans

@@ -1,7 +1,7 @@
 """What is added up in a round, and what comes of it."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 from sottovoce.errors import InputError
@@ -50,7 +50,7 @@ class Summed:
     """The peers that are in the sum, and the sums of the parts that this party received."""
 
     peers: tuple[str, ...]
-    sums: tuple[Any, ...] = ()
+    sums: tuple[Any, ...] = field(default=(), repr=False)
 
 
 def ideal(plan: Plan, values: Sequence[Sequence[Any]]) -> tuple[Any, ...]:

@@ -70,7 +70,7 @@ class Space(ABC, Generic[V]):
         """The sum that a trusted friend would compute."""
 
 
-@dataclass
+@dataclass(repr=False)
 class WordMask(Mask):
     """A mask mod 2^64."""
 
@@ -148,7 +148,7 @@ class WordSpace(Space[NDArray[np.uint64]]):
         return total
 
 
-@dataclass
+@dataclass(repr=False)
 class ResidueMask(Mask):
     """A mask mod N."""
 

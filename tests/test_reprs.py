@@ -1,0 +1,277 @@
+"""Secrets stay out of logs: no type shows, in its repr, what masks, shares or text could stand in.
+
+Every dataclass and message of the layers that handle secrets is found by walking the package.
+A field that repr shows must be of a harmless type (a name, a number, a scale, …) or stand below
+with the reason why everybody may see it.
+"""
+
+import dataclasses
+import importlib
+import pkgutil
+from collections import abc
+from collections.abc import Iterator
+from typing import Any, ClassVar, get_args, get_origin, get_type_hints
+
+import msgspec
+import numpy as np
+import pytest
+from scipy import sparse
+
+import sottovoce
+from sottovoce.entropy import Entropy, Expansion
+from sottovoce.protocols.shares.plan import SolvePlan
+from sottovoce.rados.rows import Discreet
+from sottovoce.roles.plan import StudyPlan
+from sottovoce.text.documents import Document
+from sottovoce.text.labelling import Labelling
+from sottovoce.text.reading import Reading
+from sottovoce.wire import Integers, Value, Words
+
+LAYERS = (
+    "entropy",
+    "numbers",
+    "wire",
+    "paillier",
+    "protocols",
+    "rados",
+    "text",
+    "attacks",
+    "roles",
+    "keyfiles",
+    "estimators",
+)
+
+# What could hold a mask, a share, a key or a document, by itself or as part of something.
+BULK: tuple[Any, ...] = (np.ndarray, sparse.sparray, sparse.spmatrix, bytes, bytearray, memoryview)
+NUMBERS = (int, float, complex)
+
+# Fields of such a type that anybody may see, and why.
+HARMLESS = {
+    "attacks.everything.Attempt.shape": "a size",
+    "keyfiles.keytext.Lock.salt": "stands in the open in every key file",
+    "paillier.layout.Layout.shape": "a size",
+    "protocols.blind_sum.masks.Part.space": "which group, not a value of it",
+    "protocols.blind_sum.rounds.RoundBook.attempts": "names of rounds, and how often",
+    "protocols.blind_sum.spaces.WordSpace.shape": "a size",
+    "protocols.central.terms.Terms.penalties": "part of the plan",
+    "protocols.conversation.Ask.question": "a message, whose own repr shows names of fields only",
+    "protocols.identities.Pins.publics": "public keys",
+    "protocols.sealing.Address.info": "a hash of public things",
+    "protocols.sealing.Address.label": "a public label",
+    "protocols.sealing.Address.recipient": "a public key",
+    "protocols.sealing.Address.sender": "a public key",
+    "protocols.seat._Line.digests": "hashes of messages",
+    "protocols.shares.course.Course.constants": "follow from the public spectrum",
+    "protocols.shares.course.Course.directions": "follow from the public spectrum",
+    "protocols.shares.course.Course.residuals": "follow from the public spectrum",
+    "protocols.shares.handover.ModelPlan.shape": "a size",
+    "protocols.shares.material.Context.peers": "a hash of names",
+    "protocols.shares.products.Product.left": "a size",
+    "protocols.shares.products.Product.right": "a size",
+    "rados.blocks.Layout.own": "positions of features",
+    "rados.blocks.Layout.shared": "positions of features",
+    "roles.agreement.Agreement.boxes": "public keys",
+    "roles.evaluation.Evaluation.counts": "what every peer is told, without small cells",
+    "roles.evaluation.Evaluation.f1": "what every peer is told",
+    "roles.evaluation.Evaluation.left_out": "what every peer is told",
+    "roles.plan.StudyPlan.alpha": "part of the plan",
+    "roles.plan.StudyPlan.distrusted": "part of the plan",
+    "roles.preparation.Prepared.idf_halves": "published, rounded",
+    "roles.roster.Participant.public": "a public key",
+    "roles.scoring.ScorePlan.factors": "follow from the published idf",
+    "roles.totals.Totals.by_class": "published, rounded up",
+    "text.dictionaries.JointDictionary.buckets": "published to coordinator and peers",
+    "text.dictionaries.JointDictionary.idf_halves": "published, rounded",
+    "text.reading.NGrams.characters": "part of the plan",
+    "text.reading.NGrams.words": "part of the plan",
+}
+
+# Types with a repr of their own, each of which was read.
+OWN_REPRS = {
+    "entropy.Expansion": "says <secret>",
+    "keyfiles.passphrase.Passphrase": "says <secret>",
+    "numbers.modular.Arithmetic": "the twin's name",
+    "paillier.pool.Pool": "the public key, and how many are ready",
+    "paillier.tensors.Encrypted": "layout, scale and public key",
+    "protocols.blind_sum.ring.OneShare": "says <share>",
+    "protocols.seat.Seat": "what it waits for",
+    "protocols.shares.material.Material": "says <secret>, and the context",
+    "protocols.shares.multiplier.MaskProducts": "says <secret>, and a size",
+    "protocols.shares.multiplier.Multiplier": "says <secret>, and a size",
+    "rados.moments.Moments": "sizes",
+    "rados.rows.Discreet": "sizes",
+    "wire.values.Integers": "how many, and their width",
+    "wire.values.Value": "names of fields",
+    "wire.values.Words": "the shape",
+}
+
+# Tuples with names show everything; these never leave the loop that reads a text.
+NAMED_TUPLES = {"text.reading.Row", "text.tokens.Token"}
+
+
+def classes() -> Iterator[type]:
+    for found in pkgutil.walk_packages(sottovoce.__path__, "sottovoce."):
+        if found.name.split(".")[1] in LAYERS:
+            module = importlib.import_module(found.name)
+            for kind in vars(module).values():
+                if isinstance(kind, type) and kind.__module__ == found.name:
+                    yield kind
+
+
+def name_of(kind: type) -> str:
+    return f"{kind.__module__}.{kind.__qualname__}".removeprefix("sottovoce.")
+
+
+CLASSES = sorted(set(classes()), key=name_of)
+DATACLASSES = [kind for kind in CLASSES if dataclasses.is_dataclass(kind)]
+
+
+def parts(hint: Any) -> Iterator[Any]:
+    """The types that a hint is made of, itself first."""
+    origin = get_origin(hint) or hint
+    if origin is ClassVar:
+        return
+    yield origin
+    if not (isinstance(origin, type) and issubclass(origin, np.ndarray)):
+        for part in get_args(hint):
+            if isinstance(part, list | tuple):
+                for one in part:
+                    yield from parts(one)
+            else:
+                yield from parts(part)
+
+
+def could_tell(hint: Any) -> bool:
+    """Whether a value of this type could be a secret, or bulk data in which one stands."""
+    found = list(parts(hint))
+    if found[0] is abc.Callable:  # a function shows its name
+        return False
+    kinds = [one for one in found if isinstance(one, type)]
+    if any(one is Any or one is object for one in found):
+        return True
+    if any(issubclass(one, BULK) for one in kinds):
+        return True
+    many = any(issubclass(one, abc.Iterable) and not issubclass(one, str) for one in kinds)
+    return many and any(one in NUMBERS for one in kinds)
+
+
+def shown(kind: type) -> Iterator[str]:
+    """The fields that a dataclass's repr shows and that could tell something."""
+    hints = get_type_hints(kind)
+    for field in dataclasses.fields(kind):
+        if field.repr and could_tell(hints[field.name]):
+            yield field.name
+
+
+def is_generated(kind: type) -> bool:
+    """Whether repr lists the fields: the one that `dataclass` wrote, here or in a base."""
+    return hasattr(kind.__repr__, "__wrapped__")
+
+
+def own_repr(kind: type) -> type | None:
+    """The class whose repr somebody wrote by hand, if this type has one."""
+    for base in kind.__mro__:
+        written = base.__dict__.get("__repr__")
+        if written is not None:
+            ours = base.__module__.startswith("sottovoce") and not hasattr(written, "__wrapped__")
+            return base if ours else None
+    return None
+
+
+@pytest.mark.parametrize("kind", list(filter(is_generated, DATACLASSES)), ids=name_of)
+def test_no_repr_shows_what_could_be_secret(kind: type) -> None:
+    surprising = [
+        name
+        for name in shown(kind)
+        if not any(f"{name_of(base)}.{name}" in HARMLESS for base in kind.__mro__)
+    ]
+    assert not surprising, f"{name_of(kind)}: write field(repr=False), or say why it is harmless"
+
+
+@pytest.mark.parametrize(
+    "kind", [kind for kind in DATACLASSES if own_repr(kind) is Discreet], ids=name_of
+)
+def test_a_discreet_type_holds_arrays_and_plain_numbers(kind: type) -> None:
+    """`Discreet` shows what has no shape: that must be harmless by itself."""
+    hints = get_type_hints(kind)
+    for field in dataclasses.fields(kind):
+        kinds = [one for one in parts(hints[field.name]) if isinstance(one, type)]
+        assert any(issubclass(one, BULK[:3]) for one in kinds) or not could_tell(hints[field.name])
+        assert not any(issubclass(one, BULK[3:]) for one in kinds)
+
+
+def hashed_by_repr(kind: type) -> Iterator[type]:
+    """A dataclass and all that its fields are made of, but for those with a fingerprint."""
+    yield kind
+    for hint in get_type_hints(kind).values():
+        for part in parts(hint):
+            if dataclasses.is_dataclass(part) and part not in {Reading, Labelling}:
+                yield from hashed_by_repr(part)
+
+
+@pytest.mark.parametrize("plan", [StudyPlan, SolvePlan])
+def test_what_is_agreed_on_by_its_repr_hides_nothing(plan: type) -> None:
+    """A field that repr left out would not be in the hash that everybody signs."""
+    for kind in set(hashed_by_repr(plan)):
+        assert is_generated(kind), name_of(kind)
+        assert all(field.repr for field in dataclasses.fields(kind)), name_of(kind)
+
+
+def test_every_repr_that_somebody_wrote_was_read() -> None:
+    kinds = [kind for kind in CLASSES if not issubclass(kind, tuple)]
+    written = {name_of(base) for kind in kinds if (base := own_repr(kind)) is not None}
+    assert written == set(OWN_REPRS)
+
+
+def test_messages_show_the_names_of_their_fields_only() -> None:
+    structs = [kind for kind in CLASSES if issubclass(kind, msgspec.Struct)]
+    assert len(structs) > 40
+    assert {own_repr(kind) for kind in structs} == {Value, Words, Integers}
+
+
+def test_tuples_with_names_show_everything_so_there_are_few() -> None:
+    tuples = {name_of(kind) for kind in CLASSES if issubclass(kind, tuple)}
+    assert tuples == NAMED_TUPLES
+
+
+def test_every_exception_to_the_rule_is_still_needed() -> None:
+    needed = {
+        f"{name_of(kind)}.{name}"
+        for kind in DATACLASSES
+        if is_generated(kind)
+        for name in shown(kind)
+    }
+    assert set(HARMLESS) <= needed
+
+
+def test_a_document_shows_where_it_lay_and_nothing_of_what_it_says() -> None:
+    document = Document(
+        "she had a fracture", label="positive", group="patient 7", columns={"age": 81}
+    )
+    for secret in ("fracture", "positive", "patient", "81", "age"):
+        assert secret not in repr(document)
+    assert "origin" in repr(document)
+
+
+def test_a_stream_shows_nothing_of_its_seed() -> None:
+    stream: Entropy = Expansion(bytes(range(32)), "tests/v1")
+    assert repr(stream) == "Expansion(<secret>)"
+
+
+@dataclasses.dataclass
+class Careless:
+    mask: Words
+    words: np.ndarray
+    numbers: list[int]
+    table: dict[str, tuple[float, ...]]
+    secret: bytes
+    anything: Any
+    hidden: bytes = dataclasses.field(repr=False)
+    name: str = ""
+    size: int = 0
+    maybe: "str | None" = None
+
+
+def test_the_rule_finds_what_is_careless() -> None:
+    assert list(shown(Careless)) == ["words", "numbers", "table", "secret", "anything"]
+    assert is_generated(Careless)
