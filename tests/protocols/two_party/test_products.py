@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from harness.entropy import SeededEntropy
+from harness.entropy import ForgetfulEntropy, SeededEntropy
 from harness.keys import toy_key
 from harness.noise import assert_looks_uniform, assert_shows_structure
 from harness.two_party import masked_values, opened, sealed, talk
@@ -139,6 +139,65 @@ def test_a_fixed_operand_is_uniform_in_z_n() -> None:
     outcome = run(program(), stages=[held.rules(budget=1, entropy=SeededEntropy(5))])
     seen = masked_values(outcome, KEY, lambda m: m.matrix if isinstance(m, FixedFactor) else None)
     assert_looks_uniform(seen, KEY.public.modulus)
+
+
+def fixed_by_value(entropy):
+    """The slots of a fixed operand that was masked value by value, as the key holder sees them."""
+    slots = Slots.fit(3 * BOUND**2, plaintext_bits=KEY.public.plaintext_bits, mask_bits=40)
+    matrix = sealed([[5, -7, BOUND]] * 30, SCALE, slots=slots)
+    vector = sealed([1] * 30, SCALE)
+
+    def program():
+        operand = yield from fix(matrix, entropy=entropy, masking=Masking(40))
+        return (yield from times_fixed(vector, operand, entropy=SeededEntropy(9)))
+
+    outcome = run(program(), stages=[FixedFactors(KEY).rules(budget=1, entropy=SeededEntropy(5))])
+    assert opened(KEY, outcome.results[EVALUATOR]) == [150, -210, 30 * BOUND]
+    seen = masked_values(outcome, KEY, lambda m: m.matrix if isinstance(m, FixedFactor) else None)
+    return [value % REACH for packed in seen for value in slots.unpack(packed, 3)]
+
+
+REACH = 2 ** (SCALE.bits + 40)
+
+
+def test_a_fixed_operand_masked_value_by_value_is_noise_too() -> None:
+    assert_looks_uniform(fixed_by_value(SeededEntropy(8)), REACH)
+    forgetful = ForgetfulEntropy(8, bits=SCALE.bits + 40)
+    assert_shows_structure(fixed_by_value(forgetful), REACH)
+    assert forgetful.forgot
+
+
+def test_a_fixed_operand_without_room_for_masks_is_refused_before_anything_is_sent() -> None:
+    slots = Slots.fit(BOUND, plaintext_bits=KEY.public.plaintext_bits)
+    matrix = sealed([[1]], SCALE, slots=slots)
+    with pytest.raises(BoundError, match="fixed factor: over-full slot"):
+        next(fix(matrix, entropy=SeededEntropy(1), masking=Masking(40)))
+
+
+def test_several_fixed_operands_keep_their_places() -> None:
+    def program():
+        entropy = SeededEntropy(6)
+        first = yield from fix(sealed([[2]], SCALE), entropy=entropy)
+        second = yield from fix(sealed([[5]], SCALE), entropy=entropy, place=1)
+        x = sealed([3], SCALE)
+        one = yield from times_fixed(x, first, entropy=entropy)
+        other = yield from times_fixed(x, second, entropy=entropy)
+        return one, other
+
+    held = FixedFactors(KEY, places=2)
+    one, other = run(program(), stages=[held.rules(budget=2, entropy=SeededEntropy(5))]).results[
+        EVALUATOR
+    ]
+    assert (opened(KEY, one), opened(KEY, other)) == ([6], [15])
+
+
+def test_a_place_that_is_not_there_is_refused_naming_the_asker() -> None:
+    held = FixedFactors(KEY)
+    program = fix(sealed([[2]], SCALE), entropy=SeededEntropy(1), place=1)
+    with pytest.raises(
+        ViolationError, match=r"evaluator: FixedFactor out of range.*below 1, found 1"
+    ):
+        run(program, stages=[held.rules(budget=2, entropy=SeededEntropy(5))])
 
 
 def test_answers_are_pure_functions_of_the_question() -> None:

@@ -84,7 +84,7 @@ def check_inverse(
     probe = Scale(0, 1 << PROBE_BITS)
     values = [entropy.below(2 * probe.bound + 1) - probe.bound for _ in range(plan.size)]
     v = Plain(filled(values, (plan.size,)), probe)
-    operand = yield from fix(A, entropy=entropy)
+    operand = yield from fix(A, entropy=entropy, masking=plan.masking)
     w = v @ inverse
     cut = Cut.of(w.scale, w.scale.fraction_bits - plan.fraction_bits, plan.masking)
     bits = plan.fraction_bits + plan.matrix_bits

@@ -1,7 +1,7 @@
 """S.MatProd: products of encrypted matrices, packed by rows, with a fixed operand masked once.
 
     evaluator                                       key holder
-    draws S uniform in Z_N, one for each ciphertext of B
+    draws S uniform in Z_N, one for each ciphertext of B (or κ bits longer than each value)
       ── FixedFactor ⟨⟨B + S⟩⟩ ─────────────────▶    decrypts, keeps B + S
       ◀── Fixed ────────────────────────────────
     for every product: draws R
@@ -10,9 +10,10 @@
     removes R ⊗ ⟨⟨B⟩⟩, ⟨⟨A⟩⟩ ⊗ S and R·S
 
 A packed row times a number is one product mod N, whatever stands in its slots, so
-the key holder never sees a slot and the masks S are perfect. B + S may be used in
-many products: each gives the key holder A + R under masks of its own, and nothing
-about S. The evaluator learns nothing; the key holder learns shapes and numbers
+the key holder need not see a slot, and masks S uniform in Z_N are perfect; shorter
+ones are within 2^−κ of noise and make shorter exponents. B + S may be used in many
+products: each gives the key holder A + R under masks of its own, and nothing about
+S. The evaluator learns nothing; the key holder learns shapes and numbers
 within 2^−κ of noise. Both follow the protocol and do not pool what they saw.
 """
 
@@ -60,8 +61,8 @@ class FixedFactor(Question[Fixed], frozen=True):
 
     discloses: ClassVar = Disclosure(
         seen_by="the key holder, who decrypts it and keeps it for later products",
-        reveals="the shape and the slots; every ciphertext holds a uniform element of Z_N",
-        assuming="the masks on the operand come from the operating system's generator",
+        reveals="the shape and the slots; every ciphertext holds noise",
+        assuming="masks are uniform in Z_N, or reach κ bits beyond the values in every slot",
     )
     matrix: Ciphertext
     place: int = 0
@@ -126,14 +127,24 @@ class FixedOperand:
         return Unsent(key, tuple(residues), product.layout, product.scale).uncover(scale=scale)
 
 
-def fix(matrix: Encrypted, *, entropy: Entropy, place: int = 0) -> Party[FixedOperand]:
+def fix(
+    matrix: Encrypted, *, entropy: Entropy, place: int = 0, masking: Masking | None = None
+) -> Party[FixedOperand]:
     """Mask an operand once, at the evaluator, for all products to come.
 
-    Another operand in the same `place` takes over from it.
+    Masks are uniform in Z_N, which is perfect; or, with `masking`, one for each value
+    and κ bits longer, if the slots have room for them: products then take about half
+    of the time. Another operand in the same `place` takes over from it.
     """
     if len(matrix.shape) != 2 or matrix.layout.symmetric or matrix.layout.covered:
         raise MismatchError(f"S.MatProd: expected a matrix by rows, found {matrix.layout}")
-    masks = elements(matrix.key.modulus, matrix.layout.ciphertexts, entropy=entropy)
+    if masking is None:
+        masks = elements(matrix.key.modulus, matrix.layout.ciphertexts, entropy=entropy)
+    else:
+        by_value = masking.over(matrix, entropy=entropy)
+        scale = matrix.scale.plus(by_value.scale)
+        check_room(matrix.key, matrix.layout, scale, "fixed factor")
+        masks = matrix.layout.pack(by_value.integers)
     yield from ask(KEY_HOLDER, FixedFactor(matrix.cover(masks).fresh(entropy=entropy), place))
     step = matrix.layout.line_ciphertexts
     return FixedOperand(matrix, [masks[i : i + step] for i in range(0, len(masks), step)], place)

@@ -158,7 +158,7 @@ def solve(A: Encrypted, b: Encrypted, plan: SolvePlan, *, entropy: Entropy) -> P
     """
     _check(A, b, plan)
     matrix, residual = A.divided(plan.shift), b.divided(plan.shift).within(plan.residual_scale)
-    operand = yield from fix(matrix, entropy=entropy)
+    operand = yield from fix(matrix, entropy=entropy, masking=plan.masking)
     direction: Unsent | None = None
     solution: Unsent | None = None
     for alpha, beta in plan.coefficients():
