@@ -27,7 +27,7 @@ def encrypted(toy_key: SecretKey) -> Case:
     plan = InsecureToyPlan(
         "notes",
         BINARY,
-        features=24,
+        features=16,
         key_bits=768,
         bucket_bits=12,
         query_budget=4000,

@@ -8,7 +8,8 @@ import pytest
 
 from harness.studies import Case, accuracy, notes
 from sottovoce.datasets.notes import DIAGNOSES
-from sottovoce.errors import MisuseError
+from sottovoce.errors import InputError, MisuseError
+from sottovoce.roles.training import held_back_side
 from sottovoce.text.documents import Document
 from sottovoce.text.labels import Classes, Labels
 from sottovoce.text.reading import Level, Reading
@@ -143,3 +144,40 @@ def test_engine_paillier_runs_the_same_plans(encrypted: Case, settings: Any) -> 
 def test_auto_takes_shares_where_somebody_deals(binary: Case, encrypted: Case) -> None:
     assert binary.study.engine == "shares"
     assert encrypted.changed(engine="auto").study.engine == "paillier"
+
+
+@pytest.mark.parametrize("seats", [{}, {"dealer_at": "north"}], ids=["independent", "peer deals"])
+def test_a_penalty_is_chosen_by_joint_totals_on_sealed_models(
+    binary: Case, seats: dict[str, str]
+) -> None:
+    alphas = (0.3, 3.0, 3000.0)
+    case = Case(binary.documents, replace(binary.plan, alpha=alphas), binary.key, seats)
+    back = [
+        one
+        for name, mine in case.documents.items()
+        for one in held_back_side(case.outcome.desks[name], mine)
+    ]
+    right = [accuracy(back, case.plain(back, alpha=alpha)) for alpha in alphas]
+    best = max(range(3), key=lambda one: (right[one], alphas[one]))
+    assert case.outcome.trained.alpha == alphas[best]
+    assert {model.alpha for model in case.outcome.models.values()} == {alphas[best]}
+    test = case.held_out()
+    plain = case.plain(test, alpha=alphas[best])
+    assert equal(case.outcome.classify("valley", test).classes, plain) >= 0.999
+    used = {one.text for one in back}
+    assert len(back) >= 20
+    assert not used & {one.text for one in test}
+
+
+def test_engine_paillier_chooses_a_penalty_too_and_releases_that_one(encrypted: Case) -> None:
+    case = encrypted.changed(features=6, alpha=(2.0, 20.0), release="peers")
+    test = case.held_out()
+    alpha = case.outcome.trained.alpha
+    found = case.outcome.classify("north", test)
+    assert found.scores is not None
+    assert equal(found.classes, case.plain(test, alpha=alpha)) >= 0.999
+
+
+def test_a_list_of_penalties_without_documents_to_choose_with_is_refused(binary: Case) -> None:
+    with pytest.raises(InputError, match="choosing a penalty needs held_back between 0 and 1"):
+        binary.changed(alpha=(1.0, 2.0), held_back=0.0)

@@ -28,6 +28,7 @@ from sottovoce.protocols.two_party import products as two_party_products
 from sottovoce.protocols.two_party import truncation as two_party_truncation
 from sottovoce.roles import (
     agreement,
+    choice,
     classification,
     contributions,
     encrypted,
@@ -102,6 +103,8 @@ class StudyCard:
             yield "sealed solve", (two_party_products, two_party_comparison, messages)
             yield "encrypted model", (model,)
             yield "queries", _SHARED
+        if len(self.study.plan.alphas) > 1:
+            yield "choice of the penalty", (choice,)
         yield "queries", (classification, verdict)
         yield "evaluation", (evaluation,)
 

@@ -37,11 +37,10 @@ from sottovoce.protocols.shares.holders import Holder, Trio, deal_seeds, take_se
 from sottovoce.protocols.shares.material import Context
 from sottovoce.protocols.shares.verdict import VerdictPlan, ask_verdict, deal_verdict, give_verdict
 from sottovoce.roles.desk import Desk
-from sottovoce.roles.model import SealedModel
+from sottovoce.roles.model import SealedModel, Trained
 from sottovoce.roles.plan import Release
 from sottovoce.roles.scoring import ScorePlan, half_slots, slots_of
 from sottovoce.roles.study import Study
-from sottovoce.roles.training import Trained
 from sottovoce.text.labels import Classes, Labels
 
 # The asker is told when less than this share of its budget is left.

@@ -25,7 +25,6 @@ from sottovoce.entropy import Entropy
 from sottovoce.errors import ViolationError
 from sottovoce.numbers.fixed import Scale
 from sottovoce.numbers.packing import Slots
-from sottovoce.numbers.ring import Words
 from sottovoce.paillier import (
     Ciphertext,
     Layout,
@@ -71,7 +70,7 @@ from sottovoce.roles.plan import Release
 from sottovoce.roles.preparation import Prepared
 from sottovoce.roles.scoring import ScorePlan, half_slots, slots_of
 from sottovoce.roles.study import Study
-from sottovoce.roles.totals import Totals, rounded_up
+from sottovoce.roles.totals import rounded_up
 from sottovoce.text.documents import Document
 
 # θ to about 2^-13 of its length; A right to 2^-18 for each peer.
@@ -106,32 +105,40 @@ class CoveredModel(Message, frozen=True):
 
 @dataclass(frozen=True)
 class Numbers:
-    """What the encrypted solve of one study is made of, from public numbers."""
+    """What the encrypted solves of one study are made of, from public numbers.
+
+    `penalties` has a row for every penalty of the plan. All solves share one interval, which
+    holds the spectrum for each of them, so that moments are packed once.
+    """
 
     study: Study
     penalties: NDArray[np.float64]
     documents: int
     ceiling: float
     scores: ScorePlan
-    alpha: float
 
     @classmethod
     def of(cls, study: Study, prepared: Prepared, parts: int) -> Self:
         """The numbers for an agreed upper end of the spectrum."""
-        plan, alpha = study.plan, study.plan.alphas[0]
+        plan = study.plan
         width = plan.features + sum(column.width for column in plan.columns) + 1
-        penalties = penalties_of(plan, width, alpha)
-        reach = _reach(prepared.totals, penalties)
+        penalties = np.array([penalties_of(plan, width, alpha) for alpha in plan.alphas])
+        reach = sqrt(prepared.totals.rows / float(penalties.min())) / 2
         solution = Scale.covering(2 * reach, fraction_bits=_FRACTION_BITS)
         scores = ScorePlan.fit(plan, prepared.idf_halves, solution)
         ceiling = parts / END_PARTS
-        return cls(study, penalties, prepared.totals.rows, ceiling, scores, alpha)
+        return cls(study, penalties, prepared.totals.rows, ceiling, scores)
+
+    @property
+    def width(self) -> int:
+        """How many columns a row has."""
+        return int(self.penalties.shape[1])
 
     @property
     def solve(self) -> SolvePlan:
-        """Every class has a solve of its own, with the same numbers."""
+        """Every class and every penalty has a solve of its own, with the same numbers."""
         return SolvePlan(
-            len(self.penalties),
+            self.width,
             lower=float(self.penalties.min()),
             upper=self.ceiling + float(self.penalties.max()),
             reach=sqrt(self.documents / float(self.penalties.min())) / 2,
@@ -160,7 +167,7 @@ class Numbers:
     def sum_plan(self, key: PublicKey, peers: Sequence[str]) -> Plan:
         """The blind sum of ciphertexts at the evaluator."""
         study, slots = self.study, self.solve.slots(key.plaintext_bits)
-        width = len(self.penalties)
+        width = self.width
         spaces = [CiphertextSpace(key, Layout((width, width), slots), self.matrix_scale)]
         vector = CiphertextSpace(key, Layout((width,), slots), self.vector_scale)
         spaces += [vector] * self.scores.classes
@@ -170,21 +177,16 @@ class Numbers:
         ]
         return Plan(study.round("contributions", peers), tuple(parts))
 
-    def penalty(self) -> Plain:
+    def penalty(self, index: int) -> Plain:
         """λΓ on the grid of A."""
         scale = self.solve.matrix_scale(float(self.penalties.max()))
-        return Plain.of(np.diag(self.penalties), scale)
-
-
-def _reach(totals: Totals, penalties: NDArray[np.float64]) -> float:
-    """No θ is longer: ‖(XᵀX + G)⁻¹Xᵀ‖ ≤ 1 / (2√λ)."""
-    return sqrt(totals.rows / float(penalties.min())) / 2
+        return Plain.of(np.diag(self.penalties[index]), scale)
 
 
 def contribute_encrypted(
     desk: Desk, agreement: Agreement, prepared: Prepared, training: Sequence[Document]
-) -> Party[SealedModel | None]:
-    """At a peer: its moments under K and under masks; the encrypted model comes back."""
+) -> Party[tuple[list[SealedModel], tuple[str, ...]] | None]:
+    """At a peer: its moments under K and under masks; encrypted models come back."""
     study, key = desk.study, agreement.key
     moments = local_moments(study, prepared, training)
     check_weight(desk.name, moments, prepared.totals)
@@ -210,9 +212,11 @@ def contribute_encrypted(
     )
     if added is None:
         return None
-    model = yield from receive(study.roster.evaluator, EncryptedModel)
-    scores, alpha = numbers.scores, numbers.alpha
-    return (yield from take_model(study, prepared, model, scores=scores, alpha=alpha))
+    models = []
+    for alpha in study.plan.alphas:
+        model = yield from receive(study.roster.evaluator, EncryptedModel)
+        models.append(take_model(study, prepared, model, scores=numbers.scores, alpha=alpha))
+    return models, added.peers
 
 
 def answer_encrypted(
@@ -231,22 +235,26 @@ def answer_encrypted(
     )
     stages = [
         stage
-        for _ in range(numbers.scores.classes)
+        for _ in range(numbers.scores.classes * len(study.plan.alphas))
         for stage in _stages(key, numbers.solve, entropy=desk.entropy)
     ]
-    guard = Guard(study.roster.evaluator, stages, codec=study.codec(key.public))
-    yield from serve(guard)
-    if study.plan.release is Release.PEERS:
-        told = yield from receive(study.roster.evaluator, CoveredModel)
-        model = numbers.scores.model
-        layout = Layout(model.shape, model.slots).cover()
-        scale = Scale(model.scale.fraction_bits, key.public.plaintext_bound)
-        covered = agreed_from(study.roster.evaluator, told.weights, layout, scale)
-        share = slots_of(
-            decrypt_residues(key, covered), Slots(*_slot_size(model.slots)), model.ring
-        )
-        yield from release_share(study, added.peers, share.reshape(model.shape))
+    yield from serve(Guard(study.roster.evaluator, stages, codec=study.codec(key.public)))
     return numbers.scores, added.peers
+
+
+def open_covered(
+    desk: Desk, scores: ScorePlan, key: SecretKey, peers: Sequence[str]
+) -> Party[None]:
+    """At the coordinator: noise that is its share of the model, released to the peers."""
+    study, model = desk.study, scores.model
+    if study.plan.release is not Release.PEERS:
+        return
+    told = yield from receive(study.roster.evaluator, CoveredModel)
+    layout = Layout(model.shape, model.slots).cover()
+    scale = Scale(model.scale.fraction_bits, key.public.plaintext_bound)
+    covered = agreed_from(study.roster.evaluator, told.weights, layout, scale)
+    share = slots_of(decrypt_residues(key, covered), _slots(scores), model.ring)
+    yield from release_share(study, peers, share.reshape(model.shape))
 
 
 def _stages(key: SecretKey, plan: SolvePlan, *, entropy: Entropy) -> list[list[Rule[Any]]]:
@@ -261,7 +269,9 @@ def _stages(key: SecretKey, plan: SolvePlan, *, entropy: Entropy) -> list[list[R
     ]
 
 
-def solve_encrypted(desk: Desk, agreement: Agreement, prepared: Prepared) -> Party[None]:
+def solve_encrypted(
+    desk: Desk, agreement: Agreement, prepared: Prepared
+) -> Party[tuple[ScorePlan, list[Unsent], tuple[str, ...]]]:
     """At the evaluator: add the sealed moments up, solve with the key holder, hand θ out."""
     study, key = desk.study, agreement.key
     plan = _ceiling_plan(study, prepared.totals.peers)
@@ -277,29 +287,37 @@ def solve_encrypted(desk: Desk, agreement: Agreement, prepared: Prepared) -> Par
         numbers.sum_plan(key, told.peers), who=desk.member, book=desk.book
     )
     cast = Cast(added.peers, study.roster.coordinator, study.roster.evaluator)
-    model = yield from cast.seated(closing(_model(numbers, added.sums, entropy=desk.entropy)))
-    sent = model.fresh(entropy=desk.entropy)
-    for name in added.peers:
-        yield Send(name, EncryptedModel(sent, told.parts))
-    if study.plan.release is Release.PEERS:
-        share = yield from _cover(desk, numbers, model)
-        yield from release_share(study, added.peers, share)
+    models = yield from cast.seated(closing(_models(numbers, added.sums, entropy=desk.entropy)))
+    for model in models:
+        sent = model.fresh(entropy=desk.entropy)
+        for name in added.peers:
+            yield Send(name, EncryptedModel(sent, told.parts))
+    return numbers.scores, models, added.peers
 
 
-def _model(numbers: Numbers, sums: Sequence[Unsent], *, entropy: Entropy) -> Party[Unsent]:
+def _models(numbers: Numbers, sums: Sequence[Unsent], *, entropy: Entropy) -> Party[list[Unsent]]:
+    """A model for every penalty."""
+    models = []
+    for index in range(len(numbers.penalties)):
+        model = yield from _model(numbers, sums, index, entropy=entropy)
+        models.append(model)
+    return models
+
+
+def _model(
+    numbers: Numbers, sums: Sequence[Unsent], index: int, *, entropy: Entropy
+) -> Party[Unsent]:
     """⟨⟨θ⟩⟩ folded, all classes of a word in one ciphertext."""
     scores, plan = numbers.scores, numbers.solve
     # The sum over all peers keeps the bounds that hold for the whole.
-    A = sums[0].within(numbers.matrix_scale) + numbers.penalty()
+    A = sums[0].within(numbers.matrix_scale) + numbers.penalty(index)
     columns = []
     for b in sums[1:]:
         solved = yield from solve_checked(A, b.within(numbers.vector_scale), plan, entropy=entropy)
         theta = solved.theta.within(scores.solution)
         columns.append((yield from _folded(theta, scores, plan.masking, entropy=entropy)))
     table = stack(columns).T.within(scores.weights)
-    slots = scores.model.slots
-    assert slots is not None
-    return table.packed(slots).within(model_scale(scores))
+    return table.packed(_slots(scores)).within(model_scale(scores))
 
 
 def _folded(
@@ -315,21 +333,22 @@ def _folded(
     return (yield from truncate(packed, scores.second_cut, entropy=entropy, masking=masking))
 
 
-def _cover(desk: Desk, numbers: Numbers, model: Unsent) -> Party[Words]:
-    """At the evaluator: hide the model from the coordinator; what it opens is the other share."""
-    plan, modulus = numbers.scores.model, model.key.modulus
-    slots = Slots(*_slot_size(plan.slots))
+def cover(desk: Desk, scores: ScorePlan, model: Unsent, peers: Sequence[str]) -> Party[None]:
+    """At the evaluator: hide the model from the coordinator; the masks are the other share."""
+    study, plan, modulus = desk.study, scores.model, model.key.modulus
+    if study.plan.release is not Release.PEERS:
+        return
+    slots = _slots(scores)
     secrets = [desk.entropy.below(modulus) for _ in model.residues]
     masks = [(secret + half_slots(slots)) % modulus for secret in secrets]
     covered = model.cover(masks).fresh(entropy=desk.entropy)
-    yield Send(desk.study.roster.coordinator, CoveredModel(covered))
-    share = np.negative(slots_of(secrets, slots, plan.ring))
-    return plan.ring.reduce(share).reshape(plan.shape)
+    yield Send(study.roster.coordinator, CoveredModel(covered))
+    share = plan.ring.reduce(np.negative(slots_of(secrets, slots, plan.ring)))
+    yield from release_share(study, peers, share.reshape(plan.shape))
 
 
-def _slot_size(slots: Slots | None) -> tuple[int, int]:
-    assert slots is not None
-    return slots.width, slots.count
+def _slots(scores: ScorePlan) -> Slots:
+    return Slots(scores.slots.width, scores.classes)
 
 
 def _ceiling_plan(study: Study, peers: Sequence[str]) -> Plan:

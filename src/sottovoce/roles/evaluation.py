@@ -22,7 +22,7 @@ from sottovoce import wire
 from sottovoce.errors import InputError, ViolationError
 from sottovoce.numbers.ring import from_ring, to_ring
 from sottovoce.protocols.blind_sum import Part, WordSpace, pairwise
-from sottovoce.protocols.blind_sum.plan import Plan
+from sottovoce.protocols.blind_sum.plan import Plan, Summed
 from sottovoce.protocols.conversation import Party, Send, receive
 from sottovoce.protocols.messages import Disclosure, Message
 from sottovoce.roles.desk import Desk
@@ -132,17 +132,9 @@ def evaluate_peer(
     """At a peer: its own table into the sum; None if it came too late."""
     study, coordinator = desk.study, desk.study.roster.coordinator
     rows = int(table.sum()) // (1 if study.plan.labels.exclusive else len(table))
-    size = to_ring(np.array([rows], np.int64))
-    for what, value in (("size", size), ("counts", to_ring(table))):
-        plan = _blind_plan(study, peers, number, what)
-        summed = yield from pairwise.peer(
-            plan, [value], who=desk.member, book=desk.book, entropy=desk.entropy
-        )
-        if summed is None:
-            return None
-        if what == "size":
-            told = yield from receive(coordinator, EvaluationSize)
-            check_size(told)
+    summed = yield from add_counts(desk, _sum_of(study, number), peers, rows=rows, counts=table)
+    if summed is None:
+        return None
     joint = yield from receive(coordinator, JointConfusion)
     try:
         return Evaluation.told(study.plan.labels, joint, table.shape)
@@ -151,32 +143,91 @@ def evaluate_peer(
 
 
 def evaluate_coordinator(desk: Desk, peers: Sequence[str], *, number: int) -> Party[Evaluation]:
-    """At the coordinator: the size first, and the table only if it hides every document."""
+    """At the coordinator: the joint table, shown without small cells."""
     study = desk.study
-    plan = _blind_plan(study, peers, number, "size")
-    summed = yield from pairwise.coordinator(plan, who=desk.member, book=desk.book)
-    count = int(summed.sums[0][0])
-    told = EvaluationSize(rounded_up(count), count >= FEWEST_EVALUATED)
-    for name in (*summed.peers, study.roster.evaluator):
-        yield Send(name, told)
-    check_size(told)
-    plan = _blind_plan(study, summed.peers, number, "counts")
-    summed = yield from pairwise.coordinator(plan, who=desk.member, book=desk.book)
-    counts = from_ring(summed.sums[0])
+    counts, final = yield from open_counts(desk, _sum_of(study, number), peers)
     labels, fewest = study.plan.labels, study.plan.min_documents
-    result = Evaluation.of(labels, counts, summed.peers, fewest=fewest)
-    for name in summed.peers:
+    result = Evaluation.of(labels, counts, final, fewest=fewest)
+    for name in final:
         yield Send(name, result.message())
     return result
 
 
 def evaluate_evaluator(desk: Desk, peers: Sequence[str], *, number: int) -> Party[None]:
     """At the evaluator: it signs who is in each sum."""
-    plan = _blind_plan(desk.study, peers, number, "size")
-    summed = yield from pairwise.evaluator(plan, who=desk.member, book=desk.book)
-    told = yield from receive(desk.study.roster.coordinator, EvaluationSize)
+    yield from witness_counts(desk, _sum_of(desk.study, number), peers)
+
+
+def _sum_of(study: Study, number: int) -> "CountSum":
+    count = len(study.plan.labels.names)
+    shape = (count, count) if study.plan.labels.exclusive else (count, 2, 2)
+    return CountSum(study, f"evaluation {number}", shape)
+
+
+@dataclass(frozen=True)
+class CountSum:
+    """A table of counts that is opened over all peers: its size first, and only if it is enough."""
+
+    study: Study
+    name: str
+    shape: tuple[int, ...]
+
+    def plan(self, what: str, peers: Sequence[str]) -> Plan:
+        """The blind sum of the size, or of the table."""
+        if len(peers) < FEWEST_PEERS:
+            raise InputError(
+                f"evaluation: expected at least {FEWEST_PEERS} peers, found {len(peers)}: "
+                "each of two would learn the other's table"
+            )
+        shape = (1,) if what == "size" else self.shape
+        this = self.study.round(f"{self.name} {what}", peers, fewest=FEWEST_PEERS)
+        return Plan(this, (Part(self.study.roster.coordinator, what, WordSpace(shape)),))
+
+
+def add_counts(
+    desk: Desk, this: CountSum, peers: Sequence[str], *, rows: int, counts: Numbers
+) -> Party[Summed | None]:
+    """At a peer: how many rows it has, then its table; None if it came too late."""
+    size = to_ring(np.array([rows], np.int64))
+    summed = yield from pairwise.peer(
+        this.plan("size", peers), [size], who=desk.member, book=desk.book, entropy=desk.entropy
+    )
+    if summed is None:
+        return None
+    check_size((yield from receive(desk.study.roster.coordinator, EvaluationSize)))
+    return (
+        yield from pairwise.peer(
+            this.plan("counts", summed.peers),
+            [to_ring(counts)],
+            who=desk.member,
+            book=desk.book,
+            entropy=desk.entropy,
+        )
+    )
+
+
+def open_counts(
+    desk: Desk, this: CountSum, peers: Sequence[str]
+) -> Party[tuple[Numbers, tuple[str, ...]]]:
+    """At the coordinator: the size first, and the table only if it hides every document."""
+    plan = this.plan("size", peers)
+    summed = yield from pairwise.coordinator(plan, who=desk.member, book=desk.book)
+    count = int(summed.sums[0][0])
+    told = EvaluationSize(rounded_up(count), count >= FEWEST_EVALUATED)
+    for name in (*summed.peers, desk.study.roster.evaluator):
+        yield Send(name, told)
     check_size(told)
-    plan = _blind_plan(desk.study, summed.peers, number, "counts")
+    plan = this.plan("counts", summed.peers)
+    summed = yield from pairwise.coordinator(plan, who=desk.member, book=desk.book)
+    return from_ring(summed.sums[0]), summed.peers
+
+
+def witness_counts(desk: Desk, this: CountSum, peers: Sequence[str]) -> Party[None]:
+    """At the evaluator: it signs who is in each sum."""
+    plan = this.plan("size", peers)
+    summed = yield from pairwise.evaluator(plan, who=desk.member, book=desk.book)
+    check_size((yield from receive(desk.study.roster.coordinator, EvaluationSize)))
+    plan = this.plan("counts", summed.peers)
     yield from pairwise.evaluator(plan, who=desk.member, book=desk.book)
 
 
@@ -188,16 +239,3 @@ def check_size(told: EvaluationSize) -> None:
             f"found at most {told.documents}",
             hints=("hold out more documents: held_out=0.2",),
         )
-
-
-def _blind_plan(study: Study, peers: Sequence[str], number: int, what: str) -> Plan:
-    if len(peers) < FEWEST_PEERS:
-        raise InputError(
-            f"evaluation: expected at least {FEWEST_PEERS} peers, found {len(peers)}: "
-            "each of two would learn the other's table"
-        )
-    count = len(study.plan.labels.names)
-    table = (count, count) if study.plan.labels.exclusive else (count, 2, 2)
-    shape = (1,) if what == "size" else table
-    this = study.round(f"evaluation {number} {what}", peers, fewest=FEWEST_PEERS)
-    return Plan(this, (Part(study.roster.coordinator, what, WordSpace(shape)),))

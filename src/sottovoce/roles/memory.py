@@ -32,13 +32,12 @@ from sottovoce.roles.evaluation import (
     evaluate_evaluator,
     evaluate_peer,
 )
-from sottovoce.roles.model import SealedModel
+from sottovoce.roles.model import SealedModel, Trained
 from sottovoce.roles.plan import Release
 from sottovoce.roles.policy import Policy
 from sottovoce.roles.study import Study
 from sottovoce.roles.training import (
     Told,
-    Trained,
     held_out_side,
     train_coordinator,
     train_dealer,

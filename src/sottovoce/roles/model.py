@@ -1,17 +1,17 @@
 """What a peer has at the end of a study: the encrypted model, and how text is read for it."""
 
 from collections.abc import Collection
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
 
 from sottovoce import wire
-from sottovoce.errors import MisuseError
+from sottovoce.errors import MisuseError, ViolationError
 from sottovoce.numbers.fixed import Scale
 from sottovoce.numbers.ring import Words
-from sottovoce.paillier import Ciphertext, Layout
+from sottovoce.paillier import Ciphertext, Layout, SecretKey
 from sottovoce.protocols.casting import agreed_from
 from sottovoce.protocols.conversation import Party, Send, receive
 from sottovoce.protocols.messages import Disclosure, Message
@@ -19,6 +19,7 @@ from sottovoce.roles.plan import Release
 from sottovoce.roles.preparation import Prepared
 from sottovoce.roles.scoring import ScorePlan
 from sottovoce.roles.study import Study
+from sottovoce.roles.totals import Totals
 from sottovoce.text.features import FeatureSpace
 from sottovoce.text.hashing import DictionaryKey
 
@@ -61,6 +62,17 @@ class SealedModel:
     released: NDArray[np.float64] | None = field(default=None, repr=False)
 
 
+@dataclass(frozen=True)
+class Trained:
+    """What the coordinator keeps after training: the key, how scores are written, the totals."""
+
+    scores: ScorePlan
+    totals: Totals
+    peers: tuple[str, ...]
+    key: SecretKey = field(repr=False)
+    alpha: float = 1.0
+
+
 def model_scale(scores: ScorePlan) -> Scale:
     """How large the two shares of a weight can be together."""
     return scores.model.share_scale.plus(scores.model.share_scale)
@@ -75,19 +87,28 @@ def release_share(study: Study, peers: Collection[str], share: Words) -> Party[N
 
 def take_model(
     study: Study, prepared: Prepared, told: EncryptedModel, *, scores: ScorePlan, alpha: float
-) -> Party[SealedModel]:
-    """At a peer: the encrypted model as agreed, and its weights if they are released."""
-    roster, model = study.roster, scores.model
+) -> SealedModel:
+    """At a peer: the encrypted model, if it is as agreed."""
+    model = scores.model
     layout = Layout(model.shape, model.slots)
-    weights = agreed_from(roster.evaluator, told.weights, layout, model_scale(scores))
-    released = None
-    if study.plan.release is Release.PEERS:
-        total = np.zeros(model.shape, np.uint64)
-        for name in (roster.coordinator, roster.evaluator):
-            share = yield from receive(name, ReleasedShare)
-            total = total + share.words.array()
-        words = model.ring.signed(model.ring.reduce(total))
-        released = np.ldexp(words.astype(np.float64), -scores.weights.fraction_bits)
+    weights = agreed_from(study.roster.evaluator, told.weights, layout, model_scale(scores))
     if prepared.space is None:
         raise MisuseError("model: expected the features of a peer, found none")
-    return SealedModel(prepared.space, scores, weights, alpha, prepared.key, released)
+    return SealedModel(prepared.space, scores, weights, alpha, prepared.key)
+
+
+def take_release(study: Study, sealed: SealedModel) -> Party[SealedModel]:
+    """At a peer: the model with its weights, where the plan releases them."""
+    if study.plan.release is not Release.PEERS:
+        return sealed
+    model = sealed.scores.model
+    total = np.zeros(model.shape, np.uint64)
+    for name in (study.roster.coordinator, study.roster.evaluator):
+        share = yield from receive(name, ReleasedShare)
+        if share.words.shape != model.shape:
+            raise ViolationError(
+                f"expected weights of shape {model.shape}, found {share.words.shape}", party=name
+            )
+        total = total + share.words.array()
+    words = model.ring.signed(model.ring.reduce(total)).astype(np.float64)
+    return replace(sealed, released=np.ldexp(words, -sealed.scores.weights.fraction_bits))

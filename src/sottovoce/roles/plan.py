@@ -75,7 +75,9 @@ class StudyPlan:
     `alpha` is Ridge's penalty on XᵀX of unit rows, or a public list of penalties of which
     joint validation totals pick one. `distrusted` features get `epsilon` times the penalty
     (the paper's Γ). `query_budget` is how many documents a peer may have labelled in all
-    (two a feature unless told), padded batches counted whole.
+    (two a feature unless told), padded batches counted whole. `held_out` is the share of
+    documents kept for evaluation, `held_back` the share of the rest with which one of several
+    penalties is chosen.
     """
 
     name: str
@@ -103,6 +105,7 @@ class StudyPlan:
     query_budget: int | None = None
     evaluations: int = 1
     held_out: float = 0.2
+    held_back: float = 0.2
     kappa: int = 64
 
     key_sizes: ClassVar[tuple[int, ...]] = PublicKey.sizes
@@ -199,6 +202,11 @@ class StudyPlan:
         )
         twice = len(set(penalties)) < len(penalties)
         yield twice, f"expected different penalties, {found}", ""
+        yield (
+            len(penalties) > 1 and not 0 < self.held_back < 1,
+            f"choosing a penalty needs held_back between 0 and 1, found {self.held_back:g}",
+            "held_back=0.2",
+        )
         yield not 0 < self.epsilon <= 1, f"expected 0 < epsilon <= 1, found {self.epsilon:g}", ""
         distrusted = self.distrusted
         limit = f"expected distrusted features below {self.features}, each once, "

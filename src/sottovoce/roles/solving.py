@@ -35,7 +35,7 @@ from sottovoce.roles.contributions import (
     solve_plan,
 )
 from sottovoce.roles.desk import Desk
-from sottovoce.roles.model import EncryptedModel, SealedModel, release_share, take_model
+from sottovoce.roles.model import EncryptedModel, SealedModel, take_model
 from sottovoce.roles.preparation import Prepared
 from sottovoce.roles.scoring import ScorePlan
 from sottovoce.roles.study import Study
@@ -58,6 +58,14 @@ class SolveNumbers(Message, frozen=True):
     ceiling_parts: int
     cuts: tuple[int, int]
     peers: tuple[str, ...]
+
+
+@dataclass(frozen=True, repr=False)
+class Solved:
+    """A holder's share of the model for one penalty, and how scores are written with it."""
+
+    scores: ScorePlan
+    share: Words
 
 
 @dataclass(frozen=True)
@@ -83,62 +91,75 @@ def _work(study: Study, prepared: Prepared, contributed: Contributed, alpha: flo
 
 def solve_first(
     desk: Desk, prepared: Prepared, contributed: Contributed, key: SecretKey
-) -> Party[ScorePlan]:
-    """At the coordinator: its share of θ, handed over encrypted."""
+) -> Party[list[Solved]]:
+    """At the coordinator: for every penalty its share of θ, handed over encrypted."""
     study = desk.study
-    work = _work(study, prepared, contributed, study.plan.alphas[0])
     totals = np.array((prepared.totals.rows, *prepared.totals.by_class), np.uint64)
-    numbers = SolveNumbers(
-        wire.Words.of(totals), contributed.ceiling_parts, work.cuts, contributed.peers
-    )
-    yield Send(study.trio.dealer, numbers)
-    holder = yield from _seated(desk, contributed.peers)
-    share = yield from _model_share(holder, work, contributed)
-    yield from give_share(
-        share, work.scores.model, key, to=study.roster.evaluator, entropy=desk.entropy
-    )
-    yield from release_share(study, contributed.peers, share)
-    return work.scores
+    found = []
+    for index, alpha in enumerate(study.plan.alphas):
+        work = _work(study, prepared, contributed, alpha)
+        numbers = SolveNumbers(
+            wire.Words.of(totals), contributed.ceiling_parts, work.cuts, contributed.peers
+        )
+        yield Send(study.trio.dealer, numbers)
+        holder = yield from _seated(desk, contributed.peers, index)
+        share = yield from _model_share(holder, work, contributed)
+        yield from give_share(
+            share, work.scores.model, key, to=study.roster.evaluator, entropy=desk.entropy
+        )
+        found.append(Solved(work.scores, share))
+    return found
 
 
-def solve_second(desk: Desk, prepared: Prepared, contributed: Contributed) -> Party[None]:
-    """At the evaluator: the encrypted model, sent to every peer."""
+def solve_second(desk: Desk, prepared: Prepared, contributed: Contributed) -> Party[list[Solved]]:
+    """At the evaluator: for every penalty the encrypted model, sent to every peer."""
     study = desk.study
-    work = _work(study, prepared, contributed, study.plan.alphas[0])
-    holder = yield from _seated(desk, contributed.peers)
-    share = yield from _model_share(holder, work, contributed)
-    model = yield from take_share(
-        share, work.scores.model, sender=study.roster.coordinator, entropy=desk.entropy
-    )
-    for name in contributed.peers:
-        yield Send(name, EncryptedModel(model, contributed.ceiling_parts))
-    yield from release_share(study, contributed.peers, share)
+    found = []
+    for index, alpha in enumerate(study.plan.alphas):
+        work = _work(study, prepared, contributed, alpha)
+        holder = yield from _seated(desk, contributed.peers, index)
+        share = yield from _model_share(holder, work, contributed)
+        model = yield from take_share(
+            share, work.scores.model, sender=study.roster.coordinator, entropy=desk.entropy
+        )
+        for name in contributed.peers:
+            yield Send(name, EncryptedModel(model, contributed.ceiling_parts))
+        found.append(Solved(work.scores, share))
+    return found
 
 
-def solve_dealt(desk: Desk) -> Party[None]:
-    """At the dealer: everything random that the solve needs; it receives public numbers only."""
+def solve_dealt(desk: Desk) -> Party[tuple[str, ...]]:
+    """At the dealer: everything random that the solves need; who took part comes back."""
     study = desk.study
-    told = yield from receive(study.roster.coordinator, SolveNumbers)
-    rows, *by_class = (int(one) for one in told.totals.array())
-    totals = Totals(rows, tuple(by_class), told.peers)
-    alpha = study.plan.alphas[0]
-    plan = solve_plan(study.plan, totals, alpha=alpha, ceiling_parts=told.ceiling_parts)
-    context = study.context(told.peers, round=_SOLVE_ROUND)
-    dealer = yield from deal_seeds(study.trio, context, ledger=desk.ledger, entropy=desk.entropy)
-    yield from deal_solve(dealer, plan)
-    yield from _deal_cuts(dealer, told.cuts, plan.shape)
+    peers: tuple[str, ...] = ()
+    for index, alpha in enumerate(study.plan.alphas):
+        told = yield from receive(study.roster.coordinator, SolveNumbers)
+        rows, *by_class = (int(one) for one in told.totals.array())
+        peers = told.peers
+        totals = Totals(rows, tuple(by_class), peers)
+        plan = solve_plan(study.plan, totals, alpha=alpha, ceiling_parts=told.ceiling_parts)
+        context = study.context(peers, round=_SOLVE_ROUND + index)
+        dealer = yield from deal_seeds(
+            study.trio, context, ledger=desk.ledger, entropy=desk.entropy
+        )
+        yield from deal_solve(dealer, plan)
+        yield from _deal_cuts(dealer, told.cuts, plan.shape)
+    return peers
 
 
-def take_solved(desk: Desk, prepared: Prepared) -> Party[SealedModel]:
-    """At a peer: the encrypted model."""
-    study, alpha = desk.study, desk.study.plan.alphas[0]
-    told = yield from receive(study.roster.evaluator, EncryptedModel)
-    work = _work(study, prepared, Contributed((), told.ceiling_parts), alpha)
-    return (yield from take_model(study, prepared, told, scores=work.scores, alpha=alpha))
+def take_solved(desk: Desk, prepared: Prepared) -> Party[list[SealedModel]]:
+    """At a peer: an encrypted model for every penalty."""
+    study = desk.study
+    found = []
+    for alpha in study.plan.alphas:
+        told = yield from receive(study.roster.evaluator, EncryptedModel)
+        work = _work(study, prepared, Contributed((), told.ceiling_parts), alpha)
+        found.append(take_model(study, prepared, told, scores=work.scores, alpha=alpha))
+    return found
 
 
-def _seated(desk: Desk, peers: Collection[str]) -> Party[Holder]:
-    context = desk.study.context(peers, round=_SOLVE_ROUND)
+def _seated(desk: Desk, peers: Collection[str], index: int) -> Party[Holder]:
+    context = desk.study.context(peers, round=_SOLVE_ROUND + index)
     return (yield from take_seed(desk.study.trio, desk.name, context, ledger=desk.ledger))
 
 

@@ -7,39 +7,40 @@ solving.py        the sealed solve, and the encrypted model to every peer
 """
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import replace
 
 from sottovoce.errors import InputError
 from sottovoce.paillier import SecretKey
 from sottovoce.protocols.conversation import Party
 from sottovoce.roles.agreement import Agreement
+from sottovoce.roles.choice import (
+    choose_coordinator,
+    choose_dealer,
+    choose_evaluator,
+    choose_peer,
+)
 from sottovoce.roles.contributions import collect, contribute, expand
 from sottovoce.roles.desk import Desk
 from sottovoce.roles.encrypted import (
     answer_encrypted,
     contribute_encrypted,
+    cover,
+    open_covered,
     solve_encrypted,
 )
-from sottovoce.roles.model import SealedModel
+from sottovoce.roles.model import SealedModel, Trained, release_share, take_release
 from sottovoce.roles.plan import Engine
-from sottovoce.roles.preparation import prepare_coordinator, prepare_evaluator, prepare_peer
-from sottovoce.roles.scoring import ScorePlan
+from sottovoce.roles.preparation import (
+    Prepared,
+    prepare_coordinator,
+    prepare_evaluator,
+    prepare_peer,
+)
 from sottovoce.roles.solving import solve_dealt, solve_first, solve_second, take_solved
-from sottovoce.roles.totals import Totals
 from sottovoce.text.documents import Document
-from sottovoce.text.splits import Side
+from sottovoce.text.splits import Side, Split
 
 Told = Callable[[str], None]
-
-
-@dataclass(frozen=True)
-class Trained:
-    """What the coordinator keeps after training: the key, how scores are written, the totals."""
-
-    scores: ScorePlan
-    totals: Totals
-    peers: tuple[str, ...]
-    key: SecretKey = field(repr=False)
 
 
 def train_peer(
@@ -50,12 +51,25 @@ def train_peer(
     prepared = yield from prepare_peer(desk, agreement, training)
     if prepared is None:
         return None
+    found = yield from _models(desk, agreement, prepared, training)
+    if found is None:
+        return None
+    models, peers = found
+    held_back = held_back_side(desk, documents)
+    chosen = yield from choose_peer(desk, models, held_back, peers)
+    return (yield from take_release(desk.study, models[chosen]))
+
+
+def _models(
+    desk: Desk, agreement: Agreement, prepared: Prepared, training: Sequence[Document]
+) -> Party[tuple[list[SealedModel], tuple[str, ...]] | None]:
+    """At a peer: a sealed model for every penalty, and who took part."""
     if desk.study.engine is Engine.PAILLIER:
         return (yield from contribute_encrypted(desk, agreement, prepared, training))
     contributed = yield from contribute(desk, prepared, training)
     if contributed is None:
         return None
-    return (yield from take_solved(desk, prepared))
+    return (yield from take_solved(desk, prepared)), contributed.peers
 
 
 def train_coordinator(desk: Desk, key: SecretKey, *, told: Told = lambda _: None) -> Party[Trained]:
@@ -63,41 +77,68 @@ def train_coordinator(desk: Desk, key: SecretKey, *, told: Told = lambda _: None
     told("dictionary")
     prepared = yield from prepare_coordinator(desk)
     told("contributions")
+    alphas = desk.study.plan.alphas
     if desk.study.engine is Engine.PAILLIER:
         scores, peers = yield from answer_encrypted(desk, prepared, key)
-        return Trained(scores, prepared.totals, peers, key)
+        trained = Trained(scores, prepared.totals, peers, key)
+        chosen = yield from choose_coordinator(desk, trained, [scores] * len(alphas))
+        yield from open_covered(desk, scores, key, peers)
+        return replace(trained, alpha=alphas[chosen])
     contributed = yield from collect(desk, prepared)
     told("solve")
-    scores = yield from solve_first(desk, prepared, contributed, key)
-    return Trained(scores, prepared.totals, contributed.peers, key)
+    solved = yield from solve_first(desk, prepared, contributed, key)
+    trained = Trained(solved[0].scores, prepared.totals, contributed.peers, key)
+    chosen = yield from choose_coordinator(desk, trained, [one.scores for one in solved])
+    yield from release_share(desk.study, contributed.peers, solved[chosen].share)
+    return replace(trained, scores=solved[chosen].scores, alpha=alphas[chosen])
 
 
 def train_evaluator(desk: Desk, agreement: Agreement) -> Party[None]:
     """At the evaluator: nothing stays with it."""
     prepared = yield from prepare_evaluator(desk)
     if desk.study.engine is Engine.PAILLIER:
-        yield from solve_encrypted(desk, agreement, prepared)
+        scores, models, peers = yield from solve_encrypted(desk, agreement, prepared)
+        chosen = yield from choose_evaluator(desk, peers)
+        yield from cover(desk, scores, models[chosen], peers)
         return
     contributed = yield from expand(desk, prepared)
-    yield from solve_second(desk, prepared, contributed)
+    solved = yield from solve_second(desk, prepared, contributed)
+    chosen = yield from choose_evaluator(desk, contributed.peers)
+    yield from release_share(desk.study, contributed.peers, solved[chosen].share)
 
 
 def train_dealer(desk: Desk) -> Party[None]:
-    """At the dealer: nothing stays with it, and engine paillier asks it for nothing."""
+    """At the dealer: nothing stays with it; engine paillier asks it for verdicts at most."""
+    peers = desk.study.roster.peers
     if desk.study.engine is Engine.SHARES:
-        yield from solve_dealt(desk)
+        peers = yield from solve_dealt(desk)
+    yield from choose_dealer(desk, peers)
 
 
 def training_side(desk: Desk, documents: Sequence[Document]) -> list[Document]:
-    """The documents that a peer trains with; the others it holds out."""
-    split = desk.study.plan.split
-    training = [one for one in documents if split.side(one) is Side.TRAIN]
+    """The documents that a peer trains with; the others it holds out or holds back."""
+    plan, back = desk.study.plan, _back(desk)
+    training = [one for one in documents if plan.split.side(one) is Side.TRAIN]
+    training = [one for one in training if back.side(one) is Side.TRAIN]
     if not training:
         raise InputError(f"{desk.name}: expected documents to train with, found none")
     return training
+
+
+def held_back_side(desk: Desk, documents: Sequence[Document]) -> list[Document]:
+    """The documents with which a peer helps to choose a penalty: neither trained nor held out."""
+    plan, back = desk.study.plan, _back(desk)
+    training = [one for one in documents if plan.split.side(one) is Side.TRAIN]
+    return [one for one in training if back.side(one) is Side.VALIDATION]
 
 
 def held_out_side(desk: Desk, documents: Sequence[Document]) -> list[Document]:
     """The documents that a peer evaluates with."""
     split = desk.study.plan.split
     return [one for one in documents if split.side(one) is Side.VALIDATION]
+
+
+def _back(desk: Desk) -> Split:
+    """Nothing is held back where there is nothing to choose."""
+    plan = desk.study.plan
+    return Split(plan.held_back if len(plan.alphas) > 1 else 0.0, f"{plan.name}/penalty")

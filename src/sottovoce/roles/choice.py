@@ -1,0 +1,120 @@
+"""Which penalty of a public list is best, by joint totals over held-back documents.
+
+    peers                                coordinator C            dealer of each, evaluator E
+      │   for every penalty: labels of its held-back documents (classification.py)      │
+      │◀────────────────────────────────────▶│◀────────────────────────────────────────▶│
+      │   how many labels were right, for every penalty, in a blind sum ───▶│           │
+      │◀──────────────── ChosenPenalty ──────│─────────────────────────────▶│           │
+
+Every model stays sealed; only the one that is chosen is kept, and only it may be released
+(several models of one contribution give moments away). Who learns what: C learns how many
+labels were right over all peers for each penalty, and everybody which penalty won. Assuming
+what queries assume.
+"""
+
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import ClassVar
+
+import numpy as np
+
+from sottovoce.errors import InputError, ViolationError
+from sottovoce.protocols.conversation import Party, Send, receive
+from sottovoce.protocols.messages import Disclosure, Message
+from sottovoce.roles.classification import QueryBook, answer, ask, deal
+from sottovoce.roles.desk import Desk
+from sottovoce.roles.evaluation import CountSum, add_counts, open_counts, witness_counts
+from sottovoce.roles.model import SealedModel, Trained
+from sottovoce.roles.plan import Release
+from sottovoce.roles.scoring import ScorePlan
+from sottovoce.roles.study import Study
+from sottovoce.text.documents import Document
+from sottovoce.text.features import FeatureReader
+
+# Queries of this stage are numbered from here on, far from those of users.
+_FIRST_NUMBER = 2**31
+
+
+class ChosenPenalty(Message, frozen=True):
+    """Which penalty of the plan's list won."""
+
+    discloses: ClassVar = Disclosure(
+        seen_by="every peer and the evaluator",
+        reveals="which of the agreed penalties was best over all peers together",
+        assuming="at least three peers and twenty documents are in the sum",
+    )
+    index: int
+
+
+def choose_peer(
+    desk: Desk, models: Sequence[SealedModel], held_back: Sequence[Document], peers: Sequence[str]
+) -> Party[int]:
+    """At a peer: it tries every model on its own documents, and adds up how often it was right."""
+    if len(models) == 1:
+        return 0
+    study = desk.study
+    if not held_back:
+        raise InputError(f"{desk.name}: expected documents to choose a penalty with, found none")
+    rows = FeatureReader(models[0].space, models[0].key).read(held_back)
+    places = zip(held_back, rows.places, strict=True)
+    true = [one for each in places for one in study.plan.labelled.classes(*each)]
+    right = []
+    for index, model in enumerate(models):
+        number = _FIRST_NUMBER + index
+        found = yield from ask(desk, model, rows.integers(), number=number, evaluation=True)
+        right.append(sum(a == b for a, b in zip(true, found.classes, strict=True)))
+    counts = np.array(right, np.int64)
+    yield from add_counts(desk, _sum_of(study), peers, rows=len(true), counts=counts)
+    return (yield from _hear(study))
+
+
+def choose_coordinator(desk: Desk, trained: Trained, scores: Sequence[ScorePlan]) -> Party[int]:
+    """At the coordinator: it answers every query, and opens how often each model was right."""
+    if len(scores) == 1:
+        return 0
+    study = desk.study
+    book = QueryBook(budget=study.plan.budget, evaluations=len(scores))
+    # Peer by peer and penalty by penalty, in the order in which dealers deal.
+    for plan in scores:
+        for name in trained.peers:
+            yield from answer(desk, replace(trained, scores=plan), book, asker=name)
+    right, _ = yield from open_counts(desk, _sum_of(study), trained.peers)
+    # Of equals the strongest penalty wins: it says least about any document.
+    best = max(range(len(scores)), key=lambda one: (int(right[one]), study.plan.alphas[one]))
+    for name in (*trained.peers, study.roster.evaluator):
+        yield Send(name, ChosenPenalty(best))
+    return best
+
+
+def choose_evaluator(desk: Desk, peers: Sequence[str]) -> Party[int]:
+    """At the evaluator: it deals where the dealer must not, and signs who is in the sums."""
+    if len(desk.study.plan.alphas) == 1:
+        return 0
+    yield from choose_dealer(desk, peers)
+    yield from witness_counts(desk, _sum_of(desk.study), peers)
+    return (yield from _hear(desk.study))
+
+
+def choose_dealer(desk: Desk, peers: Sequence[str]) -> Party[None]:
+    """At whoever deals: for every penalty and every asker that is not of its own house."""
+    study = desk.study
+    if len(study.plan.alphas) == 1 or study.plan.release is Release.MARGIN:
+        return
+    for _ in study.plan.alphas:
+        for name in peers:
+            if study.roster.query_dealer(name) == desk.name:
+                yield from deal(desk)
+
+
+def _hear(study: Study) -> Party[int]:
+    told = yield from receive(study.roster.coordinator, ChosenPenalty)
+    if not 0 <= told.index < len(study.plan.alphas):
+        raise ViolationError(
+            f"expected one of {len(study.plan.alphas)} penalties, found {told.index}",
+            party=study.roster.coordinator,
+        )
+    return told.index
+
+
+def _sum_of(study: Study) -> CountSum:
+    return CountSum(study, "penalty", (len(study.plan.alphas),))
