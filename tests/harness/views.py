@@ -5,6 +5,7 @@ from typing import Any
 
 import numpy as np
 
+from harness.noise import assert_looks_uniform, assert_shows_structure
 from sottovoce.paillier import Ciphertext, SecretKey, decrypt, decrypt_residues
 from sottovoce.protocols.ciphertexts import CiphertextBytes
 from sottovoce.protocols.two_party.comparison import BlindedTests
@@ -55,8 +56,22 @@ def _lines(tensor: Ciphertext, residues: list[int]) -> Any:
     return array.reshape(tensor.layout.lines, tensor.layout.line_ciphertexts)
 
 
+# Masks reach further than this, so that no digit of a number is made up.
+NOISE_BITS = 32
+
+
+def assert_sees_noise(view: View, key: SecretKey) -> None:
+    """Fails unless everything that a key holder decrypts looks uniform."""
+    assert_looks_uniform(noise_words(view, key), 1 << NOISE_BITS)
+
+
+def assert_sees_structure(view: View, key: SecretKey) -> None:
+    """Fails if it all passes for noise: the proof that the test above could have failed."""
+    assert_shows_structure(noise_words(view, key), 1 << NOISE_BITS)
+
+
 def noise_words(view: View, key: SecretKey) -> list[int]:
-    """Everything that a key holder decrypts, each number as 64 bits of the range of its mask.
+    """Everything that a key holder decrypts, each number as 32 bits of the range of its mask.
 
     A value under a mask of its own lies below a bound of 2^(ℓ + κ) and a little
     more; one under a mask over its whole ciphertext anywhere below N. The tests of a
@@ -69,9 +84,9 @@ def noise_words(view: View, key: SecretKey) -> list[int]:
             continue
         if leaf.layout.covered:
             modulus = key.public.modulus
-            found += [(int(m) << 64) // modulus for m in decrypt_residues(key, leaf)]
+            found += [(int(m) << NOISE_BITS) // modulus for m in decrypt_residues(key, leaf)]
         else:
             reach = leaf.scale.bound.bit_length() - 1
             for value in decrypt(key, leaf).integers.ravel().tolist():
-                found.append((int(value) % (1 << reach) << 64) >> reach)
+                found.append((int(value) % (1 << reach) << NOISE_BITS) >> reach)
     return found

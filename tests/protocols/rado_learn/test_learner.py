@@ -10,9 +10,8 @@ from harness.entropy import ForgetfulEntropy
 from harness.keys import toy_key
 from harness.learners import text_parts
 from harness.meddling import Crashing, dropping, is_kind, repeating, rewriting
-from harness.noise import assert_looks_uniform, assert_shows_structure
 from harness.two_party import codec_for
-from harness.views import noise_words, readable
+from harness.views import assert_sees_noise, assert_sees_structure, readable
 from sottovoce.attacks import ExposedRados, attack_everything, attack_unknown_signatures, score
 from sottovoce.errors import AbsenceError, BoundError, InputError, MismatchError, ViolationError
 from sottovoce.numbers.fixed import Scale
@@ -78,13 +77,13 @@ def test_trips_and_bytes_depend_on_public_numbers_alone() -> None:
 def test_the_key_holder_sees_noise_and_a_forgotten_mask_would_show() -> None:
     terms = terms_for()
     rados = rados_for(terms)
-    assert_looks_uniform(noise_words(learn(terms, rados).views["cate"], KEY))
+    assert_sees_noise(learn(terms, rados).views["cate"], KEY)
     plan = terms.plan
     for hidden in (plan.exponentials.result_scale, plan.ahead_scale, plan.sum_scale):
         door = ForgetfulEntropy(1, bits=hidden.bits + plan.masking.kappa, which=2)
         outcome = learn(terms, rados, door=door)
         assert door.forgot
-        assert_shows_structure(noise_words(outcome.views["cate"], KEY))
+        assert_sees_structure(outcome.views["cate"], KEY)
 
 
 @pytest.fixture(scope="module")

@@ -8,7 +8,7 @@ from harness.entropy import SeededEntropy
 from harness.keys import toy_key
 from harness.noise import assert_looks_uniform, assert_shows_structure
 from harness.two_party import sealed, talk
-from harness.views import noise_words
+from harness.views import assert_sees_noise
 from sottovoce.errors import InputError, MismatchError, ViolationError
 from sottovoce.numbers.fixed import Scale
 from sottovoce.numbers.packing import Slots
@@ -74,7 +74,7 @@ def test_the_evaluators_view_shows_the_mean_of_all_rados(monkeypatch) -> None:
 
 def test_the_key_holder_sees_noise_and_the_peers_nothing(study) -> None:
     _, _, outcome = study
-    assert_looks_uniform(noise_words(outcome.views["cate"], KEY))
+    assert_sees_noise(outcome.views["cate"], KEY)
     kinds = [type(item.message).__name__ for item in outcome.views["alice"].received]
     assert kinds == ["StudyKey"]
 
