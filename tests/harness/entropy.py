@@ -21,14 +21,16 @@ class ForgetfulEntropy(SeededEntropy):
     def __init__(self, seed: int, *, bits: int, which: int = 3) -> None:
         super().__init__(seed)
         self._bits = bits
-        self._left = which
+        self._which = which
+        self.draws = 0
 
     def bits(self, count: int) -> int:
         drawn = super().bits(count)
-        if count == self._bits:
-            self._left -= 1
-        return 0 if count == self._bits and self._left == -1 else drawn
+        if count != self._bits:
+            return drawn
+        self.draws += 1
+        return 0 if self.draws == self._which + 1 else drawn
 
     @property
     def forgot(self) -> bool:
-        return self._left < 0
+        return self.draws > self._which
