@@ -26,12 +26,11 @@ from sottovoce.roles import Study, StudyPlan
 from sottovoce.roles.classification import Answer, QueryBook, answer, ask, deal, query_trio
 from sottovoce.roles.contributions import solve_plan
 from sottovoce.roles.desk import Desk
-from sottovoce.roles.model import SealedModel
+from sottovoce.roles.model import SealedModel, Trained
 from sottovoce.roles.plan import Release
 from sottovoce.roles.roster import draw_roster
 from sottovoce.roles.scoring import ScorePlan
 from sottovoce.roles.totals import Totals
-from sottovoce.roles.training import Trained
 from sottovoce.text.dictionaries import HashedDictionary
 from sottovoce.text.features import NORM_PARTS, FeatureSpace
 from sottovoce.text.hashing import PUBLIC
