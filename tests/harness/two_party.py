@@ -12,17 +12,11 @@ from sottovoce.numbers.fixed import Scale
 from sottovoce.numbers.packing import Slots
 from sottovoce.paillier import Ciphertext, Plain, SecretKey, decrypt, encrypt
 from sottovoce.protocols.ciphertexts import ciphertexts_under
-from sottovoce.protocols.conversation import EVALUATOR, KEY_HOLDER, Party, dismiss
-from sottovoce.protocols.guard import Guard, Rule, serve
-from sottovoce.protocols.runner import Meddler, Outcome, converse
+from sottovoce.protocols.conversation import KEY_HOLDER, Party
+from sottovoce.protocols.guard import Rule
+from sottovoce.protocols.runner import Meddler, Outcome
+from sottovoce.protocols.two_party.table import run
 from sottovoce.wire import Codec
-
-
-def closing(program: Party[Any]) -> Party[Any]:
-    """The evaluator's program, which says goodbye at the end."""
-    result = yield from program
-    yield from dismiss(KEY_HOLDER)
-    return result
 
 
 def codec_for(key: SecretKey) -> Codec:
@@ -37,15 +31,7 @@ def talk(
     meddler: Meddler | None = None,
 ) -> Outcome:
     """Run the evaluator's program against a key holder who answers `stages`."""
-    codec = codec_for(key)
-    return converse(
-        {
-            EVALUATOR: closing(program),
-            KEY_HOLDER: serve(Guard(EVALUATOR, stages, codec=codec)),
-        },
-        codec=codec,
-        meddler=meddler,
-    )
+    return run(program, stages, key=key, meddler=meddler)
 
 
 def sealed(

@@ -119,7 +119,7 @@ class SealedTests(Question[Zeros], frozen=True):
 
     discloses: ClassVar = Disclosure(
         seen_by="the key holder, who decrypts it",
-        reveals="a fair coin for each number: tests are uniform but for at most one zero",
+        reveals="a fair coin for each number, which says nothing of a sign that stays sealed",
         assuming="coins, factors and masks come from the operating system's generator",
     )
     tests: Ciphertext
