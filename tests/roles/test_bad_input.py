@@ -12,7 +12,7 @@ from sottovoce.errors import AbsenceError, InputError, MisuseError, SottovoceErr
 from sottovoce.protocols.runner import converse
 from sottovoce.roles import InsecureToyPlan, Participant, Policy, Role, Roster, Study, StudyPlan
 from sottovoce.roles.agreement import collected, consented
-from sottovoce.roles.classification import QueryBudgetWarning
+from sottovoce.roles.classification import QueryBook, QueryBudgetWarning, QueryRequest
 from sottovoce.roles.desk import Desk
 from sottovoce.roles.roster import draw_roster
 from sottovoce.text.documents import Document
@@ -199,6 +199,25 @@ def test_a_query_budget_warns_near_its_end_and_then_is_spent(binary: Case) -> No
     with pytest.raises(MisuseError, match="north: the query budget of 46 documents is spent"):
         outcome.classify("north", few)
     assert outcome.classify("valley", few).left == 46 - batch
+
+
+def test_an_evaluation_is_no_way_around_the_budget(binary: Case) -> None:
+    book = QueryBook(budget=46, evaluations=1)
+    assert not book.grant("north", QueryRequest(0, 47, evaluation=True))
+    assert book.grant("north", QueryRequest(0, 46, evaluation=True))
+    assert not book.grant("north", QueryRequest(1, 1, evaluation=True))
+    outcome = binary.changed(query_budget=46).run()
+    many = [one for mine in binary.documents.values() for one in mine][:100]
+    with pytest.raises(InputError, match="north: expected an evaluation of at most 46 documents"):
+        outcome.classify("north", many, evaluation=True)
+
+
+def test_a_peer_takes_part_in_no_more_evaluations_than_were_agreed(binary: Case) -> None:
+    """With released weights no query asks the coordinator, so every party counts for itself."""
+    outcome = binary.changed(release="peers").run()
+    outcome.evaluate(binary.documents)
+    with pytest.raises(MisuseError, match="expected at most 1 of them, found number 2"):
+        outcome.evaluate(binary.documents)
 
 
 @pytest.mark.parametrize("stop", range(0, 15, 2))

@@ -17,9 +17,11 @@ from sottovoce.protocols.messages import kind_of
 from sottovoce.protocols.runner import Meddler, Table, converse
 from sottovoce.protocols.seat import Packet
 from sottovoce.protocols.shares.holders import deal_seeds
+from sottovoce.rados import Moments
 from sottovoce.roles import Participant, Role, Roster, Study
 from sottovoce.roles.agreement import Agreement, collected, consented
 from sottovoce.roles.classification import DealRequest, answer, ask, deal, query_context
+from sottovoce.roles.contributions import END_PARTS, end_parts
 from sottovoce.roles.desk import Desk
 from sottovoce.roles.relay import Relay, Relayed, padded_size
 from sottovoce.roles.roster import draw_roster
@@ -313,6 +315,18 @@ def test_an_unpadded_query_is_refused(binary: Case) -> None:
 )
 def test_totals_are_rounded_up_to_two_digits(number: int, published: int) -> None:
     assert rounded_up(number) == published
+
+
+@pytest.mark.parametrize("scale", [0.01, 1.0, 12.345, 6789.0])
+def test_the_upper_end_of_a_peers_spectrum_leaves_it_rounded_up(scale: float) -> None:
+    """Coordinator and evaluator open the sum of these numbers as it is."""
+    moments = Moments(3, 1)
+    rows = np.array([[1.0, 2.0, 0.5], [0.0, 1.0, 3.0]]) * np.sqrt(scale)
+    moments.add(rows, np.array([[1.0], [-1.0]]))
+    parts = end_parts(moments, fraction_bits=20)
+    true = float(np.linalg.eigvalsh(moments.second)[-1]) * END_PARTS
+    assert rounded_up(parts) == parts
+    assert true <= parts <= 1.11 * true + 2
 
 
 def test_evaluation_opens_nothing_over_few_documents_or_few_peers(binary: Case) -> None:

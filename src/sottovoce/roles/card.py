@@ -144,8 +144,9 @@ class StudyCard:
             f"documents the model counts as known to that peer; {16 * plan.features} give it."
         )
         yield (
-            f"- Evaluation: {plan.evaluations} time(s), opened over at least "
-            f"{FEWEST_EVALUATED} documents and {FEWEST_PEERS} peers; a site's own figures stay."
+            f"- Evaluation: {plan.evaluations} time(s), each of at most {plan.budget} documents of "
+            f"a peer, opened over at least {FEWEST_EVALUATED} documents and {FEWEST_PEERS} peers; "
+            "a site's own figures stay."
         )
         yield (
             "- At the end coordinator, evaluator and dealer delete shares, masks and seeds; "

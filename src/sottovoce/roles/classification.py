@@ -13,8 +13,8 @@ into one ciphertext and hides them under one mask uniform in Z_N. C decrypts noi
 and the asker's mask, shifted, are shares of every score. Who learns what: C learns who asked,
 when, and for how many documents, rounded up to whole ciphertexts; the asker learns labels;
 the dealer, who is neither C nor of the asker's house, learns that there was a query. Labels of
-many chosen documents give the model away, so C counts them against a budget. Assuming that
-the dealer pools with neither.
+many chosen documents give the model away, so C counts them against a budget; an evaluation has
+one of the same size. Assuming that the dealer pools with neither.
 """
 
 import warnings
@@ -144,6 +144,8 @@ class QueryBook:
                 f"expected a query for at least 1 document, found {request.documents}", party=asker
             )
         if request.evaluation:
+            if request.documents > self.budget:  # else one evaluation would be any number of labels
+                return False
             self.evaluated[asker] += 1
             return self.evaluated[asker] <= self.evaluations
         if request.documents > self.left(asker):
@@ -175,6 +177,12 @@ def ask(
     if not count:
         raise InputError(f"{desk.name}: expected at least 1 document to classify, found none")
     padded = -(-count // plan.batch) * plan.batch
+    if evaluation and padded > study.plan.budget:
+        raise InputError(
+            f"{desk.name}: expected an evaluation of at most {study.plan.budget} documents, "
+            f"found {padded}",
+            hints=("hold out fewer documents (held_out), or agree on a larger query_budget",),
+        )
     left = yield from _granted(study, QueryRequest(number, padded, evaluation), desk.name)
     masked, share = _masked_scores(desk, model, _padded(rows, padded))
     yield Send(study.roster.coordinator, MaskedScores(masked))

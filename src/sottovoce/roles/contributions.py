@@ -215,9 +215,12 @@ def expanded_share(study: Study, seed: bytes, layout: MomentPlan) -> Words:
 
 
 def end_parts(moments: Moments, *, fraction_bits: int) -> int:
-    """An upper end of the spectrum of what is written, which rounding moved a little."""
+    """An upper end of the spectrum of what is written, which rounding moved a little.
+
+    To two digits already here: who opens the sum of these sees it before rounding that again.
+    """
     rounding = math.ldexp(moments.features, -fraction_bits)
-    return math.ceil((upper_end(moments.second) + rounding) * END_PARTS)
+    return rounded_up(math.ceil((upper_end(moments.second) + rounding) * END_PARTS))
 
 
 def check_weight(name: str, moments: Moments, totals: Totals) -> None:

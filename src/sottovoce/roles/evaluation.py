@@ -19,7 +19,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sottovoce import wire
-from sottovoce.errors import InputError, ViolationError
+from sottovoce.errors import InputError, MisuseError, ViolationError
 from sottovoce.numbers.ring import from_ring, to_ring
 from sottovoce.protocols.blind_sum import Part, WordSpace, pairwise
 from sottovoce.protocols.blind_sum.plan import Plan, Summed
@@ -159,6 +159,13 @@ def evaluate_evaluator(desk: Desk, peers: Sequence[str], *, number: int) -> Part
 
 
 def _sum_of(study: Study, number: int) -> "CountSum":
+    if not 0 <= number < study.plan.evaluations:
+        # Two tables over sets that differ by one peer would give that peer's table.
+        raise MisuseError(
+            f"evaluation: expected at most {study.plan.evaluations} of them, found number "
+            f"{number + 1}",
+            hints=("a new study may agree on more evaluations",),
+        )
     count = len(study.plan.labels.names)
     shape = (count, count) if study.plan.labels.exclusive else (count, 2, 2)
     return CountSum(study, f"evaluation {number}", shape)
