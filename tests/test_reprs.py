@@ -47,12 +47,9 @@ NUMBERS = (int, float, complex)
 
 # Fields of such a type that anybody may see, and why.
 HARMLESS = {
-    "attacks.everything.Attempt.shape": "a size",
     "keyfiles.keytext.Lock.salt": "stands in the open in every key file",
-    "paillier.layout.Layout.shape": "a size",
     "protocols.blind_sum.masks.Part.space": "which group, not a value of it",
     "protocols.blind_sum.rounds.RoundBook.attempts": "names of rounds, and how often",
-    "protocols.blind_sum.spaces.WordSpace.shape": "a size",
     "protocols.central.terms.Terms.penalties": "part of the plan",
     "protocols.conversation.Ask.question": "a message, whose own repr shows names of fields only",
     "protocols.identities.Pins.publics": "public keys",
@@ -64,7 +61,6 @@ HARMLESS = {
     "protocols.shares.course.Course.constants": "follow from the public spectrum",
     "protocols.shares.course.Course.directions": "follow from the public spectrum",
     "protocols.shares.course.Course.residuals": "follow from the public spectrum",
-    "protocols.shares.handover.ModelPlan.shape": "a size",
     "protocols.shares.material.Context.peers": "a hash of names",
     "protocols.shares.products.Product.left": "a size",
     "protocols.shares.products.Product.right": "a size",
@@ -160,7 +156,8 @@ def shown(kind: type) -> Iterator[str]:
     """The fields that a dataclass's repr shows and that could tell something."""
     hints = get_type_hints(kind)
     for field in dataclasses.fields(kind):
-        if field.repr and could_tell(hints[field.name]):
+        is_size = field.name == "shape"
+        if field.repr and not is_size and could_tell(hints[field.name]):
             yield field.name
 
 

@@ -37,6 +37,10 @@ from sottovoce.text.labels import Labels
         ({"class_weight": "even"}, "class_weight None or 'balanced'"),
         ({"dictionary": "given"}, "a given dictionary and its words belong together"),
         ({"dictionary": "given", "words": ("a", "b")}, "as many features as words"),
+        (
+            {"alpha": (1.0, 2.0), "release": "margin"},
+            "expected one penalty where scores are released",
+        ),
         ({"query_budget": 0}, "query_budget of at least 1"),
         ({"kappa": 20}, "kappa of at least 40"),
         ({"held_out": 2.0}, "share from 0 to 1"),

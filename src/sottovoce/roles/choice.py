@@ -25,7 +25,6 @@ from sottovoce.roles.classification import QueryBook, answer, ask, deal
 from sottovoce.roles.desk import Desk
 from sottovoce.roles.evaluation import CountSum, add_counts, open_counts, witness_counts
 from sottovoce.roles.model import SealedModel, Trained
-from sottovoce.roles.plan import Release
 from sottovoce.roles.scoring import ScorePlan
 from sottovoce.roles.study import Study
 from sottovoce.text.documents import Document
@@ -98,7 +97,7 @@ def choose_evaluator(desk: Desk, peers: Sequence[str]) -> Party[int]:
 def choose_dealer(desk: Desk, peers: Sequence[str]) -> Party[None]:
     """At whoever deals: for every penalty and every asker that is not of its own house."""
     study = desk.study
-    if len(study.plan.alphas) == 1 or study.plan.release is Release.MARGIN:
+    if len(study.plan.alphas) == 1:
         return
     for _ in study.plan.alphas:
         for name in peers:

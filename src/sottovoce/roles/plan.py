@@ -207,6 +207,11 @@ class StudyPlan:
             f"choosing a penalty needs held_back between 0 and 1, found {self.held_back:g}",
             "held_back=0.2",
         )
+        yield (
+            len(penalties) > 1 and self.release is Release.MARGIN,
+            f"expected one penalty where scores are released (more would give moments), {found}",
+            "release='sealed'",
+        )
         yield not 0 < self.epsilon <= 1, f"expected 0 < epsilon <= 1, found {self.epsilon:g}", ""
         distrusted = self.distrusted
         limit = f"expected distrusted features below {self.features}, each once, "
