@@ -1,7 +1,7 @@
 import pytest
 
 from sottovoce.errors import InputError
-from sottovoce.text.documents import Document, Fragment, Origin, Span
+from sottovoce.text.documents import Document, Fragment, Origin, Packed, Span
 
 
 def test_an_origin_reads_like_a_sentence() -> None:
@@ -27,3 +27,14 @@ def test_a_span_without_fragments_is_refused_by_name() -> None:
 def test_a_label_that_is_not_a_number_is_refused_with_its_place() -> None:
     with pytest.raises(InputError, match=r"notes\.csv row 3: expected a label, found nan"):
         Document("x", label=float("nan"), origin=Origin("notes.csv", 3))
+
+
+def test_packed_documents_come_back_as_they_were() -> None:
+    span = Span("Pain", (Fragment(0, 2), Fragment(5, 7)), "T1")
+    documents = [
+        Document("x", ("a", "b"), "g", {"age": 3.5, "ward": None}, (span,), Origin("f", 3, "line")),
+        Document(""),
+    ]
+    assert Packed.of(documents).documents() == documents
+    assert Packed.of(documents[1:]).documents() == documents[1:]
+    assert Packed.of([]).documents() == []

@@ -11,7 +11,7 @@ from sottovoce.text import passes
 from sottovoce.text.chunks import _remotely, chunked, in_order
 from sottovoce.text.counts import Suppression
 from sottovoce.text.dictionaries import GivenDictionary, HashedDictionary
-from sottovoce.text.documents import Document, Fragment, Origin, Span
+from sottovoce.text.documents import Document, Fragment, Origin, Packed, Span
 from sottovoce.text.features import FeatureSpace
 from sottovoce.text.hashing import DictionaryKey
 from sottovoce.text.labelling import Labelling, Scheme
@@ -137,46 +137,50 @@ def test_chunks_hold_every_document_in_order(lengths: list[int], most: int, limi
         assert sum(len(one.text) for one in chunk[:-1]) < limit
 
 
-def test_only_a_few_items_are_under_way_at_a_time() -> None:
-    taken = []
+class Lengths:
+    """A job for the tests: how long the texts of a chunk are."""
 
-    def items() -> "list[int]":
-        for number in range(100):
-            taken.append(number)
-            yield number  # type: ignore[misc]
-
-    results = in_order(Negation(), items(), workers=2)
-    assert [next(results) for _ in range(3)] == [0, -1, -2]
-    assert len(taken) <= 3 + 2 * 2
-    results.close()
-
-
-class Negation:
-    name = "negation"
+    name = "lengths"
 
     def prepare(self):
-        return int.__neg__
+        return lambda documents: [len(document.text) for document in documents]
+
+
+def test_only_a_few_chunks_are_under_way_at_a_time() -> None:
+    taken = []
+
+    def chunks():
+        for number in range(100):
+            taken.append(number)
+            yield [Document("x" * number)]
+
+    results = in_order(Lengths(), chunks(), workers=2)
+    assert [next(results) for _ in range(3)] == [[0], [1], [2]]
+    assert len(taken) <= 3 + 2 * 2
+    results.close()
 
 
 def test_a_worker_prepares_a_job_once_and_one_job_at_a_time() -> None:
     prepared = []
 
-    class Counting(Negation):
+    class Counting(Lengths):
         def prepare(self):
             prepared.append(self.name)
-            return int.__neg__
+            return super().prepare()
 
     other = Counting()
     other.name = "other"
-    jobs = [Counting(), Counting(), other, Counting()]
-    assert [_remotely(job, 3) for job in jobs] == [-3] * 4
-    assert prepared == ["negation", "other", "negation"]
+    chunk = Packed.of([Document("abc")])
+    assert [_remotely(job, chunk) for job in (Counting(), Counting(), other, Counting())] == [
+        [3]
+    ] * 4
+    assert prepared == ["lengths", "other", "lengths"]
 
 
 @pytest.mark.parametrize("workers", [0, -1])
 def test_no_workers_are_refused(workers: int) -> None:
     with pytest.raises(InputError, match="workers: expected at least 1"):
-        list(in_order(Negation(), [1], workers=workers))
+        list(in_order(Lengths(), [], workers=workers))
 
 
 def test_chunks_of_nothing_are_refused() -> None:

@@ -38,7 +38,7 @@ LABELLING = Labelling(Labels(("even", "odd")))
 class Trial:
     """How much is read, by how many processes, into how many features."""
 
-    documents: int = 40_000
+    documents: int = 60_000
     features: int = 2048
     workers: int = 2
     rounds: int = 3

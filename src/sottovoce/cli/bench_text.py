@@ -75,7 +75,7 @@ def _place(data: Path | None) -> Path:
 
 
 def text(
-    documents: Annotated[int, typer.Option(min=1_000, help="How many documents.")] = 40_000,
+    documents: Annotated[int, typer.Option(min=1_000, help="How many documents.")] = 60_000,
     features: Annotated[int, typer.Option(min=1, help="Size of the dictionary.")] = 2048,
     workers: Annotated[int, typer.Option(min=2, help="How many processes in parallel.")] = 2,
     rounds: Annotated[int, typer.Option(min=1, help="Turns that each takes.")] = 3,

@@ -6,21 +6,19 @@ number of workers. Only a few chunks are under way at any time.
 """
 
 from collections import deque
-from collections.abc import Callable, Hashable, Iterable, Iterator
+from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
 from itertools import islice
 from typing import Any, Protocol, TypeVar
 
 from joblib.externals.loky import get_reusable_executor
 
 from sottovoce.errors import InputError
-from sottovoce.text.documents import Document
+from sottovoce.text.documents import Document, Packed
 
 CHUNK_DOCUMENTS = 2_048
 CHUNK_CHARACTERS = 1 << 20
 
-T = TypeVar("T")
 U = TypeVar("U")
-T_contra = TypeVar("T_contra", contravariant=True)
 U_co = TypeVar("U_co", covariant=True)
 
 
@@ -45,45 +43,45 @@ def chunked(
         yield chunk
 
 
-class Job(Protocol[T_contra, U_co]):
-    """Work that takes some preparing: once here, or once in every worker."""
+class Job(Protocol[U_co]):
+    """Work on chunks of documents that takes some preparing: once here, or once in every worker."""
 
     @property
     def name(self) -> Hashable:
         """Equal for jobs that are prepared alike."""
 
-    def prepare(self) -> Callable[[T_contra], U_co]:
+    def prepare(self) -> Callable[[Sequence[Document]], U_co]:
         """The function that does the work."""
 
 
-def in_order(job: Job[T, U], items: Iterable[T], *, workers: int = 1) -> Iterator[U]:
-    """What `job` makes of each item, in order; with `workers` > 1 in that many processes."""
+def in_order(job: Job[U], chunks: Iterable[list[Document]], *, workers: int = 1) -> Iterator[U]:
+    """What `job` makes of each chunk, in order; with `workers` > 1 in that many processes."""
     if workers < 1:
         raise InputError(f"workers: expected at least 1, found {workers}")
     if workers == 1:
-        yield from map(job.prepare(), items)
+        yield from map(job.prepare(), chunks)
         return
     executor = get_reusable_executor(max_workers=workers)
-    rest = iter(items)
-    # Two items a worker: one in hand and one waiting, however long the rest is.
-    pending = deque(executor.submit(_remotely, job, item) for item in islice(rest, 2 * workers))
+    rest = map(Packed.of, chunks)
+    # Two chunks a worker: one in hand and one waiting, however long the rest is.
+    pending = deque(executor.submit(_remotely, job, chunk) for chunk in islice(rest, 2 * workers))
     try:
         while pending:
             yield pending.popleft().result()
-            pending.extend(executor.submit(_remotely, job, item) for item in islice(rest, 1))
+            pending.extend(executor.submit(_remotely, job, chunk) for chunk in islice(rest, 1))
     finally:
         for waiting in pending:
             waiting.cancel()
 
 
-_prepared: dict[Hashable, Callable[[Any], Any]] = {}
+_prepared: dict[Hashable, Callable[[Sequence[Document]], Any]] = {}
 
 
-def _remotely(job: Job[T, U], item: T) -> U:
-    """In a worker: jobs arrive anew with every item, and find by name what was prepared."""
+def _remotely(job: Job[U], chunk: Packed) -> U:
+    """In a worker: jobs arrive anew with every chunk, and find by name what was prepared."""
     work = _prepared.get(job.name)
     if work is None:
         _prepared.clear()
         work = _prepared[job.name] = job.prepare()
-    result: U = work(item)
+    result: U = work(chunk.documents())
     return result

@@ -1,7 +1,8 @@
 """A document as its source found it: text, label, group, columns, spans, and where it lay."""
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
+from itertools import accumulate
 from math import isfinite
 from typing import Self
 
@@ -84,3 +85,54 @@ class Document:
         for label in self.label if isinstance(self.label, tuple) else (self.label,):
             if isinstance(label, float) and not isfinite(label):
                 raise InputError(f"{self.origin}: expected a label, found {label}")
+
+
+@dataclass(frozen=True, slots=True)
+class Packed:
+    """Documents as a few columns of builtins, which travel fast between processes of a site."""
+
+    text: str
+    lengths: list[int]
+    labels: list[Label | tuple[Label, ...] | None]
+    groups: list[str | None]
+    columns: list[Mapping[str, Value]] | None
+    spans: list[list[tuple[str, list[tuple[int, int]], str]]] | None
+    origins: list[tuple[str, int | None, str]]
+
+    @classmethod
+    def of(cls, documents: Sequence[Document]) -> Self:
+        """Pack documents; columns and spans only where there are any."""
+        return cls(
+            "".join([one.text for one in documents]),
+            [len(one.text) for one in documents],
+            [one.label for one in documents],
+            [one.group for one in documents],
+            [one.columns for one in documents] if any(one.columns for one in documents) else None,
+            [_bare(one.spans) for one in documents] if any(o.spans for o in documents) else None,
+            [(o.origin.source, o.origin.position, o.origin.unit) for o in documents],
+        )
+
+    def documents(self) -> list[Document]:
+        """The documents that were packed."""
+        ends = list(accumulate(self.lengths))
+        places = zip(ends, self.lengths, strict=True)
+        count = len(ends)
+        return list(
+            map(
+                Document,
+                [self.text[end - length : end] for end, length in places],
+                self.labels,
+                self.groups,
+                self.columns or [{}] * count,
+                [()] * count if self.spans is None else map(_dressed, self.spans),
+                [Origin(*origin) for origin in self.origins],
+            )
+        )
+
+
+def _bare(spans: Iterable[Span]) -> list[tuple[str, list[tuple[int, int]], str]]:
+    return [(one.type, [(f.start, f.end) for f in one.fragments], one.name) for one in spans]
+
+
+def _dressed(spans: Iterable[tuple[str, list[tuple[int, int]], str]]) -> tuple[Span, ...]:
+    return tuple(Span(t, tuple(Fragment(*at) for at in where), name) for t, where, name in spans)

@@ -34,6 +34,8 @@ from sottovoce.text.fingerprints import fingerprint
 # (non-)joiner, word joiner, variation selectors. Folding removes them.
 JOINERS = "\u00ad\u200c\u200d\u2060\ufe00-\ufe0f"
 APOSTROPHES = "'\u2019"
+# What may stand around a word and is no token; the dollar sign is one.
+_AROUND = "!\"#%&'()*+,-./:;<=>?@[\\]^_`{|}~"
 # A run of digits longer than this says no more than one of this length.
 LONGEST_RUN = 12
 # A word that starts with a letter keeps up to this many digits (b12, h1n1).
@@ -95,9 +97,11 @@ class WordTokenizer:
 
     def fold(self, piece: str) -> tuple[str, ...]:
         """The tokens of a piece: normalised (NFKC), case folded, digits folded to shapes."""
-        if piece.isascii() and piece.isalpha():
+        if piece.isascii():
             # The commonest piece is one plain word, and needs no table.
-            return (piece.lower() if self.fold_case else piece,)
+            word = piece.strip(_AROUND)
+            if word.isalpha():
+                return (word.lower() if self.fold_case else word,)
         found = _pattern(symbols=self.symbols).findall(piece)
         return tuple(token for raw in found for token in self._tokens(raw))
 
