@@ -1,6 +1,6 @@
 """What a party could read in its view: every number, and every ciphertext that it can decrypt."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 import numpy as np
@@ -9,6 +9,7 @@ from harness.noise import assert_looks_uniform, assert_shows_structure
 from sottovoce.paillier import Ciphertext, SecretKey, decrypt, decrypt_residues
 from sottovoce.protocols.ciphertexts import CiphertextBytes
 from sottovoce.protocols.two_party.comparison import BlindedTests
+from sottovoce.protocols.two_party.matrices import FixedFactor
 from sottovoce.protocols.view import View, leaves
 from sottovoce.wire import Integers, Words
 
@@ -60,17 +61,21 @@ def _lines(tensor: Ciphertext, residues: list[int]) -> Any:
 NOISE_BITS = 32
 
 
-def assert_sees_noise(view: View, key: SecretKey) -> None:
-    """Fails unless everything that a key holder decrypts looks uniform."""
-    assert_looks_uniform(noise_words(view, key), 1 << NOISE_BITS)
+def assert_sees_noise(view: View, key: SecretKey, *, fixed: Sequence[int] = ()) -> None:
+    """Fails unless everything that a key holder decrypts looks uniform.
+
+    `fixed` are the bits of the masks on the values of fixed operands, in order; 0 says that
+    an operand is masked by whole ciphertexts.
+    """
+    assert_looks_uniform(noise_words(view, key, fixed=fixed), 1 << NOISE_BITS)
 
 
-def assert_sees_structure(view: View, key: SecretKey) -> None:
+def assert_sees_structure(view: View, key: SecretKey, *, fixed: Sequence[int] = ()) -> None:
     """Fails if it all passes for noise: the proof that the test above could have failed."""
-    assert_shows_structure(noise_words(view, key), 1 << NOISE_BITS)
+    assert_shows_structure(noise_words(view, key, fixed=fixed), 1 << NOISE_BITS)
 
 
-def noise_words(view: View, key: SecretKey) -> list[int]:
+def noise_words(view: View, key: SecretKey, *, fixed: Sequence[int] = ()) -> list[int]:
     """Everything that a key holder decrypts, each number as 32 bits of the range of its mask.
 
     A value under a mask of its own lies below a bound of 2^(ℓ + κ) and a little
@@ -78,15 +83,38 @@ def noise_words(view: View, key: SecretKey) -> list[int]:
     comparison are uniform in another way, which the tests of S.Sign look at.
     """
     found: list[int] = []
-    seen = [item.message for item in view.received if not isinstance(item.message, BlindedTests)]
-    for leaf in (leaf for message in seen for leaf in leaves(message)):
-        if not isinstance(leaf, Ciphertext):
-            continue
-        if leaf.layout.covered:
-            modulus = key.public.modulus
-            found += [(int(m) << NOISE_BITS) // modulus for m in decrypt_residues(key, leaf)]
-        else:
-            reach = leaf.scale.bound.bit_length() - 1
-            for value in decrypt(key, leaf).integers.ravel().tolist():
-                found.append((int(value) % (1 << reach) << NOISE_BITS) >> reach)
+    reaches = iter(fixed)
+    for message in (item.message for item in view.received):
+        reach = next(reaches, 0) if isinstance(message, FixedFactor) else 0
+        if isinstance(message, FixedFactor) and reach:
+            found += _by_value(message.matrix, key, reach)
+        elif not isinstance(message, BlindedTests):
+            for leaf in leaves(message):
+                if isinstance(leaf, Ciphertext):
+                    found += _by_scale(leaf, key)
     return found
+
+
+def _by_value(tensor: Ciphertext, key: SecretKey, reach: int) -> list[int]:
+    slots, layout = tensor.slots, tensor.layout
+    assert slots is not None
+    values = []
+    for line in range(layout.lines):
+        step = layout.line_ciphertexts
+        residues = decrypt_residues(key, tensor)[line * step : (line + 1) * step]
+        digits = [
+            int(m) >> slots.width * slot & ((1 << slots.width) - 1)
+            for m in residues
+            for slot in range(slots.count)
+        ]
+        values += digits[: layout.line_values]
+    return [(value % (1 << reach) << NOISE_BITS) >> reach for value in values]
+
+
+def _by_scale(tensor: Ciphertext, key: SecretKey) -> list[int]:
+    if tensor.layout.covered:
+        modulus = key.public.modulus
+        return [(int(m) << NOISE_BITS) // modulus for m in decrypt_residues(key, tensor)]
+    reach = tensor.scale.bound.bit_length() - 1
+    values = decrypt(key, tensor).integers.ravel().tolist()
+    return [(int(value) % (1 << reach) << NOISE_BITS) >> reach for value in values]

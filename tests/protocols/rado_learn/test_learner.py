@@ -77,13 +77,20 @@ def test_trips_and_bytes_depend_on_public_numbers_alone() -> None:
 def test_the_key_holder_sees_noise_and_a_forgotten_mask_would_show() -> None:
     terms = terms_for()
     rados = rados_for(terms)
-    assert_sees_noise(learn(terms, rados).views["cate"], KEY)
     plan = terms.plan
-    for hidden in (plan.exponentials.result_scale, plan.ahead_scale, plan.sum_scale):
+    fixed = [plan.rado_scale.bits + plan.masking.kappa] * 2
+    assert_sees_noise(learn(terms, rados).views["cate"], KEY, fixed=fixed)
+    hidden_scales = (
+        plan.rado_scale,
+        plan.exponentials.result_scale,
+        plan.ahead_scale,
+        plan.sum_scale,
+    )
+    for hidden in hidden_scales:
         door = ForgetfulEntropy(1, bits=hidden.bits + plan.masking.kappa, which=2)
         outcome = learn(terms, rados, door=door)
         assert door.forgot
-        assert_sees_structure(outcome.views["cate"], KEY)
+        assert_sees_structure(outcome.views["cate"], KEY, fixed=fixed)
 
 
 @pytest.fixture(scope="module")

@@ -73,8 +73,9 @@ def test_the_evaluators_view_shows_the_mean_of_all_rados(monkeypatch) -> None:
 
 
 def test_the_key_holder_sees_noise_and_the_peers_nothing(study) -> None:
-    _, _, outcome = study
-    assert_sees_noise(outcome.views["cate"], KEY)
+    terms, _, outcome = study
+    fixed = [terms.plan.rado_scale.bits + terms.plan.masking.kappa]
+    assert_sees_noise(outcome.views["cate"], KEY, fixed=fixed)
     kinds = [type(item.message).__name__ for item in outcome.views["alice"].received]
     assert kinds == ["StudyKey"]
 

@@ -54,7 +54,7 @@ from sottovoce.wire import Codec
 
 def descend_in_plain(rados: EncryptedRados, plan: DescentPlan, *, entropy: Entropy) -> Party[Plain]:
     """At the evaluator: θ after all steps, in plain, from rados that stay encrypted."""
-    rows = yield from fix(rados.by_rado, entropy=entropy, place=BY_RADO)
+    rows = yield from fix(rados.by_rado, entropy=entropy, place=BY_RADO, masking=plan.masking)
     ahead, theta = (np.zeros(plan.features, dtype=object) for _ in range(2))
     for step in range(plan.schedule.steps):
         if step == 0:

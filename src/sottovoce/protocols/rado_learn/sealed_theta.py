@@ -51,8 +51,10 @@ _GUARD_BITS = 1
 
 def descend_sealed(rados: EncryptedRados, plan: DescentPlan, *, entropy: Entropy) -> Party[Unsent]:
     """At the evaluator: ⟨⟨θ⟩⟩ after all steps, packed, on the grid of `plan.following_scale`."""
-    rows = yield from fix(rados.by_rado, entropy=entropy, place=BY_RADO)
-    columns = yield from fix(rados.by_feature, entropy=entropy, place=BY_FEATURE)
+    rows = yield from fix(rados.by_rado, entropy=entropy, place=BY_RADO, masking=plan.masking)
+    columns = yield from fix(
+        rados.by_feature, entropy=entropy, place=BY_FEATURE, masking=plan.masking
+    )
     descent = _Descent(rows, columns, plan)
     theta = (first_pull(rados.by_rado, plan) * plan.rate).divided(COEFFICIENT_BITS)
     theta = theta.within(plan.following_scale)
