@@ -1,16 +1,26 @@
 """The card says everything that a study sends, and what pooling would give."""
 
+from typing import Any
+
 import pytest
 
 from harness.studies import Case
 from sottovoce.roles.card import StudyCard
 
 
-@pytest.mark.parametrize("engine", ["binary", "encrypted"])
+@pytest.mark.parametrize(
+    ("engine", "settings"),
+    [
+        ("binary", {}),
+        ("binary", {"verdict": "dgk", "features": 12, "held_out": 0.06}),
+        ("binary", {"alpha": (1.0, 2.0)}),
+        ("encrypted", {"features": 8, "release": "peers"}),
+    ],
+)
 def test_every_message_of_a_whole_study_stands_on_the_card(
-    engine: str, request: pytest.FixtureRequest
+    engine: str, settings: dict[str, Any], request: pytest.FixtureRequest
 ) -> None:
-    case: Case = request.getfixturevalue(engine)
+    case: Case = request.getfixturevalue(engine).changed(**settings)
     outcome = case.run()
     outcome.classify("north", case.documents["north"][:2])
     outcome.evaluate(case.documents)

@@ -181,3 +181,35 @@ def test_engine_paillier_chooses_a_penalty_too_and_releases_that_one(encrypted: 
 def test_a_list_of_penalties_without_documents_to_choose_with_is_refused(binary: Case) -> None:
     with pytest.raises(InputError, match="choosing a penalty needs held_back between 0 and 1"):
         binary.changed(alpha=(1.0, 2.0), held_back=0.0)
+
+
+def test_verdicts_without_a_dealer_equal_the_plain_label(binary: Case) -> None:
+    case = binary.changed(verdict="dgk", features=24)
+    test = case.held_out()[:24]
+    assert case.outcome.classify("north", test).classes == case.plain(test)
+    assert "DealRequest" not in {
+        type(item.message).__name__ for item in case.outcome.views["dealer"].received
+    }
+
+
+def test_winners_without_a_dealer_equal_the_plain_winner(eight: Case) -> None:
+    documents = {
+        name: [one for one in mine if one.label in DIAGNOSES[:4]]
+        for name, mine in eight.documents.items()
+    }
+    plan = replace(eight.plan, labels=Labels(DIAGNOSES[:4]), verdict="dgk", features=24)
+    case = Case(documents, plan, eight.key)
+    test = case.held_out()[:12]
+    found = case.outcome.classify("harbour", test).classes
+    assert found == case.plain(test)
+    assert len(set(found)) > 1
+
+
+def test_engine_paillier_without_a_dealer_when_a_peer_evaluates(encrypted: Case) -> None:
+    seats = {"with_dealer": False, "evaluator_at": "north"}
+    with pytest.raises(InputError, match="expected a dealer for the queries of 'north'"):
+        _ = Case(encrypted.documents, encrypted.plan, encrypted.key, seats).study
+    plan = replace(encrypted.plan, verdict="dgk", features=6)
+    case = Case(encrypted.documents, plan, encrypted.key, seats)
+    test = case.held_out()[:8]
+    assert case.outcome.classify("north", test).classes == case.plain(test)

@@ -36,6 +36,7 @@ from sottovoce.roles import (
     model,
     preparation,
     solving,
+    undealt,
 )
 from sottovoce.roles.plan import FEWEST_EVALUATED, FEWEST_PEERS, DictionaryKind, Engine, Release
 from sottovoce.roles.roster import Role
@@ -105,7 +106,11 @@ class StudyCard:
             yield "queries", _SHARED
         if len(self.study.plan.alphas) > 1:
             yield "choice of the penalty", (choice,)
-        yield "queries", (classification, verdict)
+        if self.study.plan.packs_scores:
+            yield "queries", (classification, verdict)
+        else:
+            yield "queries", (classification, undealt, two_party_comparison)
+            yield "queries", (two_party_products, messages)
         yield "evaluation", (evaluation,)
 
     def _head(self) -> Iterator[str]:

@@ -31,16 +31,21 @@ from sottovoce.errors import InputError, MisuseError, ViolationError
 from sottovoce.numbers.fixed import Scale
 from sottovoce.numbers.ring import Words
 from sottovoce.paillier import Ciphertext, Layout, SecretKey, SparseRows, decrypt_residues
+from sottovoce.protocols.casting import Cast
 from sottovoce.protocols.conversation import Party, Receive, Send, receive
+from sottovoce.protocols.guard import Guard, serve
 from sottovoce.protocols.messages import Disclosure, Message
+from sottovoce.protocols.sealed_model import closing
 from sottovoce.protocols.shares.holders import Holder, Trio, deal_seeds, take_seed
 from sottovoce.protocols.shares.material import Context
 from sottovoce.protocols.shares.verdict import VerdictPlan, ask_verdict, deal_verdict, give_verdict
+from sottovoce.protocols.two_party.masks import Masking
 from sottovoce.roles.desk import Desk
 from sottovoce.roles.model import SealedModel, Trained
 from sottovoce.roles.plan import Release
 from sottovoce.roles.scoring import ScorePlan, half_slots, slots_of
 from sottovoce.roles.study import Study
+from sottovoce.roles.undealt import undealt_labels, undealt_rules
 from sottovoce.text.labels import Classes, Labels
 
 # The asker is told when less than this share of its budget is left.
@@ -184,6 +189,9 @@ def ask(
             hints=("hold out fewer documents (held_out), or agree on a larger query_budget",),
         )
     left = yield from _granted(study, QueryRequest(number, padded, evaluation), desk.name)
+    if not plan.packed:
+        found = yield from _undealt(desk, model, _padded(rows, padded))
+        return Answer(_classes(study.plan.labels, found, plan.classes)[:count], left)
     masked, share = _masked_scores(desk, model, _padded(rows, padded))
     yield Send(study.roster.coordinator, MaskedScores(masked))
     if study.plan.release is Release.MARGIN:
@@ -209,8 +217,12 @@ def answer(desk: Desk, trained: Trained, book: QueryBook, *, asker: str) -> Part
         yield Send(asker, QueryRefusal(max(0, book.left(asker))))
         return
     yield Send(asker, QueryGrant(book.left(asker)))
+    if not plan.packed:
+        rules = undealt_rules(trained.key, plan, request.documents, entropy=desk.entropy)
+        yield from serve(Guard(asker, [rules], codec=study.codec(trained.key.public)))
+        return
     verdict = plan.verdict(request.documents)
-    if study.plan.release is not Release.MARGIN:
+    if study.plan.deals_verdicts:
         size = (verdict.documents, verdict.scores, plan.score.fraction_bits, plan.score.bound)
         dealer = query_trio(study, asker).dealer
         yield Send(dealer, DealRequest(asker, request.number, *size))
@@ -283,6 +295,16 @@ def _padded(rows: sparse.csr_array, count: int) -> sparse.csr_array:
     missing = count - int(rows.shape[0])
     ends = np.concatenate([rows.indptr, np.full(missing, rows.indptr[-1])])
     return sparse.csr_array((rows.data, rows.indices, ends), shape=(count, rows.shape[1]))
+
+
+def _undealt(desk: Desk, model: SealedModel, rows: sparse.csr_array) -> Party[NDArray[np.int64]]:
+    """At the asker: labels without a dealer, by questions to the key holder."""
+    study, plan = desk.study, model.scores
+    scores = (SparseRows.of(rows, reach=plan.reach) @ model.weights).within(plan.score)
+    masking = Masking(study.plan.kappa)
+    cast = Cast(study.roster.peers, study.roster.coordinator, study.roster.evaluator)
+    program = undealt_labels(scores, plan, masking=masking, entropy=desk.entropy)
+    return (yield from cast.seated(closing(program)))
 
 
 def _masked_scores(

@@ -250,7 +250,7 @@ def open_covered(
     if study.plan.release is not Release.PEERS:
         return
     told = yield from receive(study.roster.evaluator, CoveredModel)
-    layout = Layout(model.shape, model.slots).cover()
+    layout = Layout(model.shape, _slots(scores)).cover()
     scale = Scale(model.scale.fraction_bits, key.public.plaintext_bound)
     covered = agreed_from(study.roster.evaluator, told.weights, layout, scale)
     share = slots_of(decrypt_residues(key, covered), _slots(scores), model.ring)
@@ -317,7 +317,8 @@ def _model(
         theta = solved.theta.within(scores.solution)
         columns.append((yield from _folded(theta, scores, plan.masking, entropy=entropy)))
     table = stack(columns).T.within(scores.weights)
-    return table.packed(_slots(scores)).within(model_scale(scores))
+    packed = table.packed(_slots(scores)) if scores.packed else table
+    return packed.within(model_scale(scores))
 
 
 def _folded(
@@ -339,6 +340,7 @@ def cover(desk: Desk, scores: ScorePlan, model: Unsent, peers: Sequence[str]) ->
     if study.plan.release is not Release.PEERS:
         return
     slots = _slots(scores)
+    model = model if scores.packed else model.packed(slots)
     secrets = [desk.entropy.below(modulus) for _ in model.residues]
     masks = [(secret + half_slots(slots)) % modulus for secret in secrets]
     covered = model.cover(masks).fresh(entropy=desk.entropy)

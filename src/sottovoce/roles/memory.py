@@ -33,7 +33,6 @@ from sottovoce.roles.evaluation import (
     evaluate_peer,
 )
 from sottovoce.roles.model import SealedModel, Trained
-from sottovoce.roles.plan import Release
 from sottovoce.roles.policy import Policy
 from sottovoce.roles.study import Study
 from sottovoce.roles.training import (
@@ -146,13 +145,14 @@ class StudyOutcome:
         study, desks = self.study, self.desks
         number = self.numbers[peer]
         self.numbers[peer] += 1
-        trio = query_trio(study, peer)
+        coordinator = study.roster.coordinator
         programs: dict[str, Party[Any]] = {
             peer: ask(desks[peer], model, rows, number=number, evaluation=evaluation),
-            trio.first: answer(desks[trio.first], self.trained, self.queries, asker=peer),
+            coordinator: answer(desks[coordinator], self.trained, self.queries, asker=peer),
         }
-        if study.plan.release is not Release.MARGIN:
-            programs[trio.dealer] = deal(desks[trio.dealer])
+        if study.plan.deals_verdicts:
+            dealer = query_trio(study, peer).dealer
+            programs[dealer] = deal(desks[dealer])
         outcome = self.converse(programs, "query", peer, str(number))
         result = outcome.results[peer]
         assert isinstance(result, Answer)
@@ -242,7 +242,7 @@ def _training(
         roster.evaluator: train_evaluator(desks[roster.evaluator], agreements[roster.evaluator]),
     }
     if roster.dealer is not None:
-        programs[roster.dealer] = train_dealer(desks[roster.dealer])
+        programs[roster.dealer] = train_dealer(desks[roster.dealer], agreements[roster.dealer])
     for name in roster.peers:
         programs[name] = train_peer(desks[name], agreements[name], documents[name])
     return programs

@@ -163,6 +163,16 @@ class StudyPlan:
             return QUERIES_PER_FEATURE * self.features
         return self.query_budget
 
+    @property
+    def packs_scores(self) -> bool:
+        """Whether many scores share a ciphertext: always but for verdicts without a dealer."""
+        return self.verdict is not Verdict.DGK or self.release is Release.MARGIN
+
+    @property
+    def deals_verdicts(self) -> bool:
+        """Whether a query needs a dealer."""
+        return self.verdict is not Verdict.DGK and self.release is not Release.MARGIN
+
     def generate(self, *, entropy: Entropy) -> SecretKey:
         """The study's Paillier key, drawn by the coordinator."""
         return generate(self.key_bits, entropy=entropy)

@@ -28,8 +28,10 @@ from sottovoce.text.features import NORM_PARTS
 # A column's factor is a multiple of 2^-14: exact for idf and columns, 0.07 % off for a bias of 0.3.
 _FACTOR_BITS = 14
 # A score is right to about 2^-20 times the number of words in a document.
-_SCORE_BITS = 20
+SCORE_BITS = 20
 _WORD_BITS = 61
+# Where every score has a ciphertext of its own, queries are padded to a multiple of this.
+_UNPACKED_BATCH = 8
 
 
 @dataclass(frozen=True)
@@ -44,6 +46,7 @@ class ScorePlan:
     largest_norm: float
     reach: int
     room: int
+    packed: bool = True
 
     @classmethod
     def fit(cls, plan: StudyPlan, idf_halves: tuple[int, ...], solution: Scale) -> Self:
@@ -70,6 +73,7 @@ class ScorePlan:
             largest + 1 / NORM_PARTS,
             reach,
             plan.key_bits - 2 - plan.kappa,
+            packed=plan.packs_scores,
         )
 
     @property
@@ -90,13 +94,13 @@ class ScorePlan:
     def first_cut(self) -> int:
         """By how many bits θ is brought down before it is multiplied; at least 1."""
         spare = self.solution.bits + self._largest_factor.bit_length() - _WORD_BITS
-        wanted = self.solution.fraction_bits - _SCORE_BITS - 10
+        wanted = self.solution.fraction_bits - SCORE_BITS - 10
         return max(1, spare, wanted)
 
     @property
     def second_cut(self) -> int:
         """By how many bits the product is brought down; at least 1."""
-        left = self.solution.fraction_bits - self.first_cut + _FACTOR_BITS - _SCORE_BITS
+        left = self.solution.fraction_bits - self.first_cut + _FACTOR_BITS - SCORE_BITS
         if left < 1:
             raise BoundError(
                 f"scores: θ has {self.solution.fraction_bits} fraction bits, too few for scores",
@@ -108,15 +112,15 @@ class ScorePlan:
     def weights(self) -> Scale:
         """One weight of the model, folded."""
         cut = (self.solution.bound >> self.first_cut) + 1
-        return Scale(_SCORE_BITS, (cut * self._largest_factor >> self.second_cut) + 1)
+        return Scale(SCORE_BITS, (cut * self._largest_factor >> self.second_cut) + 1)
 
     @cached_property
     def score(self) -> Scale:
         """One score: by Cauchy and Schwarz far below what the sum of all weights would allow."""
         theta = math.ldexp(self.solution.bound, -self.solution.fraction_bits)
         rounding = self.reach * 2
-        largest = math.ldexp(self.largest_norm * self.row_norm * theta, _SCORE_BITS)
-        return Scale(_SCORE_BITS, max(math.ceil(largest) + rounding, 2 * self.weights.bound))
+        largest = math.ldexp(self.largest_norm * self.row_norm * theta, SCORE_BITS)
+        return Scale(SCORE_BITS, max(math.ceil(largest) + rounding, 2 * self.weights.bound))
 
     def verdict(self, documents: int) -> VerdictPlan:
         """Exclusive classes: who wins; else (and for two of them) the sign of each score."""
@@ -144,12 +148,12 @@ class ScorePlan:
     @property
     def batch(self) -> int:
         """How many documents share a ciphertext; queries are padded to a multiple of it."""
-        return self.slots.count // self.classes
+        return self.slots.count // self.classes if self.packed else _UNPACKED_BATCH
 
     @cached_property
     def model(self) -> ModelPlan:
-        """The encrypted model: all classes of a word in one ciphertext."""
-        slots = Slots(self.slots.width, self.classes)
+        """The encrypted model: all classes of a word in one ciphertext, if scores are packed."""
+        slots = Slots(self.slots.width, self.classes) if self.packed else None
         return ModelPlan(self.shape, self.weights, self.ring, slots)
 
     def fold(self, words: NDArray[np.uint64]) -> NDArray[np.uint64]:
@@ -160,7 +164,7 @@ class ScorePlan:
     def folded(self, theta: NDArray[np.float64]) -> NDArray[np.int64]:
         """What a trusted friend would write down for θ: the oracle of the sealed model."""
         grid = np.array(self.factors, np.float64)[:, np.newaxis] * theta
-        return np.rint(np.ldexp(grid, _SCORE_BITS - _FACTOR_BITS)).astype(np.int64)
+        return np.rint(np.ldexp(grid, SCORE_BITS - _FACTOR_BITS)).astype(np.int64)
 
 
 def half_slots(slots: Slots) -> int:

@@ -4,7 +4,7 @@
       │◀── SolveNumbers ────│                                │                      │
       │   shares/solve.py: (A + λΓ)θ = b on shares           │                      │
       │   shares/truncation.py, twice: θ times idf, as short as labels allow        │
-      │                     │  shares/handover.py: ⟨⟨θ_C⟩⟩ ─▶│                      │
+      │   shares/handover.py: ⟨⟨θ_C⟩⟩, or masks of D's ─────▶│                      │
       │                     │                                │── EncryptedModel ───▶│
       │                     │── ReleasedShare ── only if the plan says so ─────────▶│
 
@@ -20,15 +20,25 @@ from typing import ClassVar
 import numpy as np
 
 from sottovoce import wire
+from sottovoce.numbers.fixed import Scale
 from sottovoce.numbers.ring import Words
-from sottovoce.paillier import SecretKey
+from sottovoce.paillier import Ciphertext, SecretKey
 from sottovoce.protocols.conversation import Party, Send, receive
 from sottovoce.protocols.messages import Disclosure, Message
-from sottovoce.protocols.shares.handover import give_share, take_share
+from sottovoce.protocols.shares.handover import (
+    ModelPlan,
+    deal_model_masks,
+    give_masked_share,
+    give_share,
+    take_masked_share,
+    take_share,
+)
 from sottovoce.protocols.shares.holders import Dealer, Holder, deal_seeds, take_seed
 from sottovoce.protocols.shares.plan import SolvePlan
+from sottovoce.protocols.shares.rings import Ring
 from sottovoce.protocols.shares.solve import SystemShare, deal_solve, solve
 from sottovoce.protocols.shares.truncation import Truncation, deal_truncation, truncated
+from sottovoce.roles.agreement import Agreement
 from sottovoce.roles.contributions import (
     Contributed,
     penalties_of,
@@ -37,7 +47,7 @@ from sottovoce.roles.contributions import (
 from sottovoce.roles.desk import Desk
 from sottovoce.roles.model import EncryptedModel, SealedModel, take_model
 from sottovoce.roles.preparation import Prepared
-from sottovoce.roles.scoring import ScorePlan
+from sottovoce.roles.scoring import SCORE_BITS, ScorePlan
 from sottovoce.roles.study import Study
 from sottovoce.roles.totals import Totals
 
@@ -57,6 +67,8 @@ class SolveNumbers(Message, frozen=True):
     totals: wire.Words
     ceiling_parts: int
     cuts: tuple[int, int]
+    weight_bound: int
+    ring_bits: int
     peers: tuple[str, ...]
 
 
@@ -81,6 +93,12 @@ class _Work:
     def cuts(self) -> tuple[int, int]:
         return self.scores.first_cut, self.scores.second_cut
 
+    def numbers(self, totals: Words, contributed: Contributed) -> SolveNumbers:
+        """What the dealer is told."""
+        size = (self.scores.weights.bound, self.scores.ring.bits)
+        parts = contributed.ceiling_parts
+        return SolveNumbers(wire.Words.of(totals), parts, self.cuts, *size, contributed.peers)
+
 
 def _work(study: Study, prepared: Prepared, contributed: Contributed, alpha: float) -> _Work:
     parts = contributed.ceiling_parts
@@ -98,15 +116,14 @@ def solve_first(
     found = []
     for index, alpha in enumerate(study.plan.alphas):
         work = _work(study, prepared, contributed, alpha)
-        numbers = SolveNumbers(
-            wire.Words.of(totals), contributed.ceiling_parts, work.cuts, contributed.peers
-        )
-        yield Send(study.trio.dealer, numbers)
+        yield Send(study.trio.dealer, work.numbers(totals, contributed))
         holder = yield from _seated(desk, contributed.peers, index)
         share = yield from _model_share(holder, work, contributed)
-        yield from give_share(
-            share, work.scores.model, key, to=study.roster.evaluator, entropy=desk.entropy
-        )
+        model, to = work.scores.model, study.roster.evaluator
+        if work.scores.packed:
+            yield from give_share(share, model, key, to=to, entropy=desk.entropy)
+        else:
+            yield from give_masked_share(holder, share, model)
         found.append(Solved(work.scores, share))
     return found
 
@@ -119,16 +136,22 @@ def solve_second(desk: Desk, prepared: Prepared, contributed: Contributed) -> Pa
         work = _work(study, prepared, contributed, alpha)
         holder = yield from _seated(desk, contributed.peers, index)
         share = yield from _model_share(holder, work, contributed)
-        model = yield from take_share(
-            share, work.scores.model, sender=study.roster.coordinator, entropy=desk.entropy
-        )
+        model = yield from _handed_over(desk, holder, work, share)
         for name in contributed.peers:
             yield Send(name, EncryptedModel(model, contributed.ceiling_parts))
         found.append(Solved(work.scores, share))
     return found
 
 
-def solve_dealt(desk: Desk) -> Party[tuple[str, ...]]:
+def _handed_over(desk: Desk, holder: Holder, work: _Work, share: Words) -> Party[Ciphertext]:
+    """At the evaluator: the model mod 2^b, or its true integers for verdicts without a dealer."""
+    model, sender = work.scores.model, desk.study.roster.coordinator
+    if work.scores.packed:
+        return (yield from take_share(share, model, sender=sender, entropy=desk.entropy))
+    return (yield from take_masked_share(holder, share, model, entropy=desk.entropy))
+
+
+def solve_dealt(desk: Desk, agreement: Agreement) -> Party[tuple[str, ...]]:
     """At the dealer: everything random that the solves need; who took part comes back."""
     study = desk.study
     peers: tuple[str, ...] = ()
@@ -144,6 +167,10 @@ def solve_dealt(desk: Desk) -> Party[tuple[str, ...]]:
         )
         yield from deal_solve(dealer, plan)
         yield from _deal_cuts(dealer, told.cuts, plan.shape)
+        if not study.plan.packs_scores:
+            scale = Scale(SCORE_BITS, told.weight_bound)
+            model = ModelPlan(plan.shape, scale, Ring(told.ring_bits))
+            yield from deal_model_masks(dealer, model, agreement.key, entropy=desk.entropy)
     return peers
 
 

@@ -47,6 +47,19 @@ class Study:
                 f"{len(roster.peers)}, found {plan.feature_min_peers}"
             )
         self._check_engine()
+        self._check_dealers()
+
+    def _check_dealers(self) -> None:
+        """Every peer has somebody who may deal for it, or verdicts are without a dealer."""
+        if not self.plan.deals_verdicts:
+            return
+        for name in self.roster.peers:
+            if self.roster.query_dealer(name) is None:
+                raise InputError(
+                    f"study {self.plan.name!r}: expected a dealer for the queries of {name!r} "
+                    "that is not its own house, found none",
+                    hints=("let another organisation deal", "or use verdict='dgk'"),
+                )
 
     def _check_engine(self) -> None:
         if self.engine is Engine.SHARES and self.roster.dealer is None:

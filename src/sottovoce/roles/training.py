@@ -107,11 +107,11 @@ def train_evaluator(desk: Desk, agreement: Agreement) -> Party[None]:
     yield from release_share(desk.study, contributed.peers, solved[chosen].share)
 
 
-def train_dealer(desk: Desk) -> Party[None]:
+def train_dealer(desk: Desk, agreement: Agreement) -> Party[None]:
     """At the dealer: nothing stays with it; engine paillier asks it for verdicts at most."""
     peers = desk.study.roster.peers
     if desk.study.engine is Engine.SHARES:
-        peers = yield from solve_dealt(desk)
+        peers = yield from solve_dealt(desk, agreement)
     yield from choose_dealer(desk, peers)
 
 
