@@ -97,11 +97,7 @@ def choose_evaluator(desk: Desk, peers: Sequence[str]) -> Party[int]:
 def choose_dealer(desk: Desk, peers: Sequence[str]) -> Party[None]:
     """At whoever deals: for every penalty and every asker that is not of its own house."""
     study = desk.study
-<<<<<<< HEAD
-    if len(study.plan.alphas) == 1:
-=======
     if len(study.plan.alphas) == 1 or not study.plan.deals_verdicts:
->>>>>>> a71d8e8 (Verdicts without a dealer: signs and winners by questions to the key holder, in both engines)
         return
     for _ in study.plan.alphas:
         for name in peers:
