@@ -264,7 +264,7 @@ def _stages(key: SecretKey, plan: SolvePlan, *, entropy: Entropy) -> list[list[R
         [
             truncation_rule(key, budget=3, entropy=entropy),
             Rule(MaskedVectors, lambda q: answer_vectors(key, q, entropy=entropy), 1),
-            *sign_rules(key, budget=1, entropy=entropy),
+            *sign_rules(key, budget=1, numbers=1, entropy=entropy),
         ],
     ]
 

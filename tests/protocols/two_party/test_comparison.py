@@ -35,8 +35,8 @@ KEY = toy_key()
 MASKING = Masking(40)
 
 
-def run(program, *, budget=1, meddler=None):
-    rules = sign_rules(KEY, budget=budget, entropy=SeededEntropy(5))
+def run(program, *, budget=1, numbers=500, meddler=None):
+    rules = sign_rules(KEY, budget=budget, numbers=numbers, entropy=SeededEntropy(5))
     return talk(KEY, program, [rules], meddler=meddler)
 
 
@@ -253,6 +253,24 @@ def test_comparisons_over_budget_are_refused_naming_the_asker() -> None:
 
     with pytest.raises(ViolationError, match="evaluator: expected at most 2 questions"):
         run(program(), budget=2)
+
+
+def curious(kind):
+    """An evaluator that deviates: instead of masked tests it asks about what it holds."""
+    secrets = sealed([5, 8, 13, 2], Scale(0, 20))
+    tests = sealed([1, 1, 1, 1], Scale(0, 1))
+    question = BlindedTests(tests, secrets, 2) if kind is Verdicts else SealedTests(secrets, 4, 2)
+    return (yield from ask(KEY_HOLDER, question))
+
+
+@pytest.mark.parametrize("kind", [Verdicts, Zeros])
+def test_bits_are_counted_by_number_because_a_verdict_could_be_any_bit(kind) -> None:
+    """One question of four numbers reads four parities, so the key holder limits numbers."""
+    if kind is Verdicts:
+        answer = run(curious(kind), numbers=4).results[EVALUATOR]
+        assert answer.flipped == (True, False, True, False)
+    with pytest.raises(ViolationError, match=r"evaluator: .* at most 3 numbers, found 4"):
+        run(curious(kind), numbers=3)
 
 
 def test_its_secrets_are_drawn_anew_for_every_comparison() -> None:

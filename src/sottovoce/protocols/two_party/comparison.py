@@ -50,7 +50,7 @@ from sottovoce.protocols.conversation import KEY_HOLDER, Party, ask
 from sottovoce.protocols.guard import Rule
 from sottovoce.protocols.messages import Disclosure, Message, Question
 from sottovoce.protocols.two_party.answers import agreed
-from sottovoce.protocols.two_party.masks import Masking, filled
+from sottovoce.protocols.two_party.masks import Masking, filled, size
 
 BIT = Scale(0, 1)
 
@@ -332,10 +332,27 @@ def _zeros(key: SecretKey, tests: Ciphertext, numbers: int, prime: int) -> list[
     ]
 
 
-def sign_rules(key: SecretKey, *, budget: int, entropy: Entropy) -> list[Rule[Any]]:
-    """What a key holder answers: `budget` vectors of comparisons of either form."""
+def sign_rules(key: SecretKey, *, budget: int, numbers: int, entropy: Entropy) -> list[Rule[Any]]:
+    """What a key holder answers: `budget` vectors of up to so many `numbers`, in either form.
+
+    A verdict is a bit that the evaluator reads, so an asker who deviates could learn one bit
+    of whatever it likes for each number: the key holder counts numbers, not questions.
+    """
+
+    def few(count: int) -> None:
+        if count > numbers:
+            raise MismatchError(f"S.Sign: expected at most {numbers} numbers, found {count}")
+
+    def answer_few(question: BlindedTests) -> Verdicts:
+        few(size(question.above.shape))
+        return answer_tests(key, question)
+
+    def answer_few_sealed(question: SealedTests) -> Zeros:
+        few(question.numbers)
+        return answer_sealed(key, question, entropy=entropy)
+
     return [
         Rule(MaskedNumbers, lambda q: answer_numbers(key, q, entropy=entropy), budget),
-        Rule(BlindedTests, lambda q: answer_tests(key, q), budget),
-        Rule(SealedTests, lambda q: answer_sealed(key, q, entropy=entropy), budget),
+        Rule(BlindedTests, answer_few, budget),
+        Rule(SealedTests, answer_few_sealed, budget),
     ]

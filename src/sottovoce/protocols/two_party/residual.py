@@ -108,7 +108,7 @@ def check_stage(key: SecretKey, *, entropy: Entropy) -> list[Rule[Any]]:
     return [
         truncation_rule(key, budget=1, entropy=entropy),
         Rule(MaskedVectors, lambda q: answer_vectors(key, q, entropy=entropy), 1),
-        *sign_rules(key, budget=1, entropy=entropy),
+        *sign_rules(key, budget=1, numbers=1, entropy=entropy),
     ]
 
 
