@@ -180,7 +180,7 @@ def _signs(protocol: Callable[..., Party[Any]]) -> Callable[[SecretKey], Start]:
 
 
 def _sign_stages(key: SecretKey, entropy: Entropy) -> Stages:
-    return [sign_rules(key, budget=1, entropy=entropy)]
+    return [sign_rules(key, budget=1, numbers=3, entropy=entropy)]
 
 
 def _system(key: SecretKey) -> tuple[Ciphertext, Ciphertext]:

@@ -200,3 +200,39 @@ def blind_sum(
         rows = measure(peers=peers, words=words, rounds=rounds)
     facts = {"peers": peers, "words": words, "rounds": rounds}
     show(facts, rows, title="blind sums, CPU seconds", as_json=as_json)
+
+
+@app.command("two-party")
+def two_party(
+    bits: Annotated[int, typer.Option("--bits", help="Size of the key: 2048, 3072, 4096.")] = 2048,
+    kappa: Annotated[
+        int, typer.Option("--kappa", min=40, help="Bits that masks reach beyond values.")
+    ] = 40,
+    values: Annotated[int, typer.Option("--values", min=1, help="Length of vectors.")] = 100,
+    features: Annotated[int, typer.Option("--features", min=1, help="Size of matrices.")] = 35,
+    rounds: Annotated[int, typer.Option("--rounds", min=1, help="Turns that each takes.")] = 1,
+    as_json: Annotated[bool, typer.Option("--json", help="Print one JSON object.")] = False,
+) -> None:
+    """Every block between evaluator and key holder: CPU time of both, trips, bytes, operations.
+
+    \b
+    Examples:
+      sottovoce bench two-party
+      sottovoce bench two-party --bits 3072 --features 10 --json
+    """
+    from rich.console import Console
+
+    from sottovoce.bench.report import show
+    from sottovoce.bench.two_party import measure
+
+    with Console(stderr=True).status("") as status:
+        rows = measure(
+            bits=bits,
+            kappa=kappa,
+            values=values,
+            features=features,
+            rounds=rounds,
+            progress=status.update,
+        )
+    facts = {"bits": bits, "kappa": kappa, "rounds": rounds}
+    show(facts, rows, title="two-party blocks", as_json=as_json)
