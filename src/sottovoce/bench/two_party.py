@@ -39,6 +39,8 @@ from sottovoce.protocols.two_party.solve import SolvePlan, solve, solve_stages
 from sottovoce.protocols.two_party.table import run
 from sottovoce.protocols.two_party.truncation import truncate, truncation_rule
 
+# What a terminal shows; `--json` has the operations too.
+SHOWN = ("block", "size", "cpu_ms", "wall_ms", "trips", "kib")
 VALUE = Scale(20, 2**40 - 1)
 LOWER, UPPER = 30.0, 1500.0
 TABLE_USES = 50_000
@@ -150,7 +152,7 @@ def _products(s: Setting) -> list[Task]:
     return [
         Task(
             "S.Mult",
-            f"{s.values} values",
+            f"{s.values}",
             lambda: multiply(x, y, **more),
             stages,
             a * b,
@@ -159,7 +161,7 @@ def _products(s: Setting) -> list[Task]:
         ),
         Task(
             "S.InnerProd",
-            f"{s.values} values",
+            f"{s.values}",
             lambda: inner_product(x, y, **more),
             stages,
             a @ b,
@@ -189,7 +191,7 @@ def _linear(s: Setting) -> list[Task]:
     return [
         Task(
             "S.MatProd",
-            f"{d} times {d} × {d}",
+            f"{d} × {d}",
             lambda: matrix_product(left, right, **more),
             lambda: FixedFactors(s.key).stages(budget=1, entropy=s.entropy),
             vector @ matrix,
@@ -198,7 +200,7 @@ def _linear(s: Setting) -> list[Task]:
         ),
         Task(
             "S.Trunc",
-            f"{s.values} values",
+            f"{s.values}",
             lambda: truncate(packed, 10, **more),
             lambda: [[truncation_rule(s.key, budget=1, entropy=s.entropy)]],
             s.vector(),
@@ -221,7 +223,7 @@ def _functions(s: Setting) -> list[Task]:
     return [
         Task(
             "S.Exp",
-            f"{s.values} values, {exp.squarings} squarings",
+            f"{s.values}, k = {exp.squarings}",
             lambda: exponential(x, exp, entropy=s.entropy),
             lambda: [[exponential_rule(s.key, exp, entropy=s.entropy)]],
             np.exp(exponents - exp.bound),
@@ -230,7 +232,7 @@ def _functions(s: Setting) -> list[Task]:
         ),
         Task(
             "S.Div",
-            "1 reciprocal, range 1 : 2^20",
+            "1, range 1 : 2^20",
             lambda: reciprocal(d, div, entropy=s.entropy),
             lambda: [[division_rule(s.key, div, entropy=s.entropy)]],
             [1 / 3],
@@ -239,7 +241,7 @@ def _functions(s: Setting) -> list[Task]:
         ),
         Task(
             "S.Log",
-            "1 value, range 1 : 1000",
+            "1, range 1 : 1000",
             lambda: logarithm(number, log, entropy=s.entropy),
             lambda: [logarithm_rules(s.key, log, entropy=s.entropy)],
             [np.log(42.0)],
@@ -257,7 +259,7 @@ def _signs(s: Setting) -> list[Task]:
         x = s.seal(numbers, VALUE)
         return Task(
             "S.Sign",
-            f"{count} of {plan.bits} bits",
+            f"{count}, {plan.bits} bits",
             lambda: signs(x, entropy=s.entropy, masking=s.masking),
             lambda: [sign_rules(s.key, budget=1, numbers=count, entropy=s.entropy)],
             numbers >= 0,
@@ -302,7 +304,7 @@ def _inverse(s: Setting, plan: InvPlan, A: Any) -> Task:
     sealed = s.seal(A, plan.matrix_scale(2 * UPPER), slots)
     return Task(
         f"S.Inv, order {plan.order}",
-        f"{plan.size} × {plan.size}, {plan.steps} steps, {plan.products} products",
+        f"{plan.size} × {plan.size}, {plan.products} products",
         lambda: invert(sealed, plan, entropy=s.entropy),
         lambda: [[invert_rule(s.key, plan, entropy=s.entropy)]],
         np.linalg.inv(A),

@@ -223,7 +223,7 @@ def two_party(
     from rich.console import Console
 
     from sottovoce.bench.report import show
-    from sottovoce.bench.two_party import measure
+    from sottovoce.bench.two_party import SHOWN, measure
 
     with Console(stderr=True).status("") as status:
         rows = measure(
@@ -234,5 +234,7 @@ def two_party(
             rounds=rounds,
             progress=status.update,
         )
+    if not as_json:
+        rows = [{name: row[name] for name in SHOWN} for row in rows]
     facts = {"bits": bits, "kappa": kappa, "rounds": rounds}
     show(facts, rows, title="two-party blocks", as_json=as_json)

@@ -1,0 +1,50 @@
+"""The two-party benchmark checks every answer, and counts trips as the cost model does."""
+
+import json
+
+from typer.testing import CliRunner
+
+from harness.entropy import SeededEntropy
+from harness.keys import toy_key
+from sottovoce.bench import two_party
+from sottovoce.bench.two_party import Setting, measure_setting
+from sottovoce.cli.bench import app
+from sottovoce.protocols.two_party.masks import Masking
+
+SETTING = Setting(toy_key(bits=768), Masking(40), values=3, features=2, entropy=SeededEntropy(1))
+
+
+def test_every_block_has_a_row() -> None:
+    said: list[str] = []
+    rows = measure_setting(SETTING, rounds=1, progress=said.append)
+    blocks = [row["block"] for row in rows]
+    assert len(said) == len(rows)
+    assert {str(block).split(",")[0] for block in blocks} == {
+        "S.Mult",
+        "S.InnerProd",
+        "S.OuterProd",
+        "S.MatProd",
+        "S.Trunc",
+        "S.Exp",
+        "S.Div",
+        "S.Log",
+        "S.Sign",
+        "S.Solve",
+        "S.Inv",
+    }
+    for row in rows:
+        assert row["cpu_ms"] > 0
+        assert row["kib"] * 1024 > (row["asked"] + row["answered"]) * 768 // 4
+
+
+def test_the_command_prints_a_table_or_json(monkeypatch) -> None:
+    monkeypatch.setattr(two_party, "generate", lambda bits, entropy: SETTING.key)
+    size = ["--values", "2", "--features", "2"]
+    found = CliRunner().invoke(app, ["two-party", "--json", *size])
+    assert found.exit_code == 0, found.output
+    printed = json.loads(found.stdout)
+    assert printed["kappa"] == 40
+    assert {"block", "powers", "trips"} <= set(printed["rows"][0])
+    found = CliRunner().invoke(app, ["two-party", *size])
+    assert "two-party blocks" in found.stdout
+    assert "powers" not in found.stdout
