@@ -141,7 +141,7 @@ def undealt_rules(
     parts = -(-documents // _TOGETHER)
     rounds = parts * max(1, plan.classes)
     return [
-        *sign_rules(key, budget=rounds, entropy=entropy),
+        *sign_rules(key, budget=rounds, numbers=min(documents, _TOGETHER), entropy=entropy),
         Rule(MaskedFactors, lambda q: answer_factors(key, q, entropy=entropy), 2 * rounds),
         Rule(CoveredNumbers, lambda q: answer_covered(key, q), parts),
     ]
