@@ -255,3 +255,15 @@ def test_a_toy_plan_has_toy_keys_and_says_so() -> None:
     assert type(plan.generate(entropy=SeededEntropy())).__name__ == "InsecureToySecretKey"
     with pytest.raises(InputError, match="key_bits 256 or 384"):
         InsecureToyPlan("notes", BINARY, key_bits=3072)
+
+
+@pytest.mark.parametrize("name", ["alice", "evaluator", "dealer"])
+def test_who_leaves_before_everybody_agreed_is_named(binary: Case, name: str) -> None:
+    roster, identities = draw_roster(("alice", "bob", "carol"), entropy=SeededEntropy())
+    entropy = SeededEntropy(1)
+    programs: dict[str, Any] = {}
+    for one in roster.names:
+        desk = Desk.open(Study(binary.plan, roster), identities[one], entropy=entropy)
+        programs[one] = collected(desk, binary.key) if one == "coordinator" else consented(desk)
+    with pytest.raises(AbsenceError, match=f"{name}: left while coordinator waited for Consent"):
+        converse(programs, meddler=Crashing({name: 0}))

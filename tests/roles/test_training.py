@@ -6,6 +6,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+from harness.meddling import Crashing
 from harness.studies import Case, accuracy, notes
 from sottovoce.datasets.notes import DIAGNOSES
 from sottovoce.errors import InputError, MisuseError
@@ -176,6 +177,15 @@ def test_engine_paillier_chooses_a_penalty_too_and_releases_that_one(encrypted: 
     found = case.outcome.classify("north", test)
     assert found.scores is not None
     assert equal(found.classes, case.plain(test, alpha=alpha)) >= 0.999
+
+
+def test_a_penalty_is_chosen_by_who_is_left(encrypted: Case) -> None:
+    plan = replace(encrypted.plan, features=4, alpha=(2.0, 20.0))
+    case = Case(notes(280, sites=4), plan, encrypted.key)
+    outcome = case.run(meddler=Crashing({"lakeside": 4}))
+    assert case.study.roster.dealer == "dealer"
+    assert set(outcome.models) == {"north", "harbour", "valley"}
+    assert outcome.trained.alpha in {2.0, 20.0}
 
 
 def test_a_list_of_penalties_without_documents_to_choose_with_is_refused(binary: Case) -> None:

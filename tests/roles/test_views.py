@@ -12,10 +12,15 @@ from harness.noise import FEWEST, assert_looks_uniform, assert_shows_structure
 from harness.studies import BINARY, Case, notes
 from sottovoce.attacks import attack_everything, score
 from sottovoce.numbers.ring import decode
-from sottovoce.paillier import Ciphertext, SecretKey, decrypt_residues
+from sottovoce.paillier import Ciphertext, SecretKey, decrypt, decrypt_residues
 from sottovoce.protocols.blind_sum.messages import MaskedParts
 from sottovoce.protocols.runner import Outcome, Table
 from sottovoce.protocols.shares.triangle import Triangle
+from sottovoce.protocols.two_party.comparison import (
+    BlindedTests,
+    MaskedNumbers,
+    answer_tests,
+)
 from sottovoce.protocols.view import View, leaves
 from sottovoce.rados import joined
 from sottovoce.roles import InsecureToyPlan
@@ -149,6 +154,21 @@ def test_attacks_recover_nothing_from_a_study_on_ciphertexts(encrypted: Case) ->
         report = attack_everything(seen, modulus=key.public.modulus)
         rows = truth(encrypted, outcome.models["north"])
         assert score(report.documents, *rows).matched == 0, name
+
+
+def test_a_key_holder_that_helps_to_compare_sees_no_score(toy_key: SecretKey) -> None:
+    case = small(toy_key, {}, documents=240, features=16).changed(verdict="dgk")
+    asked = case.documents["north"][:64]
+    case.outcome.classify("north", asked)
+    view = case.outcome.views["coordinator"]
+    (masked,) = view.of(MaskedNumbers)
+    opened = decrypt(toy_key, masked.values).flat()
+    scores = case.outcome.trained.scores
+    lift, reach = 1 << scores.score.bits, scores.score.bits + 1 + case.plan.kappa
+    assert_looks_uniform([one - lift for one in opened if lift <= one < 1 << reach], 1 << reach)
+    (tests,) = view.of(BlindedTests)
+    zeros = answer_tests(toy_key, tests).flipped
+    assert 12 < sum(zeros) < 52
 
 
 def test_the_dealer_receives_public_numbers_alone(case: Case) -> None:

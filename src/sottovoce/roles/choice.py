@@ -34,6 +34,17 @@ from sottovoce.text.features import FeatureReader
 _FIRST_NUMBER = 2**31
 
 
+class Askers(Message, frozen=True):
+    """Who will ask while a penalty is chosen."""
+
+    discloses: ClassVar = Disclosure(
+        seen_by="the dealer of these queries",
+        reveals="which peers took part in the training",
+        assuming="who takes part is no secret among participants",
+    )
+    peers: tuple[str, ...]
+
+
 class ChosenPenalty(Message, frozen=True):
     """Which penalty of the plan's list won."""
 
@@ -73,6 +84,8 @@ def choose_coordinator(desk: Desk, trained: Trained, scores: Sequence[ScorePlan]
         return 0
     study = desk.study
     book = QueryBook(budget=study.plan.budget, evaluations=len(scores))
+    if study.roster.dealer is not None and needs_dealer(study):
+        yield Send(study.roster.dealer, Askers(trained.peers))
     # Peer by peer and penalty by penalty, in the order in which dealers deal.
     for plan in scores:
         for name in trained.peers:
@@ -89,17 +102,27 @@ def choose_evaluator(desk: Desk, peers: Sequence[str]) -> Party[int]:
     """At the evaluator: it deals where the dealer must not, and signs who is in the sums."""
     if len(desk.study.plan.alphas) == 1:
         return 0
-    yield from choose_dealer(desk, peers)
+    yield from _deal_for(desk, peers)
     yield from witness_counts(desk, _sum_of(desk.study), peers)
     return (yield from _hear(desk.study))
 
 
-def choose_dealer(desk: Desk, peers: Sequence[str]) -> Party[None]:
-    """At whoever deals: for every penalty and every asker that is not of its own house."""
+def choose_dealer(desk: Desk) -> Party[None]:
+    """At the dealer: it hears who asks, and deals for all that are not of its own house."""
+    if needs_dealer(desk.study):
+        told = yield from receive(desk.study.roster.coordinator, Askers)
+        yield from _deal_for(desk, told.peers)
+
+
+def needs_dealer(study: Study) -> bool:
+    """Whether queries are dealt for while a penalty is chosen."""
+    return len(study.plan.alphas) > 1 and study.plan.deals_verdicts
+
+
+def _deal_for(desk: Desk, peers: Sequence[str]) -> Party[None]:
+    """For every penalty and every asker that this party deals for."""
     study = desk.study
-    if len(study.plan.alphas) == 1 or not study.plan.deals_verdicts:
-        return
-    for _ in study.plan.alphas:
+    for _ in study.plan.alphas if needs_dealer(study) else ():
         for name in peers:
             if study.roster.query_dealer(name) == desk.name:
                 yield from deal(desk)

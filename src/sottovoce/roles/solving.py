@@ -151,17 +151,15 @@ def _handed_over(desk: Desk, holder: Holder, work: _Work, share: Words) -> Party
     return (yield from take_masked_share(holder, share, model, entropy=desk.entropy))
 
 
-def solve_dealt(desk: Desk, agreement: Agreement) -> Party[tuple[str, ...]]:
-    """At the dealer: everything random that the solves need; who took part comes back."""
+def solve_dealt(desk: Desk, agreement: Agreement) -> Party[None]:
+    """At the dealer: everything random that the solves need."""
     study = desk.study
-    peers: tuple[str, ...] = ()
     for index, alpha in enumerate(study.plan.alphas):
         told = yield from receive(study.roster.coordinator, SolveNumbers)
         rows, *by_class = (int(one) for one in told.totals.array())
-        peers = told.peers
-        totals = Totals(rows, tuple(by_class), peers)
+        totals = Totals(rows, tuple(by_class), told.peers)
         plan = solve_plan(study.plan, totals, alpha=alpha, ceiling_parts=told.ceiling_parts)
-        context = study.context(peers, round=_SOLVE_ROUND + index)
+        context = study.context(told.peers, round=_SOLVE_ROUND + index)
         dealer = yield from deal_seeds(
             study.trio, context, ledger=desk.ledger, entropy=desk.entropy
         )
@@ -171,7 +169,6 @@ def solve_dealt(desk: Desk, agreement: Agreement) -> Party[tuple[str, ...]]:
             scale = Scale(SCORE_BITS, told.weight_bound)
             model = ModelPlan(plan.shape, scale, Ring(told.ring_bits))
             yield from deal_model_masks(dealer, model, agreement.key, entropy=desk.entropy)
-    return peers
 
 
 def take_solved(desk: Desk, prepared: Prepared) -> Party[list[SealedModel]]:

@@ -109,10 +109,9 @@ def train_evaluator(desk: Desk, agreement: Agreement) -> Party[None]:
 
 def train_dealer(desk: Desk, agreement: Agreement) -> Party[None]:
     """At the dealer: nothing stays with it; engine paillier asks it for verdicts at most."""
-    peers = desk.study.roster.peers
     if desk.study.engine is Engine.SHARES:
-        peers = yield from solve_dealt(desk, agreement)
-    yield from choose_dealer(desk, peers)
+        yield from solve_dealt(desk, agreement)
+    yield from choose_dealer(desk)
 
 
 def training_side(desk: Desk, documents: Sequence[Document]) -> list[Document]:
