@@ -6,6 +6,8 @@ import pickle
 import subprocess
 import sys
 from concurrent.futures import ThreadPoolExecutor
+from functools import cache
+from math import isqrt
 from pathlib import Path
 
 import numpy as np
@@ -16,7 +18,7 @@ from harness.keys import toy_key
 from sottovoce.errors import MismatchError, MisuseError
 from sottovoce.numbers.fixed import Scale
 from sottovoce.numbers.modular import GMP, INT
-from sottovoce.paillier import Plain, Pool, Profile, SecretKey, decrypt, encrypt
+from sottovoce.paillier import Layout, Plain, Pool, Profile, SecretKey, Unsent, decrypt, encrypt
 
 PROFILES = pytest.mark.parametrize("profile", list(Profile))
 
@@ -73,6 +75,65 @@ def test_randomisers_of_a_short_key_stay_in_the_subgroup() -> None:
     key = toy_key("short")
     for r in key.public.randomisers(5, entropy=SeededEntropy(1)):
         assert pow(int(r), 2 * key.hidden_p * key.hidden_q, key.public.modulus**2) == 1
+
+
+@cache
+def baby_steps(base: int, step: int, modulus: int) -> dict[int, int]:
+    steps, power = {}, 1
+    for x in range(step):
+        steps.setdefault(power, x)
+        power = power * base % modulus
+    return steps
+
+
+def logarithm(value: int, base: int, order: int, modulus: int) -> int:
+    """x below `order` with base^x = value: baby steps and giant steps, for toy keys."""
+    step = isqrt(order) + 1
+    baby = baby_steps(base, step, modulus)
+    giant, found = pow(base, -step, modulus), value
+    for x in range(step):
+        if found in baby:
+            return (x * step + baby[found]) % order
+        found = found * giant % modulus
+    raise AssertionError("no power of the base")
+
+
+def exponent(key: SecretKey, randomiser: int) -> int:
+    """The x of (h^N)^x mod N², for a toy key whose subgroup is small enough to search."""
+    orders = (2 * key.hidden_p, key.hidden_q)
+    primes, n = (key.p, key.q), key.public.modulus
+    x, y = (
+        logarithm(pow(randomiser, turn, p), pow(key.public.base, n * turn, p), order, p)
+        for turn, order, p in zip((1, 2), orders, primes, strict=True)
+    )
+    return (x + orders[0] * ((y - x) * pow(orders[0], -1, orders[1]) % orders[1])) % (
+        orders[0] * orders[1]
+    )
+
+
+def test_re_randomising_is_uniform_to_the_owner_who_could_take_logarithms() -> None:
+    """Else the owner, who sent ⟨⟨x⟩⟩ and receives a function of it, could see which one."""
+    key = toy_key("short", bits=256)
+    order = 2 * key.hidden_p * key.hidden_q
+    short = 1 << Profile.SHORT.exponent_bits(256)
+    assert order > 1.9 * short
+    bare = Unsent(key.public, tuple(key.public.embedded([0] * 40)), Layout((40,)), Scale(0, 1))
+    found = [exponent(key, int(r)) for r in bare.fresh(entropy=SeededEntropy(4)).residues]
+    beyond = sum(x >= short for x in found) / len(found)
+    assert abs(beyond - (1 - short / order)) < 0.25
+    direct = key.public.randomisers(40, entropy=SeededEntropy(4))
+    assert all(exponent(key, int(r)) < short for r in direct[:5])
+
+
+@pytest.mark.parametrize("profile", ["short", "djn"])
+def test_exponents_that_re_randomise_reach_64_bits_beyond_the_order(profile: str) -> None:
+    key, entropy = toy_key(profile), SeededEntropy(1)
+    order = 2 * key.hidden_p * key.hidden_q or (key.p - 1) * (key.q - 1) // 2
+    bits = key.public.profile.full_exponent_bits(512)
+    assert order << 64 <= 1 << bits
+    ours = key.rerandomisers(5, entropy=entropy)
+    assert entropy.drawn == 5 * (-(-bits // 8))
+    assert ours == key.public.rerandomisers(5, entropy=SeededEntropy(1))
 
 
 def test_a_ciphertext_from_outside_the_subgroup_decrypts_all_the_same() -> None:

@@ -101,7 +101,7 @@ class PublicKey(NeverPickled):
     @cached_property
     def _powers(self) -> FixedPower:
         lifted = self.square.powers(self.square.reduced([self.base]), [self.modulus])[0]
-        bits = self.profile.exponent_bits(self.bits)
+        bits = self.profile.full_exponent_bits(self.bits)
         return self.square.fixed_base(lifted, exponent_bits=bits)
 
     @cached_property
@@ -123,10 +123,16 @@ class PublicKey(NeverPickled):
 
     def randomisers(self, count: int, *, entropy: Entropy) -> list[Residue]:
         """Fresh encryptions of 0, each from randomness of its own."""
+        return self._drawn(count, self.profile.exponent_bits(self.bits), entropy)
+
+    def rerandomisers(self, count: int, *, entropy: Entropy) -> list[Residue]:
+        """Encryptions of 0 that hide what they are multiplied into from the key's owner, too."""
+        return self._drawn(count, self.profile.full_exponent_bits(self.bits), entropy)
+
+    def _drawn(self, count: int, bits: int, entropy: Entropy) -> list[Residue]:
         if self.profile is Profile.TEXTBOOK:
             units = [self._unit(entropy) for _ in range(count)]
             return self.square.powers_of_all(self.square.reduced(units), self.modulus)
-        bits = self.profile.exponent_bits(self.bits)
         return self._powers([entropy.bits(bits) for _ in range(count)])
 
     def masks(self, count: int, *, entropy: Entropy) -> list[int]:

@@ -41,7 +41,7 @@ class Pool:
         self._check_process()
         with self._lock:
             missing = max(0, count - len(self._ready))
-            self._ready.extend(self._key.randomisers(missing, entropy=self._entropy))
+            self._ready.extend(self._key.rerandomisers(missing, entropy=self._entropy))
 
     def take(self, count: int) -> list[Residue]:
         """`count` randomisers that nobody else gets; what is not ready is made now."""
@@ -49,7 +49,7 @@ class Pool:
         with self._lock:
             ready = [self._ready.popleft() for _ in range(min(count, len(self._ready)))]
             missing = count - len(ready)
-            return ready + self._key.randomisers(missing, entropy=self._entropy)
+            return ready + self._key.rerandomisers(missing, entropy=self._entropy)
 
     def _check_process(self) -> None:
         if current_process().pid != self._process:
@@ -74,6 +74,13 @@ class Pool:
 def public_of(key: Key) -> PublicKey:
     """The public half of either half."""
     return key.public if isinstance(key, SecretKey) else key
+
+
+def rerandomisers_for(key: PublicKey, count: int, *, entropy: Entropy | Pool) -> list[Residue]:
+    """The same for arithmetic results; a pool's randomisers serve both."""
+    if isinstance(entropy, Pool):
+        return randomisers_for(key, count, entropy=entropy)
+    return key.rerandomisers(count, entropy=entropy)
 
 
 def randomisers_for(key: PublicKey, count: int, *, entropy: Entropy | Pool) -> list[Residue]:

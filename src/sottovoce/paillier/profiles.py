@@ -7,6 +7,8 @@ from sottovoce.errors import InputError
 # Modulus bits and the strength in bits that NIST SP 800-57 and FIPS 140 give them.
 STRENGTHS = {2048: 112, 3072: 128, 4096: 152}
 DEFAULT_BITS = 3072
+# How far the exponents that re-randomise reach beyond the order of h.
+SPARE_BITS = 64
 # Sizes that anybody can break, for tests.
 TOY_BITS = (256, 384, 512, 768, 1024)
 
@@ -57,6 +59,20 @@ class Profile(StrEnum):
             case Profile.TEXTBOOK:
                 return 0
 
+    def full_exponent_bits(self, modulus_bits: int) -> int:
+        """How many bits make x uniform modulo the order of h, within 2^−64.
+
+        Re-randomising takes so many: the owner of the key, who knows the order, then sees
+        nothing of what a ciphertext was computed from, whatever else it can work out.
+        """
+        match self:
+            case Profile.SHORT:  # the order is 2·p·q, of hidden primes of at most 2s + 1 bits
+                return 4 * strength(modulus_bits) + 3 + SPARE_BITS
+            case Profile.DJN:
+                return modulus_bits + SPARE_BITS
+            case Profile.TEXTBOOK:
+                return 0
+
 
 _CODES = {Profile.SHORT: 1, Profile.DJN: 2, Profile.TEXTBOOK: 3}
 
@@ -64,8 +80,9 @@ _ASSUMPTIONS = {
     Profile.SHORT: (
         "Nobody can tell an N-th power modulo N² from a random number (decisional composite "
         "residuosity), also when the powers come from a subgroup of secret order whose size is "
-        "four times the strength in bits and N was made to have such a subgroup (Ma, Han and "
-        "Lei, ACSAC 2021). The strongest assumption of the three, and the fastest profile."
+        "four times the strength in bits, with exponents of as many bits, and N was made to have "
+        "such a subgroup (Ma, Han and Lei, ACSAC 2021). The strongest assumption of the three, and "
+        "the fastest profile."
     ),
     Profile.DJN: (
         "Nobody can tell an N-th power modulo N² from a random number (decisional composite "

@@ -74,11 +74,17 @@ class SecretKey(NeverPickled):
 
     def randomisers(self, count: int, *, entropy: Entropy) -> list[Residue]:
         """Fresh encryptions of 0, distributed as the public key's, in a quarter of the time."""
+        return self._drawn(count, self.public.profile.exponent_bits(self.bits), entropy)
+
+    def rerandomisers(self, count: int, *, entropy: Entropy) -> list[Residue]:
+        """Encryptions of 0 for arithmetic results, distributed as the public key's."""
+        return self._drawn(count, self.public.profile.full_exponent_bits(self.bits), entropy)
+
+    def _drawn(self, count: int, bits: int, entropy: Entropy) -> list[Residue]:
         p, q = self.halves
         if self.public.profile is Profile.TEXTBOOK:
             left, right = p.any_randomisers(count, entropy), q.any_randomisers(count, entropy)
         else:
-            bits = self.public.profile.exponent_bits(self.bits)
             exponents = [entropy.bits(bits) for _ in range(count)]
             left, right = p.randomisers(exponents), q.randomisers(exponents)
         lift = self._lift
@@ -156,7 +162,7 @@ class PrimeHalf(NeverPickled):
 
     @property
     def _exponent_bits(self) -> int:
-        bits = self._public.profile.exponent_bits(self._public.bits)
+        bits = self._public.profile.full_exponent_bits(self._public.bits)
         return min(bits, self._order.bit_length())
 
     def randomisers(self, exponents: Sequence[int]) -> list[Residue]:

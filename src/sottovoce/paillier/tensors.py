@@ -23,7 +23,7 @@ from sottovoce.paillier import cipherbytes, products
 from sottovoce.paillier.keys import NeverPickled, PublicKey
 from sottovoce.paillier.layout import Layout, check_room
 from sottovoce.paillier.plain import Plain, SparseRows
-from sottovoce.paillier.pool import Pool, randomisers_for
+from sottovoce.paillier.pool import Pool, rerandomisers_for
 
 
 @dataclass(frozen=True)
@@ -335,8 +335,11 @@ class Unsent(Encrypted):
     """A result of arithmetic. It has no encoder; `fresh` is the only way out."""
 
     def fresh(self, *, entropy: Entropy | Pool) -> "Ciphertext":
-        """The same values under new randomisers: what they were made from no longer shows."""
-        randomisers = randomisers_for(self.key, len(self.residues), entropy=entropy)
+        """The same values under new randomisers: what they were made from no longer shows.
+
+        Not to the key's owner either, in the order of whose group they are uniform.
+        """
+        randomisers = rerandomisers_for(self.key, len(self.residues), entropy=entropy)
         return mint_unchecked(
             self.key,
             self.key.square.multiplied(self.residues, randomisers),
