@@ -117,7 +117,7 @@ def test_re_randomising_is_uniform_to_the_owner_who_could_take_logarithms() -> N
     order = 2 * key.hidden_p * key.hidden_q
     short = 1 << Profile.SHORT.exponent_bits(256)
     assert order > 1.9 * short
-    bare = Unsent(key.public, tuple(key.public.embedded([0] * 40)), Layout((40,)), Scale(0, 1))
+    bare = Unsent(key.public, tuple(key.public.embedded([0] * 24)), Layout((24,)), Scale(0, 1))
     found = [exponent(key, int(r)) for r in bare.fresh(entropy=SeededEntropy(4)).residues]
     beyond = sum(x >= short for x in found) / len(found)
     assert abs(beyond - (1 - short / order)) < 0.25
