@@ -114,13 +114,18 @@ class Twin:
         return cls(learner(), seconds["twin"])
 
 
-def descent_plan(trial: Trial, schedule: Schedule = FEW_SCHEDULE) -> DescentPlan:
-    """The public numbers of the encrypted descents."""
+def descent_plan(trial: Trial) -> DescentPlan:
+    """The public numbers of the encrypted descents of one trial."""
     rados, features = trial.few.shape
+    return descent_plan_of(features, rados)
+
+
+def descent_plan_of(features: int, rados: int) -> DescentPlan:
+    """The same for any number of features and rados."""
     return DescentPlan(
         features,
         rados,
-        schedule,
+        FEW_SCHEDULE,
         FEW_PENALTY,
         Ranges(REACH),
         bits=Bits(rado=FEW_BITS),

@@ -1,0 +1,168 @@
+"""Writes docs/costs.md from the cost model in the code: python docs/make_costs.py."""
+
+from collections.abc import Sequence
+from pathlib import Path
+
+from sottovoce.bench.table1_encrypted import CAST, KAPPA, SEALED_RIDGE, descent_plan_of
+from sottovoce.numbers.fixed import Scale
+from sottovoce.protocols import learner_costs
+from sottovoce.protocols.casting import Cast
+from sottovoce.protocols.central.printed_terms import PrintedTerms
+from sottovoce.protocols.central.terms import Precision, Terms, Totals
+from sottovoce.protocols.learner_costs import LearnerCost
+from sottovoce.protocols.rado_solver import SolverPlan
+from sottovoce.protocols.two_party.masks import Masking
+
+KEY_BITS = 2048
+PLAINTEXT_BITS = KEY_BITS - 1
+MASKING = Masking(KAPPA)
+
+HEAD = f"""# What computing on ciphertexts costs
+
+Made from the code by `docs/make_costs.py`; a test compares. The model is in
+`src/sottovoce/protocols/two_party/costs.py` (blocks) and
+`src/sottovoce/protocols/learner_costs.py` (learners), and tests compare it, number for number,
+with what counting arithmetic and the wire count in real runs.
+
+The evaluator re-randomises every ciphertext that it asks with, and the key holder decrypts it;
+the key holder encrypts every ciphertext of its answer. So per trip *asked* = re-randomisations =
+decryptions, and *answered* = encryptions. A *power* is a ciphertext to a plaintext exponent, or
+one term of a product of such powers. A value is *shifted* into its slot by as many squarings as a
+slot has bits. A ciphertext of a {KEY_BITS}-bit key takes {KEY_BITS // 4} bytes, heads and tags a
+few dozen more a message.
+
+Notation: v values, d features, n rados, P peers, T steps, k squarings, g divisions' steps; b(v) =
+⌈v/s⌉ ciphertexts for v values in slots of which s fit a plaintext (s follows from bounds and κ).
+
+## Blocks
+
+| block | trips | asked | answered | powers |
+|---|---|---|---|---|
+"""
+
+# Each formula is evaluated by a test, with v, d, n, T, k, g and b as Python knows them.
+BLOCKS = (
+    ("S.Mult of v values", "1", "2*v", "v", "2*v"),
+    ("S.InnerProd of length v", "1", "2*v", "1", "2*v"),
+    ("S.OuterProd, d by d", "1", "2*d", "d*d", "2*d*d"),
+    ("masking a fixed operand, n by d", "1", "n*b(d)", "0", "0"),
+    ("S.MatProd of v rows with it", "1", "v*n", "v*b(d)", "2*v*n*b(d)"),
+    ("S.Trunc of v packed values", "1", "b(v)", "v", "0"),
+    ("S.MatProd of a packed vector, cut on its way", "1", "b(n)", "n + b(n) + b(d)", "2*n*b(d)"),
+    ("S.Exp of v packed values", "k", "k*b(v)", "k*(v + b(v))", "k*v"),
+    ("S.Div of v packed values", "g", "2*g*b(v)", "2*g*(v + b(v))", "3*g*v + (4*g + 2)*b(v)"),
+    (
+        "S.Solve, d by d",
+        "1 + T",
+        "d*b(d) + T*b(d)",
+        "T*(d + 2*b(d))",
+        "2*T*d*b(d) + (2*T - 1)*b(d)",
+    ),
+)
+
+LEARNERS = """
+S.Inv, S.Log and S.Sign follow their plans' steps and bits; see the functions of the same names.
+
+## Learners
+
+What peers seal, what is re-randomised on its way outside of questions (contributions under blind
+masks, models), and the questions between evaluator and key holder (of the printed learner: the
+peers' too). Blind sums exchange keys, shares and signatures beside these ciphertexts: [blind-
+sum.md](blind-sum.md).
+
+| learner | sealed by peers | freshened | trips |
+|---|---|---|---|
+| central, the short way | P·(d + 1)·b(d) | P·(d + 1)·b(d) + P·b(d) | 1 + T + 4 |
+| radoLearn, θ plain | n·b(d) + P·d·b(n) | 0 | 2 + (T − 1)(k + 2) |
+| radoLearn, θ encrypted | n·b(d) + P·d·b(n) | P·b(d) | 2 + (T − 1)(k + g + 4) |
+| central, as printed | n·d | P·(2d + d² + b(d)) | n + S.Inv + 8 |
+
+In numbers, at {bits} bits and κ = {kappa}:
+
+| learner | d | n | P | trips | sealed | asked | answered | powers | shifted | MB |
+|---|---|---|---|---|---|---|---|---|---|---|
+"""
+
+
+def central_cost(features: int, peers: int) -> LearnerCost:
+    """The sealed closed form of the paper's table, at other sizes too."""
+    cast = Cast(tuple(f"peer {number}" for number in range(peers)))
+    precision = Precision(tolerance=5e-4, masking=MASKING)
+    terms = Terms("costs", cast, (SEALED_RIDGE,) * features, precision=precision)
+    totals = Totals(200, 1400.0)
+    return learner_costs.central(terms, totals, plaintext_bits=PLAINTEXT_BITS)
+
+
+def printed_cost(features: int, each: int) -> LearnerCost:
+    """The printed learner, with rados up to 4."""
+    scale = Scale.covering(4.0, fraction_bits=10)
+    terms = PrintedTerms(
+        "costs", CAST, (1.0,) * features, each, scale, 16.0 * features, masking=MASKING
+    )
+    return learner_costs.printed(terms, plaintext_bits=PLAINTEXT_BITS)
+
+
+def solver_cost(features: int, rados: int) -> LearnerCost:
+    """The Secure Rado Solver, with rados up to 4."""
+    scale = Scale.covering(4.0, fraction_bits=10)
+    ceiling = 16.0 * features * rados
+    plan = SolverPlan(rados, (1.0,) * features, scale, ceiling, masking=MASKING)
+    cost = learner_costs.rado_solver(plan, plaintext_bits=PLAINTEXT_BITS)
+    return LearnerCost(rados * features, 0, cost)
+
+
+def numbers() -> list[tuple[str, int, int | None, int, LearnerCost]]:
+    """Learner, d, n, P and cost of every line."""
+    found: list[tuple[str, int, int | None, int, LearnerCost]] = [
+        ("central, the short way", d, None, peers, central_cost(d, peers))
+        for d, peers in ((35, 4), (35, 40), (100, 4), (200, 4))
+    ]
+    for d, n in ((35, 100), (35, 1000), (100, 100)):
+        plan = descent_plan_of(d, n)
+        for name, model in (
+            ("radoLearn, θ plain", learner_costs.plain_descent),
+            ("radoLearn, θ encrypted", learner_costs.sealed_descent),
+        ):
+            found.append((name, d, n, 4, model(plan, 4, plaintext_bits=PLAINTEXT_BITS)))
+    found += [("central, as printed", d, 100, 4, printed_cost(d, 25)) for d in (5, 35)]
+    found += [("Secure Rado Solver", d, 100, 1, solver_cost(d, 100)) for d in (5, 35)]
+    return found
+
+
+def line(cells: Sequence[object]) -> str:
+    """One line of a table."""
+    return "| " + " | ".join("" if cell is None else str(cell) for cell in cells) + " |\n"
+
+
+def shown(formula: str) -> str:
+    """A formula as people write it."""
+    return formula.replace("*", "·").replace(" - ", " − ")
+
+
+def page() -> str:
+    """The whole page."""
+    blocks = "".join(line([name, *map(shown, formulas)]) for name, *formulas in BLOCKS)
+    rows = ""
+    for name, d, n, peers, cost in numbers():
+        asked = cost.questions
+        ciphertexts = cost.sealed + asked.asked + asked.answered
+        rows += line(
+            [
+                name,
+                d,
+                n,
+                peers,
+                f"{asked.trips:,}",
+                f"{cost.sealed:,}",
+                f"{asked.asked:,}",
+                f"{asked.answered:,}",
+                f"{asked.powers:,}",
+                f"{asked.shifted:,}",
+                f"{ciphertexts * KEY_BITS / 4 / 1e6:.1f}",
+            ]
+        )
+    return HEAD + blocks + LEARNERS.format(bits=KEY_BITS, kappa=KAPPA) + rows
+
+
+if __name__ == "__main__":
+    Path(__file__).with_name("costs.md").write_text(page(), encoding="utf-8")
