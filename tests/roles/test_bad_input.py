@@ -110,7 +110,9 @@ def test_a_policy_refuses_what_its_owner_did_not_consent_to(binary: Case) -> Non
     seated = Case(binary.documents, binary.plan, binary.key, {"evaluator_at": "north"})
     with pytest.raises(InputError, match="independent organisation, found the peer 'north'"):
         Policy(key_bits=768, independent_evaluator=True).check(seated.study)
-    with pytest.raises(InputError, match="release: expected sealed, found margin"):
+    with pytest.raises(
+        InputError, match=r"north: policy: .*release: expected sealed, found margin"
+    ):
         binary.changed(release="margin").run(policies={"north": Policy(key_bits=768)})
 
 

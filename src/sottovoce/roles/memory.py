@@ -181,8 +181,11 @@ def run_study(
     """Train: every peer's documents in, one sealed model out that nobody but the data shaped."""
     setting = setting or Setting()
     _check_documents(study, documents)
-    for policy in (setting.policies or {}).values():
-        policy.check(study)
+    for name, policy in (setting.policies or {}).items():
+        try:
+            policy.check(study)
+        except InputError as error:
+            raise InputError(f"{name}: {error.message}", hints=error.hints) from error
     desks = {
         name: Desk.open(study, identities[name], entropy=entropy) for name in study.roster.names
     }

@@ -116,9 +116,10 @@ def train_dealer(desk: Desk, agreement: Agreement) -> Party[None]:
 
 def training_side(desk: Desk, documents: Sequence[Document]) -> list[Document]:
     """The documents that a peer trains with; the others it holds out or holds back."""
-    plan, back = desk.study.plan, _back(desk)
-    training = [one for one in documents if plan.split.side(one) is Side.TRAIN]
-    training = [one for one in training if back.side(one) is Side.TRAIN]
+    training = _not_held_out(desk, documents)
+    if len(desk.study.plan.alphas) > 1:
+        back = _back(desk)
+        training = [one for one in training if back.side(one) is Side.TRAIN]
     if not training:
         raise InputError(f"{desk.name}: expected documents to train with, found none")
     return training
@@ -126,9 +127,15 @@ def training_side(desk: Desk, documents: Sequence[Document]) -> list[Document]:
 
 def held_back_side(desk: Desk, documents: Sequence[Document]) -> list[Document]:
     """The documents with which a peer helps to choose a penalty: neither trained nor held out."""
-    plan, back = desk.study.plan, _back(desk)
-    training = [one for one in documents if plan.split.side(one) is Side.TRAIN]
-    return [one for one in training if back.side(one) is Side.VALIDATION]
+    if len(desk.study.plan.alphas) == 1:
+        return []
+    back = _back(desk)
+    return [one for one in _not_held_out(desk, documents) if back.side(one) is Side.VALIDATION]
+
+
+def _not_held_out(desk: Desk, documents: Sequence[Document]) -> list[Document]:
+    split = desk.study.plan.split
+    return [one for one in documents if split.side(one) is Side.TRAIN]
 
 
 def held_out_side(desk: Desk, documents: Sequence[Document]) -> list[Document]:
@@ -138,6 +145,5 @@ def held_out_side(desk: Desk, documents: Sequence[Document]) -> list[Document]:
 
 
 def _back(desk: Desk) -> Split:
-    """Nothing is held back where there is nothing to choose."""
     plan = desk.study.plan
-    return Split(plan.held_back if len(plan.alphas) > 1 else 0.0, f"{plan.name}/penalty")
+    return Split(plan.held_back, f"{plan.name}/penalty")
