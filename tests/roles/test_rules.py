@@ -13,6 +13,7 @@ from harness.studies import Case, notes
 from sottovoce.errors import InputError, MalformedError, MisuseError, ViolationError
 from sottovoce.paillier import SecretKey, decrypt
 from sottovoce.protocols.conversation import Party, Send
+from sottovoce.protocols.identities import Identity
 from sottovoce.protocols.messages import kind_of
 from sottovoce.protocols.runner import Meddler, Table, converse
 from sottovoce.protocols.seat import Packet
@@ -192,7 +193,8 @@ def test_without_any_other_dealer_there_is_no_dealt_verdict() -> None:
 def test_a_coordinator_that_adds_a_peer_of_its_own_is_found_out(binary: Case) -> None:
     entropy = SeededEntropy(6)
     roster, identities = draw_roster(("alice", "bob", "carol"), entropy=entropy)
-    mallory = Participant("mallory", "mallory", Role.PEER, identities["coordinator"].public)
+    invented = Identity.draw("mallory", entropy)
+    mallory = Participant("mallory", "mallory", Role.PEER, invented.public)
     padded = Study(binary.plan, Roster((*roster.participants, mallory)))
     honest = Study(binary.plan, roster)
     programs: dict[str, Any] = {
@@ -202,11 +204,18 @@ def test_a_coordinator_that_adds_a_peer_of_its_own_is_found_out(binary: Case) ->
     }
     desk = Desk.open(padded, identities["coordinator"], entropy=entropy)
     programs["coordinator"] = collected(desk, binary.key)
-    programs["mallory"] = consented(
-        Desk.open(padded, replace(identities["alice"], name="mallory"), entropy=entropy)
-    )
+    programs["mallory"] = consented(Desk.open(padded, invented, entropy=entropy))
     with pytest.raises(ViolationError, match="agreed to another study: expected peer mallory"):
         Table(programs).run()
+
+
+def test_one_identity_in_two_seats_is_refused() -> None:
+    """A coordinator that is the evaluator, too, could sign two final sets."""
+    roster, identities = draw_roster(("alice", "bob", "carol"), entropy=SeededEntropy(6))
+    twin = replace(roster.having(Role.EVALUATOR)[0], public=identities["coordinator"].public)
+    others = tuple(one for one in roster.participants if one.role is not Role.EVALUATOR)
+    with pytest.raises(InputError, match="expected an identity of its own for everybody"):
+        Roster((*others, twin))
 
 
 def test_a_consent_that_its_participant_did_not_sign_is_refused(binary: Case) -> None:

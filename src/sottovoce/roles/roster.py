@@ -56,6 +56,13 @@ class Roster:
         twice = next((name for name, count in names.items() if count > 1), None)
         if twice is not None:
             raise InputError(f"roster: expected every name once, found {twice!r} twice")
+        keys = Counter(one.public for one in self.participants)
+        shared = next((one.name for one in self.participants if keys[one.public] > 1), None)
+        if shared is not None:
+            raise InputError(
+                f"roster: expected an identity of its own for everybody, found that of {shared!r} "
+                "twice: who holds it could sign for two"
+            )
         for role, fewest, most in (
             (Role.COORDINATOR, 1, 1),
             (Role.EVALUATOR, 1, 1),

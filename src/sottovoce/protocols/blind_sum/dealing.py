@@ -150,7 +150,12 @@ class Dealing:
             raise AbsenceError(
                 f"too few peers stayed to unmask {owner!r}: expected at least {threshold} shares, "
                 f"found {len(shares)}; the sum stays sealed and the round is spent",
-                hints=("start a new round under a new name, with the peers that are there",),
+                # Shares that come later would open this sum, too; with a second one over other
+                # peers, the difference of two opened sums is a peer's part.
+                hints=(
+                    "sums of shares or ciphertexts: a new round under a new name",
+                    "sums that are opened: the same peers again, or none",
+                ),
             )
         places = {holders.index(holder) + 1: share for holder, share in shares.items()}
         try:

@@ -106,7 +106,9 @@ class RoundBook:
     A party keeps its book for the whole study (whoever runs it writes `attempts`
     and `spent` down before anything is sent). Attempts only go up; once a set was
     agreed on for unmasking, the round is spent: two sums over sets that differ by
-    one peer would give that peer's part.
+    one peer would give that peer's part. A round of another name is another sum to
+    the book; that nobody opens the same values under two names is for the study to
+    see to.
     """
 
     attempts: dict[tuple[str, str], int] = field(default_factory=dict)
