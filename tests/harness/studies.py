@@ -12,7 +12,7 @@ from sottovoce.datasets import clinical_notes
 from sottovoce.paillier import SecretKey
 from sottovoce.protocols.identities import Identity
 from sottovoce.rados import joined, solve
-from sottovoce.roles import InsecureToyPlan, Study
+from sottovoce.roles import Study, StudyPlan
 from sottovoce.roles.contributions import local_moments, penalties_of
 from sottovoce.roles.memory import Setting, StudyOutcome, run_study
 from sottovoce.roles.preparation import Prepared
@@ -41,7 +41,7 @@ class Case:
     """A study with its documents, run when first looked at."""
 
     documents: Documents
-    plan: InsecureToyPlan
+    plan: StudyPlan
     key: SecretKey
     seats: dict[str, Any] = field(default_factory=dict)
 

@@ -7,9 +7,11 @@ import numpy as np
 import pytest
 
 from harness.meddling import Crashing
-from harness.studies import Case, accuracy, notes
+from harness.studies import BINARY, Case, accuracy, notes
 from sottovoce.datasets.notes import DIAGNOSES
 from sottovoce.errors import InputError, MisuseError
+from sottovoce.paillier import SecretKey
+from sottovoce.roles import StudyPlan
 from sottovoce.roles.training import held_back_side
 from sottovoce.text.documents import Document
 from sottovoce.text.labels import Classes, Labels
@@ -223,3 +225,15 @@ def test_engine_paillier_without_a_dealer_when_a_peer_evaluates(encrypted: Case)
     case = Case(encrypted.documents, plan, encrypted.key, seats)
     test = case.held_out()[:8]
     assert case.outcome.classify("north", test).classes == case.plain(test)
+
+
+def test_a_plan_that_is_no_toy_draws_its_own_key(binary: Case) -> None:
+    plan = StudyPlan("real", BINARY, features=24, key_bits=2048, bucket_bits=12)
+    case = Case(binary.documents, plan, binary.key)
+    outcome = case.run(key=None)
+    test = binary.held_out()[:20]
+    assert outcome.trained.key.bits == 2048
+    assert type(outcome.trained.key) is SecretKey
+    case.__dict__["outcome"] = outcome
+    assert outcome.classify("north", test).classes == case.plain(test)
+    assert outcome.trained.scores.batch > 30
