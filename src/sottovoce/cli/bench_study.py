@@ -13,7 +13,7 @@ def train(
     ] = "512,1024,2048,4096",
     paillier: Annotated[
         str, typer.Option(help="Features of engine paillier, with commas; empty for none.")
-    ] = "",
+    ] = "32,64",
     documents: Annotated[
         str, typer.Option(help="Documents of all peers together, with commas.")
     ] = "10000,100000",

@@ -6,11 +6,14 @@ from functools import reduce
 from operator import add
 
 import numpy as np
+from numpy.typing import NDArray
 
 from sottovoce.rados import Moments, solve
 from sottovoce.rados.rows import Floats
 from sottovoce.roles import StudyPlan
 from sottovoce.roles.contributions import penalties_of
+from sottovoce.roles.totals import Totals, rounded_up
+from sottovoce.text.counts import Counts
 from sottovoce.text.documents import Document
 from sottovoce.text.features import FeatureReader, FeatureSpace
 from sottovoce.text.hashing import DictionaryKey
@@ -49,10 +52,12 @@ class PlainText:
         counts = reduce(add, (count(part, plan.count_plan, key=key) for part in training))
         words = chosen(counts, plan.selection, exclusive=plan.labels.exclusive)
         space = FeatureSpace(words, plan.reading, plan.weighting, plan.columns)
+        weights = _balanced(counts) if plan.class_weight == "balanced" else None
         moments = Moments(space.width, plan.labels.width)
         for part in training:
             for block in examples(part, space, plan.labelled, key=key):
-                moments.add(block.rows, block.targets)
+                heavy = None if weights is None else weights[_numbers(block.targets)]
+                moments.add(block.rows, block.targets, weights=heavy)
         penalty = penalties_of(plan, space.width, plan.alphas[0])
         return cls(plan, space, key, solve(moments.second, moments.products, penalty=penalty))
 
@@ -64,6 +69,18 @@ class PlainText:
     def accuracy(self, documents: Sequence[Document]) -> float:
         """The share of documents whose class is found."""
         return accuracy(self.plan, documents, self.predict(documents))
+
+
+def _balanced(counts: Counts) -> Floats:
+    """The weights of the classes, from totals as a study publishes them."""
+    by_class = tuple(rounded_up(one) for one in counts.rows_by_class.tolist())
+    return Totals(rounded_up(counts.rows), by_class, ()).weights()
+
+
+def _numbers(targets: NDArray[np.int8]) -> NDArray[np.int64]:
+    """Which class each row is of; of two classes the second has the target 1."""
+    found = targets[:, 0] > 0 if targets.shape[1] == 1 else targets.argmax(axis=1)
+    return found.astype(np.int64)
 
 
 def accuracy(plan: StudyPlan, documents: Sequence[Document], found: Sequence[Classes]) -> float:

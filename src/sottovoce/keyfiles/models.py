@@ -1,0 +1,163 @@
+"""One peer's part of a trained study in a file, signed by that peer, for its owner alone to read.
+
+The file holds the encrypted model, the features, and the key under which words are hashed: with
+that key anybody could test which words were chosen, so the file is as private as the text. What
+the study agreed on (labels, reading, penalties) is not in it: the part is read together with
+the study, whose hash it names.
+"""
+
+from pathlib import Path
+
+import numpy as np
+
+from sottovoce import wire
+from sottovoce.errors import (
+    DamagedFileError,
+    InputError,
+    KeyFileError,
+    MalformedError,
+    MismatchError,
+    ViolationError,
+)
+from sottovoce.keyfiles import storage
+from sottovoce.numbers.fixed import Scale
+from sottovoce.paillier import Ciphertext, Layout
+from sottovoce.protocols.identities import SIGNATURE_BYTES, Identity
+from sottovoce.roles.model import SealedModel, model_scale
+from sottovoce.roles.plan import DictionaryKind
+from sottovoce.roles.scoring import ScorePlan
+from sottovoce.roles.study import Study
+from sottovoce.text.dictionaries import (
+    Dictionary,
+    GivenDictionary,
+    HashedDictionary,
+    JointDictionary,
+)
+from sottovoce.text.features import FeatureSpace
+from sottovoce.text.hashing import DictionaryKey
+
+HEAD = b"sottovoce sealed model, version 1\n"
+MAX_BYTES = 2**30
+_PURPOSE = "sealed model file/v1"
+
+
+class StoredPart(wire.Value, frozen=True):
+    """What the file holds between its head and its end."""
+
+    study: bytes
+    peer: str
+    public: bytes
+    secret: bytes
+    buckets: wire.Words
+    idf_halves: wire.Words
+    fraction_bits: int
+    bound: bytes
+    alpha: str
+    weights: bytes
+    released: tuple[wire.Words, ...]
+
+
+def write_model(
+    path: Path, model: SealedModel, study: Study, *, identity: Identity, replace: bool = False
+) -> None:
+    """Write a peer's part, signed by its identity; the file is whole or not there."""
+    body = _codec().encode(_stored(model, study, identity.name))
+    signature = identity.sign(_PURPOSE, body)
+    storage.write_whole(path, HEAD + signature + body, mode=storage.SECRET_MODE, replace=replace)
+
+
+def read_model(path: Path, study: Study) -> tuple[str, SealedModel]:
+    """Whose part it is, and the part, if that peer of this very study signed it."""
+    stored = storage.read_whole(path, limit=MAX_BYTES)
+    stored.check_private()
+    if not stored.data.startswith(HEAD):
+        raise KeyFileError(
+            f"{path}: expected a sealed model of version 1, found another file",
+            hints=("models are written by save(path, peer=…)",),
+        )
+    rest = stored.data[len(HEAD) :]
+    signature, body = rest[:SIGNATURE_BYTES], rest[SIGNATURE_BYTES:]
+    try:
+        part = _codec().decode(body, StoredPart)
+    except MalformedError as error:
+        raise DamagedFileError(f"{path}: not what was written ({error.message})") from None
+    _check(path, part, study, signature, body)
+    try:
+        return part.peer, _model(part, study)
+    except (MalformedError, ViolationError, InputError, MismatchError) as error:
+        raise DamagedFileError(f"{path}: signed, but holds no model ({error.message})") from None
+
+
+def _check(path: Path, part: StoredPart, study: Study, signature: bytes, body: bytes) -> None:
+    if part.study != study.digest:
+        raise MismatchError(
+            f"{path}: belongs to study {part.study.hex()[:16]}, "
+            f"expected {study.digest.hex()[:16]} ({study.plan.name!r})"
+        )
+    if part.peer not in study.roster.peers:
+        raise MismatchError(
+            f"{path}: expected a part of {', '.join(study.roster.peers)}, found {part.peer!r}"
+        )
+    try:
+        study.roster.pins.check(part.peer, signature, _PURPOSE, body)
+    except ViolationError:
+        raise DamagedFileError(
+            f"{path}: not as {part.peer!r} signed it, so not what was written"
+        ) from None
+
+
+def _stored(model: SealedModel, study: Study, peer: str) -> StoredPart:
+    dictionary, solution = model.space.dictionary, model.scores.solution
+    buckets = dictionary.buckets if isinstance(dictionary, JointDictionary) else ()
+    released = () if model.released is None else (_bits(model.released),)
+    return StoredPart(
+        study.digest,
+        peer,
+        model.weights.key.to_bytes(),
+        model.key.secret,
+        wire.Words.of(np.array(buckets, np.uint64)),
+        wire.Words.of(np.array(dictionary.idf_halves, np.uint64)),
+        solution.fraction_bits,
+        solution.bound.to_bytes((solution.bits + 7) // 8),
+        model.alpha.hex(),
+        model.weights.to_bytes(),
+        released,
+    )
+
+
+def _model(part: StoredPart, study: Study) -> SealedModel:
+    plan = study.plan
+    dictionary = _dictionary(part, study)
+    space = FeatureSpace(dictionary, plan.reading, plan.weighting, plan.columns)
+    solution = Scale(part.fraction_bits, int.from_bytes(part.bound))
+    scores = ScorePlan.fit(plan, dictionary.idf_halves, solution)
+    public = plan.public_type.from_bytes(part.public)
+    layout = Layout(scores.model.shape, scores.model.slots)
+    weights = Ciphertext.from_bytes(part.weights, key=public)
+    weights = weights.expected(layout, model_scale(scores))
+    released = None
+    if part.released:
+        released = part.released[0].array().view(np.float64)
+        if released.shape != scores.shape:
+            raise MalformedError(f"expected weights of shape {scores.shape}")
+    alpha = float.fromhex(part.alpha)
+    return SealedModel(space, scores, weights, alpha, DictionaryKey(part.secret), released)
+
+
+def _dictionary(part: StoredPart, study: Study) -> Dictionary:
+    if study.plan.dictionary is DictionaryKind.GIVEN:
+        return GivenDictionary(study.plan.words)
+    if study.plan.dictionary is DictionaryKind.HASHED:
+        return HashedDictionary(study.plan.features)
+    numbers = (part.buckets.array(), part.idf_halves.array())
+    buckets, halves = (tuple(int(one) for one in words) for words in numbers)
+    return JointDictionary(buckets, halves, bits=study.plan.bucket_bits)
+
+
+def _bits(weights: np.ndarray[tuple[int, ...], np.dtype[np.float64]]) -> wire.Words:
+    """Floats by their bits: what is read is exactly what was written."""
+    return wire.Words.of(np.ascontiguousarray(weights).view(np.uint64))
+
+
+def _codec() -> wire.Codec:
+    return wire.Codec(limit=MAX_BYTES)

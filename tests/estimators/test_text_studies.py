@@ -1,0 +1,252 @@
+"""What a `TextClassifier` does beyond one label a document: labels that overlap, tokens with
+their places, words that speak for a class, parts in files, and documents of every kind."""
+
+import stat
+from functools import cache
+
+import numpy as np
+import pytest
+
+from sottovoce.datasets import clinical_notes
+from sottovoce.errors import (
+    AbsenceError,
+    DamagedFileError,
+    InputError,
+    KeyFileError,
+    MismatchError,
+    MisuseError,
+    OpenPermissionsError,
+)
+from sottovoce.estimators import LocalFederation, TextClassifier
+from sottovoce.estimators.plain_text import PlainText
+from sottovoce.keyfiles.models import HEAD
+from sottovoce.protocols.runner import Meddler
+from sottovoce.roles import InsecureToyPlan
+from sottovoce.roles.classification import QueryBudgetWarning
+from sottovoce.text.documents import Document, Fragment, Span
+
+PEERS = ("north", "harbour", "stanmore")
+
+
+class ToyTextClassifier(TextClassifier):
+    """With keys that anybody can break, for tests."""
+
+    _plan_type = InsecureToyPlan
+
+
+def toy(**settings):
+    return ToyTextClassifier(**({"features": 32, "key_bits": 768, "query_budget": 3000} | settings))
+
+
+@cache
+def urgency(**settings):
+    notes = clinical_notes(300, sites=PEERS, random_state=4)
+    parts = {
+        site: [note.document("urgency") for note in notes if note.site == site] for site in PEERS
+    }
+    return toy(**settings).fit(LocalFederation(parts))
+
+
+# Two things that a note may speak of, none, one or both of them.
+HEART, BONE = "chest pain and palpitations", "fracture of the wrist"
+
+
+def several(number):
+    topics = [((), "routine letter"), (("bone",), BONE), (("heart",), HEART)]
+    topics.append((("bone", "heart"), f"{HEART}, {BONE}"))
+    labels, text = topics[number % 4]
+    return labels, f"{text}, visit {number}"
+
+
+@cache
+def overlapping():
+    made = [several(number) for number in range(96)]
+    parts = {
+        name: ([text for _, text in made[place::3]], [labels for labels, _ in made[place::3]])
+        for place, name in enumerate(PEERS)
+    }
+    return toy(features=8, alpha=0.1).fit(LocalFederation(parts))
+
+
+def test_labels_that_overlap_come_as_tuples() -> None:
+    model = overlapping()
+    found = model.predict([f"{HEART}, {BONE}", HEART, BONE, "routine letter"])
+    assert found == [("bone", "heart"), ("heart",), ("bone",), ()]
+    assert model.classes_.tolist() == ["bone", "heart"]
+    assert model.score([HEART, BONE], [("heart",), ("heart",)]) == 0.5
+
+
+def marked(number):
+    drug = ("oral aspirin", "calcium heparin", "sodium warfarin")[number % 3]
+    text = f"Started {drug} on day {number}, tolerated well."
+    span = Span("Drug", (Fragment(8, 8 + len(drug)),))
+    return Document(text, group=str(number), spans=(span,))
+
+
+@cache
+def tokens(**settings):
+    parts = {
+        name: [marked(number) for number in range(place, 60, 3)] for place, name in enumerate(PEERS)
+    }
+    return toy(level="token", entities=("Drug",), **settings).fit(LocalFederation(parts))
+
+
+@pytest.mark.parametrize(
+    ("labelling", "drug", "other"),
+    [("types", ("Drug",), ()), ("inside", "inside", "outside"), ("bio", "I-Drug", "O")],
+)
+def test_tokens_get_the_classes_of_entities_with_their_places(labelling, drug, other) -> None:
+    text = "Started calcium heparin on day 7."
+    (found,) = tokens(labelling=labelling).predict([text])
+    of_word = {text[start:end]: label for start, end, label in found}
+    assert of_word["heparin"] == drug
+    assert of_word["day"] == other
+
+
+def test_entities_of_tokens_are_not_for_documents() -> None:
+    with pytest.raises(InputError, match="labelling bio: expected level token, found document"):
+        toy(labelling="bio", entities=("Drug",)).fit(overlapping().federation_)
+    with pytest.raises(InputError, match="at least one type, found no type"):
+        toy(labelling="types").fit(overlapping().federation_)
+    with pytest.raises(InputError, match="labelling: expected one of label, types"):
+        toy(labelling="entity").fit(overlapping().federation_)
+
+
+def test_words_that_speak_for_a_class_are_named_where_weights_are_released() -> None:
+    parts = {
+        name: (["heart pain today", "bone break today"] * 9, ["heart", "bone"] * 9)
+        for name in PEERS
+    }
+    model = toy(features=4, release="peers").fit(LocalFederation(parts))
+    top = model.top_words("harbour", 2)
+    assert {one.word for one in top["heart"]} == {"heart", "pain"}
+    assert {one.word for one in top["bone"]} == {"bone", "break"}
+    assert all(one.weight > 0 for words in top.values() for one in words)
+    with pytest.raises(InputError, match="found 'mallory'"):
+        model.top_words("mallory")
+
+
+def test_a_sealed_study_names_no_words() -> None:
+    with pytest.raises(MisuseError, match="weights of this study are sealed") as refused:
+        urgency().top_words()
+    assert 'release="peers"' in refused.value.hints[0]
+
+
+def test_balanced_classes_weigh_the_same_sealed_and_plain() -> None:
+    model = urgency(class_weight="balanced")
+    plan, documents = model.study_.study.plan, model.federation_.documents
+    key = model.study_.models["north"].key
+    plain = PlainText.learn(plan, list(documents.values()), key=key)
+    other = PlainText.learn(urgency().study_.study.plan, list(documents.values()), key=key)
+    test = [one for part in documents.values() for one in part]
+    sealed = model.study_.classify("north", test).classes
+    same = [one == two for one, two in zip(sealed, plain.predict(test), strict=True)]
+    assert np.mean(same) > 0.99
+    assert plain.predict(test) != other.predict(test)
+
+
+def test_a_document_without_a_known_word_gets_the_label_of_the_bias_alone() -> None:
+    model = urgency()
+    nothing, strange, *unknown = model.predict(["", "胸痛と動悸", "боль в груди", "   \n", "zzzz"])
+    assert nothing in set(model.classes_)
+    assert {strange, *unknown} == {nothing}
+
+
+def test_text_in_another_script_is_learnt_like_any_other() -> None:
+    texts = ["боль в груди сильная", "плановый осмотр жалоб нет"] * 9
+    labels = ["срочно", "планово"] * 9
+    model = toy(features=6).fit(LocalFederation(dict.fromkeys(PEERS, (texts, labels))))
+    assert model.predict(["Боль в груди", "плановый осмотр"]).tolist() == ["срочно", "планово"]
+
+
+def test_a_budget_that_is_spent_is_said_before_and_after() -> None:
+    texts = ["heart pain", "bone break"] * 9
+    parts = dict.fromkeys(PEERS, (texts, ["heart", "bone"] * 9))
+    batch = toy(features=4).fit(LocalFederation(parts)).study_.models["north"].scores.batch
+    model = toy(features=4, query_budget=batch).fit(LocalFederation(parts))
+    with pytest.warns(QueryBudgetWarning, match=f"0 of {batch} queries are left"):
+        model.predict(["heart pain"])
+    with pytest.raises(MisuseError, match=f"query budget of {batch} documents is spent"):
+        model.predict(["heart pain"])
+    with pytest.warns(QueryBudgetWarning):
+        assert model.predict(["heart pain"], peer="harbour").tolist() == ["heart"]
+
+
+class Leaves(Meddler):
+    """One peer is gone after its first few words in training."""
+
+    def crashes(self, party, step) -> bool:
+        return party == "leaver" and step >= 4
+
+
+class LeftTextClassifier(ToyTextClassifier):
+    """With a peer that leaves in the middle of training."""
+
+    _meddler = Leaves()
+
+
+def test_a_peer_that_left_has_no_model_and_too_few_stop_the_study() -> None:
+    texts, labels = ["heart pain", "bone break"] * 9, ["heart", "bone"] * 9
+    parts = dict.fromkeys((*PEERS, "leaver"), (texts, labels))
+    left = LeftTextClassifier(features=4, key_bits=768, query_budget=3000)
+    model = left.fit(LocalFederation(parts))
+    assert "leaver" not in model.study_.models
+    assert model.predict(["heart pain"]).tolist() == ["heart"]
+    with pytest.raises(InputError, match="found 'leaver'"):
+        model.predict(["heart pain"], peer="leaver")
+    del parts["stanmore"]
+    with pytest.raises(AbsenceError):
+        left.fit(LocalFederation(parts))
+
+
+@pytest.mark.parametrize("release", ["sealed", "peers"])
+def test_a_stored_part_answers_as_it_did(tmp_path, release) -> None:
+    model, path = urgency(release=release), tmp_path / "harbour.model"
+    model.save(path, peer="harbour")
+    assert stat.S_IMODE(path.stat().st_mode) == 0o600
+    loaded = ToyTextClassifier.load(path, study=model)
+    texts = ["chest pain at rest", "routine review"]
+    assert list(loaded.study_.models) == ["harbour"]
+    assert loaded.predict(texts).tolist() == model.predict(texts).tolist()
+    assert model.study_.models["harbour"].key.secret in path.read_bytes()
+    if release == "peers":
+        assert loaded.top_words("harbour") == model.top_words("harbour")
+    with pytest.raises(InputError, match="found 'north'"):
+        loaded.predict(texts, peer="north")
+
+
+def test_a_stored_part_is_not_overwritten_unless_asked(tmp_path) -> None:
+    path = tmp_path / "north.model"
+    urgency().save(path, peer="north")
+    with pytest.raises(KeyFileError, match="exists already"):
+        urgency().save(path, peer="north")
+    urgency().save(path, peer="north", replace=True)
+    with pytest.raises(InputError, match="expected a peer with a model"):
+        urgency().save(path, peer="mallory")
+
+
+def test_a_part_that_was_changed_or_shown_to_others_is_refused(tmp_path) -> None:
+    model, path = urgency(), tmp_path / "north.model"
+    model.save(path, peer="north")
+    whole = path.read_bytes()
+    for place in (len(HEAD) + 5, len(HEAD) + 64 + 40, len(whole) - 1):
+        path.write_bytes(whole[:place] + bytes([whole[place] ^ 1]) + whole[place + 1 :])
+        with pytest.raises((DamagedFileError, MismatchError)):
+            TextClassifier.load(path, study=model)
+    path.write_bytes(whole[:-1])
+    with pytest.raises(DamagedFileError, match="not what was written"):
+        TextClassifier.load(path, study=model)
+    path.write_bytes(b"sottovoce sealed model, version 2\n" + whole)
+    with pytest.raises(KeyFileError, match="of version 1, found another file"):
+        TextClassifier.load(path, study=model)
+    path.write_bytes(whole)
+    path.chmod(0o644)
+    with pytest.raises(OpenPermissionsError, match="found 644"):
+        TextClassifier.load(path, study=model)
+
+
+def test_a_part_of_another_study_is_refused(tmp_path) -> None:
+    path = tmp_path / "north.model"
+    urgency().save(path, peer="north")
+    with pytest.raises(MismatchError, match="belongs to study"):
+        TextClassifier.load(path, study=urgency(class_weight="balanced"))
