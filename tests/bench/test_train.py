@@ -46,11 +46,14 @@ def test_the_command_measures_the_sizes_that_it_is_told(monkeypatch) -> None:
         yield {"engine": "shares", "features": 8, "documents": 10, "ratio": 2.0}
 
     monkeypatch.setattr(bench, "measure", measured)
-    arguments = ["--features", "8,16", "--paillier", "4", "--documents", "10", "--json"]
+    arguments = ["--features", "8,16", "--paillier", "4", "--documents", "20,10", "--json"]
     done = CliRunner().invoke(app, ["bench", "train", *arguments])
     assert done.exit_code == 0, done.output
     assert json.loads(done.stdout)["rows"][0]["ratio"] == 2.0
-    assert seen == [("shares", 8, 10), ("shares", 16, 10), ("paillier", 4, 10)]
+    assert seen == [
+        *(("shares", 8, 20), ("shares", 16, 20), ("shares", 8, 10), ("shares", 16, 10)),
+        ("paillier", 4, 10),
+    ]
 
 
 def test_sizes_that_are_none_are_named() -> None:

@@ -6,7 +6,7 @@ in one place: counting, choosing features, reading, moments, solve. Documents an
 key are made before the clock starts.
 """
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from random import Random
 from statistics import median
@@ -138,12 +138,12 @@ class Run:
         start, pooled = cpu_seconds(), [corpus.pooled]
         plain = PlainText.learn(plan, pooled)
         plain_seconds = cpu_seconds() - start
-        entropy, clock = SystemEntropy(), HandoverClock()
+        entropy, clock = SystemEntropy(), HandoverClock(corpus.parts)
         dealt = plan.engine is not Engine.PAILLIER
         roster, identities = draw_roster(tuple(corpus.parts), entropy=entropy, with_dealer=dealt)
         study = Study(plan, roster)
         start = cpu_seconds()
-        setting = Setting(key=key, meddler=clock, told=clock.enter)
+        setting = Setting(key=key, meddler=clock)
         sealed = run_study(
             study, corpus.parts, identities=identities, entropy=entropy, setting=setting
         )
@@ -162,18 +162,17 @@ class Run:
 class HandoverClock(Meddler):
     """Notes when the solve begins, and when it ends and the model is encrypted."""
 
-    def __init__(self) -> None:
+    def __init__(self, peers: Collection[str]) -> None:
         self.solve = self.handover = 0.0
+        self._peers = peers
         self._last = 0.0
         self._first_of_handover = EncryptedShare.__struct_config__.tag
 
-    def enter(self, stage: str) -> None:
-        """The coordinator says where it stands."""
-        if stage == "solve":
-            self.solve = cpu_seconds()
-
     def carry(self, packet: Packet) -> Iterable[Packet]:
         """The share is encrypted between the last message of the solve and the first after it."""
+        if packet.sender in self._peers:
+            # Peers have nothing to say after their contributions.
+            self.solve = cpu_seconds()
         if not self.handover and tag_of(packet.body) == self._first_of_handover:
             self.handover = self._last
         self._last = cpu_seconds()
