@@ -228,7 +228,7 @@ def test_engine_paillier_without_a_dealer_when_a_peer_evaluates(encrypted: Case)
 
 
 def test_a_plan_that_is_no_toy_draws_its_own_key(binary: Case) -> None:
-    plan = StudyPlan("real", BINARY, features=24, key_bits=2048, bucket_bits=12)
+    plan = StudyPlan("real", BINARY, features=24, key_bits=2048, bucket_bits=12, query_budget=1000)
     case = Case(binary.documents, plan, binary.key)
     outcome = case.run(key=None)
     test = binary.held_out()[:20]
