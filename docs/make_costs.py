@@ -28,8 +28,8 @@ The evaluator re-randomises every ciphertext that it asks with, and the key hold
 the key holder encrypts every ciphertext of its answer. So per trip *asked* = re-randomisations =
 decryptions, and *answered* = encryptions. A *power* is a ciphertext to a plaintext exponent, or
 one term of a product of such powers. A value is *shifted* into its slot by as many squarings as a
-slot has bits. A ciphertext of a {KEY_BITS}-bit key takes {KEY_BITS // 4} bytes, heads and tags a
-few dozen more a message.
+slot has bits. A ciphertext of a {KEY_BITS}-bit key takes {KEY_BITS // 4} bytes, heads and
+tags a few dozen more a message.
 
 Notation: v values, d features, n rados, P peers, T steps, k squarings, g divisions' steps; b(v) =
 ⌈v/s⌉ ciphertexts for v values in slots of which s fit a plaintext (s follows from bounds and κ).
@@ -67,8 +67,8 @@ S.Inv, S.Log and S.Sign follow their plans' steps and bits; see the functions of
 
 What peers seal, what is re-randomised on its way outside of questions (contributions under blind
 masks, models), and the questions between evaluator and key holder (of the printed learner: the
-peers' too). Blind sums exchange keys, shares and signatures beside these ciphertexts: [blind-
-sum.md](blind-sum.md).
+peers' too). Blind sums exchange keys, shares and signatures beside these ciphertexts:
+[blind-sum.md](blind-sum.md).
 
 | learner | sealed by peers | freshened | trips |
 |---|---|---|---|

@@ -84,11 +84,16 @@ class Refusal:
 
 
 def refusal(
-    programs: Programs, packets: Sequence[Packet], index: int, change: str
+    programs: Programs,
+    packets: Sequence[Packet],
+    index: int,
+    change: str,
+    *,
+    codec: Codec | None = None,
 ) -> Refusal | None:
     """Let the recipient of packet `index` hear everything before it, then the packet changed."""
-    wire, packet = Codec(), packets[index]
-    seat = seat_of(packet.recipient, programs, session=packet.session)
+    wire, packet = codec or Codec(), packets[index]
+    seat = seat_of(packet.recipient, programs, session=packet.session, codec=codec)
     try:
         for before in packets[:index]:
             if before.recipient == packet.recipient:
