@@ -11,6 +11,7 @@ __all__ = [
     "MeanVarianceRadoClassifier",
     "RadoBoostClassifier",
     "RadoLearnClassifier",
+    "SealedClassifier",
     "TextClassifier",
     "__version__",
 ]

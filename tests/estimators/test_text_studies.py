@@ -221,7 +221,7 @@ def test_a_stored_part_is_not_overwritten_unless_asked(tmp_path) -> None:
     with pytest.raises(KeyFileError, match="exists already"):
         urgency().save(path, peer="north")
     urgency().save(path, peer="north", replace=True)
-    with pytest.raises(InputError, match="expected a peer with a model"):
+    with pytest.raises(InputError, match="expected a peer that has one"):
         urgency().save(path, peer="mallory")
 
 

@@ -6,6 +6,7 @@ from sottovoce.estimators.classifiers import (
     RadoLearnClassifier,
 )
 from sottovoce.estimators.federation import LocalFederation
+from sottovoce.estimators.sealed_classifier import SealedClassifier
 from sottovoce.estimators.text_classifier import TextClassifier
 
 __all__ = [
@@ -13,5 +14,6 @@ __all__ = [
     "MeanVarianceRadoClassifier",
     "RadoBoostClassifier",
     "RadoLearnClassifier",
+    "SealedClassifier",
     "TextClassifier",
 ]

@@ -1,10 +1,11 @@
 """Several owners of text at one table: a federation in memory, for notebooks and trials."""
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
 from sottovoce.errors import InputError
+from sottovoce.estimators.tables import Table, is_table
 from sottovoce.text.documents import Document, Label, Origin
 from sottovoce.text.labels import Labels, label_name
 
@@ -14,9 +15,10 @@ class LocalFederation:
     """Each peer's labelled documents, by its name.
 
     A peer gives (texts, labels), (texts, labels, groups), or documents as a
-    source reads them. Groups (patients, authors) never straddle a split and
-    count once. `evaluator_at` and `dealer_at` name the peer whose organisation
-    also runs that role; by default both are organisations of their own.
+    source reads them; in place of texts a table, that is an array or a data frame.
+    Groups (patients, authors) never straddle a split and count once.
+    `evaluator_at` and `dealer_at` name the peer whose organisation also runs
+    that role; by default both are organisations of their own.
     """
 
     parts: Mapping[str, Any] = field(repr=False)
@@ -71,6 +73,8 @@ def _documents(peer: str, part: Any) -> list[Document]:
     if hasattr(part, "documents"):
         part = part.documents() if callable(part.documents) else part.documents
     if isinstance(part, tuple) and len(part) in {2, 3} and not isinstance(part[0], Document):
+        if is_table(part[0]):
+            return as_rows(part[0], *part[1:], who=peer)
         return as_documents(part[0], *part[1:], who=peer)
     documents = list(part)
     wrong = next((one for one in documents if not isinstance(one, Document)), None)
@@ -101,6 +105,21 @@ def as_documents(
         _document(item, label, group, Origin(who, number))
         for number, (item, label, group) in enumerate(zip(items, *columns, strict=True), start=1)
     ]
+
+
+def as_rows(
+    table: Any,
+    labels: Iterable[Any] | None = None,
+    groups: Iterable[Any] | None = None,
+    *,
+    who: str = "predict",
+    names: Sequence[str] | None = None,
+) -> list[Document]:
+    """The rows of a table (with the columns `names`, if told) with their labels and groups."""
+    read = Table.of(table, who=who, names=names)
+    count = len(read.rows)
+    columns = [_column(values, count, what, who) for values, what in _named(labels, groups)]
+    return read.documents(*columns, who=who)
 
 
 def _named(

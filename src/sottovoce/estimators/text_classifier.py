@@ -1,32 +1,20 @@
 """`TextClassifier`: a whole sealed study behind scikit-learn's contract."""
 
-import dataclasses
-import time
 from collections.abc import Sequence
 from dataclasses import dataclass
 from enum import StrEnum
-from os import PathLike
-from pathlib import Path
-from typing import Any, ClassVar, NoReturn, Self, TypeVar
+from typing import Any, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
-from sklearn.base import BaseEstimator
-from sklearn.exceptions import NotFittedError
 
-from sottovoce.entropy import SystemEntropy
-from sottovoce.errors import InputError, MismatchError, MisuseError
+from sottovoce.errors import InputError, MisuseError
 from sottovoce.estimators.federation import LocalFederation, as_documents
-from sottovoce.keyfiles.models import read_model, write_model
-from sottovoce.protocols.runner import Meddler
-from sottovoce.roles import Study, StudyPlan
-from sottovoce.roles.evaluation import Evaluation
-from sottovoce.roles.memory import Setting, StudyOutcome, run_study
-from sottovoce.roles.roster import draw_roster
+from sottovoce.estimators.sealed_study import SealedEstimator, share_found
+from sottovoce.roles import StudyPlan
 from sottovoce.text.documents import Document
 from sottovoce.text.features import FeatureReader
 from sottovoce.text.labelling import Labelling, Scheme
-from sottovoce.text.labels import Classes
 from sottovoce.text.lookup import own_words
 from sottovoce.text.reading import Level, NGrams, Reading
 
@@ -41,7 +29,7 @@ class TopWord:
     weight: float
 
 
-class TextClassifier(BaseEstimator):  # type: ignore[misc]  # scikit-learn ships no types
+class TextClassifier(SealedEstimator):
     """Train one classifier on several owners' texts, sealed, and ask it as one of them.
 
     `fit` takes a `LocalFederation` in the place of X and y and runs a whole
@@ -67,9 +55,6 @@ class TextClassifier(BaseEstimator):  # type: ignore[misc]  # scikit-learn ships
     held_out : the share of documents that `evaluate` is done on.
 
     """
-
-    _plan_type: ClassVar[type[StudyPlan]] = StudyPlan
-    _meddler: ClassVar[Meddler | None] = None
 
     def __init__(
         self,
@@ -105,40 +90,6 @@ class TextClassifier(BaseEstimator):  # type: ignore[misc]  # scikit-learn ships
         self.query_budget = query_budget
         self.held_out = held_out
 
-    def fit(self, federation: Any, y: None = None) -> Self:
-        """Run the study: every peer's documents in, one sealed model out."""
-        if not isinstance(federation, LocalFederation) or y is not None:
-            raise InputError(
-                f"fit: expected a LocalFederation alone, found a {type(federation).__name__}",
-                hints=('fit(LocalFederation({"alice": (texts, labels), "bob": …}))',),
-            )
-        entropy = SystemEntropy()
-        roster, identities = draw_roster(
-            federation.peers,
-            entropy=entropy,
-            evaluator_at=federation.evaluator_at,
-            dealer_at=federation.dealer_at,
-            with_dealer=self.engine != "paillier",
-        )
-        study = Study(self._plan(federation), roster)
-        clock = _StageClock()
-        self.study_: StudyOutcome = run_study(
-            study,
-            federation.documents,
-            identities=identities,
-            entropy=entropy,
-            setting=Setting(told=clock.enter, meddler=self._meddler),
-        )
-        clock.enter("")
-        self.seconds_ = clock.seconds
-        self.federation_ = federation
-        self.engine_ = str(study.engine)
-        # Classes of entities are names; those of documents are as their owners wrote them.
-        given = federation.labels_as_given if self.labelling == Scheme.LABEL else {}
-        self._names = {name: given.get(name, name) for name in study.plan.labels.names}
-        self.classes_ = np.array(list(self._names.values()))
-        return self
-
     def predict(self, texts: Sequence[str | Document], *, peer: str | None = None) -> Any:
         """The labels of texts, asked as one of the peers; nobody else learns them.
 
@@ -146,26 +97,18 @@ class TextClassifier(BaseEstimator):  # type: ignore[misc]  # scikit-learn ships
         they overlap); at other levels, for every text, (start, end, label) of
         each of its sentences or tokens.
         """
-        asker, documents = self._asked(texts, peer)
+        asker, documents = self._asker(peer), as_documents(texts)
+        if self.level != Level.DOCUMENT:
+            return self._placed(asker, documents)
         if not documents:
             return self._shaped([])
-        found = self._outcome.classify(asker, documents).classes
-        if self.level == Level.DOCUMENT:
-            return self._shaped(found)
-        return self._placed(asker, documents, found)
+        return self._shaped(self._outcome.classify(asker, documents).classes)
 
     def decision_function(
         self, texts: Sequence[str | Document], *, peer: str | None = None
     ) -> NDArray[np.float64]:
         """The scores of texts, where the study released them ("margin" or "peers")."""
-        asker, documents = self._asked(texts, peer)
-        scores = self._outcome.classify(asker, documents).scores
-        if scores is None:
-            raise MisuseError(
-                "decision_function: this study gives labels only, scores are sealed",
-                hints=('TextClassifier(release="margin") gives scores to who asks',),
-            )
-        return scores[:, 0] if scores.shape[1] == 1 else scores
+        return self._scores(as_documents(texts), self._asker(peer))
 
     def score(
         self, texts: Sequence[Any], labels: Sequence[Any], *, peer: str | None = None
@@ -175,14 +118,7 @@ class TextClassifier(BaseEstimator):  # type: ignore[misc]  # scikit-learn ships
             raise MisuseError(
                 f"score: expected level document, found {self.level}", hints=("use evaluate()",)
             )
-        found = self.predict(texts, peer=peer)
-        if len(found) != len(labels):
-            raise MismatchError(f"score: expected {len(found)} labels, found {len(labels)}")
-        return float(np.mean([one == other for one, other in zip(found, labels, strict=True)]))
-
-    def evaluate(self) -> Evaluation:
-        """The joint confusion table over all peers' held-out documents, from blind sums."""
-        return self._outcome.evaluate(self._fitted().federation_.documents)
+        return share_found(self.predict(texts, peer=peer), labels)
 
     def top_words(self, peer: str | None = None, k: int = 10) -> dict[Any, list[TopWord]]:
         """For each class the words of this peer's own documents that speak most for it.
@@ -191,10 +127,8 @@ class TextClassifier(BaseEstimator):  # type: ignore[misc]  # scikit-learn ships
         cannot tell apart the peer's most frequent one is named; of two classes that exclude
         each other, the words against the second speak for the first.
         """
-        asker = peer if peer is not None else next(iter(self._outcome.models))
-        if asker not in self._outcome.models:
-            raise InputError(f"top_words: expected a peer with a model, found {asker!r}")
-        model = self._outcome.models[asker]
+        asker = self._asker(peer)
+        model = self._part(asker)
         if model.released is None:
             raise MisuseError(
                 f"top_words: the weights of this study are {self.release}, nobody knows them",
@@ -214,31 +148,6 @@ class TextClassifier(BaseEstimator):  # type: ignore[misc]  # scikit-learn ships
             ]
             for label, of_class in zip(self._names.values(), weights.T, strict=True)
         }
-
-    def save(self, path: str | PathLike[str], *, peer: str, replace: bool = False) -> None:
-        """Store one peer's part: signed by it, and for the owner of the file alone to read."""
-        if peer not in self._outcome.models:
-            known = ", ".join(self._outcome.models)
-            raise InputError(f"save: expected a peer with a model ({known}), found {peer!r}")
-        identity = self._outcome.desks[peer].identity
-        model, study = self._outcome.models[peer], self._outcome.study
-        write_model(Path(path), model, study, identity=identity, replace=replace)
-
-    @classmethod
-    def load(cls, path: str | PathLike[str], *, study: "TextClassifier") -> Self:
-        """A classifier that holds one peer's stored part alone, and asks in the running `study`.
-
-        The labels of a sealed model need its coordinator: `study` is the fitted classifier
-        in whose study the part was trained.
-        """
-        running = study._outcome  # noqa: SLF001 - another of this class
-        name, model = read_model(Path(path), running.study)
-        alone = cls(**study.get_params())
-        alone.study_ = dataclasses.replace(running, models={name: model})
-        alone.federation_, alone._names = study.federation_, study._names  # noqa: SLF001 - as above
-        alone.engine_, alone.seconds_ = study.engine_, {}
-        alone.classes_ = study.classes_
-        return alone
 
     def _plan(self, federation: LocalFederation) -> StudyPlan:
         level = _one_of(Level, self.level, "level")
@@ -265,48 +174,22 @@ class TextClassifier(BaseEstimator):  # type: ignore[misc]  # scikit-learn ships
             held_out=self.held_out,
         )
 
-    def _fitted(self) -> Self:
-        if not hasattr(self, "study_"):
-            raise NotFittedError("TextClassifier: expected fit(federation) first")
-        return self
+    def _given_names(self, federation: LocalFederation) -> dict[str, Any]:
+        """Classes of entities are names; those of documents are as their owners wrote them."""
+        if self.labelling == Scheme.LABEL:
+            return super()._given_names(federation)
+        return {name: name for name in self._outcome.study.plan.labels.names}
 
-    @property
-    def _outcome(self) -> StudyOutcome:
-        return self._fitted().study_
-
-    def _asked(self, texts: Any, peer: str | None) -> tuple[str, list[Document]]:
-        asker = peer if peer is not None else next(iter(self._outcome.models))
-        return asker, as_documents(texts)
-
-    @property
-    def _exclusive(self) -> bool:
-        return self._outcome.study.plan.labels.exclusive
-
-    def _label(self, classes: Classes) -> Any:
-        if self._exclusive:
-            return self._names[classes[0]]
-        return tuple(self._names[name] for name in classes)
-
-    def _shaped(self, found: Sequence[Classes]) -> Any:
-        labels = [self._label(classes) for classes in found]
-        if not self._exclusive:
-            return labels
-        return np.array(labels, dtype=self.classes_.dtype)
-
-    def _placed(
-        self, asker: str, documents: list[Document], found: Sequence[Classes]
-    ) -> list[list[tuple[int, int, Any]]]:
-        model = self._outcome.models[asker]
+    def _placed(self, asker: str, documents: list[Document]) -> list[list[tuple[int, int, Any]]]:
+        model = self._part(asker)
         places = FeatureReader(model.space, model.key).read(documents).places
-        labels = iter(found)
+        # A text without a sentence or token has nothing to ask about.
+        asked = self._outcome.classify(asker, documents).classes if any(places) else []
+        labels = iter(asked)
         return [
             [(place.start, place.end, self._label(next(labels))) for place in of_document]
             for of_document in places
         ]
-
-    def __getstate__(self) -> NoReturn:
-        """Refuse to be pickled: a fitted study holds every party's secrets side by side."""
-        raise MisuseError("TextClassifier: never pickled, it holds keys and encrypted weights")
 
 
 def _one_of(kind: type[C], value: Any, name: str) -> C:
@@ -315,18 +198,3 @@ def _one_of(kind: type[C], value: Any, name: str) -> C:
     except ValueError:
         known = ", ".join(kind)
         raise InputError(f"{name}: expected one of {known}, found {value!r}") from None
-
-
-class _StageClock:
-    """How long each stage of a study took, from being told where it stands."""
-
-    def __init__(self) -> None:
-        self.seconds: dict[str, float] = {}
-        self._stage, self._since = "", time.perf_counter()
-
-    def enter(self, stage: str) -> None:
-        """Book the time since the last call to the stage that ends now."""
-        now = time.perf_counter()
-        if self._stage:
-            self.seconds[self._stage] = self.seconds.get(self._stage, 0.0) + now - self._since
-        self._stage, self._since = stage, now

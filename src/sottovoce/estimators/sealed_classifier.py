@@ -1,0 +1,147 @@
+"""`SealedClassifier`: the same sealed study for tables of numbers and categories, without text."""
+
+from collections.abc import Mapping, Sequence
+from typing import Any, Self
+
+import numpy as np
+from numpy.typing import NDArray
+
+from sottovoce.errors import InputError, MismatchError
+from sottovoce.estimators.federation import LocalFederation, as_rows
+from sottovoce.estimators.sealed_study import SealedEstimator, share_found
+from sottovoce.estimators.tables import ROW, columns_of
+from sottovoce.roles import StudyPlan
+from sottovoce.roles.plan import QUERIES_PER_FEATURE, DictionaryKind
+from sottovoce.text.documents import Document
+from sottovoce.text.features import Weighting
+
+Bounds = tuple[float, float] | Mapping[str, tuple[float, float]]
+
+
+class SealedClassifier(SealedEstimator):
+    """Train one classifier on several owners' tables, sealed, and ask it as one of them.
+
+    `fit` takes a `LocalFederation` of (X, y): arrays, lists of rows or data frames with the
+    same columns. What comes out is ridge regression on all rows together, each number scaled
+    to [-1, 1] by public bounds and rounded to 1/64, each category a column of its own, and a
+    column of ones. Bounds and categories are public, because everybody must agree on them:
+    do not take them from the data.
+
+    Parameters
+    ----------
+    bounds : (low, high) of every number, or one pair for each column by name; a number
+        beyond a bound counts as the bound.
+    categories : the values of each categorical column by name; any other value is none of them.
+    missing : what stands for a number that is missing; without it that is an error.
+    engine : "shares" (with a dealer), "paillier" (without, few columns) or "auto".
+    release : "sealed" (labels only), "margin" (scores to the asker) or "peers" (weights too).
+    alpha : Ridge's penalty, or a tuple of penalties to choose from jointly.
+    key_bits : size of the Paillier key.
+    min_documents : a class with fewer rows than this for each peer stops the study.
+    min_peers : the fewest peers with which the study goes on.
+    class_weight : None or "balanced".
+    query_budget : how many rows each peer may have labelled; None is two a column.
+    held_out : the share of rows that `evaluate` is done on.
+
+    """
+
+    def __init__(
+        self,
+        *,
+        bounds: Bounds = (-1.0, 1.0),
+        categories: Mapping[str, Sequence[Any]] | None = None,
+        missing: float | None = None,
+        engine: str = "auto",
+        release: str = "sealed",
+        alpha: float | tuple[float, ...] = 1.0,
+        key_bits: int = 3072,
+        min_documents: int = 3,
+        min_peers: int = 3,
+        class_weight: str | None = None,
+        query_budget: int | None = None,
+        held_out: float = 0.2,
+    ) -> None:
+        """Store the choices; they are checked when a study begins."""
+        self.bounds = bounds
+        self.categories = categories
+        self.missing = missing
+        self.engine = engine
+        self.release = release
+        self.alpha = alpha
+        self.key_bits = key_bits
+        self.min_documents = min_documents
+        self.min_peers = min_peers
+        self.class_weight = class_weight
+        self.query_budget = query_budget
+        self.held_out = held_out
+
+    def fit(self, federation: Any, y: None = None) -> Self:
+        """Run the study: every peer's rows in, one sealed model out."""
+        super().fit(federation, y)
+        self.feature_names_in_ = np.array(_names(federation), dtype=object)
+        self.n_features_in_ = len(self.feature_names_in_)
+        return self
+
+    def predict(self, X: Any, *, peer: str | None = None) -> Any:
+        """The labels of rows, asked as one of the peers; nobody else learns them."""
+        asker, rows = self._asker(peer), self._rows(X)
+        return self._shaped(self._outcome.classify(asker, rows).classes if rows else [])
+
+    def decision_function(self, X: Any, *, peer: str | None = None) -> NDArray[np.float64]:
+        """The scores of rows, where the study released them ("margin" or "peers")."""
+        asker = self._asker(peer)
+        return self._scores(self._rows(X), asker)
+
+    def score(self, X: Any, y: Sequence[Any], *, peer: str | None = None) -> float:
+        """The share of rows whose label is found."""
+        return share_found(self.predict(X, peer=peer), y)
+
+    def _rows(self, X: Any) -> list[Document]:
+        return as_rows(X, names=tuple(self._fitted().feature_names_in_))
+
+    def _plan(self, federation: LocalFederation) -> StudyPlan:
+        columns = columns_of(
+            _names(federation),
+            bounds=self.bounds,
+            categories=self.categories or {},
+            missing=self.missing,
+        )
+        width = 1 + sum(column.width for column in columns)
+        budget = QUERIES_PER_FEATURE * width if self.query_budget is None else self.query_budget
+        return self._plan_type(
+            "local federation",
+            federation.labels,
+            features=1,
+            columns=columns,
+            dictionary=DictionaryKind.GIVEN,
+            words=(ROW,),
+            # The word that every row has is the intercept; a bias beside it would be a second.
+            weighting=Weighting(tf_cap=1, idf=False, bias=0.0),
+            engine=self.engine,  # type: ignore[arg-type]  # the plan knows the names
+            alpha=self.alpha,
+            class_weight=self.class_weight,
+            min_documents=self.min_documents,
+            min_peers=self.min_peers,
+            release=self.release,  # type: ignore[arg-type]
+            key_bits=self.key_bits,
+            query_budget=budget,
+            held_out=self.held_out,
+        )
+
+
+def _names(federation: LocalFederation) -> tuple[str, ...]:
+    """The columns of the first peer, which every other must have."""
+    of_peer = {peer: tuple(rows[0].columns) for peer, rows in federation.documents.items() if rows}
+    first, names = next(iter(of_peer.items()))
+    if not names:
+        raise InputError(
+            f"{first}: expected a table of columns, found texts",
+            hints=('LocalFederation({"alice": (X, y), …})',),
+        )
+    for peer, found in of_peer.items():
+        if set(found) != set(names):
+            raise MismatchError(
+                f"{peer}: expected the columns of {first!r} ({', '.join(names)}), "
+                f"found {', '.join(found) or 'none'}"
+            )
+    return names

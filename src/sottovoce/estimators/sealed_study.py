@@ -1,0 +1,169 @@
+"""A whole sealed study behind scikit-learn's contract: what every such estimator has in common."""
+
+import dataclasses
+import time
+from abc import ABC, abstractmethod
+from collections.abc import Sequence
+from os import PathLike
+from pathlib import Path
+from typing import Any, ClassVar, NoReturn, Self
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.base import BaseEstimator
+from sklearn.exceptions import NotFittedError
+
+from sottovoce.entropy import SystemEntropy
+from sottovoce.errors import InputError, MismatchError, MisuseError
+from sottovoce.estimators.federation import LocalFederation
+from sottovoce.keyfiles.models import read_model, write_model
+from sottovoce.protocols.runner import Meddler
+from sottovoce.roles import Study, StudyPlan
+from sottovoce.roles.evaluation import Evaluation
+from sottovoce.roles.memory import Setting, StudyOutcome, run_study
+from sottovoce.roles.model import SealedModel
+from sottovoce.roles.roster import draw_roster
+from sottovoce.text.documents import Document
+from sottovoce.text.labels import Classes
+
+
+class SealedEstimator(BaseEstimator, ABC):  # type: ignore[misc]  # scikit-learn ships no types
+    """Fits on a `LocalFederation`, and answers as one of its peers."""
+
+    _plan_type: ClassVar[type[StudyPlan]] = StudyPlan
+    _meddler: ClassVar[Meddler | None] = None
+    engine: str
+
+    def fit(self, federation: Any, y: None = None) -> Self:
+        """Run the study: every peer's documents in, one sealed model out."""
+        if not isinstance(federation, LocalFederation) or y is not None:
+            raise InputError(
+                f"fit: expected a LocalFederation alone, found a {type(federation).__name__}",
+                hints=('fit(LocalFederation({"alice": (texts, labels), "bob": …}))',),
+            )
+        entropy = SystemEntropy()
+        roster, identities = draw_roster(
+            federation.peers,
+            entropy=entropy,
+            evaluator_at=federation.evaluator_at,
+            dealer_at=federation.dealer_at,
+            with_dealer=self.engine != "paillier",
+        )
+        study = Study(self._plan(federation), roster)
+        clock = _StageClock()
+        self.study_: StudyOutcome = run_study(
+            study,
+            federation.documents,
+            identities=identities,
+            entropy=entropy,
+            setting=Setting(told=clock.enter, meddler=self._meddler),
+        )
+        clock.enter("")
+        self.seconds_ = clock.seconds
+        self.federation_ = federation
+        self.engine_ = str(study.engine)
+        self._names = self._given_names(federation)
+        self.classes_ = np.array(list(self._names.values()))
+        return self
+
+    def evaluate(self) -> Evaluation:
+        """The joint confusion table over all peers' held-out documents, from blind sums."""
+        return self._outcome.evaluate(self._fitted().federation_.documents)
+
+    def save(self, path: str | PathLike[str], *, peer: str, replace: bool = False) -> None:
+        """Store one peer's part: signed by it, and for the owner of the file alone to read."""
+        model, study = self._part(peer), self._outcome.study
+        identity = self._outcome.desks[peer].identity
+        write_model(Path(path), model, study, identity=identity, replace=replace)
+
+    @classmethod
+    def load(cls, path: str | PathLike[str], *, study: Self) -> Self:
+        """A classifier that holds one peer's stored part alone, and asks in the running `study`.
+
+        The labels of a sealed model need its coordinator: `study` is the fitted classifier
+        in whose study the part was trained.
+        """
+        name, model = read_model(Path(path), study._outcome.study)
+        alone = cls(**study.get_params())
+        for fitted, value in vars(study).items():
+            if fitted not in alone.get_params():
+                setattr(alone, fitted, value)
+        alone.study_ = dataclasses.replace(study._outcome, models={name: model})
+        alone.seconds_ = {}
+        return alone
+
+    @abstractmethod
+    def _plan(self, federation: LocalFederation) -> StudyPlan:
+        """The plan that follows from the parameters."""
+
+    def _given_names(self, federation: LocalFederation) -> dict[str, Any]:
+        """Every class by its name, as its owners wrote it."""
+        given = federation.labels_as_given
+        return {name: given[name] for name in self._outcome.study.plan.labels.names}
+
+    def _fitted(self) -> Self:
+        if not hasattr(self, "study_"):
+            raise NotFittedError(f"{type(self).__name__}: expected fit(federation) first")
+        return self
+
+    @property
+    def _outcome(self) -> StudyOutcome:
+        return self._fitted().study_
+
+    def _asker(self, peer: str | None) -> str:
+        return peer if peer is not None else next(iter(self._outcome.models))
+
+    def _part(self, peer: str) -> SealedModel:
+        if peer not in self._outcome.models:
+            known = ", ".join(self._outcome.models)
+            raise InputError(f"model: expected a peer that has one ({known}), found {peer!r}")
+        return self._outcome.models[peer]
+
+    def _scores(self, documents: Sequence[Document], asker: str) -> NDArray[np.float64]:
+        scores = self._outcome.classify(asker, documents).scores
+        if scores is None:
+            raise MisuseError(
+                "decision_function: this study gives labels only, scores are sealed",
+                hints=(f'{type(self).__name__}(release="margin") gives scores to who asks',),
+            )
+        return scores[:, 0] if scores.shape[1] == 1 else scores
+
+    def _label(self, classes: Classes) -> Any:
+        if self._outcome.study.plan.labels.exclusive:
+            return self._names[classes[0]]
+        return tuple(self._names[name] for name in classes)
+
+    def _shaped(self, found: Sequence[Classes]) -> Any:
+        labels = [self._label(classes) for classes in found]
+        if not self._outcome.study.plan.labels.exclusive:
+            return labels
+        return np.array(labels, dtype=self.classes_.dtype)
+
+    def __getstate__(self) -> NoReturn:
+        """Refuse to be pickled: a fitted study holds every party's secrets side by side."""
+        raise MisuseError(
+            f"{type(self).__name__}: never pickled, it holds keys and encrypted weights",
+            hints=("save(path, peer=…) stores one peer's part",),
+        )
+
+
+def share_found(found: Sequence[Any], labels: Sequence[Any]) -> float:
+    """The share of rows whose label was found."""
+    if len(found) != len(labels):
+        raise MismatchError(f"score: expected {len(found)} labels, found {len(labels)}")
+    return float(np.mean([one == other for one, other in zip(found, labels, strict=True)]))
+
+
+class _StageClock:
+    """How long each stage of a study took, from being told where it stands."""
+
+    def __init__(self) -> None:
+        self.seconds: dict[str, float] = {}
+        self._stage, self._since = "", time.perf_counter()
+
+    def enter(self, stage: str) -> None:
+        """Book the time since the last call to the stage that ends now."""
+        now = time.perf_counter()
+        if self._stage:
+            self.seconds[self._stage] = self.seconds.get(self._stage, 0.0) + now - self._since
+        self._stage, self._since = stage, now

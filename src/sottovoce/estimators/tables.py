@@ -1,0 +1,122 @@
+"""Tables as documents without text: every row has its columns, and one word that all rows have.
+
+The weight of that word is the intercept. Column names come from a data frame, or count on
+from `x1` where an array has none.
+"""
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from sottovoce.errors import InputError, MismatchError
+from sottovoce.text.columns import Categorical, Column, Numeric
+from sottovoce.text.documents import Document, Origin, Value
+
+ROW = "row"
+"""The word that every row of a table has."""
+
+
+@dataclass(frozen=True)
+class Table:
+    """Rows of values under the names of their columns."""
+
+    names: tuple[str, ...]
+    rows: Sequence[tuple[Value, ...]]
+
+    @classmethod
+    def of(cls, table: Any, *, who: str, names: Sequence[str] | None = None) -> "Table":
+        """A data frame (pandas, polars) by its names, else an array, whose columns are numbered."""
+        if hasattr(table, "columns") and hasattr(table, "__getitem__"):
+            found = tuple(str(name) for name in table.columns)
+            columns = [_listed(table[name]) for name in table.columns]
+            read = cls(found, list(zip(*columns, strict=True)))
+        else:
+            rows = [tuple(map(_plain, row)) for row in table]
+            width = len(rows[0]) if rows else len(names or ())
+            if any(len(row) != width for row in rows):
+                raise InputError(f"{who}: expected rows of {width} columns each, found others")
+            read = cls(tuple(names or (f"x{number + 1}" for number in range(width))), rows)
+        read.check(who, names)
+        return read
+
+    def check(self, who: str, names: Sequence[str] | None) -> None:
+        """Raise unless there are columns, and those that were learnt from."""
+        if not self.names:
+            raise InputError(f"{who}: expected a table with at least 1 column, found none")
+        wanted = tuple(names or self.names)
+        if self.rows and len(self.rows[0]) != len(wanted):
+            raise MismatchError(f"{who}: expected {len(wanted)} columns, found {len(self.rows[0])}")
+        if set(self.names) != set(wanted):
+            raise MismatchError(
+                f"{who}: expected the columns {', '.join(wanted)}, found {', '.join(self.names)}"
+            )
+
+    def documents(
+        self, labels: Sequence[Any], groups: Sequence[Any], *, who: str
+    ) -> list[Document]:
+        """One document a row; copies of a row without a group belong together."""
+        made = []
+        for number, (row, label, group) in enumerate(
+            zip(self.rows, labels, groups, strict=True), start=1
+        ):
+            named = repr(row) if group is None else str(group)
+            columns = dict(zip(self.names, row, strict=True))
+            made.append(Document(ROW, label, named, columns, origin=Origin(who, number)))
+        return made
+
+
+def is_table(thing: Any) -> bool:
+    """Whether this is a data frame or rows of values, rather than a list of texts."""
+    if hasattr(thing, "columns") or getattr(thing, "ndim", 1) == 2:
+        return True
+    if isinstance(thing, list | tuple) and thing:
+        return isinstance(thing[0], list | tuple | np.ndarray)
+    return False
+
+
+def columns_of(
+    names: Iterable[str],
+    *,
+    bounds: tuple[float, float] | Mapping[str, tuple[float, float]],
+    categories: Mapping[str, Sequence[Any]],
+    missing: float | None,
+) -> tuple[Column, ...]:
+    """What each column becomes: a number between public bounds, or one of public categories."""
+    known = tuple(names)
+    both = (*categories, *(bounds if isinstance(bounds, Mapping) else ()))
+    stranger = next((name for name in both if name not in known), None)
+    if stranger is not None:
+        raise InputError(f"columns: expected one of {', '.join(known)}, found {stranger!r}")
+    return tuple(_column(name, bounds, categories, missing) for name in known)
+
+
+def _column(
+    name: str,
+    bounds: tuple[float, float] | Mapping[str, tuple[float, float]],
+    categories: Mapping[str, Sequence[Any]],
+    missing: float | None,
+) -> Column:
+    if name in categories:
+        return Categorical(name, tuple(str(value) for value in categories[name]))
+    if isinstance(bounds, Mapping) and name not in bounds:
+        raise InputError(
+            f"column {name}: expected public bounds or categories, found neither",
+            hints=(f'bounds={{"{name}": (low, high)}} or categories={{"{name}": (…)}}',),
+        )
+    low, high = bounds[name] if isinstance(bounds, Mapping) else bounds
+    return Numeric(name, float(low), float(high), missing)
+
+
+def _listed(column: Any) -> list[Value]:
+    values = column.tolist() if hasattr(column, "tolist") else list(column)
+    return [_plain(value) for value in values]
+
+
+def _plain(value: Any) -> Value:
+    """Python's own type of a value; what is not a number is nothing."""
+    plain: Any = value.item() if hasattr(value, "item") else value
+    if isinstance(plain, float) and np.isnan(plain):
+        return None
+    return plain if isinstance(plain, str | int | float | bool) else None
