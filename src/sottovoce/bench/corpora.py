@@ -18,12 +18,17 @@ def _sms(path: Path, setting: Setting) -> list[Comparison]:
 
 
 def _mts(path: Path, setting: Setting) -> list[Comparison]:
-    """MTS-Dialog: its own training rows against all others."""
-    documents = list(open_source(path, SourceOptions(categorical=("split",))))
-    train = [one for one in documents if one.columns["split"] == "train"]
-    pair = Pair(train, [one for one in documents if one.columns["split"] != "train"])
+    """MTS-Dialog, words alone."""
+    pair = mts_pair(path)
     words = Setting(setting.features, setting.peers, setting.min_documents, (1, 1), setting.alpha)
     return [compare_documents("MTS", [pair], words, allowed=0.01)]
+
+
+def mts_pair(path: Path) -> Pair:
+    """MTS-Dialog's own training rows against all others."""
+    documents = list(open_source(path, SourceOptions(categorical=("split",))))
+    train = [one for one in documents if one.columns["split"] == "train"]
+    return Pair(train, [one for one in documents if one.columns["split"] != "train"])
 
 
 def _maccrobat(path: Path, setting: Setting) -> list[Comparison]:

@@ -4,7 +4,7 @@ from typing import Annotated
 
 import typer
 
-from sottovoce.cli.bench_study import classify, train
+from sottovoce.cli.bench_study import classify, sealed, train
 from sottovoce.cli.bench_text import accuracy, text
 
 app = typer.Typer(no_args_is_help=True, help="Measure: ours beside a named partner, in one run.")
@@ -19,6 +19,7 @@ app.command()(accuracy)
 app.command()(text)
 app.command()(train)
 app.command()(classify)
+app.command()(sealed)
 
 
 @app.command("all")

@@ -1,9 +1,11 @@
 """The benchmarks of whole studies: training, and asking the trained model."""
 
+from pathlib import Path
 from typing import Annotated
 
 import typer
 
+from sottovoce.cli.bench_text import DATA, place_of
 from sottovoce.errors import InputError
 
 
@@ -89,6 +91,45 @@ def classify(
         rows = list(measure(wanted, bits=bits, progress=status.update))
     facts = {"documents": documents, "rounds": rounds}
     show(facts, rows, title="private labels, documents per CPU second", as_json=as_json)
+
+
+def sealed(
+    data: Annotated[
+        Path | None,
+        typer.Option(
+            help=f"A folder of sms_spam.csv, mts_dialog.jsonl, or a labelled source; else ${DATA}."
+        ),
+    ] = None,
+    text: Annotated[str | None, typer.Option(help="Column of the text.")] = None,
+    label: Annotated[str | None, typer.Option(help="Column of the label.")] = None,
+    features: Annotated[int, typer.Option(min=1, help="Size of the joint dictionary.")] = 2048,
+    peers: Annotated[int, typer.Option(min=3, help="How many peers to simulate.")] = 4,
+    as_json: Annotated[bool, typer.Option("--json", help="Print one JSON object.")] = False,
+) -> None:
+    """A whole sealed study on real text beside the same learner in plaintext, label by label.
+
+    Classes with too few documents for a study are left out, and counted.
+
+    \b
+    Examples:
+      sottovoce bench sealed --data datasets/
+      sottovoce bench sealed --data notes.csv --text note --label diagnosis --json
+    """
+    from rich.console import Console
+
+    from sottovoce.bench.accuracy import Setting
+    from sottovoce.bench.report import show
+    from sottovoce.bench.sealed import known_tasks, measure, source_task
+    from sottovoce.sources import SourceOptions
+
+    place = place_of(data, "bench sealed")
+    setting = Setting(features=features, peers=peers)
+    options = SourceOptions(text=text, label=label)
+    with Console(stderr=True).status("reading") as status:
+        tasks = list(known_tasks(place, setting)) or [source_task(place, options, setting)]
+        rows = [measure(task, progress=status.update) for task in tasks]
+    facts = {"bits": 3072, "peers": peers}
+    show(facts, rows, title="sealed beside plaintext, label by label", as_json=as_json)
 
 
 def _numbers(what: str, text: str) -> list[int]:

@@ -48,7 +48,7 @@ def accuracy(
     from sottovoce.bench.report import show
     from sottovoce.sources import SourceOptions
 
-    place = _place(data)
+    place = place_of(data, "bench accuracy")
     setting = Setting(features=features, peers=peers, min_documents=min_documents)
     with Console(stderr=True).status("learning together, and in one place"):
         if known_sets(place):
@@ -63,14 +63,15 @@ def accuracy(
     show(facts, rows, title=title, as_json=as_json)
 
 
-def _place(data: Path | None) -> Path:
+def place_of(data: Path | None, command: str) -> Path:
+    """Where the labelled text lies: what was told, else what the environment says."""
     if data is not None:
         return data
     if os.environ.get(DATA):
         return Path(os.environ[DATA])
     raise InputError(
-        f"bench accuracy: expected labelled text, found neither --data nor ${DATA}",
-        hints=("sottovoce bench accuracy --data notes.csv --text note --label diagnosis",),
+        f"{command}: expected labelled text, found neither --data nor ${DATA}",
+        hints=(f"sottovoce {command} --data notes.csv --text note --label diagnosis",),
     )
 
 

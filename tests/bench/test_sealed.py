@@ -1,0 +1,78 @@
+"""`bench sealed` runs whole studies on labelled text, and compares them with plaintext."""
+
+import csv
+import json
+
+import pytest
+from typer.testing import CliRunner
+
+from sottovoce.bench import sealed as bench
+from sottovoce.bench.accuracy import Pair, Setting
+from sottovoce.bench.sealed import Task, known_tasks, measure, source_task
+from sottovoce.cli import app
+from sottovoce.datasets import clinical_notes
+from sottovoce.errors import InputError
+from sottovoce.roles import InsecureToyPlan
+from sottovoce.sources import SourceOptions
+from sottovoce.text.documents import Document
+
+
+def notes(count=400):
+    return [note.document("urgency") for note in clinical_notes(count, random_state=4)]
+
+
+def test_sealed_equals_plain_and_beats_every_peer_alone() -> None:
+    documents = notes()
+    rare = [Document("something unheard of", "rare")] * 2
+    task = Task("notes", Pair(documents[:300] + rare, documents[300:]), Setting(features=64))
+    row = measure(task, kind=InsecureToyPlan, key_bits=768)
+    assert (row["train"], row["test"], row["left_out"], row["classes"]) == (300, 100, 2, 2)
+    assert row["agreement"] >= 0.99
+    assert abs(row["points"]) <= 1
+    assert row["accuracy"] > 0.6
+    assert row["features"] == 64
+
+
+def test_fewer_features_than_asked_for_are_enough() -> None:
+    documents = notes(200)
+    task = Task("notes", Pair(documents[:150], documents[150:]), Setting(features=100_000))
+    row = measure(task, kind=InsecureToyPlan, key_bits=768)
+    assert 50 < row["features"] < 5_000
+
+
+def test_classes_that_are_all_rare_are_no_task() -> None:
+    few = [Document(f"text {number}", f"class {number}") for number in range(30)]
+    with pytest.raises(InputError, match="at least 2 classes of 12 documents, found 0"):
+        measure(Task("few", Pair(few, few), Setting()))
+    with pytest.raises(InputError, match="expected one label a document, found none"):
+        measure(Task("none", Pair([Document("text")], []), Setting()))
+
+
+def test_sets_are_known_by_name_and_any_source_will_do(tmp_path) -> None:
+    assert list(known_tasks(tmp_path, Setting())) == []
+    for name in ("sms_spam.csv", "notes.csv"):
+        with (tmp_path / name).open("w", newline="") as file:
+            rows = csv.writer(file)
+            rows.writerow(["label", "text"])
+            rows.writerows([one.label, one.text] for one in notes(40))
+    with (tmp_path / "mts_dialog.jsonl").open("w") as file:
+        for number, one in enumerate(notes(40)):
+            split = "train" if number < 30 else "test"
+            file.write(json.dumps({"text": one.text, "label": one.label, "split": split}) + "\n")
+    sms, mts = known_tasks(tmp_path, Setting())
+    assert (sms.name, mts.name) == ("SMS", "MTS")
+    assert (len(mts.pair.train), len(mts.pair.test)) == (30, 10)
+    assert mts.setting.ngrams == (1, 1)
+    other = source_task(tmp_path / "notes.csv", SourceOptions(), Setting())
+    assert len(other.pair.train) + len(other.pair.test) == 40
+
+
+def test_the_command_says_what_is_missing_and_prints_one_json_object(monkeypatch, tmp_path) -> None:
+    monkeypatch.delenv("SOTTOVOCE_DATA", raising=False)
+    done = CliRunner().invoke(app, ["bench", "sealed"])
+    assert isinstance(done.exception, InputError)
+    assert "bench sealed: expected labelled text" in str(done.exception)
+    monkeypatch.setattr(bench, "known_tasks", lambda place, setting: [place.name])
+    monkeypatch.setattr(bench, "measure", lambda task, *, progress: {"set": task})
+    done = CliRunner().invoke(app, ["bench", "sealed", "--data", str(tmp_path), "--json"])
+    assert json.loads(done.stdout)["rows"] == [{"set": tmp_path.name}]
