@@ -3,13 +3,22 @@
 import os
 import time
 from collections.abc import Callable, Mapping
+from contextlib import AbstractContextManager
 from statistics import median
+
+from threadpoolctl import threadpool_limits
 
 
 def cpu_seconds() -> float:
     """CPU time of this process and of the children that it has waited for."""
     spent = os.times()
     return spent.user + spent.system + spent.children_user + spent.children_system
+
+
+def one_thread() -> AbstractContextManager[object]:
+    """Linear algebra on one thread: idle ones would spin on a busy machine, as CPU time."""
+    limits: AbstractContextManager[object] = threadpool_limits(1)
+    return limits
 
 
 def interleaved(
