@@ -5,7 +5,7 @@ from `x1` where an array has none.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
@@ -23,7 +23,7 @@ class Table:
     """Rows of values under the names of their columns."""
 
     names: tuple[str, ...]
-    rows: Sequence[tuple[Value, ...]]
+    rows: Sequence[tuple[Value, ...]] = field(repr=False)
 
     @classmethod
     def of(cls, table: Any, *, who: str, names: Sequence[str] | None = None) -> "Table":

@@ -87,7 +87,7 @@ class Document:
                 raise InputError(f"{self.origin}: expected a label, found {label}")
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, repr=False)
 class Packed:
     """Documents as a few columns of builtins, which travel fast between processes of a site."""
 
