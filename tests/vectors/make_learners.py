@@ -58,7 +58,7 @@ def central_programs() -> Programs:
     """Protocol 2, the short way: three peers, two features."""
     precision = Precision(tolerance=0.1, masking=MASKING)
     terms = Terms("vectors", CAST, (8.0, 4.0), precision=precision)
-    members = members_of(terms.round("totals"), SeededEntropy(300))
+    members = members_of(terms.totals_sum().this, SeededEntropy(300))
     here = {name: learner.Participant(terms, who, RoundBook()) for name, who in members.items()}
     parts = numeric_parts(3, features=2, rows=5)
     programs: dict[str, Party[Any]] = {

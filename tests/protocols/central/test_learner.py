@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from harness.entropy import ForgetfulEntropy, SeededEntropy
 from harness.keys import toy_key
 from harness.learners import NAMES, numeric_parts, text_parts
-from harness.meddling import Change, Crashing, is_kind, repeating, rewriting
+from harness.meddling import Change, Crashing, Holding, is_kind, repeating, rewriting
 from harness.two_party import codec_for
 from harness.views import assert_sees_noise, assert_sees_structure, noise_words, readable
 from sottovoce.attacks import ExposedMoments, attack_everything, attack_moments, score
@@ -26,7 +26,7 @@ from sottovoce.numbers.fixed import Scale
 from sottovoce.numbers.packing import Slots
 from sottovoce.paillier import Plain, decrypt, encrypt
 from sottovoce.protocols.blind_sum import TwoPeersWarning
-from sottovoce.protocols.blind_sum.messages import MaskedParts
+from sottovoce.protocols.blind_sum.messages import MaskedParts, RoundKeys
 from sottovoce.protocols.casting import Cast
 from sottovoce.protocols.central.learner import ideal, run, table
 from sottovoce.protocols.central.messages import PublicTotals
@@ -127,7 +127,8 @@ def plan_and_fixed_bits(terms, moments):
     totals = Totals.of(sum(Totals.words(own) for own in moments.values()))
     plan = terms.solve_plan(totals)
     # A and the penalty together: the operand that is masked once, value by value.
-    scale = MomentTerms(terms, totals).matrix_scale.plus(MomentTerms(terms, totals).penalty().scale)
+    told = MomentTerms(terms, totals, tuple(moments))
+    scale = told.matrix_scale.plus(told.penalty().scale)
     return plan, [scale.bits + plan.masking.kappa]
 
 
@@ -256,11 +257,15 @@ def test_a_ceiling_below_the_spectrum_is_caught_at_the_end(monkeypatch) -> None:
 def test_moments_that_are_not_positive_semidefinite_are_refused() -> None:
     moments = Moments.of(np.eye(4), np.ones(4))
     moments._upper = np.diag([1.0, 1.0, 1.0, -0.5])
-    told = MomentTerms(terms_for(), Totals(20, 20.0))
+    told = MomentTerms(terms_for(), Totals(20, 20.0), NAMES[:3])
+    with pytest.raises(MismatchError, match="expected 4 features and 1 class, found 4 and 2"):
+        told.written(Moments.of(np.eye(4), np.ones((4, 2))))
     with pytest.raises(InputError, match=r"positive semidefinite .* found the eigenvalue -0\.5"):
         told.written(moments)
     with pytest.raises(BoundError, match="at most 1 documents, found 1 and 4"):
-        MomentTerms(terms_for(), Totals(1, 20.0)).written(Moments.of(np.eye(4), np.ones(4)))
+        MomentTerms(terms_for(), Totals(1, 20.0), NAMES[:3]).written(
+            Moments.of(np.eye(4), np.ones(4))
+        )
 
 
 def test_totals_of_nothing_are_refused() -> None:
@@ -338,6 +343,24 @@ def test_a_peer_that_leaves_is_left_out_whenever_it_leaves() -> None:
         used = outcome.results["alice"].peers
         expected = ideal(terms_for(4), {name: moments[name] for name in used})
         assert np.abs(theta_of(outcome) - expected).max() < 1e-3
+
+
+@pytest.mark.parametrize("sum_number", [0, 1])
+def test_a_peer_that_comes_too_late_for_a_sum_gets_nothing(sum_number) -> None:
+    keys = []
+
+    def late(packet):
+        if packet.sender != "dave" or not is_kind(packet, RoundKeys):
+            return False
+        keys.append(packet)
+        return len(keys) == sum_number + 1
+
+    parts = numeric_parts(4)
+    outcome, moments = learn(parts, terms_for(4), meddler=Holding(late))
+    assert outcome.results["dave"] is None
+    assert outcome.results["alice"].peers == ("alice", "bob", "carol")
+    expected = ideal(terms_for(4), {name: moments[name] for name in NAMES[:3]})
+    assert np.abs(theta_of(outcome) - expected).max() < 1e-3
 
 
 def test_too_many_that_leave_end_it_and_reveal_nothing() -> None:

@@ -93,7 +93,8 @@ def peer(
     )
     if counted is None:
         return None
-    told = MomentTerms(terms, (yield from hear_totals(cast.coordinator)))
+    totals = yield from hear_totals(cast.coordinator)
+    told = MomentTerms(terms, totals, counted.peers)
     sum_plan = told.moments_sum(key)
     slots = told.plan.slots(key.plaintext_bits)
     sealed = [encrypt(key, plain, slots=slots, entropy=entropy) for plain in told.written(moments)]
@@ -114,7 +115,7 @@ def coordinator(here: Participant, *, key: SecretKey, entropy: Entropy) -> Party
     for name in (*cast.peers, cast.evaluator):
         yield from send(name, StudyKey(key.public.to_bytes()))
     counted = yield from pairwise.coordinator(terms.totals_sum(), who=here.who, book=here.book)
-    told = MomentTerms(terms, Totals.of(counted.sums[0]))
+    told = MomentTerms(terms, Totals.of(counted.sums[0]), counted.peers)
     for name in (*counted.peers, cast.evaluator):
         yield from send(name, told.totals.told())
     plan = told.moments_sum(key.public)
@@ -135,7 +136,7 @@ def evaluator(here: Participant, *, key: PublicKey, entropy: Entropy) -> Party[S
         raise ViolationError(
             "expected the totals that we opened ourselves, found others", party=cast.coordinator
         )
-    told = MomentTerms(terms, totals)
+    told = MomentTerms(terms, totals, counted.peers)
     added = yield from pairwise.evaluator(told.moments_sum(key), who=here.who, book=here.book)
     second, products = added.sums
     # The sum over all peers keeps the bounds that hold for the whole.
@@ -166,7 +167,7 @@ def table(
     missing = [name for name in cast.peers if name not in moments]
     if missing or len(moments) != len(cast.peers):
         raise InputError(f"moments: expected those of {cast.peers}, found {tuple(moments)}")
-    this = terms.round("totals")
+    this = terms.totals_sum().this
     here = {
         name: Participant(terms, member, RoundBook())
         for name, member in members_of(this, entropy).items()

@@ -112,13 +112,13 @@ class Terms:
         """How many features there are."""
         return len(self.penalties)
 
-    def round(self, name: str) -> Round:
+    def round(self, name: str, peers: tuple[str, ...]) -> Round:
         """The first attempt at one of the blind sums of this study."""
         cast = self.cast
         return Round(
             self.study,
             name,
-            cast.peers,
+            peers,
             fewest=self.fewest,
             coordinator=cast.coordinator,
             evaluator=cast.evaluator,
@@ -128,7 +128,7 @@ class Terms:
         """The blind sum of the totals, which coordinator and evaluator both open."""
         cast = self.cast
         parts = [Part(name, "totals/v1", WordSpace((2,))) for name in _receivers(cast)]
-        return Plan(self.round("totals"), tuple(parts))
+        return Plan(self.round("totals", cast.peers), tuple(parts))
 
     def solve_plan(self, totals: Totals) -> SolvePlan:
         """The solve of A + Γ, from public numbers alone.
@@ -152,10 +152,14 @@ class Terms:
 
 @dataclass(frozen=True)
 class MomentTerms:
-    """How moments are written once the totals are known, and where they are added up."""
+    """How moments are written once the totals are known, and where they are added up.
+
+    `peers` are those whose totals were counted: bounds hold for them alone.
+    """
 
     terms: Terms
     totals: Totals
+    peers: tuple[str, ...]
 
     @property
     def plan(self) -> SolvePlan:
@@ -212,7 +216,7 @@ class MomentTerms:
             Part(terms.cast.evaluator, purpose, space)
             for purpose, space in zip(("second/v1", "products/v1"), spaces, strict=True)
         ]
-        return Plan(terms.round("moments"), tuple(parts))
+        return Plan(terms.round("moments", self.peers), tuple(parts))
 
     def penalty(self) -> Plain:
         """Γ on the grid of A."""
