@@ -2,6 +2,7 @@
 their places, words that speak for a class, parts in files, and documents of every kind."""
 
 import stat
+from dataclasses import replace
 from functools import cache
 
 import numpy as np
@@ -170,6 +171,18 @@ def test_a_budget_that_is_spent_is_said_before_and_after() -> None:
         model.predict(["heart pain"])
     with pytest.warns(QueryBudgetWarning):
         assert model.predict(["heart pain"], peer="harbour").tolist() == ["heart"]
+
+
+def test_labels_without_a_dealer_and_a_penalty_from_a_list() -> None:
+    model = urgency(verdict="dgk", alpha=(0.5, 2.0), features=16)
+    assert model.study_.models["north"].alpha in {0.5, 2.0}
+    texts = [one.text for one in model.federation_.documents["north"][:5]]
+    key = model.study_.models["north"].key
+    plan = replace(model.study_.study.plan, alpha=model.study_.models["north"].alpha)
+    plain = PlainText.learn(plan, list(model.federation_.documents.values()), key=key)
+    assert model.predict(texts).tolist() == [
+        classes[0] for classes in plain.predict(model.federation_.documents["north"][:5])
+    ]
 
 
 class Leaves(Meddler):

@@ -6,8 +6,9 @@ phe does the same scores one document a ciphertext, and whoever decrypts reads t
 of score or label. The model is made before the clock starts; every label and score is checked.
 """
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from functools import partial
 from itertools import count, pairwise
 from typing import Any
 
@@ -26,8 +27,8 @@ from sottovoce.roles import Study, StudyPlan
 from sottovoce.roles.classification import Answer, QueryBook, answer, ask, deal, query_trio
 from sottovoce.roles.contributions import solve_plan
 from sottovoce.roles.desk import Desk
-from sottovoce.roles.model import SealedModel, Trained
-from sottovoce.roles.plan import Release
+from sottovoce.roles.model import SealedModel, Trained, model_scale
+from sottovoce.roles.plan import Release, Verdict
 from sottovoce.roles.roster import draw_roster
 from sottovoce.roles.scoring import ScorePlan
 from sottovoce.roles.totals import Totals
@@ -103,8 +104,8 @@ class Desks:
         scores = ScorePlan.fit(plan, (IDF_HALVES,) * plan.features, solution)
         theta = np.random.default_rng(4).normal(size=scores.shape) / 4
         weights = scores.folded(theta)
-        scale = scores.model.share_scale.plus(scores.model.share_scale)
-        sealed = encrypt(key, Plain(weights, scale), slots=scores.model.slots, entropy=entropy)
+        plain = Plain(weights, model_scale(scores))
+        sealed = encrypt(key, plain, slots=scores.model.slots, entropy=entropy)
         space = FeatureSpace(HashedDictionary(plan.features))
         desks = {name: Desk.open(study, identities[name], entropy=entropy) for name in roster.names}
         model = SealedModel(space, scores, sealed, 1.0, PUBLIC)
@@ -113,14 +114,15 @@ class Desks:
     def query(self, documents: Documents) -> Answer:
         """A whole query of the first peer."""
         study, desks, asker = self.study, self.desks, PEERS[0]
-        number, trio = next(self._numbers), query_trio(self.study, PEERS[0])
+        number, coordinator = next(self._numbers), study.roster.coordinator
         book = QueryBook(study.plan.budget, 0)
         programs = {
             asker: ask(desks[asker], self.model, documents.rows, number=number),
-            trio.first: answer(desks[trio.first], self.trained, book, asker=asker),
+            coordinator: answer(desks[coordinator], self.trained, book, asker=asker),
         }
-        if study.plan.release is not Release.MARGIN:
-            programs[trio.dealer] = deal(desks[trio.dealer])
+        if study.plan.deals_verdicts:
+            dealer = query_trio(study, asker).dealer
+            programs[dealer] = deal(desks[dealer])
         codec = study.codec(self.trained.key.public)
         result = converse(programs, session=study.session("query", str(number)), codec=codec)
         found = result.results[asker]
@@ -161,49 +163,51 @@ def measure(
     for trial in wanted:
         progress(f"{trial.words} words of {trial.features}: encrypting a model")
         plan = plan_of(trial.features, bits=bits, kind=kind)
-        sealed, open_scores = (
-            Desks.of(plan, key),
-            Desks.of(replace(plan, release=Release.MARGIN), key),
-        )
+        desks = {
+            "fss": Desks.of(plan, key),
+            "dgk": Desks.of(replace(plan, verdict=Verdict.DGK), key),
+            "scores": Desks.of(replace(plan, release=Release.MARGIN), key),
+        }
         documents = Documents.of(trial.documents, words=trial.words, features=trial.features)
         progress(f"{trial.words} words of {trial.features}: asking")
-        yield _row(trial, sealed, open_scores, documents)
+        yield from _rows(trial, desks, documents)
 
 
-def _row(trial: Trial, sealed: Desks, open_scores: Desks, documents: Documents) -> Row:
-    partner = Partner.of(sealed, documents.first(min(THEIRS, trial.documents)))
-    _check(sealed, documents, partner)
-    seconds = interleaved(
-        {
-            "ours": lambda: sealed.query(documents),
-            "scores": lambda: open_scores.query(documents),
-            "phe": partner.scores,
-        },
-        rounds=trial.rounds,
-    )
-    rate = trial.documents / seconds["ours"]
-    theirs = len(partner.expected) / seconds["phe"]
-    return {
-        "bits": sealed.study.plan.key_bits,
-        "words": trial.words,
-        "features": trial.features,
-        "verdict": "fss",
-        "documents_per_s": rate,
-        "score_documents_per_s": trial.documents / seconds["scores"],
-        "phe_documents_per_s": theirs,
-        "ratio": rate / theirs,
+def _rows(trial: Trial, desks: Mapping[str, Desks], documents: Documents) -> Iterator[Row]:
+    """A row per verdict, all measured in turns; one that is slow is asked for a part of them."""
+    sizes = {"fss": trial.documents, "scores": trial.documents}
+    sizes["dgk"] = min(trial.documents, desks["dgk"].model.scores.batch)
+    partner = Partner.of(desks["fss"], documents.first(min(THEIRS, trial.documents)))
+    for verdict in ("fss", "dgk"):
+        _check(desks[verdict], documents.first(sizes[verdict]))
+    if partner.scores() != partner.expected:
+        raise AssertionError("phe gave a wrong score")
+    turns: dict[str, Callable[[], object]] = {
+        name: partial(desks[name].query, documents.first(size)) for name, size in sizes.items()
     }
+    seconds = interleaved({**turns, "phe": partner.scores}, rounds=trial.rounds)
+    rates = {name: size / seconds[name] for name, size in sizes.items()}
+    theirs = len(partner.expected) / seconds["phe"]
+    for verdict in ("fss", "dgk"):
+        yield {
+            "bits": desks[verdict].study.plan.key_bits,
+            "words": trial.words,
+            "features": trial.features,
+            "verdict": verdict,
+            "documents_per_s": rates[verdict],
+            "score_documents_per_s": rates["scores"],
+            "phe_documents_per_s": theirs,
+            "ratio": rates[verdict] / theirs,
+        }
 
 
-def _check(sealed: Desks, documents: Documents, partner: "Partner") -> None:
+def _check(sealed: Desks, documents: Documents) -> None:
     scores = np.array(sealed.truth(documents), np.float64)[:, np.newaxis]
     # A score is read right to a few units; none of these lies so close to zero.
     far = np.abs(scores[:, 0]) > 4
     found, true = sealed.query(documents).classes, LABELS.decide(scores)
     if any(one != other for one, other, sure in zip(found, true, far, strict=True) if sure):
         raise AssertionError("the query gave a wrong label")
-    if partner.scores() != partner.expected:
-        raise AssertionError("phe gave a wrong score")
 
 
 @dataclass(frozen=True)

@@ -36,6 +36,7 @@ class SealedClassifier(SealedEstimator):
     engine : "shares" (with a dealer), "paillier" (without, few columns) or "auto".
     release : "sealed" (labels only), "margin" (scores to the asker) or "peers" (weights too).
     alpha : Ridge's penalty, or a tuple of penalties to choose from jointly.
+    verdict : how labels are found: "fss" (with a dealer), "dgk" (without) or "auto".
     key_bits : size of the Paillier key.
     min_documents : a class with fewer rows than this for each peer stops the study.
     min_peers : the fewest peers with which the study goes on.
@@ -60,6 +61,7 @@ class SealedClassifier(SealedEstimator):
         class_weight: str | None = None,
         query_budget: int | None = None,
         held_out: float = 0.2,
+        verdict: str = "auto",
     ) -> None:
         """Store the choices; they are checked when a study begins."""
         self.bounds = bounds
@@ -74,6 +76,7 @@ class SealedClassifier(SealedEstimator):
         self.class_weight = class_weight
         self.query_budget = query_budget
         self.held_out = held_out
+        self.verdict = verdict
 
     def fit(self, federation: Any, y: None = None) -> Self:
         """Run the study: every peer's rows in, one sealed model out."""
@@ -126,6 +129,7 @@ class SealedClassifier(SealedEstimator):
             key_bits=self.key_bits,
             query_budget=budget,
             held_out=self.held_out,
+            verdict=self.verdict,  # type: ignore[arg-type]
         )
 
 

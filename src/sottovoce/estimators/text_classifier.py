@@ -42,6 +42,7 @@ class TextClassifier(SealedEstimator):
     engine : "shares" (with a dealer), "paillier" (without, few features) or "auto".
     release : "sealed" (labels only), "margin" (scores to the asker) or "peers" (weights too).
     alpha : Ridge's penalty on unit rows, or a tuple of penalties to choose from jointly.
+    verdict : how labels are found: "fss" (with a dealer), "dgk" (without) or "auto".
     ngrams : (1, 2) counts words and word pairs.
     level : "document", "sentence" or "token": what one label is for.
     labelling : "label" (the document's own), or how entities that were marked give classes to
@@ -73,6 +74,7 @@ class TextClassifier(SealedEstimator):
         class_weight: str | None = None,
         query_budget: int | None = None,
         held_out: float = 0.2,
+        verdict: str = "auto",
     ) -> None:
         """Store the choices; they are checked when a study begins."""
         self.features = features
@@ -89,6 +91,7 @@ class TextClassifier(SealedEstimator):
         self.class_weight = class_weight
         self.query_budget = query_budget
         self.held_out = held_out
+        self.verdict = verdict
 
     def predict(self, texts: Sequence[str | Document], *, peer: str | None = None) -> Any:
         """The labels of texts, asked as one of the peers; nobody else learns them.
@@ -172,6 +175,7 @@ class TextClassifier(SealedEstimator):
             key_bits=self.key_bits,
             query_budget=self.query_budget,
             held_out=self.held_out,
+            verdict=self.verdict,  # type: ignore[arg-type]
         )
 
     def _given_names(self, federation: LocalFederation) -> dict[str, Any]:
