@@ -145,6 +145,23 @@ def test_the_schedule_is_gradient_descent_with_public_momentum() -> None:
     assert 0 < found.largest_exponent <= 40
 
 
+def test_a_schedule_may_have_a_centre_and_momentum_of_few_bits() -> None:
+    rados = rados_of(easy(2))
+    plan = Schedule(steps=6, rate=1e-4, bound=40, squarings=30)
+    whole = descend_on_schedule(rados, penalty=1, schedule=plan)
+    around = replace(plan, centre=-30.0, bound=31.0)
+    shifted = descend_on_schedule(rados, penalty=1, schedule=around)
+    np.testing.assert_allclose(shifted.theta, whole.theta, rtol=1e-6)
+    np.testing.assert_allclose(shifted.losses, whole.losses, atol=1e-5)
+    assert around.top == 1.0
+    assert whole.losses[0] == pytest.approx(0, abs=1e-5)
+    assert (np.diff(whole.losses) < 0).all()
+    coarse = replace(plan, momentum_bits=6)
+    assert [64 * coarse.momentum(step) for step in range(4)] == [0, 16, 26, 32]
+    with pytest.raises(BoundError, match=r"exponents within ±1 of -5, found"):
+        descend_on_schedule(rados, penalty=1, schedule=replace(plan, centre=-5.0, bound=1.0))
+
+
 def test_the_first_step_shows_the_mean_of_the_rados_to_whoever_sees_theta() -> None:
     rados = rados_of(easy(2))
     plan = Schedule(steps=1)
