@@ -70,6 +70,20 @@ def test_sealed_equals_plain_equals_numpy(order, size, seed) -> None:
 
 
 @ORDERS
+def test_masks_never_reach_further_than_the_plan_says(order) -> None:
+    plan = plan_for(4, 3.0, order=order, tolerance=2.0**-18)
+    assert plan.steps >= 2
+    _, A = seal(matrix(np.geomspace(1.0, 3.0, 4)), plan)
+    questions = run(A, plan).views[KEY_HOLDER].of(MaskedMatrices)
+    widest = plan.fraction_bits + (10 if order == 2 else 0)
+    largest = max(plan.small.refined(widest).bits, plan.large.refined(widest).bits)
+    assert {m.reach for q in questions for m in q.matrices if m.reach > largest + 41} == set()
+    room = plan.slots(KEY.public.plaintext_bits).width
+    parts = [part.scale.bits for q in questions for m in q.matrices for part in m.parts]
+    assert max(parts) < room
+
+
+@ORDERS
 @given(st.floats(1, 5000), st.integers(2, 12), st.sampled_from([2.0**-10, 2.0**-20]))
 def test_every_plan_keeps_its_bound_in_the_clear(order, upper, size, tolerance) -> None:
     plan = InvPlan(size, 1.0, upper, order=order, tolerance=tolerance, fraction_bits=48)

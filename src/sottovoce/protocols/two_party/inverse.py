@@ -197,6 +197,7 @@ class _Work:
         small = self.plan.small
         if self.plan.order == 3:
             return self._plus_one(square.plus(self._lifted(e), self._whole))
+        square = square.within(self._whole)
         found = yield from self.trip([self.cut(square, small)], [Factors(0, 0)])
         s, fourth = found.values[0], found.products[0]
         left = self._lifted(e.plus(s, small))
