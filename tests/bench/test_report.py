@@ -1,10 +1,12 @@
 """One way to show measurements."""
 
+import io
 import json
 
 import pytest
+from rich.console import Console
 
-from sottovoce.bench.report import figure, show
+from sottovoce.bench.report import figure, show, tables
 from sottovoce.bench.timing import cpu_seconds, interleaved
 
 
@@ -39,6 +41,41 @@ def test_a_table_shows_every_column_of_every_row(capsys: pytest.CaptureFixture[s
     printed = capsys.readouterr().out
     for word in ("a b", "c", "x", "bits 3,072"):
         assert word in printed
+
+
+ROWS = [
+    {"seen": f"{kind} signatures", "word_for_word": 200, "precision": 1.0, "recall": 0.9}
+    for kind in ("known", "unknown")
+]
+
+
+@pytest.mark.parametrize(("width", "count"), [(120, 1), (50, 1), (45, 1), (40, 1), (30, 2)])
+def test_no_word_is_broken_however_narrow_the_terminal(width: int, count: int) -> None:
+    console = Console(width=width, file=io.StringIO(), record=True)
+    drawn = tables(ROWS, width=width)
+    for table in drawn:
+        console.print(table)
+    printed = console.export_text()
+    assert len(drawn) == count
+    assert max(map(len, printed.splitlines())) <= width
+    words = printed.replace("│", " ").replace("┃", " ").split()
+    assert {"signatures", "unknown", "precision", "recall", "word", "0.9", "200"} <= {*words}
+
+
+def test_headings_are_broken_before_the_rows_are() -> None:
+    console = Console(width=52, file=io.StringIO(), record=True)
+    console.print(*tables(ROWS, width=52))
+    assert "unknown signatures" in console.export_text()
+
+
+def test_a_figure_that_is_no_number_is_null(capsys: pytest.CaptureFixture[str]) -> None:
+    facts = {"ratio": float("inf"), "parts": [float("nan"), 1.0]}
+    show(facts, [{"error": float("nan")}], title="", as_json=True)
+    assert json.loads(capsys.readouterr().out) == {
+        "ratio": None,
+        "parts": [None, 1.0],
+        "rows": [{"error": None}],
+    }
 
 
 def test_rivals_take_turns_and_the_median_counts() -> None:

@@ -20,6 +20,7 @@ class Exposed(StrEnum):
     BLOCKS = "blocks"
 
 
+_SAID = {"recovered": "came_back"}
 _MEANS = {
     Exposed.RADOS: (
         "A word that one document alone has shows in which rados that document was added up; "
@@ -80,7 +81,8 @@ def attack(
         return
     for row in rows:
         del row["documents"]
-    show(facts, rows, title=f"notes that came back from exposed {on.value}", as_json=False)
+    shown = [{_SAID.get(name, name): value for name, value in row.items()} for row in rows]
+    show(facts, shown, title=f"notes that came back from exposed {on.value}", as_json=False)
     Console().print(f"\n{_MEANS[on]}")
 
 
