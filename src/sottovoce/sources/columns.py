@@ -24,10 +24,13 @@ def missing_column(wanted: str, columns: tuple[str, ...], *, option: str, name: 
     listed = ", ".join(shown(column) for column in columns[:_LISTED])
     more = f" and {len(columns) - _LISTED:,} more" if len(columns) > _LISTED else ""
     hints = [f"{option} {_quoted(near)}" for near in _nearest(wanted, columns)]
-    if columns and all(_looks_like_data(column) for column in columns[:_LISTED]):
+    if columns and columns == tuple(str(number + 1) for number in range(len(columns))):
+        hints = [f"columns without names are counted from 1: {option} 1"]
+    elif columns and all(_looks_like_data(column) for column in columns[:_LISTED]):
         hints.append("the first row looks like data, not like names: --no-header")
-    if not hints and option == "--text":
-        hints.append("--text COLUMN names the column that holds the text")
+    if not hints:
+        what = option.removeprefix("--").replace("group", "group (patient, author)")
+        hints.append(f"{option} COLUMN names the column that holds the {what}")
     return InputError(
         f"{name}: expected a column {shown(wanted)}, found {listed or 'none'}{more}",
         hints=tuple(hints),
@@ -52,7 +55,7 @@ def repeated(columns: tuple[str, ...]) -> tuple[str, ...]:
 
 def _nearest(wanted: str, columns: tuple[str, ...]) -> list[str]:
     folded = {column.strip().casefold(): column for column in columns}
-    close = get_close_matches(wanted.strip().casefold(), folded, n=1, cutoff=0.5)
+    close = get_close_matches(wanted.strip().casefold(), folded, n=1, cutoff=0.6)
     return [folded[match] for match in close]
 
 

@@ -60,11 +60,15 @@ class FolderReader:
     def _mention(self, others: Counter[str], findings: Findings) -> None:
         words = ", ".join(f"{count:,} × {suffix}" for suffix, count in others.most_common(5))
         if findings.done == 0:
-            hint = "--pattern '*' takes every file" if others else f"ls {self._path}"
+            hints = (
+                ("name one file if it is a table", "--pattern '*' takes every file as a text")
+                if others
+                else (f"ls {self._path}",)
+            )
             raise InputError(
                 f"{self._path}: expected files that match {self._options.pattern!r}, "
                 f"found {words or 'none at all'}",
-                hints=(hint,),
+                hints=hints,
             )
         if others:
             findings.note(f"files that do not match {self._options.pattern!r}: {words}")

@@ -13,7 +13,7 @@ from hashlib import blake2b
 import numpy as np
 
 from sottovoce.sources.options import Format
-from sottovoce.sources.problems import Kind, Problem, shown
+from sottovoce.sources.problems import LABEL_WORDS, Kind, Problem, shown, shown_label
 from sottovoce.sources.source import Source
 from sottovoce.text.documents import Document, Label
 from sottovoce.text.labels import label_name
@@ -205,7 +205,7 @@ class Inspector:
 
     def _label_warnings(self) -> Iterator[str]:
         if len(self._labels) == 1:
-            yield f"only one label ({shown(next(iter(self._labels)))}): nothing can be learnt"
+            yield f"only one label ({shown_label(next(iter(self._labels)))}): nothing can be learnt"
         if _like_text(self._labels, self.documents):
             yield f"{len(self._labels):,} different labels: is that column a text?"
         if len(self._given) > 1:
@@ -241,7 +241,8 @@ def inspect(source: Source) -> Inspection:
 
 def _like_text(labels: Counter[str], documents: int) -> bool:
     """Nearly every document with a label of its own: somebody named the wrong column."""
-    return len(labels) > max(50, documents // 2)
+    wordy = sum(len(name.split()) for name in labels) > LABEL_WORDS * len(labels)
+    return len(labels) > documents // 2 and (wordy or len(labels) > 50)
 
 
 def _kind(label: Label) -> str:

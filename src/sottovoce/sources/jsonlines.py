@@ -17,6 +17,7 @@ from sottovoce.sources.source import Findings
 from sottovoce.text.documents import Document, Origin
 
 _HEAD_ROWS = 100
+_CUT = "Input data was truncated"
 """How many objects are looked at to learn which columns there are."""
 
 
@@ -92,7 +93,8 @@ def _object(line: Line, origin: Origin) -> Row | Problem | None:
     try:
         found = msgspec.json.decode(line.text)
     except (msgspec.DecodeError, UnicodeDecodeError) as error:
-        return Problem(origin, Kind.MALFORMED, str(error).replace("JSON is", "the JSON is"))
+        reason = str(error).replace("JSON is", "the JSON is")
+        return Problem(origin, Kind.MALFORMED, reason.replace(_CUT, "the JSON is truncated"))
     except RecursionError:
         return Problem(origin, Kind.MALFORMED, "the JSON is nested too deeply")
     if not isinstance(found, dict):

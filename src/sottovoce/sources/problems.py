@@ -13,6 +13,8 @@ from sottovoce.text.documents import Origin
 
 SHOWN = 40
 """Characters of a label or a column's name that a message shows."""
+LABEL_WORDS = 4
+"""Words that a label has at most; what has more may be a text in the wrong place."""
 
 
 class Kind(StrEnum):
@@ -89,6 +91,12 @@ class Problems:
     def summary(self) -> str:
         """The counts in words, the most frequent kind first."""
         return ", ".join(f"{count:,} × {kind}" for kind, count in self.counts.most_common())
+
+
+def shown_label(label: object) -> str:
+    """A label as a message may show it: what could as well be a text is only counted."""
+    words = len(str(label).split())
+    return shown(label) if words <= LABEL_WORDS else f"of {words:,} words"
 
 
 def shown(name: object) -> str:

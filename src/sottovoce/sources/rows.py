@@ -6,9 +6,10 @@ from dataclasses import dataclass
 from fnmatch import fnmatchcase
 from math import isfinite
 
+from sottovoce.errors import InputError
 from sottovoce.sources.columns import check_unique, find_columns, missing_column
 from sottovoce.sources.options import Empty, SourceOptions, named
-from sottovoce.sources.problems import Kind, Problem, shown
+from sottovoce.sources.problems import Kind, Problem, shown, shown_label
 from sottovoce.text.documents import Document, Label, Origin, Span, Value
 from sottovoce.text.labels import label_name
 
@@ -56,6 +57,12 @@ def select(columns: tuple[str, ...], options: SourceOptions, *, name: str) -> Se
         elif not further:
             raise missing_column("text", columns, option="--text", name=name)
     label = _asked(columns, options.label, default="label", option="--label", name=name)
+    for column in label:
+        if column in text:
+            raise InputError(
+                f"{name}: expected a text and a label, found {shown(column)} named for both",
+                hints=("--label COLUMN names another column, or leave it out",),
+            )
     group = find_columns(columns, named(options.group), option="--group", name=name)
     taken = {*text, *label, *group}
     numeric = _further(columns, options.numeric, taken, option="--numeric", name=name)
@@ -148,13 +155,15 @@ class RowReader:
         if self.options.label_map is not None:
             mapped = self.options.label_map[label]
             if mapped is None:
-                raise _Unusable(Kind.UNKNOWN_LABEL, f"label {shown(label)} is not in the label map")
+                raise _Unusable(
+                    Kind.UNKNOWN_LABEL, f"label {shown_label(label)} is not in the label map"
+                )
             label = mapped
         if self.options.labels and label_name(label) not in self.options.labels:
             raise _Unusable(
                 Kind.UNKNOWN_LABEL,
                 f"expected one of the study's labels "
-                f"({', '.join(map(shown, self.options.labels))}), found {shown(label)}",
+                f"({', '.join(map(shown, self.options.labels))}), found {shown_label(label)}",
             )
         return label
 
@@ -224,7 +233,7 @@ def _marked(row: Row, column: str) -> bool:
     if name not in _MARKS:
         raise _Unusable(
             Kind.UNKNOWN_LABEL,
-            f"expected yes or no (1, 0, true, false) in {shown(column)}, found {shown(name)}",
+            f"expected yes or no (1, 0, true, false) in {shown(column)}, found {shown_label(name)}",
         )
     return _MARKS[name]
 
