@@ -1,12 +1,14 @@
 """Written notes can be read back exactly, and say that they are synthetic."""
 
 import csv
+import errno
 import json
 from pathlib import Path
 
 import pytest
 
 from sottovoce.datasets import ClinicalNotes, clinical_notes, write_notes
+from sottovoce.datasets.notes import files
 from sottovoce.errors import InputError
 
 
@@ -77,6 +79,23 @@ def test_a_file_where_a_folder_should_be_is_named(notes: ClinicalNotes, tmp_path
     (tmp_path / "file").write_text("mine")
     with pytest.raises(InputError, match="file: expected a folder to write to"):
         write_notes(notes, tmp_path / "file")
+
+
+@pytest.mark.parametrize("kind", ["csv", "jsonl", "brat"])
+def test_a_site_is_written_whole_or_not_at_all(
+    notes: ClinicalNotes, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, kind: files.Format
+) -> None:
+    written = files._WRITERS[kind]
+
+    def full(some: ClinicalNotes, target: Path) -> None:
+        written(some, target)
+        if some[0].site == "b":
+            raise OSError(errno.ENOSPC, "No space left on device")
+
+    monkeypatch.setitem(files._WRITERS, kind, full)
+    with pytest.raises(InputError, match=r"folder to write to, found: no space left on device"):
+        write_notes(notes, tmp_path, kind=kind)
+    assert {path.stem for path in tmp_path.iterdir()} == {"SYNTHETIC", "a"}
 
 
 def test_an_unknown_format_is_named(notes: ClinicalNotes, tmp_path: Path) -> None:

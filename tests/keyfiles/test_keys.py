@@ -154,6 +154,20 @@ def test_existing_keys_are_left_alone(pair: tuple[Path, Path], key: SecretKey) -
     assert pair[1].read_bytes() == before[1]
 
 
+def test_a_pair_that_lost_its_public_half_says_how_to_write_it(
+    key: SecretKey, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def full(path: Path, _: object) -> None:
+        raise KeyFileError(f"{path}: cannot be written (no space left on device)")
+
+    monkeypatch.setattr(keys, "write_public", full)
+    with pytest.raises(KeyFileError, match="no space left") as refused:
+        keys.make_pair(tmp_path, key, WORDS, entropy=SeededEntropy())
+    again = f"sottovoce keys public {tmp_path}/secret.key --out {tmp_path}/public.key"
+    assert refused.value.hints[0].endswith(again)
+    assert keys.read_secret(tmp_path / "secret.key", WORDS).public == key.public
+
+
 def test_folders_and_missing_and_binary_files_are_named(tmp_path: Path) -> None:
     with pytest.raises(KeyFileError, match="found a folder"):
         keys.read_public(tmp_path)

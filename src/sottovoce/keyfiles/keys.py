@@ -1,6 +1,7 @@
 """Paillier keys in files: the public half for everybody, the secret half under a passphrase."""
 
 from pathlib import Path
+from shlex import quote
 
 from sottovoce.entropy import Entropy
 from sottovoce.errors import DamagedFileError, KeyFileError, MalformedError
@@ -46,7 +47,12 @@ def make_pair(
     public, secret = folder / PUBLIC_NAME, folder / SECRET_NAME
     storage.check_absent(public)
     write_secret(secret, key, passphrase, entropy=entropy)
-    write_public(public, key.public)
+    try:
+        write_public(public, key.public)
+    except KeyFileError as error:
+        again = f"sottovoce keys public {quote(str(secret))} --out {quote(str(public))}"
+        error.hints = (f"the secret half is stored; write the public one later: {again}",)
+        raise
     return public, secret
 
 

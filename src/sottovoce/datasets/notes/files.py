@@ -4,6 +4,7 @@ import csv
 import json
 from collections.abc import Callable, Mapping
 from pathlib import Path
+from shutil import rmtree
 from typing import Literal, get_args
 
 from sottovoce.datasets.notes.records import ClinicalNotes, Note
@@ -42,10 +43,31 @@ def write_notes(notes: ClinicalNotes, folder: Path, *, kind: Format = "csv") -> 
         folder.mkdir(parents=True, exist_ok=True)
         (folder / "SYNTHETIC.md").write_text(_SAYS, encoding="utf-8")
         for site, target in targets.items():
-            _WRITERS[kind](notes.at(site), target)
+            _write_whole(_WRITERS[kind], notes.at(site), target)
     except OSError as error:
-        raise InputError(f"{folder}: expected a folder to write to, found: {error}") from error
+        reason = (error.strerror or type(error).__name__).lower()
+        raise InputError(f"{folder}: expected a folder to write to, found: {reason}") from error
     return list(targets.values())
+
+
+def _write_whole(
+    write: Callable[[ClinicalNotes, Path], None], notes: ClinicalNotes, target: Path
+) -> None:
+    """Write `target` whole or not at all: a part of a file looks like a file."""
+    part = target.with_name(f".{target.name}.part")
+    _remove(part)
+    try:
+        write(notes, part)
+        part.rename(target)
+    finally:
+        _remove(part)
+
+
+def _remove(path: Path) -> None:
+    if path.is_dir():
+        rmtree(path)
+    else:
+        path.unlink(missing_ok=True)
 
 
 def _columns(note: Note) -> dict[str, str | int]:
