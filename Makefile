@@ -22,7 +22,8 @@ $(READY): pyproject.toml
 	@$(PYTHON) -m venv $(VENV) || \
 	  { rm -rf $(VENV); echo "error: this Python cannot make a virtual environment"; \
 	    echo "hint: apt-get install python3-venv"; exit 1; }
-	$(BIN)/python -m pip install --quiet --editable '.[dev]'
+	@echo "installing into $(VENV): a minute or two, without a word"
+	@$(BIN)/python -m pip install --quiet --editable '.[dev]'
 	@touch $@
 
 demo: setup  ## the main job, from start to end

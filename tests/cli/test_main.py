@@ -1,18 +1,23 @@
 """The command itself: version, help, and how a mistake looks."""
 
+import os
 import subprocess
 import sys
+from pathlib import Path
 
 import pytest
+from typer.main import get_command
+from typer.testing import CliRunner
 
 import sottovoce
 from sottovoce import cli
 from sottovoce.errors import InputError
 
 
-def run(*words: str) -> subprocess.CompletedProcess[str]:
+def run(*words: str, **settings: str) -> subprocess.CompletedProcess[str]:
     return subprocess.run(
         [sys.executable, "-m", "sottovoce", *words],
+        env={**os.environ, **settings},
         capture_output=True,
         text=True,
         check=False,
@@ -51,7 +56,7 @@ def test_help_loads_no_heavy_library() -> None:
 def test_a_mistake_is_one_line_and_hints(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    def fail() -> None:
+    def fail(**_: str) -> None:
         raise InputError("column 'txet' is not in notes.csv", hints=("try --text text",))
 
     monkeypatch.setattr(cli, "app", fail)
@@ -61,3 +66,55 @@ def test_a_mistake_is_one_line_and_hints(
     assert capsys.readouterr().err == (
         "error: column 'txet' is not in notes.csv\nhint: try --text text\n"
     )
+
+
+def test_a_terminal_without_these_characters_gets_question_marks() -> None:
+    done = run("attack", "--on", "blocks", "--documents", "10", PYTHONIOENCODING="ascii")
+    assert done.returncode == 0
+    assert "on blocks ? documents 10" in done.stdout
+
+
+@pytest.mark.parametrize("words", [("--help",), ("notes", "--out", "notes", "--documents", "3")])
+def test_a_full_disk_behind_the_output_is_one_line(tmp_path: Path, words: tuple[str, ...]) -> None:
+    with Path("/dev/full").open("w") as full:
+        done = subprocess.run(
+            [sys.executable, "-m", "sottovoce", *words],
+            stdout=full,
+            stderr=subprocess.PIPE,
+            text=True,
+            check=False,
+            timeout=120,
+            cwd=tmp_path,
+        )
+    assert done.returncode == 1
+    assert done.stderr == "error: output: cannot be read or written (no space left on device)\n"
+
+
+@pytest.mark.parametrize("end", [KeyboardInterrupt(), SystemExit(130)], ids=repr)
+def test_an_interrupt_is_one_word(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], end: BaseException
+) -> None:
+    def interrupted(**_: str) -> None:
+        raise end
+
+    monkeypatch.setattr(cli, "app", interrupted)
+    with pytest.raises(SystemExit) as stop:
+        cli.main()
+    assert (stop.value.code, capsys.readouterr().err) == (130, "stopped\n")
+
+
+def walk(command: object, *words: str) -> list[tuple[str, ...]]:
+    """Every command and every group of commands, by the words that call it."""
+    below = getattr(command, "commands", {})
+    return [words, *(path for name in below for path in walk(below[name], *words, name))]
+
+
+@pytest.mark.parametrize("words", walk(get_command(cli.app)), ids=" ".join)
+def test_every_help_fits_and_every_command_has_an_example(words: tuple[str, ...]) -> None:
+    done = CliRunner().invoke(cli.app, [*words, "--help"], env={"COLUMNS": "80"})
+    assert done.exit_code == 0
+    lines = done.output.splitlines()
+    assert max(map(len, lines)) <= 80
+    commands = lines[lines.index("Commands:") :] if "Commands:" in lines else []
+    assert not any(line.endswith("...") for line in commands)
+    assert commands or f" sottovoce {' '.join(words)}" in done.output.partition("Example")[2]

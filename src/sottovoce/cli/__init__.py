@@ -1,6 +1,8 @@
 """The command `sottovoce`: what people type, and how it answers."""
 
+import os
 import sys
+from io import TextIOWrapper
 from typing import Annotated
 
 import typer
@@ -9,20 +11,28 @@ from sottovoce import __version__
 from sottovoce.cli import attack, bench, data, demo, keys, notes, table1
 from sottovoce.errors import SottovoceError
 
+_STOPPED = 130
+"""How a program ends that was interrupted at the keyboard."""
+
 app = typer.Typer(
     name="sottovoce",
     help="Several owners of confidential text train one classifier together, "
     "and nobody sees anybody else's text.",
+    epilog="\b\nBegin here:\n  sottovoce demo\n"
+    "  sottovoce data inspect YOUR.csv --text COLUMN --label COLUMN\n"
+    "Every command has --help with examples.",
     no_args_is_help=True,
     pretty_exceptions_enable=False,
+    # Plain text: boxes leave an explanation a dozen characters wide at 80 columns.
+    rich_markup_mode=None,
     context_settings={"help_option_names": ["-h", "--help"]},
 )
-app.command()(demo.demo)
+app.command(short_help="Three made-up hospitals learn together, sealed.")(demo.demo)
 app.add_typer(data.app, name="data")
 app.add_typer(keys.app, name="keys")
-app.command()(notes.notes)
-app.command()(table1.table1)
-app.command()(attack.attack)
+app.command(short_help="Write made-up clinical notes, to try things on.")(notes.notes)
+app.command(short_help="The paper's table, its figures beside ours.")(table1.table1)
+app.command(short_help="Get notes back from rados that were not encrypted.")(attack.attack)
 app.add_typer(bench.app, name="bench")
 
 
@@ -44,10 +54,38 @@ def root(
 
 def main() -> None:
     """Run the command; a mistake of the user's is one line and hints, never a stack trace."""
+    for stream in (sys.stdout, sys.stderr):
+        # A terminal that cannot show a character gets a question mark in its place.
+        if isinstance(stream, TextIOWrapper):
+            stream.reconfigure(errors="replace")
     try:
-        app()
+        _run()
     except SottovoceError as error:
-        typer.secho(f"error: {error}", err=True, fg=typer.colors.RED)
-        for hint in error.hints:
-            typer.echo(f"hint: {hint}", err=True)
+        _tell(str(error), error.hints)
         sys.exit(1)
+    except KeyboardInterrupt:
+        typer.echo("stopped", err=True)
+        sys.exit(_STOPPED)
+    except OSError as error:
+        # What is still in the buffer cannot be written either, and would be tried once more.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        reason = (error.strerror or type(error).__name__).lower()
+        _tell(f"{error.filename or 'output'}: cannot be read or written ({reason})", ())
+        sys.exit(1)
+
+
+def _run() -> None:
+    try:
+        app(prog_name="sottovoce")
+    except SystemExit as end:
+        if end.code == _STOPPED:
+            raise KeyboardInterrupt from None
+        raise
+    finally:
+        sys.stdout.flush()
+
+
+def _tell(message: str, hints: tuple[str, ...]) -> None:
+    typer.secho(f"error: {message}", err=True, fg=typer.colors.RED)
+    for hint in hints:
+        typer.echo(f"hint: {hint}", err=True)

@@ -15,16 +15,21 @@ def root() -> None:
     """Measure: ours beside a named partner, in one run."""
 
 
-app.command()(accuracy)
-app.command()(text)
-app.command()(train)
-app.command()(classify)
-app.command()(sealed)
+app.command(short_help="Learning together beside pooled text.")(accuracy)
+app.command(short_help="Reading text beside scikit-learn's hashing.")(text)
+app.command(short_help="Sealed training beside plaintext training.")(train)
+app.command(short_help="Private labels beside scores with phe.")(classify)
+app.command(short_help="A sealed study on real text beside plaintext.")(sealed)
 
 
-@app.command("all")
+@app.command("all", short_help="Every benchmark in turn, as tables.")
 def everything() -> None:
-    """Every benchmark in turn, as tables; one that lacks its data says so and is passed over."""
+    """Every benchmark in turn, as tables; one that lacks its data says so and is passed over.
+
+    \b
+    Example:
+      SOTTOVOCE_DATA=datasets/ sottovoce bench all
+    """
     from sottovoce.errors import InputError
 
     for command in app.registered_commands:
@@ -35,10 +40,10 @@ def everything() -> None:
         try:
             job()
         except InputError as error:
-            typer.echo(f"passed over: {error}")
+            typer.echo("\n".join((f"passed over: {error}", *(f"hint: {h}" for h in error.hints))))
 
 
-@app.command()
+@app.command(short_help="Products mod 2^64 beside numpy's.")
 def ring(
     features: Annotated[
         int, typer.Option("--features", min=1, help="Size of the square matrix.")
@@ -53,15 +58,18 @@ def ring(
       sottovoce bench ring
       sottovoce bench ring --features 4096 --json
     """
+    from rich.console import Console
+
     from sottovoce.bench.report import show
     from sottovoce.bench.ring import measure
 
-    rows = measure(features=features, rounds=rounds)
+    with Console(stderr=True).status("multiplying …"):
+        rows = measure(features=features, rounds=rounds)
     facts = {"features": features, "rounds": rounds}
     show(facts, rows, title="products mod 2^64, per second", as_json=as_json)
 
 
-@app.command()
+@app.command(short_help="Encrypted arithmetic beside phe and sf-heu.")
 def paillier(
     bits: Annotated[int, typer.Option("--bits", help="Size of the key: 2048, 3072, 4096.")] = 3072,
     rounds: Annotated[int, typer.Option("--rounds", min=1, help="Turns that each takes.")] = 5,
@@ -84,7 +92,7 @@ def paillier(
     show({"bits": bits}, rows, title="Paillier, rates per CPU second", as_json=as_json)
 
 
-@app.command()
+@app.command(short_help="Exact moments of documents beside scipy.")
 def moments(
     documents: Annotated[int, typer.Option("--documents", min=1, help="Documents.")] = 100_000,
     features: Annotated[int, typer.Option("--features", min=1, help="Features.")] = 2048,
@@ -112,7 +120,7 @@ def moments(
     show(facts, rows, title="exact moments beside scipy, seconds", as_json=as_json)
 
 
-@app.command()
+@app.command(short_help="The sealed solve on shares beside numpy.")
 def solve(
     features: Annotated[
         list[int] | None, typer.Option("--features", min=1, help="Features; may be repeated.")
@@ -144,7 +152,7 @@ def solve(
     show(facts, rows, title="sealed solve beside numpy, CPU seconds", as_json=as_json)
 
 
-@app.command()
+@app.command(short_help="The dealt private verdict, documents a second.")
 def verdict(
     documents: Annotated[int, typer.Option("--documents", min=1, help="Documents.")] = 20_000,
     classes: Annotated[
@@ -176,7 +184,7 @@ def verdict(
     show(facts, rows, title="dealt verdict, per CPU second", as_json=as_json)
 
 
-@app.command("blind-sum")
+@app.command("blind-sum", short_help="Blind sums beside sums that hide nothing.")
 def blind_sum(
     peers: Annotated[int, typer.Option("--peers", min=3, help="Peers in the sum.")] = 10,
     words: Annotated[
@@ -203,7 +211,7 @@ def blind_sum(
     show(facts, rows, title="blind sums, CPU seconds", as_json=as_json)
 
 
-@app.command("two-party")
+@app.command("two-party", short_help="What two parties compute on ciphertexts.")
 def two_party(
     bits: Annotated[int, typer.Option("--bits", help="Size of the key: 2048, 3072, 4096.")] = 2048,
     kappa: Annotated[

@@ -38,7 +38,7 @@ def accuracy(
     \b
     Examples:
       sottovoce bench accuracy --data datasets/
-      sottovoce bench accuracy --data notes.csv --text note --label diagnosis --group patient
+      sottovoce bench accuracy --data notes.csv --text note --label diagnosis
       sottovoce bench accuracy --data annotated/ --types Disease,Symptom --json
     """
     from rich.console import Console

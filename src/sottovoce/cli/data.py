@@ -15,6 +15,7 @@ if TYPE_CHECKING:
 app = typer.Typer(no_args_is_help=True, help="Look at a source before it becomes part of a study.")
 
 _LABELS_SHOWN = 30
+_WITHOUT_LABELS = {"folder": "none: --labels-file FILE, or a subfolder a label", "brat": "none"}
 
 
 @app.callback()
@@ -22,9 +23,11 @@ def root() -> None:
     """Look at a source before it becomes part of a study."""
 
 
-@app.command()
+@app.command(short_help="Say what a source holds, without showing any text.")
 def inspect(
-    source: Annotated[str, typer.Argument(help="A file, or a folder of texts or BRAT pairs.")],
+    source: Annotated[
+        str, typer.Argument(metavar="SOURCE", help="A file, or a folder of texts or BRAT pairs.")
+    ],
     text: options.TextColumns = None,
     label: options.LabelColumns = None,
     label_map: options.LabelMapping = None,
@@ -50,16 +53,12 @@ def inspect(
 
     No text is shown, and nothing leaves this machine.
 
-    For example:
-
+    \b
+    Examples:
       sottovoce data inspect notes.csv --text note --label diagnosis
-
       sottovoce data inspect notes.parquet --text note --group patient
-
       sottovoce data inspect messages.jsonl --label-map spam=1,ham=0
-
       sottovoce data inspect reports/ --labels-file labels.csv
-
       sottovoce data inspect corpus/ --format brat --json
     """
     from sottovoce.sources import Limits, SourceOptions
@@ -147,11 +146,11 @@ def _facts(found: "Inspection") -> list[tuple[str, str]]:
         if lengths and lengths.longest:
             words = f"median {lengths.median:,.0f}, 95 % at most {lengths.p95:,.0f}"
             facts.append((name, f"{words}, longest {lengths.longest:,}"))
-    repeated = found.duplicates
-    facts.append(
-        ("duplicates", f"{repeated.texts:,} texts occur again, in {repeated.repeats:,} documents")
-    )
-    facts.append(("empty texts", f"{found.empty:,}"))
+    facts.append(("duplicates", _duplicates(found)))
+    if found.empty:
+        facts.append(("empty texts", f"{found.empty:,}"))
+    if found.documents and not found.distinct_labels:
+        facts.append(("labels", _WITHOUT_LABELS.get(found.format.value, "none: --label COLUMN")))
     if found.groups:
         facts.append(
             ("groups", f"{found.groups.count:,}, the largest of {found.groups.largest:,} documents")
@@ -161,6 +160,13 @@ def _facts(found: "Inspection") -> list[tuple[str, str]]:
         facts.append(("skipped annotations", f"{found.skipped_annotations:,}"))
     facts.extend((escape(f"without {column}"), f"{n:,}") for column, n in found.missing.items())
     return facts
+
+
+def _duplicates(found: "Inspection") -> str:
+    repeats = found.duplicates.repeats
+    if not repeats:
+        return "none"
+    return f"{repeats:,} document{'s repeat' if repeats > 1 else ' repeats'} an earlier one"
 
 
 def _show_labels(found: "Inspection", console: "Console") -> None:

@@ -10,9 +10,12 @@ if TYPE_CHECKING:
 
     from sottovoce.demo.hospitals import Result
 
+_FEWEST = 300
+"""With fewer notes a diagnosis is too rare for a study to accept it."""
+
 
 def demo(
-    documents: Annotated[int, typer.Option(min=120, help="Synthetic notes in all.")] = 1500,
+    documents: Annotated[int, typer.Option(min=_FEWEST, help="Synthetic notes in all.")] = 1500,
     features: Annotated[int, typer.Option(min=16, help="Words selected jointly.")] = 512,
     as_json: Annotated[bool, typer.Option("--json", help="Print one JSON object.")] = False,
 ) -> None:
@@ -36,34 +39,41 @@ def demo(
     if as_json:
         typer.echo(json.dumps(result.as_json()))
     else:
-        _show(result, Console())
+        _show(result, Console(highlight=False))
 
 
 def _show(result: "Result", console: "Console") -> None:
-    from rich.table import Table
+    from rich.table import Column, Table
 
     console.print(
         f"{result.documents:,} synthetic notes of {len(result.local)} hospitals, eight diagnosis "
         f"groups, {result.features:,} words and word pairs, engine {result.engine}, "
         f"{result.key_bits}-bit key; figures on notes that nobody trained on\n"
     )
-    table = Table("who learnt", "accuracy", title="accuracy", title_justify="left")
+    _titled(console, "accuracy")
+    table = Table("who learnt", Column("accuracy", justify="right"))
     for site, share in result.local.items():
         table.add_row(f"{site}, alone", f"{share:.1%}")
     table.add_row("all three, sealed", f"{result.joint:.1%}", style="bold")
     table.add_row("all text in one place, in plaintext", f"{result.pooled:.1%}")
     console.print(table)
     console.print(f"sealed and plaintext labels agree on {result.agreement:.1%} of the notes\n")
-    table = Table("stage", "seconds", title="sealed training, all parties", title_justify="left")
+    _titled(console, "sealed training, all parties")
+    table = Table("stage", Column("seconds", justify="right"))
     for stage, seconds in result.seconds.items():
         table.add_row(stage, f"{seconds:.1f}")
     console.print(table)
-    table = Table("party", "messages", "MB", "learns", title="what each saw", title_justify="left")
+    _titled(console, "\nwhat each saw")
+    numbers = (Column(name, justify="right") for name in ("messages", "MB"))
+    table = Table("party", *numbers, "learns")
     for one in result.seen:
-        table.add_row(one.party, str(one.messages), f"{one.megabytes:.1f}", one.learns)
+        table.add_row(one.party, f"{one.messages:,}", f"{one.megabytes:.1f}", one.learns)
     console.print(table)
     console.print(
-        "\nWhy all this: of rados sent in the clear, "
-        f"an onlooker gets back {result.exposed}.\nsottovoce attack shows how.",
-        soft_wrap=True,
+        f"\nWhy all this: of rados sent in the clear, an onlooker gets back {result.exposed}. "
+        "`sottovoce attack --on rados` shows how."
     )
+
+
+def _titled(console: "Console", title: str) -> None:
+    console.print(title, style="bold")

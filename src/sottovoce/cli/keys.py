@@ -32,7 +32,7 @@ def root() -> None:
     """Make, show, check and protect Paillier keys."""
 
 
-@app.command()
+@app.command(short_help="Make a key and keep it under a passphrase.")
 def generate(
     out: Annotated[Path, typer.Option(metavar="FOLDER", help="Where the two key files go.")],
     bits: Annotated[int, typer.Option(metavar="2048|3072|4096", help="Size of the key.")] = 3072,
@@ -90,7 +90,7 @@ def generate(
     )
 
 
-@app.command()
+@app.command(short_help="Fingerprint, size and profile of a key.")
 def show(file: KeyFile, as_json: AsJson = False) -> None:
     """Show what may be known about a key: fingerprint, size, profile and what it assumes.
 
@@ -118,7 +118,7 @@ def show(file: KeyFile, as_json: AsJson = False) -> None:
     )
 
 
-@app.command()
+@app.command(short_help="Check a key file, and that its passphrase opens it.")
 def check(
     file: KeyFile,
     passphrase_file: PassphraseFile = None,
@@ -146,7 +146,7 @@ def check(
     _print_facts(facts, as_json=as_json)
 
 
-@app.command()
+@app.command(short_help="Write the public half of a secret key again.")
 def public(
     file: KeyFile,
     out: Annotated[Path, typer.Option(metavar="FILE", help="Where the public half goes.")],
@@ -167,7 +167,7 @@ def public(
     typer.echo(f"{out}: {key.public.fingerprint}")
 
 
-@app.command()
+@app.command(short_help="Change the passphrase of a secret key.")
 def passphrase(
     file: KeyFile,
     passphrase_file: PassphraseFile = None,

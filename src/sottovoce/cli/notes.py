@@ -37,13 +37,16 @@ def notes(
     Examples:
       sottovoce notes --sites 3 --documents 1500 --out notes
       sottovoce notes --format brat --out corpus
-      sottovoce data inspect notes/north.csv --text text --label diagnosis --group patient
+      sottovoce data inspect notes/north.csv --text text --label diagnosis
     """
+    from rich.console import Console
+
     from sottovoce.bench.report import show
     from sottovoce.datasets import clinical_notes, write_notes
 
-    made = clinical_notes(documents, sites=sites, random_state=seed)
-    files = write_notes(made, out, kind=kind.value)
+    with Console(stderr=True).status("making up notes …"):
+        made = clinical_notes(documents, sites=sites, random_state=seed)
+        files = write_notes(made, out, kind=kind.value)
     rows = [
         {
             "site": site,

@@ -13,49 +13,74 @@ if TYPE_CHECKING:
 LONGEST = 16 * 2**20
 
 TextColumns = Annotated[
-    list[str] | None, typer.Option("--text", help="Column of the text; several are joined.")
+    list[str] | None,
+    typer.Option("--text", metavar="COLUMN", help="Column of the text; several are joined."),
 ]
 LabelColumns = Annotated[
     list[str] | None,
-    typer.Option("--label", help="Column of the label; several are yes/no marks, one a label."),
+    typer.Option(
+        "--label",
+        metavar="COLUMN",
+        help="Column of the label; several are yes/no marks, one a label.",
+    ),
 ]
 LabelMapping = Annotated[
     str | None,
     typer.Option(
-        "--label-map", help="spam=1,ham=0 (or *=0 for all others), or a file that says so."
+        "--label-map",
+        metavar="MAP",
+        help="spam=1,ham=0 (or *=0 for all others), or a file that says so.",
     ),
 ]
 LabelSeparator = Annotated[
     str | None,
-    typer.Option("--label-separator", help="What stands between several labels in one field."),
+    typer.Option(
+        "--label-separator", metavar="TEXT", help="What stands between several labels in one field."
+    ),
 ]
 StudyLabels = Annotated[
     str | None,
-    typer.Option("--labels", help="The study's labels, with commas between; others are told."),
+    typer.Option(
+        "--labels",
+        metavar="NAMES",
+        help="The study's labels, with commas between; others are told.",
+    ),
 ]
 GroupColumn = Annotated[
-    str | None, typer.Option("--group", help="Column of the group (patient, author).")
+    str | None,
+    typer.Option("--group", metavar="COLUMN", help="Column of the group (patient, author)."),
 ]
 CategoricalColumns = Annotated[
     list[str] | None,
-    typer.Option("--categorical", help="Further column of names; '*' takes all others."),
+    typer.Option(
+        "--categorical", metavar="COLUMN", help="Further column of names; '*' takes all others."
+    ),
 ]
 NumericColumns = Annotated[
     list[str] | None,
-    typer.Option("--numeric", help="Further column of numbers; '*' takes all others."),
+    typer.Option(
+        "--numeric", metavar="COLUMN", help="Further column of numbers; '*' takes all others."
+    ),
 ]
 FormatName = Annotated[
     str | None,
     typer.Option(
-        "--format", help="csv, tsv, jsonl, parquet, arrow, folder or brat; else by its look."
+        "--format",
+        metavar="NAME",
+        help="csv, tsv, jsonl, parquet, arrow, folder or brat; else by its look.",
     ),
 ]
 EncodingName = Annotated[
     str | None,
-    typer.Option("--encoding", help="Encoding, e.g. utf-8, cp1252, utf-16; else by its look."),
+    typer.Option(
+        "--encoding", metavar="NAME", help="Encoding, e.g. utf-8, cp1252, utf-16; else by its look."
+    ),
 ]
 Delimiter = Annotated[
-    str | None, typer.Option("--delimiter", help="What stands between fields; else by its look.")
+    str | None,
+    typer.Option(
+        "--delimiter", metavar="CHARACTER", help="What stands between fields; else by its look."
+    ),
 ]
 Header = Annotated[
     bool,
@@ -73,11 +98,18 @@ Quotes = Annotated[
 ]
 LabelsFile = Annotated[
     Path | None,
-    typer.Option("--labels-file", help="For a folder: a table of file names and labels."),
+    typer.Option(
+        "--labels-file", metavar="FILE", help="For a folder: a table of file names and labels."
+    ),
 ]
-Pattern = Annotated[str, typer.Option("--pattern", help="For a folder: which files are texts.")]
+Pattern = Annotated[
+    str, typer.Option("--pattern", metavar="PATTERN", help="For a folder: which files are texts.")
+]
 Longest = Annotated[
-    int, typer.Option("--longest", help="Bytes that the longest document may have.", min=1)
+    int,
+    typer.Option(
+        "--longest", metavar="BYTES", help="Bytes that the longest document may have.", min=1
+    ),
 ]
 
 
