@@ -4,7 +4,6 @@ Run from the repository: PYTHONPATH=tests python tests/vectors/make_keyfiles.py
 """
 
 import json
-import sys
 import tempfile
 from collections.abc import Callable, Iterator
 from dataclasses import replace
@@ -22,7 +21,7 @@ SEED = 20260601
 
 
 def main() -> None:
-    """Print the vectors."""
+    """Write the vectors beside this file."""
     key = generate(2048, entropy=SeededEntropy(SEED))
     entropy = SeededEntropy(SEED + 1)
     with tempfile.TemporaryDirectory() as folder:
@@ -42,8 +41,8 @@ def main() -> None:
             for name, kind, text, error, match in bad(files["public"], files["secret"])
         ],
     }
-    json.dump(vectors, sys.stdout, indent=1)
-    sys.stdout.write("\n")
+    text = json.dumps(vectors, indent=1) + "\n"
+    Path(__file__).with_name("keyfiles.json").write_text(text, encoding="utf-8")
 
 
 Bad = tuple[str, str, str, str, str]

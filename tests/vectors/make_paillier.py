@@ -4,8 +4,8 @@ Run from the repository: PYTHONPATH=tests python tests/vectors/make_paillier.py
 """
 
 import json
-import sys
 from collections.abc import Iterator
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -27,7 +27,7 @@ SIZES = (("short", 3072), ("short", 2048), ("djn", 2048), ("textbook", 2048))
 
 
 def main() -> None:
-    """Print the vectors."""
+    """Write the vectors beside this file."""
     keys = {
         f"{profile} {bits}": generate(bits, profile, entropy=SeededEntropy(SEED + code))
         for code, (profile, bits) in enumerate(SIZES)
@@ -42,8 +42,8 @@ def main() -> None:
         "bad secret keys": list(bad_secret(keys["short 2048"])),
         "bad ciphertexts": list(bad_ciphertexts(keys["short 2048"], keys["djn 2048"])),
     }
-    json.dump(vectors, sys.stdout, indent=1, ensure_ascii=False)
-    sys.stdout.write("\n")
+    text = json.dumps(vectors, indent=1, ensure_ascii=False) + "\n"
+    Path(__file__).with_name("paillier.json").write_text(text, encoding="utf-8")
 
 
 def key_vector(key: SecretKey) -> dict[str, str]:
