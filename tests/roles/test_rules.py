@@ -10,26 +10,39 @@ import pytest
 
 from harness.entropy import SeededEntropy
 from harness.studies import Case, notes
+from sottovoce.datasets.notes import DIAGNOSES
 from sottovoce.errors import InputError, MalformedError, MisuseError, ViolationError
 from sottovoce.paillier import SecretKey, decrypt
-from sottovoce.protocols.conversation import Party, Send
+from sottovoce.protocols.conversation import Party, Send, dismiss, receive
+from sottovoce.protocols.conversation import ask as ask_one
 from sottovoce.protocols.identities import Identity
 from sottovoce.protocols.messages import kind_of
 from sottovoce.protocols.runner import Meddler, Table, converse
 from sottovoce.protocols.seat import Packet
 from sottovoce.protocols.shares.holders import deal_seeds
+from sottovoce.protocols.two_party.comparison import BlindedTests
 from sottovoce.rados import Moments
 from sottovoce.roles import Participant, Role, Roster, Study
 from sottovoce.roles.agreement import Agreement, collected, consented
-from sottovoce.roles.classification import DealRequest, answer, ask, deal, query_context
+from sottovoce.roles.classification import (
+    DealRequest,
+    QueryGrant,
+    QueryRequest,
+    answer,
+    ask,
+    deal,
+    query_context,
+)
 from sottovoce.roles.contributions import END_PARTS, end_parts
 from sottovoce.roles.desk import Desk
 from sottovoce.roles.relay import Relay, Relayed, padded_size
 from sottovoce.roles.roster import draw_roster
 from sottovoce.roles.solving import EncryptedModel
 from sottovoce.roles.totals import rounded_up
+from sottovoce.roles.undealt import MaskedWinners
 from sottovoce.text.documents import Document
 from sottovoce.text.features import FeatureReader
+from sottovoce.text.labels import Labels
 from sottovoce.wire.codec import tag_of
 
 # 1. The coordinator sees only what is addressed to it.
@@ -354,3 +367,63 @@ def test_seeds_of_one_context_are_dealt_once(binary: Case) -> None:
     context = study.context(binary.outcome.trained.peers, round=1)
     with pytest.raises(MisuseError, match=r"'dealt seeds' of .* was used already"):
         next(deal_seeds(study.trio, context, ledger=desk.ledger, entropy=desk.entropy))
+
+
+# What a peer that deviates could learn from a query is what its budget counts.
+
+
+def curious(case: Case, question: Any) -> Any:
+    """A peer that has one batch granted, and asks the key holder something else."""
+    outcome = case.outcome
+    asked = outcome.numbers["north"] + 1000
+    outcome.numbers["north"] += 1
+
+    def thief() -> Party[Any]:
+        batch = outcome.models["north"].scores.batch
+        yield Send("coordinator", QueryRequest(asked, batch, evaluation=False))
+        yield from receive("coordinator", QueryGrant)
+        told = yield from ask_one("coordinator", question)
+        yield from dismiss("coordinator")
+        return told
+
+    programs = {
+        "north": thief(),
+        "coordinator": answer(
+            outcome.desks["coordinator"], outcome.trained, outcome.queries, asker="north"
+        ),
+    }
+    return outcome.converse(programs, "query", "north", str(asked)).results["north"]
+
+
+@pytest.fixture(scope="module")
+def undealt(binary: Case) -> Case:
+    labels = Labels(DIAGNOSES[:3])
+    documents = {
+        name: [one for one in mine if one.label in labels.names]
+        for name, mine in notes(500, label="diagnosis").items()
+    }
+    plan = replace(binary.plan, labels=labels, min_documents=1, verdict="dgk", features=16)
+    return Case(documents, plan, binary.key)
+
+
+def test_without_a_dealer_a_deviating_asker_reads_no_weights(undealt: Case) -> None:
+    """Asked to open encrypted weights, the key holder gives them modulo the classes only."""
+    weights = undealt.outcome.models["north"].weights
+    one = weights[0, :1]
+    true = decrypt(undealt.key, one).flat()
+    assert abs(true[0]) > 3
+    told = curious(undealt, MaskedWinners(one.fresh(entropy=SeededEntropy(1))))
+    assert told.numbers.read(modulus=3) == [value % 3 for value in true]
+    fresh = weights.fresh(entropy=SeededEntropy(1))
+    with pytest.raises(ViolationError, match=r"north: .*winners: expected at most \d+ numbers"):
+        curious(undealt, MaskedWinners(fresh))
+    with pytest.raises(ViolationError, match=r"north: .*found BlindedTests"):
+        curious(undealt, BlindedTests(fresh, fresh, 2))
+
+
+def test_labels_that_overlap_are_compared_without_a_dealer(undealt: Case) -> None:
+    """Every class of a document is a number of its own: the key holder counts them all."""
+    labels = Labels(DIAGNOSES[:3], exclusive=False)
+    case = undealt.changed(labels=labels)
+    test = case.held_out()[:70]
+    assert case.outcome.classify("north", test).classes == case.plain(test)

@@ -85,7 +85,7 @@ class QueryRefusal(Message, frozen=True):
 
     discloses: ClassVar = Disclosure(
         seen_by="the asker of the query",
-        reveals="what is left of its own budget",
+        reveals="that it asked for more than is left of its own budget",
         assuming="the budget is on the study card",
     )
     left: int

@@ -6,12 +6,15 @@
       ── S.Sign, the bit stays encrypted ──────────────▶
       ── S.Mult: bit times difference, bit times index ▶   (two_party/products.py)
     at the end
-      ── CoveredNumbers ⟨⟨winner + r⟩⟩, r uniform in Z_N ▶
-      ◀── OpenedNumbers ────────────────────────────────   winner + r
+      ── MaskedWinners ⟨⟨winner + r + K·k⟩⟩ ────────────▶   for K classes
+      ◀── OpenedWinners ────────────────────────────────   (winner + r) mod K
 
 Who learns what: the asker learns the labels, of several classes only the winner; a tie goes
-to the lower index. The key holder sees noise and fair coins. Assuming that both follow the
-protocol and do not pool what they saw.
+to the lower index. The key holder sees noise and fair coins: r is uniform below K, and k so
+long that K·k drowns the rest. An asker who deviates learns no more for each document than a
+label is worth, one bit for a sign and a number below K for a winner, because the key holder
+opens nothing larger and counts. Assuming that both follow the protocol and do not pool what
+they saw.
 """
 
 from typing import Any, ClassVar
@@ -28,13 +31,19 @@ from sottovoce.paillier import (
     Plain,
     SecretKey,
     Unsent,
-    decrypt_residues,
+    decrypt,
 )
 from sottovoce.protocols.conversation import KEY_HOLDER, Party, ask
 from sottovoce.protocols.guard import Rule
 from sottovoce.protocols.messages import Disclosure, Message, Question
-from sottovoce.protocols.two_party.comparison import sealed_signs, sign_rules, signs
-from sottovoce.protocols.two_party.masks import Masking
+from sottovoce.protocols.two_party.comparison import (
+    BlindedTests,
+    SealedTests,
+    sealed_signs,
+    sign_rules,
+    signs,
+)
+from sottovoce.protocols.two_party.masks import Masking, filled
 from sottovoce.protocols.two_party.products import MaskedFactors, answer_factors, multiply
 from sottovoce.roles.scoring import ScorePlan
 from sottovoce.wire import Integers
@@ -45,8 +54,8 @@ Numbers = NDArray[np.int64]
 _TOGETHER = 64
 
 
-class OpenedNumbers(Message, frozen=True):
-    """What the key holder found under the masks: noise."""
+class OpenedWinners(Message, frozen=True):
+    """What the key holder found under the masks: uniform below the number of classes."""
 
     discloses: ClassVar = Disclosure(
         seen_by="the asker, who knows its own masks",
@@ -56,13 +65,13 @@ class OpenedNumbers(Message, frozen=True):
     numbers: Integers
 
 
-class CoveredNumbers(Question[OpenedNumbers], frozen=True):
-    """Numbers under masks uniform in Z_N, to be opened."""
+class MaskedWinners(Question[OpenedWinners], frozen=True):
+    """Indices of winners under masks, to be opened modulo the number of classes."""
 
     discloses: ClassVar = Disclosure(
         seen_by="the key holder, who decrypts it",
-        reveals="nothing: the masks are uniform, used once, and the asker's own",
-        assuming="the masks come from the operating system's generator",
+        reveals="nothing: masks are uniform modulo the classes, and drown what is above",
+        assuming="the masks come from the operating system's generator, and are used once",
     )
     values: Ciphertext
 
@@ -104,44 +113,49 @@ def _winners(
             back = yield from multiply(kept, index - here, entropy=entropy, masking=masking)
             index = (here + back).within(places)
     assert isinstance(index, Unsent)
-    return (yield from _opened(index, plan, entropy=entropy))
+    return (yield from _opened(index, plan.classes, masking=masking, entropy=entropy))
 
 
-def _opened(index: Unsent, plan: ScorePlan, *, entropy: Entropy) -> Party[Numbers]:
+def _opened(index: Unsent, classes: int, *, masking: Masking, entropy: Entropy) -> Party[Numbers]:
     """The asker's own labels, through the key holder and past its eyes."""
-    modulus = index.key.modulus
-    masks = [entropy.below(modulus) for _ in index.residues]
-    covered = index.cover(masks).fresh(entropy=entropy)
-    told = yield from ask(KEY_HOLDER, CoveredNumbers(covered))
-    numbers = told.numbers.read(modulus=modulus)
+    masks = [entropy.below(classes) for _ in index.residues]
+    bits = classes.bit_length() + masking.kappa
+    over = [mask + classes * entropy.bits(bits) for mask in masks]
+    drowned = index + Plain(filled(over, index.shape), Scale(0, classes << bits))
+    told = yield from ask(KEY_HOLDER, MaskedWinners(drowned.fresh(entropy=entropy)))
+    numbers = told.numbers.read(modulus=classes)
     if len(numbers) != len(masks):
         raise ViolationError(
             f"expected {len(masks)} labels, found {len(numbers)}", party=KEY_HOLDER
         )
-    found = [(number - mask) % modulus for number, mask in zip(numbers, masks, strict=True)]
-    if max(found) >= plan.classes:
-        raise ViolationError(
-            f"expected labels below {plan.classes}, found another number", party=KEY_HOLDER
+    return np.array([(a - b) % classes for a, b in zip(numbers, masks, strict=True)], np.int64)
+
+
+def answer_winners(
+    key: SecretKey, question: MaskedWinners, classes: int, *, most: int
+) -> OpenedWinners:
+    """At the key holder: at most so many numbers, each modulo the classes and no more of it."""
+    layout = question.values.layout
+    if layout.slots is not None or layout.ciphertexts > most:
+        raise MismatchError(
+            f"winners: expected at most {most} numbers, one a ciphertext, found {layout}"
         )
-    return np.array(found, np.int64)
-
-
-def answer_covered(key: SecretKey, question: CoveredNumbers) -> OpenedNumbers:
-    """At the key holder."""
-    if not question.values.layout.covered:
-        raise MismatchError("covered numbers: expected masks on every one, found none")
-    residues = decrypt_residues(key, question.values)
-    return OpenedNumbers(Integers.of(residues, modulus=key.public.modulus))
+    found = decrypt(key, question.values).flat()
+    return OpenedWinners(Integers.of([one % classes for one in found], modulus=classes))
 
 
 def undealt_rules(
     key: SecretKey, plan: ScorePlan, documents: int, *, entropy: Entropy
 ) -> list[Rule[Any]]:
-    """What a key holder answers in one query."""
-    parts = -(-documents // _TOGETHER)
-    rounds = parts * max(1, plan.classes)
+    """What a key holder answers in one query: no more than the labels of so many documents."""
+    parts, together = -(-documents // _TOGETHER), min(documents, _TOGETHER)
+    if not (plan.exclusive and plan.classes > 1):
+        rules = sign_rules(key, budget=parts, numbers=together * plan.classes, entropy=entropy)
+        return [rule for rule in rules if rule.kind is not SealedTests]
+    rounds = parts * (plan.classes - 1)
+    rules = sign_rules(key, budget=rounds, numbers=together, entropy=entropy)
     return [
-        *sign_rules(key, budget=rounds, numbers=min(documents, _TOGETHER), entropy=entropy),
+        *(rule for rule in rules if rule.kind is not BlindedTests),
         Rule(MaskedFactors, lambda q: answer_factors(key, q, entropy=entropy), 2 * rounds),
-        Rule(CoveredNumbers, lambda q: answer_covered(key, q), parts),
+        Rule(MaskedWinners, lambda q: answer_winners(key, q, plan.classes, most=together), parts),
     ]
