@@ -500,3 +500,10 @@ def test_a_tensor_says_what_it_is() -> None:
     assert "covered" in repr(COVERED)
     assert "scalar" in repr(sealed(1))
     assert str(X.residues[0]) not in repr(X)
+
+
+@pytest.mark.parametrize("numbers", [[1.0, 2.0], np.ones(2), 3], ids=["list", "array", "number"])
+def test_bare_numbers_are_told_to_state_their_scale(numbers: Any) -> None:
+    with pytest.raises(InputError, match="encrypt: expected a Plain, found a") as refused:
+        encrypt(KEY.public, numbers, entropy=SeededEntropy())
+    assert "Plain.of(numbers, Scale(" in refused.value.hints[0]

@@ -349,6 +349,14 @@ def test_the_largest_plaintexts_survive(sign: int) -> None:
     assert decrypt(key, sealed).integers.tolist() == [sign * top, 0]
 
 
+def test_a_tensor_is_gone_through_value_by_value_or_row_by_row() -> None:
+    key, entropy = toy_key(), SeededEntropy()
+    numbers = np.arange(6.0).reshape(3, 2)
+    matrix = encrypt(key.public, Plain.of(numbers, Scale(4, 1000)), entropy=entropy)
+    assert [decrypt(key, row).floats().tolist() for row in matrix] == numbers.tolist()
+    assert [float(decrypt(key, value).floats()) for value in matrix[1]] == [2, 3]
+
+
 def test_empty_tensors_are_tensors() -> None:
     bench = at(KEYS["short-GMP"], 1)
     x = bench.seal([])

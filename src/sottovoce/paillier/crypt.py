@@ -5,7 +5,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from sottovoce.entropy import Entropy
-from sottovoce.errors import BoundError, MismatchError, MisuseError
+from sottovoce.errors import BoundError, InputError, MismatchError, MisuseError
 from sottovoce.numbers.fixed import INT64_BOUND, Scale
 from sottovoce.numbers.packing import Slots
 from sottovoce.paillier.layout import Layout, check_room
@@ -27,6 +27,11 @@ def encrypt(
 
     The owner passes its secret key and is served in a quarter of the time.
     """
+    if not isinstance(plain, Plain):
+        raise InputError(
+            f"encrypt: expected a Plain, found a {type(plain).__name__}",
+            hints=("encrypt(key, Plain.of(numbers, Scale(fraction_bits=20, bound=2**40)), …)",),
+        )
     public, layout = public_of(key), Layout(plain.shape, slots, symmetric)
     scale = check_room(public, layout, plain.scale, "encrypt")
     embedded = public.embedded(layout.pack(plain.integers))

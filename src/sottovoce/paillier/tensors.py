@@ -8,7 +8,7 @@ Key, layout and scale travel along; operands that do not agree, and results that
 could overflow, raise before anything is computed.
 """
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Self
 
@@ -225,6 +225,10 @@ class Encrypted(NeverPickled):
         """Values by index or slice; of a packed matrix, rows."""
         picked, layout = products.picked(self.layout, place)
         return self._like([self.residues[i] for i in picked], layout, self.scale)
+
+    def __iter__(self) -> Iterator[Self]:
+        """The values of a vector, or the rows of a matrix, one by one."""
+        return (self[place] for place in range(len(self)))
 
     @property
     def T(self) -> Self:
