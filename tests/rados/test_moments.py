@@ -154,3 +154,15 @@ def test_bad_input_is_named() -> None:
 def test_repr_shows_sizes_and_no_sums() -> None:
     X, y = table(2, 6, 3)
     assert repr(Moments.of(X, y)) == "Moments(features=3, classes=1, count=6)"
+
+
+def test_the_second_moment_is_whole_however_many_blocks_are_mirrored() -> None:
+    rows = np.random.default_rng(3).normal(size=(40, 2 * moments.MIRROR + 3))
+    second = Moments.of(rows, np.ones(40)).second
+    assert (second == second.T).all()
+    np.testing.assert_allclose(second, rows.T @ rows, atol=1e-10)
+    sparse_rows = sparse.random_array((40, moments.MIRROR + 1), density=0.02, rng=4, format="csr")
+    dense = sparse_rows.toarray()
+    np.testing.assert_allclose(
+        Moments.of(sparse_rows, np.ones(40)).second, dense.T @ dense, atol=1e-12
+    )

@@ -38,6 +38,8 @@ DENSE_ROWS = 2_048
 # The upper triangle is built in this many bands of features. Bands are disjoint,
 # so any number of workers adds the same numbers in the same order.
 BANDS = 8
+# Features that are mirrored at a time: a block of them stays near the core.
+MIRROR = 256
 # Above this share of non-zeros dense linear algebra is faster than sparse.
 DENSE_SHARE = 0.08
 
@@ -83,7 +85,14 @@ class Moments:
     @property
     def second(self) -> Floats:
         """Σ w x xᵀ, whole and symmetric."""
-        return np.triu(self._upper) + np.triu(self._upper, 1).T
+        whole = self._upper.copy()
+        # Mirrored block by block: a whole triangle at a time would miss the cache at every entry.
+        for start in range(0, self.features, MIRROR):
+            stop = start + MIRROR
+            corner = np.triu(whole[start:stop, start:stop])
+            whole[start:stop, start:stop] = corner + np.triu(corner, 1).T
+            whole[stop:, start:stop] = whole[start:stop, stop:].T
+        return whole
 
     def add(self, rows: Any, targets: Any, *, weights: Any = None, workers: int = 1) -> Self:
         """Add a chunk of rows, dense or sparse; the number of workers never changes a bit."""

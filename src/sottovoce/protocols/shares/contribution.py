@@ -68,5 +68,5 @@ class MomentScales:
                 f"moments: a second moment of shape {second.shape} and products of shape "
                 f"{products.shape} do not belong together"
             )
-        packed = Triangle(side).pack(ring.encode(second, self.matrix))
+        packed = ring.encode(Triangle(side).pack(second), self.matrix)
         return packed, ring.encode(products, self.vectors)

@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from typing import TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -12,6 +13,7 @@ from sottovoce.numbers.ring import Words
 # A message of so many words takes 16 MB.
 MESSAGE_WORDS = 2**21
 _MIRROR = 512
+N = TypeVar("N", bound=np.generic)
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,13 +36,13 @@ class Triangle:
         rows = np.arange(self.side, dtype=np.int64)
         return rows * self.side - rows * (rows - 1) // 2
 
-    def pack(self, matrix: Words) -> Words:
-        """The upper triangle of a matrix."""
+    def pack(self, matrix: NDArray[N]) -> NDArray[N]:
+        """The upper triangle of a matrix, of words or of what will become words."""
         if matrix.shape != (self.side, self.side):
             raise MismatchError(
                 f"triangle: expected a matrix of {self.side} × {self.side}, found {matrix.shape}"
             )
-        packed = np.empty(self.size, np.uint64)
+        packed = np.empty(self.size, matrix.dtype)
         for row in range(self.side):
             packed[self.start(row) : self.start(row + 1)] = matrix[row, row:]
         return packed
