@@ -4,7 +4,6 @@ import copy
 import pickle
 from functools import cache
 
-import numpy as np
 import pytest
 from sklearn.base import clone
 from sklearn.exceptions import NotFittedError
@@ -61,8 +60,10 @@ def test_sealed_equals_plain_and_beats_every_site_alone(task) -> None:
     plan, test = model.study_.study.plan, held_out(fitted(task))
     key = model.study_.models["north"].key
     sealed = model.study_.classify("north", test).classes
-    plain = PlainText.learn(plan, list(documents_of(model)), key=key).predict(test)
-    assert np.mean([one == other for one, other in zip(sealed, plain, strict=True)]) >= 0.99
+    twin = PlainText.learn(plan, list(documents_of(model)), key=key)
+    for document, one, other in zip(test, sealed, twin.predict(test), strict=True):
+        # The key is new in every run: now and then a document ends up between two classes.
+        assert one == other or twin.margin(document) < 0.01
     joint = accuracy(plan, test, sealed)
     assert all(PlainText.learn(plan, [part]).accuracy(test) < joint for part in documents_of(model))
 

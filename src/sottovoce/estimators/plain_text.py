@@ -63,8 +63,20 @@ class PlainText:
 
     def predict(self, documents: Sequence[Document]) -> list[Classes]:
         """The classes of every row of the documents."""
+        return self.plan.labels.decide(self.scores(documents))
+
+    def scores(self, documents: Sequence[Document]) -> Floats:
+        """The scores of every row of the documents, a column per class."""
         rows = FeatureReader(self.space, self.key).read(documents).unit()
-        return self.plan.labels.decide(np.asarray(rows @ self.theta))
+        return np.asarray(rows @ self.theta)
+
+    def margin(self, document: Document) -> float:
+        """By how much the class of a document wins (document level)."""
+        (scores,) = self.scores([document])
+        if len(scores) == 1:
+            return float(abs(scores[0]))
+        second, best = np.sort(scores)[-2:]
+        return float(best - second)
 
     def accuracy(self, documents: Sequence[Document]) -> float:
         """The share of documents whose class is found."""
