@@ -42,8 +42,8 @@ bench: setup  ## every benchmark beside its partner
 	$(BIN)/python -m pip install --quiet --editable '.[bench]'
 	$(BIN)/sottovoce bench all
 
-soak: setup  ## the long property tests and fault schedules
-	$(BIN)/python -m pytest -n $(JOBS) -m soak --hypothesis-profile=soak
+soak: setup  ## the long tests, and every property on a thousand examples
+	$(BIN)/python -m pytest -n $(JOBS) -m 'soak or hypothesis' --hypothesis-profile=soak
 
 clean:  ## remove the virtual environment and every cache
 	rm -rf $(VENV) .mypy_cache .pytest_cache .ruff_cache .hypothesis .import_linter_cache .coverage*
