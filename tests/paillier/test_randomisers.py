@@ -18,7 +18,18 @@ from harness.keys import toy_key
 from sottovoce.errors import MismatchError, MisuseError
 from sottovoce.numbers.fixed import Scale
 from sottovoce.numbers.modular import GMP, INT
-from sottovoce.paillier import Layout, Plain, Pool, Profile, SecretKey, Unsent, decrypt, encrypt
+from sottovoce.paillier import (
+    Layout,
+    Plain,
+    Pool,
+    Profile,
+    SecretKey,
+    Unsent,
+    decrypt,
+    decrypt_residues,
+    encrypt,
+    encrypt_elements,
+)
 
 PROFILES = pytest.mark.parametrize("profile", list(Profile))
 
@@ -150,6 +161,15 @@ def test_two_encryptions_of_one_value_differ(profile: Profile) -> None:
     same = Plain(np.zeros(10, dtype=np.int64), Scale(0, 1))
     first, second = (encrypt(key.public, same, entropy=entropy) for _ in range(2))
     assert len({*first.residues, *second.residues}) == 20
+
+
+@PROFILES
+def test_elements_are_encrypted_under_randomisers_of_their_own(profile: Profile) -> None:
+    key, entropy = toy_key(profile), SeededEntropy(1)
+    sealed = encrypt_elements(key, [7] * 10, Layout((10,)), fraction_bits=0, entropy=entropy)
+    bare = key.public.embedded([7])[0]
+    assert len({*sealed.residues, bare}) == 11
+    assert decrypt_residues(key, sealed) == [7] * 10
 
 
 def test_a_pool_gives_each_randomiser_once() -> None:

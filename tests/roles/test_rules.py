@@ -9,10 +9,11 @@ import numpy as np
 import pytest
 
 from harness.entropy import SeededEntropy
+from harness.meddling import is_kind, rewriting
 from harness.studies import Case, notes
 from sottovoce.datasets.notes import DIAGNOSES
 from sottovoce.errors import InputError, MalformedError, MisuseError, ViolationError
-from sottovoce.paillier import SecretKey, decrypt
+from sottovoce.paillier import SecretKey, decrypt, generate_insecure_for_tests
 from sottovoce.protocols.conversation import Party, Send, dismiss, receive
 from sottovoce.protocols.conversation import ask as ask_one
 from sottovoce.protocols.identities import Identity
@@ -23,7 +24,7 @@ from sottovoce.protocols.shares.holders import deal_seeds
 from sottovoce.protocols.two_party.comparison import BlindedTests
 from sottovoce.rados import Moments
 from sottovoce.roles import Participant, Role, Roster, Study
-from sottovoce.roles.agreement import Agreement, collected, consented
+from sottovoce.roles.agreement import AgreedStudy, Agreement, collected, consented
 from sottovoce.roles.classification import (
     DealRequest,
     QueryGrant,
@@ -126,6 +127,16 @@ def test_a_box_that_was_changed_moved_or_sent_on_is_refused(binary: Case) -> Non
         relays["harbour"].open(relayed)
     with pytest.raises(MisuseError, match="expected a packet of 'harbour'"):
         relays["harbour"].seal(packet)
+
+
+def test_a_box_of_another_study_does_not_open(binary: Case) -> None:
+    """The same people with the same keys in another study: nothing is carried over."""
+    relays = relays_of(binary)
+    relayed = relays["north"].seal(Packet(b"session", "north", "valley", 0, b"content"))
+    there = relays["valley"]
+    other = Study(replace(binary.plan, name="another"), binary.study.roster)
+    with pytest.raises(MalformedError, match="north: box: expected one from this sender"):
+        Relay(replace(there.desk, study=other), there.agreement).open(relayed)
 
 
 def replace_packet(packet: Packet, **changes: Any) -> Packet:
@@ -242,6 +253,34 @@ def test_a_consent_that_its_participant_did_not_sign_is_refused(binary: Case) ->
         programs[name] = collected(desk, binary.key) if name == "coordinator" else consented(desk)
     with pytest.raises(ViolationError, match="bob: expected 'roles/consent/v1' signed"):
         Table(programs).run()
+
+
+def agree(case: Case, key: SecretKey, meddler: Meddler | None = None) -> Any:
+    entropy = SeededEntropy(7)
+    programs: dict[str, Any] = {}
+    for name in case.study.roster.names:
+        desk = Desk.open(case.study, case.identities[name], entropy=entropy)
+        programs[name] = collected(desk, key) if name == "coordinator" else consented(desk)
+    return Table(programs, meddler=meddler).run().results
+
+
+def test_a_paillier_key_that_the_coordinator_did_not_sign_is_refused(binary: Case) -> None:
+    """Whoever carries the agreement could else put a key there that it can decrypt with."""
+    other = generate_insecure_for_tests(768, entropy=SeededEntropy(77)).public.to_bytes()
+
+    def swapped(told: AgreedStudy) -> AgreedStudy:
+        return AgreedStudy(told.consents, other, told.signature)
+
+    assert agree(binary, binary.key)["north"].key == binary.key.public
+    meddler = rewriting(lambda packet: is_kind(packet, AgreedStudy), AgreedStudy, swapped)
+    with pytest.raises(ViolationError, match="coordinator: expected 'roles/paillier-key/v1' sig"):
+        agree(binary, binary.key, meddler)
+
+
+def test_a_paillier_key_of_another_size_than_agreed_is_refused(binary: Case) -> None:
+    short = generate_insecure_for_tests(512, entropy=SeededEntropy(5))
+    with pytest.raises(ViolationError, match="expected a key of 768 bits, found 512"):
+        agree(binary, short)
 
 
 # 5. Retention: shares, masks and seeds do not outlive the study.
