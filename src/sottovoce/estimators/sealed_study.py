@@ -22,6 +22,7 @@ from sottovoce.roles import Study, StudyPlan
 from sottovoce.roles.evaluation import Evaluation
 from sottovoce.roles.memory import Setting, StudyOutcome, run_study
 from sottovoce.roles.model import SealedModel
+from sottovoce.roles.plan import Release
 from sottovoce.roles.roster import draw_roster
 from sottovoce.text.documents import Document
 from sottovoce.text.labels import Classes
@@ -120,12 +121,14 @@ class SealedEstimator(BaseEstimator, ABC):  # type: ignore[misc]  # scikit-learn
         return self._outcome.models[peer]
 
     def _scores(self, documents: Sequence[Document], asker: str) -> NDArray[np.float64]:
-        scores = self._outcome.classify(asker, documents).scores
-        if scores is None:
+        # Asked before anything is spent: a refusal must not cost queries.
+        if self._outcome.study.plan.release is Release.SEALED:
             raise MisuseError(
                 "decision_function: this study gives labels only, scores are sealed",
                 hints=(f'{type(self).__name__}(release="margin") gives scores to who asks',),
             )
+        scores = self._outcome.classify(asker, documents).scores
+        assert scores is not None
         return scores[:, 0] if scores.shape[1] == 1 else scores
 
     def _label(self, classes: Classes) -> Any:

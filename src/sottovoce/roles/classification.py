@@ -269,18 +269,28 @@ def query_context(study: Study, asker: str, number: int) -> Context:
     return Context.among(f"{study.digest.hex()} query", [asker], round=number)
 
 
+def _spent(study: Study, request: QueryRequest, asker: str, *, left: int) -> MisuseError:
+    if request.evaluation:
+        return MisuseError(
+            f"{asker}: the query budget of {study.plan.evaluations} evaluations is spent",
+            hints=("a new study may agree on more: evaluations=2",),
+        )
+    return MisuseError(
+        f"{asker}: the query budget of {study.plan.budget} documents is spent: "
+        f"asked for {request.documents}, {left} are left",
+        hints=(
+            f"a query is filled up to {request.documents} documents here: ask for many in one call",
+            "a new study may agree on a larger query_budget",
+        ),
+    )
+
+
 def _granted(study: Study, request: QueryRequest, asker: str) -> Party[int]:
     coordinator = study.roster.coordinator
     yield Send(coordinator, request)
     told = yield Receive(coordinator, (QueryGrant, QueryRefusal))
     if isinstance(told, QueryRefusal):
-        what = "evaluations" if request.evaluation else "documents"
-        spent = study.plan.evaluations if request.evaluation else study.plan.budget
-        raise MisuseError(
-            f"{asker}: the query budget of {spent} {what} is spent: "
-            f"asked for {request.documents}, {told.left} are left",
-            hints=("a new study may agree on a larger query_budget or more evaluations",),
-        )
+        raise _spent(study, request, asker, left=told.left)
     if told.left < _NEAR_THE_END * study.plan.budget:
         warnings.warn(
             f"{asker}: {told.left} of {study.plan.budget} queries are left",
