@@ -460,6 +460,19 @@ def test_without_a_dealer_a_deviating_asker_reads_no_weights(undealt: Case) -> N
         curious(undealt, BlindedTests(fresh, fresh, 2))
 
 
+def test_winners_without_a_dealer_are_noise_to_the_key_holder(undealt: Case) -> None:
+    """Uniform modulo the classes, whoever wins, under masks that drown what is above."""
+    outcome, same = undealt.outcome, [undealt.documents["valley"][0]] * 60
+    label = outcome.classify("valley", same).classes
+    assert len(set(label)) == 1
+    asked = outcome.views["coordinator"].of(MaskedWinners)
+    seen = [value for one in asked for value in decrypt(undealt.key, one.values).flat()][-60:]
+    counts = Counter(value % 3 for value in seen)
+    assert max(counts.values()) < 35
+    assert min(counts.values()) > 7
+    assert sum(value > 2**60 for value in seen) > 50
+
+
 def test_labels_that_overlap_are_compared_without_a_dealer(undealt: Case) -> None:
     """Every class of a document is a number of its own: the key holder counts them all."""
     labels = Labels(DIAGNOSES[:3], exclusive=False)
