@@ -1,0 +1,179 @@
+"""What the service tells whoever watches: small frozen facts for progress bars and logs.
+
+No event carries content: names of seats, stages, counts, sizes and times only.
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TypeAlias
+
+
+@dataclass(frozen=True)
+class Listening:
+    """The coordinator answers at this address, under a certificate with this fingerprint."""
+
+    address: str
+    fingerprint: bytes
+    studies: tuple[str, ...]
+
+
+@dataclass(frozen=True)
+class Enrolled:
+    """A seat is enrolled: its identity key is pinned at the coordinator."""
+
+    study: str
+    seat: str
+
+
+@dataclass(frozen=True)
+class Waiting:
+    """A seat waits: for what, for whom, and until when (seconds since 1970) before it gives up."""
+
+    study: str
+    seat: str
+    what: str
+    whom: tuple[str, ...]
+    until: float
+
+
+@dataclass(frozen=True)
+class RosterKnown:
+    """Everybody who will take part is known; people compare the words over the phone."""
+
+    study: str
+    seat: str
+    peers: tuple[str, ...]
+    words: tuple[str, ...]
+
+
+@dataclass(frozen=True)
+class StageBegan:
+    """A stage began at a seat, the how-manieth attempt at it, with these peers."""
+
+    study: str
+    seat: str
+    stage: str
+    attempt: int
+    peers: tuple[str, ...]
+
+
+@dataclass(frozen=True)
+class Moved:
+    """A letter came in or went out in a stage: how many so far, and how many bytes altogether."""
+
+    study: str
+    seat: str
+    stage: str
+    letters: int
+    bytes: int
+
+
+@dataclass(frozen=True)
+class StageEnded:
+    """A seat has finished its part of a stage, after so many seconds."""
+
+    study: str
+    seat: str
+    stage: str
+    attempt: int
+    seconds: float
+
+
+@dataclass(frozen=True)
+class AttemptFailed:
+    """An attempt at a stage came to nothing; another one follows without the missing peers."""
+
+    study: str
+    seat: str
+    stage: str
+    attempt: int
+    reason: str
+    missing: tuple[str, ...]
+
+
+@dataclass(frozen=True)
+class ModelStored:
+    """A peer's sealed model lies on its disk."""
+
+    study: str
+    seat: str
+    path: Path
+
+
+@dataclass(frozen=True)
+class JournalDeleted:
+    """Shares, seeds, masks and journals of a seat are gone, and its ledger says so."""
+
+    study: str
+    seat: str
+
+
+@dataclass(frozen=True)
+class StudyFinished:
+    """Training is over at this seat; the model is ready for queries."""
+
+    study: str
+    seat: str
+
+
+@dataclass(frozen=True)
+class StudyStopped:
+    """The study ended without a model, or was closed: why, and because of whom (if of anybody)."""
+
+    study: str
+    seat: str
+    reason: str
+    party: str
+
+
+@dataclass(frozen=True)
+class QueryServed:
+    """A seat answered, or dealt for, a query or an evaluation of this asker."""
+
+    study: str
+    seat: str
+    asker: str
+    number: int
+
+
+@dataclass(frozen=True)
+class LineLost:
+    """The coordinator cannot be reached; the seat tries again by itself."""
+
+    study: str
+    seat: str
+    reason: str
+
+
+@dataclass(frozen=True)
+class LineBack:
+    """The coordinator answers again."""
+
+    study: str
+    seat: str
+
+
+Event: TypeAlias = (
+    Listening
+    | Enrolled
+    | Waiting
+    | RosterKnown
+    | StageBegan
+    | Moved
+    | StageEnded
+    | AttemptFailed
+    | ModelStored
+    | JournalDeleted
+    | StudyFinished
+    | StudyStopped
+    | QueryServed
+    | LineLost
+    | LineBack
+)
+OnEvent: TypeAlias = Callable[[Event], None]
+
+
+def unheard(event: Event) -> None:
+    """Nobody watches."""
+    del event
