@@ -9,6 +9,9 @@ its people can mend) or theirs (something that another party sent or did).
     │   ├── BoundError              a number would leave the range that was agreed for it
     │   ├── MismatchError           two things that must agree do not: keys, shapes, scales
     │   ├── MisuseError             a call at the wrong time, or one-time material used twice
+    │   ├── JournalError            a seat's journal is in use, damaged, full, or another's
+    │   │   └── ReplayError         a program run again does not do what it did before
+    │   ├── LedgerError             a ledger was changed, cut off, or cannot be written
     │   └── KeyFileError            a key file cannot be used
     │       ├── WrongPassphraseError
     │       ├── DamagedFileError
@@ -53,6 +56,18 @@ class MismatchError(OurError, ValueError):
 
 class MisuseError(OurError):
     """A call at the wrong time, or one-time material used twice."""
+
+
+class JournalError(OurError):
+    """A seat's journal cannot be used: in use elsewhere, damaged, full, or of another key."""
+
+
+class ReplayError(JournalError):
+    """A program that was run again did not do what it did before; nothing was sent."""
+
+
+class LedgerError(OurError):
+    """A ledger was changed, cut off or reordered, or cannot be written."""
 
 
 class KeyFileError(OurError):

@@ -36,7 +36,7 @@ from sottovoce.roles.classification import (
 )
 from sottovoce.roles.contributions import END_PARTS, end_parts
 from sottovoce.roles.desk import Desk
-from sottovoce.roles.relay import Relay, Relayed, padded_size
+from sottovoce.roles.relay import Letter, Relay, padded_size
 from sottovoce.roles.roster import draw_roster
 from sottovoce.roles.solving import EncryptedModel
 from sottovoce.roles.totals import rounded_up
@@ -63,9 +63,9 @@ class Carrier(Meddler):
         if self.relays is None:
             self.copies.append(packet.body)
             return (packet,)
-        relayed = self.relays[packet.sender].seal(packet)
-        self.copies.append(relayed.box)
-        return (self.relays[packet.recipient].open(relayed),)
+        letter = self.relays[packet.sender].pack(packet, entropy=SeededEntropy(len(self.copies)))
+        self.copies.append(letter.body)
+        return (self.relays[packet.recipient].unpack(letter),)
 
 
 def relays_of(case: Case) -> dict[str, Relay]:
@@ -110,33 +110,63 @@ def test_without_boxes_it_would_read_the_whole_model(binary: Case) -> None:
 
 
 def test_a_box_that_was_changed_moved_or_sent_on_is_refused(binary: Case) -> None:
-    relays = relays_of(binary)
+    relays, entropy = relays_of(binary), SeededEntropy(6)
     packet = Packet(b"session", "north", "valley", 0, b"content")
-    relayed = relays["north"].seal(packet)
-    assert relays["valley"].open(relayed) == packet
-    assert not relays["north"].seals(replace_packet(packet, recipient="coordinator"))
+    letter = relays["north"].pack(packet, entropy=entropy)
+    assert relays["valley"].unpack(letter) == packet
     for changed in (
-        Relayed(b"other", "north", "valley", 0, relayed.box),
-        Relayed(b"session", "north", "valley", 1, relayed.box),
-        Relayed(b"session", "harbour", "valley", 0, relayed.box),
-        Relayed(b"session", "north", "valley", 0, relayed.box[:-1] + b"!"),
+        Letter(b"other", "north", "valley", 0, letter.body),
+        Letter(b"session", "north", "valley", 1, letter.body),
+        Letter(b"session", "harbour", "valley", 0, letter.body),
+        Letter(b"session", "north", "valley", 0, letter.body[:-1] + b"!"),
     ):
         with pytest.raises(MalformedError, match=r"north|harbour"):
-            relays["valley"].open(changed)
-    with pytest.raises(ViolationError, match="expected a box for itself"):
-        relays["harbour"].open(relayed)
+            relays["valley"].unpack(changed)
+    with pytest.raises(ViolationError, match="expected a letter for itself"):
+        relays["harbour"].unpack(letter)
+    with pytest.raises(ViolationError, match="found one from 'nobody'"):
+        relays["valley"].unpack(Letter(b"session", "nobody", "valley", 0, letter.body))
     with pytest.raises(MisuseError, match="expected a packet of 'harbour'"):
-        relays["harbour"].seal(packet)
+        relays["harbour"].pack(packet, entropy=entropy)
+
+
+def test_what_the_coordinator_reads_or_writes_travels_as_it_is(binary: Case) -> None:
+    relays, entropy = relays_of(binary), SeededEntropy(6)
+    for sender, recipient in (("north", "coordinator"), ("coordinator", "north")):
+        packet = Packet(b"session", sender, recipient, 3, b"content")
+        letter = relays[sender].pack(packet, entropy=entropy)
+        assert not relays[sender].seals(packet)
+        assert letter.body == packet.body
+        assert relays[recipient].unpack(letter) == packet
+    assert entropy.drawn == 0
+
+
+def test_before_the_agreement_only_the_coordinator_writes_and_is_written_to(binary: Case) -> None:
+    relays = relays_of(binary)
+    letter = relays["north"].pack(
+        Packet(b"session", "north", "valley", 0, b"content"), entropy=SeededEntropy(6)
+    )
+    early = {name: Relay(one.desk) for name, one in relays.items()}
+    packet = Packet(b"session", "north", "coordinator", 0, b"consent")
+    sent = early["north"].pack(packet, entropy=SeededEntropy(6))
+    assert early["coordinator"].unpack(sent) == packet
+    with pytest.raises(MisuseError, match="expected an agreement before a letter"):
+        early["north"].pack(
+            Packet(b"session", "north", "valley", 0, b"content"), entropy=SeededEntropy(6)
+        )
+    with pytest.raises(ViolationError, match="found one from 'north'"):
+        early["valley"].unpack(letter)
 
 
 def test_a_box_of_another_study_does_not_open(binary: Case) -> None:
     """The same people with the same keys in another study: nothing is carried over."""
     relays = relays_of(binary)
-    relayed = relays["north"].seal(Packet(b"session", "north", "valley", 0, b"content"))
+    packet = Packet(b"session", "north", "valley", 0, b"content")
+    letter = relays["north"].pack(packet, entropy=SeededEntropy(6))
     there = relays["valley"]
     other = Study(replace(binary.plan, name="another"), binary.study.roster)
     with pytest.raises(MalformedError, match="north: box: expected one from this sender"):
-        Relay(replace(there.desk, study=other), there.agreement).open(relayed)
+        Relay(replace(there.desk, study=other), there.agreement).unpack(letter)
 
 
 def replace_packet(packet: Packet, **changes: Any) -> Packet:

@@ -107,15 +107,43 @@ class Seat(Generic[R]):
     def deliver(self, sender: str, data: bytes) -> None:
         """Take in a packet's bytes from `sender`, and let the program go on if it waited for it."""
         try:
-            line = self._line_from(sender)
+            self._line_from(sender)
             packet = self._codec.decode(data, Packet)
+        except TheirError as error:
+            self.refuse(error.by(sender))
+        else:
+            self.accept(sender, packet)
+
+    def accept(self, sender: str, packet: Packet) -> None:
+        """Take in a packet of `sender` that was opened already, as `deliver` does its bytes."""
+        try:
+            line = self._line_from(sender)
             if not self._is_next(sender, line, packet):
                 return
             self._admit(sender, line, packet.body)
         except TheirError as error:
-            self._fail(error.by(sender))
+            self.refuse(error.by(sender))
         else:
             self._go(self._ready())
+
+    def refuse(self, error: TheirError) -> None:
+        """Raise the error inside the program, which may know how to go on without the party."""
+        if self.waiting is None:
+            raise error
+        self._go(_Next(error=error))
+
+    def next_number(self, sender: str) -> int:
+        """The number that the next packet of `sender` bears."""
+        line = self._lines.get(sender)
+        return 0 if line is None else len(line.digests)
+
+    def came(self, packet: Packet) -> bool:
+        """Whether this very packet was taken in before: a resend, which changes nothing."""
+        line = self._lines.get(packet.sender)
+        if line is None or packet.session != self._session or packet.recipient != self.name:
+            return False
+        known = 0 <= packet.number < len(line.digests)
+        return known and body_digest(packet.body) == line.digests[packet.number]
 
     def expire(self) -> None:
         """The time for gathering is up: the program goes on with what came."""
@@ -180,7 +208,7 @@ class Seat(Generic[R]):
                 f"{self.name} expected a message from {sender!r} to {self.name!r}, "
                 f"found one from {packet.sender!r} to {packet.recipient!r}"
             )
-        digest = hashlib.blake2b(packet.body, digest_size=32).digest()
+        digest = body_digest(packet.body)
         if 0 <= packet.number < len(line.digests):
             if digest != line.digests[packet.number]:
                 raise ViolationError(
@@ -258,12 +286,6 @@ class Seat(Generic[R]):
         wrong = f"{self.name} expected {expected}, found {type(found).__name__}"
         return _Next(error=ViolationError(wrong, party=sender))
 
-    def _fail(self, error: TheirError) -> None:
-        """Raise the error inside the program, which may know how to go on without the party."""
-        if self.waiting is None:
-            raise error
-        self._go(_Next(error=error))
-
     def _go(self, ready: "_Next | None") -> None:
         """Let the program run until it waits for what is not there, or returns."""
         while ready is not None:
@@ -310,6 +332,11 @@ class Seat(Generic[R]):
         body = self._codec.encode(message)
         self._outbox.append(Packet(self._session, self.name, to, line.sent, body))
         line.sent += 1
+
+
+def body_digest(body: bytes) -> bytes:
+    """32 bytes by which a body is known again."""
+    return hashlib.blake2b(body, digest_size=32).digest()
 
 
 def _names(kinds: tuple[type[Message], ...]) -> str:

@@ -2,11 +2,13 @@
 
 The coordinator holds the Paillier key, so a ciphertext that it carries is as good as plain to
 it. Every packet between two others therefore travels in a box for its recipient, padded to a
-size that says little, under the keys that everybody signed with its consent.
+size that says little, under the keys that everybody signed with its consent. What goes to or
+comes from the coordinator itself travels as it is.
 """
 
 from dataclasses import dataclass
 
+from sottovoce.entropy import Entropy
 from sottovoce.errors import MalformedError, MisuseError, ViolationError
 from sottovoce.protocols.identities import digest
 from sottovoce.protocols.sealing import Address, seal, unseal
@@ -20,55 +22,80 @@ _SMALLEST = 1024
 _STEPS = 8
 
 
-class Relayed(Value, frozen=True):
-    """A packet in a box: who sent it to whom, in which session, as which of its packets."""
+class Letter(Value, frozen=True):
+    """What travels for a packet: between whom, in which session, the how-manieth, its bytes.
+
+    The body is the packet's own where the coordinator writes or reads it, and a box elsewhere.
+    """
 
     session: bytes
     sender: str
     recipient: str
     number: int
-    box: bytes
+    body: bytes
 
 
 @dataclass(frozen=True)
 class Relay:
-    """One party's way to seal what the coordinator will carry, and to open what it carried."""
+    """One party's way to pack what the coordinator will carry, and to unpack what it carried.
+
+    Before the agreement there are no box keys, and nobody but the coordinator to talk to.
+    """
 
     desk: Desk
-    agreement: Agreement
+    agreement: Agreement | None = None
 
-    def seals(self, packet: Packet) -> bool:
-        """Whether this packet is none of the coordinator's business."""
+    def seals(self, packet: Packet | Letter) -> bool:
+        """Whether this is none of the coordinator's business."""
         return self.desk.study.roster.coordinator not in {packet.sender, packet.recipient}
 
-    def seal(self, packet: Packet) -> Relayed:
-        """The packet in a box for its recipient."""
+    def pack(self, packet: Packet, *, entropy: Entropy) -> Letter:
+        """The letter of a packet of ours, in a box unless it is the coordinator's.
+
+        The box draws from an entropy of its own: a program that is run again must
+        not depend on whether its packets are packed again.
+        """
         if packet.sender != self.desk.name:
             raise MisuseError(
                 f"relay: expected a packet of {self.desk.name!r}, found one of {packet.sender!r}"
             )
         head = (packet.session, packet.sender, packet.recipient, packet.number)
+        if not self.seals(packet):
+            return Letter(*head, packet.body)
         size, address = padded_size(len(packet.body)), self._address(*head)
-        box = seal(packet.body, address, key=self.desk.box, size=size, entropy=self.desk.entropy)
-        return Relayed(*head, box)
+        box = seal(packet.body, address, key=self.desk.box, size=size, entropy=entropy)
+        return Letter(*head, box)
 
-    def open(self, relayed: Relayed) -> Packet:
-        """The packet that a box for us holds; a changed one names its sender."""
-        head = (relayed.session, relayed.sender, relayed.recipient, relayed.number)
-        if relayed.recipient != self.desk.name or relayed.sender not in self.agreement.boxes:
+    def unpack(self, letter: Letter) -> Packet:
+        """The packet of a letter to us; a box that was changed names its sender."""
+        head = (letter.session, letter.sender, letter.recipient, letter.number)
+        if letter.recipient != self.desk.name or letter.sender not in self._senders():
             raise ViolationError(
-                f"{self.desk.name} expected a box for itself from a participant, found one from "
-                f"{relayed.sender!r} for {relayed.recipient!r}"
+                f"{self.desk.name} expected a letter for itself from a participant, found one "
+                f"from {letter.sender!r} for {letter.recipient!r}"
             )
+        if not self.seals(letter):
+            return Packet(*head, letter.body)
         try:
-            body = unseal(relayed.box, self._address(*head), key=self.desk.box)
+            body = unseal(letter.body, self._address(*head), key=self.desk.box)
         except MalformedError as error:
-            raise error.by(relayed.sender) from error
+            raise error.by(letter.sender) from error
         return Packet(*head, body)
+
+    def _senders(self) -> set[str]:
+        """Everybody that may write to us now."""
+        roster = self.desk.study.roster
+        if self.agreement is None and self.desk.name != roster.coordinator:
+            return {roster.coordinator}
+        return set(roster.names) - {self.desk.name}
 
     def _address(self, session: bytes, sender: str, recipient: str, number: int) -> Address:
         """Between whose keys; the label binds the box to its place in the conversation."""
-        place = Codec().encode(Relayed(session, sender, recipient, number, b""))
+        if self.agreement is None:
+            raise MisuseError(
+                f"relay: expected an agreement before a letter from {sender!r} to {recipient!r}"
+            )
+        place = Codec().encode(Letter(session, sender, recipient, number, b""))
         return Address(
             self.agreement.boxes[sender],
             self.agreement.boxes[recipient],

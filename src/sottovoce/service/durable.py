@@ -1,0 +1,264 @@
+"""A seat whose program stands in the same place after a crash, and sends the same bytes again.
+
+    seat = DurableSeat.begin(journal, sitting, program)     # new, or run again from the journal
+    seat.deliver(letter, position)                          # returns once all of it is on disk
+
+A program is a function of its inputs, its entropy and what happened to it, in order. The
+journal keeps the seed of the entropy and what happened; the program is run again with these
+and what it sends is compared with what it sent. Letters are never made a second time: what
+was not sent yet lies in the journal, sealed, as it was committed with the step that made it.
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from enum import StrEnum
+from typing import Generic, Protocol, TypeVar
+
+from sottovoce.entropy import Entropy, Expansion, SystemEntropy
+from sottovoce.errors import MisuseError, ReplayError, SottovoceError, TheirError
+from sottovoce.protocols.conversation import Gather, Party, Receive
+from sottovoce.protocols.seat import Packet, Seat, body_digest
+from sottovoce.roles.relay import Letter
+from sottovoce.service.journal import Journal, Outgoing, Sent, Step, StepHead
+from sottovoce.wire import Codec
+from sottovoce.wire.codec import tag_of
+
+R = TypeVar("R")
+_ENTROPY = "service/session/v1"
+
+
+class Event(StrEnum):
+    """What can happen to a program."""
+
+    BEGIN = "begin"
+    LETTER = "letter"
+    EXPIRE = "expire"
+    LEAVE = "leave"
+
+
+class Packer(Protocol):
+    """How packets become letters and letters packets: `roles.relay.Relay`, or a test's own."""
+
+    def pack(self, packet: Packet, *, entropy: Entropy) -> Letter:
+        """The letter of a packet."""
+
+    def unpack(self, letter: Letter) -> Packet:
+        """The packet of a letter."""
+
+
+@dataclass(frozen=True)
+class Sitting:
+    """Where a seat sits: its name, the session, with whom, and how they write to each other.
+
+    `head` says in the service's words what the session is (its stage and attempt); a
+    journal that began the session under another head refuses.
+    """
+
+    name: str
+    session: bytes = field(repr=False)
+    partners: tuple[str, ...]
+    relay: Packer = field(repr=False)
+    codec: Codec = field(default_factory=Codec, repr=False)
+    head: bytes = field(default=b"", repr=False)
+
+
+class DurableSeat(Generic[R]):
+    """One party in one session, with a journal. One thread at a time may use it."""
+
+    def __init__(self, journal: Journal, sitting: Sitting, seat: Seat[R]) -> None:
+        """Use `begin`."""
+        self.failure: SottovoceError | None = None
+        self._journal = journal
+        self._sitting = sitting
+        self._seat = seat
+        self._stale = False
+        self._sealing = SystemEntropy()
+
+    @classmethod
+    def begin(
+        cls, journal: Journal, sitting: Sitting, program: Callable[[Entropy], Party[R]]
+    ) -> "DurableSeat[R]":
+        """The program at its first wait, or where it was when the journal was written last."""
+        opened = journal.open_session(sitting.session, sitting.head)
+        entropy = Expansion(opened.seed, _ENTROPY, sitting.session)
+        seat = Seat(
+            sitting.name,
+            program(entropy),
+            partners=sitting.partners,
+            session=sitting.session,
+            codec=sitting.codec,
+        )
+        durable = cls(journal, sitting, seat)
+        if opened.begun:
+            durable._replay()
+        else:
+            durable._step(Event.BEGIN)
+        return durable
+
+    def __repr__(self) -> str:
+        return f"DurableSeat({self._sitting.name!r}, {self.describe()})"
+
+    # What happens to the program; each returns when all of it is on disk.
+
+    def deliver(self, letter: Letter, position: int | None = None) -> None:
+        """A letter of this session came, at this position of the mailbox.
+
+        One that came before, or that comes after the end, moves the mailbox on and
+        changes nothing else. A letter that breaks the rules is an error inside the
+        program, as everywhere; where it ends the program, `failure` holds it.
+        """
+        self._check()
+        if self.finished or self._came(letter):
+            self._journal.commit(position=position)
+        else:
+            self._step(Event.LETTER, letter.sender, letter=letter, position=position)
+
+    def expire(self) -> None:
+        """The time for gathering is up: the program goes on with what came."""
+        if not isinstance(self.waiting, Gather):
+            raise MisuseError(f"{self._sitting.name}: expected a gather, {self.describe()}")
+        self._step(Event.EXPIRE)
+
+    def leave(self, partner: str) -> None:
+        """`partner` is gone for good; said twice, or after the end, it changes nothing."""
+        if not self.finished and not self._seat.has_left(partner):
+            self._step(Event.LEAVE, partner)
+
+    def close(self) -> None:
+        """Stop the program where it is, as a crash would: the journal still has it all."""
+        self._seat.close()
+        self._stale = True
+
+    # How it stands.
+
+    @property
+    def waiting(self) -> Receive | Gather | None:
+        """What the program waits for."""
+        return self._seat.waiting
+
+    @property
+    def finished(self) -> bool:
+        """Whether the program returned or failed."""
+        return self._seat.finished
+
+    @property
+    def result(self) -> R:
+        """What the program returned; raises its `failure` where it failed."""
+        if self.failure is not None:
+            raise self.failure
+        return self._seat.result
+
+    def describe(self) -> str:
+        """What this party is doing, for an error message or a screen."""
+        return "has failed" if self.failure is not None else self._seat.describe()
+
+    def has_left(self, partner: str) -> bool:
+        """Whether this seat was told that `partner` is gone."""
+        return self._seat.has_left(partner)
+
+    # One step: let the program run, write down what came of it.
+
+    def _step(
+        self,
+        event: Event,
+        party: str = "",
+        *,
+        letter: Letter | None = None,
+        position: int | None = None,
+    ) -> None:
+        self._check()
+        # Until the commit the program is ahead of the journal: an error in between leaves it so.
+        self._stale = True
+        packets = self._happen(event, party, letter)
+        head = self._head(event, party, letter, packets)
+        letters = [
+            Outgoing(self._sitting.relay.pack(packet, entropy=self._sealing), tag_of(packet.body))
+            for packet in packets
+        ]
+        self._journal.commit(
+            session=self._sitting.session,
+            step=Step(head, letter.body if letter is not None else b""),
+            letters=letters,
+            position=position,
+        )
+        self._stale = False
+
+    def _happen(self, event: Event, party: str, letter: Letter | None) -> list[Packet]:
+        """Let the program run; what it sends. An error of ours or theirs is an end like another."""
+        try:
+            match event:
+                case Event.BEGIN:
+                    self._seat.start()
+                case Event.EXPIRE:
+                    self._seat.expire()
+                case Event.LEAVE:
+                    self._seat.leave(party)
+                case Event.LETTER:
+                    assert letter is not None
+                    self._open(letter)
+        except SottovoceError as error:
+            self.failure = error
+        # What came is in the journal; a view of it all would only fill the memory.
+        self._seat.view.received.clear()
+        return self._seat.take()
+
+    def _open(self, letter: Letter) -> None:
+        try:
+            packet = self._sitting.relay.unpack(letter)
+        except TheirError as error:
+            self._seat.refuse(error.by(error.party or letter.sender))
+        else:
+            self._seat.accept(letter.sender, packet)
+
+    def _head(
+        self, event: Event, party: str, letter: Letter | None, packets: list[Packet]
+    ) -> StepHead:
+        sent = tuple(Sent(one.recipient, one.number, body_digest(one.body)) for one in packets)
+        failure = type(self.failure).__name__ if self.failure is not None else ""
+        return StepHead(
+            event.value, party, letter.number if letter is not None else 0, sent, failure
+        )
+
+    def _replay(self) -> None:
+        for index, step in enumerate(self._journal.steps(self._sitting.session), 1):
+            head, letter = step.head, None
+            if head.event == Event.LETTER:
+                here = (self._sitting.session, head.party, self._sitting.name, head.number)
+                letter = Letter(*here, step.body)
+            packets = self._happen(Event(head.event), head.party, letter)
+            found = self._head(Event(head.event), head.party, letter, packets)
+            if found != head:
+                self._stale = True
+                raise ReplayError(
+                    f"{self._sitting.name}: run again, step {index} {_difference(head, found)}; "
+                    "nothing was sent",
+                    hints=(
+                        "put back the documents, settings and version that the study began with",
+                    ),
+                )
+
+    def _came(self, letter: Letter) -> bool:
+        """Whether the letter came before."""
+        if letter.number >= self._seat.next_number(letter.sender):
+            return False  # and is opened once only, which counts where it is large
+        try:
+            return self._seat.came(self._sitting.relay.unpack(letter))
+        except TheirError:
+            return False
+
+    def _check(self) -> None:
+        if self._stale:
+            raise MisuseError(
+                f"{self._sitting.name}: expected a seat that stands where its journal does",
+                hints=("begin it again: it is run again from the journal",),
+            )
+
+
+def _difference(before: StepHead, now: StepHead) -> str:
+    """Where two runs of a step part."""
+    for old, new in zip(before.sent, now.sent, strict=False):
+        if old != new:
+            return f"made another message {new.number} for {new.recipient!r}"
+    if before.failure != now.failure:
+        return f"ended with {now.failure or 'no error'}, before with {before.failure or 'none'}"
+    return f"sent {len(now.sent)} messages, before {len(before.sent)}"

@@ -1,0 +1,391 @@
+"""A seat's memory on disk: what its programs saw and what they sent, so that a crash loses nothing.
+
+Every step of a program is one transaction: what happened (a letter, an expired
+wait, a partner that left), what the program sent in answer, and how far the mailbox
+was read. Only after the commit a letter is acknowledged or anything leaves. From the
+seed of a session and its steps, in order, the program is run again to the same place.
+
+One journal belongs to one seat, and to one process at a time. Whatever stands in it
+is encrypted under a key of the site, and bound to its place: a row that was changed,
+moved, or taken from another journal does not open.
+"""
+
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+from threading import RLock
+from types import MappingProxyType
+from typing import Any, Self
+
+from sottovoce.entropy import SEED_BYTES, Entropy, SystemEntropy
+from sottovoce.errors import JournalError, MisuseError
+from sottovoce.roles.relay import Letter
+from sottovoce.service.vault import Vault, connect, erase, translated
+from sottovoce.wire import Codec, Value
+
+_SCHEMA = """
+CREATE TABLE IF NOT EXISTS sessions (id INTEGER PRIMARY KEY, name BLOB UNIQUE NOT NULL, box BLOB);
+CREATE TABLE IF NOT EXISTS steps (id INTEGER PRIMARY KEY, head BLOB NOT NULL, body BLOB NOT NULL);
+CREATE TABLE IF NOT EXISTS outbox (
+    id INTEGER PRIMARY KEY AUTOINCREMENT, head BLOB NOT NULL, body BLOB NOT NULL);
+CREATE TABLE IF NOT EXISTS notes (name TEXT PRIMARY KEY, box BLOB NOT NULL) WITHOUT ROWID;
+"""
+# The steps of a session stand side by side: the row is the session's, then the step's number.
+_STEP_BITS = 32
+_NOTHING: Mapping[str, bytes] = MappingProxyType({})
+_CURSOR, _CLOSED = "journal/cursor", "journal/closed"
+
+
+class Sent(Value, frozen=True):
+    """A packet that a step sent, by the digest of its body."""
+
+    recipient: str
+    number: int
+    digest: bytes
+
+
+class StepHead(Value, frozen=True):
+    """What happened in a step, what the program sent then, and the error it ended with, if any."""
+
+    event: str
+    party: str
+    number: int
+    sent: tuple[Sent, ...]
+    failure: str
+
+
+@dataclass(frozen=True, repr=False)
+class Step:
+    """A step of a session: its head, and the body of the letter that came, if one did."""
+
+    head: StepHead
+    body: bytes = b""
+
+
+class OutHead(Value, frozen=True):
+    """To what a body in the outbox belongs."""
+
+    session: bytes
+    sender: str
+    recipient: str
+    number: int
+    kind: str
+
+
+@dataclass(frozen=True)
+class Outgoing:
+    """A letter that waits to be sent, and the kind of its message, which its box does not show."""
+
+    letter: Letter = field(repr=False)
+    kind: str
+    position: int = 0
+
+
+class SessionHead(Value, frozen=True):
+    """The seed of a session, and the words in which its opener will know it again."""
+
+    seed: bytes
+    head: bytes
+
+
+@dataclass(frozen=True)
+class Opened:
+    """A session: the seed of its program's entropy, and whether it was begun before."""
+
+    seed: bytes = field(repr=False)
+    begun: bool
+
+
+@dataclass(frozen=True)
+class Erased:
+    """What a journal held when it was deleted: the ledger says so."""
+
+    sessions: int
+    steps: int
+    letters: int
+    bytes: int
+
+
+class Journal:
+    """The journal of one seat in one study."""
+
+    def __init__(self, path: Path, *, key: bytes, entropy: Entropy | None = None) -> None:
+        """Open or make the journal at `path` under a 32-byte `key` of the site."""
+        self.path = path
+        self._entropy = entropy or SystemEntropy()
+        self._lock = RLock()
+        self._codec = Codec()
+        self._sent: set[int] = set()
+        self._arrived: set[int] = set()
+        self._database = connect(path)
+        try:
+            with self._transaction() as run:
+                for statement in _SCHEMA.split(";"):
+                    run(statement)
+            self._vault = Vault.open(self._database, path, key, entropy=self._entropy)
+            with translated(path):
+                self._ids: dict[bytes, int] = dict(
+                    self._database.execute("SELECT name, id FROM sessions")
+                )
+                self._counts: dict[int, int] = {
+                    session: last - (session << _STEP_BITS)
+                    for session, last in self._database.execute(
+                        f"SELECT id >> {_STEP_BITS}, max(id) FROM steps GROUP BY 1"  # noqa: S608 - a constant
+                    )
+                }
+            self._cursor = int.from_bytes(self.note(_CURSOR) or b"")
+            self._handled = self._cursor
+            # Nothing is sent any longer: consent was withdrawn, or the study has ended.
+            self.closed = self.note(_CLOSED) is not None
+        except BaseException:
+            self._database.close()
+            raise
+
+    def __repr__(self) -> str:
+        return f"Journal({str(self.path)!r}, {len(self._ids)} sessions)"
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    # Sessions.
+
+    def open_session(self, session: bytes, head: bytes = b"") -> Opened:
+        """The session of this name: new with a fresh seed, or as it was begun.
+
+        `head` says in the caller's words what the session is; a session that was
+        begun under another head, or that was forgotten, is refused.
+        """
+        known = self._ids.get(session)
+        if known is None:
+            return self._new_session(session, head)
+        with translated(self.path):
+            row = self._database.execute("SELECT box FROM sessions WHERE id = ?", (known,))
+            box = row.fetchone()[0]
+        if box is None:
+            raise MisuseError(f"{self.path}: session {session.hex()[:16]} is over, and was deleted")
+        found = self._read(SessionHead, self._vault.unseal(box, "session", session))
+        if found.head != head:
+            raise JournalError(
+                f"{self.path}: session {session.hex()[:16]} was begun in another way: "
+                "other participants, or other settings"
+            )
+        return Opened(found.seed, begun=known in self._counts)
+
+    def _new_session(self, session: bytes, head: bytes) -> Opened:
+        seed = self._entropy.read(SEED_BYTES)
+        content = self._codec.encode(SessionHead(seed, head))
+        box = self._vault.seal(content, "session", session)
+        with self._transaction() as run:
+            found = run("INSERT INTO sessions (name, box) VALUES (?, ?)", session, box)
+            number = found.lastrowid
+        assert number is not None
+        self._ids[session] = number
+        return Opened(seed, begun=False)
+
+    def sessions(self) -> tuple[bytes, ...]:
+        """The names of all sessions, in the order in which they were opened."""
+        return tuple(self._ids)
+
+    def steps(self, session: bytes) -> Iterator[Step]:
+        """The steps of a session, in order, one at a time."""
+        number = self._ids[session]
+        for index in range(1, self._counts.get(number, 0) + 1):
+            with translated(self.path), self._lock:
+                row = self._database.execute(
+                    "SELECT head, body FROM steps WHERE id = ?", (number << _STEP_BITS | index,)
+                ).fetchone()
+            if row is None:
+                raise JournalError(f"{self.path}: step {index} of {session.hex()[:16]} is missing")
+            place = (session, index.to_bytes(8))
+            head = self._read(StepHead, self._vault.unseal(row[0], "step", *place))
+            yield Step(head, self._vault.unseal(row[1], "step body", *place))
+
+    # The one way in.
+
+    def commit(
+        self,
+        *,
+        session: bytes = b"",
+        step: Step | None = None,
+        letters: Sequence[Outgoing] = (),
+        position: int | None = None,
+        notes: Mapping[str, bytes] = _NOTHING,
+    ) -> None:
+        """All of it on disk, or none of it: a step, letters to send, how far we read, notes."""
+        with self._lock:
+            if letters and self.closed:
+                raise MisuseError(f"{self.path}: expected nothing to send any longer")
+            cursor = self._next_cursor(position)
+            if cursor != self._cursor:
+                notes = {**notes, _CURSOR: cursor.to_bytes(8)}
+            with self._transaction() as run:
+                if step is not None:
+                    self._add_step(run, session, step)
+                for one in letters:
+                    self._add_letter(run, one)
+                self._add_notes(run, notes)
+                for sent in self._sent:
+                    run("DELETE FROM outbox WHERE id = ?", sent)
+            self._committed(session if step is not None else None, cursor, position)
+
+    def _committed(self, session: bytes | None, cursor: int, position: int | None) -> None:
+        """What is on disk now is in memory too."""
+        self._sent.clear()
+        self._cursor = cursor
+        if session is not None:
+            number = self._ids[session]
+            self._counts[number] = self._counts.get(number, 0) + 1
+        if position is not None:
+            self._arrived.discard(position)
+            self._handled = max(self._handled, position)
+
+    def _add_step(self, run: Any, session: bytes, step: Step) -> None:
+        number = self._ids[session]
+        index = self._counts.get(number, 0) + 1
+        place = (session, index.to_bytes(8))
+        head = self._vault.seal(self._codec.encode(step.head), "step", *place)
+        body = self._vault.seal(step.body, "step body", *place)
+        run("INSERT INTO steps VALUES (?, ?, ?)", number << _STEP_BITS | index, head, body)
+
+    def _add_letter(self, run: Any, one: Outgoing) -> None:
+        letter = one.letter
+        place = (letter.session, letter.recipient.encode(), letter.number.to_bytes(8))
+        head = OutHead(letter.session, letter.sender, letter.recipient, letter.number, one.kind)
+        run(
+            "INSERT INTO outbox (head, body) VALUES (?, ?)",
+            self._vault.seal(self._codec.encode(head), "outbox"),
+            self._vault.seal(letter.body, "outbox body", *place),
+        )
+
+    def _add_notes(self, run: Any, notes: Mapping[str, bytes]) -> None:
+        for name, value in notes.items():
+            box = self._vault.seal(value, "note", name.encode())
+            run("INSERT OR REPLACE INTO notes VALUES (?, ?)", name, box)
+
+    # What waits to be sent.
+
+    def pending(self) -> Iterator[Outgoing]:
+        """Every letter that waits to be sent, in order, one at a time."""
+        with translated(self.path), self._lock:
+            rows = self._database.execute("SELECT id FROM outbox ORDER BY id").fetchall()
+        for (position,) in rows:
+            if position not in self._sent:
+                found = self._outgoing(position)
+                if found is not None:
+                    yield found
+
+    def _outgoing(self, position: int) -> Outgoing | None:
+        with translated(self.path), self._lock:
+            row = self._database.execute(
+                "SELECT head, body FROM outbox WHERE id = ?", (position,)
+            ).fetchone()
+        if row is None:
+            return None
+        head = self._read(OutHead, self._vault.unseal(row[0], "outbox"))
+        place = (head.session, head.recipient.encode(), head.number.to_bytes(8))
+        body = self._vault.unseal(row[1], "outbox body", *place)
+        letter = Letter(head.session, head.sender, head.recipient, head.number, body)
+        return Outgoing(letter, head.kind, position)
+
+    def mark_sent(self, position: int) -> None:
+        """The other side has this letter for good; it goes with the next commit.
+
+        A crash before that sends the very same letter again, which changes nothing.
+        """
+        with self._lock:
+            self._sent.add(position)
+
+    def close_outbox(self, last: Sequence[Outgoing] = ()) -> None:
+        """Let nothing leave any more, but the `last` letters: what waited is deleted."""
+        with self._transaction() as run:
+            run("DELETE FROM outbox")
+            for one in last:
+                self._add_letter(run, one)
+            self._add_notes(run, {_CLOSED: b""})
+        self._sent.clear()
+        self.closed = True
+
+    # How far the mailbox was read.
+
+    @property
+    def cursor(self) -> int:
+        """Everything up to this position of the mailbox is dealt with, on disk."""
+        return self._cursor
+
+    def arrived(self, position: int) -> None:
+        """A letter is in hand and not dealt with yet: the cursor stays before it.
+
+        Needed only where letters are dealt with out of order, by several threads.
+        """
+        with self._lock:
+            self._arrived.add(position)
+
+    def _next_cursor(self, position: int | None) -> int:
+        if position is None:
+            return self._cursor
+        waiting = self._arrived - {position}
+        handled = max(self._handled, position)
+        return max(self._cursor, min(waiting) - 1 if waiting else handled)
+
+    # Small things of the service that must not be lost.
+
+    def note(self, name: str) -> bytes | None:
+        """What was noted under this name last, if anything."""
+        with translated(self.path), self._lock:
+            row = self._database.execute("SELECT box FROM notes WHERE name = ?", (name,)).fetchone()
+        return None if row is None else self._vault.unseal(row[0], "note", name.encode())
+
+    # The end.
+
+    def forget(self, session: bytes) -> None:
+        """Delete the seed and the steps of a session; it can never be opened again."""
+        number = self._ids[session]
+        first = number << _STEP_BITS
+        with translated(self.path), self._lock:
+            self._database.execute("PRAGMA secure_delete = ON")
+        with self._transaction() as run:
+            run("UPDATE sessions SET box = NULL WHERE id = ?", number)
+            run("DELETE FROM steps WHERE id BETWEEN ? AND ?", first, first + 2**_STEP_BITS - 1)
+        with translated(self.path), self._lock:
+            self._database.execute("PRAGMA wal_checkpoint(TRUNCATE)")
+            self._database.execute("PRAGMA secure_delete = FAST")
+        self._counts.pop(number, None)
+
+    def destroy(self) -> Erased:
+        """Delete the journal: seeds, shares and masks that were in it are gone; says what was."""
+        with translated(self.path), self._lock:
+            steps, letters = (
+                int(self._database.execute(f"SELECT count(*) FROM {table}").fetchone()[0])  # noqa: S608 - two constants
+                for table in ("steps", "outbox")
+            )
+        size = erase(self._database, self.path)
+        return Erased(len(self._ids), steps, letters, size)
+
+    def close(self) -> None:
+        """Write what is left to write, and let another process open the journal."""
+        with self._lock:
+            try:
+                if self._sent:
+                    self.commit()
+            finally:
+                self._database.close()
+
+    @contextmanager
+    def _transaction(self) -> Iterator[Any]:
+        """A function that runs statements, all of which are committed, or none."""
+        with self._lock, translated(self.path):
+            self._database.execute("BEGIN IMMEDIATE")
+            try:
+                yield lambda statement, *values: self._database.execute(statement, values)
+                self._database.execute("COMMIT")
+            except BaseException:
+                if self._database.in_transaction:
+                    self._database.execute("ROLLBACK")
+                raise
+
+    def _read(self, kind: type[Any], data: bytes) -> Any:
+        return self._codec.decode(data, kind)
