@@ -77,7 +77,7 @@ class StudyPlan:
     (the paper's Γ). `query_budget` is how many documents a peer may have labelled in all
     (two a feature unless told), padded batches counted whole. `held_out` is the share of
     documents kept for evaluation, `held_back` the share of the rest with which one of several
-    penalties is chosen.
+    penalties is chosen. `approval` names what permits the study, in words for the card.
     """
 
     name: str
@@ -107,6 +107,7 @@ class StudyPlan:
     held_out: float = 0.2
     held_back: float = 0.2
     kappa: int = 64
+    approval: str = ""
 
     key_sizes: ClassVar[tuple[int, ...]] = PublicKey.sizes
     public_type: ClassVar[type[PublicKey]] = PublicKey

@@ -1,0 +1,50 @@
+"""How long people and machines wait for each other."""
+
+import re
+from dataclasses import dataclass
+from datetime import timedelta
+
+from sottovoce.errors import InputError
+
+_UNITS = {"second": 1, "minute": 60, "hour": 3600, "day": 86400, "week": 604800}
+_WRITTEN = re.compile(r"\s*(\d+(?:\.\d+)?)\s*(second|minute|hour|day|week)s?\s*")
+LONGEST = timedelta(days=366)
+
+
+@dataclass(frozen=True)
+class Deadlines:
+    """Until when people may join, and how long a stage waits for one that is silent."""
+
+    enrolment: timedelta = timedelta(days=7)
+    stage: timedelta = timedelta(minutes=10)
+
+    def __post_init__(self) -> None:
+        for name in ("enrolment", "stage"):
+            found = getattr(self, name)
+            if not timedelta() < found <= LONGEST:
+                raise InputError(
+                    f"deadline {name}: expected more than nothing and at most a year, "
+                    f"found {in_words(found)}"
+                )
+
+
+def duration(words: str) -> timedelta:
+    """The time that words such as "10 minutes" stand for."""
+    found = _WRITTEN.fullmatch(words.lower())
+    if found is None:
+        raise InputError(
+            f"expected a time such as '10 minutes' or '7 days', found {words!r}",
+            hints=("seconds, minutes, hours, days or weeks",),
+        )
+    return timedelta(seconds=float(found[1]) * _UNITS[found[2]])
+
+
+def in_words(time: timedelta) -> str:
+    """A time in the largest unit that it fills."""
+    seconds = time.total_seconds()
+    unit, size = next(
+        ((name, size) for name, size in reversed(_UNITS.items()) if seconds >= size),
+        ("second", 1),
+    )
+    count = seconds / size
+    return f"{count:g} {unit}{'' if count == 1 else 's'}"

@@ -1,0 +1,245 @@
+"""The plan of a study as people write it: the tables [study] and [columns] of study.toml."""
+
+import re
+from collections.abc import Mapping
+from typing import Any
+
+from sottovoce.errors import InputError
+from sottovoce.roles.plan import DictionaryKind, Engine, Release, StudyPlan, Verdict
+from sottovoce.service.settings import (
+    NUMBER,
+    TEXT,
+    TEXTS,
+    TRUTH,
+    WHOLE,
+    Kind,
+    SettingsText,
+    is_number,
+    is_whole,
+    listed,
+    one_of,
+    shown,
+)
+from sottovoce.text.columns import Categorical, Column, Numeric
+from sottovoce.text.features import Weighting
+from sottovoce.text.labelling import Labelling, Scheme
+from sottovoce.text.labels import Labels
+from sottovoce.text.reading import Level, NGrams, Reading
+from sottovoce.text.windows import Window
+
+
+def _pair(value: Any) -> tuple[int, int]:
+    low, high = listed(is_whole)(value)
+    return low, high
+
+
+def _penalty(value: Any) -> float | tuple[float, ...]:
+    return listed(is_number)(value) if isinstance(value, list) else is_number(value)
+
+
+_PAIR = Kind("a list of the fewest and the most, such as [1, 2]", _pair)
+_PENALTY = Kind("a number above 0, or a list of them to choose from", _penalty)
+
+# What [study] may hold; the names of the plan's own fields wherever it has one.
+KEYS: Mapping[str, Kind] = {
+    "name": TEXT,
+    "approval": TEXT,
+    "coordinator": TEXT,
+    "labels": TEXTS,
+    "exclusive": TRUTH,
+    "level": one_of(*Level),
+    "labelling": one_of(*Scheme),
+    "types": TEXTS,
+    "ngrams": _PAIR,
+    "characters": _PAIR,
+    "reach": WHOLE,
+    "affix": WHOLE,
+    "features": WHOLE,
+    "dictionary": one_of(*DictionaryKind),
+    "words": TEXTS,
+    "bucket_bits": WHOLE,
+    "min_documents": WHOLE,
+    "small_cells": WHOLE,
+    "feature_min_peers": WHOLE,
+    "tf_cap": WHOLE,
+    "idf": TRUTH,
+    "bias": NUMBER,
+    "engine": one_of(*Engine),
+    "alpha": _PENALTY,
+    "distrusted": TEXTS,
+    "epsilon": NUMBER,
+    "class_weight": one_of("balanced"),
+    "min_peers": WHOLE,
+    "release": one_of(*Release),
+    "key_bits": WHOLE,
+    "verdict": one_of(*Verdict),
+    "query_budget": WHOLE,
+    "evaluations": WHOLE,
+    "held_out": NUMBER,
+    "held_back": NUMBER,
+    "kappa": WHOLE,
+}
+# These go to the plan as they are; the others are parts of something that goes there.
+_PLAIN = (
+    "approval",
+    "features",
+    "dictionary",
+    "words",
+    "bucket_bits",
+    "engine",
+    "alpha",
+    "epsilon",
+    "class_weight",
+    "min_documents",
+    "small_cells",
+    "feature_min_peers",
+    "min_peers",
+    "release",
+    "key_bits",
+    "verdict",
+    "query_budget",
+    "evaluations",
+    "held_out",
+    "held_back",
+    "kappa",
+)
+_EXAMPLES = {
+    "name": 'name = "urgency of notes"',
+    "coordinator": 'coordinator = "the organisation that runs the study"',
+    "labels": 'labels = ["routine", "urgent"]',
+    "alpha": "alpha = 1.0",
+    "ngrams": "ngrams = [1, 2]",
+    "key_bits": "key_bits = 3072",
+}
+# Where a mistake that the plan found was written, by what its message speaks of.
+_SPOKEN = (
+    (r"penalt|\balpha\b", "alpha"),
+    (r"as many features as words|at least 1 feature", "features"),
+    (r"given dictionary", "dictionary"),
+    (r"character n-grams", "characters"),
+    (r"word n-grams", "ngrams"),
+    (r"tf cap", "tf_cap"),
+    (r"^split", "held_out"),
+    (r"^window", "reach"),
+    (r"^labelling", "labelling"),
+    (r"^labels", "labels"),
+)
+
+
+def read_plan(settings: SettingsText, *, plan_type: type[StudyPlan] = StudyPlan) -> StudyPlan:
+    """The plan of [study] and [columns]; whatever is wrong is told with its line."""
+    settings.check_known(KEYS, "study")
+    found = {
+        key: settings.take(("study", key), kind, None, *_hint(key)) for key, kind in KEYS.items()
+    }
+    given = {key: value for key, value in found.items() if value is not None}
+    for key in ("name", "coordinator"):
+        if key not in given:
+            raise settings.missing(("study", key), TEXT.expected, *_hint(key))
+    try:
+        labels, labelling = _labelling(settings, given)
+        plan = plan_type(
+            given["name"],
+            labels,
+            reading=_reading(given),
+            labelling=labelling,
+            weighting=Weighting(**_some(given, "tf_cap", "idf", "bias")),
+            columns=_columns(settings),
+            distrusted=_distrusted(settings, given),
+            **_some(given, *_PLAIN),
+        )
+    except InputError as error:
+        raise _placed(settings, error) from None
+    return plan
+
+
+def _some(given: Mapping[str, Any], *names: str) -> dict[str, Any]:
+    """Of these settings those that were given."""
+    return {name: given[name] for name in names if name in given}
+
+
+def _labelling(settings: SettingsText, given: Mapping[str, Any]) -> tuple[Labels, Labelling | None]:
+    scheme = Scheme(given.get("labelling", Scheme.LABEL))
+    if scheme is Scheme.LABEL:
+        if "types" in given:
+            raise settings.fault(
+                ("study", "types"),
+                "nothing without a labelling by entities",
+                shown(given["types"]),
+                'labelling = "types"',
+            )
+        if "labels" not in given:
+            raise settings.missing(("study", "labels"), "the study's labels", _EXAMPLES["labels"])
+        return Labels(given["labels"], **_some(given, "exclusive")), None
+    for key in ("labels", "exclusive"):
+        if key in given:
+            raise settings.fault(
+                ("study", key),
+                f"nothing: with labelling {scheme} the labels follow from types",
+                shown(given[key]),
+                "leave it out",
+            )
+    if "types" not in given:
+        raise settings.missing(("study", "types"), "the entity types", 'types = ["Drug"]')
+    labelling = Labelling.by_entity(scheme, given["types"])
+    return labelling.labels, labelling
+
+
+def _reading(given: Mapping[str, Any]) -> Reading:
+    ngrams = NGrams(given.get("ngrams", (1, 1)), given.get("characters"))
+    window = Window(**_some(given, "reach", "affix"))
+    return Reading(Level(given.get("level", Level.DOCUMENT)), ngrams, window=window)
+
+
+def _distrusted(settings: SettingsText, given: Mapping[str, Any]) -> tuple[int, ...]:
+    """Words of a given dictionary that get a smaller penalty of their own, as their places."""
+    words = given.get("words", ())
+    for word in given.get("distrusted", ()):
+        if word not in words:
+            raise settings.fault(
+                ("study", "distrusted"), "words of a given dictionary", shown(word)
+            )
+    return tuple(words.index(word) for word in given.get("distrusted", ()))
+
+
+def _columns(settings: SettingsText) -> tuple[Column, ...]:
+    found = settings.table("columns")
+    return tuple(_column(settings, name, value) for name, value in found.items())
+
+
+def _column(settings: SettingsText, name: str, value: Any) -> Column:
+    path = ("columns", name)
+    try:
+        if isinstance(value, list):
+            return Categorical(name, listed(TEXT.read)(value))
+        if isinstance(value, dict) and {"low", "high"} <= set(value) <= {"low", "high", "missing"}:
+            return Numeric(name, **{key: is_number(number) for key, number in value.items()})
+    except (TypeError, InputError):
+        pass
+    raise settings.fault(
+        path,
+        "a list of different values, or bounds low < high",
+        "another table" if isinstance(value, dict) else shown(value),
+        f'{name} = ["a", "b"]',
+        f"{name} = {{ low = 0, high = 120, missing = 50 }}",
+    )
+
+
+def _placed(settings: SettingsText, error: InputError) -> InputError:
+    """The plan's own complaint, with the line of what it complains about."""
+    if error.message.startswith(f"{settings.name}, line"):
+        return error
+    key = next((key for pattern, key in _SPOKEN if re.search(pattern, error.message)), None)
+    if key is None:
+        named = (key for key in KEYS if re.search(rf"\b{key}\b", error.message))
+        key = max(named, key=len, default=None)
+    path = ("study", key) if key else ("study",)
+    message = error.message.removeprefix("plan: ")
+    return InputError(
+        f"{settings.name}, line {settings.line(*path)}: {'.'.join(path)}: {message}",
+        hints=error.hints,
+    )
+
+
+def _hint(key: str) -> tuple[str, ...]:
+    return (_EXAMPLES[key],) if key in _EXAMPLES else ()
