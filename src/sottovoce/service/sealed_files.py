@@ -67,7 +67,7 @@ class SealedFiles:
 def open_sealed(
     root: Path, *, entropy: Entropy, passphrase: Passphrase | None = None
 ) -> SealedFiles:
-    """The site's sealed files; a new key where there is none, under the passphrase if one is given."""
+    """The site's sealed files; a new key where there is none, under the passphrase if given."""
     path = root / "storage.key"
     if path.exists():
         return SealedFiles(root, _read_key(path, passphrase))
