@@ -19,7 +19,8 @@ its people can mend) or theirs (something that another party sent or did).
     └── TheirError                  another party, by name
         ├── MalformedError          bytes that are not the one encoding of a value
         ├── ViolationError          a message out of order, out of range, or over budget
-        └── AbsenceError            a party left, or too few are left to go on
+        ├── AbsenceError            a party left, or too few are left to go on
+        └── StoppedError            the coordinator ended the study, and told everybody why
 
 A message says what failed, which thing, what was expected and what was found,
 in lower case and without a full stop; hints carry the corrected command.
@@ -113,3 +114,7 @@ class ViolationError(TheirError):
 
 class AbsenceError(TheirError):
     """A party left, or too few are left to go on."""
+
+
+class StoppedError(TheirError):
+    """The coordinator ended the study for everybody; the party is who caused it."""

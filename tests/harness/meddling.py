@@ -102,14 +102,17 @@ class Swapping(Meddler):
 
 @dataclass
 class Crashing(Meddler):
-    """Stops parties before an action: {"alice": 3} lets alice do three things."""
+    """Stops parties before an action: {"alice": 3} lets alice do three things, then no more.
+
+    It counts on over all conversations that it stands in.
+    """
 
     at: dict[str, int]
     seen: dict[str, int] = field(default_factory=dict)
 
     def crashes(self, party: str, step: int) -> bool:
-        self.seen[party] = max(step, self.seen.get(party, 0))
-        return self.at.get(party) == step
+        self.seen[party] = self.seen.get(party, -1) + 1
+        return self.at.get(party) == self.seen[party]
 
 
 __all__ = [

@@ -433,7 +433,7 @@ def test_evaluation_opens_nothing_over_few_documents_or_few_peers(binary: Case) 
 
 def test_seeds_of_one_context_are_dealt_once(binary: Case) -> None:
     study, desk = binary.study, binary.outcome.desks["dealer"]
-    context = study.context(binary.outcome.trained.peers, round=1)
+    context = study.context(binary.outcome.trained.peers, round=1, attempt=1)
     with pytest.raises(MisuseError, match=r"'dealt seeds' of .* was used already"):
         next(deal_seeds(study.trio, context, ledger=desk.ledger, entropy=desk.entropy))
 

@@ -208,7 +208,7 @@ def test_coordinator_and_evaluator_together_get_the_joint_sum_and_no_single_part
     toy_key: SecretKey,
 ) -> None:
     case = small(toy_key, {}, documents=60, features=300)
-    outcome, _, prepared = contributed(case)
+    outcome, desks, prepared = contributed(case)
     layout = MomentPlan.of(case.plan, prepared.totals)
     moments = {
         name: local_moments(case.study, prepared, mine) for name, mine in case.documents.items()
@@ -229,7 +229,7 @@ def test_coordinator_and_evaluator_together_get_the_joint_sum_and_no_single_part
     }
     assert set(seeds) == set(masked) == set(case.study.roster.peers)
     for name in case.study.roster.peers:
-        part = masked[name] + expanded_share(case.study, seeds[name], layout)
+        part = masked[name] + expanded_share(desks[name].session, seeds[name], layout)
         assert_looks_uniform(part, what=f"what both together have of {name}")
         assert_shows_structure(layout.write(moments[name]), what="a part without its masks")
 

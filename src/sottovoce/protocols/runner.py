@@ -47,6 +47,7 @@ class Table:
     parties that crashed are declared gone; then the first party (in the order
     given) that still gathers is told that its time is up; and if nobody gathers,
     nobody can go on, which is an `AbsenceError` that says who waits for what.
+    `gone` are the parties that crashed, `failed` is whose program raised an error.
     """
 
     def __init__(
@@ -60,6 +61,7 @@ class Table:
         """Seat every program under its name."""
         self.traffic = Traffic()
         self.gone: list[str] = []
+        self.failed = ""
         self._codec = codec or Codec()
         self._meddler = meddler or Meddler()
         self._under_way: deque[Packet] = deque()
@@ -107,6 +109,7 @@ class Table:
         except _Crash:
             self.gone.append(name)
         except Exception as error:
+            self.failed = name
             error.add_note(f"in the program of {name!r}")
             raise
         for packet in self._seats[name].take():

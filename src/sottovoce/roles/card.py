@@ -105,7 +105,7 @@ class StudyCard:
             yield "encrypted model", (model,)
             yield "queries", _SHARED
         if len(self.study.plan.alphas) > 1:
-            yield "choice of the penalty", (choice,)
+            yield "choice of the penalty", (choice, messages)
         if self.study.plan.packs_scores:
             yield "queries", (classification, verdict)
         else:

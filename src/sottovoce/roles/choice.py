@@ -18,10 +18,17 @@ from typing import ClassVar
 
 import numpy as np
 
-from sottovoce.errors import InputError, ViolationError
-from sottovoce.protocols.conversation import Party, Send, receive
-from sottovoce.protocols.messages import Disclosure, Message
-from sottovoce.roles.classification import QueryBook, answer, ask, deal
+from sottovoce.errors import AbsenceError, InputError, ViolationError
+from sottovoce.protocols.conversation import Party, Receive, Send, dismiss, receive
+from sottovoce.protocols.messages import Disclosure, Enough, Message
+from sottovoce.roles.classification import (
+    DealRequest,
+    QueryBook,
+    answer,
+    ask,
+    deal_for,
+    query_trio,
+)
 from sottovoce.roles.desk import Desk
 from sottovoce.roles.evaluation import CountSum, add_counts, open_counts, witness_counts
 from sottovoce.roles.model import SealedModel, Trained
@@ -32,17 +39,6 @@ from sottovoce.text.features import FeatureReader
 
 # Queries of this stage are numbered from here on, far from those of users.
 _FIRST_NUMBER = 2**31
-
-
-class Askers(Message, frozen=True):
-    """Who will ask while a penalty is chosen."""
-
-    discloses: ClassVar = Disclosure(
-        seen_by="the dealer of these queries",
-        reveals="which peers took part in the training",
-        assuming="who takes part is no secret among participants",
-    )
-    peers: tuple[str, ...]
 
 
 class ChosenPenalty(Message, frozen=True):
@@ -70,27 +66,35 @@ def choose_peer(
     true = [one for each in places for one in study.plan.labelled.classes(*each)]
     right = []
     for index, model in enumerate(models):
-        number = _FIRST_NUMBER + index
+        number = first_number(desk) + index
         found = yield from ask(desk, model, rows.integers(), number=number, evaluation=True)
         right.append(sum(a == b for a, b in zip(true, found.classes, strict=True)))
     counts = np.array(right, np.int64)
-    yield from add_counts(desk, _sum_of(study), peers, rows=len(true), counts=counts)
+    yield from add_counts(desk, _sum_of(desk), peers, rows=len(true), counts=counts)
     return (yield from _hear(study))
 
 
 def choose_coordinator(desk: Desk, trained: Trained, scores: Sequence[ScorePlan]) -> Party[int]:
-    """At the coordinator: it answers every query, and opens how often each model was right."""
+    """At the coordinator: it answers every query, and opens how often each model was right.
+
+    Who leaves meanwhile has no say in the choice: its contribution is in the model already.
+    """
     if len(scores) == 1:
         return 0
     study = desk.study
     book = QueryBook(budget=study.plan.budget, evaluations=len(scores))
-    if study.roster.dealer is not None and needs_dealer(study):
-        yield Send(study.roster.dealer, Askers(trained.peers))
-    # Peer by peer and penalty by penalty, in the order in which dealers deal.
+    askers = list(trained.peers)
     for plan in scores:
-        for name in trained.peers:
-            yield from answer(desk, replace(trained, scores=plan), book, asker=name)
-    right, _ = yield from open_counts(desk, _sum_of(study), trained.peers)
+        for name in tuple(askers):
+            try:
+                yield from answer(desk, replace(trained, scores=plan), book, asker=name)
+            except AbsenceError as error:
+                if error.party != name:
+                    raise
+                askers.remove(name)
+    for dealer in _dealers(study):
+        yield from dismiss(dealer)
+    right, _ = yield from open_counts(desk, _sum_of(desk), trained.peers)
     # Of equals the strongest penalty wins: it says least about any document.
     best = max(range(len(scores)), key=lambda one: (int(right[one]), study.plan.alphas[one]))
     for name in (*trained.peers, study.roster.evaluator):
@@ -102,16 +106,16 @@ def choose_evaluator(desk: Desk, peers: Sequence[str]) -> Party[int]:
     """At the evaluator: it deals where the dealer must not, and signs who is in the sums."""
     if len(desk.study.plan.alphas) == 1:
         return 0
-    yield from _deal_for(desk, peers)
-    yield from witness_counts(desk, _sum_of(desk.study), peers)
+    if desk.name in _dealers(desk.study):
+        yield from _deal_on_request(desk)
+    yield from witness_counts(desk, _sum_of(desk), peers)
     return (yield from _hear(desk.study))
 
 
 def choose_dealer(desk: Desk) -> Party[None]:
-    """At the dealer: it hears who asks, and deals for all that are not of its own house."""
-    if needs_dealer(desk.study):
-        told = yield from receive(desk.study.roster.coordinator, Askers)
-        yield from _deal_for(desk, told.peers)
+    """At the dealer: it deals whenever somebody asks who is not of its own house."""
+    if desk.name in _dealers(desk.study):
+        yield from _deal_on_request(desk)
 
 
 def needs_dealer(study: Study) -> bool:
@@ -119,13 +123,21 @@ def needs_dealer(study: Study) -> bool:
     return len(study.plan.alphas) > 1 and study.plan.deals_verdicts
 
 
-def _deal_for(desk: Desk, peers: Sequence[str]) -> Party[None]:
-    """For every penalty and every asker that this party deals for."""
-    study = desk.study
-    for _ in study.plan.alphas if needs_dealer(study) else ():
-        for name in peers:
-            if study.roster.query_dealer(name) == desk.name:
-                yield from deal(desk)
+def _dealers(study: Study) -> tuple[str, ...]:
+    """Everybody who may have to deal while a penalty is chosen, whoever of the peers is left."""
+    if not needs_dealer(study):
+        return ()
+    return tuple(dict.fromkeys(query_trio(study, name).dealer for name in study.roster.peers))
+
+
+def _deal_on_request(desk: Desk) -> Party[None]:
+    """Deal until the coordinator says that nobody asks any more."""
+    coordinator = desk.study.roster.coordinator
+    while True:
+        told = yield Receive(coordinator, (DealRequest, Enough))
+        if isinstance(told, Enough):
+            return
+        yield from deal_for(desk, told)
 
 
 def _hear(study: Study) -> Party[int]:
@@ -138,5 +150,10 @@ def _hear(study: Study) -> Party[int]:
     return told.index
 
 
-def _sum_of(study: Study) -> CountSum:
-    return CountSum(study, "penalty", (len(study.plan.alphas),))
+def first_number(desk: Desk) -> int:
+    """The number of this attempt's first query: no two attempts share one."""
+    return _FIRST_NUMBER + (desk.attempt.number - 1) * len(desk.study.plan.alphas)
+
+
+def _sum_of(desk: Desk) -> CountSum:
+    return CountSum(desk, "penalty", (len(desk.study.plan.alphas),))

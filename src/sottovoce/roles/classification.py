@@ -237,8 +237,13 @@ def answer(desk: Desk, trained: Trained, book: QueryBook, *, asker: str) -> Part
 
 def deal(desk: Desk) -> Party[None]:
     """At the dealer of a query."""
+    told = yield from receive(desk.study.roster.coordinator, DealRequest)
+    yield from deal_for(desk, told)
+
+
+def deal_for(desk: Desk, told: DealRequest) -> Party[None]:
+    """At the dealer of a query, once it knows which."""
     study = desk.study
-    told = yield from receive(study.roster.coordinator, DealRequest)
     trio = query_trio(study, told.asker)
     if trio.dealer != desk.name:
         raise ViolationError(

@@ -12,7 +12,7 @@ they do not pool: together they could rebuild text of the union of all peers.
 """
 
 import math
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import ClassVar, Self
 
@@ -20,7 +20,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sottovoce.entropy import SEED_BYTES, Expansion
-from sottovoce.errors import AbsenceError, InputError, ViolationError
+from sottovoce.errors import InputError, ViolationError
 from sottovoce.numbers.ring import Words
 from sottovoce.protocols.blind_sum import Part, WordSpace, pairwise
 from sottovoce.protocols.blind_sum.plan import Plan
@@ -151,11 +151,11 @@ def contribute(
     check_weight(desk.name, moments, prepared.totals)
     seed = desk.entropy.seed()
     yield Send(study.roster.evaluator, ShareSeed(seed))
-    difference = layout.write(moments) - expanded_share(study, seed, layout)
+    difference = layout.write(moments) - expanded_share(desk.session, seed, layout)
     bits = layout.scales.matrix.fraction_bits
     end = np.array([end_parts(moments, fraction_bits=bits)], np.uint64)
     summed = yield from pairwise.peer(
-        _blind_plan(study, prepared, layout),
+        _blind_plan(desk, layout),
         [difference, end, end],
         who=desk.member,
         book=desk.book,
@@ -167,7 +167,7 @@ def contribute(
 def collect(desk: Desk, prepared: Prepared) -> Party[Contributed]:
     """At the coordinator: the first share of the sum, and c."""
     layout = MomentPlan.of(desk.study.plan, prepared.totals)
-    plan = _blind_plan(desk.study, prepared, layout)
+    plan = _blind_plan(desk, layout)
     summed = yield from pairwise.coordinator(plan, who=desk.member, book=desk.book)
     words, end = summed.sums
     return Contributed(summed.peers, rounded_up(int(end[0])), words)
@@ -175,43 +175,34 @@ def collect(desk: Desk, prepared: Prepared) -> Party[Contributed]:
 
 def expand(desk: Desk, prepared: Prepared) -> Party[Contributed]:
     """At the evaluator: the second share of the sum, from the peers' seeds, and c."""
-    study = desk.study
-    layout = MomentPlan.of(study.plan, prepared.totals)
-    seeds = yield from gather(ShareSeed, prepared.totals.peers)
-    plan = _blind_plan(study, prepared, layout)
-    summed = yield from pairwise.evaluator(plan, who=desk.member, book=desk.book)
-    words = _sum_of_shares(study, seeds, summed.peers, layout)
+    layout = MomentPlan.of(desk.study.plan, prepared.totals)
+    seeds = yield from gather(ShareSeed, desk.peers)
+    for name, message in seeds.items():
+        if len(message.seed) != SEED_BYTES:
+            raise ViolationError(f"expected a seed of {SEED_BYTES} bytes", party=name)
+    plan = _blind_plan(desk, layout)
+    # Only who brought both halves is in the sum: a share without its seed is noise.
+    summed = yield from pairwise.evaluator(plan, who=desk.member, book=desk.book, among=seeds)
+    words = np.zeros(layout.length, np.uint64)
+    for name in summed.peers:
+        words += expanded_share(desk.session, seeds[name].seed, layout)
     return Contributed(summed.peers, rounded_up(int(summed.sums[0][0])), words)
 
 
-def _sum_of_shares(
-    study: Study, seeds: Mapping[str, ShareSeed], peers: Sequence[str], layout: MomentPlan
-) -> Words:
-    words = np.zeros(layout.length, np.uint64)
-    for name in peers:
-        if name not in seeds:
-            raise AbsenceError(
-                "its half for the evaluator never came: another attempt is needed", party=name
-            )
-        if len(seeds[name].seed) != SEED_BYTES:
-            raise ViolationError(f"expected a seed of {SEED_BYTES} bytes", party=name)
-        words += expanded_share(study, seeds[name].seed, layout)
-    return words
-
-
-def _blind_plan(study: Study, prepared: Prepared, layout: MomentPlan) -> Plan:
-    coordinator, evaluator = study.roster.coordinator, study.roster.evaluator
+def _blind_plan(desk: Desk, layout: MomentPlan) -> Plan:
+    roster = desk.study.roster
+    coordinator, evaluator = roster.coordinator, roster.evaluator
     parts = (
         Part(coordinator, "moments", WordSpace((layout.length,))),
         Part(coordinator, "spectrum", WordSpace((1,))),
         Part(evaluator, "spectrum", WordSpace((1,))),
     )
-    return Plan(study.round(_ROUND, prepared.totals.peers), parts)
+    return Plan(desk.round(_ROUND, desk.peers), parts)
 
 
-def expanded_share(study: Study, seed: bytes, layout: MomentPlan) -> Words:
-    """The evaluator's share of one peer's moments, which its seed stands for."""
-    return Expansion(seed, "roles/moments/v1", study.digest).words(layout.length)
+def expanded_share(session: bytes, seed: bytes, layout: MomentPlan) -> Words:
+    """The evaluator's share of one peer's moments in this attempt, which its seed stands for."""
+    return Expansion(seed, "roles/moments/v1", session).words(layout.length)
 
 
 def end_parts(moments: Moments, *, fraction_bits: int) -> int:

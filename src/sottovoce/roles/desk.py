@@ -1,12 +1,14 @@
 """What a party brings to every conversation of a study: who it is, and what it did already."""
 
-from dataclasses import dataclass, field
+from collections.abc import Collection
+from dataclasses import dataclass, field, replace
 
 from sottovoce.entropy import Entropy
-from sottovoce.protocols.blind_sum import Member, RoundBook
+from sottovoce.protocols.blind_sum import Member, Round, RoundBook
 from sottovoce.protocols.identities import Identity
 from sottovoce.protocols.sealing import X25519Key
-from sottovoce.protocols.shares.material import Ledger
+from sottovoce.protocols.shares.material import Context, Ledger
+from sottovoce.roles.attempts import Attempt, Stage
 from sottovoce.roles.study import Study
 
 
@@ -18,18 +20,43 @@ class Desk:
     identity: Identity
     entropy: Entropy = field(repr=False)
     box: X25519Key = field(repr=False)
+    attempt: Attempt
     book: RoundBook = field(default_factory=RoundBook, repr=False)
     ledger: Ledger = field(default_factory=Ledger, repr=False)
 
     @classmethod
     def open(cls, study: Study, identity: Identity, *, entropy: Entropy) -> "Desk":
         """A desk with empty books and a new box key."""
-        return cls(study, identity, entropy, X25519Key.draw(entropy))
+        attempt = Attempt.first(study, Stage.AGREEMENT)
+        return cls(study, identity, entropy, X25519Key.draw(entropy), attempt)
+
+    def at(self, attempt: Attempt, *, entropy: Entropy) -> "Desk":
+        """The same party in one attempt, which draws from an entropy of its own."""
+        attempt.check(self.study)
+        return replace(self, attempt=attempt, entropy=entropy)
 
     @property
     def name(self) -> str:
         """The party's name."""
         return self.identity.name
+
+    @property
+    def peers(self) -> tuple[str, ...]:
+        """The peers that take part in this attempt."""
+        return self.attempt.peers
+
+    @property
+    def session(self) -> bytes:
+        """The session of this attempt."""
+        return self.attempt.session(self.study)
+
+    def round(self, name: str, peers: Collection[str], *, fewest: int = 0) -> Round:
+        """A blind sum of this attempt among the peers that are still there."""
+        return self.study.round(name, peers, attempt=self.attempt.number, fewest=fewest)
+
+    def context(self, peers: Collection[str], *, round: int) -> Context:  # noqa: A002 - PROTOCOLS' word
+        """What one-time material of this attempt among these peers is bound to."""
+        return self.study.context(peers, round=round, attempt=self.attempt.number)
 
     @property
     def member(self) -> Member:

@@ -164,18 +164,17 @@ class Numbers:
         vectors = [Plain.of(column, self.vector_scale) for column in moments.products.T]
         return [Plain.of(moments.second, self.matrix_scale), *vectors]
 
-    def sum_plan(self, key: PublicKey, peers: Sequence[str]) -> Plan:
+    def sum_plan(self, desk: Desk, key: PublicKey, peers: Sequence[str]) -> Plan:
         """The blind sum of ciphertexts at the evaluator."""
-        study, slots = self.study, self.solve.slots(key.plaintext_bits)
-        width = self.width
+        slots, width = self.solve.slots(key.plaintext_bits), self.width
         spaces = [CiphertextSpace(key, Layout((width, width), slots), self.matrix_scale)]
         vector = CiphertextSpace(key, Layout((width,), slots), self.vector_scale)
         spaces += [vector] * self.scores.classes
         parts = [
-            Part(study.roster.evaluator, f"moments {number}", space)
+            Part(desk.study.roster.evaluator, f"moments {number}", space)
             for number, space in enumerate(spaces)
         ]
-        return Plan(study.round("contributions", peers), tuple(parts))
+        return Plan(desk.round("contributions", peers), tuple(parts))
 
     def penalty(self, index: int) -> Plain:
         """λΓ on the grid of A."""
@@ -191,7 +190,7 @@ def contribute_encrypted(
     moments = local_moments(study, prepared, training)
     check_weight(desk.name, moments, prepared.totals)
     end = np.array([end_parts(moments, fraction_bits=_MATRIX_BITS)], np.uint64)
-    plan = _ceiling_plan(study, prepared.totals.peers)
+    plan = _ceiling_plan(desk)
     summed = yield from pairwise.peer(
         plan, [end, end], who=desk.member, book=desk.book, entropy=desk.entropy
     )
@@ -204,7 +203,7 @@ def contribute_encrypted(
         encrypt(key, plain, slots=slots, entropy=desk.entropy) for plain in numbers.written(moments)
     ]
     added = yield from pairwise.peer(
-        numbers.sum_plan(key, told.peers),
+        numbers.sum_plan(desk, key, told.peers),
         sealed,
         who=desk.member,
         book=desk.book,
@@ -224,14 +223,14 @@ def answer_encrypted(
 ) -> Party[tuple[ScorePlan, tuple[str, ...]]]:
     """At the coordinator: carry both sums, and answer the evaluator's masked questions."""
     study = desk.study
-    plan = _ceiling_plan(study, prepared.totals.peers)
+    plan = _ceiling_plan(desk)
     summed = yield from pairwise.coordinator(plan, who=desk.member, book=desk.book)
     parts = rounded_up(int(summed.sums[0][0]))
     for name in (*summed.peers, study.roster.evaluator):
         yield Send(name, AgreedCeiling(parts, summed.peers))
     numbers = Numbers.of(study, prepared, parts)
     added = yield from pairwise.coordinator(
-        numbers.sum_plan(key.public, summed.peers), who=desk.member, book=desk.book
+        numbers.sum_plan(desk, key.public, summed.peers), who=desk.member, book=desk.book
     )
     stages = [
         stage
@@ -274,7 +273,7 @@ def solve_encrypted(
 ) -> Party[tuple[ScorePlan, list[Unsent], tuple[str, ...]]]:
     """At the evaluator: add the sealed moments up, solve with the key holder, hand θ out."""
     study, key = desk.study, agreement.key
-    plan = _ceiling_plan(study, prepared.totals.peers)
+    plan = _ceiling_plan(desk)
     summed = yield from pairwise.evaluator(plan, who=desk.member, book=desk.book)
     told = yield from receive(study.roster.coordinator, AgreedCeiling)
     if (told.parts, told.peers) != (rounded_up(int(summed.sums[0][0])), summed.peers):
@@ -284,7 +283,7 @@ def solve_encrypted(
         )
     numbers = Numbers.of(study, prepared, told.parts)
     added = yield from pairwise.evaluator(
-        numbers.sum_plan(key, told.peers), who=desk.member, book=desk.book
+        numbers.sum_plan(desk, key, told.peers), who=desk.member, book=desk.book
     )
     cast = Cast(added.peers, study.roster.coordinator, study.roster.evaluator)
     models = yield from cast.seated(closing(_models(numbers, added.sums, entropy=desk.entropy)))
@@ -353,9 +352,9 @@ def _slots(scores: ScorePlan) -> Slots:
     return Slots(scores.slots.width, scores.classes)
 
 
-def _ceiling_plan(study: Study, peers: Sequence[str]) -> Plan:
+def _ceiling_plan(desk: Desk) -> Plan:
+    roster = desk.study.roster
     parts = tuple(
-        Part(name, "spectrum", WordSpace((1,)))
-        for name in (study.roster.coordinator, study.roster.evaluator)
+        Part(name, "spectrum", WordSpace((1,))) for name in (roster.coordinator, roster.evaluator)
     )
-    return Plan(study.round("spectrum", peers), parts)
+    return Plan(desk.round("spectrum", desk.peers), parts)

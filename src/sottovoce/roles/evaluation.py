@@ -27,7 +27,6 @@ from sottovoce.protocols.conversation import Party, Send, receive
 from sottovoce.protocols.messages import Disclosure, Message
 from sottovoce.roles.desk import Desk
 from sottovoce.roles.plan import FEWEST_EVALUATED, FEWEST_PEERS
-from sottovoce.roles.study import Study
 from sottovoce.roles.totals import rounded_up
 from sottovoce.text.labels import Classes, Labels
 
@@ -132,7 +131,7 @@ def evaluate_peer(
     """At a peer: its own table into the sum; None if it came too late."""
     study, coordinator = desk.study, desk.study.roster.coordinator
     rows = int(table.sum()) // (1 if study.plan.labels.exclusive else len(table))
-    summed = yield from add_counts(desk, _sum_of(study, number), peers, rows=rows, counts=table)
+    summed = yield from add_counts(desk, _sum_of(desk, number), peers, rows=rows, counts=table)
     if summed is None:
         return None
     joint = yield from receive(coordinator, JointConfusion)
@@ -145,7 +144,7 @@ def evaluate_peer(
 def evaluate_coordinator(desk: Desk, peers: Sequence[str], *, number: int) -> Party[Evaluation]:
     """At the coordinator: the joint table, shown without small cells."""
     study = desk.study
-    counts, final = yield from open_counts(desk, _sum_of(study, number), peers)
+    counts, final = yield from open_counts(desk, _sum_of(desk, number), peers)
     labels, fewest = study.plan.labels, study.plan.min_documents
     result = Evaluation.of(labels, counts, final, fewest=fewest)
     for name in final:
@@ -155,10 +154,11 @@ def evaluate_coordinator(desk: Desk, peers: Sequence[str], *, number: int) -> Pa
 
 def evaluate_evaluator(desk: Desk, peers: Sequence[str], *, number: int) -> Party[None]:
     """At the evaluator: it signs who is in each sum."""
-    yield from witness_counts(desk, _sum_of(desk.study, number), peers)
+    yield from witness_counts(desk, _sum_of(desk, number), peers)
 
 
-def _sum_of(study: Study, number: int) -> "CountSum":
+def _sum_of(desk: Desk, number: int) -> "CountSum":
+    study = desk.study
     if not 0 <= number < study.plan.evaluations:
         # Two tables over sets that differ by one peer would give that peer's table.
         raise MisuseError(
@@ -168,14 +168,14 @@ def _sum_of(study: Study, number: int) -> "CountSum":
         )
     count = len(study.plan.labels.names)
     shape = (count, count) if study.plan.labels.exclusive else (count, 2, 2)
-    return CountSum(study, f"evaluation {number}", shape)
+    return CountSum(desk, f"evaluation {number}", shape)
 
 
 @dataclass(frozen=True)
 class CountSum:
     """A table of counts that is opened over all peers: its size first, and only if it is enough."""
 
-    study: Study
+    desk: Desk
     name: str
     shape: tuple[int, ...]
 
@@ -187,8 +187,8 @@ class CountSum:
                 "each of two would learn the other's table"
             )
         shape = (1,) if what == "size" else self.shape
-        this = self.study.round(f"{self.name} {what}", peers, fewest=FEWEST_PEERS)
-        return Plan(this, (Part(self.study.roster.coordinator, what, WordSpace(shape)),))
+        this = self.desk.round(f"{self.name} {what}", peers, fewest=FEWEST_PEERS)
+        return Plan(this, (Part(self.desk.study.roster.coordinator, what, WordSpace(shape)),))
 
 
 def add_counts(

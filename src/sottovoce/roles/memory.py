@@ -16,14 +16,15 @@ from typing import Any
 from scipy import sparse
 
 from sottovoce.entropy import Entropy
-from sottovoce.errors import InputError
+from sottovoce.errors import AbsenceError, InputError, SottovoceError, StoppedError
 from sottovoce.paillier import SecretKey
 from sottovoce.protocols.conversation import Party
 from sottovoce.protocols.identities import Identity
 from sottovoce.protocols.runner import Meddler, Outcome, Table
 from sottovoce.protocols.view import Traffic, View
-from sottovoce.roles.agreement import Agreement, collected, consented
+from sottovoce.roles.attempts import Attempt, Stage, Stop
 from sottovoce.roles.classification import Answer, QueryBook, answer, ask, deal, query_trio
+from sottovoce.roles.course import Course
 from sottovoce.roles.desk import Desk
 from sottovoce.roles.evaluation import (
     Evaluation,
@@ -35,14 +36,7 @@ from sottovoce.roles.evaluation import (
 from sottovoce.roles.model import SealedModel, Trained
 from sottovoce.roles.policy import Policy
 from sottovoce.roles.study import Study
-from sottovoce.roles.training import (
-    Told,
-    held_out_side,
-    train_coordinator,
-    train_dealer,
-    train_evaluator,
-    train_peer,
-)
+from sottovoce.roles.training import Told, held_out_side
 from sottovoce.text.documents import Document
 from sottovoce.text.features import FeatureReader
 
@@ -180,32 +174,10 @@ def run_study(
 ) -> StudyOutcome:
     """Train: every peer's documents in, one sealed model out that nobody but the data shaped."""
     setting = setting or Setting()
-    _check_documents(study, documents)
-    for name, policy in (setting.policies or {}).items():
-        try:
-            policy.check(study)
-        except InputError as error:
-            raise InputError(f"{name}: {error.message}", hints=error.hints) from error
     desks = {
         name: Desk.open(study, identities[name], entropy=entropy) for name in study.roster.names
     }
-    setting.told("keys")
-    key = setting.key or study.plan.generate(entropy=entropy)
-    record = Record()
-    agreements = _agree(desks, key, record, setting)
-    programs = _training(desks, key, agreements, documents, setting)
-    outcome = _converse(
-        programs, study, ("training",), record, key=key.public, meddler=setting.meddler
-    )
-    training = {name: View(name, list(view.received)) for name, view in record.views.items()}
-    trained = outcome.results[study.roster.coordinator]
-    models = {
-        name: outcome.results[name]
-        for name in study.roster.peers
-        if outcome.results.get(name) is not None
-    }
-    book = QueryBook(study.plan.budget, study.plan.evaluations)
-    return StudyOutcome(study, models, trained, desks, book, training, record)
+    return StudyRun(study, documents, desks, setting).run(entropy)
 
 
 @dataclass(frozen=True)
@@ -218,37 +190,116 @@ class Setting:
     told: Told = lambda _: None
 
 
-def _agree(
-    desks: Mapping[str, Desk], key: SecretKey, record: Record, setting: Setting
-) -> Mapping[str, Agreement]:
-    study = next(iter(desks.values())).study
-    coordinator = study.roster.coordinator
-    programs: dict[str, Party[Any]] = {
-        name: collected(desk, key) if name == coordinator else consented(desk)
-        for name, desk in desks.items()
-    }
-    setting.told("agreement")
-    return _converse(programs, study, ("agreement",), record).results
+class StudyRun:
+    """All seats' courses side by side, attempt by attempt, until a model or a stop.
 
+    `gone` are the parties that left; `stops` is what every other seat reports, once the
+    coordinator had to stop the study and told them.
+    """
 
-def _training(
-    desks: Mapping[str, Desk],
-    key: SecretKey,
-    agreements: Mapping[str, Agreement],
-    documents: Mapping[str, Sequence[Document]],
-    setting: Setting,
-) -> dict[str, Party[Any]]:
-    """Everybody's program, in the order in which the table asks them."""
-    roster = next(iter(desks.values())).study.roster
-    programs: dict[str, Party[Any]] = {
-        roster.coordinator: train_coordinator(desks[roster.coordinator], key, told=setting.told),
-        roster.evaluator: train_evaluator(desks[roster.evaluator], agreements[roster.evaluator]),
-    }
-    if roster.dealer is not None:
-        programs[roster.dealer] = train_dealer(desks[roster.dealer], agreements[roster.dealer])
-    for name in roster.peers:
-        programs[name] = train_peer(desks[name], agreements[name], documents[name])
-    return programs
+    def __init__(
+        self,
+        study: Study,
+        documents: Mapping[str, Sequence[Document]],
+        desks: Mapping[str, Desk],
+        setting: Setting,
+    ) -> None:
+        """Refuse documents of others than the peers, and plans beyond a peer's policy."""
+        _check_documents(study, documents)
+        for name, policy in (setting.policies or {}).items():
+            try:
+                policy.check(study)
+            except InputError as error:
+                raise InputError(f"{name}: {error.message}", hints=error.hints) from error
+        self.study = study
+        self.record = Record()
+        self.gone: set[str] = set()
+        self.attempts: list[Attempt] = []
+        self.stops: dict[str, StoppedError] = {}
+        self._desks, self._documents, self._setting = desks, documents, setting
+        self.courses: dict[str, Course] = {}
+        self._failed = ""
+
+    def run(self, entropy: Entropy) -> StudyOutcome:
+        """Every stage in turn; whoever leaves is left behind while enough stay."""
+        setting, study = self._setting, self.study
+        setting.told("keys")
+        key = setting.key or study.plan.generate(entropy=entropy)
+        coordinator = study.roster.coordinator
+        self.courses = {
+            name: Course(
+                desk,
+                documents=self._documents.get(name),
+                key=key if name == coordinator else None,
+            )
+            for name, desk in self._desks.items()
+        }
+        for stage in Stage:
+            self._stage(stage, entropy)
+        models = {name: one.model for name, one in self.courses.items() if one.model is not None}
+        trained = self.courses[coordinator].trained
+        assert trained is not None
+        views = {name: View(name, list(view.received)) for name, view in self.record.views.items()}
+        book = QueryBook(study.plan.budget, study.plan.evaluations)
+        return StudyOutcome(study, models, trained, self._desks, book, views, self.record)
+
+    def _stage(self, stage: Stage, entropy: Entropy) -> None:
+        deciding = self.courses[self.study.roster.coordinator]
+        attempt = Attempt(stage, 1, self.study.roster.peers)
+        try:
+            here = [one for one in deciding.peers if one not in self.gone]
+            attempt = Attempt.first(self.study, stage, peers=here)
+            while (failure := self._failure(attempt, entropy)) is not None:
+                attempt = self._following(attempt, failure)
+        except SottovoceError as error:
+            self._stop(attempt, error)
+            raise
+
+    def _failure(self, attempt: Attempt, entropy: Entropy) -> AbsenceError | None:
+        """Try it; what stopped it, if somebody left without whom it could not be finished."""
+        self.attempts.append(attempt)
+        self._setting.told(attempt.stage)
+        courses = {name: self.courses[name] for name in attempt.parties(self.study)}
+        table = Table(
+            {
+                name: one.program(attempt, entropy=entropy, told=self._setting.told)
+                for name, one in courses.items()
+            },
+            session=attempt.session(self.study),
+            codec=self.courses[self.study.roster.coordinator].codec(),
+            meddler=self._setting.meddler,
+        )
+        try:
+            outcome = table.run()
+        except AbsenceError as error:
+            missing = {*table.gone, error.party} & courses.keys()
+            if not missing:
+                raise
+            self.gone |= missing
+            return error
+        finally:
+            self._failed = table.failed
+            self.record.add(table.views, table.traffic)
+        self.gone.update(table.gone)
+        for name, result in outcome.results.items():
+            self.courses[name].keep(attempt, result)
+        return None
+
+    def _following(self, failed: Attempt, failure: AbsenceError) -> Attempt:
+        """The next attempt; where none can follow, the failure stands as it was raised."""
+        deciding = self.courses[self.study.roster.coordinator]
+        try:
+            return deciding.following(failed, missing=self.gone)
+        except AbsenceError as last:
+            raise failure from last
+
+    def _stop(self, attempt: Attempt, error: SottovoceError) -> None:
+        """The coordinator tells everybody who is still there why the study ends."""
+        left = (one for one in self.study.roster.names if one in self.gone)
+        seat = next(left, "") if isinstance(error, AbsenceError) else self._failed
+        told = Stop.of(attempt, error, seat=seat or self.study.roster.coordinator)
+        here = [one for one in self.study.roster.names if one not in self.gone]
+        self.stops = {name: told.error() for name in here}
 
 
 def _converse(

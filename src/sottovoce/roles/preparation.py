@@ -105,7 +105,7 @@ def prepare_peer(
     study = desk.study
     key = yield from _shared_key(desk, agreement)
     vector = _vector(study, desk.name, training, key)
-    plan = _blind_plan(study)
+    plan = _blind_plan(desk)
     sent = [to_ring(vector)]
     summed = yield from pairwise.peer(
         plan, sent, who=desk.member, book=desk.book, entropy=desk.entropy
@@ -122,7 +122,7 @@ def prepare_peer(
 def prepare_coordinator(desk: Desk) -> Party[Prepared]:
     """At the coordinator: the choice from the sums, published."""
     study = desk.study
-    summed = yield from pairwise.coordinator(_blind_plan(study), who=desk.member, book=desk.book)
+    summed = yield from pairwise.coordinator(_blind_plan(desk), who=desk.member, book=desk.book)
     counts = _layout(study).counts(from_ring(summed.sums[0]))
     totals = published(study, counts.rows, counts.rows_by_class, summed.peers)
     dictionary = _chosen(study, counts)
@@ -138,7 +138,7 @@ def prepare_coordinator(desk: Desk) -> Party[Prepared]:
 def prepare_evaluator(desk: Desk) -> Party[Prepared]:
     """At the evaluator: it signs the set of peers, and hears the totals."""
     study = desk.study
-    summed = yield from pairwise.evaluator(_blind_plan(study), who=desk.member, book=desk.book)
+    summed = yield from pairwise.evaluator(_blind_plan(desk), who=desk.member, book=desk.book)
     told = yield from receive(study.roster.coordinator, PublishedWeights)
     if told.peers != summed.peers:
         raise ViolationError(
@@ -149,9 +149,10 @@ def prepare_evaluator(desk: Desk) -> Party[Prepared]:
     return Prepared(_totals_of(study, told.totals, told.peers), halves)
 
 
-def _blind_plan(study: Study) -> Plan:
+def _blind_plan(desk: Desk) -> Plan:
+    study = desk.study
     part = Part(study.roster.coordinator, "counts", WordSpace((_layout(study).length,)))
-    return Plan(study.round("preparation", study.roster.peers), (part,))
+    return Plan(desk.round("preparation", desk.peers), (part,))
 
 
 def _layout(study: Study) -> Layout:
@@ -166,7 +167,7 @@ def _shared_key(desk: Desk, agreement: Agreement) -> Party[DictionaryKey]:
     study = desk.study
     if study.plan.dictionary is DictionaryKind.GIVEN:
         return PUBLIC
-    first, *others = study.roster.peers
+    first, *others = desk.peers
     if desk.name == first:
         key = DictionaryKey.draw(entropy=desk.entropy)
         for name in others:

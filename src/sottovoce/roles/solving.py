@@ -159,7 +159,7 @@ def solve_dealt(desk: Desk, agreement: Agreement) -> Party[None]:
         rows, *by_class = (int(one) for one in told.totals.array())
         totals = Totals(rows, tuple(by_class), told.peers)
         plan = solve_plan(study.plan, totals, alpha=alpha, ceiling_parts=told.ceiling_parts)
-        context = study.context(told.peers, round=_SOLVE_ROUND + index)
+        context = desk.context(told.peers, round=_SOLVE_ROUND + index)
         dealer = yield from deal_seeds(
             study.trio, context, ledger=desk.ledger, entropy=desk.entropy
         )
@@ -183,7 +183,7 @@ def take_solved(desk: Desk, prepared: Prepared) -> Party[list[SealedModel]]:
 
 
 def _seated(desk: Desk, peers: Collection[str], index: int) -> Party[Holder]:
-    context = desk.study.context(peers, round=_SOLVE_ROUND + index)
+    context = desk.context(peers, round=_SOLVE_ROUND + index)
     return (yield from take_seed(desk.study.trio, desk.name, context, ledger=desk.ledger))
 
 

@@ -1,7 +1,5 @@
-"""A whole training, from documents to the encrypted model: one program for each role.
+"""The training of a study, from a dictionary to the encrypted model: one program for each role.
 
-agreement.py      everybody follows the same plan with the same people
-preparation.py    dictionary and totals, from blind sums of suppressed counts
 contributions.py  every peer's moments, masked, in two shares
 solving.py        the sealed solve, and the encrypted model to every peer
 """
@@ -30,12 +28,7 @@ from sottovoce.roles.encrypted import (
 )
 from sottovoce.roles.model import SealedModel, Trained, release_share, take_release
 from sottovoce.roles.plan import Engine
-from sottovoce.roles.preparation import (
-    Prepared,
-    prepare_coordinator,
-    prepare_evaluator,
-    prepare_peer,
-)
+from sottovoce.roles.preparation import Prepared, prepare_peer
 from sottovoce.roles.solving import solve_dealt, solve_first, solve_second, take_solved
 from sottovoce.text.documents import Document
 from sottovoce.text.splits import Side, Split
@@ -43,14 +36,18 @@ from sottovoce.text.splits import Side, Split
 Told = Callable[[str], None]
 
 
-def train_peer(
+def prepare_from(
     desk: Desk, agreement: Agreement, documents: Sequence[Document]
+) -> Party[Prepared | None]:
+    """At a peer: the dictionary, from the documents that it trains with."""
+    return (yield from prepare_peer(desk, agreement, training_side(desk, documents)))
+
+
+def train_peer(
+    desk: Desk, agreement: Agreement, prepared: Prepared, documents: Sequence[Document]
 ) -> Party[SealedModel | None]:
     """At a peer: the encrypted model; None if it was dropped because it came too late."""
     training = training_side(desk, documents)
-    prepared = yield from prepare_peer(desk, agreement, training)
-    if prepared is None:
-        return None
     found = yield from _models(desk, agreement, prepared, training)
     if found is None:
         return None
@@ -72,10 +69,10 @@ def _models(
     return (yield from take_solved(desk, prepared)), contributed.peers
 
 
-def train_coordinator(desk: Desk, key: SecretKey, *, told: Told = lambda _: None) -> Party[Trained]:
-    """At the coordinator, who says by `told` which stage begins."""
-    told("dictionary")
-    prepared = yield from prepare_coordinator(desk)
+def train_coordinator(
+    desk: Desk, key: SecretKey, prepared: Prepared, *, told: Told
+) -> Party[Trained]:
+    """At the coordinator, who says by `told` what begins."""
     told("contributions")
     alphas = desk.study.plan.alphas
     if desk.study.engine is Engine.PAILLIER:
@@ -93,9 +90,8 @@ def train_coordinator(desk: Desk, key: SecretKey, *, told: Told = lambda _: None
     return replace(trained, scores=solved[chosen].scores, alpha=alphas[chosen])
 
 
-def train_evaluator(desk: Desk, agreement: Agreement) -> Party[None]:
+def train_evaluator(desk: Desk, agreement: Agreement, prepared: Prepared) -> Party[None]:
     """At the evaluator: nothing stays with it."""
-    prepared = yield from prepare_evaluator(desk)
     if desk.study.engine is Engine.PAILLIER:
         scores, models, peers = yield from solve_encrypted(desk, agreement, prepared)
         chosen = yield from choose_evaluator(desk, peers)

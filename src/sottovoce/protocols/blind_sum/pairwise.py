@@ -33,7 +33,7 @@ under S; a peer unmasks once per round; a changed share names who changed it.
 A transport seals what C carries from a peer to E end to end.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from typing import Any
 
 from sottovoce.entropy import Entropy
@@ -136,8 +136,14 @@ def coordinator(plan: Plan, *, who: Member, book: RoundBook) -> Party[Summed]:
     return (yield from _unmask(plan, dealing, masked, final, receiver=who.name))
 
 
-def evaluator(plan: Plan, *, who: Member, book: RoundBook) -> Party[Summed]:
-    """At the evaluator: check the set, sign it once, and add its own parts up."""
+def evaluator(
+    plan: Plan, *, who: Member, book: RoundBook, among: Collection[str] | None = None
+) -> Party[Summed]:
+    """At the evaluator: check the set, sign it once, and add its own parts up.
+
+    Where peers send it something else besides, `among` are those whose it has: nobody else
+    counts as arrived.
+    """
     this = plan.this
     check_own_name(this, who, "evaluator")
     book.begin(this)
@@ -145,7 +151,8 @@ def evaluator(plan: Plan, *, who: Member, book: RoundBook) -> Party[Summed]:
     told = yield from receive(this.coordinator, ShareBook)
     dealing = Dealing.of(keyring, told.shares, who.pins, teller=this.coordinator)
     masked = yield from _gather_masked(plan, dealing, who.name)
-    arrived = tuple(p for p in dealing.peers if p in masked)
+    here = dealing.peers if among is None else among
+    arrived = tuple(p for p in dealing.peers if p in masked and p in here)
     yield Send(this.coordinator, Arrived(arrived))
     proposed = yield from receive(this.coordinator, ProposedSet)
     check_proposed(dealing, proposed, arrived, who.pins)
