@@ -35,6 +35,9 @@ lint: setup  ## ruff, mypy --strict, the layer map
 	$(BIN)/mypy
 	$(BIN)/lint-imports
 
+# One thread of linear algebra a process: the processes share the cores already, and threads
+# that wait for each other there take several times as long.
+test: export OPENBLAS_NUM_THREADS = 1
 test: lint  ## lint, then every test but the long ones
 	$(BIN)/python -m pytest -n $(JOBS) --cov --cov-report=term:skip-covered
 
@@ -42,6 +45,7 @@ bench: setup  ## every benchmark beside its partner
 	$(BIN)/python -m pip install --quiet --editable '.[bench]'
 	$(BIN)/sottovoce bench all
 
+soak: export OPENBLAS_NUM_THREADS = 1
 soak: setup  ## the long tests, and every property on a thousand examples
 	$(BIN)/python -m pytest -n $(JOBS) -m 'soak or hypothesis' --hypothesis-profile=soak
 
