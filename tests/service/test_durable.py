@@ -52,7 +52,9 @@ def test_a_seat_that_crashes_after_any_step_goes_on_in_the_same_place(tmp_path: 
                 journal.mark_sent(one.position)
             if step < 4:
                 assert seat.describe() == "waits for Noise from 'bob'"
-                seat.deliver(noise("bob", "alice", step, b"%d" % step), position=10 * step)
+                letter = noise("bob", "alice", step, b"%d" % step)
+                assert seat.deliver(letter, position=10 * step) == "noise"
+                assert not seat.deliver(letter, position=10 * step)
     assert seat.finished
     assert sorted(sent) == [0, 1, 2, 3]
     bodies = [Codec().decode(sent[number], Noise).data for number in sorted(sent)]

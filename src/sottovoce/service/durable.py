@@ -10,12 +10,13 @@ was not sent yet lies in the journal, sealed, as it was committed with the step 
 """
 
 from collections.abc import Callable
+from contextlib import suppress
 from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import Generic, Protocol, TypeVar
 
 from sottovoce.entropy import Entropy, Expansion, SystemEntropy
-from sottovoce.errors import MisuseError, ReplayError, SottovoceError, TheirError
+from sottovoce.errors import MalformedError, MisuseError, ReplayError, SottovoceError, TheirError
 from sottovoce.protocols.conversation import Gather, Party, Receive
 from sottovoce.protocols.seat import Packet, Seat, body_digest
 from sottovoce.roles.relay import Letter
@@ -72,6 +73,7 @@ class DurableSeat(Generic[R]):
         self._sitting = sitting
         self._seat = seat
         self._stale = False
+        self._kind = ""
         self._sealing = SystemEntropy()
 
     @classmethod
@@ -100,18 +102,20 @@ class DurableSeat(Generic[R]):
 
     # What happens to the program; each returns when all of it is on disk.
 
-    def deliver(self, letter: Letter, position: int | None = None) -> None:
-        """A letter of this session came, at this position of the mailbox.
+    def deliver(self, letter: Letter, position: int | None = None) -> str:
+        """A letter of this session came, at this position of the mailbox; the kind of its message.
 
-        One that came before, or that comes after the end, moves the mailbox on and
-        changes nothing else. A letter that breaks the rules is an error inside the
-        program, as everywhere; where it ends the program, `failure` holds it.
+        One that came before, or that comes after the end, moves the mailbox on, has no
+        kind and changes nothing else. A letter that breaks the rules is an error inside
+        the program, as everywhere; where it ends the program, `failure` holds it.
         """
         self._check()
+        self._kind = ""
         if self.finished or self._came(letter):
             self._journal.commit(position=position)
         else:
             self._step(Event.LETTER, letter.sender, letter=letter, position=position)
+        return self._kind
 
     def expire(self) -> None:
         """The time for gathering is up: the program goes on with what came."""
@@ -208,6 +212,8 @@ class DurableSeat(Generic[R]):
         except TheirError as error:
             self._seat.refuse(error.by(error.party or letter.sender))
         else:
+            with suppress(MalformedError):
+                self._kind = tag_of(packet.body)
             self._seat.accept(letter.sender, packet)
 
     def _head(

@@ -1,0 +1,25 @@
+"""What left a site, what came, what was decided: a signed chain of lines that anybody checks."""
+
+from sottovoce.ledger.chain import Head, Line
+from sottovoce.ledger.entries import Entry, What
+from sottovoce.ledger.export import FORMATS, to_csv, to_json, to_markdown
+from sottovoce.ledger.site import SiteLedger, read_ledger, select
+from sottovoce.ledger.verification import Seat, Verified, Witness, verify
+
+__all__ = [
+    "FORMATS",
+    "Entry",
+    "Head",
+    "Line",
+    "Seat",
+    "SiteLedger",
+    "Verified",
+    "What",
+    "Witness",
+    "read_ledger",
+    "select",
+    "to_csv",
+    "to_json",
+    "to_markdown",
+    "verify",
+]

@@ -1,0 +1,164 @@
+"""Whether a ledger is what the seat wrote: the first line that was changed, moved or cut out.
+
+What each check needs: a changed line fails its signature, a missing or moved one its
+number, a rewritten history the hash of the line before. That the end was cut off only
+shows against a head: the one beside the ledger (which whoever cuts both can cut too),
+or one that was given away before, such as the coordinator's receipt or the words that a
+person wrote down.
+"""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+from sottovoce.errors import LedgerError
+from sottovoce.ledger.chain import (
+    MAX_LINE_BYTES,
+    End,
+    Head,
+    Line,
+    line_is_signed,
+    read_signed,
+)
+
+
+@dataclass(frozen=True)
+class Verified:
+    """A ledger that is whole: how many lines, its end in words, and what its end was held to."""
+
+    lines: int
+    words: str
+    against: tuple[str, ...]
+
+
+@dataclass(frozen=True)
+class Witness:
+    """Somebody else's word for where the ledger ended once: who, how many lines, which hash."""
+
+    name: str
+    count: int
+    hash: str
+
+    @classmethod
+    def of_words(cls, words: str) -> "Witness":
+        """What a person wrote down (`End.words`)."""
+        count, _, found = words.strip().partition("-")
+        known = set(found) <= set("0123456789abcdef") and len(found) == 32
+        if not (count.isascii() and count.isdecimal() and len(count) < 16 and known):
+            raise LedgerError(
+                f"expected a count, a dash and 32 digits of a hash, found {words[:64]!r}",
+                hints=("as printed by: sottovoce ledger verify",),
+            )
+        return cls("the words that were written down", int(count), found)
+
+    @classmethod
+    def of_head(cls, head: Head, name: str) -> "Witness":
+        """A head that was given away."""
+        return cls(name, head.count, head.hash)
+
+
+@dataclass(frozen=True)
+class Seat:
+    """Whose ledger it is."""
+
+    name: str
+    public: bytes
+
+
+def verify(path: Path, seat: Seat, *, witnesses: tuple[Witness, ...] = ()) -> Verified:
+    """Check every line, and the end against the head beside it and against all witnesses."""
+    heads = (*witnesses, *_head_beside(path, seat))
+    end, hashes = End.none(seat.name, seat.public), []
+    lines = list(read_lines(path))
+    for found in lines:
+        problem = _problem(found, end, seat)
+        if problem:
+            raise LedgerError(f"{path}: {_place(problem, found, end, lines)}")
+        end = end.after(found)
+        hashes.append(end.hash)
+    for witness in heads:
+        _compare(path, witness, hashes)
+    return Verified(end.count, end.words, tuple(one.name for one in heads))
+
+
+def read_lines(path: Path) -> Iterator[bytes]:
+    """The lines of a file with their ends, each cut where it is longer than a line can be."""
+    try:
+        with path.open("rb") as file:
+            while line := file.readline(MAX_LINE_BYTES + 1):
+                yield line
+    except OSError as error:
+        reason = (error.strerror or type(error).__name__).lower()
+        raise LedgerError(f"{path}: cannot be read ({reason})") from None
+
+
+def head_path(path: Path) -> Path:
+    """Where the head of a ledger lies: beside it."""
+    return path.with_name(path.name + ".head")
+
+
+def _head_beside(path: Path, seat: Seat) -> Iterator[Witness]:
+    beside = head_path(path)
+    try:
+        data = beside.read_bytes()[: MAX_LINE_BYTES + 1]
+    except FileNotFoundError:
+        raise LedgerError(
+            f"{beside}: expected the head of the ledger, found no file; "
+            "without it nobody can say whether the end was cut off"
+        ) from None
+    except OSError as error:
+        reason = (error.strerror or type(error).__name__).lower()
+        raise LedgerError(f"{beside}: cannot be read ({reason})") from None
+    head = read_signed(Head, data)
+    if head is None:
+        raise LedgerError(f"{beside}: expected the head of a ledger, found something else")
+    head.check(seat.name, seat.public, str(beside))
+    yield Witness.of_head(head, "the head beside it")
+
+
+def _problem(data: bytes, end: End, seat: Seat) -> str:
+    """What is wrong with the next line, or nothing."""
+    line = read_signed(Line, data)
+    if line is None:
+        return "is no ledger line" if data.endswith(b"\n") else "is cut off in the middle"
+    if line.seat != seat.name:
+        return f"is of another seat, {line.seat!r}"
+    if not line_is_signed(line, seat.name, seat.public):
+        return "was changed: its signature does not fit"
+    if line.line != end.count + 1:
+        return "moved"
+    if line.after != end.hash:
+        return "does not follow the line before it: another history was put together with this one"
+    return ""
+
+
+def _place(problem: str, data: bytes, end: End, lines: list[bytes]) -> str:
+    """The problem with the number of the line; a line at the wrong place is missing or moved."""
+    here = end.count + 1
+    if problem != "moved":
+        return f"line {here} {problem}"
+    line = read_signed(Line, data)
+    assert line is not None
+    if line.line < here:
+        return f"line {line.line} stands there again, as line {here}"
+    if any(other is not None and other.line == here for other in _parsed(lines[end.count :])):
+        return f"line {line.line} stands where line {here} should: the order was changed"
+    missing = f"line {here} is" if line.line == here + 1 else f"lines {here} to {line.line - 1} are"
+    return f"{missing} missing: line {line.line} follows line {end.count}"
+
+
+def _parsed(lines: list[bytes]) -> Iterator[Line | None]:
+    return (read_signed(Line, one) for one in lines)
+
+
+def _compare(path: Path, witness: Witness, hashes: list[str]) -> None:
+    if witness.count > len(hashes):
+        raise LedgerError(
+            f"{path}: cut off at the end: {witness.name} says {witness.count} lines, "
+            f"found {len(hashes)}"
+        )
+    if witness.count and not hashes[witness.count - 1].startswith(witness.hash):
+        raise LedgerError(
+            f"{path}: line {witness.count} is not the one that {witness.name} says: "
+            "the ledger was written anew"
+        )
