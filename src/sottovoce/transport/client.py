@@ -1,0 +1,315 @@
+"""A seat's line to the coordinator: outbound, pinned, signed, and patient.
+
+Every call goes on until it has an answer, a refusal, or no patience left. Network faults are
+tried again with growing pauses; since everything at the other end happens once in effect, trying
+again is always safe. Long letters travel in parts, and go on where they were cut.
+"""
+
+import asyncio
+from collections.abc import AsyncIterator
+from dataclasses import dataclass, field
+from io import BytesIO
+from random import uniform
+from typing import Self, TypeVar
+from urllib.parse import urlencode
+from weakref import WeakValueDictionary
+
+import aiohttp
+from yarl import URL
+
+from sottovoce.entropy import SystemEntropy
+from sottovoce.errors import MalformedError, MisuseError, ViolationError
+from sottovoce.protocols.identities import Identity
+from sottovoce.roles.relay import Letter
+from sottovoce.transport.answers import CODEC, Acknowledged, Fetched, Posted, Uploaded, Waiting
+from sottovoce.transport.certificates import FINGERPRINT_BYTES, client_context
+from sottovoce.transport.faults import (
+    COORDINATOR,
+    PASSING,
+    Way,
+    absence,
+    fatal_fault,
+    reason_of,
+    refusal,
+)
+from sottovoce.transport.limits import LONGEST_WAIT, PART, Limits
+from sottovoce.transport.problems import Problem
+from sottovoce.transport.signing import KEY, PROTOCOL, TIME, Asked, Signer, body_digest
+from sottovoce.transport.versions import OFFER
+from sottovoce.wire import Value
+
+V = TypeVar("V", bound=Value)
+
+_MAX_ANSWER = 8 * 2**20
+_MAX_LETTER = Limits().letter
+_CONNECT_SECONDS = 15.0
+# Beyond the time that it asked the server to wait, a call waits so long for an answer.
+_ANSWER_SECONDS = 60.0
+_FIRST_PAUSE, _LONGEST_PAUSE = 0.05, 10.0
+_SLICE = 256 * 1024
+_KEEP_SECONDS = 60.0
+
+
+@dataclass
+class _Call:
+    """One request: what it asks for, in words too, and how long it is tried."""
+
+    asked: Asked
+    what: str
+    body: memoryview = field(default_factory=lambda: memoryview(b""))
+    wait: float = 0.0
+    enrolling: bool = False
+
+
+class Line:
+    """One seat's line to the coordinator of its study."""
+
+    def __init__(
+        self,
+        address: str,
+        *,
+        fingerprint: bytes,
+        study: str,
+        identity: Identity,
+        patience: float = 600.0,
+    ) -> None:
+        """Call `address`, and speak only with the holder of the certificate of `fingerprint`.
+
+        A call that finds nobody is tried again for `patience` seconds.
+        """
+        if len(fingerprint) != FINGERPRINT_BYTES:
+            raise MalformedError(
+                f"fingerprint: expected {FINGERPRINT_BYTES} bytes, found {len(fingerprint)}"
+            )
+        self.way = Way.to(address)
+        self.seat = identity.name
+        self.patience = patience
+        # Nonces hide nothing; they only never come twice.
+        self._signer = Signer(study, identity, fingerprint, SystemEntropy())
+        self._identity = identity
+        self._context = client_context(fingerprint)
+        self._session: aiohttp.ClientSession | None = None
+        self._turns: WeakValueDictionary[tuple[bytes, str], asyncio.Lock] = WeakValueDictionary()
+
+    async def __aenter__(self) -> Self:
+        return self
+
+    async def __aexit__(self, *_: object) -> None:
+        await self.close()
+
+    async def close(self) -> None:
+        """Hang up."""
+        if self._session is not None:
+            await self._session.close()
+            self._session = None
+
+    async def invitation(self, token: bytes) -> bytes:
+        """What an invitation is for, before anything is consented to."""
+        path = "/v1/invitation?" + urlencode({"study": self._signer.study})
+        return await self._say("POST", path, "reading the invitation", body=token)
+
+    async def enrol(self, request: bytes) -> bytes:
+        """Take the seat for this identity."""
+        asked = Asked("POST", "/v1/enrol", body_digest(request))
+        call = _Call(asked, f"enrolling {self.seat!r}", memoryview(request), enrolling=True)
+        return await self._answer(call)
+
+    async def describe(self) -> bytes:
+        """The study's description."""
+        return await self._say("GET", "/v1/study", "asking for the study")
+
+    async def status(self) -> bytes:
+        """How far the study is."""
+        return await self._say("GET", "/v1/status", "asking for the status")
+
+    async def post(self, letter: Letter) -> int:
+        """Leave a letter for its recipient; it is durable there when this returns."""
+        if letter.sender != self.seat:
+            raise MisuseError(
+                f"line: expected a letter of {self.seat!r}, found one of {letter.sender!r}"
+            )
+        turn = self._turns.setdefault((letter.session, letter.recipient), asyncio.Lock())
+        # Letters to one recipient go one after the other, as their numbers do.
+        async with turn:
+            if len(letter.body) > PART:
+                return await self._upload(letter)
+            path = "/v1/letters?" + urlencode(_place(letter))
+            data = await self._say("POST", path, _posting(letter), body=letter.body)
+            return _read(data, Posted).position
+
+    async def fetch(
+        self, after: int = 0, *, wait: float = LONGEST_WAIT
+    ) -> tuple[tuple[int, Letter], ...]:
+        """The letters behind a position, each with its own; none when none came in time."""
+        wait = min(wait, LONGEST_WAIT)
+        query = urlencode({"after": after, "wait": round(wait * 1000)})
+        asked = Asked("GET", f"/v1/mailbox?{query}")
+        data = await self._answer(_Call(asked, "waiting for letters", wait=wait))
+        found, position = [], after
+        for waiting in _read(data, Fetched).letters:
+            if waiting.position <= position:
+                raise ViolationError(
+                    f"letters: expected positions behind {position}, found {waiting.position}",
+                    party=COORDINATOR,
+                )
+            position = waiting.position
+            found.append((position, await self._letter(waiting)))
+        return tuple(found)
+
+    async def acknowledge(self, position: int) -> None:
+        """Say that everything up to a position is on our own disk."""
+        path = "/v1/acknowledge?" + urlencode({"position": position})
+        data = await self._say("POST", path, f"acknowledging letters up to {position}")
+        _read(data, Acknowledged)
+
+    async def _say(self, method: str, path: str, what: str, *, body: bytes = b"") -> bytes:
+        asked = Asked(method, path, body_digest(body))
+        return await self._answer(_Call(asked, what, memoryview(body)))
+
+    async def _upload(self, letter: Letter) -> int:
+        """A long letter in parts, from where the server has it already."""
+        size, digest = len(letter.body), body_digest(letter.body)
+        query = urlencode({**_place(letter), "size": size, "digest": digest.hex()})
+        path, view = f"/v1/uploads?{query}", memoryview(letter.body)
+        progress = _read(await self._say("PUT", path, _posting(letter)), Uploaded)
+        while not progress.position:
+            start = progress.received
+            part = view[start : start + PART]
+            asked = Asked("PATCH", f"{path}&offset={start}", body_digest(part))
+            try:
+                data = await self._answer(_Call(asked, _posting(letter), part))
+            except _OtherOffset:
+                data = await self._say("PUT", path, _posting(letter))
+            progress = _read(data, Uploaded)
+            if not progress.position and not 0 <= progress.received < size:
+                raise ViolationError(
+                    f"{_posting(letter)}: expected less than {size} bytes, "
+                    f"found {progress.received}",
+                    party=COORDINATOR,
+                )
+        return progress.position
+
+    async def _letter(self, waiting: Waiting) -> Letter:
+        """A letter that waits, with its body checked against its digest."""
+        what = f"letter {waiting.number} from {waiting.sender!r}"
+        if waiting.size > _MAX_LETTER:
+            raise ViolationError(
+                f"{what}: expected at most {_MAX_LETTER} bytes, found {waiting.size}",
+                party=COORDINATOR,
+            )
+        body = waiting.body
+        if len(body) != waiting.size:
+            body = await self._download(waiting, what)
+        if body_digest(body) != waiting.digest:
+            raise MalformedError(f"{what}: not the bytes of its digest", party=COORDINATOR)
+        return Letter(waiting.session, waiting.sender, self.seat, waiting.number, body)
+
+    async def _download(self, waiting: Waiting, what: str) -> bytes:
+        buffer = BytesIO()
+        while (start := buffer.tell()) < waiting.size:
+            path = f"/v1/letters/{waiting.position}?offset={start}"
+            piece = await self._say("GET", path, f"reading {what}")
+            if not piece or start + len(piece) > waiting.size:
+                raise MalformedError(
+                    f"{what}: expected {waiting.size} bytes, found others", party=COORDINATOR
+                )
+            buffer.write(piece)
+        # The buffer's value is handed over without a copy.
+        return buffer.getvalue()
+
+    async def _answer(self, call: _Call) -> bytes:
+        """The answer to a call, tried again until there is one or the patience is over."""
+        loop = asyncio.get_running_loop()
+        deadline, pause = loop.time() + self.patience, _FIRST_PAUSE
+        while True:
+            try:
+                return await self._once(call)
+            except Problem as problem:
+                if problem.kind in {"offset", "no-upload"}:
+                    raise _OtherOffset from None
+                if problem.kind not in PASSING and problem.status < 500:
+                    raise refusal(problem, call.what) from None
+                last = problem.detail
+                # By the server's clock, which its answer told, the next try is signed in time.
+                rest = 0.0 if problem.kind == "clock" else problem.facts.get("retry_after", 0)
+            except (aiohttp.ClientError, OSError, TimeoutError) as error:
+                if (fatal := fatal_fault(error, self.way)) is not None:
+                    raise fatal from None
+                last, rest = reason_of(error), 0.0
+            if loop.time() >= deadline:
+                raise absence(self.way, call.what, seconds=self.patience, last=last)
+            await asyncio.sleep(min(max(rest, pause * uniform(0.5, 1)), deadline - loop.time()))  # noqa: S311 - spreads retries
+            pause = min(2 * pause, _LONGEST_PAUSE)
+
+    async def _once(self, call: _Call) -> bytes:
+        """One try: a signed request and its answer."""
+        headers = {**self._signer.headers(call.asked), PROTOCOL: OFFER}
+        if call.enrolling:
+            headers[KEY] = self._identity.public.hex()
+        timeout = aiohttp.ClientTimeout(
+            sock_connect=_CONNECT_SECONDS, sock_read=call.wait + _ANSWER_SECONDS
+        )
+        if len(call.body):
+            headers["Content-Length"] = str(len(call.body))
+        async with self._open().request(
+            call.asked.method,
+            URL(f"{self.way.address}{call.asked.path}", encoded=True),
+            data=_slices(call.body) if len(call.body) else None,
+            headers=headers,
+            timeout=timeout,
+            ssl=self._context,
+            proxy=self.way.proxy,
+            allow_redirects=False,
+        ) as response:
+            data = await _bounded(response)
+        self._listen_to_clock(response.headers.get(TIME, ""))
+        if response.status != 200:
+            raise Problem.read(response.status, data)
+        return data
+
+    def _listen_to_clock(self, text: str) -> None:
+        if text.isascii() and text.isdigit() and len(text) <= 15:
+            self._signer.told(int(text))
+
+    def _open(self) -> aiohttp.ClientSession:
+        if self._session is None:
+            connector = aiohttp.TCPConnector(limit=8, keepalive_timeout=_KEEP_SECONDS)
+            self._session = aiohttp.ClientSession(
+                connector=connector, cookie_jar=aiohttp.DummyCookieJar(), auto_decompress=False
+            )
+        return self._session
+
+
+class _OtherOffset(Exception):  # noqa: N818 - no error: the upload goes on elsewhere
+    """The server has more or less of an upload than we thought."""
+
+
+async def _slices(body: memoryview) -> AsyncIterator[bytes]:
+    for start in range(0, len(body), _SLICE):
+        yield bytes(body[start : start + _SLICE])
+
+
+async def _bounded(response: aiohttp.ClientResponse) -> bytes:
+    buffer = BytesIO()
+    async for chunk in response.content.iter_any():
+        if buffer.tell() + len(chunk) > _MAX_ANSWER:
+            raise MalformedError(
+                f"answer: expected at most {_MAX_ANSWER} bytes, found more", party=COORDINATOR
+            )
+        buffer.write(chunk)
+    return buffer.getvalue()
+
+
+def _read(data: bytes, kind: type[V]) -> V:
+    try:
+        return CODEC.decode(data, kind)
+    except MalformedError as error:
+        raise error.by(COORDINATOR) from error
+
+
+def _place(letter: Letter) -> dict[str, str | int]:
+    return {"session": letter.session.hex(), "to": letter.recipient, "number": letter.number}
+
+
+def _posting(letter: Letter) -> str:
+    return f"posting letter {letter.number} to {letter.recipient!r}"

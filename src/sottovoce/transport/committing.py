@@ -1,0 +1,152 @@
+"""One thread that writes a database, and puts whatever waits for it into one commit."""
+
+import asyncio
+import sqlite3
+from collections.abc import Callable
+from contextlib import suppress
+from dataclasses import dataclass
+from queue import Empty, SimpleQueue
+from threading import Thread
+from typing import Any, TypeVar
+
+from sottovoce.errors import MisuseError
+from sottovoce.transport.problems import Problem
+
+T = TypeVar("T")
+Job = Callable[[sqlite3.Connection], T]
+
+# Jobs in one commit: beyond that the first of them would wait for too many others.
+_AT_ONCE = 128
+
+
+@dataclass
+class _Waiting:
+    """A job, who waits for it, and what came of it."""
+
+    job: Job[Any]
+    future: asyncio.Future[Any]
+    loop: asyncio.AbstractEventLoop
+    result: Any = None
+    error: BaseException | None = None
+
+    def tell(self) -> None:
+        if self.future.cancelled():
+            return
+        if self.error is not None:
+            self.future.set_exception(self.error)
+        else:
+            self.future.set_result(self.result)
+
+
+class Committer:
+    """Runs jobs on a connection of its own; a job is done when it is on disk."""
+
+    def __init__(
+        self, connection: sqlite3.Connection, undone: Callable[[sqlite3.Connection], None]
+    ) -> None:
+        """Take the connection over: nobody else may write through it.
+
+        After a commit that failed, `undone` looks at what the database still holds.
+        """
+        self._connection = connection
+        self._undone = undone
+        self._queue: SimpleQueue[_Waiting | None] = SimpleQueue()
+        self._closed = False
+        self._thread = Thread(target=self._run, name="committer", daemon=True)
+        self._thread.start()
+
+    def submit(self, job: Job[T]) -> asyncio.Future[T]:
+        """The future result of a job, once it is durable together with whatever waited beside."""
+        if self._closed:
+            raise MisuseError("mailbox: expected an open one, found it closed")
+        loop = asyncio.get_running_loop()
+        waiting = _Waiting(job, loop.create_future(), loop)
+        self._queue.put(waiting)
+        return waiting.future
+
+    def close(self) -> None:
+        """Finish what waits, and close the connection."""
+        if not self._closed:
+            self._closed = True
+            self._queue.put(None)
+            self._thread.join()
+            self._connection.close()
+
+    def _run(self) -> None:
+        while (first := self._queue.get()) is not None:
+            batch, last = self._batch(first)
+            self._commit(batch)
+            _tell(batch)
+            if last:
+                return
+
+    def _batch(self, first: _Waiting) -> tuple[list[_Waiting], bool]:
+        batch = [first]
+        while len(batch) < _AT_ONCE:
+            try:
+                more = self._queue.get_nowait()
+            except Empty:
+                break
+            if more is None:
+                return batch, True
+            batch.append(more)
+        return batch, False
+
+    def _commit(self, batch: list[_Waiting]) -> None:
+        """Every job under a savepoint of its own: one that is refused takes nobody with it."""
+        try:
+            self._connection.execute("BEGIN IMMEDIATE")
+            for waiting in batch:
+                self._one(waiting)
+            self._connection.execute("COMMIT")
+        except sqlite3.Error as error:
+            self._rollback()
+            for waiting in batch:
+                waiting.error = waiting.error or storage_problem(error)
+
+    def _one(self, waiting: _Waiting) -> None:
+        self._connection.execute("SAVEPOINT job")
+        try:
+            waiting.result = waiting.job(self._connection)
+        except sqlite3.Error:
+            raise
+        except Exception as error:  # noqa: BLE001 - told to whoever waits for the job
+            waiting.error = error
+            self._connection.execute("ROLLBACK TO job")
+        self._connection.execute("RELEASE job")
+
+    def _rollback(self) -> None:
+        if self._connection.in_transaction:
+            self._connection.execute("ROLLBACK")
+        with suppress(sqlite3.Error):
+            self._undone(self._connection)
+
+
+def _tell(batch: list[_Waiting]) -> None:
+    """Wake each event loop once."""
+    loops = {waiting.loop for waiting in batch}
+    for loop in loops:
+        theirs = [waiting for waiting in batch if waiting.loop is loop]
+        if not loop.is_closed():
+            loop.call_soon_threadsafe(_tell_all, theirs)
+
+
+def _tell_all(batch: list[_Waiting]) -> None:
+    for waiting in batch:
+        waiting.tell()
+
+
+def storage_problem(error: sqlite3.Error) -> Problem:
+    """What a database that cannot be written tells the other side."""
+    if error.sqlite_errorname in {"SQLITE_FULL", "SQLITE_IOERR_WRITE"}:
+        return Problem(
+            507,
+            "disk-full",
+            "the coordinator's disk is full, and nothing was stored",
+            hints=("the coordinator frees some space; the letter is sent again by itself",),
+        )
+    return Problem(
+        503,
+        "storage",
+        f"the coordinator's mailbox cannot be written ({error.sqlite_errorname.lower()})",
+    )

@@ -1,0 +1,212 @@
+"""Connections of the port: how many, from where, and none that keeps silent for long.
+
+Slow clients are the cheapest attack on a server: a handshake that never ends, headers that come
+a byte a minute, an answer that nobody reads. Each has its deadline here.
+"""
+
+import asyncio
+import logging
+import socket
+import ssl
+from collections import Counter
+from collections.abc import Callable
+from contextlib import suppress
+from typing import Any
+
+from aiohttp import web
+from aiohttp.web_request import BaseRequest
+
+from sottovoce.errors import InputError
+from sottovoce.transport.limits import Limits
+from sottovoce.transport.problems import CONTENT_TYPE, Problem
+
+_BACKLOG = 512
+_CLOSING_SECONDS = 2.0
+_log = logging.getLogger("sottovoce.transport")
+
+
+class Porter(web.RequestHandler):
+    """One connection: it ends when its next request does not come in time."""
+
+    def __init__(self, server: web.Server, *, limits: Limits, gone: Callable[[], None]) -> None:
+        """Say `gone` when the connection ends."""
+        loop = asyncio.get_running_loop()
+        super().__init__(
+            server,
+            loop=loop,
+            access_log=None,  # type: ignore[arg-type]  # as its runner passes it: no log
+            keepalive_timeout=limits.idle,
+        )
+        self._limits = limits
+        self._gone: Callable[[], None] | None = gone
+        self._alarm: asyncio.TimerHandle | None = None
+
+    def connection_made(self, transport: asyncio.BaseTransport) -> None:
+        """The handshake is over: a request must follow."""
+        super().connection_made(transport)
+        self._expect_within(self._limits.headers)
+
+    def connection_lost(self, exc: BaseException | None) -> None:
+        """The connection is over."""
+        self.end()
+        super().connection_lost(exc)
+
+    def end(self) -> None:
+        """Count this connection no more."""
+        self._silence()
+        gone, self._gone = self._gone, None
+        if gone is not None:
+            gone()
+
+    def begin_request(self) -> None:
+        """The headers of a request are whole."""
+        self._silence()
+
+    def end_request(self) -> None:
+        """Its answer is ready: the other side reads it, and asks again or goes."""
+        if self.transport is not None:
+            self._expect_within(self._limits.idle)
+
+    def handle_error(
+        self,
+        request: BaseRequest,
+        status: int = 500,
+        exc: BaseException | None = None,
+        message: str | None = None,  # noqa: ARG002 - repeats what came, and is not told
+    ) -> web.StreamResponse:
+        """Bytes that are no HTTP, or a handler that failed: a problem document, and no log."""
+        if request.writer.output_size > 0:
+            raise ConnectionError("an answer was begun already")
+        kind = "failure" if status >= 500 else "no-http"
+        detail = f"the request cannot be read ({type(exc).__name__})" if exc else "not understood"
+        problem = Problem(status, kind, detail)
+        answer = web.Response(status=status, body=problem.document(), content_type=CONTENT_TYPE)
+        answer.force_close()
+        return answer
+
+    def log_exception(self, *_: Any, **__: Any) -> None:
+        """Errors are told by their kind where they are handled; their words may be content."""
+
+    def _expect_within(self, seconds: float) -> None:
+        self._silence()
+        self._alarm = asyncio.get_running_loop().call_later(seconds, self._hang_up)
+
+    def _silence(self) -> None:
+        if self._alarm is not None:
+            self._alarm.cancel()
+            self._alarm = None
+
+    def _hang_up(self) -> None:
+        if self.transport is not None:
+            self.transport.abort()
+
+
+class Server:
+    """An open port; closing it ends every connection."""
+
+    def __init__(
+        self,
+        runner: web.AppRunner,
+        listening: socket.socket,
+        context: ssl.SSLContext,
+        limits: Limits,
+    ) -> None:
+        """Take callers of a socket that listens already."""
+        self._runner = runner
+        self._listening = listening
+        self._context = context
+        self._limits = limits
+        self._open: Counter[str] = Counter()
+        self._welcomes: set[asyncio.Task[None]] = set()
+        self._accepting = asyncio.create_task(self._accept())
+
+    @property
+    def port(self) -> int:
+        """Where it listens."""
+        return int(self._listening.getsockname()[1])
+
+    @property
+    def connections(self) -> int:
+        """How many callers there are."""
+        return self._open.total()
+
+    async def close(self) -> None:
+        """Take no more callers, and end those there are."""
+        tasks = [self._accepting, *self._welcomes]
+        for task in tasks:
+            task.cancel()
+        await asyncio.gather(*tasks, return_exceptions=True)
+        self._listening.close()
+        await self._runner.cleanup()
+
+    async def _accept(self) -> None:
+        loop = asyncio.get_running_loop()
+        while True:
+            try:
+                caller, address = await loop.sock_accept(self._listening)
+            except OSError as error:
+                # Out of file descriptors, as a rule: some connections will end.
+                _log.warning("no caller taken: %s", type(error).__name__)
+                await asyncio.sleep(0.1)
+                continue
+            host = str(address[0])
+            if (
+                self._open.total() >= self._limits.connections
+                or self._open[host] >= self._limits.connections_by_address
+            ):
+                caller.close()
+                continue
+            self._open[host] += 1
+            task = asyncio.create_task(self._welcome(caller, host))
+            self._welcomes.add(task)
+            task.add_done_callback(self._welcomes.discard)
+
+    async def _welcome(self, caller: socket.socket, host: str) -> None:
+        """Shake hands in time, and hand the caller over."""
+        assert self._runner.server is not None
+        porter = Porter(self._runner.server, limits=self._limits, gone=lambda: self._leave(host))
+        try:
+            await asyncio.get_running_loop().connect_accepted_socket(
+                lambda: porter,
+                caller,
+                ssl=self._context,
+                ssl_handshake_timeout=self._limits.handshake,
+            )
+        except (OSError, asyncio.CancelledError):
+            porter.end()
+            with suppress(OSError):
+                caller.close()
+
+    def _leave(self, host: str) -> None:
+        self._open[host] -= 1
+        if self._open[host] <= 0:
+            del self._open[host]
+
+
+async def open_server(
+    app: web.Application, *, host: str, port: int, context: ssl.SSLContext, limits: Limits
+) -> Server:
+    """Listen for callers of an application."""
+    listening = await _listen(host, port)
+    runner = web.AppRunner(
+        app, access_log=None, handler_cancellation=True, shutdown_timeout=_CLOSING_SECONDS
+    )
+    await runner.setup()
+    return Server(runner, listening, context, limits)
+
+
+async def _listen(host: str, port: int) -> socket.socket:
+    try:
+        found = await asyncio.get_running_loop().getaddrinfo(
+            host or None, port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE
+        )
+        family, *_, address = found[0]
+        listening = socket.create_server(address[:2], family=family, backlog=_BACKLOG)
+    except OSError as error:
+        reason = (error.strerror or type(error).__name__).lower()
+        raise InputError(
+            f"address {host or '*'}:{port}: cannot listen there ({reason})",
+            hints=("choose another port: sottovoce serve --port 8444",),
+        ) from error
+    listening.setblocking(False)  # noqa: FBT003 - the name of the method says it
+    return listening

@@ -1,0 +1,179 @@
+"""What goes wrong on the way to the coordinator, in the words of this project."""
+
+import ssl
+from collections.abc import Iterator
+from dataclasses import dataclass
+from urllib.request import getproxies, proxy_bypass
+
+import aiohttp
+from yarl import URL
+
+from sottovoce.errors import (
+    AbsenceError,
+    InputError,
+    MismatchError,
+    MisuseError,
+    SottovoceError,
+    ViolationError,
+)
+from sottovoce.transport.certificates import PinError
+from sottovoce.transport.problems import Problem
+
+COORDINATOR = "coordinator"
+# Refusals that pass by themselves.
+PASSING = {"too-many", "too-many-uploads", "slow", "replay", "clock"}
+# A proxy that will not let us through, whatever we try.
+_PROXY_SAYS_NO = {401, 403, 407}
+
+
+@dataclass(frozen=True)
+class Way:
+    """The way to a coordinator: its address, and the proxy in between where there is one."""
+
+    address: URL
+    proxy: URL | None = None
+
+    @classmethod
+    def to(cls, text: str) -> "Way":
+        """The way to an address as an invitation gives it, by the proxy that this site uses."""
+        address = _https(text)
+        host = f"{address.host}:{address.port}"
+        found = getproxies().get("https")
+        if not found or proxy_bypass(host):
+            return cls(address)
+        proxy = URL(found if "://" in found else f"http://{found}")
+        if proxy.scheme != "http" or not proxy.host:
+            raise InputError(
+                f"HTTPS_PROXY: expected an address like http://proxy:3128, found one of the kind "
+                f"{proxy.scheme or 'unknown'!r}",
+                hints=("export HTTPS_PROXY=http://HOST:PORT", f"export NO_PROXY={address.host}"),
+            )
+        return cls(address, proxy)
+
+    @property
+    def via(self) -> str:
+        """The proxy as errors name it: never with its password."""
+        if self.proxy is None:
+            return ""
+        return f" through the proxy {self.proxy.host}:{self.proxy.port} (HTTPS_PROXY)"
+
+    def __str__(self) -> str:
+        return f"{self.address.host}:{self.address.port}{self.via}"
+
+
+def fatal_fault(error: Exception, way: Way) -> SottovoceError | None:
+    """What no second try would mend; None for what may pass."""
+    for cause in _causes(error):
+        if isinstance(cause, PinError):
+            return _wrong_certificate(cause, way)
+        if isinstance(cause, aiohttp.ClientHttpProxyError) and cause.status in _PROXY_SAYS_NO:
+            return InputError(
+                f"{way}: the proxy refuses the connection (status {cause.status})",
+                hints=(
+                    "ask whoever runs the proxy to allow CONNECT to this address",
+                    "a proxy with a password: export HTTPS_PROXY=http://USER:PASSWORD@HOST:PORT",
+                ),
+            )
+        if isinstance(cause, ssl.SSLError) and _speaks_no_tls(cause):
+            return MismatchError(
+                f"{way}: expected TLS 1.3, found a server that does not speak it "
+                f"({cause.reason or 'no reason given'})",
+                hints=("check host and port in the invitation", "plain http is never used"),
+            )
+    return None
+
+
+def absence(way: Way, what: str, *, seconds: float, last: str) -> AbsenceError:
+    """The deadline of a wait is over."""
+    hints = ["the coordinator must run: sottovoce serve", "run the same command to go on"]
+    if way.proxy is not None:
+        hints.append(f"without the proxy: export NO_PROXY={way.address.host}")
+    return AbsenceError(
+        f"{what}: no answer from {way} within {seconds:.0f} s ({last})",
+        party=COORDINATOR,
+        hints=tuple(hints),
+    )
+
+
+def refusal(problem: Problem, what: str) -> SottovoceError:
+    """What the server refused, by whose mistake it is."""
+    message = f"{what}: {problem.detail}"
+    if problem.kind in {"conflict", "gap"}:
+        hints = (
+            "a restored backup, or two processes for one seat: stop one of them",
+            *problem.hints,
+        )
+        return MisuseError(message, hints=hints)
+    if problem.kind in {"version", "signature", "unsigned", "plain-http", "no-seat"}:
+        return MismatchError(message, hints=problem.hints)
+    if problem.kind in {"refused", "too-large"}:
+        return InputError(message, hints=problem.hints)
+    return ViolationError(message, party=COORDINATOR, hints=problem.hints)
+
+
+def reason_of(error: Exception) -> str:
+    """A network fault in a few words, with nothing of what was sent."""
+    for cause in _causes(error):
+        if isinstance(cause, OSError) and cause.strerror and not isinstance(cause, ssl.SSLError):
+            return cause.strerror.lower()
+    if isinstance(error, TimeoutError):
+        return "no answer in time"
+    if isinstance(error, aiohttp.ClientHttpProxyError):
+        return f"the proxy answers with status {error.status}"
+    if isinstance(error, aiohttp.ServerDisconnectedError | aiohttp.ClientPayloadError):
+        return "the connection was cut"
+    return type(error).__name__
+
+
+def _https(text: str) -> URL:
+    try:
+        address = URL(text)
+        port = address.port
+    except ValueError:
+        address, port = URL(), None
+    if address.scheme == "http":
+        raise InputError(
+            f"address {text!r}: expected https, found plain http",
+            hints=("plain http is never used: take the address in the invitation",),
+        )
+    if address.scheme != "https" or not address.host or not port or address.path not in {"", "/"}:
+        raise InputError(
+            f"address {text!r}: expected one like https://host:8443, found something else",
+            hints=("take the address in the invitation",),
+        )
+    return address.origin()
+
+
+def _wrong_certificate(error: PinError, way: Way) -> ViolationError:
+    hints = ["compare the fingerprint with whoever sent the invitation"]
+    if way.proxy is None:
+        reason = "a proxy that inspects TLS, or another study's server"
+        hints.append("ask whoever runs this network to exempt the address from TLS inspection")
+    else:
+        reason = f"the proxy {way.proxy.host}:{way.proxy.port} inspects TLS, or another server"
+        hints.append("ask whoever runs the proxy to exempt the address from TLS inspection")
+    return ViolationError(
+        f"{way}: expected the certificate {error.expected.hex()[:16]}…, "
+        f"found {error.found.hex()[:16]}… ({reason}); nothing was sent",
+        party=COORDINATOR,
+        hints=tuple(hints),
+    )
+
+
+def _speaks_no_tls(error: ssl.SSLError) -> bool:
+    reason = error.reason or ""
+    return any(sign in reason for sign in ("VERSION", "PROTOCOL", "HTTP", "RECORD", "HANDSHAKE"))
+
+
+def _causes(error: BaseException) -> Iterator[BaseException]:
+    """An error and what lies behind it."""
+    seen: set[int] = set()
+    waiting: list[object] = [error]
+    while waiting:
+        one = waiting.pop(0)
+        if not isinstance(one, BaseException) or id(one) in seen:
+            continue
+        seen.add(id(one))
+        yield one
+        waiting += [one.__cause__, one.__context__]
+        waiting += [getattr(one, name, None) for name in ("os_error", "certificate_error")]

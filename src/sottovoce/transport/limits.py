@@ -1,0 +1,132 @@
+"""How much one server takes from one seat, one address and everybody together."""
+
+import asyncio
+import time
+from collections import OrderedDict, deque
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from sottovoce.transport.problems import Problem
+
+MIB = 2**20
+# Letters up to this size travel whole in one request; the rest in parts of this size.
+PART = 2 * MIB
+# A mailbox answers at the latest after this many seconds: proxies cut silent connections.
+LONGEST_WAIT = 25.0
+
+
+@dataclass(frozen=True)
+class Limits:
+    """The limits of a server; a mailbox has its own part of them."""
+
+    letter: int = 128 * MIB
+    """Bytes of one letter."""
+    stored: int = 32 * 1024 * MIB
+    """Bytes of letters in one mailbox that nobody took yet."""
+    stored_by_sender: int = 8 * 1024 * MIB
+    """Of these, bytes of one sender."""
+    uploads: int = 8
+    """Uploads that a sender has open at once."""
+    upload_days: float = 7.0
+    """Days after which an upload that nobody continued is dropped."""
+    in_memory: int = 64 * MIB
+    """Bytes of bodies that the server holds at once; further requests wait their turn."""
+    rate: float = 2000.0
+    """Requests a second of one seat, on average."""
+    burst: float = 4000.0
+    """Requests of one seat at once."""
+    refusals: float = 5.0
+    """Refused requests a second from one address, on average."""
+    refusals_burst: float = 200.0
+    """Refused requests from one address at once."""
+    connections: int = 2000
+    """Open connections."""
+    connections_by_address: int = 1000
+    """Open connections from one address: many sites may stand behind one proxy."""
+    waiting: int = 16
+    """Long polls of one seat at once."""
+    handshake: float = 10.0
+    """Seconds for a TLS handshake."""
+    headers: float = 10.0
+    """Seconds from the handshake to the first whole request."""
+    idle: float = 120.0
+    """Seconds between two requests on one connection, writing the answer included."""
+    slowest: float = 8 * 1024.0
+    """Bytes a second below which a body is given up, after the time for headers."""
+
+
+class Buckets:
+    """A token bucket per name, for as many names as memory allows."""
+
+    def __init__(
+        self,
+        rate: float,
+        burst: float,
+        *,
+        names: int = 10_000,
+        clock: Callable[[], float] = time.monotonic,
+    ) -> None:
+        """Fill each bucket with `rate` tokens a second, up to `burst`."""
+        self._rate = rate
+        self._burst = burst
+        self._names = names
+        self._clock = clock
+        self._buckets: OrderedDict[object, tuple[float, float]] = OrderedDict()
+
+    def level(self, name: object) -> float:
+        """The tokens that this name has now."""
+        now = self._clock()
+        tokens, then = self._buckets.get(name, (self._burst, now))
+        return min(self._burst, tokens + (now - then) * self._rate)
+
+    def check(self, name: object, what: str) -> None:
+        """Refuse a name that has no token left."""
+        level = self.level(name)
+        if level < 1:
+            wait = max(1, round((1 - level) / self._rate))
+            raise Problem(
+                429,
+                "too-many",
+                f"expected at most {self._rate:g} {what} a second, found more",
+                facts={"retry_after": wait},
+            )
+
+    def take(self, name: object, tokens: float = 1.0) -> None:
+        """Take tokens from this name; the level may fall below zero, by one burst at most."""
+        level = max(self.level(name) - tokens, -self._burst)
+        self._buckets[name] = (level, self._clock())
+        self._buckets.move_to_end(name)
+        while len(self._buckets) > self._names:
+            self._buckets.popitem(last=False)
+
+
+class Memory:
+    """Bytes of memory that requests share; who finds too few waits in line."""
+
+    def __init__(self, size: int) -> None:
+        """Share `size` bytes."""
+        self._free = size
+        self._line: deque[tuple[int, asyncio.Future[None]]] = deque()
+
+    async def take(self, size: int) -> None:
+        """Take bytes, in the order of asking."""
+        if not self._line and size <= self._free:
+            self._free -= size
+            return
+        turn = asyncio.get_running_loop().create_future()
+        self._line.append((size, turn))
+        try:
+            await turn
+        except asyncio.CancelledError:
+            if turn.done() and not turn.cancelled():
+                self.give(size)
+            raise
+
+    def give(self, size: int) -> None:
+        """Give bytes back, and let the next in line have them."""
+        self._free += size
+        while self._line and (self._line[0][1].cancelled() or self._line[0][0] <= self._free):
+            wanted, turn = self._line.popleft()
+            if not turn.cancelled():
+                self._free -= wanted
+                turn.set_result(None)

@@ -1,0 +1,297 @@
+"""The coordinator's mailbox of one study: durable, in order, each letter once in effect.
+
+A letter is on disk before `post` returns. The same letter posted again is the same letter;
+another one under its number is refused, and so is one that comes before its turn. A recipient
+fetches what follows the last position that it has on its own disk, as often as it likes, and
+acknowledges positions when it needs them no more.
+"""
+
+import asyncio
+import hashlib
+import time
+from collections import defaultdict
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from io import BytesIO
+from pathlib import Path
+from typing import Self
+
+from sottovoce.roles.relay import Letter
+from sottovoce.transport.committing import Committer, Job
+from sottovoce.transport.limits import PART, Limits
+from sottovoce.transport.problems import Problem
+from sottovoce.transport.signing import body_digest
+from sottovoce.transport.store import Place, Progress, Sealed, Store, open_database
+
+# Letters that one fetch returns at most, beside its limit in bytes.
+_AT_ONCE = 256
+
+
+@dataclass(frozen=True)
+class Delivered:
+    """A letter at its position in a mailbox; a long one comes without its body."""
+
+    position: int
+    letter: Sealed
+    body: bytes | None = field(repr=False)
+
+
+class Mailbox:
+    """The letters of one study, in one SQLite file. Used from one event loop."""
+
+    def __init__(
+        self,
+        path: Path,
+        *,
+        limits: Limits | None = None,
+        clock: Callable[[], float] = time.time,
+    ) -> None:
+        """Open the file, or make it."""
+        self.limits = limits or Limits()
+        self._path = path
+        self._clock = clock
+        self._closed = False
+        writing = open_database(path, writing=True)
+        self._store = Store(writing, self.limits)
+        self._committer = Committer(writing, self._store.count)
+        self._reading = open_database(path, writing=False)
+        self._last: dict[str, int] = dict(
+            self._reading.execute("SELECT recipient, MAX(position) FROM letters GROUP BY recipient")
+        )
+        self._taken: dict[str, int] = {}
+        self._waiters: defaultdict[str, set[asyncio.Future[None]]] = defaultdict(set)
+        # The running digest of uploads, to where it was taken; one that is lost is taken anew.
+        self._hashes: dict[Place, tuple[int, hashlib._Hash]] = {}
+
+    async def __aenter__(self) -> Self:
+        return self
+
+    async def __aexit__(self, *_: object) -> None:
+        await self.close()
+
+    async def post(self, letter: Letter) -> int:
+        """Store a letter that is whole; its position in the mailbox."""
+        place = Place(letter.session, letter.sender, letter.recipient, letter.number)
+        return await self.put(
+            Sealed(place, len(letter.body), body_digest(letter.body)), letter.body
+        )
+
+    async def put(self, letter: Sealed, body: bytes) -> int:
+        """Store a letter whose digest was taken already."""
+        self._check_size(letter)
+        return await self._posted(letter, lambda to: self._store.post(to, letter, body))
+
+    async def open_upload(self, letter: Sealed) -> Progress:
+        """Begin an upload in parts, or find out how far it came."""
+        self._check_size(letter)
+        now = self._clock()
+        progress = await self._committer.submit(
+            lambda to: self._store.open_upload(to, letter, now=now)
+        )
+        if progress.position is None and progress.received == letter.size:
+            return await self._finish(letter)
+        return progress
+
+    async def append(self, letter: Sealed, start: int, data: bytes) -> Progress:
+        """Store a part of an upload; the last one posts the letter."""
+        now = self._clock()
+        progress = await self._committer.submit(
+            lambda to: self._store.append(to, letter, start, data, now=now)
+        )
+        if progress.position is None:
+            self._hash(letter.place, start, data)
+            if progress.received == letter.size:
+                return await self._finish(letter)
+        return progress
+
+    async def fetch(
+        self, recipient: str, *, after: int = 0, wait: float = 0.0, limit: int = PART
+    ) -> tuple[Delivered, ...]:
+        """What lies for this recipient behind a position, waiting for the first of it.
+
+        As many letters as go into `limit` bytes, one at least. None after `wait` seconds.
+        """
+        deadline = asyncio.get_running_loop().time() + wait
+        after = max(after, self._taken.get(recipient, 0))
+        while not self._closed:
+            if self._last.get(recipient, 0) > after:
+                found = self._read(recipient, after, limit)
+                if found:
+                    return found
+            if not await self._wait(recipient, deadline):
+                break
+        return ()
+
+    async def letters(
+        self, recipient: str, *, after: int = 0, wait: float = 0.0
+    ) -> tuple[tuple[int, Letter], ...]:
+        """As `fetch`, with every letter whole: for whoever stands beside the mailbox."""
+        found = await self.fetch(recipient, after=after, wait=wait)
+        return tuple((one.position, self._whole(recipient, one)) for one in found)
+
+    def piece(self, recipient: str, position: int, start: int) -> bytes:
+        """The bytes of a letter from `start` on, as many as lie together."""
+        row = self._reading.execute(
+            "SELECT size, body, upload FROM letters "
+            "WHERE position = ? AND recipient = ? AND taken = 0",
+            (position, recipient),
+        ).fetchone()
+        if row is None:
+            raise Problem(404, "no-letter", f"no letter {position} waits for {recipient!r}")
+        size, body, upload = row
+        if not 0 <= start < size:
+            raise Problem(
+                416, "offset", f"letter {position}: expected an offset below {size}, found {start}"
+            )
+        if body is not None:
+            return bytes(body[start:])
+        begins, data = self._reading.execute(
+            "SELECT start, data FROM pieces WHERE upload = ? AND start <= ? "
+            "ORDER BY start DESC LIMIT 1",
+            (upload, start),
+        ).fetchone()
+        return bytes(data) if begins == start else bytes(data[start - begins :])
+
+    def acknowledge(self, recipient: str, position: int) -> asyncio.Future[None]:
+        """Drop the bodies up to a position.
+
+        Nobody need wait for it: if it is lost in a crash, a body stays a little longer.
+        """
+        # A position that no letter has yet must not hide the letter that will have it.
+        position = min(position, self._last.get(recipient, 0))
+        self._taken[recipient] = max(position, self._taken.get(recipient, 0))
+        return self._committer.submit(lambda to: self._store.acknowledge(to, recipient, position))
+
+    async def forget(self, session: bytes) -> None:
+        """Drop everything of a session that is over."""
+        await self._committer.submit(lambda to: self._store.forget(to, session))
+
+    async def close(self) -> None:
+        """Finish what was begun, and let go of the file."""
+        self._closed = True
+        for recipient in list(self._waiters):
+            self._wake(recipient)
+        await asyncio.to_thread(self._committer.close)
+        self._reading.close()
+
+    async def destroy(self) -> None:
+        """Close the mailbox and delete its file: the study is over."""
+        await self.close()
+        for ending in ("", "-wal", "-shm"):
+            self._path.with_name(self._path.name + ending).unlink(missing_ok=True)
+
+    def _check_size(self, letter: Sealed) -> None:
+        if letter.size > self.limits.letter:
+            raise Problem(
+                413,
+                "too-large",
+                f"{letter.place}: expected at most {self.limits.letter} bytes, found {letter.size}",
+            )
+
+    async def _posted(self, letter: Sealed, job: Job[int]) -> int:
+        """The position of a letter; its recipient is woken even if the sender hung up by then."""
+
+        def arrived(done: asyncio.Future[int]) -> None:
+            if not done.cancelled() and done.exception() is None:
+                self._arrived(letter.place.recipient, done.result())
+
+        future = self._committer.submit(job)
+        future.add_done_callback(arrived)
+        return await asyncio.shield(future)
+
+    def _arrived(self, recipient: str, position: int) -> None:
+        if position > self._last.get(recipient, 0):
+            self._last[recipient] = position
+            self._wake(recipient)
+
+    def _wake(self, recipient: str) -> None:
+        for waiter in self._waiters.pop(recipient, ()):
+            if not waiter.done():
+                waiter.set_result(None)
+
+    async def _wait(self, recipient: str, deadline: float) -> bool:
+        """Wait for the next letter; whether to look again."""
+        loop = asyncio.get_running_loop()
+        if deadline <= loop.time():
+            return False
+        waiter = loop.create_future()
+        self._waiters[recipient].add(waiter)
+        alarm = loop.call_at(deadline, _ring, waiter)
+        try:
+            await waiter
+        finally:
+            alarm.cancel()
+            if recipient in self._waiters:
+                self._waiters[recipient].discard(waiter)
+        return True
+
+    def _read(self, recipient: str, after: int, limit: int) -> tuple[Delivered, ...]:
+        rows = self._reading.execute(
+            "SELECT position, session, sender, number, size, digest, "
+            "CASE WHEN size <= ? THEN body END FROM letters "
+            "WHERE recipient = ? AND taken = 0 AND position > ? ORDER BY position LIMIT ?",
+            (PART, recipient, after, _AT_ONCE),
+        )
+        found: list[Delivered] = []
+        room = limit
+        try:
+            for position, session, sender, number, size, digest, body in rows:
+                room -= size if body is not None else 0
+                if found and room < 0:
+                    break
+                place = Place(session, sender, recipient, number)
+                found.append(Delivered(position, Sealed(place, size, digest), body))
+        finally:
+            # A statement that is not finished would hold an old state of the database.
+            rows.close()
+        return tuple(found)
+
+    def _whole(self, recipient: str, found: Delivered) -> Letter:
+        body = found.body
+        if body is None:
+            # Its value is handed over without a copy.
+            buffer = BytesIO()
+            while buffer.tell() < found.letter.size:
+                buffer.write(self.piece(recipient, found.position, buffer.tell()))
+            body = buffer.getvalue()
+        return Letter(*found.letter.place.row, body)
+
+    def _hash(self, place: Place, start: int, data: bytes) -> None:
+        reached, running = self._hashes.get(place, (0, hashlib.sha256()))
+        if reached == start:
+            running.update(data)
+            self._hashes[place] = (start + len(data), running)
+
+    async def _finish(self, letter: Sealed) -> Progress:
+        """Compare the digest of an upload that is whole, and post it."""
+        reached, running = self._hashes.pop(letter.place, (0, hashlib.sha256()))
+        if reached != letter.size:
+            running = await asyncio.to_thread(self._hash_pieces, letter)
+        digest = running.digest()
+        try:
+            position = await self._posted(letter, lambda to: self._store.finish(to, letter, digest))
+        except Problem as problem:
+            if problem.kind == "digest":
+                await self._committer.submit(lambda to: self._store.discard(to, letter))
+            raise
+        return Progress(letter.size, position)
+
+    def _hash_pieces(self, letter: Sealed) -> "hashlib._Hash":
+        """The digest of an upload that began before this process did."""
+        running = hashlib.sha256()
+        connection = open_database(self._path, writing=False)
+        try:
+            for (data,) in connection.execute(
+                "SELECT data FROM pieces JOIN uploads ON uploads.id = pieces.upload "
+                "WHERE session = ? AND sender = ? AND recipient = ? AND number = ? ORDER BY start",
+                letter.place.row,
+            ):
+                running.update(data)
+        finally:
+            connection.close()
+        return running
+
+
+def _ring(waiter: asyncio.Future[None]) -> None:
+    if not waiter.done():
+        waiter.set_result(None)

@@ -1,0 +1,64 @@
+"""What the server refuses, as RFC 9457 problem documents: a kind, a sentence, and hints."""
+
+import json
+from collections.abc import Mapping
+from typing import Self
+
+KIND = "urn:sottovoce:problem:"
+CONTENT_TYPE = "application/problem+json"
+MAX_DOCUMENT = 64 * 1024
+
+
+class Problem(Exception):  # noqa: N818 - the word of RFC 9457
+    """A refusal: the HTTP status, the kind of problem, and what to say about it."""
+
+    def __init__(
+        self,
+        status: int,
+        kind: str,
+        detail: str,
+        *,
+        hints: tuple[str, ...] = (),
+        facts: Mapping[str, int] | None = None,
+    ) -> None:
+        """Keep what the document will say; `facts` are numbers that a client acts upon."""
+        super().__init__(detail)
+        self.status = status
+        self.kind = kind
+        self.detail = detail
+        self.hints = hints
+        self.facts = dict(facts or {})
+
+    def document(self) -> bytes:
+        """The problem document."""
+        told = {
+            "type": KIND + self.kind,
+            "title": self.kind.replace("-", " "),
+            "status": self.status,
+            "detail": self.detail,
+            "hints": list(self.hints),
+            **self.facts,
+        }
+        return json.dumps(told, ensure_ascii=False).encode()
+
+    @classmethod
+    def read(cls, status: int, data: bytes) -> Self:
+        """The problem that a document tells; a foreign one is of the kind `unknown`."""
+        try:
+            told = json.loads(data[:MAX_DOCUMENT])
+            kind = str(told["type"]).removeprefix(KIND)
+            detail = str(told.get("detail", ""))
+            hints = tuple(str(hint) for hint in told.get("hints", ()))
+            facts = {name: fact for name, fact in told.items() if type(fact) is int}
+        except (ValueError, TypeError, LookupError, AttributeError):
+            return cls(status, "unknown", f"the status {status} and no problem document")
+        facts.pop("status", None)
+        return cls(status, kind, detail, hints=hints, facts=facts)
+
+
+PLAIN_HTTP = Problem(
+    400,
+    "plain-http",
+    "this port speaks https only, and the request came in plain http",
+    hints=("use the address in the invitation, which begins with https://",),
+)

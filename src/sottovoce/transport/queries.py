@@ -1,0 +1,56 @@
+"""What stands in the query of a request, read strictly: each field once, and no other."""
+
+from collections.abc import Mapping
+
+from sottovoce.transport.problems import Problem
+from sottovoce.transport.store import Place, Sealed
+
+LETTER_FIELDS = ("session", "to", "number")
+UPLOAD_FIELDS = (*LETTER_FIELDS, "size", "digest")
+_MAX_NAME = 200
+_MAX_SESSION = 64
+
+
+def fields_of(query: Mapping[str, str], *expected: str) -> dict[str, str]:
+    """The fields of a query, which must be these."""
+    names = list(query)
+    if sorted(names) != sorted(expected):
+        raise _bad(f"expected the fields {', '.join(expected)}, found others")
+    return {name: query[name] for name in expected}
+
+
+def place_of(fields: Mapping[str, str], *, sender: str) -> Place:
+    """The place of a letter that this sender posts."""
+    session, recipient = _hex(fields, "session"), fields["to"]
+    if not 0 < len(session) <= _MAX_SESSION:
+        raise _bad(f"expected a session of 1 to {_MAX_SESSION} bytes, found {len(session)}")
+    if not 0 < len(recipient) <= _MAX_NAME:
+        raise _bad("expected the name of a seat in `to`, found none or a longer text")
+    return Place(session, sender, recipient, number_of(fields, "number"))
+
+
+def sealed_of(fields: Mapping[str, str], *, sender: str) -> Sealed:
+    """What an upload says of its letter."""
+    digest = _hex(fields, "digest")
+    if len(digest) != 32:
+        raise _bad(f"expected a digest of 32 bytes, found {len(digest)}")
+    return Sealed(place_of(fields, sender=sender), number_of(fields, "size"), digest)
+
+
+def number_of(fields: Mapping[str, str], name: str) -> int:
+    """A number without a sign."""
+    text = fields[name]
+    if not (text.isascii() and text.isdigit() and len(text) <= 18):
+        raise _bad(f"expected a number in {name!r}, found something else")
+    return int(text)
+
+
+def _hex(fields: Mapping[str, str], name: str) -> bytes:
+    try:
+        return bytes.fromhex(fields[name])
+    except ValueError:
+        raise _bad(f"expected hexadecimal digits in {name!r}, found something else") from None
+
+
+def _bad(detail: str) -> Problem:
+    return Problem(400, "query", detail)

@@ -1,0 +1,64 @@
+"""The coordinator's HTTPS port: routes, and who may use them.
+
+    POST  /v1/invitation                   what an invitation is for        (token in the body)
+    POST  /v1/enrol                        take a seat                      (signed by its new key)
+    GET   /v1/study                        the study's description          (signed, as all below)
+    GET   /v1/status                       how far the study is
+    POST  /v1/letters?session&to&number    post a letter that is whole
+    PUT   /v1/uploads?…&size&digest        begin a long letter, or ask how far it came
+    PATCH /v1/uploads?…&size&digest&offset its next part
+    GET   /v1/mailbox?after&wait           letters behind a position, waiting for the first
+    GET   /v1/letters/POSITION?offset      bytes of a long letter
+    POST  /v1/acknowledge?position         what was taken
+
+Every refusal is a problem document (RFC 9457). Bodies are read after the signature was checked:
+whoever has no seat occupies no memory.
+"""
+
+import ssl
+from typing import TYPE_CHECKING
+
+from aiohttp import web
+
+from sottovoce.transport.connections import Server, open_server
+from sottovoce.transport.counter import Counter, FrontDesk
+from sottovoce.transport.limits import Limits
+
+__all__ = ["FrontDesk", "Server", "build_app", "serve"]
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+
+def build_app(
+    desk: FrontDesk, *, fingerprint: bytes, limits: Limits | None = None
+) -> web.Application:
+    """The application of one port; several studies may share it."""
+    counter = Counter(desk, fingerprint, limits or Limits())
+    app = web.Application(middlewares=[counter.guard])
+    app[COUNTER] = counter
+    app.add_routes(_routes(counter))
+    return app
+
+
+async def serve(app: web.Application, *, host: str, port: int, context: ssl.SSLContext) -> Server:
+    """Open the port; 0 lets the system choose one. The server says where it listens."""
+    return await open_server(app, host=host, port=port, context=context, limits=app[COUNTER].limits)
+
+
+COUNTER = web.AppKey("counter", Counter)
+
+
+def _routes(counter: Counter) -> "Sequence[web.RouteDef]":
+    return [
+        web.post("/v1/invitation", counter.invitation),
+        web.post("/v1/enrol", counter.enrol),
+        web.get("/v1/study", counter.describe, allow_head=False),
+        web.get("/v1/status", counter.status, allow_head=False),
+        web.post("/v1/letters", counter.post),
+        web.put("/v1/uploads", counter.begin),
+        web.patch("/v1/uploads", counter.append),
+        web.get("/v1/mailbox", counter.fetch, allow_head=False),
+        web.get("/v1/letters/{position}", counter.piece, allow_head=False),
+        web.post("/v1/acknowledge", counter.acknowledge),
+    ]

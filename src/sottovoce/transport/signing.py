@@ -1,0 +1,219 @@
+"""Every request carries the signature of its seat: who asks for what, when, at which server.
+
+    signature = Ed25519(method, path and query, digest of the body, study, seat, moment, nonce,
+                        fingerprint of the server's certificate)
+
+The server refuses what is older or newer than a window around its own clock and what it has
+seen within the window. It tells its time in every answer, and a client whose clock is off signs
+by the server's clock from then on, so any skew is tolerated and the window can stay small. A
+server that was restarted has forgotten what it saw, and therefore takes nothing that was signed
+before it opened.
+"""
+
+import hashlib
+import time
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from urllib.parse import quote, unquote
+
+from cryptography.exceptions import InvalidSignature
+from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PublicKey
+
+from sottovoce.entropy import Entropy
+from sottovoce.protocols.identities import SIGNATURE_BYTES, Identity, framed
+from sottovoce.transport.problems import Problem
+
+STUDY = "Sottovoce-Study"
+SEAT = "Sottovoce-Seat"
+KEY = "Sottovoce-Key"
+MOMENT = "Sottovoce-Moment"
+NONCE = "Sottovoce-Nonce"
+DIGEST = "Sottovoce-Digest"
+SIGNATURE = "Sottovoce-Signature"
+TIME = "Sottovoce-Time"
+PROTOCOL = "Sottovoce-Protocol"
+
+PURPOSE = "transport/request/v1"
+NONCE_BYTES = 16
+DIGEST_BYTES = 32
+# Milliseconds around the server's clock within which a request was signed.
+WINDOW = 30_000
+# The head of a signature is as good as random, and nobody can give it to another message.
+_MARK_BYTES = 24
+_MAX_NAME = 200
+NOTHING = hashlib.sha256().digest()
+
+
+def body_digest(body: bytes | memoryview) -> bytes:
+    """What stands for a body in signatures and in the mailbox: its SHA-256."""
+    return hashlib.sha256(body).digest()
+
+
+@dataclass(frozen=True)
+class Asked:
+    """What a request asks for: the method, the path with its query, the digest of its body."""
+
+    method: str
+    path: str
+    digest: bytes = NOTHING
+
+
+@dataclass(frozen=True)
+class Signed:
+    """Who asks, and when: everything else that a signature covers."""
+
+    study: str
+    seat: str
+    moment: int
+    nonce: bytes
+    signature: bytes = b""
+
+    def parts(self, asked: Asked, fingerprint: bytes) -> tuple[bytes, ...]:
+        """What is signed, in order."""
+        return (
+            asked.method.encode(),
+            asked.path.encode(),
+            asked.digest,
+            self.study.encode(),
+            self.seat.encode(),
+            self.moment.to_bytes(8),
+            self.nonce,
+            fingerprint,
+        )
+
+
+@dataclass
+class Signer:
+    """A seat's way to sign requests to one server, by the server's clock once it was told."""
+
+    study: str
+    identity: Identity
+    fingerprint: bytes
+    entropy: Entropy
+    clock: Callable[[], float] = time.time
+    ahead: int = 0
+    """Milliseconds by which the server's clock is ahead of ours."""
+
+    def headers(self, asked: Asked) -> dict[str, str]:
+        """The header fields of a request that is signed now."""
+        moment = max(0, self._now() + self.ahead)
+        signed = Signed(self.study, self.identity.name, moment, self.entropy.read(NONCE_BYTES))
+        signature = self.identity.sign(PURPOSE, *signed.parts(asked, self.fingerprint))
+        return {
+            STUDY: quote(self.study, safe=""),
+            SEAT: quote(self.identity.name, safe=""),
+            MOMENT: str(moment),
+            NONCE: signed.nonce.hex(),
+            DIGEST: asked.digest.hex(),
+            SIGNATURE: signature.hex(),
+        }
+
+    def told(self, theirs: int) -> None:
+        """Sign by the server's clock from now on."""
+        self.ahead = theirs - self._now()
+
+    def _now(self) -> int:
+        return int(self.clock() * 1000)
+
+
+class Bouncer:
+    """The server's check of signed requests: each is taken once, and within its window."""
+
+    def __init__(self, fingerprint: bytes, *, clock: Callable[[], float] = time.time) -> None:
+        """Refuse whatever was signed for another server, or before now."""
+        self._fingerprint = fingerprint
+        self._clock = clock
+        self._opened = self.now()
+        # Two generations: a signature of the future stays acceptable for up to two windows.
+        self._young: set[bytes] = set()
+        self._old: set[bytes] = set()
+        self._turned = self._opened
+
+    def now(self) -> int:
+        """The server's time in milliseconds."""
+        return int(self._clock() * 1000)
+
+    def check(self, asked: Asked, signed: Signed, public: bytes) -> None:
+        """Refuse a request that this seat did not sign, now, for this server; or sent already."""
+        now = self.now()
+        if not max(self._opened, now - WINDOW) <= signed.moment <= now + WINDOW:
+            raise Problem(
+                401,
+                "clock",
+                f"expected a request signed at {now} (milliseconds), found {signed.moment}",
+                hints=("the client signs again by the server's clock",),
+                facts={"now": now},
+            )
+        message = framed(PURPOSE, *signed.parts(asked, self._fingerprint))
+        try:
+            Ed25519PublicKey.from_public_bytes(public).verify(signed.signature, message)
+        except (InvalidSignature, ValueError) as error:
+            raise Problem(
+                401, "signature", f"expected a request signed by {signed.seat!r}, found another's"
+            ) from error
+        self._once(now, signed)
+
+    def _once(self, now: int, signed: Signed) -> None:
+        if now - self._turned > 2 * WINDOW:
+            self._old, self._young, self._turned = self._young, set(), now
+        mark = signed.signature[:_MARK_BYTES]
+        if mark in self._young or mark in self._old:
+            raise Problem(401, "replay", "expected a request that is new, found one seen before")
+        self._young.add(mark)
+
+
+def read_signed(headers: Mapping[str, str]) -> Signed:
+    """Who signed a request, as its header fields say; nothing of it is believed yet."""
+    return Signed(
+        _name(headers, STUDY),
+        _name(headers, SEAT),
+        _moment(headers),
+        _bytes(headers, NONCE, NONCE_BYTES),
+        _bytes(headers, SIGNATURE, SIGNATURE_BYTES),
+    )
+
+
+def read_digest(headers: Mapping[str, str]) -> bytes:
+    """The digest of the body, as the header fields say."""
+    return _bytes(headers, DIGEST, DIGEST_BYTES)
+
+
+def read_key(headers: Mapping[str, str]) -> bytes:
+    """The public key that one who enrols presents."""
+    return _bytes(headers, KEY, 32)
+
+
+def _field(headers: Mapping[str, str], field: str) -> str:
+    found = headers.get(field)
+    if not found:
+        raise Problem(401, "unsigned", f"expected a signed request, found none of {field}")
+    return found
+
+
+def _name(headers: Mapping[str, str], field: str) -> str:
+    text = _field(headers, field)
+    try:
+        name = unquote(text, errors="strict")
+    except UnicodeDecodeError:
+        name = ""
+    if not name or len(name) > _MAX_NAME or quote(name, safe="") != text:
+        raise Problem(401, "unsigned", f"expected one name in {field}, found something else")
+    return name
+
+
+def _moment(headers: Mapping[str, str]) -> int:
+    text = _field(headers, MOMENT)
+    if not (text.isascii() and text.isdigit() and len(text) <= 15):
+        raise Problem(401, "unsigned", f"expected milliseconds in {MOMENT}, found something else")
+    return int(text)
+
+
+def _bytes(headers: Mapping[str, str], field: str, size: int) -> bytes:
+    text = _field(headers, field)
+    try:
+        data = bytes.fromhex(text)
+    except ValueError:
+        data = b""
+    if len(data) != size or data.hex() != text:
+        raise Problem(401, "unsigned", f"expected {size} bytes in {field}, found something else")
+    return data

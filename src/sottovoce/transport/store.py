@@ -1,0 +1,317 @@
+"""The tables of a mailbox: letters in order, uploads in parts, and what was taken already.
+
+A letter that was taken loses its body and keeps its place and digest, so that the same letter
+sent again is recognised for as long as its session is remembered, and another one is refused.
+"""
+
+import sqlite3
+from dataclasses import dataclass
+from pathlib import Path
+
+from sottovoce.errors import DamagedFileError
+from sottovoce.transport.limits import PART, Limits
+from sottovoce.transport.problems import Problem
+
+_SCHEMA = """
+CREATE TABLE IF NOT EXISTS letters (
+    position INTEGER PRIMARY KEY AUTOINCREMENT,
+    session BLOB NOT NULL, sender TEXT NOT NULL, recipient TEXT NOT NULL, number INTEGER NOT NULL,
+    size INTEGER NOT NULL, digest BLOB NOT NULL,
+    taken INTEGER NOT NULL DEFAULT 0, body BLOB, upload INTEGER,
+    UNIQUE (session, sender, recipient, number)
+) STRICT;
+CREATE INDEX IF NOT EXISTS waiting ON letters (recipient, position) WHERE taken = 0;
+CREATE TABLE IF NOT EXISTS uploads (
+    id INTEGER PRIMARY KEY AUTOINCREMENT,
+    session BLOB NOT NULL, sender TEXT NOT NULL, recipient TEXT NOT NULL, number INTEGER NOT NULL,
+    size INTEGER NOT NULL, digest BLOB NOT NULL,
+    received INTEGER NOT NULL DEFAULT 0, touched REAL NOT NULL,
+    UNIQUE (session, sender, recipient, number)
+) STRICT;
+CREATE TABLE IF NOT EXISTS pieces (
+    upload INTEGER NOT NULL, start INTEGER NOT NULL, data BLOB NOT NULL,
+    UNIQUE (upload, start)
+) STRICT;
+"""
+_VERSION = 1
+_AT = "session = ? AND sender = ? AND recipient = ? AND number = ?"
+DAY = 86_400.0
+
+
+@dataclass(frozen=True)
+class Place:
+    """Where a letter stands: in which session, from whom to whom, as which of its letters."""
+
+    session: bytes
+    sender: str
+    recipient: str
+    number: int
+
+    @property
+    def row(self) -> tuple[bytes, str, str, int]:
+        """The place as the tables hold it."""
+        return (self.session, self.sender, self.recipient, self.number)
+
+    def __str__(self) -> str:
+        return f"letter {self.number} from {self.sender!r} to {self.recipient!r}"
+
+
+@dataclass(frozen=True)
+class Sealed:
+    """A letter's place, size and digest: all that is said of it before its body is seen."""
+
+    place: Place
+    size: int
+    digest: bytes
+
+
+@dataclass(frozen=True)
+class Progress:
+    """How far an upload came: bytes that are durable, and its position once it is posted."""
+
+    received: int
+    position: int | None = None
+
+
+def open_database(path: Path, *, writing: bool) -> sqlite3.Connection:
+    """A connection to a mailbox; one writes, others read beside it."""
+    try:
+        connection = sqlite3.connect(path, isolation_level=None, check_same_thread=False)
+        if writing:
+            # The journal beside the file is made with the file's own mode.
+            path.chmod(0o600)
+            connection.execute("PRAGMA journal_mode = WAL")
+            connection.execute("PRAGMA synchronous = FULL")
+            connection.execute("PRAGMA busy_timeout = 10000")
+            connection.executescript(_SCHEMA)
+            connection.execute(f"PRAGMA user_version = {_VERSION}")
+        else:
+            connection.execute("PRAGMA query_only = ON")
+    except sqlite3.DatabaseError as error:
+        raise DamagedFileError(
+            f"{path}: cannot be opened as a mailbox ({error})",
+            hints=("move the file away: every site sends again what was not taken",),
+        ) from error
+    return connection
+
+
+class Store:
+    """What can be done to the tables, each within a transaction of the caller's."""
+
+    def __init__(self, connection: sqlite3.Connection, limits: Limits) -> None:
+        """Count what is stored already."""
+        self._limits = limits
+        self._stored: dict[str, int] = {}
+        self.count(connection)
+
+    def count(self, connection: sqlite3.Connection) -> None:
+        """Count anew what is stored: at the start, and after a transaction that was undone."""
+        rows = connection.execute(
+            "SELECT sender, SUM(size) FROM letters WHERE taken = 0 GROUP BY sender"
+        )
+        self._stored = dict(rows.fetchall())
+        for sender, size in connection.execute(
+            "SELECT sender, SUM(received) FROM uploads GROUP BY sender"
+        ):
+            self._stored[sender] = self._stored.get(sender, 0) + size
+
+    def known(self, to: sqlite3.Connection, letter: Sealed) -> int | None:
+        """The position of this very letter; another one under its number is a conflict."""
+        row = to.execute(
+            f"SELECT position, size, digest FROM letters WHERE {_AT}",  # noqa: S608 - constant
+            letter.place.row,
+        ).fetchone()
+        if row is None:
+            return None
+        position, size, digest = row
+        if (size, digest) != (letter.size, letter.digest):
+            raise Problem(
+                409,
+                "conflict",
+                f"{letter.place}: stored already with other bytes; the first stays",
+            )
+        return int(position)
+
+    def post(self, to: sqlite3.Connection, letter: Sealed, body: bytes) -> int:
+        """Store a letter in its turn; its position, the same when it is stored already."""
+        if (position := self.known(to, letter)) is not None:
+            return position
+        self._check_turn(to, letter.place)
+        self._check_room(letter.place.sender, letter.size)
+        if letter.size <= PART:
+            return self._insert(to, letter, body, None)
+        position = self._insert(to, letter, None, None)
+        self._pieces(to, position, body)
+        return position
+
+    def open_upload(self, to: sqlite3.Connection, letter: Sealed, *, now: float) -> Progress:
+        """Begin an upload, or find out how far it came."""
+        if (position := self.known(to, letter)) is not None:
+            return Progress(letter.size, position)
+        found = self._upload(to, letter)
+        if found is not None:
+            return Progress(found[1])
+        self._check_uploads(to, letter.place.sender, now=now)
+        self._check_room(letter.place.sender, letter.size)
+        self._begin(to, letter, now=now)
+        return Progress(0)
+
+    def append(
+        self, to: sqlite3.Connection, letter: Sealed, start: int, data: bytes, *, now: float
+    ) -> Progress:
+        """Keep a part that begins where the last one ended."""
+        if (position := self.known(to, letter)) is not None:
+            return Progress(letter.size, position)
+        upload, received = self._upload(to, letter) or (0, 0)
+        if not upload:
+            raise Problem(404, "no-upload", f"{letter.place}: no upload of it is open")
+        if start != received:
+            raise Problem(
+                409,
+                "offset",
+                f"{letter.place}: expected the part at {received}, found the one at {start}",
+                facts={"received": received},
+            )
+        if start + len(data) > letter.size:
+            raise Problem(400, "size", f"{letter.place}: more bytes than its {letter.size}")
+        self._check_room(letter.place.sender, len(data))
+        to.execute("INSERT INTO pieces VALUES (?, ?, ?)", (upload, start, data))
+        received += len(data)
+        to.execute(
+            "UPDATE uploads SET received = ?, touched = ? WHERE id = ?", (received, now, upload)
+        )
+        self._count(letter.place.sender, len(data))
+        return Progress(received)
+
+    def finish(self, to: sqlite3.Connection, letter: Sealed, digest: bytes) -> int:
+        """Turn an upload that is whole into a letter; the digest was taken over its pieces."""
+        if (position := self.known(to, letter)) is not None:
+            return position
+        upload, received = self._upload(to, letter) or (0, 0)
+        if not upload or received != letter.size:
+            raise Problem(409, "offset", f"{letter.place}: not whole", facts={"received": received})
+        if digest != letter.digest:
+            raise Problem(400, "digest", f"{letter.place}: the bytes are not those of its digest")
+        self._check_turn(to, letter.place)
+        to.execute("DELETE FROM uploads WHERE id = ?", (upload,))
+        self._count(letter.place.sender, -letter.size)
+        return self._insert(to, letter, None, upload)
+
+    def discard(self, to: sqlite3.Connection, letter: Sealed) -> None:
+        """Drop an upload whose bytes turned out to be others."""
+        if (found := self._upload(to, letter)) is not None:
+            self._drop(to, *found, letter.place.sender)
+
+    def acknowledge(self, to: sqlite3.Connection, recipient: str, position: int) -> None:
+        """Forget the bodies of what this recipient has on its own disk."""
+        rows = to.execute(
+            "SELECT position, sender, size, upload FROM letters "
+            "WHERE recipient = ? AND taken = 0 AND position <= ?",
+            (recipient, position),
+        ).fetchall()
+        for taken, sender, size, upload in rows:
+            to.execute("UPDATE letters SET taken = 1, body = NULL WHERE position = ?", (taken,))
+            if upload is not None:
+                to.execute("DELETE FROM pieces WHERE upload = ?", (upload,))
+            self._count(sender, -size)
+
+    def forget(self, to: sqlite3.Connection, session: bytes) -> None:
+        """Drop everything of a session, taken or not."""
+        for sender, size in to.execute(
+            "SELECT sender, SUM(size) FROM letters WHERE session = ? AND taken = 0 GROUP BY sender",
+            (session,),
+        ).fetchall():
+            self._count(sender, -size)
+        to.execute(
+            "DELETE FROM pieces WHERE upload IN (SELECT upload FROM letters WHERE session = ?)",
+            (session,),
+        )
+        to.execute("DELETE FROM letters WHERE session = ?", (session,))
+        for upload, received, sender in to.execute(
+            "SELECT id, received, sender FROM uploads WHERE session = ?", (session,)
+        ).fetchall():
+            self._drop(to, upload, received, sender)
+
+    def _check_turn(self, to: sqlite3.Connection, place: Place) -> None:
+        (last,) = to.execute(
+            "SELECT MAX(number) FROM letters WHERE session = ? AND sender = ? AND recipient = ?",
+            place.row[:3],
+        ).fetchone()
+        turn = 0 if last is None else last + 1
+        if place.number != turn:
+            raise Problem(
+                409, "gap", f"{place}: expected letter {turn} before it", facts={"expected": turn}
+            )
+
+    def _check_room(self, sender: str, size: int) -> None:
+        mine, all_of_them = self._stored.get(sender, 0) + size, sum(self._stored.values()) + size
+        if mine > self._limits.stored_by_sender or all_of_them > self._limits.stored:
+            raise Problem(
+                507,
+                "mailbox-full",
+                f"letters of {sender!r}: the mailbox has no room for {size} bytes more",
+                hints=("the letter is sent again by itself when others were taken",),
+            )
+
+    def _check_uploads(self, to: sqlite3.Connection, sender: str, *, now: float) -> None:
+        rows = to.execute(
+            "SELECT id, received, touched FROM uploads WHERE sender = ?", (sender,)
+        ).fetchall()
+        oldest = now - self._limits.upload_days * DAY
+        open_ones = [row for row in rows if row[2] >= oldest]
+        for upload, received, _ in set(rows) - set(open_ones):
+            self._drop(to, upload, received, sender)
+        if len(open_ones) >= self._limits.uploads:
+            raise Problem(
+                429,
+                "too-many-uploads",
+                f"{sender!r}: expected at most {self._limits.uploads} open uploads, found more",
+            )
+
+    def _upload(self, to: sqlite3.Connection, letter: Sealed) -> tuple[int, int] | None:
+        """The number of an upload and how far it came."""
+        row = to.execute(
+            f"SELECT id, received, size, digest FROM uploads WHERE {_AT}",  # noqa: S608 - constant
+            letter.place.row,
+        ).fetchone()
+        if row is None:
+            return None
+        upload, received, size, digest = row
+        if (size, digest) != (letter.size, letter.digest):
+            raise Problem(409, "conflict", f"{letter.place}: an upload of other bytes is open")
+        return upload, received
+
+    def _begin(self, to: sqlite3.Connection, letter: Sealed, *, now: float) -> None:
+        to.execute(
+            "INSERT INTO uploads (session, sender, recipient, number, size, digest, touched) "
+            "VALUES (?, ?, ?, ?, ?, ?, ?)",
+            (*letter.place.row, letter.size, letter.digest, now),
+        )
+
+    def _pieces(self, to: sqlite3.Connection, position: int, body: bytes) -> None:
+        """The pieces of a long letter that came whole, under a number that no upload has."""
+        view = memoryview(body)
+        for start in range(0, len(view), PART):
+            piece = view[start : start + PART]
+            to.execute("INSERT INTO pieces VALUES (?, ?, ?)", (-position, start, piece))
+        to.execute("UPDATE letters SET upload = ? WHERE position = ?", (-position, position))
+
+    def _insert(
+        self, to: sqlite3.Connection, letter: Sealed, body: bytes | None, upload: int | None
+    ) -> int:
+        cursor = to.execute(
+            "INSERT INTO letters (session, sender, recipient, number, size, digest, body, upload) "
+            "VALUES (?, ?, ?, ?, ?, ?, ?, ?)",
+            (*letter.place.row, letter.size, letter.digest, body, upload),
+        )
+        self._count(letter.place.sender, letter.size)
+        assert cursor.lastrowid is not None
+        return cursor.lastrowid
+
+    def _drop(self, to: sqlite3.Connection, upload: int, received: int, sender: str) -> None:
+        to.execute("DELETE FROM pieces WHERE upload = ?", (upload,))
+        to.execute("DELETE FROM uploads WHERE id = ?", (upload,))
+        self._count(sender, -received)
+
+    def _count(self, sender: str, size: int) -> None:
+        self._stored[sender] = self._stored.get(sender, 0) + size

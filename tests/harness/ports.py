@@ -1,0 +1,120 @@
+"""A post office on loopback: a mailbox, a server with its certificate, and lines to it."""
+
+from collections.abc import AsyncIterator
+from contextlib import AsyncExitStack, asynccontextmanager
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from pathlib import Path
+
+from harness.entropy import SeededEntropy
+from sottovoce.errors import InputError
+from sottovoce.protocols.identities import Identity
+from sottovoce.transport import (
+    Limits,
+    Line,
+    Mailbox,
+    Server,
+    build_app,
+    fingerprint_of,
+    make_certificate,
+    serve,
+    server_context,
+)
+
+STUDY = "study-1"
+
+
+@dataclass
+class Desk:
+    """A front desk that knows some seats, and remembers who enrolled."""
+
+    mailboxes: dict[str, Mailbox]
+    keys: dict[tuple[str, str], bytes] = field(default_factory=dict)
+
+    async def invitation(self, study: str, token: bytes) -> bytes:
+        if token != b"token":
+            raise InputError("invitation: not known", hints=("ask for another",))
+        return b"description of " + study.encode()
+
+    async def enrol(self, study: str, seat: str, key: bytes, request: bytes) -> bytes:
+        self.keys[study, seat] = key
+        return b"welcome " + request
+
+    async def describe(self, study: str, seat: str) -> bytes:
+        return f"{study} for {seat}".encode()
+
+    async def status(self, study: str, seat: str) -> bytes:
+        return b"running"
+
+    def identity_of(self, study: str, seat: str) -> bytes | None:
+        return self.keys.get((study, seat))
+
+    def takes_letters(self, study: str, seat: str) -> bool:
+        return (study, seat) in self.keys or seat == "coordinator"
+
+    def mailbox(self, study: str) -> Mailbox:
+        return self.mailboxes[study]
+
+
+@dataclass
+class Office:
+    """An open post office."""
+
+    desk: Desk
+    server: Server
+    fingerprint: bytes
+    stack: AsyncExitStack
+
+    @property
+    def address(self) -> str:
+        return f"https://127.0.0.1:{self.server.port}"
+
+    @property
+    def mailbox(self) -> Mailbox:
+        return self.desk.mailboxes[STUDY]
+
+    async def line(self, seat: str, *, study: str = STUDY, patience: float = 5.0) -> Line:
+        """The line of a seat that is enrolled."""
+        identity = identity_of(seat)
+        self.desk.keys[study, seat] = identity.public
+        line = Line(
+            self.address,
+            fingerprint=self.fingerprint,
+            study=study,
+            identity=identity,
+            patience=patience,
+        )
+        return await self.stack.enter_async_context(line)
+
+
+def identity_of(seat: str) -> Identity:
+    """The same identity for a seat in every test."""
+    return Identity.draw(seat, SeededEntropy(int.from_bytes(seat.encode()[:31])))
+
+
+def certificate_files(folder: Path, name: str = "coordinator") -> tuple[Path, Path, bytes]:
+    """A certificate on disk: its file, its key's, its fingerprint."""
+    made = make_certificate(name, now=datetime.now(UTC))
+    certificate, key = folder / f"{name}.pem", folder / f"{name}.key"
+    certificate.write_bytes(made.certificate)
+    key.write_bytes(made.key)
+    return certificate, key, made.fingerprint
+
+
+@asynccontextmanager
+async def post_office(
+    folder: Path, *, limits: Limits | None = None, port: int = 0
+) -> AsyncIterator[Office]:
+    """A server on a port that the system chose, with one study; everything ends with it."""
+    certificate, key = folder / "coordinator.pem", folder / "coordinator.key"
+    if not certificate.exists():
+        certificate_files(folder)
+    context = server_context(certificate, key)
+    fingerprint = fingerprint_of(certificate.read_bytes())
+    async with AsyncExitStack() as stack:
+        mailbox = await stack.enter_async_context(Mailbox(folder / "mail.db", limits=limits))
+        desk = Desk({STUDY: mailbox})
+        app = build_app(desk, fingerprint=fingerprint, limits=limits)
+        server = await serve(app, host="127.0.0.1", port=port, context=context)
+        stack.push_async_callback(server.close)
+        yield Office(desk, server, fingerprint, stack)
