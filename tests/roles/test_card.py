@@ -1,11 +1,15 @@
 """The card says everything that a study sends, and what pooling would give."""
 
+from pathlib import Path
 from typing import Any
 
 import pytest
 
 from harness.studies import Case
-from sottovoce.roles.card import StudyCard
+from sottovoce.protocols.sealing import OVERHEAD
+from sottovoce.roles.card import JOINT_DICTIONARY, StudyCard
+from sottovoce.roles.relay import padded_size
+from sottovoce.roles.sizes import peer_sizes
 
 
 @pytest.mark.parametrize(
@@ -45,3 +49,50 @@ def test_the_card_names_what_is_released_and_the_budget(binary: Case) -> None:
     assert "Each peer may ask for 4000 labels" in sealed
     assert "no two of coordinator, evaluator and dealer pool" in sealed
     assert "weights, to every peer" in StudyCard(binary.changed(release="peers").study).markdown()
+
+
+def test_the_card_quotes_the_page_on_dictionaries(binary: Case) -> None:
+    page = (Path(__file__).parents[2] / "docs" / "text.md").read_text(encoding="utf-8")
+    quoted = JOINT_DICTIONARY.format(bits=18, fewest="`min_documents`")
+    assert quoted in " ".join(page.split())
+    assert "confirm a guess" in StudyCard(binary.study).markdown()
+    assert "confirm a guess" not in StudyCard(binary.changed(dictionary="hashed").study).markdown()
+
+
+def test_the_card_names_approval_words_waits_and_double_seats(binary: Case) -> None:
+    case = Case(binary.documents, binary.plan, binary.key, {"evaluator_at": "north"})
+    words = tuple(f"word{number}" for number in range(16))
+    card = StudyCard(case.changed(approval="Committee 7").study, words, (("A stage waits", "1 h"),))
+    page = card.markdown()
+    assert "Approval under which it runs: Committee 7" in page
+    assert "none was named" in StudyCard(binary.study).markdown()
+    assert "word0 word1 word2 word3\n" in page
+    assert "- A stage waits: 1 h." in page
+    assert "- north is evaluator and peer: whatever its seats see, it sees." in page
+    assert "sixteen a feature" in page
+
+
+@pytest.mark.parametrize(
+    ("engine", "settings", "slack"),
+    [
+        ("binary", {}, 0.02),
+        ("binary", {"dictionary": "hashed"}, 0.05),
+        ("binary", {"feature_min_peers": 2, "features": 40}, 0.02),
+        ("encrypted", {"features": 8}, 0.3),
+    ],
+)
+def test_the_sizes_on_the_card_are_those_of_a_study(
+    engine: str, settings: dict[str, Any], slack: float, request: pytest.FixtureRequest
+) -> None:
+    case: Case = request.getfixturevalue(engine).changed(**settings)
+    outcome = case.run()
+    peer = case.study.roster.peers[0]
+    sent = 0
+    for name, view in outcome.views.items():
+        boxed = name != case.study.roster.coordinator
+        for item in view.received:
+            if item.sender == peer:
+                sent += padded_size(item.size) + OVERHEAD if boxed else item.size
+    said = sum(row.total for row in peer_sizes(case.study))
+    assert said == pytest.approx(sent, rel=slack)
+    assert f"{said:,}" in StudyCard(case.study).markdown()

@@ -40,6 +40,7 @@ from sottovoce.roles import (
 )
 from sottovoce.roles.plan import FEWEST_EVALUATED, FEWEST_PEERS, DictionaryKind, Engine, Release
 from sottovoce.roles.roster import Role
+from sottovoce.roles.sizes import ASSUMED_DOCUMENTS, peer_sizes
 from sottovoce.roles.study import Study
 from sottovoce.wire.values import kebab
 
@@ -66,9 +67,15 @@ class Line:
 
 @dataclass(frozen=True)
 class StudyCard:
-    """What everybody reads before it consents."""
+    """What everybody reads before it consents.
+
+    `words` are the fingerprint for the phone, once everybody's keys are known, and `waits`
+    says what is waited for and how long; whoever shows the card to people knows both.
+    """
 
     study: Study
+    words: tuple[str, ...] = ()
+    waits: tuple[tuple[str, str], ...] = ()
 
     @property
     def fingerprint(self) -> str:
@@ -89,7 +96,13 @@ class StudyCard:
 
     def markdown(self) -> str:
         """The card as a page."""
-        parts = (self._head(), self._settings(), self._messages(), self._assumptions())
+        parts = (
+            self._head(),
+            self._settings(),
+            self._sizes(),
+            self._assumptions(),
+            self._messages(),
+        )
         return "\n".join(line for part in parts for line in (*part, "")) + "\n"
 
     def _stages(self) -> Iterator[tuple[str, tuple[ModuleType, ...]]]:
@@ -117,12 +130,26 @@ class StudyCard:
         plan = self.study.plan
         yield f"# Study card: {plan.name}"
         yield ""
-        yield f"Fingerprint (compare it with the other sites): `{self.fingerprint}`"
+        yield f"Approval under which it runs: {plan.approval or 'none was named'}"
+        yield ""
+        if self.words:
+            yield "Words to compare with the other sites over the phone:"
+            yield ""
+            for start in range(0, len(self.words), 4):
+                yield f"    {' '.join(self.words[start : start + 4])}"
+        else:
+            yield f"Fingerprint (compare it with the other sites): `{self.fingerprint}`"
         yield ""
         yield "| participant | organisation | role |"
         yield "|---|---|---|"
         for one in self.study.roster.participants:
             yield f"| {one.name} | {one.organisation} | {one.role} |"
+        yield ""
+        for house in dict.fromkeys(one.organisation for one in self.study.roster.participants):
+            seats = [one for one in self.study.roster.participants if one.organisation == house]
+            if len(seats) > 1:
+                roles = " and ".join(str(one.role) for one in seats)
+                yield f"- {house} is {roles}: whatever its seats see, it sees."
 
     def _settings(self) -> Iterator[str]:
         plan = self.study.plan
@@ -145,8 +172,9 @@ class StudyCard:
         )
         yield (
             f"- Each peer may ask for {plan.budget} labels. Batches are padded to whole "
-            f"ciphertexts and count whole. Beyond about {2 * plan.features} labels of chosen "
-            f"documents the model counts as known to that peer; {16 * plan.features} give it."
+            f"ciphertexts and count whole. A sealed model is not sealed against its own answers: "
+            f"beyond about {2 * plan.features} labels of chosen documents (two a feature) it "
+            f"counts as known to that peer; {16 * plan.features} (sixteen a feature) give it."
         )
         yield (
             f"- Evaluation: {plan.evaluations} time(s), each of at most {plan.budget} documents of "
@@ -157,12 +185,31 @@ class StudyCard:
             "- At the end coordinator, evaluator and dealer delete shares, masks and seeds; "
             "peers keep the encrypted model, the coordinator the key until the study is closed."
         )
+        for what, long in self.waits:
+            yield f"- {what}: {long}."
         if plan.dictionary is DictionaryKind.JOINT:
-            yield (
-                "- The coordinator sees, per class, sums of every surviving bucket; where one "
-                "peer alone has a bucket, that peer's counts; frequent words can be guessed "
-                "from their frequency. Every peer can test whether a word was chosen."
-            )
+            yield ""
+            yield JOINT_DICTIONARY.format(bits=plan.bucket_bits, fewest=plan.min_documents)
+
+    def _sizes(self) -> Iterator[str]:
+        """What leaves a peer, in bytes."""
+        rows = peer_sizes(self.study)
+        yield "## How much leaves a peer"
+        yield ""
+        yield "| stage | message | to | times | bytes |"
+        yield "|---|---|---|---:|---:|"
+        for row in rows:
+            about = "" if row.exact else "about "
+            cells = (row.stage, row.kind, row.to, str(row.times), f"{about}{row.bytes:,}")
+            yield f"| {' | '.join(cells)} |"
+        yield f"| altogether | | | | about {sum(row.total for row in rows):,} |"
+        yield ""
+        yield (
+            "Boxes for others than the coordinator are padded, and their sizes depend on public "
+            "numbers only. A query sends a few kilobytes for each batch of documents."
+        )
+        if self.study.engine is Engine.PAILLIER:
+            yield f"Ciphertexts are counted for {ASSUMED_DOCUMENTS:,} documents in all."
 
     def _messages(self) -> Iterator[str]:
         yield "## What is sent"
@@ -218,6 +265,18 @@ def _is_sent(kind: object, module: ModuleType) -> bool:
         and "discloses" in vars(kind)
     )
 
+
+# As docs/text.md says it; a test compares the two.
+JOINT_DICTIONARY = (
+    "For `joint`, features are hashed with keyed BLAKE2 into 2^{bits} buckets under a key that the "
+    "peers share and the coordinator never learns. A peer zeroes every bucket that fewer than "
+    "{fewest} of its own documents have (a group, such as a patient, counts once, and so does a "
+    "document however many rows it has). The coordinator gets the sums, per class, of the buckets "
+    "that are left (where one peer alone has a bucket, that peer's counts), and publishes the "
+    "chosen ids with idf rounded to 0.5. Frequent words can be guessed from their frequency. "
+    "**A peer can look up which of its own words were chosen. Whoever holds the key, which is "
+    "every peer, can also confirm a guess: test whether any word that it thinks of was chosen.**"
+)
 
 _RELEASES = {
     Release.SEALED: "a sealed model; peers get labels of their own documents, never scores.",

@@ -123,7 +123,7 @@ def prepare_coordinator(desk: Desk) -> Party[Prepared]:
     """At the coordinator: the choice from the sums, published."""
     study = desk.study
     summed = yield from pairwise.coordinator(_blind_plan(desk), who=desk.member, book=desk.book)
-    counts = _layout(study).counts(from_ring(summed.sums[0]))
+    counts = counts_layout(study).counts(from_ring(summed.sums[0]))
     totals = published(study, counts.rows, counts.rows_by_class, summed.peers)
     dictionary = _chosen(study, counts)
     words = _words((totals.rows, *totals.by_class))
@@ -151,11 +151,12 @@ def prepare_evaluator(desk: Desk) -> Party[Prepared]:
 
 def _blind_plan(desk: Desk) -> Plan:
     study = desk.study
-    part = Part(study.roster.coordinator, "counts", WordSpace((_layout(study).length,)))
+    part = Part(study.roster.coordinator, "counts", WordSpace((counts_layout(study).length,)))
     return Plan(desk.round("preparation", desk.peers), (part,))
 
 
-def _layout(study: Study) -> Layout:
+def counts_layout(study: Study) -> Layout:
+    """How the counts of one peer lie in the vector that it sends, masked."""
     plan = study.plan
     buckets = 1 << plan.bucket_bits if study.has_counts else 0
     many = plan.feature_min_peers > 1
@@ -198,7 +199,7 @@ def _vector(
             "so nothing is left after suppression",
             hints=("bring more documents, or agree on a lower min_documents",),
         )
-    layout = _layout(study)
+    layout = counts_layout(study)
     if not study.has_counts:
         nothing = np.zeros((layout.classes, 0), np.int64)
         none = nothing.sum(axis=0)
