@@ -2,6 +2,7 @@
 
 import csv
 import json
+from dataclasses import replace
 
 import pytest
 from typer.testing import CliRunner
@@ -72,7 +73,23 @@ def test_the_command_says_what_is_missing_and_prints_one_json_object(monkeypatch
     done = CliRunner().invoke(app, ["bench", "sealed"])
     assert isinstance(done.exception, InputError)
     assert "bench sealed: expected labelled text" in str(done.exception)
-    monkeypatch.setattr(bench, "known_tasks", lambda place, setting: [place.name])
-    monkeypatch.setattr(bench, "measure", lambda task, *, progress: {"set": task})
-    done = CliRunner().invoke(app, ["bench", "sealed", "--data", str(tmp_path), "--json"])
-    assert json.loads(done.stdout)["rows"] == [{"set": tmp_path.name}]
+    monkeypatch.setattr(
+        bench, "known_tasks", lambda place, setting: [Task(place.name, Pair([], []), setting)]
+    )
+    monkeypatch.setattr(
+        bench, "measure", lambda task, *, progress: {"set": task.name, "engine": task.engine}
+    )
+    command = ["bench", "sealed", "--data", str(tmp_path), "--json"]
+    for engine, told in (("auto", []), ("paillier", ["--engine", "paillier"])):
+        done = CliRunner().invoke(app, [*command, *told])
+        assert json.loads(done.stdout)["rows"] == [{"set": tmp_path.name, "engine": engine}]
+    done = CliRunner().invoke(app, [*command, "--engine", "steam"])
+    assert "--engine: expected auto, shares, paillier, found 'steam'" in str(done.exception)
+
+
+def test_the_engine_of_a_task_is_the_one_of_its_study() -> None:
+    documents = notes(200)
+    task = Task("notes", Pair(documents[:150], documents[150:]), Setting(features=8))
+    row = measure(replace(task, engine="paillier"), kind=InsecureToyPlan, key_bits=768)
+    assert row["engine"] == "paillier"
+    assert row["agreement"] >= 0.99

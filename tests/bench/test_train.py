@@ -15,6 +15,7 @@ from sottovoce.roles.plan import Engine
 COLUMNS = {
     *("engine", "features", "documents", "peers", "classes", "seconds", "solve_seconds"),
     *("handover_seconds", "plain_seconds", "ratio", "accuracy", "plain_accuracy", "bytes_sent"),
+    "peak_mb",
 }
 
 
@@ -29,6 +30,7 @@ def test_a_row_holds_what_a_whole_training_took() -> None:
     assert row["ratio"] == pytest.approx(row["seconds"] / row["plain_seconds"])
     assert abs(row["accuracy"] - row["plain_accuracy"]) <= 0.02
     assert row["bytes_sent"] > 65 * 65 * 8
+    assert 20 < row["peak_mb"] < 4_000
 
 
 def test_every_peer_has_its_share_of_both_classes() -> None:
@@ -60,3 +62,16 @@ def test_sizes_that_are_none_are_named() -> None:
     done = CliRunner().invoke(app, ["bench", "train", "--features", "many"])
     assert isinstance(done.exception, InputError)
     assert "expected whole numbers with commas, found 'many'" in str(done.exception)
+
+
+def test_single_rows_are_named_by_their_engine(monkeypatch) -> None:
+    seen = []
+    monkeypatch.setattr(bench, "measure", lambda wanted, *, progress: seen.extend(wanted) or [])
+    for engine, widths in (("shares", [512, 1024, 2048, 4096]), ("paillier", [32, 64])):
+        seen.clear()
+        arguments = ["--documents", "10000", "--rows", engine, "--json"]
+        done = CliRunner().invoke(app, ["bench", "train", *arguments])
+        assert done.exit_code == 0, done.output
+        assert [(one.engine, one.features) for one in seen] == [(engine, one) for one in widths]
+    done = CliRunner().invoke(app, ["bench", "train", "--rows", "fast"])
+    assert "--rows: expected auto, shares, paillier, found 'fast'" in str(done.exception)

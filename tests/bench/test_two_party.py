@@ -7,11 +7,11 @@ from typer.testing import CliRunner
 from harness.entropy import SeededEntropy
 from harness.keys import toy_key
 from sottovoce.bench import two_party
-from sottovoce.bench.two_party import Setting, measure_setting
+from sottovoce.bench.two_party import Setting, Sizes, measure_setting
 from sottovoce.cli.bench import app
 from sottovoce.protocols.two_party.masks import Masking
 
-SETTING = Setting(toy_key(bits=768), Masking(40), values=3, features=2, entropy=SeededEntropy(1))
+SETTING = Setting(toy_key(bits=768), Masking(40), Sizes(3, 2, 2), SeededEntropy(1))
 
 
 def test_every_block_has_a_row() -> None:
@@ -39,12 +39,15 @@ def test_every_block_has_a_row() -> None:
 
 def test_the_command_prints_a_table_or_json(monkeypatch) -> None:
     monkeypatch.setattr(two_party, "generate", lambda bits, entropy: SETTING.key)
-    size = ["--values", "2", "--features", "2"]
+    size = ["--values", "2", "--features", "2", "--inverse", "3"]
     found = CliRunner().invoke(app, ["two-party", "--json", *size])
     assert found.exit_code == 0, found.output
     printed = json.loads(found.stdout)
     assert printed["kappa"] == 40
     assert {"block", "powers", "trips"} <= set(printed["rows"][0])
+    sizes = {row["block"]: row["size"] for row in printed["rows"]}
+    assert sizes["S.Solve"].startswith("2 × 2")
+    assert sizes["S.Inv, order 2"].startswith("3 × 3")
     found = CliRunner().invoke(app, ["two-party", *size])
     assert "two-party blocks" in found.stdout
     assert "powers" not in found.stdout

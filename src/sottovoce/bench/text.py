@@ -10,14 +10,13 @@ import time
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from itertools import islice
-from pathlib import Path
 from subprocess import run
 from typing import Any
 
 import numpy as np
 
 from sottovoce.bench.report import Row
-from sottovoce.bench.timing import interleaved
+from sottovoce.bench.timing import interleaved, peak_megabytes
 from sottovoce.rados import Moments
 from sottovoce.text.dictionaries import Dictionary, HashedDictionary
 from sottovoce.text.documents import Document
@@ -164,12 +163,4 @@ def print_peak(documents: int) -> None:
     """In the child: both passes over documents made on the fly, then the peak in MB."""
     dictionary = joint_dictionary(synthetic_documents(documents), 2048)
     read(synthetic_documents(documents), dictionary)
-    print(_peak_megabytes())  # noqa: T201 - read by the parent
-
-
-def _peak_megabytes() -> float:
-    """The most memory this process ever had; the parent's share of it is not counted."""
-    for line in Path("/proc/self/status").read_text(encoding="ascii").splitlines():
-        if line.startswith("VmHWM:"):
-            return int(line.split()[1]) / 1000
-    raise AssertionError("Linux says VmHWM")
+    print(peak_megabytes())  # noqa: T201 - read by the parent

@@ -13,7 +13,7 @@ from statistics import median
 
 from sottovoce.bench.report import Row
 from sottovoce.bench.text import LABELLING, synthetic_documents
-from sottovoce.bench.timing import cpu_seconds, one_thread
+from sottovoce.bench.timing import cpu_seconds, forget_peak, one_thread, peak_megabytes
 from sottovoce.entropy import SystemEntropy
 from sottovoce.estimators.plain_text import PlainText, accuracy
 from sottovoce.paillier import SecretKey
@@ -132,6 +132,7 @@ class Run:
     solve_seconds: float
     handover_seconds: float
     bytes_sent: int
+    peak_mb: float
 
     @classmethod
     def of(cls, plan: StudyPlan, corpus: Corpus, key: SecretKey) -> "Run":
@@ -143,6 +144,7 @@ class Run:
         dealt = plan.engine is not Engine.PAILLIER
         roster, identities = draw_roster(tuple(corpus.parts), entropy=entropy, with_dealer=dealt)
         study = Study(plan, roster)
+        forget_peak()
         start = cpu_seconds()
         setting = Setting(key=key, meddler=clock)
         sealed = run_study(
@@ -157,6 +159,7 @@ class Run:
             (clock.handover or end) - clock.solve,
             end - (clock.handover or end),
             sealed.traffic.total_bytes,
+            peak_megabytes(),
         )
 
 
@@ -200,4 +203,5 @@ def _row(trial: Trial, corpus: Corpus, runs: Sequence[Run]) -> Row:
         "accuracy": accuracy(plan, corpus.test, found),
         "plain_accuracy": last.plain.accuracy(corpus.test),
         "bytes_sent": last.bytes_sent,
+        "peak_mb": max(run.peak_mb for run in runs),
     }

@@ -50,13 +50,24 @@ Progress = Callable[[str], None]
 
 
 @dataclass(frozen=True)
+class Sizes:
+    """How long vectors are, and how large matrices, and matrices to invert.
+
+    An inverse takes the third power of its size, all else the second at most.
+    """
+
+    values: int = 100
+    features: int = 35
+    inverse: int = 12
+
+
+@dataclass(frozen=True)
 class Setting:
-    """A key, how far masks reach, and how large vectors and matrices are."""
+    """A key, how far masks reach, and how large everything is."""
 
     key: SecretKey
     masking: Masking
-    values: int
-    features: int
+    sizes: Sizes
     entropy: Entropy
 
     @property
@@ -70,13 +81,13 @@ class Setting:
 
     def vector(self, seed: int = 0) -> Any:
         """As many numbers as a vector has."""
-        return np.random.default_rng(seed).uniform(-1, 1, self.values)
+        return np.random.default_rng(seed).uniform(-1, 1, self.sizes.values)
 
-    def gram(self) -> Any:
+    def gram(self, size: int) -> Any:
         """A matrix whose spectrum fills the interval."""
         rng = np.random.default_rng(1)
-        basis, _ = np.linalg.qr(rng.normal(size=(self.features, self.features)))
-        matrix = (basis * np.geomspace(LOWER, UPPER, self.features)) @ basis.T
+        basis, _ = np.linalg.qr(rng.normal(size=(size, size)))
+        matrix = (basis * np.geomspace(LOWER, UPPER, size)) @ basis.T
         return (matrix + matrix.T) / 2
 
 
@@ -93,14 +104,14 @@ class Task:
     cost: Cost
 
 
-def measure(
-    *, bits: int, kappa: int, values: int, features: int, rounds: int, progress: Progress
-) -> list[Row]:
+def measure(sizes: Sizes, *, bits: int, kappa: int, rounds: int, progress: Progress) -> list[Row]:
     """One row a block."""
     progress("making keys")
     entropy = SystemEntropy()
-    setting = Setting(generate(bits, entropy=entropy), Masking(kappa), values, features, entropy)
-    return measure_setting(setting, rounds=rounds, progress=progress)
+    key = generate(bits, entropy=entropy)
+    return measure_setting(
+        Setting(key, Masking(kappa), sizes, entropy), rounds=rounds, progress=progress
+    )
 
 
 def measure_setting(setting: Setting, *, rounds: int, progress: Progress) -> list[Row]:
@@ -143,7 +154,7 @@ def _row(task: Task, setting: Setting, rounds: int) -> Row:
 def _products(s: Setting) -> list[Task]:
     a, b = s.vector(0), s.vector(1)
     x, y = s.seal(a, VALUE), s.seal(b, VALUE)
-    few = min(10, s.values)
+    few = min(10, s.sizes.values)
 
     def stages() -> Sequence[Sequence[Rule[Any]]]:
         return [product_rules(s.key, budget=1, entropy=s.entropy)]
@@ -152,21 +163,21 @@ def _products(s: Setting) -> list[Task]:
     return [
         Task(
             "S.Mult",
-            f"{s.values}",
+            f"{s.sizes.values}",
             lambda: multiply(x, y, **more),
             stages,
             a * b,
             1e-5,
-            costs.multiply(s.values),
+            costs.multiply(s.sizes.values),
         ),
         Task(
             "S.InnerProd",
-            f"{s.values}",
+            f"{s.sizes.values}",
             lambda: inner_product(x, y, **more),
             stages,
             a @ b,
             1e-3,
-            costs.inner_product(s.values),
+            costs.inner_product(s.sizes.values),
         ),
         Task(
             "S.OuterProd",
@@ -181,10 +192,10 @@ def _products(s: Setting) -> list[Task]:
 
 
 def _linear(s: Setting) -> list[Task]:
-    d = s.features
+    d = s.sizes.features
     slots = Slots.fit(d * VALUE.bound**2, plaintext_bits=s.plaintext_bits)
     roomy = Slots.fit(VALUE.bound, plaintext_bits=s.plaintext_bits, mask_bits=s.masking.kappa)
-    vector, matrix = np.resize(s.vector(), d), s.gram() / UPPER
+    vector, matrix = np.resize(s.vector(), d), s.gram(d) / UPPER
     left, right = s.seal(vector, VALUE), s.seal(matrix, VALUE, slots)
     packed = s.seal(s.vector(), VALUE, roomy)
     more: dict[str, Any] = {"entropy": s.entropy, "masking": s.masking}
@@ -200,12 +211,12 @@ def _linear(s: Setting) -> list[Task]:
         ),
         Task(
             "S.Trunc",
-            f"{s.values}",
+            f"{s.sizes.values}",
             lambda: truncate(packed, 10, **more),
             lambda: [[truncation_rule(s.key, budget=1, entropy=s.entropy)]],
             s.vector(),
             2.0**-9,
-            costs.truncate(s.values, roomy),
+            costs.truncate(s.sizes.values, roomy),
         ),
     ]
 
@@ -223,12 +234,12 @@ def _functions(s: Setting) -> list[Task]:
     return [
         Task(
             "S.Exp",
-            f"{s.values}, k = {exp.squarings}",
+            f"{s.sizes.values}, k = {exp.squarings}",
             lambda: exponential(x, exp, entropy=s.entropy),
             lambda: [[exponential_rule(s.key, exp, entropy=s.entropy)]],
             np.exp(exponents - exp.bound),
             float(exp.error_bound(exponents).max()),
-            costs.exponential(s.values, exp, exp_slots),
+            costs.exponential(s.sizes.values, exp, exp_slots),
         ),
         Task(
             "S.Div",
@@ -271,7 +282,8 @@ def _signs(s: Setting) -> list[Task]:
 
 
 def _systems(s: Setting) -> list[Task]:
-    d, A = s.features, s.gram()
+    d = s.sizes.features
+    A = s.gram(d)
     theta = np.random.default_rng(2).uniform(-1, 1, d)
     plan = SolvePlan(d, LOWER, UPPER, 1.0, masking=s.masking)
     slots = plan.slots(s.plaintext_bits)
@@ -294,12 +306,14 @@ def _systems(s: Setting) -> list[Task]:
         )
     ]
     for order in (2, 3, 7):
-        inverse = InvPlan(d, LOWER, UPPER, order=order, fraction_bits=36, masking=s.masking)
-        tasks.append(_inverse(s, inverse, A))
+        size = s.sizes.inverse
+        plan_of = InvPlan(size, LOWER, UPPER, order=order, fraction_bits=36, masking=s.masking)
+        tasks.append(_inverse(s, plan_of))
     return tasks
 
 
-def _inverse(s: Setting, plan: InvPlan, A: Any) -> Task:
+def _inverse(s: Setting, plan: InvPlan) -> Task:
+    A = s.gram(plan.size)
     slots = plan.slots(s.plaintext_bits)
     sealed = s.seal(A, plan.matrix_scale(2 * UPPER), slots)
     return Task(

@@ -219,27 +219,32 @@ def two_party(
     ] = 40,
     values: Annotated[int, typer.Option("--values", min=1, help="Length of vectors.")] = 100,
     features: Annotated[int, typer.Option("--features", min=1, help="Size of matrices.")] = 35,
+    inverse: Annotated[
+        int, typer.Option("--inverse", min=1, help="Size of matrices to invert.")
+    ] = 12,
     rounds: Annotated[int, typer.Option("--rounds", min=1, help="Turns that each takes.")] = 1,
     as_json: Annotated[bool, typer.Option("--json", help="Print one JSON object.")] = False,
 ) -> None:
     """Every block between evaluator and key holder: CPU time of both, trips, bytes, operations.
 
+    The default sizes take about a minute of CPU; an inverse grows with the cube of its size.
+
     \b
     Examples:
       sottovoce bench two-party
       sottovoce bench two-party --bits 3072 --features 10 --json
+      sottovoce bench two-party --inverse 35
     """
     from rich.console import Console
 
     from sottovoce.bench.report import show
-    from sottovoce.bench.two_party import SHOWN, measure
+    from sottovoce.bench.two_party import SHOWN, Sizes, measure
 
     with Console(stderr=True).status("") as status:
         rows = measure(
+            Sizes(values, features, inverse),
             bits=bits,
             kappa=kappa,
-            values=values,
-            features=features,
             rounds=rounds,
             progress=status.update,
         )
