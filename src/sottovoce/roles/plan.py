@@ -10,6 +10,7 @@ from sottovoce.entropy import Entropy
 from sottovoce.errors import InputError
 from sottovoce.paillier import (
     InsecureToyPublicKey,
+    InsecureToySecretKey,
     PublicKey,
     SecretKey,
     generate,
@@ -111,6 +112,7 @@ class StudyPlan:
 
     key_sizes: ClassVar[tuple[int, ...]] = PublicKey.sizes
     public_type: ClassVar[type[PublicKey]] = PublicKey
+    secret_type: ClassVar[type[SecretKey]] = SecretKey
 
     def __post_init__(self) -> None:
         for name, kind in (
@@ -269,6 +271,7 @@ class InsecureToyPlan(StudyPlan):
 
     key_sizes: ClassVar[tuple[int, ...]] = InsecureToyPublicKey.sizes
     public_type: ClassVar[type[PublicKey]] = InsecureToyPublicKey
+    secret_type: ClassVar[type[SecretKey]] = InsecureToySecretKey
 
     def generate(self, *, entropy: Entropy) -> SecretKey:
         """A key that anybody can break."""

@@ -32,6 +32,7 @@ from sottovoce.roles.plan import StudyPlan
 from sottovoce.roles.policy import Policy
 from sottovoce.roles.roster import Role
 from sottovoce.roles.study import Study
+from sottovoce.service.approval import Gate, OpenGate
 from sottovoce.service.events import OnEvent, unheard
 from sottovoce.text.documents import Document
 
@@ -123,6 +124,7 @@ class JoinOptions:
     read: ReadStudy
     consent: Consent
     policy: Policy = field(default_factory=Policy)
+    gate: Gate = field(default_factory=OpenGate)
     on_event: OnEvent = unheard
     stay: bool = True
     """Whether a seat that deals for queries stays after the training."""

@@ -1,0 +1,399 @@
+"""One seat at work: letters come in, programs take their steps on disk, letters go out.
+
+Everything that must not be lost is committed to the seat's journal before a letter is
+acknowledged or sent. A letter that comes twice changes nothing, so a crash at any moment costs
+nothing but time. Program steps run in a thread of the seat's own; the loop only waits.
+"""
+
+import asyncio
+import time
+from collections.abc import Callable, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
+from dataclasses import dataclass, field
+from typing import Any, Protocol, TypeVar
+
+from sottovoce.entropy import Entropy
+from sottovoce.errors import MisuseError, ViolationError
+from sottovoce.protocols.conversation import Gather, Party, Receive
+from sottovoce.protocols.messages import Message
+from sottovoce.roles.relay import Letter
+from sottovoce.service.control import control_session, read_control
+from sottovoce.service.durable import DurableSeat, Sitting
+from sottovoce.service.events import Moved, OnEvent, Waiting, unheard
+from sottovoce.service.journal import Journal, Outgoing
+from sottovoce.transport.limits import LONGEST_WAIT
+from sottovoce.wire import Codec
+from sottovoce.wire.codec import tag_of
+
+T = TypeVar("T")
+
+# Letters of sessions that have not begun here yet: so many may wait in memory.
+MOST_HELD = 4096
+# An acknowledgement only frees room at the server, so it can wait for company.
+_ACKNOWLEDGE_EVERY = 64
+
+
+class Post(Protocol):
+    """The way to the mailboxes: a line to the coordinator's server, or the mailboxes themselves."""
+
+    async def post(self, letter: Letter) -> object:
+        """Leave a letter; returns once it is on the server's disk."""
+
+    async def fetch(self, after: int, *, wait: float) -> Sequence[tuple[int, Letter]]:
+        """The letters after a position, as soon as there is one, or none after `wait` seconds."""
+
+    async def acknowledge(self, position: int) -> None:
+        """Letters up to this position are on our disk."""
+
+
+class Witness(Protocol):
+    """Who is told of every letter: the gate before it leaves, the ledger when it came or left."""
+
+    async def leaving(self, outgoing: Outgoing, stage: str) -> None:
+        """Let a letter leave, or raise."""
+
+    def left(self, outgoing: Outgoing, stage: str) -> None:
+        """A letter is about to leave for good: write it down."""
+
+    def came(self, letter: Letter, kind: str, stage: str) -> None:
+        """A letter came in."""
+
+
+@dataclass(frozen=True)
+class Waits:
+    """How many seconds a seat gathers, and how long it waits for one party."""
+
+    gather: float
+    receive: float
+
+
+@dataclass(frozen=True)
+class Effect:
+    """What a control letter leads to, on disk in one piece: notes, and letters in answer."""
+
+    notes: Mapping[str, bytes] = field(default_factory=dict, repr=False)
+    letters: Sequence[tuple[str, Message]] = ()
+
+
+class Chair(Protocol):
+    """Who decides at a seat: it hears control letters, and is told when programs end or hang."""
+
+    async def heard(self, sender: str, message: Message) -> Effect:
+        """A control letter came; what it does in here must bear to be done twice."""
+
+    def ended(self, running: "Running") -> None:
+        """A program returned or failed."""
+
+    def overdue(self, running: "Running", party: str) -> None:
+        """A program waits for one party longer than it may."""
+
+
+@dataclass(eq=False)
+class Running:
+    """A program under way in a session, and since when it waits as it does."""
+
+    sitting: Sitting
+    stage: str
+    attempt: int
+    seat: DurableSeat[Any]
+    began: float = field(default_factory=time.monotonic)
+    since: float = field(default_factory=time.monotonic)
+    waiting: Receive | Gather | None = None
+    letters: int = 0
+    bytes: int = 0
+
+    def note_wait(self) -> bool:
+        """Start the clock anew if the program waits for something else now."""
+        if self.seat.waiting is self.waiting:
+            return False
+        self.waiting, self.since = self.seat.waiting, time.monotonic()
+        return True
+
+
+class _Nobody:
+    """Nobody decides yet."""
+
+    async def heard(self, sender: str, message: Message) -> Effect:
+        raise self._error(sender, message)
+
+    def ended(self, running: Running) -> None:
+        raise self._error(running)
+
+    def overdue(self, running: Running, party: str) -> None:
+        raise self._error(running, party)
+
+    def _error(self, *_: object) -> MisuseError:
+        return MisuseError("expected somebody to decide at this seat, found nobody")
+
+
+class Agent:
+    """The runtime of one seat in one study."""
+
+    def __init__(
+        self,
+        name: str,
+        study: str,
+        *,
+        journal: Journal,
+        post: Post,
+        witness: Witness,
+        waits: Waits,
+        on_event: OnEvent = unheard,
+    ) -> None:
+        """Seat `name`; whoever decides takes the `chair` before `run`."""
+        self.name = name
+        self.study = study
+        self.journal = journal
+        self.waits = waits
+        self.tell_watcher = on_event
+        self.running: dict[bytes, Running] = {}
+        self.chair: Chair = _Nobody()
+        self.poll = LONGEST_WAIT
+        self._post = post
+        self._witness = witness
+        self._control = control_session(study)
+        self._held: dict[int, Letter] = {}
+        self._over: set[bytes] = set()
+        self._turn = asyncio.Lock()
+        self._outgoing = asyncio.Event()
+        self._moved = asyncio.Event()
+        self._drained = asyncio.Event()
+        self._thread = ThreadPoolExecutor(1, thread_name_prefix=f"seat {name}")
+
+    async def run(self) -> None:
+        """Work until cancelled; an error of this seat's machine or line ends it."""
+        self._outgoing.set()
+        async with asyncio.TaskGroup() as tasks:
+            tasks.create_task(self._receive())
+            tasks.create_task(self._send())
+            tasks.create_task(self._watch())
+
+    async def close(self) -> None:
+        """Stop where we are, as a crash would; the journal has it all."""
+        for one in self.running.values():
+            one.seat.close()
+        self.running.clear()
+        await self.do(self.journal.close)
+        self._thread.shutdown(wait=False)
+
+    async def do(self, action: Callable[..., T], *arguments: Any) -> T:
+        """Run something in the seat's own thread."""
+        return await asyncio.get_running_loop().run_in_executor(self._thread, action, *arguments)
+
+    # Programs.
+
+    async def begin(
+        self, sitting: Sitting, program: Callable[[Entropy], Party[Any]], *, label: tuple[str, int]
+    ) -> Running:
+        """Begin a program, or go on with it where the journal left it."""
+        async with self._turn:
+            seat = await self.do(DurableSeat.begin, self.journal, sitting, program)
+            running = Running(sitting, *label, seat)
+            running.note_wait()
+            self.running[sitting.session] = running
+            self._outgoing.set()
+            self._moved.set()
+            for position in self._held_of(sitting.session):
+                await self._deliver(running, self._held.pop(position))
+        self._settle(running)
+        return running
+
+    async def drop(self, session: bytes) -> None:
+        """Stop a program, whose session is over for this seat."""
+        async with self._turn:
+            self._over.add(session)
+            running = self.running.pop(session, None)
+            if running is not None:
+                running.seat.close()
+            for position in self._held_of(session):
+                del self._held[position]
+
+    def _held_of(self, session: bytes) -> list[int]:
+        return [at for at, one in self._held.items() if one.session == session]
+
+    async def settle_known(self) -> None:
+        """What the journal knows and nobody runs any longer is over: late letters are dropped."""
+        for session in self.journal.sessions():
+            if session not in self.running:
+                await self.drop(session)
+
+    async def leave(self, session: bytes, parties: Sequence[str]) -> None:
+        """Tell a program that parties are gone for good."""
+        running = self.running.get(session)
+        if running is None:
+            return
+        async with self._turn:
+            for party in parties:
+                if party in running.sitting.partners and not running.seat.finished:
+                    await self.do(running.seat.leave, party)
+        self._settle(running)
+
+    async def commit(self, effect: Effect) -> None:
+        """Put notes and control letters on disk; the letters leave by themselves."""
+        notes = dict(effect.notes)
+        letters = await self.do(self._numbered, effect.letters, notes)
+        await self.do(lambda: self.journal.commit(letters=letters, notes=notes))
+        self._outgoing.set()
+
+    async def drained(self) -> None:
+        """Wait until everything that was to be sent is at the server."""
+        self._drained.clear()
+        self._outgoing.set()
+        await self._drained.wait()
+
+    # Letters in.
+
+    async def _receive(self) -> None:
+        position = acknowledged = 0
+        while True:
+            letters = await self._post.fetch(position, wait=self.poll)
+            for position, letter in letters:
+                await self._take(position, letter)
+            reached = min((*(at - 1 for at in self._held), position))
+            if reached > acknowledged and (
+                not letters or reached - acknowledged >= _ACKNOWLEDGE_EVERY
+            ):
+                await self._post.acknowledge(reached)
+                acknowledged = reached
+
+    async def _take(self, position: int, letter: Letter) -> None:
+        """One letter: control, for a program here, for one to come, or late."""
+        if letter.session == self._control:
+            await self._hear(letter)
+        elif letter.session in self.running:
+            running = self.running[letter.session]
+            async with self._turn:
+                await self._deliver(running, letter)
+            self._settle(running)
+        elif letter.session not in self._over:
+            if len(self._held) >= MOST_HELD:
+                raise ViolationError(
+                    f"{self.name} expected letters of sessions that begin, found more than "
+                    f"{MOST_HELD} of others",
+                    party=letter.sender,
+                )
+            self._held[position] = letter
+
+    async def _deliver(self, running: Running, letter: Letter) -> None:
+        # The server keeps what we did not acknowledge, so we need no cursor of our own.
+        await self.do(self._delivered, running, letter)
+        running.note_wait()
+        self._count(running, len(letter.body))
+
+    def _delivered(self, running: Running, letter: Letter) -> None:
+        running.seat.deliver(letter)
+        kind = "unreadable"
+        with suppress(Exception):
+            kind = tag_of(running.sitting.relay.unpack(letter).body)
+        self._witness.came(letter, kind, running.stage)
+
+    async def _hear(self, letter: Letter) -> None:
+        """A control letter, in its turn and once."""
+        key = f"heard/{letter.sender}"
+        noted = await self.do(self.journal.note, key)
+        expected = int.from_bytes(noted or b"")
+        if letter.number < expected:
+            return
+        if letter.number > expected:
+            raise ViolationError(
+                f"{self.name} expected control letter {expected}, found {letter.number}",
+                party=letter.sender,
+            )
+        message = read_control(letter.body, sender=letter.sender)
+        effect = await self.chair.heard(letter.sender, message)
+        notes = {**effect.notes, key: (expected + 1).to_bytes(8)}
+        await self.do(self._witness.came, letter, tag_of(letter.body), "control")
+        await self.commit(Effect(notes, effect.letters))
+
+    def _numbered(
+        self, letters: Sequence[tuple[str, Message]], notes: dict[str, bytes]
+    ) -> list[Outgoing]:
+        """Control letters with their numbers, which go to disk together with them."""
+        found = []
+        for recipient, message in letters:
+            key = f"told/{recipient}"
+            number = int.from_bytes(notes.get(key) or self.journal.note(key) or b"")
+            notes[key] = (number + 1).to_bytes(8)
+            body = Codec().encode(message)
+            letter = Letter(self._control, self.name, recipient, number, body)
+            found.append(Outgoing(letter, tag_of(body)))
+        return found
+
+    # Letters out.
+
+    async def _send(self) -> None:
+        while True:
+            self._outgoing.clear()
+            while (outgoing := await self.do(self._first_pending)) is not None:
+                stage = self._stage_of(outgoing.letter.session)
+                await self._witness.leaving(outgoing, stage)
+                await self.do(self._witness.left, outgoing, stage)
+                await self._post.post(outgoing.letter)
+                self.journal.mark_sent(outgoing.position)
+                running = self.running.get(outgoing.letter.session)
+                if running is not None:
+                    self._count(running, len(outgoing.letter.body))
+            self._drained.set()
+            await self._outgoing.wait()
+
+    def _first_pending(self) -> Outgoing | None:
+        return next(self.journal.pending(), None)
+
+    def _stage_of(self, session: bytes) -> str:
+        running = self.running.get(session)
+        if running is not None:
+            return running.stage
+        return "control" if session == self._control else "earlier"
+
+    def _count(self, running: Running, size: int) -> None:
+        running.letters += 1
+        running.bytes += size
+        self.tell_watcher(
+            Moved(self.study, self.name, running.stage, running.letters, running.bytes)
+        )
+
+    # Time.
+
+    def _settle(self, running: Running) -> None:
+        """After a step: send what it made, watch what it waits for, and say if it ended."""
+        self._outgoing.set()
+        self._moved.set()
+        if running.seat.finished and running.sitting.session in self.running:
+            del self.running[running.sitting.session]
+            self._over.add(running.sitting.session)
+            self.chair.ended(running)
+
+    async def _watch(self) -> None:
+        """Let waits end when their time is up."""
+        while True:
+            self._moved.clear()
+            now = time.monotonic()
+            due = [(self._due(one), one) for one in self.running.values() if one.waiting]
+            for when, running in due:
+                if when <= now:
+                    await self._expire(running)
+            left = [when for when, one in due if when > now]
+            with suppress(TimeoutError):
+                async with asyncio.timeout(min(left) - now if left else None):
+                    await self._moved.wait()
+
+    def _due(self, running: Running) -> float:
+        gathers = isinstance(running.waiting, Gather)
+        return running.since + (self.waits.gather if gathers else self.waits.receive)
+
+    async def _expire(self, running: Running) -> None:
+        async with self._turn:
+            if running.seat.finished or self._due(running) > time.monotonic():
+                return
+            if isinstance(running.waiting, Receive):
+                running.since = time.monotonic()
+                self.chair.overdue(running, running.waiting.sender)
+                return
+            await self.do(running.seat.expire)
+            running.note_wait()
+        self._settle(running)
+
+    def announce(self, what: str, whom: Sequence[str], until: float) -> None:
+        """Say that this seat waits, for whom and until when."""
+        self.tell_watcher(Waiting(self.study, self.name, what, tuple(whom), until))

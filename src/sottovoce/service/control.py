@@ -1,0 +1,217 @@
+"""What the coordinator's service and the seats tell each other about the course of a study.
+
+    coordinator → seat   Seating, Begin, Gone, Stopped, Finished, OpenedQuery, OpenedEvaluation
+    seat → coordinator   Declined, Done, Failed, Leaving, AskedQuery, AskedEvaluation
+
+These letters travel in a session of their own, which needs no roster. They carry names, stages
+and kinds of failures: never a word of an error's own message, which may quote a document.
+"""
+
+from typing import ClassVar
+
+from sottovoce.errors import InputError, MalformedError
+from sottovoce.protocols.identities import digest
+from sottovoce.protocols.messages import Disclosure, Message, kind_of
+from sottovoce.roles.course import Attempt, Stage, Stop
+from sottovoce.roles.roster import Participant, Role, Roster
+from sottovoce.wire import Codec, Value
+from sottovoce.wire.codec import tag_of
+
+COORDINATOR = str(Role.COORDINATOR)
+_COURSE = "the course of a study is no secret among its participants"
+
+
+def _told(reveals: str) -> Disclosure:
+    return Disclosure("every seat of the study", reveals, _COURSE)
+
+
+def _reported(reveals: str) -> Disclosure:
+    return Disclosure("the coordinator of the study", reveals, _COURSE)
+
+
+def control_session(study: str) -> bytes:
+    """The session of control letters: it exists before there is a roster."""
+    return digest("service/control/v1", study.encode())
+
+
+class SeatRecord(Value, frozen=True):
+    """One line of a roster as it travels."""
+
+    name: str
+    organisation: str
+    role: str
+    public: bytes
+
+
+class Seating(Message, frozen=True):
+    """Who takes part, with which identity keys; the how-manieth proposal of the coordinator."""
+
+    discloses: ClassVar = _told("who takes part, and their public identity keys")
+    number: int
+    seats: tuple[SeatRecord, ...]
+
+    @classmethod
+    def of(cls, number: int, roster: Roster) -> "Seating":
+        """The proposal of a roster."""
+        seats = (
+            SeatRecord(one.name, one.organisation, str(one.role), one.public)
+            for one in roster.participants
+        )
+        return cls(number, tuple(seats))
+
+    def roster(self) -> Roster:
+        """The roster that was proposed, if it is one."""
+        try:
+            return Roster(
+                tuple(
+                    Participant(one.name, one.organisation, Role(one.role), one.public)
+                    for one in self.seats
+                )
+            )
+        except (InputError, ValueError) as error:
+            raise MalformedError(f"roster: {error}", party=COORDINATOR) from error
+
+
+class Begin(Message, frozen=True):
+    """An attempt at a stage begins, among these peers."""
+
+    discloses: ClassVar = _told("which stage begins, and with whom")
+    seating: int
+    stage: str
+    number: int
+    peers: tuple[str, ...]
+
+    @classmethod
+    def of(cls, seating: int, attempt: Attempt) -> "Begin":
+        """The letter of an attempt."""
+        return cls(seating, str(attempt.stage), attempt.number, attempt.peers)
+
+    def attempt(self) -> Attempt:
+        """The attempt that begins."""
+        try:
+            return Attempt(Stage(self.stage), self.number, self.peers)
+        except ValueError as error:
+            raise MalformedError(
+                f"expected a stage of a study, found {self.stage!r}", party=COORDINATOR
+            ) from error
+
+
+class Gone(Message, frozen=True):
+    """These seats left for good: nobody waits for them in this session any longer."""
+
+    discloses: ClassVar = _told("who left the study")
+    session: bytes
+    seats: tuple[str, ...]
+
+
+class Stopped(Message, frozen=True):
+    """The study is over without a model: in which stage, what kind of failure, and whose."""
+
+    discloses: ClassVar = _told("in which stage the study ended, why in general, and by whom")
+    stage: str
+    attempt: int
+    kind: str
+    party: str
+    reason: str
+
+    @classmethod
+    def of(cls, stop: Stop, reason: str) -> "Stopped":
+        """The letter of a stop."""
+        return cls(str(stop.stage), stop.attempt, stop.kind, stop.party, reason)
+
+
+class Finished(Message, frozen=True):
+    """The training is over: these peers are in the model, and journals may be deleted."""
+
+    discloses: ClassVar = _told("that the model is there, and which peers are in it")
+    peers: tuple[str, ...]
+
+
+class Closed(Message, frozen=True):
+    """The coordinator deleted the key: no query is answered any longer."""
+
+    discloses: ClassVar = _told("that the study is closed")
+
+
+class Done(Message, frozen=True):
+    """A seat's program returned; `kept` unless it came too late to be in the result."""
+
+    discloses: ClassVar = _reported("that this seat has finished its part of a stage")
+    session: bytes
+    kept: bool
+
+
+class Failed(Message, frozen=True):
+    """A seat's program failed: the kind of the error, and who caused it, where that is known."""
+
+    discloses: ClassVar = _reported("that this seat could not go on, and the kind of its error")
+    session: bytes
+    kind: str
+    party: str
+
+
+class Declined(Message, frozen=True):
+    """A site does not consent to this roster or this plan."""
+
+    discloses: ClassVar = _reported("that this site does not consent")
+    seating: int
+
+
+class Leaving(Message, frozen=True):
+    """A site withdrew: it sends nothing after this."""
+
+    discloses: ClassVar = _reported("that this site withdrew its consent")
+
+
+class AskedQuery(Message, frozen=True):
+    """A peer wants to ask: its how-manieth query."""
+
+    discloses: ClassVar = _reported("that this peer asks now")
+    number: int
+
+
+class OpenedQuery(Message, frozen=True):
+    """A peer's query begins: to the seat that deals for it."""
+
+    discloses: ClassVar = Disclosure("the dealer of this query", "that this peer asks now", _COURSE)
+    asker: str
+    number: int
+
+
+class RefusedQuery(Message, frozen=True):
+    """A query cannot be asked now, and why: its number, the number that comes next, the reason."""
+
+    discloses: ClassVar = Disclosure("the asker of the query", "why it cannot ask now", _COURSE)
+    number: int
+    expected: int
+    reason: str
+
+
+class AskedEvaluation(Message, frozen=True):
+    """A peer has labels of its held-out documents, and is ready to add its table up."""
+
+    discloses: ClassVar = _reported("that this peer takes part in an evaluation")
+    number: int
+
+
+class OpenedEvaluation(Message, frozen=True):
+    """The joint evaluation begins among these peers."""
+
+    discloses: ClassVar = _told("which peers evaluate the model together")
+    number: int
+    peers: tuple[str, ...]
+
+
+def read_control(body: bytes, *, sender: str) -> Message:
+    """The control message in a letter, or `MalformedError` that names its sender."""
+    try:
+        return Codec().decode(body, _control_kind(body))
+    except MalformedError as error:
+        raise error.by(sender) from error
+
+
+def _control_kind(body: bytes) -> type[Message]:
+    kind = kind_of(tag_of(body))
+    if kind.__module__ != __name__:
+        raise MalformedError(f"expected a control letter, found {kind.__name__}")
+    return kind

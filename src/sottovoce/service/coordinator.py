@@ -1,0 +1,179 @@
+"""The coordinator's side of the commands: make studies, invite people, and serve them all."""
+
+import asyncio
+import time
+from datetime import UTC, datetime
+
+from sottovoce.entropy import Entropy, SystemEntropy
+from sottovoce.errors import InputError
+from sottovoce.keyfiles import storage
+from sottovoce.service.api import Office, ReadStudy, StudyStatus, Token
+from sottovoce.service.control import COORDINATOR
+from sottovoce.service.events import Listening, OnEvent, unheard
+from sottovoce.service.front_desk import Desk
+from sottovoce.service.hall import Hall
+from sottovoce.service.registry import CANCEL, CLOSE, Registry
+from sottovoce.service.study_file import parse_study
+from sottovoce.transport.certificates import fingerprint_of, make_certificate, server_context
+from sottovoce.transport.server import build_app, serve
+
+# How often the server looks for studies that were made while it runs.
+_LOOK_SECONDS = 1.0
+_CERTIFICATE, _KEY = "certificate.pem", "certificate.key"
+_LARGEST = 2**16
+
+
+def create_study(
+    office: Office, text: str, *, read: ReadStudy = parse_study, entropy: Entropy | None = None
+) -> tuple[Token, ...]:
+    """A new study, and a token for the invitation of every organisation in it."""
+    described = read(text)
+    entropy = entropy or SystemEntropy()
+    storage.make_folder(office.folder / "studies")
+    registry = Registry.create(office.folder / "studies", text, entropy=entropy)
+    expires = time.time() + described.deadlines.enrolment.total_seconds()
+    houses = dict.fromkeys(one.organisation for one in described.seats if one.name != COORDINATOR)
+    return tuple(
+        registry.invite(described, house, expires=expires, entropy=entropy) for house in houses
+    )
+
+
+def invite_again(
+    office: Office,
+    study: str,
+    organisation: str,
+    *,
+    read: ReadStudy = parse_study,
+    entropy: Entropy | None = None,
+) -> Token:
+    """A new token for an organisation that lost its invitation; the old one is void."""
+    registry = registry_of(office, study)
+    described = read(registry.text)
+    expires = time.time() + described.deadlines.enrolment.total_seconds()
+    return registry.invite(
+        described, organisation, expires=expires, entropy=entropy or SystemEntropy()
+    )
+
+
+def certificate_fingerprint(office: Office) -> bytes:
+    """What invitations pin; the certificate is made when it is first needed."""
+    path = office.folder / _CERTIFICATE
+    if not path.exists():
+        made = make_certificate("sottovoce coordinator", now=datetime.now(UTC))
+        storage.write_whole(office.folder / _KEY, made.key, mode=storage.SECRET_MODE, replace=True)
+        storage.write_whole(path, made.certificate, mode=storage.PUBLIC_MODE)
+    storage.read_whole(office.folder / _KEY, limit=_LARGEST).check_private()
+    return fingerprint_of(storage.read_whole(path, limit=_LARGEST).data)
+
+
+def registries(office: Office) -> list[Registry]:
+    """Every study of this office."""
+    root = office.folder / "studies"
+    if not root.is_dir():
+        return []
+    return [Registry(one) for one in sorted(root.iterdir()) if (one / "study.toml").is_file()]
+
+
+def registry_of(office: Office, study: str) -> Registry:
+    """One study of this office."""
+    for one in registries(office):
+        if one.id == study:
+            return one
+    known = ", ".join(one.id for one in registries(office)) or "none"
+    raise InputError(
+        f"study: expected one of this coordinator ({known}), found {study!r}",
+        hints=("sottovoce study list",),
+    )
+
+
+def studies(office: Office, *, read: ReadStudy = parse_study) -> list[StudyStatus]:
+    """How far every study is."""
+    return [one.status(read(one.text)) for one in registries(office)]
+
+
+def study_status(office: Office, study: str, *, read: ReadStudy = parse_study) -> StudyStatus:
+    """How far one study is."""
+    registry = registry_of(office, study)
+    return registry.status(read(registry.text))
+
+
+def cancel_study(office: Office, study: str, *, reason: str) -> None:
+    """Stop a study before it is finished; the server tells everybody when it next looks."""
+    registry_of(office, study).order(CANCEL, reason)
+
+
+def close_study(office: Office, study: str) -> None:
+    """Delete the key of a finished study: no query is answered any longer."""
+    registry_of(office, study).order(CLOSE)
+
+
+async def run_coordinator(
+    office: Office,
+    *,
+    read: ReadStudy = parse_study,
+    on_event: OnEvent = unheard,
+    until: asyncio.Event | None = None,
+    entropy: Entropy | None = None,
+) -> None:
+    """Serve all studies of this office at one port, until told to stop."""
+    fingerprint = certificate_fingerprint(office)
+    context = server_context(office.folder / _CERTIFICATE, office.folder / _KEY)
+    halls: dict[str, Hall] = {}
+    app = build_app(Desk(halls), fingerprint=fingerprint)
+    server = await serve(app, host=office.host, port=office.port, context=context)
+    opening = _Opening(office, halls, read, on_event, entropy or SystemEntropy())
+    try:
+        async with asyncio.TaskGroup() as tasks:
+            opening.look(tasks)
+            address = f"https://{office.host}:{server.port}"
+            on_event(Listening(address, fingerprint, tuple(halls)))
+            looking = tasks.create_task(opening.keep_looking(tasks))
+            if until is not None:
+                await until.wait()
+                looking.cancel()
+                for running in opening.running:
+                    running.cancel()
+    finally:
+        await server.close()
+        for hall in halls.values():
+            await hall.close()
+
+
+class _Opening:
+    """Opens halls for studies that are there, also for those made while the server runs."""
+
+    def __init__(
+        self,
+        office: Office,
+        halls: dict[str, Hall],
+        read: ReadStudy,
+        on_event: OnEvent,
+        entropy: Entropy,
+    ) -> None:
+        self._office = office
+        self._halls = halls
+        self._read = read
+        self._on_event = on_event
+        self._entropy = entropy
+        self.running: list[asyncio.Task[None]] = []
+
+    def look(self, tasks: asyncio.TaskGroup) -> None:
+        """Open what is not open yet."""
+        for registry in registries(self._office):
+            if registry.id in self._halls:
+                continue
+            hall = Hall(
+                registry,
+                self._read(registry.text),
+                at_rest=self._office.at_rest,
+                entropy=self._entropy,
+                on_event=self._on_event,
+            )
+            self._halls[registry.id] = hall
+            self.running.append(tasks.create_task(hall.run()))
+
+    async def keep_looking(self, tasks: asyncio.TaskGroup) -> None:
+        """Look again and again."""
+        while True:
+            await asyncio.sleep(_LOOK_SECONDS)
+            self.look(tasks)

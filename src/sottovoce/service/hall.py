@@ -1,0 +1,255 @@
+"""One study at its coordinator: its mailbox, its journal, its ledger, and its course."""
+
+import asyncio
+import time
+from collections.abc import Collection, Mapping, Sequence
+from contextlib import suppress
+
+from sottovoce.entropy import Entropy
+from sottovoce.keyfiles import storage
+from sottovoce.ledger import SiteLedger, What
+from sottovoce.roles.relay import Letter
+from sottovoce.roles.roster import Participant, Roster
+from sottovoce.roles.study import Study
+from sottovoce.service.agent import Agent, Waits
+from sottovoce.service.api import StudyDescribed, StudyStatus
+from sottovoce.service.approval import OpenGate
+from sottovoce.service.conductor import Conditions, Conductor, StopSignal
+from sottovoce.service.control import COORDINATOR
+from sottovoce.service.events import Enrolled, OnEvent, StudyFinished, StudyStopped, Waiting
+from sottovoce.service.journal import Journal
+from sottovoce.service.registry import CANCEL, Registry, Ticket
+from sottovoce.service.sealed_files import SealedFiles
+from sottovoce.service.seat_keys import SeatKeys, study_key
+from sottovoce.service.witness import LedgerWitness
+from sottovoce.transport.limits import LONGEST_WAIT
+from sottovoce.transport.mailbox import Mailbox
+
+# How often the server looks whether a command left an order.
+_LOOK_SECONDS = 1.0
+
+
+class LocalPost:
+    """The coordinator's own way to its mailboxes: it stands beside them."""
+
+    def __init__(self, mailbox: Mailbox) -> None:
+        """Use this study's mailbox."""
+        self._mailbox = mailbox
+
+    async def post(self, letter: Letter) -> int:
+        """Leave a letter."""
+        return await self._mailbox.post(letter)
+
+    async def fetch(self, after: int, *, wait: float) -> Sequence[tuple[int, Letter]]:
+        """The coordinator's own letters."""
+        return await self._mailbox.letters(COORDINATOR, after=after, wait=wait)
+
+    async def acknowledge(self, position: int) -> None:
+        """These are on our disk."""
+        await self._mailbox.acknowledge(COORDINATOR, position)
+
+
+class Hall:
+    """One study that this coordinator runs."""
+
+    def __init__(
+        self,
+        registry: Registry,
+        described: StudyDescribed,
+        *,
+        at_rest: bytes,
+        entropy: Entropy,
+        on_event: OnEvent,
+    ) -> None:
+        """Open everything of the study in the registry's folder."""
+        self.registry = registry
+        self.described = described
+        self.publics = {one.name: one.public for one in registry.seats().values()}
+        self.mailbox = Mailbox(registry.folder / "mailbox.db")
+        self.phase = ""
+        self._entropy = entropy
+        self._on_event = on_event
+        self._seen: dict[str, float] = {}
+        self._enrolled = asyncio.Event()
+        self._files = SealedFiles(registry.folder, at_rest)
+        storage.make_folder(registry.folder / COORDINATOR)
+        self._keys = SeatKeys.open(self._files, COORDINATOR, entropy=entropy)
+        ledger = SiteLedger(registry.folder / COORDINATOR / "ledger.jsonl", self._keys.identity)
+        self._witness = LedgerWitness(ledger, OpenGate(), study=registry.id)
+        journal = Journal(
+            registry.folder / COORDINATOR / "journal.db",
+            key=self._files.key_for("journal coordinator"),
+            entropy=entropy,
+        )
+        stage = described.deadlines.stage.total_seconds()
+        self._stage_seconds = stage
+        self.agent = Agent(
+            COORDINATOR,
+            registry.id,
+            journal=journal,
+            post=LocalPost(self.mailbox),
+            witness=self._witness,
+            waits=Waits(stage, 3 * stage),
+            on_event=on_event,
+        )
+
+    # What the front desk asks.
+
+    def seen(self, seat: str) -> None:
+        """A seat made a request."""
+        self._seen[seat] = time.monotonic()
+
+    def enrol(self, seat: str, public: bytes, ticket: Ticket) -> None:
+        """Pin a seat's identity, as long as the roster is open."""
+        self.registry.enrol(seat, public, ticket, replacing=False)
+        if seat not in self.publics:
+            self.publics[seat] = public
+            self._on_event(Enrolled(self.registry.id, seat))
+            self._enrolled.set()
+
+    def status(self) -> StudyStatus:
+        """How far the study is now."""
+        book = self.conductor.book if self._conducts else None
+        attempt = book.begins[-1] if book and book.begins else None
+        stage = attempt.stage if attempt and book and book.phase == "training" else self.phase
+        reason = book.stopped[0].reason if book and book.stopped else ""
+        now, wall = time.monotonic(), time.time()
+        return StudyStatus(
+            self.registry.id,
+            self.described.plan.name,
+            stage or "enrolment",
+            attempt.number if attempt else 0,
+            tuple(self.publics),
+            self._expected,
+            reason,
+            tuple((name, wall - (now - when)) for name, when in self._seen.items()),
+        )
+
+    @property
+    def _expected(self) -> tuple[str, ...]:
+        return tuple(one.name for one in self.described.seats if one.name != COORDINATOR)
+
+    # The course.
+
+    async def run(self) -> None:
+        """Run the study until cancelled."""
+        key = await asyncio.to_thread(
+            study_key, self._files, self.described.plan, entropy=self._entropy
+        )
+        conditions = Conditions(
+            lambda: self.publics, self._study, self._unseen, key, 3 * self._stage_seconds
+        )
+        self.conductor = Conductor(self.agent, self._keys, conditions, entropy=self._entropy)
+        self._conducts = True
+        self.agent.chair = self.conductor
+        async with asyncio.TaskGroup() as tasks:
+            tasks.create_task(self.agent.run())
+            course = tasks.create_task(self._course())
+            tasks.create_task(self._look_for_orders(course))
+
+    async def _course(self) -> None:
+        conductor = self.conductor
+        try:
+            self._enter(conductor.book.phase)
+            if conductor.book.phase == "enrolment":
+                await self._wait_for_everybody()
+            if conductor.book.phase in {"enrolment", "training"}:
+                self._enter("training")
+                await conductor.conduct()
+                await conductor.finish()
+            if conductor.book.phase == "finished":
+                await self._finish()
+        except StopSignal as signal:
+            await self._stop(signal)
+        except asyncio.CancelledError:
+            if self.registry.ordered(CANCEL) is None or conductor.book.phase == "stopped":
+                raise
+            reason = self.registry.ordered(CANCEL) or "the coordinator cancelled the study"
+            await self._stop(StopSignal("StoppedError", COORDINATOR, reason))
+
+    async def _wait_for_everybody(self) -> None:
+        """Until every seat is taken, or the time is up and enough are."""
+        until = await self._enrolment_ends()
+        while missing := [one for one in self._expected if one not in self.publics]:
+            self._on_event(
+                Waiting(self.registry.id, COORDINATOR, "enrolment", tuple(missing), until)
+            )
+            self._enrolled.clear()
+            with suppress(TimeoutError):
+                async with asyncio.timeout(until - time.time()):
+                    await self._enrolled.wait()
+            if time.time() >= until:
+                break
+
+    async def _enrolment_ends(self) -> float:
+        """The deadline of enrolment, which a restart does not move."""
+        journal = self.agent.journal
+        noted = await self.agent.do(journal.note, "enrolment/until")
+        if noted is not None:
+            return float(int.from_bytes(noted))
+        until = int(time.time() + self.described.deadlines.enrolment.total_seconds()) + 1
+        notes = {"enrolment/until": until.to_bytes(8)}
+        await self.agent.do(lambda: journal.commit(notes=notes))
+        return float(until)
+
+    async def _finish(self) -> None:
+        await self.agent.drained()
+        await self._forget()
+        self._enter("finished")
+        self._on_event(StudyFinished(self.registry.id, COORDINATOR))
+
+    async def _stop(self, signal: StopSignal) -> None:
+        await self.conductor.stop(signal)
+        await self.agent.drained()
+        await self._forget()
+        self._enter("stopped")
+        self._on_event(StudyStopped(self.registry.id, COORDINATOR, signal.reason, signal.party))
+
+    async def _forget(self) -> None:
+        """Delete seeds, shares and masks of all sessions that are over; the ledger says so."""
+        journal = self.agent.journal
+        sessions = journal.sessions()
+        for session in sessions:
+            await self.agent.do(journal.forget, session)
+        await self.agent.settle_known()
+        note = f"deleted seeds and steps of {len(sessions)} sessions"
+        await self.agent.do(self._witness.note, What.DELETION, note)
+
+    async def _look_for_orders(self, course: "asyncio.Task[None]") -> None:
+        while not course.done():
+            if self.registry.ordered(CANCEL) is not None:
+                course.cancel()
+                return
+            await asyncio.sleep(_LOOK_SECONDS)
+
+    def _enter(self, phase: str) -> None:
+        self.phase = phase
+        self.registry.write_status(self.status())
+
+    def _study(self, publics: Mapping[str, bytes]) -> Study:
+        """The study of those who came, in the order of the text."""
+        here = (one for one in self.described.seats if one.name in publics)
+        participants = tuple(
+            Participant(one.name, one.organisation, one.role, publics[one.name]) for one in here
+        )
+        return Study(self.described.plan, Roster(participants))
+
+    def _unseen(self, seats: Collection[str]) -> set[str]:
+        """Who made no request for longer than a waiting one lasts."""
+        window = poll_seconds(self._stage_seconds) * 2 + 1.0
+        since = time.monotonic() - window
+        return {one for one in seats if self._seen.get(one, 0.0) < since}
+
+    async def close(self) -> None:
+        """Let go of all files; the study goes on when it is opened again."""
+        await self.agent.close()
+        await self.mailbox.close()
+        self._witness.ledger.close()
+
+    conductor: Conductor
+    _conducts = False
+
+
+def poll_seconds(stage: float) -> float:
+    """How long a seat's request for letters waits: shorter where stages are."""
+    return min(LONGEST_WAIT, max(0.5, stage / 4))

@@ -1,0 +1,215 @@
+"""The coordinator's folder of one study: its text, who was invited, who enrolled, what was ordered.
+
+OFFICE/studies/ID/study.toml          the text that travels
+OFFICE/studies/ID/invitations/…       a hash of each organisation's token, its seats, its expiry
+OFFICE/studies/ID/seats/…             the public identity of every seat that enrolled
+OFFICE/studies/ID/orders/…            cancel or close, given by a command while the server runs
+OFFICE/studies/ID/status.json         how far it is, written by the server
+
+Commands and the server share these files, each written whole; everything else in the folder
+belongs to the server's process alone.
+"""
+
+import hmac
+import json
+from base64 import b32encode
+from dataclasses import asdict
+from pathlib import Path
+from typing import TypeVar
+
+from sottovoce.entropy import Entropy
+from sottovoce.errors import DamagedFileError, InputError, MalformedError
+from sottovoce.keyfiles import storage
+from sottovoce.protocols.identities import digest
+from sottovoce.protocols.sealing import KEY_BYTES
+from sottovoce.service.api import StudyDescribed, StudyStatus, Token
+from sottovoce.service.control import COORDINATOR
+from sottovoce.service.invitations import hash_of
+from sottovoce.wire import Codec, Value
+
+_LARGEST = 8 * 2**20
+TOKEN_BYTES = 32
+V = TypeVar("V", bound=Value)
+CANCEL, CLOSE = "cancel", "close"
+
+
+class Ticket(Value, frozen=True):
+    """What the server keeps of an invitation."""
+
+    organisation: str
+    seats: tuple[str, ...]
+    token_hash: bytes
+    expires: int
+
+
+class EnrolledSeat(Value, frozen=True):
+    """Whose key sits where, and by which invitation."""
+
+    name: str
+    public: bytes
+    token_hash: bytes
+
+
+class Registry:
+    """One study of a coordinator, on disk."""
+
+    def __init__(self, folder: Path) -> None:
+        """The study in this folder."""
+        self.folder = folder
+
+    @property
+    def id(self) -> str:
+        """The study's name on this server."""
+        return self.folder.name
+
+    @classmethod
+    def create(cls, studies: Path, text: str, *, entropy: Entropy) -> "Registry":
+        """A folder for a new study, under a name that nobody had before."""
+        name = b32encode(entropy.read(10)).decode().lower()
+        registry = cls(studies / name)
+        for folder in ("", "invitations", "seats", "orders"):
+            storage.make_folder(registry.folder / folder)
+        storage.write_whole(registry.folder / "study.toml", text.encode(), mode=storage.SECRET_MODE)
+        return registry
+
+    @property
+    def text(self) -> str:
+        """The study's text."""
+        return storage.read_whole(self.folder / "study.toml", limit=_LARGEST).data.decode()
+
+    # Invitations.
+
+    def invite(
+        self, described: StudyDescribed, organisation: str, *, expires: float, entropy: Entropy
+    ) -> Token:
+        """A new token for an organisation; an older one is good no longer."""
+        seats = tuple(
+            one.name
+            for one in described.seats
+            if one.organisation == organisation and one.name != COORDINATOR
+        )
+        if not seats:
+            known = dict.fromkeys(
+                one.organisation for one in described.seats if one.name != COORDINATOR
+            )
+            raise InputError(
+                f"study {self.id}: expected an organisation of it ({', '.join(known)}), "
+                f"found {organisation!r}"
+            )
+        secret = entropy.read(TOKEN_BYTES)
+        ticket = Ticket(organisation, seats, hash_of(secret), int(expires))
+        self._write(self._ticket_path(organisation), ticket)
+        return Token(self.id, organisation, seats, secret, float(int(expires)))
+
+    def tickets(self) -> list[Ticket]:
+        """Every invitation that is out."""
+        return [self._read(path, Ticket) for path in _files(self.folder / "invitations")]
+
+    def admitted(self, token: bytes, *, now: float) -> Ticket:
+        """The ticket of a token, or a refusal that says why."""
+        found = hash_of(token)
+        for ticket in self.tickets():
+            if hmac.compare_digest(ticket.token_hash, found):
+                if now > ticket.expires:
+                    raise InputError(
+                        f"invitation of {ticket.organisation!r}: expected one that is still good, "
+                        "found one that expired",
+                        hints=("ask the coordinator for a new one: sottovoce study invite",),
+                    )
+                return ticket
+        raise InputError(
+            f"study {self.id}: expected the token of an invitation to it, found another",
+            hints=("use the newest invitation, or ask the coordinator for one",),
+        )
+
+    # Seats.
+
+    def enrol(self, seat: str, public: bytes, ticket: Ticket, *, replacing: bool) -> None:
+        """Pin the identity of a seat; with the same key again nothing changes."""
+        if seat not in ticket.seats or len(public) != KEY_BYTES:
+            raise InputError(
+                f"invitation of {ticket.organisation!r}: expected a seat of it "
+                f"({', '.join(ticket.seats)}), found {seat!r}"
+            )
+        known = self.seats().get(seat)
+        if known is not None and known.public == public:
+            return
+        if known is not None and (known.token_hash == ticket.token_hash or not replacing):
+            raise InputError(
+                f"seat {seat!r}: expected an invitation that was not used yet, found one under "
+                "which another key enrolled",
+                hints=("ask the coordinator for a new invitation: sottovoce study invite",),
+            )
+        self._write(self.folder / "seats" / seat, EnrolledSeat(seat, public, ticket.token_hash))
+
+    def seats(self) -> dict[str, EnrolledSeat]:
+        """Everybody that enrolled, by seat."""
+        found = (self._read(path, EnrolledSeat) for path in _files(self.folder / "seats"))
+        return {one.name: one for one in found}
+
+    # Orders and status.
+
+    def order(self, what: str, reason: str = "") -> None:
+        """Tell the server, which looks here while it runs and when it starts."""
+        storage.write_whole(
+            self.folder / "orders" / what,
+            reason.encode(),
+            mode=storage.SECRET_MODE,
+            replace=True,
+        )
+
+    def ordered(self, what: str) -> str | None:
+        """The reason of an order, if it was given."""
+        path = self.folder / "orders" / what
+        if not path.exists():
+            return None
+        return storage.read_whole(path, limit=_LARGEST).data.decode()
+
+    def write_status(self, status: StudyStatus) -> None:
+        """Let commands see how far the study is."""
+        data = json.dumps(asdict(status), ensure_ascii=False).encode()
+        storage.write_whole(
+            self.folder / "status.json", data, mode=storage.SECRET_MODE, replace=True
+        )
+
+    def status(self, described: StudyDescribed) -> StudyStatus:
+        """How far the study is, as far as the server wrote it down."""
+        path = self.folder / "status.json"
+        expected = tuple(one.name for one in described.seats if one.name != COORDINATOR)
+        enrolled = tuple(self.seats())
+        if not path.exists():
+            name = described.plan.name
+            return StudyStatus(self.id, name, "enrolment", 0, enrolled, expected, "", ())
+        try:
+            found = json.loads(storage.read_whole(path, limit=_LARGEST).data)
+            seen = tuple((str(name), float(when)) for name, when in found["seen"])
+            return StudyStatus(
+                self.id,
+                str(found["name"]),
+                str(found["phase"]),
+                int(found["attempt"]),
+                enrolled,
+                expected,
+                str(found["reason"]),
+                seen,
+            )
+        except (ValueError, KeyError, TypeError):
+            raise DamagedFileError(f"{path}: not what was written") from None
+
+    def _ticket_path(self, organisation: str) -> Path:
+        name = digest("service/organisation/v1", organisation.encode()).hex()[:32]
+        return self.folder / "invitations" / name
+
+    def _write(self, path: Path, value: Value) -> None:
+        data = Codec().encode(value)
+        storage.write_whole(path, data, mode=storage.SECRET_MODE, replace=True)
+
+    def _read(self, path: Path, kind: type[V]) -> V:
+        try:
+            return Codec().decode(storage.read_whole(path, limit=_LARGEST).data, kind)
+        except MalformedError:
+            raise DamagedFileError(f"{path}: not what was written") from None
+
+
+def _files(folder: Path) -> list[Path]:
+    return sorted(one for one in folder.iterdir() if not one.name.startswith("."))

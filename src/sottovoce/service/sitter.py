@@ -1,0 +1,305 @@
+"""A participant's way through a study: it follows the coordinator's letters, within its consent.
+
+    Seating ──▶ are these the people and the plan of the study's text? ──▶ consent
+    Begin   ──▶ the seat's program of this stage, from the journal or anew ──▶ Done, or Failed
+    Stopped ──▶ everything deleted         Finished ──▶ the model kept, everything else deleted
+
+A stage is over when the coordinator begins the next: until then its result may be of an attempt
+that failed elsewhere.
+"""
+
+import asyncio
+import time
+from collections import deque
+from functools import partial
+from typing import Any
+
+from sottovoce.entropy import Entropy
+from sottovoce.errors import (
+    AbsenceError,
+    JournalError,
+    MisuseError,
+    OurError,
+    ReplayError,
+    SottovoceError,
+    TheirError,
+    ViolationError,
+)
+from sottovoce.protocols.messages import Message
+from sottovoce.roles.attempts import Attempt, Stage, Stop
+from sottovoce.roles.course import Course
+from sottovoce.roles.desk import Desk
+from sottovoce.roles.model import SealedModel
+from sottovoce.roles.relay import Relay
+from sottovoce.roles.roster import Role
+from sottovoce.roles.study import Study
+from sottovoce.service.agent import Agent, Effect, Running
+from sottovoce.service.control import (
+    COORDINATOR,
+    Begin,
+    Closed,
+    Declined,
+    Done,
+    Failed,
+    Finished,
+    Gone,
+    Seating,
+    Stopped,
+)
+from sottovoce.service.durable import Sitting
+from sottovoce.service.events import StageBegan, StageEnded
+from sottovoce.service.house import House
+from sottovoce.service.seat_book import SeatBook
+from sottovoce.service.seat_keys import SeatKeys
+
+
+class Sitter:
+    """The chair of one participant's seat."""
+
+    def __init__(self, agent: Agent, house: House, keys: SeatKeys, *, entropy: Entropy) -> None:
+        """Go on from what the seat's journal remembers."""
+        self.agent = agent
+        self.book = SeatBook.read(agent.journal)
+        self.course: Course | None = None
+        self._house = house
+        self._keys = keys
+        self._entropy = entropy
+        self._changed = asyncio.Event()
+        self._ends: deque[Running] = deque()
+        self._overdue: deque[tuple[Running, str]] = deque()
+        self._seated = 0
+        self._begun = 0
+        self._last: tuple[Attempt, Any] | None = None
+        self._error: SottovoceError | None = None
+
+    # What the agent tells.
+
+    async def heard(self, sender: str, message: Message) -> Effect:
+        """Follow a letter of the coordinator; nobody else gives directions."""
+        if sender != COORDINATOR:
+            raise ViolationError("expected control letters of the coordinator alone", party=sender)
+        if isinstance(message, Gone):
+            await self.agent.leave(message.session, message.seats)
+            return Effect()
+        self.book = self._after(message)
+        self._changed.set()
+        return Effect(self.book.notes())
+
+    def _after(self, message: Message) -> SeatBook:
+        book = self.book
+        match message:
+            case Seating() if not book.over:
+                return book.but(seating=(message,), begins=())
+            case Begin() if not book.over and [message.seating] == [s.number for s in book.seating]:
+                return book.but(begins=(*book.begins, message))
+            case Stopped() if not book.over:
+                return book.but(phase="stopped", stopped=(message,))
+            case Finished() if not book.over:
+                return book.but(phase="finished", peers=message.peers)
+            case Closed():
+                return book.but(phase="closed")
+        return book
+
+    def ended(self, running: Running) -> None:
+        """A program is at its end."""
+        self._ends.append(running)
+        self._changed.set()
+
+    def overdue(self, running: Running, party: str) -> None:
+        """Somebody keeps us waiting: the coordinator decides."""
+        self._overdue.append((running, party))
+        self._changed.set()
+
+    # The way.
+
+    async def follow(self) -> Course | None:
+        """Follow the study to its end; the course, from which the model is taken.
+
+        None when the training ended before this process began. Raises what stopped the study,
+        here or elsewhere.
+        """
+        while self.book.phase != "trained":
+            self._changed.clear()
+            await self._catch_up()
+            if self._error is not None and not isinstance(self._error, TheirError):
+                raise self._error
+            if self.book.phase in {"stopped", "closed", "left"}:
+                raise self._error or self._stop_error()
+            if self.book.phase == "finished" and self._begun == len(self.book.begins):
+                self._keep()
+                return self.course
+            await self._changed.wait()
+        return None
+
+    async def _catch_up(self) -> None:
+        """Do whatever letters and programs ask for, until there is nothing left to do."""
+        while True:
+            if self.book.seating and self._seated != self.book.seating[0].number:
+                await self._sit(self.book.seating[0])
+            elif self._ends:
+                await self._after_end(self._ends.popleft())
+            elif self._overdue:
+                running, party = self._overdue.popleft()
+                await self._report(running, AbsenceError("does not answer", party=party))
+            elif self.course is not None and self._begun < len(self.book.begins):
+                self._begun += 1
+                await self._begin(self.book.begins[self._begun - 1])
+            else:
+                return
+
+    async def _sit(self, seating: Seating) -> None:
+        """Take a seat at the proposed table, if it is the one that was agreed to."""
+        for session in tuple(self.agent.running):
+            await self.agent.drop(session)
+        self._seated, self._begun, self._last, self.course = seating.number, 0, None, None
+        try:
+            study = self._house.seated(seating)
+            await self._consent(study)
+            self.course = await self._opened(study)
+        except (JournalError, ReplayError):
+            raise
+        except SottovoceError as error:
+            await self._refuse(seating, error)
+
+    async def _consent(self, study: Study) -> None:
+        """Ask this site's person once, also over restarts."""
+        key = f"consent/{study.digest.hex()}"
+        if await self.agent.do(self.agent.journal.note, key) is not None:
+            return
+        if not await self._house.consents(study, self.agent.name):
+            raise MisuseError("this site did not consent to the study")
+        await self.agent.commit(Effect({key: b""}))
+
+    async def _opened(self, study: Study) -> Course:
+        role = next(one.role for one in study.roster.participants if one.name == self.agent.name)
+        documents = await self._house.documents() if role is Role.PEER else None
+        first = Attempt.first(study, Stage.AGREEMENT)
+        desk = Desk(study, self._keys.identity, self._entropy, self._keys.box, first)
+        return Course(desk, documents=documents)
+
+    async def _refuse(self, seating: Seating, error: SottovoceError) -> None:
+        self._error = error
+        self.book = self.book.but(phase="left")
+        await self.agent.commit(
+            Effect(self.book.notes(), [(COORDINATOR, Declined(seating.number))])
+        )
+
+    async def _begin(self, begin: Begin) -> None:
+        course = self.course
+        assert course is not None
+        study, attempt = course.desk.study, begin.attempt()
+        session = attempt.session(study)
+        self._keep(before=attempt.stage)
+        for other in tuple(self.agent.running):
+            await self.agent.drop(other)
+        superseded = self._begun < len(self.book.begins)
+        if not course.takes_part(attempt) or (
+            superseded and session not in self.agent.journal.sessions()
+        ):
+            await self.agent.drop(session)
+            return
+        parties = attempt.parties(study)
+        sitting = Sitting(
+            self.agent.name,
+            session,
+            tuple(one for one in parties if one != self.agent.name),
+            Relay(course.desk, course.agreement),
+            course.codec(),
+            head=f"{attempt.stage} {attempt.number} {','.join(attempt.peers)}".encode(),
+        )
+        self.agent.tell_watcher(
+            StageBegan(
+                self.agent.study, self.agent.name, attempt.stage, attempt.number, attempt.peers
+            )
+        )
+        program = partial(_program, course, attempt)
+        label = (str(attempt.stage), attempt.number)
+        try:
+            await self.agent.begin(sitting, program, label=label)
+        except (JournalError, ReplayError):
+            raise
+        except SottovoceError as error:
+            await self._fail(session, error)
+
+    async def _after_end(self, running: Running) -> None:
+        """A program returned or failed: say so, but not what its error said."""
+        course = self.course
+        attempt = self._attempt_of(running.sitting.session)
+        if course is None or attempt is None:
+            return
+        error = running.seat.failure
+        if error is not None:
+            await self._fail(running.sitting.session, error)
+            return
+        result = running.seat.result
+        self._last = (attempt, result)
+        self.agent.tell_watcher(
+            StageEnded(
+                self.agent.study,
+                self.agent.name,
+                attempt.stage,
+                attempt.number,
+                time.monotonic() - running.began,
+            )
+        )
+        kept = result is not None or course.role is not Role.PEER
+        await self._once(
+            f"done/{running.sitting.session.hex()}", Done(running.sitting.session, kept)
+        )
+
+    async def _fail(self, session: bytes, error: SottovoceError) -> None:
+        party = error.party if isinstance(error, TheirError) else ""
+        report = Failed(session, type(error).__name__, party)
+        if not isinstance(error, AbsenceError):
+            self._error = error
+        if isinstance(error, OurError):
+            self.book = self.book.but(phase="left")
+        await self._once(f"done/{session.hex()}", report)
+
+    async def _report(self, running: Running, error: AbsenceError) -> None:
+        session = running.sitting.session
+        key = f"overdue/{session.hex()}/{error.party}"
+        await self._once(key, Failed(session, type(error).__name__, error.party))
+
+    async def _once(self, key: str, message: Message) -> None:
+        """Tell the coordinator, though a process that comes after us finds out the same."""
+        if await self.agent.do(self.agent.journal.note, key) is None:
+            notes = {**self.book.notes(), key: b""}
+            await self.agent.commit(Effect(notes, [(COORDINATOR, message)]))
+
+    def _keep(self, before: Stage | None = None) -> None:
+        """Keep the last result, if the coordinator went on to a later stage, or finished."""
+        if self._last is None or self.course is None:
+            return
+        attempt, result = self._last
+        if before is None or attempt.stage is not before:
+            self.course.keep(attempt, result)
+        self._last = None
+
+    def _attempt_of(self, session: bytes) -> Attempt | None:
+        assert self.course is not None
+        study = self.course.desk.study
+        attempts = (begin.attempt() for begin in self.book.begins)
+        return next((one for one in attempts if one.session(study) == session), None)
+
+    def _stop_error(self) -> SottovoceError:
+        if not self.book.stopped:
+            return OurError(f"{self.agent.name}: the study is {self.book.phase}")
+        told = self.book.stopped[0]
+        error = Stop(Stage(told.stage), told.attempt, told.kind, told.party).error()
+        error.message = f"{error.message} ({told.reason})" if told.reason else error.message
+        return error
+
+    @property
+    def model(self) -> SealedModel | None:
+        """The sealed model, at a peer that was in time."""
+        return None if self.course is None else self.course.model
+
+    @property
+    def study(self) -> Study | None:
+        """The study, once it is agreed on who takes part."""
+        return None if self.course is None else self.course.desk.study
+
+
+def _program(course: Course, attempt: Attempt, entropy: Entropy) -> Any:
+    return course.program(attempt, entropy=entropy)

@@ -1,0 +1,55 @@
+"""Every letter passes here: the gate before it leaves, and a line in the ledger for each."""
+
+import asyncio
+
+from sottovoce.errors import MisuseError
+from sottovoce.ledger import Entry, SiteLedger, What
+from sottovoce.roles.relay import Letter
+from sottovoce.service.approval import Gate, Gatekeeper
+from sottovoce.service.journal import Erased, Outgoing
+
+
+class RefusedLetterError(MisuseError):
+    """The site's gate did not let a letter go: the site leaves the study."""
+
+
+class LedgerWitness:
+    """The witness of one seat."""
+
+    def __init__(self, ledger: SiteLedger, gate: Gate, *, study: str) -> None:
+        """Write to this ledger, and ask this gate."""
+        self.ledger = ledger
+        self._gatekeeper = Gatekeeper(gate, ledger, study=study)
+        self._study = study
+
+    async def leaving(self, outgoing: Outgoing, stage: str) -> None:
+        """Let a letter leave, or raise; a person may take their time."""
+        if not await asyncio.to_thread(self._gatekeeper.lets_go, outgoing, stage=stage):
+            raise RefusedLetterError(
+                f"{outgoing.kind} to {outgoing.letter.recipient!r} was refused, and was not sent; "
+                "this site leaves the study"
+            )
+
+    def left(self, outgoing: Outgoing, stage: str) -> None:
+        """Write down that a letter leaves."""
+        self._letter(What.SENT, outgoing.letter, outgoing.kind, stage)
+
+    def came(self, letter: Letter, kind: str, stage: str) -> None:
+        """Write down that a letter came."""
+        self._letter(What.RECEIVED, letter, kind, stage)
+
+    def deleted(self, erased: Erased) -> None:
+        """Write down that shares, masks, seeds and letters are gone."""
+        note = (
+            f"deleted {erased.sessions} sessions with their seeds, {erased.steps} steps and "
+            f"{erased.letters} letters, {erased.bytes} bytes"
+        )
+        self.note(What.DELETION, note)
+
+    def note(self, what: What, note: str) -> None:
+        """Write down what is no letter."""
+        self.ledger.append(Entry(self._study, what, note=note))
+
+    def _letter(self, what: What, letter: Letter, kind: str, stage: str) -> None:
+        entry = Entry.of_letter(what, letter, study=self._study, stage=stage, kind=kind)
+        self.ledger.append(entry)

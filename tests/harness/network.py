@@ -1,0 +1,182 @@
+"""A coordinator and its sites in one process, over real TLS on loopback, with toy keys."""
+
+import asyncio
+from collections.abc import AsyncIterator, Callable, Mapping, Sequence
+from contextlib import asynccontextmanager
+from dataclasses import dataclass, field, replace
+from functools import cache, partial
+from pathlib import Path
+from typing import Any
+
+from harness.entropy import SeededEntropy
+from harness.studies import notes
+from sottovoce.entropy import Entropy
+from sottovoce.keyfiles import storage
+from sottovoce.paillier import SecretKey, generate_insecure_for_tests
+from sottovoce.roles import InsecureToyPlan, Policy
+from sottovoce.service.api import ConsentQuestion, Joined, JoinOptions, Membership, Office, Token
+from sottovoce.service.coordinator import create_study, run_coordinator
+from sottovoce.service.events import Event, Listening
+from sottovoce.service.participant import join
+from sottovoce.service.study_file import StudyDescription, parse_study
+from sottovoce.text.documents import Document
+
+TEXT = """
+[study]
+name = "urgency of notes"
+coordinator = "Institute"
+approval = "none needed: made up"
+labels = ["routine", "urgent"]
+features = {features}
+bucket_bits = 12
+key_bits = 768
+query_budget = 4000
+engine = "{engine}"
+{more}
+[peers]
+north = "Northfield Hospital"
+harbour = "Harbour Clinic"
+valley = "Valley Practice"
+
+[roles]
+evaluator = "{evaluator}"
+{dealer}
+{helpers}
+[deadlines]
+enrolment = "{enrolment}"
+stage = "{stage}"
+"""
+
+
+@cache
+def _toy_key() -> SecretKey:
+    return generate_insecure_for_tests(768, entropy=SeededEntropy(31))
+
+
+class QuickPlan(InsecureToyPlan):
+    """A toy plan whose key was drawn before."""
+
+    def generate(self, *, entropy: Entropy) -> SecretKey:
+        return _toy_key()
+
+
+read_toy = partial(parse_study, plan_type=QuickPlan)
+
+
+def study_text(**changes: str) -> str:
+    """The text of a small study."""
+    settings = {
+        "features": "32",
+        "engine": "shares",
+        "evaluator": "north",
+        "dealer": 'dealer = "harbour"',
+        "helpers": "",
+        "more": "",
+        "enrolment": "1 minute",
+        "stage": "20 seconds",
+    }
+    return TEXT.format(**{**settings, **changes})
+
+
+def described(text: str) -> StudyDescription:
+    return read_toy(text)
+
+
+async def agree(question: ConsentQuestion) -> bool:
+    """A person who consents to everything."""
+    return True
+
+
+TOY_POLICY = Policy(key_bits=768)
+
+
+@dataclass
+class Network:
+    """One coordinator and the sites that it invited, each with a folder of its own."""
+
+    root: Path
+    text: str
+    documents: Mapping[str, Sequence[Document]]
+    events: list[Event] = field(default_factory=list)
+    tokens: tuple[Token, ...] = ()
+    port: int = 0
+    fingerprint: bytes = b""
+    address: str = ""
+
+    def create(self) -> None:
+        storage.make_folder(self.root / "office")
+        self.tokens = create_study(self.office, self.text, read=read_toy)
+
+    @property
+    def office(self) -> Office:
+        return Office(self.root / "office", b"\x01" * 32, "127.0.0.1", self.port)
+
+    @property
+    def study(self) -> str:
+        return self.tokens[0].study
+
+    def membership(self, seat: str) -> Membership:
+        """What the organisation of this seat knows."""
+        token = next(one for one in self.tokens if seat in one.seats)
+        folder = self.root / token.organisation.replace(" ", "-").lower()
+        storage.make_folder(folder)
+        return Membership(
+            folder,
+            self.address,
+            self.fingerprint,
+            token.study,
+            token.seats,
+            token.secret,
+            b"\x02" * 32,
+        )
+
+    def options(self, **changes: Any) -> JoinOptions:
+        mine = JoinOptions(
+            read_toy, agree, policy=TOY_POLICY, on_event=self.events.append, stay=False
+        )
+        return replace(mine, **changes)
+
+    @asynccontextmanager
+    async def serving(self) -> AsyncIterator[None]:
+        """The coordinator serves while the block runs."""
+        listening, until = asyncio.Event(), asyncio.Event()
+
+        def heard(event: Event) -> None:
+            self.events.append(event)
+            if isinstance(event, Listening):
+                self.address, self.fingerprint = event.address, event.fingerprint
+                self.port = int(event.address.rpartition(":")[2])
+                listening.set()
+
+        task = asyncio.create_task(
+            run_coordinator(self.office, read=read_toy, on_event=heard, until=until)
+        )
+        waiting = asyncio.create_task(listening.wait())
+        await asyncio.wait({task, waiting}, return_when=asyncio.FIRST_COMPLETED)
+        if task.done():
+            await task
+        try:
+            yield
+        finally:
+            until.set()
+            await task
+
+    async def join(self, seat: str, **changes: Any) -> Joined:
+        """The site of this seat joins with its documents."""
+        source: Callable[[], Sequence[Document]] | None = None
+        membership = self.membership(seat)
+        peer = next((one for one in membership.seats if one in self.documents), None)
+        if peer is not None:
+            source = partial(self.documents.__getitem__, peer)
+        return await join(membership, source, options=self.options(**changes))
+
+    async def join_all(self, *seats: str) -> list[Joined]:
+        """One site for each of these seats."""
+        return list(await asyncio.gather(*(self.join(one) for one in seats)))
+
+
+def network(root: Path, *, documents: int = 300, **changes: str) -> Network:
+    """A study of small notes that three sites will join."""
+    made = Network(root, study_text(**changes), notes(documents))
+    made.create()
+    return made
