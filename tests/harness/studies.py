@@ -6,6 +6,7 @@ from functools import cached_property
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from harness.entropy import SeededEntropy
 from sottovoce.datasets import clinical_notes
@@ -17,6 +18,7 @@ from sottovoce.roles.contributions import local_moments, penalties_of
 from sottovoce.roles.memory import Setting, StudyOutcome, run_study
 from sottovoce.roles.preparation import Prepared
 from sottovoce.roles.roster import draw_roster
+from sottovoce.roles.thresholds import unit_scores
 from sottovoce.roles.training import held_out_side, training_side
 from sottovoce.text.documents import Document
 from sottovoce.text.features import FeatureReader
@@ -89,6 +91,12 @@ class Case:
     ) -> list[Classes]:
         """What the plaintext learner on these peers' pooled rows says (all of them unless told)."""
         model = next(iter(self.outcome.models.values()))
+        rows = FeatureReader(model.space, model.key).read(documents).unit()
+        return self.plan.labels.decide(rows @ self.theta(*peers, alpha=alpha))
+
+    def theta(self, *peers: str, alpha: float | None = None) -> NDArray[np.float64]:
+        """The plaintext learner's weights from these peers' pooled rows."""
+        model = next(iter(self.outcome.models.values()))
         prepared = Prepared(
             self.outcome.trained.totals, model.space.dictionary.idf_halves, model.space, model.key
         )
@@ -99,9 +107,13 @@ class Case:
             for name in peers or self.outcome.trained.peers
         )
         penalties = penalties_of(self.plan, moments.features, alpha or self.plan.alphas[0])
-        theta = solve(moments.second, moments.products, penalty=penalties)
-        rows = FeatureReader(model.space, model.key).read(documents).unit()
-        return self.plan.labels.decide(rows @ theta)
+        return solve(moments.second, moments.products, penalty=penalties)
+
+    def scores(self, documents: list[Document]) -> NDArray[np.float64]:
+        """The plaintext learner's scores, of rows as they are rounded for encrypted weights."""
+        model = next(iter(self.outcome.models.values()))
+        rows = FeatureReader(model.space, model.key).read(documents).integers()
+        return unit_scores(rows, rows @ (model.space.factors[:, np.newaxis] * self.theta()))
 
 
 def accuracy(documents: list[Document], classes: list[Classes]) -> float:

@@ -19,7 +19,7 @@ from sottovoce.estimators.federation import LocalFederation
 from sottovoce.keyfiles.models import read_model, write_model
 from sottovoce.protocols.runner import Meddler
 from sottovoce.roles import Study, StudyPlan
-from sottovoce.roles.evaluation import Evaluation
+from sottovoce.roles.figures import Evaluation, own_view
 from sottovoce.roles.memory import Setting, StudyOutcome, run_study
 from sottovoce.roles.model import SealedModel
 from sottovoce.roles.plan import Release
@@ -67,9 +67,19 @@ class SealedEstimator(BaseEstimator, ABC):  # type: ignore[misc]  # scikit-learn
         self.classes_ = np.array(list(self._names.values()))
         return self
 
-    def evaluate(self) -> Evaluation:
-        """The joint confusion table over all peers' held-out documents, from blind sums."""
-        return self._outcome.evaluate(self._fitted().federation_.documents)
+    def evaluate(self, *, peer: str | None = None) -> Evaluation:
+        """The joint confusion table and ROC over all peers' held-out documents, from blind sums.
+
+        With `peer` what that peer itself sees of its own held-out documents: the whole table,
+        which stays at its site (and a ROC of its own, where the study releases scores).
+        """
+        documents = self._fitted().federation_.documents
+        if peer is None:
+            self.evaluation_: Evaluation = self._outcome.evaluate(documents)
+            return self.evaluation_
+        self._part(peer)
+        tested = self._outcome.tested(peer, documents[peer])
+        return own_view(self._outcome.study.plan, tested, peer)
 
     def save(self, path: str | PathLike[str], *, peer: str, replace: bool = False) -> None:
         """Store one peer's part: signed by it, and for the owner of the file alone to read."""

@@ -179,8 +179,13 @@ class StudyCard:
         yield (
             f"- Evaluation: {plan.evaluations} time(s), each of at most {plan.budget} documents of "
             f"a peer, opened over at least {FEWEST_EVALUATED} documents and {FEWEST_PEERS} peers; "
-            "a site's own figures stay."
+            "small cells are left out; a site's own figures stay."
         )
+        if plan.draws_roc:
+            yield (
+                f"- Its ROC is looked at {len(plan.thresholds)} public thresholds; single "
+                "comparisons stay shared, and only sums over all peers are opened."
+            )
         yield (
             "- At the end coordinator, evaluator and dealer delete shares, masks and seeds; "
             "peers keep the encrypted model, the coordinator the key until the study is closed."

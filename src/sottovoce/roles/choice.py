@@ -19,6 +19,7 @@ from typing import ClassVar
 import numpy as np
 
 from sottovoce.errors import AbsenceError, InputError, ViolationError
+from sottovoce.numbers.ring import from_ring, to_ring
 from sottovoce.protocols.conversation import Party, Receive, Send, dismiss, receive
 from sottovoce.protocols.messages import Disclosure, Enough, Message
 from sottovoce.roles.classification import (
@@ -70,7 +71,8 @@ def choose_peer(
         found = yield from ask(desk, model, rows.integers(), number=number, evaluation=True)
         right.append(sum(a == b for a, b in zip(true, found.classes, strict=True)))
     counts = np.array(right, np.int64)
-    yield from add_counts(desk, _sum_of(desk), peers, rows=len(true), counts=counts)
+    tables = [to_ring(counts)]
+    yield from add_counts(desk, _sum_of(desk), peers, documents=len(held_back), tables=tables)
     return (yield from _hear(study))
 
 
@@ -94,7 +96,8 @@ def choose_coordinator(desk: Desk, trained: Trained, scores: Sequence[ScorePlan]
                 askers.remove(name)
     for dealer in _dealers(study):
         yield from dismiss(dealer)
-    right, _ = yield from open_counts(desk, _sum_of(desk), trained.peers)
+    (sums,), _ = yield from open_counts(desk, _sum_of(desk), trained.peers)
+    right = from_ring(sums)
     # Of equals the strongest penalty wins: it says least about any document.
     best = max(range(len(scores)), key=lambda one: (int(right[one]), study.plan.alphas[one]))
     for name in (*trained.peers, study.roster.evaluator):

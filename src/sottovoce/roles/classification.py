@@ -29,8 +29,8 @@ from scipy import sparse
 from sottovoce import wire
 from sottovoce.errors import InputError, MisuseError, ViolationError
 from sottovoce.numbers.fixed import Scale
-from sottovoce.numbers.ring import Words
-from sottovoce.paillier import Ciphertext, Layout, SecretKey, SparseRows, decrypt_residues
+from sottovoce.numbers.ring import Words, to_ring
+from sottovoce.paillier import Ciphertext, Layout, Plain, SecretKey, SparseRows, decrypt_residues
 from sottovoce.protocols.casting import Cast
 from sottovoce.protocols.conversation import Party, Receive, Send, receive
 from sottovoce.protocols.guard import Guard, serve
@@ -38,6 +38,7 @@ from sottovoce.protocols.messages import Disclosure, Message
 from sottovoce.protocols.sealed_model import closing
 from sottovoce.protocols.shares.holders import Holder, Trio, deal_seeds, take_seed
 from sottovoce.protocols.shares.material import Context
+from sottovoce.protocols.shares.tally import GROUPS, TallyPlan, deal_tally, tally
 from sottovoce.protocols.shares.verdict import VerdictPlan, ask_verdict, deal_verdict, give_verdict
 from sottovoce.protocols.two_party.masks import Masking
 from sottovoce.roles.desk import Desk
@@ -45,6 +46,7 @@ from sottovoce.roles.model import SealedModel, Trained
 from sottovoce.roles.plan import Release
 from sottovoce.roles.scoring import ScorePlan, half_slots, slots_of
 from sottovoce.roles.study import Study
+from sottovoce.roles.thresholds import shifts, unit_scores
 from sottovoce.roles.undealt import undealt_labels, undealt_rules
 from sottovoce.text.labels import Classes, Labels
 
@@ -57,7 +59,10 @@ class QueryBudgetWarning(UserWarning):
 
 
 class QueryRequest(Message, frozen=True):
-    """The asker's wish: its how-manieth query, for how many documents, padded."""
+    """The asker's wish: its how-manieth query, for how many documents, padded.
+
+    With `thresholds` the scores are also counted at the plan's thresholds, in shares.
+    """
 
     discloses: ClassVar = Disclosure(
         seen_by="the coordinator, who counts queries",
@@ -67,6 +72,7 @@ class QueryRequest(Message, frozen=True):
     number: int
     documents: int
     evaluation: bool
+    thresholds: int = 0
 
 
 class QueryGrant(Message, frozen=True):
@@ -116,6 +122,8 @@ class DealRequest(Message, frozen=True):
     scores: int
     fraction_bits: int
     bound: int
+    classes: int = 1
+    thresholds: int = 0
 
 
 class ScoreShare(Message, frozen=True):
@@ -161,11 +169,16 @@ class QueryBook:
 
 @dataclass(frozen=True)
 class Answer:
-    """What the asker learnt: for every row its classes (and scores, if released)."""
+    """What the asker learnt: for every row its classes (and scores of unit rows, if released).
+
+    After an evaluation `counted` is the asker's share of how many of its rows lie above which
+    threshold (`roc.py`), which nobody can read without the coordinator's.
+    """
 
     classes: list[Classes] = field(repr=False)
     left: int
     scores: NDArray[np.float64] | None = field(default=None, repr=False)
+    counted: Words | None = field(default=None, repr=False)
 
 
 def ask(
@@ -175,8 +188,13 @@ def ask(
     *,
     number: int,
     evaluation: bool = False,
+    truth: NDArray[np.bool_] | None = None,
 ) -> Party[Answer]:
-    """At the asker: the labels of integer feature rows (`FeatureRows.integers`)."""
+    """At the asker: the labels of integer feature rows (`FeatureRows.integers`).
+
+    `truth` (rows × scores) says which rows are of which class, where an evaluation counts
+    them at the plan's thresholds.
+    """
     study, plan = desk.study, model.scores
     count = int(rows.shape[0])
     if not count:
@@ -188,26 +206,45 @@ def ask(
             f"found {padded}",
             hints=("hold out fewer documents (held_out), or agree on a larger query_budget",),
         )
-    left = yield from _granted(study, QueryRequest(number, padded, evaluation), desk.name)
+    counts = study.plan.counts_sealed and truth is not None
+    thresholds = len(study.plan.thresholds) if counts else 0
+    request = QueryRequest(number, padded, evaluation, thresholds)
+    left = yield from _granted(study, request, desk.name)
+    filled = _padded(rows, padded)
     if not plan.packed:
-        found = yield from _undealt(desk, model, _padded(rows, padded))
+        found = yield from _undealt(desk, model, filled)
         return Answer(_classes(study.plan.labels, found, plan.classes)[:count], left)
-    masked, share = _masked_scores(desk, model, _padded(rows, padded))
+    masked, share = _masked_scores(desk, model, filled)
     yield Send(study.roster.coordinator, MaskedScores(masked))
     if study.plan.release is Release.MARGIN:
         told = yield from receive(study.roster.coordinator, ScoreShare)
-        scores = _scores(plan, share, told, study)[:count]
-        return Answer(study.plan.labels.decide(scores), left, scores)
+        scores = unit_scores(rows, _scores(plan, share, told, study)[:count])
+        return Answer(decided(study.plan.labels, scores, model.operating_point), left, scores)
     holder = yield from _seated(desk, desk.name, number)
-    verdict = plan.verdict(padded)
-    found = yield from ask_verdict(holder, verdict, _arranged(plan, share))
-    return Answer(_classes(study.plan.labels, found, plan.classes)[:count], left)
+    shifted = _shifted(plan, share, filled, model.operating_point)
+    found = yield from ask_verdict(holder, plan.verdict(padded), _arranged(plan, shifted))
+    counted = None
+    if truth is not None and thresholds:
+        above = _above(plan, share, filled, study.plan.thresholds)
+        groups = _groups(truth, padded)
+        counted = yield from tally(holder, _tally_plan(plan, padded, thresholds), above, groups)
+    classes = _classes(study.plan.labels, found, plan.classes)[:count]
+    return Answer(classes, left, counted=counted)
 
 
-def answer(desk: Desk, trained: Trained, book: QueryBook, *, asker: str) -> Party[None]:
-    """At the coordinator: count, decrypt noise, and help to a label that it does not learn."""
+def decided(labels: Labels, scores: NDArray[np.float64], point: tuple[float, ...]) -> list[Classes]:
+    """The classes of unit scores, at an operating point (0 without one)."""
+    return labels.decide(scores - np.array(point) if point else scores)
+
+
+def answer(desk: Desk, trained: Trained, book: QueryBook, *, asker: str) -> Party[Words | None]:
+    """At the coordinator: count, decrypt noise, and help to a label that it does not learn.
+
+    After an evaluation's query it holds its share of what was counted at the thresholds.
+    """
     study, plan = desk.study, trained.scores
     request = yield from receive(asker, QueryRequest)
+    _check_thresholds(study, request, asker)
     if request.documents % plan.batch:
         raise ViolationError(
             f"expected a query padded to {plan.batch} documents, found {request.documents}",
@@ -215,24 +252,39 @@ def answer(desk: Desk, trained: Trained, book: QueryBook, *, asker: str) -> Part
         )
     if not book.grant(asker, request):
         yield Send(asker, QueryRefusal(max(0, book.left(asker))))
-        return
+        return None
     yield Send(asker, QueryGrant(book.left(asker)))
     if not plan.packed:
         rules = undealt_rules(trained.key, plan, request.documents, entropy=desk.entropy)
         yield from serve(Guard(asker, [rules], codec=study.codec(trained.key.public)))
-        return
+        return None
     verdict = plan.verdict(request.documents)
     if study.plan.deals_verdicts:
         size = (verdict.documents, verdict.scores, plan.score.fraction_bits, plan.score.bound)
         dealer = query_trio(study, asker).dealer
-        yield Send(dealer, DealRequest(asker, request.number, *size))
+        more = (plan.classes, request.thresholds)
+        yield Send(dealer, DealRequest(asker, request.number, *size, *more))
     told = yield from receive(asker, MaskedScores)
     share = _opened(trained.key, plan, told.scores, request.documents, asker=asker)
     if study.plan.release is Release.MARGIN:
         yield Send(asker, ScoreShare(wire.Words.of(share)))
-        return
+        return None
     holder = yield from _seated(desk, asker, request.number)
     yield from give_verdict(holder, verdict, _arranged(plan, share))
+    if not request.thresholds:
+        return None
+    above = np.repeat(share[:, :, np.newaxis], request.thresholds, axis=2)
+    this = _tally_plan(plan, request.documents, request.thresholds)
+    return (yield from tally(holder, this, above, None))
+
+
+def _check_thresholds(study: Study, request: QueryRequest, asker: str) -> None:
+    """An evaluation counts at all of the plan's thresholds, any other query at none."""
+    known = {0, len(study.plan.thresholds)} if request.evaluation else {0}
+    if request.thresholds not in known:
+        raise ViolationError(
+            f"expected a query at {max(known)} thresholds, found {request.thresholds}", party=asker
+        )
 
 
 def deal(desk: Desk) -> Party[None]:
@@ -253,7 +305,12 @@ def deal_for(desk: Desk, told: DealRequest) -> Party[None]:
     context = query_context(study, told.asker, told.number)
     dealer = yield from deal_seeds(trio, context, ledger=desk.ledger, entropy=desk.entropy)
     scale = Scale(told.fraction_bits, told.bound)
-    yield from deal_verdict(dealer, VerdictPlan(told.documents, told.scores, scale))
+    verdict = VerdictPlan(told.documents, told.scores, scale)
+    yield from deal_verdict(dealer, verdict)
+    if told.thresholds:
+        documents = told.documents * told.scores // told.classes
+        counts = TallyPlan(documents, told.classes, told.thresholds, verdict.ring)
+        yield from deal_tally(dealer, counts)
 
 
 def query_trio(study: Study, asker: str) -> Trio:
@@ -316,6 +373,9 @@ def _undealt(desk: Desk, model: SealedModel, rows: sparse.csr_array) -> Party[ND
     """At the asker: labels without a dealer, by questions to the key holder."""
     study, plan = desk.study, model.scores
     scores = (SparseRows.of(rows, reach=plan.reach) @ model.weights).within(plan.score)
+    if model.operating_point:
+        taken = shifts(rows, model.operating_point, bits=plan.score.fraction_bits)
+        scores = (scores - Plain(taken, plan.shift)).within(plan.score)
     masking = Masking(study.plan.kappa)
     cast = Cast(study.roster.peers, study.roster.coordinator, study.roster.evaluator)
     program = undealt_labels(scores, plan, masking=masking, entropy=desk.entropy)
@@ -349,6 +409,35 @@ def _opened(
         raise error.by(asker) from error
     words = slots_of(decrypt_residues(key, checked), plan.slots, plan.ring)
     return words.reshape(documents, plan.classes)
+
+
+def _shifted(
+    plan: ScorePlan, share: Words, rows: sparse.csr_array, thresholds: tuple[float, ...]
+) -> Words:
+    """The asker's shares of the scores, less a threshold for every class."""
+    if not thresholds:
+        return share
+    taken = to_ring(shifts(rows, thresholds, bits=plan.score.fraction_bits))
+    return plan.ring.reduce(share - taken)
+
+
+def _above(
+    plan: ScorePlan, share: Words, rows: sparse.csr_array, thresholds: tuple[float, ...]
+) -> Words:
+    """The asker's shares of every score less every threshold: rows × classes × thresholds."""
+    taken = to_ring(shifts(rows, thresholds, bits=plan.score.fraction_bits))
+    return plan.ring.reduce(share[:, :, np.newaxis] - taken[:, np.newaxis, :])
+
+
+def _groups(truth: NDArray[np.bool_], padded: int) -> Words:
+    """Which rows are of a class, and which are not; those that fill up are neither."""
+    groups = np.zeros((padded, truth.shape[1], GROUPS), np.uint64)
+    groups[: len(truth)] = np.stack([truth, ~truth], axis=2)
+    return groups
+
+
+def _tally_plan(plan: ScorePlan, documents: int, thresholds: int) -> TallyPlan:
+    return TallyPlan(documents, plan.classes, thresholds, plan.ring)
 
 
 def _arranged(plan: ScorePlan, share: Words) -> Words:

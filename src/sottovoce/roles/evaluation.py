@@ -4,157 +4,159 @@
       │   how many documents, in a blind sum ───────▶ coordinator C ◀──▶ evaluator E
       │◀──────────── EvaluationSize ─────────────────│   at least 20 documents, 3 peers
       │   who was taken for what, in a blind sum ───▶│
+      │   its shares of the ROC's counts, likewise ─▶│   adds its own shares (tally.py)
       │◀──────────── JointConfusion ─────────────────│   small cells left out
 
-Who learns what: C learns how many documents were evaluated and, if they are enough, how many
-of which class were taken for which; everybody learns the same without small cells. What one
-site's own documents gave stays at that site. Assuming that C and E do not pool.
+Who learns what: C learns how many of which class were taken for which, and how many lie above
+which threshold, if there are enough documents; everybody learns the same without small cells,
+and figures that follow from that alone. What one site's own documents gave stays at that site:
+of their number a site says no more than whether it is enough, and the second sum is opened over
+the very peers of the first, else their difference would be who left. Assuming that C and E do
+not pool.
 """
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import ClassVar, Self
+from typing import ClassVar
 
 import numpy as np
-from numpy.typing import NDArray
 
 from sottovoce import wire
 from sottovoce.errors import InputError, MisuseError, ViolationError
-from sottovoce.numbers.ring import from_ring, to_ring
+from sottovoce.numbers.ring import Words, from_ring, to_ring
 from sottovoce.protocols.blind_sum import Part, WordSpace, pairwise
 from sottovoce.protocols.blind_sum.plan import Plan, Summed
 from sottovoce.protocols.conversation import Party, Send, receive
 from sottovoce.protocols.messages import Disclosure, Message
+from sottovoce.protocols.shares.rings import RING64, Ring
 from sottovoce.roles.desk import Desk
-from sottovoce.roles.plan import FEWEST_EVALUATED, FEWEST_PEERS
-from sottovoce.roles.totals import rounded_up
-from sottovoce.text.labels import Classes, Labels
+from sottovoce.roles.figures import Evaluation, Marks, Numbers, Tested
+from sottovoce.roles.plan import FEWEST_CELL, FEWEST_EVALUATED, FEWEST_PEERS, StudyPlan
+from sottovoce.roles.study import Study
 
-Numbers = NDArray[np.int64]
+__all__ = [
+    "CountSum",
+    "Evaluation",
+    "EvaluationSize",
+    "JointConfusion",
+    "Tested",
+    "evaluate_coordinator",
+    "evaluate_evaluator",
+    "evaluate_peer",
+]
 
 
 class EvaluationSize(Message, frozen=True):
-    """How many documents all peers evaluate together, rounded up, and whether they are enough."""
+    """Whether all peers together have held out enough documents."""
 
     discloses: ClassVar = Disclosure(
         seen_by="every peer and the evaluator",
-        reveals="how many held-out documents all peers have together, rounded up",
+        reveals="whether all peers together have at least twenty held-out documents",
         assuming="at least three peers take part",
     )
-    documents: int
     enough: bool
 
 
 class JointConfusion(Message, frozen=True):
-    """Which class was taken for which how often, without small cells; accuracy and F1."""
+    """Which class was taken for which how often, and how many lie above which threshold."""
 
     discloses: ClassVar = Disclosure(
         seen_by="every peer of the study",
-        reveals="the joint confusion table without small cells, accuracy and F1 in thousandths",
+        reveals="the joint confusion table and ROC without small cells",
         assuming="at least three peers and twenty documents are in the sum",
     )
     counts: wire.Words
     left_out: wire.Words
-    figures: wire.Words
+    above: wire.Words
+    shown: wire.Words
     peers: tuple[str, ...]
-
-
-@dataclass(frozen=True)
-class Evaluation:
-    """A confusion table, true × found where classes exclude each other, and what follows from it.
-
-    Where classes overlap, one table of 2 × 2 per class. `left_out` marks small cells, which
-    stand as 0 in the table; accuracy and F1 are those of the whole table, in thousandths.
-    """
-
-    labels: Labels
-    counts: Numbers
-    left_out: NDArray[np.bool_]
-    accuracy: float
-    f1: dict[str, float]
-    peers: tuple[str, ...]
-
-    @classmethod
-    def of(cls, labels: Labels, counts: Numbers, peers: tuple[str, ...], *, fewest: int) -> Self:
-        """What may be shown of a whole table."""
-        left_out = (counts > 0) & (counts < fewest)
-        shares = [round(one, 3) for one in _f1(labels, counts).tolist()]
-        right = np.trace(counts, axis1=-2, axis2=-1).sum() / max(int(counts.sum()), 1)
-        f1 = dict(zip(labels.names, shares, strict=True))
-        return cls(labels, np.where(left_out, 0, counts), left_out, round(right, 3), f1, peers)
-
-    def message(self) -> JointConfusion:
-        """As it is sent to every peer."""
-        thousandths = np.rint(1000 * np.array([self.accuracy, *self.f1.values()]))
-        return JointConfusion(
-            wire.Words.of(to_ring(self.counts)),
-            wire.Words.of(self.left_out.astype(np.uint64)),
-            wire.Words.of(thousandths.astype(np.uint64)),
-            self.peers,
-        )
-
-    @classmethod
-    def told(cls, labels: Labels, message: JointConfusion, shape: tuple[int, ...]) -> Self:
-        """What a peer was sent; `ViolationError` if it is no table of this study."""
-        figures = message.figures.array() / 1000
-        shapes = (message.counts.shape, message.left_out.shape, figures.shape)
-        if shapes != (shape, shape, (1 + len(labels.names),)):
-            raise ViolationError(f"expected a table of shape {shape}, found {shapes[0]}")
-        f1 = dict(zip(labels.names, figures[1:].tolist(), strict=True))
-        left_out = message.left_out.array().astype(np.bool_)
-        counts = from_ring(message.counts.array())
-        return cls(labels, counts, left_out, float(figures[0]), f1, message.peers)
-
-
-def _f1(labels: Labels, counts: Numbers) -> NDArray[np.float64]:
-    """The harmonic mean of precision and recall, by class."""
-    if labels.exclusive:
-        hits, found, true = np.diagonal(counts), counts.sum(axis=0), counts.sum(axis=1)
-    else:
-        hits, found, true = counts[:, 1, 1], counts[:, :, 1].sum(axis=1), counts[:, 1].sum(axis=1)
-    return np.asarray(2 * hits / np.maximum(found + true, 1))
-
-
-def confusion(labels: Labels, true: Sequence[Classes], found: Sequence[Classes]) -> Numbers:
-    """One site's own table."""
-    are, were = labels.membership(true).astype(np.int64), labels.membership(found).astype(np.int64)
-    if labels.exclusive:
-        return are.T @ were
-    sides = ((1 - are, are), (1 - were, were))
-    cells = [[(a * w).sum(axis=0) for w in sides[1]] for a in sides[0]]
-    return np.moveaxis(np.array(cells), 2, 0)
 
 
 def evaluate_peer(
-    desk: Desk, table: Numbers, peers: Sequence[str], *, number: int
+    desk: Desk, tested: Tested, peers: Sequence[str], *, number: int
 ) -> Party[Evaluation | None]:
     """At a peer: its own table into the sum; None if it came too late."""
     study, coordinator = desk.study, desk.study.roster.coordinator
-    rows = int(table.sum()) // (1 if study.plan.labels.exclusive else len(table))
-    summed = yield from add_counts(desk, _sum_of(desk, number), peers, rows=rows, counts=table)
+    this = _sum_of(desk, number)
+    tables = [to_ring(tested.table)]
+    if this.counted is not None:
+        none = np.zeros(this.counted, np.uint64)
+        tables.append(none if tested.counted is None else tested.counted)
+    summed = yield from add_counts(desk, this, peers, documents=tested.documents, tables=tables)
     if summed is None:
         return None
     joint = yield from receive(coordinator, JointConfusion)
     try:
-        return Evaluation.told(study.plan.labels, joint, table.shape)
+        return _told(study, joint, this)
     except ViolationError as error:
         raise error.by(coordinator) from error
 
 
-def evaluate_coordinator(desk: Desk, peers: Sequence[str], *, number: int) -> Party[Evaluation]:
-    """At the coordinator: the joint table, shown without small cells."""
-    study = desk.study
-    counts, final = yield from open_counts(desk, _sum_of(desk, number), peers)
-    labels, fewest = study.plan.labels, study.plan.min_documents
-    result = Evaluation.of(labels, counts, final, fewest=fewest)
+def _told(study: Study, message: JointConfusion, this: "CountSum") -> Evaluation:
+    """What a peer was sent; `ViolationError` if it is no table of this study."""
+    labels = study.plan.labels
+    shapes = (message.counts.shape, message.left_out.shape)
+    if shapes != (this.shape, this.shape):
+        raise ViolationError(f"expected a table of shape {this.shape}, found {shapes[0]}")
+    counts, left_out = from_ring(message.counts.array()), message.left_out.array()
+    fewest = fewest_shown(study.plan)
+    told = Evaluation(labels, counts, left_out.astype(np.bool_), fewest, message.peers)
+    above, shown = message.above.shape, message.shown.shape
+    if above == (0,):
+        return told
+    if this.counted is None or (above, shown) != (this.counted, (above[0], above[2])):
+        raise ViolationError(f"expected a ROC of shape {this.counted}, found {above}")
+    marks = message.shown.array().astype(np.bool_)
+    return told.with_roc(study.plan.thresholds, from_ring(message.above.array()), marks)
+
+
+def evaluate_coordinator(
+    desk: Desk,
+    peers: Sequence[str],
+    *,
+    number: int,
+    counted: Mapping[str, Words] | None = None,
+    ring: Ring = RING64,
+) -> Party[Evaluation]:
+    """At the coordinator: the joint table and ROC, shown without small cells.
+
+    `counted` are its shares of the counts of every peer, from `answer`, in the scores' `ring`.
+    Without them, and unless the peers' own counts are whole, no ROC is opened.
+    """
+    study, this = desk.study, _sum_of(desk, number)
+    sums, final = yield from open_counts(desk, this, peers)
+    result = Evaluation.of(
+        study.plan.labels, from_ring(sums[0]), final, fewest=fewest_shown(study.plan)
+    )
+    above, marks = np.zeros(0, np.int64), np.zeros(0, np.bool_)
+    shares = counted or {}
+    sealed = study.plan.counts_sealed
+    if this.counted is not None and (not sealed or set(final) <= set(shares)):
+        mine = [shares[name] for name in final] if sealed else []
+        whole = from_ring(ring.reduce(sum(mine, start=sums[1])))
+        marks = result.points(whole)
+        above = np.where(marks[:, np.newaxis], whole, 0)
+        result = result.with_roc(study.plan.thresholds, above, marks)
+    message = JointConfusion(
+        _words(result.counts), _words(result.left_out), _words(above), _words(marks), final
+    )
     for name in final:
-        yield Send(name, result.message())
+        yield Send(name, message)
     return result
 
 
 def evaluate_evaluator(desk: Desk, peers: Sequence[str], *, number: int) -> Party[None]:
     """At the evaluator: it signs who is in each sum."""
     yield from witness_counts(desk, _sum_of(desk, number), peers)
+
+
+def _words(numbers: Numbers | Marks) -> wire.Words:
+    return wire.Words.of(to_ring(numbers.astype(np.int64)))
+
+
+def fewest_shown(plan: StudyPlan) -> int:
+    """The smallest number that a cell shows, other than 0."""
+    return max(plan.min_documents, FEWEST_CELL)
 
 
 def _sum_of(desk: Desk, number: int) -> "CountSum":
@@ -166,75 +168,89 @@ def _sum_of(desk: Desk, number: int) -> "CountSum":
             f"{number + 1}",
             hints=("a new study may agree on more evaluations",),
         )
-    count = len(study.plan.labels.names)
-    shape = (count, count) if study.plan.labels.exclusive else (count, 2, 2)
-    return CountSum(desk, f"evaluation {number}", shape)
+    plan = study.plan
+    count = len(plan.labels.names)
+    shape = (count, count) if plan.labels.exclusive else (count, 2, 2)
+    counted = (plan.labels.width, 2, len(plan.thresholds)) if plan.draws_roc else None
+    return CountSum(desk, f"evaluation {number}", shape, counted, together=True)
 
 
 @dataclass(frozen=True)
 class CountSum:
-    """A table of counts that is opened over all peers: its size first, and only if it is enough."""
+    """A table of counts that is opened over all peers: its size first, and only if it is enough.
+
+    Beside it, where there is one, a table of shares of counts. `together` tables are opened
+    over the very peers whose documents were counted: the difference would be who left.
+    """
 
     desk: Desk
     name: str
     shape: tuple[int, ...]
+    counted: tuple[int, int, int] | None = None
+    together: bool = False
 
-    def plan(self, what: str, peers: Sequence[str]) -> Plan:
-        """The blind sum of the size, or of the table."""
+    def sizes(self, peers: Sequence[str]) -> Plan:
+        """The blind sum of how many documents there are."""
+        return self._plan("size", peers, {"size": (1,)}, fewest=FEWEST_PEERS)
+
+    def tables(self, peers: Sequence[str]) -> Plan:
+        """The blind sum of the tables."""
+        shapes: dict[str, tuple[int, ...]] = {"counts": self.shape}
+        if self.counted is not None:
+            shapes["above"] = self.counted
+        fewest = max(len(peers), FEWEST_PEERS) if self.together else FEWEST_PEERS
+        return self._plan("counts", peers, shapes, fewest=fewest)
+
+    def _plan(
+        self, what: str, peers: Sequence[str], shapes: Mapping[str, tuple[int, ...]], *, fewest: int
+    ) -> Plan:
         if len(peers) < FEWEST_PEERS:
             raise InputError(
                 f"evaluation: expected at least {FEWEST_PEERS} peers, found {len(peers)}: "
                 "each of two would learn the other's table"
             )
-        shape = (1,) if what == "size" else self.shape
-        this = self.desk.round(f"{self.name} {what}", peers, fewest=FEWEST_PEERS)
-        return Plan(this, (Part(self.desk.study.roster.coordinator, what, WordSpace(shape)),))
+        this = self.desk.round(f"{self.name} {what}", peers, fewest=fewest)
+        coordinator = self.desk.study.roster.coordinator
+        parts = (Part(coordinator, name, WordSpace(shape)) for name, shape in shapes.items())
+        return Plan(this, tuple(parts))
 
 
 def add_counts(
-    desk: Desk, this: CountSum, peers: Sequence[str], *, rows: int, counts: Numbers
+    desk: Desk, this: CountSum, peers: Sequence[str], *, documents: int, tables: Sequence[Words]
 ) -> Party[Summed | None]:
-    """At a peer: how many rows it has, then its table; None if it came too late."""
-    size = to_ring(np.array([rows], np.int64))
+    """At a peer: whether it has enough documents, then its tables; None if it came too late."""
+    # Beyond what is enough a peer's number of documents is nobody's business.
+    size = to_ring(np.array([min(documents, FEWEST_EVALUATED)], np.int64))
+    who, book, entropy = desk.member, desk.book, desk.entropy
     summed = yield from pairwise.peer(
-        this.plan("size", peers), [size], who=desk.member, book=desk.book, entropy=desk.entropy
+        this.sizes(peers), [size], who=who, book=book, entropy=entropy
     )
     if summed is None:
         return None
     check_size((yield from receive(desk.study.roster.coordinator, EvaluationSize)))
-    return (
-        yield from pairwise.peer(
-            this.plan("counts", summed.peers),
-            [to_ring(counts)],
-            who=desk.member,
-            book=desk.book,
-            entropy=desk.entropy,
-        )
-    )
+    plan = this.tables(summed.peers)
+    return (yield from pairwise.peer(plan, tables, who=who, book=book, entropy=entropy))
 
 
 def open_counts(
     desk: Desk, this: CountSum, peers: Sequence[str]
-) -> Party[tuple[Numbers, tuple[str, ...]]]:
-    """At the coordinator: the size first, and the table only if it hides every document."""
-    plan = this.plan("size", peers)
-    summed = yield from pairwise.coordinator(plan, who=desk.member, book=desk.book)
-    count = int(summed.sums[0][0])
-    told = EvaluationSize(rounded_up(count), count >= FEWEST_EVALUATED)
+) -> Party[tuple[tuple[Words, ...], tuple[str, ...]]]:
+    """At the coordinator: the size first, and the tables only if it hides every document."""
+    summed = yield from pairwise.coordinator(this.sizes(peers), who=desk.member, book=desk.book)
+    told = EvaluationSize(int(summed.sums[0][0]) >= FEWEST_EVALUATED)
     for name in (*summed.peers, desk.study.roster.evaluator):
         yield Send(name, told)
     check_size(told)
-    plan = this.plan("counts", summed.peers)
+    plan = this.tables(summed.peers)
     summed = yield from pairwise.coordinator(plan, who=desk.member, book=desk.book)
-    return from_ring(summed.sums[0]), summed.peers
+    return summed.sums, summed.peers
 
 
 def witness_counts(desk: Desk, this: CountSum, peers: Sequence[str]) -> Party[None]:
     """At the evaluator: it signs who is in each sum."""
-    plan = this.plan("size", peers)
-    summed = yield from pairwise.evaluator(plan, who=desk.member, book=desk.book)
+    summed = yield from pairwise.evaluator(this.sizes(peers), who=desk.member, book=desk.book)
     check_size((yield from receive(desk.study.roster.coordinator, EvaluationSize)))
-    plan = this.plan("counts", summed.peers)
+    plan = this.tables(summed.peers)
     yield from pairwise.evaluator(plan, who=desk.member, book=desk.book)
 
 
@@ -243,6 +259,6 @@ def check_size(told: EvaluationSize) -> None:
     if not told.enough:
         raise InputError(
             f"evaluation: expected at least {FEWEST_EVALUATED} held-out documents over all peers, "
-            f"found at most {told.documents}",
+            "found fewer",
             hints=("hold out more documents: held_out=0.2",),
         )

@@ -13,29 +13,41 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
+import numpy as np
+from numpy.typing import NDArray
 from scipy import sparse
 
 from sottovoce.entropy import Entropy
 from sottovoce.errors import AbsenceError, InputError, SottovoceError, StoppedError
+from sottovoce.numbers.ring import Words
 from sottovoce.paillier import SecretKey
 from sottovoce.protocols.conversation import Party
 from sottovoce.protocols.identities import Identity
 from sottovoce.protocols.runner import Meddler, Outcome, Table
 from sottovoce.protocols.view import Traffic, View
 from sottovoce.roles.attempts import Attempt, Stage, Stop
-from sottovoce.roles.classification import Answer, QueryBook, answer, ask, deal, query_trio
+from sottovoce.roles.classification import (
+    Answer,
+    QueryBook,
+    answer,
+    ask,
+    deal,
+    decided,
+    query_trio,
+)
 from sottovoce.roles.course import Course
 from sottovoce.roles.desk import Desk
 from sottovoce.roles.evaluation import (
-    Evaluation,
-    confusion,
     evaluate_coordinator,
     evaluate_evaluator,
     evaluate_peer,
 )
+from sottovoce.roles.figures import Evaluation, Tested, confusion, truth_of
 from sottovoce.roles.model import SealedModel, Trained
 from sottovoce.roles.policy import Policy
+from sottovoce.roles.roc import counted
 from sottovoce.roles.study import Study
+from sottovoce.roles.thresholds import unit_scores
 from sottovoce.roles.training import Told, held_out_side
 from sottovoce.text.documents import Document
 from sottovoce.text.features import FeatureReader
@@ -73,6 +85,9 @@ class StudyOutcome:
     record: Record = field(default_factory=Record)
     numbers: Counter[str] = field(default_factory=Counter)
     meddler: Meddler | None = None
+    # Each peer's own figures, and the coordinator's shares of the counts of a ROC.
+    own: dict[tuple[int, str], Tested] = field(default_factory=dict, repr=False)
+    counted: dict[str, Words] = field(default_factory=dict, repr=False)
 
     @property
     def views(self) -> Mapping[str, View]:
@@ -93,61 +108,98 @@ class StudyOutcome:
         self, peer: str, documents: Sequence[Document], *, evaluation: bool = False
     ) -> Answer:
         """The classes of every row of a peer's documents, which nobody but that peer learns."""
+        return self._classify(peer, documents, evaluation=evaluation)
+
+    def _classify(
+        self,
+        peer: str,
+        documents: Sequence[Document],
+        *,
+        evaluation: bool,
+        truth: NDArray[np.bool_] | None = None,
+    ) -> Answer:
         model = self._model(peer)
-        rows = FeatureReader(model.space, model.key).read(documents)
-        if model.released is not None:
-            scores = rows.integers() @ model.released
-            return Answer(self.study.plan.labels.decide(scores), self.queries.left(peer), scores)
-        return self._ask(peer, model, rows.integers(), evaluation=evaluation)
+        rows = FeatureReader(model.space, model.key).read(documents).integers()
+        if model.released is None:
+            return self._ask(peer, model, rows, evaluation=evaluation, truth=truth)
+        scores = unit_scores(rows, rows @ model.released)
+        classes = decided(self.study.plan.labels, scores, model.operating_point)
+        return Answer(classes, self.queries.left(peer), scores)
+
+    def tested(self, peer: str, documents: Sequence[Document]) -> Tested:
+        """What a peer's own held-out documents give in the next evaluation; asked for once."""
+        number = self.numbers["evaluations"]
+        if (number, peer) not in self.own:
+            self.own[number, peer] = self._tested(peer, documents)
+        return self.own[number, peer]
+
+    def _tested(self, peer: str, documents: Sequence[Document]) -> Tested:
+        plan, model = self.study.plan, self._model(peer)
+        mine = held_out_side(self.desks[peer], documents)
+        if not mine:
+            raise InputError(f"{peer}: expected held-out documents, found none")
+        places = FeatureReader(model.space, model.key).read(mine).places
+        true = [
+            one
+            for document, of_it in zip(mine, places, strict=True)
+            for one in plan.labelled.classes(document, of_it)
+        ]
+        truth = truth_of(plan.labels, true)
+        found = self._classify(peer, mine, evaluation=True, truth=truth)
+        above = found.counted
+        if found.scores is not None and plan.draws_roc:
+            above = counted(found.scores, truth, plan.thresholds)
+        return Tested(len(mine), confusion(plan.labels, true, found.classes), above)
 
     def evaluate(self, documents: Mapping[str, Sequence[Document]]) -> Evaluation:
-        """The joint confusion table over the documents that every peer has held out."""
-        roster, labelling = self.study.roster, self.study.plan.labelled
-        held_out = {name: held_out_side(self.desks[name], documents[name]) for name in self.models}
-        tables = {}
-        for name, mine in held_out.items():
-            if not mine:
-                raise InputError(f"{name}: expected held-out documents, found none")
-            found = self.classify(name, mine, evaluation=True)
-            rows = FeatureReader(self.models[name].space, self.models[name].key).read(mine)
-            true = [
-                one
-                for document, places in zip(mine, rows.places, strict=True)
-                for one in labelling.classes(document, places)
-            ]
-            tables[name] = confusion(labelling.labels, true, found.classes)
+        """The joint confusion table and ROC over the documents that every peer has held out."""
+        roster = self.study.roster
+        tested = {name: self.tested(name, documents[name]) for name in self.models}
         number = self.numbers["evaluations"]
         self.numbers["evaluations"] += 1
-        peers = tuple(tables)
+        peers = tuple(tested)
         programs: dict[str, Party[Any]] = {
-            name: evaluate_peer(self.desks[name], table, peers, number=number)
-            for name, table in tables.items()
+            name: evaluate_peer(self.desks[name], mine, peers, number=number)
+            for name, mine in tested.items()
         }
-        for name, program in (
-            (roster.coordinator, evaluate_coordinator),
-            (roster.evaluator, evaluate_evaluator),
-        ):
-            programs[name] = program(self.desks[name], peers, number=number)
+        programs[roster.coordinator] = evaluate_coordinator(
+            self.desks[roster.coordinator],
+            peers,
+            number=number,
+            counted=self.counted,
+            ring=self.trained.scores.ring,
+        )
+        programs[roster.evaluator] = evaluate_evaluator(
+            self.desks[roster.evaluator], peers, number=number
+        )
         outcome = self.converse(programs, "evaluation", str(number))
         result = outcome.results[roster.coordinator]
         assert isinstance(result, Evaluation)
         return result
 
     def _ask(
-        self, peer: str, model: SealedModel, rows: sparse.csr_array, *, evaluation: bool
+        self,
+        peer: str,
+        model: SealedModel,
+        rows: sparse.csr_array,
+        *,
+        evaluation: bool,
+        truth: NDArray[np.bool_] | None,
     ) -> Answer:
         study, desks = self.study, self.desks
         number = self.numbers[peer]
         self.numbers[peer] += 1
         coordinator = study.roster.coordinator
         programs: dict[str, Party[Any]] = {
-            peer: ask(desks[peer], model, rows, number=number, evaluation=evaluation),
+            peer: ask(desks[peer], model, rows, number=number, evaluation=evaluation, truth=truth),
             coordinator: answer(desks[coordinator], self.trained, self.queries, asker=peer),
         }
         if study.plan.deals_verdicts:
             dealer = query_trio(study, peer).dealer
             programs[dealer] = deal(desks[dealer])
         outcome = self.converse(programs, "query", peer, str(number))
+        if evaluation:
+            self.counted[peer] = outcome.results[coordinator]
         result = outcome.results[peer]
         assert isinstance(result, Answer)
         return result

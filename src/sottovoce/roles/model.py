@@ -51,7 +51,8 @@ class ReleasedShare(Message, frozen=True):
 class SealedModel:
     """One peer's part: ⟨⟨θ⟩⟩ that it cannot open, the features, and the key that hashes words.
 
-    `released` holds the weights, columns × classes, only where the plan released them.
+    `released` holds the weights, columns × classes, only where the plan released them;
+    `operating_point` the threshold of every score, where it is not 0.
     """
 
     space: FeatureSpace
@@ -60,6 +61,7 @@ class SealedModel:
     alpha: float
     key: DictionaryKey = field(repr=False)
     released: NDArray[np.float64] | None = field(default=None, repr=False)
+    operating_point: tuple[float, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -96,7 +98,8 @@ def take_model(
     weights = agreed_from(study.roster.evaluator, told.weights, layout, model_scale(scores))
     if prepared.space is None:
         raise MisuseError("model: expected the features of a peer, found none")
-    return SealedModel(prepared.space, scores, weights, alpha, prepared.key)
+    point = study.plan.operating_point
+    return SealedModel(prepared.space, scores, weights, alpha, prepared.key, operating_point=point)
 
 
 def take_release(study: Study, sealed: SealedModel) -> Party[SealedModel]:

@@ -16,6 +16,7 @@ from sottovoce.paillier import (
     generate,
     generate_insecure_for_tests,
 )
+from sottovoce.roles.thresholds import ROC_THRESHOLDS, operating_faults, threshold_faults
 from sottovoce.text.columns import Column
 from sottovoce.text.counts import BUCKET_BITS, Suppression
 from sottovoce.text.features import Weighting
@@ -31,6 +32,8 @@ QUERIES_PER_FEATURE = 2
 # Joint totals are opened over at least so many documents, and so many peers.
 FEWEST_EVALUATED = 20
 FEWEST_PEERS = 3
+# Of such a total no cell below this (or the plan's minimum, if that is more) is shown.
+FEWEST_CELL = 3
 LEAST_KAPPA = 40
 
 
@@ -79,6 +82,9 @@ class StudyPlan:
     (two a feature unless told), padded batches counted whole. `held_out` is the share of
     documents kept for evaluation, `held_back` the share of the rest with which one of several
     penalties is chosen. `approval` names what permits the study, in words for the card.
+    `thresholds` are where a joint ROC is looked at, `operating_point` has for every score (one
+    of two classes that exclude each other, else one a class) the threshold above which it
+    speaks for its class; without it that is 0.
     """
 
     name: str
@@ -109,6 +115,8 @@ class StudyPlan:
     held_back: float = 0.2
     kappa: int = 64
     approval: str = ""
+    thresholds: tuple[float, ...] = ROC_THRESHOLDS
+    operating_point: tuple[float, ...] = ()
 
     key_sizes: ClassVar[tuple[int, ...]] = PublicKey.sizes
     public_type: ClassVar[type[PublicKey]] = PublicKey
@@ -176,6 +184,16 @@ class StudyPlan:
         """Whether a query needs a dealer."""
         return self.verdict is not Verdict.DGK and self.release is not Release.MARGIN
 
+    @property
+    def draws_roc(self) -> bool:
+        """Whether a joint evaluation draws a ROC: not where every comparison is an encryption."""
+        return bool(self.thresholds) and (self.packs_scores or self.release is Release.PEERS)
+
+    @property
+    def counts_sealed(self) -> bool:
+        """Whether scores are compared with the thresholds of a ROC in shares."""
+        return self.draws_roc and self.deals_verdicts and self.release is Release.SEALED
+
     def generate(self, *, entropy: Entropy) -> SecretKey:
         """The study's Paillier key, drawn by the coordinator."""
         return generate(self.key_bits, entropy=entropy)
@@ -191,6 +209,8 @@ class StudyPlan:
         yield from self._penalty_faults()
         yield from self._dictionary_faults()
         yield from self._guard_faults()
+        yield from threshold_faults(self.thresholds)
+        yield from operating_faults(self.labels, self.operating_point)
         balanced = self.class_weight is not None
         found = f"found {self.class_weight!r}"
         yield (

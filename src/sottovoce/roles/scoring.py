@@ -22,6 +22,7 @@ from sottovoce.protocols.shares.handover import ModelPlan
 from sottovoce.protocols.shares.rings import Ring
 from sottovoce.protocols.shares.verdict import VerdictPlan
 from sottovoce.roles.plan import StudyPlan
+from sottovoce.roles.thresholds import shift_scale
 from sottovoce.text.columns import GRID
 from sottovoce.text.features import NORM_PARTS
 
@@ -120,7 +121,13 @@ class ScorePlan:
         theta = math.ldexp(self.solution.bound, -self.solution.fraction_bits)
         rounding = self.reach * 2
         largest = math.ldexp(self.largest_norm * self.row_norm * theta, SCORE_BITS)
-        return Scale(SCORE_BITS, max(math.ceil(largest) + rounding, 2 * self.weights.bound))
+        bound = max(math.ceil(largest) + rounding, 2 * self.weights.bound)
+        return Scale(SCORE_BITS, bound).plus(self.shift)
+
+    @property
+    def shift(self) -> Scale:
+        """What a public threshold takes away from a score."""
+        return shift_scale(self.largest_norm, bits=SCORE_BITS)
 
     def verdict(self, documents: int) -> VerdictPlan:
         """Exclusive classes: who wins; else (and for two of them) the sign of each score."""

@@ -1,0 +1,81 @@
+"""Public thresholds on scores: where a ROC is looked at, and where a class begins.
+
+A threshold t is on the score of a row of unit length. Sealed scores are longer by the row's
+own norm, which its owner knows: it takes t·norm away from what it holds of the score, and the
+sign of what is left says on which side of t the row lies. Nobody else does anything.
+"""
+
+import math
+from collections.abc import Iterator, Sequence
+from itertools import pairwise
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy import sparse
+
+from sottovoce.numbers.fixed import Scale
+from sottovoce.text.features import NORM_PARTS
+from sottovoce.text.labels import Labels
+
+MOST_THRESHOLDS = 32
+LARGEST_THRESHOLD = 1.0
+"""Labels are -1 and 1, and so is what scores are near to."""
+
+ROC_THRESHOLDS = tuple(number / 16 for number in range(-16, 16))
+
+
+def threshold_faults(thresholds: tuple[float, ...]) -> Iterator[tuple[bool, str, str]]:
+    """What could be wrong with the thresholds of a ROC: (is it?, what, a hint)."""
+    found = f"found {len(thresholds)}"
+    yield (
+        len(thresholds) > MOST_THRESHOLDS,
+        f"expected at most {MOST_THRESHOLDS} thresholds (more would show scores), {found}",
+        "thresholds=(-0.5, 0.0, 0.5)",
+    )
+    rising = all(one < other for one, other in pairwise(thresholds))
+    yield (
+        not rising or not all(abs(one) <= LARGEST_THRESHOLD for one in thresholds),
+        f"expected rising thresholds from -1 to 1, found {thresholds!r}",
+        "",
+    )
+
+
+def operating_faults(labels: Labels, point: tuple[float, ...]) -> Iterator[tuple[bool, str, str]]:
+    """What could be wrong with an operating point."""
+    expected = f"{labels.width} threshold(s), for {', '.join(scored_names(labels))}"
+    yield (
+        len(point) not in {0, labels.width},
+        f"expected an operating point of {expected}, found {len(point)}",
+        "",
+    )
+    yield (
+        not all(math.isfinite(one) and abs(one) <= LARGEST_THRESHOLD for one in point),
+        f"expected an operating point of thresholds from -1 to 1, found {point!r}",
+        "",
+    )
+
+
+def scored_names(labels: Labels) -> tuple[str, ...]:
+    """The class of every score: of two that exclude each other the second."""
+    return labels.names[-1:] if labels.width == 1 else labels.names
+
+
+def norms_of(rows: sparse.csr_array) -> NDArray[np.int64]:
+    """The norm of every integer row, in sixteenths: its last column."""
+    return np.asarray(rows[:, [-1]].toarray(), np.int64)[:, 0]
+
+
+def shifts(rows: sparse.csr_array, thresholds: Sequence[float], *, bits: int) -> NDArray[np.int64]:
+    """t·norm for every row and every threshold, at so many fraction bits."""
+    unit = np.ldexp(np.array(thresholds, np.float64), bits) / NORM_PARTS
+    return np.rint(norms_of(rows)[:, np.newaxis] * unit).astype(np.int64)
+
+
+def unit_scores(rows: sparse.csr_array, scores: NDArray[np.float64]) -> NDArray[np.float64]:
+    """The scores of rows of unit length, from those of integer rows."""
+    return np.asarray(scores * (NORM_PARTS / norms_of(rows)[:, np.newaxis]))
+
+
+def shift_scale(largest_norm: float, *, bits: int) -> Scale:
+    """How large t·norm can be."""
+    return Scale(bits, math.ceil(math.ldexp(LARGEST_THRESHOLD * largest_norm, bits)) + 1)
