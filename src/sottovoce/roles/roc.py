@@ -93,7 +93,7 @@ class Roc:
 
     def _best(self, gains: NDArray[np.float64]) -> int:
         order = range(len(self.thresholds))
-        return max(order, key=lambda one: (round(gains[one], 9), -abs(self.thresholds[one])))
+        return max(order, key=lambda one: (round(float(gains[one]), 9), -abs(self.thresholds[one])))
 
     def _require_points(self) -> None:
         if not self.thresholds:
