@@ -247,7 +247,9 @@ class Line:
         if call.enrolling:
             headers[KEY] = self._identity.public.hex()
         timeout = aiohttp.ClientTimeout(
-            sock_connect=_CONNECT_SECONDS, sock_read=call.wait + _ANSWER_SECONDS
+            connect=2 * _CONNECT_SECONDS,
+            sock_connect=_CONNECT_SECONDS,
+            sock_read=call.wait + _ANSWER_SECONDS,
         )
         if len(call.body):
             headers["Content-Length"] = str(len(call.body))
@@ -259,6 +261,7 @@ class Line:
             timeout=timeout,
             ssl=self._context,
             proxy=self.way.proxy,
+            proxy_headers=self.way.proxy_headers or None,
             allow_redirects=False,
         ) as response:
             data = await _bounded(response)
@@ -273,7 +276,7 @@ class Line:
 
     def _open(self) -> aiohttp.ClientSession:
         if self._session is None:
-            connector = aiohttp.TCPConnector(limit=8, keepalive_timeout=_KEEP_SECONDS)
+            connector = aiohttp.TCPConnector(limit=32, keepalive_timeout=_KEEP_SECONDS)
             self._session = aiohttp.ClientSession(
                 connector=connector, cookie_jar=aiohttp.DummyCookieJar(), auto_decompress=False
             )

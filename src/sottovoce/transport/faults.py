@@ -1,8 +1,9 @@
 """What goes wrong on the way to the coordinator, in the words of this project."""
 
 import ssl
-from collections.abc import Iterator
-from dataclasses import dataclass
+from base64 import b64encode
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
 from urllib.request import getproxies, proxy_bypass
 
 import aiohttp
@@ -32,6 +33,7 @@ class Way:
 
     address: URL
     proxy: URL | None = None
+    proxy_headers: Mapping[str, str] = field(default_factory=dict, repr=False)
 
     @classmethod
     def to(cls, text: str) -> "Way":
@@ -48,7 +50,10 @@ class Way:
                 f"{proxy.scheme or 'unknown'!r}",
                 hints=("export HTTPS_PROXY=http://HOST:PORT", f"export NO_PROXY={address.host}"),
             )
-        return cls(address, proxy)
+        if proxy.user is None:
+            return cls(address, proxy)
+        login = b64encode(f"{proxy.user}:{proxy.password or ''}".encode()).decode()
+        return cls(address, proxy.with_user(None), {"Proxy-Authorization": f"Basic {login}"})
 
     @property
     def via(self) -> str:
@@ -76,8 +81,7 @@ def fatal_fault(error: Exception, way: Way) -> SottovoceError | None:
             )
         if isinstance(cause, ssl.SSLError) and _speaks_no_tls(cause):
             return MismatchError(
-                f"{way}: expected TLS 1.3, found a server that does not speak it "
-                f"({cause.reason or 'no reason given'})",
+                f"{way}: expected TLS 1.3, found a server that does not speak it ({cause.reason})",
                 hints=("check host and port in the invitation", "plain http is never used"),
             )
     return None
@@ -161,7 +165,8 @@ def _wrong_certificate(error: PinError, way: Way) -> ViolationError:
 
 
 def _speaks_no_tls(error: ssl.SSLError) -> bool:
-    reason = error.reason or ""
+    # Errors of aiohttp that stand for one of TLS have its type, and not its reason.
+    reason = getattr(error, "reason", None) or ""
     return any(sign in reason for sign in ("VERSION", "PROTOCOL", "HTTP", "RECORD", "HANDSHAKE"))
 
 

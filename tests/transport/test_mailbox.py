@@ -1,0 +1,383 @@
+"""The mailbox by itself: durable, ordered, bounded."""
+
+import asyncio
+import hashlib
+import os
+import sqlite3
+import stat
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from sottovoce.errors import DamagedFileError, MisuseError
+from sottovoce.roles.relay import Letter
+from sottovoce.transport import Limits, Mailbox
+from sottovoce.transport.limits import PART
+from sottovoce.transport.problems import Problem
+from sottovoce.transport.store import Place, Sealed
+
+SESSION = b"s" * 16
+
+
+def letter(number=0, body=b"body", *, sender="alice", to="bob", session=SESSION):
+    return Letter(session, sender, to, number, body)
+
+
+def sealed(body, number=0, *, sender="alice"):
+    return Sealed(Place(SESSION, sender, "bob", number), len(body), hashlib.sha256(body).digest())
+
+
+def run(path, story, **options):
+    async def told():
+        async with Mailbox(path, **options) as mailbox:
+            return await story(mailbox)
+
+    return asyncio.run(told())
+
+
+def test_letters_outlive_the_process(tmp_path):
+    path = tmp_path / "mail.db"
+    first = run(path, lambda mailbox: mailbox.post(letter(0)))
+    second = run(path, lambda mailbox: mailbox.post(letter(1)))
+    assert second > first
+    assert run(path, lambda mailbox: mailbox.post(letter(0))) == first
+    found = run(path, lambda mailbox: mailbox.letters("bob"))
+    assert found == ((first, letter(0)), (second, letter(1)))
+
+
+def test_a_letter_is_on_disk_before_post_returns(tmp_path):
+    async def story(mailbox):
+        await mailbox.post(letter(0))
+        # Another process, as after a power cut: nothing of ours was closed or flushed.
+        beside = sqlite3.connect(tmp_path / "mail.db")
+        rows = beside.execute("SELECT number, body FROM letters").fetchall()
+        beside.close()
+        return rows
+
+    assert run(tmp_path / "mail.db", story) == [(0, b"body")]
+
+
+def test_the_database_syncs_every_commit(tmp_path):
+    async def story(mailbox):
+        return await mailbox._committer.submit(
+            lambda to: [
+                to.execute(f"PRAGMA {name}").fetchone()[0]
+                for name in ("journal_mode", "synchronous")
+            ]
+        )
+
+    assert run(tmp_path / "mail.db", story) == ["wal", 2]
+
+
+def test_only_its_owner_can_read_the_file(tmp_path):
+    async def story(mailbox):
+        await mailbox.post(letter(0))
+        return [stat.S_IMODE(found.stat().st_mode) for found in tmp_path.iterdir()]
+
+    assert set(run(tmp_path / "mail.db", story)) == {0o600}
+
+
+def test_posts_that_come_together_share_a_commit(tmp_path):
+    async def story(mailbox):
+        commits = []
+        await mailbox._committer.submit(
+            lambda to: to.set_trace_callback(
+                lambda text: commits.append(text) if text == "COMMIT" else None
+            )
+        )
+        await asyncio.gather(
+            *(mailbox.post(letter(0, to=f"peer-{number}")) for number in range(100))
+        )
+        return len(commits)
+
+    assert run(tmp_path / "mail.db", story) < 50
+
+
+@given(
+    posts=st.lists(
+        st.tuples(st.sampled_from("ab"), st.sampled_from("xy"), st.integers(0, 4), st.booleans()),
+        max_size=30,
+    )
+)
+def test_whatever_is_posted_each_line_is_dense_and_the_first_letter_stays(tmp_path_factory, posts):
+    kept = {}
+
+    async def story(mailbox):
+        for sender, to, number, second in posts:
+            body = f"{sender}{to}{number}{second}".encode()
+            line = kept.setdefault((sender, to), [])
+            posted = mailbox.post(letter(number, body, sender=sender, to=to))
+            if number < len(line) and line[number] != body:
+                with pytest.raises(Problem, match="other bytes"):
+                    await posted
+            elif number > len(line):
+                with pytest.raises(Problem, match=f"expected letter {len(line)} before it"):
+                    await posted
+            else:
+                await posted
+                line[number:] = line[number:] or [body]
+        for to in "xy":
+            found = [one for _, one in await mailbox.letters(to)]
+            for sender in "ab":
+                mine = [one for one in found if one.sender == sender]
+                assert [one.body for one in mine] == kept.get((sender, to), [])
+                assert [one.number for one in mine] == list(range(len(mine)))
+
+    run(tmp_path_factory.mktemp("mail") / "mail.db", story)
+
+
+def test_who_waits_is_woken_and_who_waits_in_vain_gets_nothing(tmp_path):
+    async def story(mailbox):
+        waiting = [asyncio.create_task(mailbox.letters("bob", wait=20)) for _ in range(3)]
+        other = asyncio.create_task(mailbox.letters("carol", wait=0.1))
+        await asyncio.sleep(0.02)
+        await mailbox.post(letter(0))
+        assert await other == ()
+        assert not mailbox._waiters["carol"]
+        return await asyncio.gather(*waiting)
+
+    for found in run(tmp_path / "mail.db", story):
+        assert [one for _, one in found] == [letter(0)]
+
+
+def test_a_sender_that_hangs_up_does_not_keep_the_recipient_waiting(tmp_path):
+    async def story(mailbox):
+        waiting = asyncio.create_task(mailbox.letters("bob", wait=20))
+        posting = asyncio.create_task(mailbox.post(letter(0)))
+        await asyncio.sleep(0)
+        posting.cancel()
+        return await asyncio.wait_for(waiting, 10)
+
+    assert len(run(tmp_path / "mail.db", story)) == 1
+
+
+def test_closing_wakes_who_waits_and_refuses_what_comes_later(tmp_path):
+    async def story(mailbox):
+        waiting = asyncio.create_task(mailbox.letters("bob", wait=20))
+        await asyncio.sleep(0.02)
+        await mailbox.close()
+        assert await waiting == ()
+        with pytest.raises(MisuseError, match="found it closed"):
+            await mailbox.post(letter(0))
+
+    run(tmp_path / "mail.db", story)
+
+
+def test_an_acknowledged_body_is_gone_and_its_place_is_kept(tmp_path):
+    body = os.urandom(PART + 1)
+
+    async def story(mailbox):
+        await mailbox.post(letter(0, b"a body that must go"))
+        last = await mailbox.post(letter(1, body))
+        await mailbox.acknowledge("bob", last)
+        assert await mailbox.letters("bob") == ()
+        with pytest.raises(Problem, match="no letter"):
+            mailbox.piece("bob", last, 0)
+        count = mailbox._reading.execute("SELECT COUNT(*) FROM pieces").fetchone()
+        with pytest.raises(Problem, match="other bytes"):
+            await mailbox.post(letter(1, b"other"))
+        return count
+
+    assert run(tmp_path / "mail.db", story) == (0,)
+
+
+def test_acknowledging_what_never_came_hides_nothing(tmp_path):
+    async def story(mailbox):
+        await mailbox.post(letter(0))
+        await mailbox.acknowledge("bob", 10**18)
+        await mailbox.post(letter(1))
+        return await mailbox.letters("bob")
+
+    assert [one for _, one in run(tmp_path / "mail.db", story)] == [letter(1)]
+
+
+def test_one_seat_can_neither_read_nor_acknowledge_for_another(tmp_path):
+    async def story(mailbox):
+        position = await mailbox.post(letter(0))
+        with pytest.raises(Problem, match="no letter"):
+            mailbox.piece("carol", position, 0)
+        await mailbox.acknowledge("carol", position)
+        return await mailbox.letters("bob")
+
+    assert len(run(tmp_path / "mail.db", story)) == 1
+
+
+def test_a_session_that_is_forgotten_leaves_nothing(tmp_path):
+    async def story(mailbox):
+        await mailbox.post(letter(0, os.urandom(PART + 1)))
+        await mailbox.post(letter(0, session=b"other"))
+        await mailbox.open_upload(sealed(os.urandom(10), 1))
+        await mailbox.forget(SESSION)
+        assert [one.session for _, one in await mailbox.letters("bob")] == [b"other"]
+        rows = [
+            mailbox._reading.execute(f"SELECT COUNT(*) FROM {table}").fetchone()[0]  # noqa: S608 - constants
+            for table in ("letters", "uploads", "pieces")
+        ]
+        assert mailbox._store._stored == {"alice": 4}
+        return rows
+
+    assert run(tmp_path / "mail.db", story) == [1, 0, 0]
+
+
+def test_a_mailbox_that_is_destroyed_leaves_no_file(tmp_path):
+    async def story(mailbox):
+        await mailbox.post(letter(0))
+        await mailbox.destroy()
+
+    run(tmp_path / "mail.db", story)
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_an_upload_goes_on_after_a_restart_and_is_checked_whole(tmp_path):
+    path, body = tmp_path / "mail.db", os.urandom(3 * PART + 7)
+    one = sealed(body)
+
+    async def first(mailbox):
+        assert (await mailbox.open_upload(one)).received == 0
+        return await mailbox.append(one, 0, body[:PART])
+
+    assert run(path, first).received == PART
+
+    async def second(mailbox):
+        progress = await mailbox.open_upload(one)
+        with pytest.raises(Problem, match=f"expected the part at {PART}, found the one at 0"):
+            await mailbox.append(one, 0, body[:PART])
+        while progress.position is None:
+            start = progress.received
+            progress = await mailbox.append(one, start, body[start : start + PART])
+        assert (await mailbox.append(one, 0, body[:PART])).position == progress.position
+        return await mailbox.letters("bob")
+
+    assert [found.body for _, found in run(path, second)] == [body]
+
+
+def test_an_upload_of_other_bytes_is_refused_and_can_be_begun_again(tmp_path):
+    body = os.urandom(PART)
+
+    async def story(mailbox):
+        one = sealed(body)
+        await mailbox.open_upload(one)
+        with pytest.raises(Problem, match="not those of its digest"):
+            await mailbox.append(one, 0, body[::-1])
+        with pytest.raises(Problem, match="no upload"):
+            await mailbox.append(one, 0, body)
+        await mailbox.open_upload(one)
+        return await mailbox.append(one, 0, body)
+
+    assert run(tmp_path / "mail.db", story).position == 1
+
+
+def test_two_uploads_under_one_number_are_a_conflict(tmp_path):
+    async def story(mailbox):
+        await mailbox.open_upload(sealed(b"one"))
+        with pytest.raises(Problem, match="an upload of other bytes is open"):
+            await mailbox.open_upload(sealed(b"two"))
+        with pytest.raises(Problem, match="more bytes than its 3"):
+            await mailbox.append(sealed(b"one"), 0, b"four")
+
+    run(tmp_path / "mail.db", story)
+
+
+def test_open_uploads_are_bounded_and_old_ones_make_room(tmp_path):
+    now = [0.0]
+
+    async def story(mailbox):
+        for number in range(3):
+            await mailbox.open_upload(sealed(b"body", number))
+        with pytest.raises(Problem, match="at most 3 open uploads"):
+            await mailbox.open_upload(sealed(b"body", 3))
+        await mailbox.open_upload(sealed(b"body", 0, sender="carol"))
+        now[0] = 8 * 86_400.0
+        await mailbox.open_upload(sealed(b"body", 3))
+
+    run(tmp_path / "mail.db", story, limits=Limits(uploads=3), clock=lambda: now[0])
+
+
+@pytest.mark.parametrize("limits", [Limits(stored=100), Limits(stored_by_sender=100)])
+def test_a_full_mailbox_refuses_until_letters_are_taken(tmp_path, limits):
+    path = tmp_path / "mail.db"
+
+    async def story(mailbox):
+        position = await mailbox.post(letter(0, bytes(80)))
+        with pytest.raises(Problem, match="no room for 21 bytes more") as refused:
+            await mailbox.post(letter(1, bytes(21)))
+        assert refused.value.status == 507
+        with pytest.raises(Problem, match="no room for 21 bytes more"):
+            await mailbox.open_upload(sealed(bytes(21), 1))
+        await mailbox.acknowledge("bob", position)
+        await mailbox.post(letter(1, bytes(21)))
+
+    run(path, story, limits=limits)
+
+    async def again(mailbox):
+        with pytest.raises(Problem, match="no room for 80 bytes more"):
+            await mailbox.post(letter(2, bytes(80)))
+
+    run(path, again, limits=limits)
+
+
+def test_a_letter_above_the_limit_is_refused(tmp_path):
+    async def story(mailbox):
+        with pytest.raises(Problem, match="expected at most 10 bytes, found 11"):
+            await mailbox.post(letter(0, bytes(11)))
+        with pytest.raises(Problem, match="expected at most 10 bytes, found 11"):
+            await mailbox.open_upload(sealed(bytes(11)))
+
+    run(tmp_path / "mail.db", story, limits=Limits(letter=10))
+
+
+def test_a_full_disk_refuses_stores_nothing_and_recovers(tmp_path):
+    async def story(mailbox):
+        pages = await mailbox._committer.submit(
+            lambda to: to.execute("PRAGMA page_count").fetchone()[0]
+        )
+        await mailbox._committer.submit(
+            lambda to: to.execute(f"PRAGMA max_page_count = {pages + 4}").fetchone()
+        )
+        results = await asyncio.gather(
+            mailbox.post(letter(0, os.urandom(100_000))),
+            mailbox.post(letter(0, os.urandom(100_000), to="carol")),
+            return_exceptions=True,
+        )
+        assert [(found.status, found.kind) for found in results] == [(507, "disk-full")] * 2
+        assert await mailbox.letters("bob") == ()
+        assert mailbox._store._stored == {}
+        await mailbox._committer.submit(
+            lambda to: to.execute("PRAGMA max_page_count = 1000000").fetchone()
+        )
+        await mailbox.post(letter(0, b"after"))
+        return await mailbox.letters("bob")
+
+    assert [one.body for _, one in run(tmp_path / "mail.db", story)] == [b"after"]
+
+
+def test_a_refused_post_takes_nobody_with_it(tmp_path):
+    async def story(mailbox):
+        return await asyncio.gather(
+            mailbox.post(letter(0)),
+            mailbox.post(letter(5, to="carol")),
+            mailbox.post(letter(0, to="dave")),
+            return_exceptions=True,
+        )
+
+    first, second, third = run(tmp_path / "mail.db", story)
+    assert (first, third) == (1, 2)
+    assert isinstance(second, Problem)
+
+
+def test_a_file_that_is_no_mailbox_is_named(tmp_path):
+    path = tmp_path / "mail.db"
+    path.write_bytes(b"no database" * 1000)
+    with pytest.raises(DamagedFileError, match=r"mail.db: cannot be opened as a mailbox"):
+        Mailbox(path)
+
+
+def test_a_fetch_returns_at_most_its_limit_and_one_letter_at_least(tmp_path):
+    async def story(mailbox):
+        for number in range(5):
+            await mailbox.post(letter(number, bytes(100)))
+        counts = [len(await mailbox.fetch("bob", limit=limit)) for limit in (0, 100, 250, 10**6)]
+        assert counts == [1, 1, 2, 5]
+
+    run(tmp_path / "mail.db", story)
