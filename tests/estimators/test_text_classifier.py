@@ -200,3 +200,41 @@ def test_one_text_is_not_a_list_of_texts() -> None:
 def test_a_stranger_cannot_ask() -> None:
     with pytest.raises(InputError, match="found 'mallory'"):
         fitted().predict(["chest pain"], peer="mallory")
+
+
+def test_an_operating_point_is_chosen_from_the_joint_roc_by_a_rule() -> None:
+    model = ToyTextClassifier(features=64, key_bits=768, query_budget=5000).fit(federation())
+    with pytest.raises(MisuseError, match="found no evaluation yet"):
+        model.operate_at("youden")
+    own = model.evaluate(peer="harbour")
+    assert own.peers == ("harbour",)
+    joint = model.evaluate()
+    assert joint.counts.sum() > own.counts.sum()
+    assert model.operating_point_ == {"urgent": 0.0}
+    assert model.operate_at("youden").operating_point_ == {"urgent": joint.roc["urgent"].youden()}
+    strict, loose = (
+        model.operate_at(point).predict(["chest pain, transfer now"])[0] for point in (1, -1)
+    )
+    assert (strict, loose) == ("routine", "urgent")
+    model.operate_at(sensitivity=0.9)
+    assert model.operating_point_["urgent"] == joint.roc["urgent"].reaching(0.9)
+    with pytest.raises(InputError, match="operate_at: expected an operating point of thresholds"):
+        model.operate_at({"urgent": 3})
+    with pytest.raises(InputError, match="found 'mallory'"):
+        model.evaluate(peer="mallory")
+    assert model.operate_at(None).operating_point_ == {"urgent": 0.0}
+
+
+@pytest.mark.parametrize(
+    ("point", "words"),
+    [
+        ("high", "operating_point: expected a threshold for urgent, found 'high'"),
+        (True, "operating_point: expected a threshold for urgent, found True"),
+        ({"routine": 0.1}, "operating_point: expected thresholds for urgent, found 'routine'"),
+        ({"urgent": "0.1"}, "operating_point: expected a threshold for urgent"),
+        (2.0, "an operating point of thresholds from -1 to 1"),
+    ],
+)
+def test_operating_points_that_are_none_are_refused(point, words) -> None:
+    with pytest.raises(InputError, match=words):
+        ToyTextClassifier(features=8, key_bits=768, operating_point=point).fit(federation())

@@ -12,6 +12,7 @@ from sottovoce.rados import Moments, solve
 from sottovoce.rados.rows import Floats
 from sottovoce.roles import StudyPlan
 from sottovoce.roles.contributions import penalties_of
+from sottovoce.roles.score_shares import decided
 from sottovoce.roles.totals import Totals, rounded_up
 from sottovoce.text.counts import Counts
 from sottovoce.text.documents import Document
@@ -62,8 +63,8 @@ class PlainText:
         return cls(plan, space, key, solve(moments.second, moments.products, penalty=penalty))
 
     def predict(self, documents: Sequence[Document]) -> list[Classes]:
-        """The classes of every row of the documents."""
-        return self.plan.labels.decide(self.scores(documents))
+        """The classes of every row of the documents, at the plan's operating point."""
+        return decided(self.plan.labels, self.scores(documents), self.plan.operating_point)
 
     def scores(self, documents: Sequence[Document]) -> Floats:
         """The scores of every row of the documents, a column per class."""

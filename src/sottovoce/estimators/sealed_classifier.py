@@ -8,6 +8,7 @@ from numpy.typing import NDArray
 
 from sottovoce.errors import InputError, MismatchError
 from sottovoce.estimators.federation import LocalFederation, as_rows
+from sottovoce.estimators.operating_point import OperatingPoint, written
 from sottovoce.estimators.sealed_study import SealedEstimator, share_found
 from sottovoce.estimators.tables import ROW, columns_of
 from sottovoce.roles import StudyPlan
@@ -43,6 +44,8 @@ class SealedClassifier(SealedEstimator):
     class_weight : None or "balanced".
     query_budget : how many rows each peer may have labelled; None is two a column.
     held_out : the share of rows that `evaluate` is done on.
+    operating_point : the threshold above which the second of two classes is said, or one by
+        class, {"urgent": 0.2}; scores are near -1 and 1, and without it the threshold is 0.
 
     """
 
@@ -62,6 +65,7 @@ class SealedClassifier(SealedEstimator):
         query_budget: int | None = None,
         held_out: float = 0.2,
         verdict: str = "auto",
+        operating_point: OperatingPoint = None,
     ) -> None:
         """Store the choices; they are checked when a study begins."""
         self.bounds = bounds
@@ -77,6 +81,7 @@ class SealedClassifier(SealedEstimator):
         self.query_budget = query_budget
         self.held_out = held_out
         self.verdict = verdict
+        self.operating_point = operating_point
 
     def fit(self, federation: Any, y: None = None) -> Self:
         """Run the study: every peer's rows in, one sealed model out."""
@@ -130,6 +135,7 @@ class SealedClassifier(SealedEstimator):
             query_budget=budget,
             held_out=self.held_out,
             verdict=self.verdict,  # type: ignore[arg-type]
+            operating_point=written(federation.labels, self.operating_point),
         )
 
 

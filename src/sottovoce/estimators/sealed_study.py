@@ -16,6 +16,7 @@ from sklearn.exceptions import NotFittedError
 from sottovoce.entropy import SystemEntropy
 from sottovoce.errors import InputError, MismatchError, MisuseError
 from sottovoce.estimators.federation import LocalFederation
+from sottovoce.estimators.operating_point import OperatingPoint, written
 from sottovoce.keyfiles.models import read_model, write_model
 from sottovoce.protocols.runner import Meddler
 from sottovoce.roles import Study, StudyPlan
@@ -24,6 +25,7 @@ from sottovoce.roles.memory import Setting, StudyOutcome, run_study
 from sottovoce.roles.model import SealedModel
 from sottovoce.roles.plan import Release
 from sottovoce.roles.roster import draw_roster
+from sottovoce.roles.thresholds import operating_faults, scored_names
 from sottovoce.text.documents import Document
 from sottovoce.text.labels import Classes
 
@@ -80,6 +82,45 @@ class SealedEstimator(BaseEstimator, ABC):  # type: ignore[misc]  # scikit-learn
         self._part(peer)
         tested = self._outcome.tested(peer, documents[peer])
         return own_view(self._outcome.study.plan, tested, peer)
+
+    def operate_at(
+        self, point: str | OperatingPoint = None, *, sensitivity: float | None = None
+    ) -> Self:
+        """Set the threshold above which a score speaks for its class, for queries from now on.
+
+        A number of two classes, else a threshold by class; or a rule by which one is taken from
+        the joint ROC: "youden" (the largest difference of both rates), or a `sensitivity` (the
+        strictest threshold that finds so large a share of its class).
+        """
+        outcome, labels = self._outcome, self._outcome.study.plan.labels
+        if isinstance(point, str) or sensitivity is not None:
+            chosen = self._from_roc(point if isinstance(point, str) else sensitivity)
+        else:
+            chosen = written(labels, point)
+        for fault, message, _ in operating_faults(labels, chosen):
+            if fault:
+                raise InputError(f"operate_at: {message}")
+        outcome.models = {
+            name: dataclasses.replace(model, operating_point=chosen)
+            for name, model in outcome.models.items()
+        }
+        return self
+
+    def _from_roc(self, rule: str | float | None) -> tuple[float, ...]:
+        if not hasattr(self, "evaluation_"):
+            raise MisuseError(
+                "operate_at: expected a joint ROC to choose from, found no evaluation yet",
+                hints=("evaluate() first",),
+            )
+        assert rule is not None
+        return self.evaluation_.operating_point(rule)
+
+    @property
+    def operating_point_(self) -> dict[Any, float]:
+        """The threshold of every score, by its class."""
+        names = scored_names(self._outcome.study.plan.labels)
+        point = next(iter(self._outcome.models.values())).operating_point or (0.0,) * len(names)
+        return {self._names[name]: one for name, one in zip(names, point, strict=True)}
 
     def save(self, path: str | PathLike[str], *, peer: str, replace: bool = False) -> None:
         """Store one peer's part: signed by it, and for the owner of the file alone to read."""

@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 
 from sottovoce.errors import InputError, MisuseError
 from sottovoce.estimators.federation import LocalFederation, as_documents
+from sottovoce.estimators.operating_point import OperatingPoint, written
 from sottovoce.estimators.sealed_study import SealedEstimator, share_found
 from sottovoce.roles import StudyPlan
 from sottovoce.text.documents import Document
@@ -54,6 +55,8 @@ class TextClassifier(SealedEstimator):
     class_weight : None or "balanced".
     query_budget : how many documents each peer may have labelled; None is two a feature.
     held_out : the share of documents that `evaluate` is done on.
+    operating_point : the threshold above which the second of two classes is said, or one by
+        class, {"urgent": 0.2}; scores are near -1 and 1, and without it the threshold is 0.
 
     """
 
@@ -75,6 +78,7 @@ class TextClassifier(SealedEstimator):
         query_budget: int | None = None,
         held_out: float = 0.2,
         verdict: str = "auto",
+        operating_point: OperatingPoint = None,
     ) -> None:
         """Store the choices; they are checked when a study begins."""
         self.features = features
@@ -92,6 +96,7 @@ class TextClassifier(SealedEstimator):
         self.query_budget = query_budget
         self.held_out = held_out
         self.verdict = verdict
+        self.operating_point = operating_point
 
     def predict(self, texts: Sequence[str | Document], *, peer: str | None = None) -> Any:
         """The labels of texts, asked as one of the peers; nobody else learns them.
@@ -176,6 +181,7 @@ class TextClassifier(SealedEstimator):
             query_budget=self.query_budget,
             held_out=self.held_out,
             verdict=self.verdict,  # type: ignore[arg-type]
+            operating_point=written(labelling.labels, self.operating_point),
         )
 
     def _given_names(self, federation: LocalFederation) -> dict[str, Any]:

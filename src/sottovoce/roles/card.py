@@ -42,6 +42,7 @@ from sottovoce.roles.plan import FEWEST_EVALUATED, FEWEST_PEERS, DictionaryKind,
 from sottovoce.roles.roster import Role
 from sottovoce.roles.sizes import ASSUMED_DOCUMENTS, peer_sizes
 from sottovoce.roles.study import Study
+from sottovoce.roles.thresholds import scored_names
 from sottovoce.wire.values import kebab
 
 _SHARED = (holders, truncation, products, signs)
@@ -181,6 +182,10 @@ class StudyCard:
             f"a peer, opened over at least {FEWEST_EVALUATED} documents and {FEWEST_PEERS} peers; "
             "small cells are left out; a site's own figures stay."
         )
+        if plan.operating_point:
+            named = zip(scored_names(plan.labels), plan.operating_point, strict=True)
+            points = ", ".join(f"{name} above {point:g}" for name, point in named)
+            yield f"- Operating point (scores are near -1 and 1): {points}."
         if plan.draws_roc:
             yield (
                 f"- Its ROC is looked at {len(plan.thresholds)} public thresholds; single "

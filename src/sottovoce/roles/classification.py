@@ -29,8 +29,8 @@ from scipy import sparse
 from sottovoce import wire
 from sottovoce.errors import InputError, MisuseError, ViolationError
 from sottovoce.numbers.fixed import Scale
-from sottovoce.numbers.ring import Words, to_ring
-from sottovoce.paillier import Ciphertext, Layout, Plain, SecretKey, SparseRows, decrypt_residues
+from sottovoce.numbers.ring import Words
+from sottovoce.paillier import Ciphertext, Plain, SparseRows
 from sottovoce.protocols.casting import Cast
 from sottovoce.protocols.conversation import Party, Receive, Send, receive
 from sottovoce.protocols.guard import Guard, serve
@@ -38,17 +38,28 @@ from sottovoce.protocols.messages import Disclosure, Message
 from sottovoce.protocols.sealed_model import closing
 from sottovoce.protocols.shares.holders import Holder, Trio, deal_seeds, take_seed
 from sottovoce.protocols.shares.material import Context
-from sottovoce.protocols.shares.tally import GROUPS, TallyPlan, deal_tally, tally
+from sottovoce.protocols.shares.tally import TallyPlan, deal_tally, tally
 from sottovoce.protocols.shares.verdict import VerdictPlan, ask_verdict, deal_verdict, give_verdict
 from sottovoce.protocols.two_party.masks import Masking
 from sottovoce.roles.desk import Desk
 from sottovoce.roles.model import SealedModel, Trained
 from sottovoce.roles.plan import Release
-from sottovoce.roles.scoring import ScorePlan, half_slots, slots_of
+from sottovoce.roles.score_shares import (
+    above,
+    arranged,
+    classes_of,
+    decided,
+    groups_of,
+    less,
+    masked_scores,
+    opened_scores,
+    padded,
+)
+from sottovoce.roles.scoring import ScorePlan
 from sottovoce.roles.study import Study
 from sottovoce.roles.thresholds import shifts, unit_scores
 from sottovoce.roles.undealt import undealt_labels, undealt_rules
-from sottovoce.text.labels import Classes, Labels
+from sottovoce.text.labels import Classes
 
 # The asker is told when less than this share of its budget is left.
 _NEAR_THE_END = 0.1
@@ -199,42 +210,37 @@ def ask(
     count = int(rows.shape[0])
     if not count:
         raise InputError(f"{desk.name}: expected at least 1 document to classify, found none")
-    padded = -(-count // plan.batch) * plan.batch
-    if evaluation and padded > study.plan.budget:
+    size = -(-count // plan.batch) * plan.batch
+    if evaluation and size > study.plan.budget:
         raise InputError(
             f"{desk.name}: expected an evaluation of at most {study.plan.budget} documents, "
-            f"found {padded}",
+            f"found {size}",
             hints=("hold out fewer documents (held_out), or agree on a larger query_budget",),
         )
     counts = study.plan.counts_sealed and truth is not None
     thresholds = len(study.plan.thresholds) if counts else 0
-    request = QueryRequest(number, padded, evaluation, thresholds)
+    request = QueryRequest(number, size, evaluation, thresholds)
     left = yield from _granted(study, request, desk.name)
-    filled = _padded(rows, padded)
+    filled = padded(rows, size)
     if not plan.packed:
         found = yield from _undealt(desk, model, filled)
-        return Answer(_classes(study.plan.labels, found, plan.classes)[:count], left)
-    masked, share = _masked_scores(desk, model, filled)
+        return Answer(classes_of(study.plan.labels, found, plan.classes)[:count], left)
+    masked, share = masked_scores(model, filled, entropy=desk.entropy)
     yield Send(study.roster.coordinator, MaskedScores(masked))
     if study.plan.release is Release.MARGIN:
         told = yield from receive(study.roster.coordinator, ScoreShare)
         scores = unit_scores(rows, _scores(plan, share, told, study)[:count])
         return Answer(decided(study.plan.labels, scores, model.operating_point), left, scores)
     holder = yield from _seated(desk, desk.name, number)
-    shifted = _shifted(plan, share, filled, model.operating_point)
-    found = yield from ask_verdict(holder, plan.verdict(padded), _arranged(plan, shifted))
+    shifted = less(plan, share, filled, model.operating_point)
+    found = yield from ask_verdict(holder, plan.verdict(size), arranged(plan, shifted))
     counted = None
     if truth is not None and thresholds:
-        above = _above(plan, share, filled, study.plan.thresholds)
-        groups = _groups(truth, padded)
-        counted = yield from tally(holder, _tally_plan(plan, padded, thresholds), above, groups)
-    classes = _classes(study.plan.labels, found, plan.classes)[:count]
+        values = above(plan, share, filled, study.plan.thresholds)
+        this = _tally_plan(plan, size, thresholds)
+        counted = yield from tally(holder, this, values, groups_of(truth, size))
+    classes = classes_of(study.plan.labels, found, plan.classes)[:count]
     return Answer(classes, left, counted=counted)
-
-
-def decided(labels: Labels, scores: NDArray[np.float64], point: tuple[float, ...]) -> list[Classes]:
-    """The classes of unit scores, at an operating point (0 without one)."""
-    return labels.decide(scores - np.array(point) if point else scores)
 
 
 def answer(desk: Desk, trained: Trained, book: QueryBook, *, asker: str) -> Party[Words | None]:
@@ -265,17 +271,17 @@ def answer(desk: Desk, trained: Trained, book: QueryBook, *, asker: str) -> Part
         more = (plan.classes, request.thresholds)
         yield Send(dealer, DealRequest(asker, request.number, *size, *more))
     told = yield from receive(asker, MaskedScores)
-    share = _opened(trained.key, plan, told.scores, request.documents, asker=asker)
+    share = opened_scores(trained.key, plan, told.scores, request.documents, asker=asker)
     if study.plan.release is Release.MARGIN:
         yield Send(asker, ScoreShare(wire.Words.of(share)))
         return None
     holder = yield from _seated(desk, asker, request.number)
-    yield from give_verdict(holder, verdict, _arranged(plan, share))
+    yield from give_verdict(holder, verdict, arranged(plan, share))
     if not request.thresholds:
         return None
-    above = np.repeat(share[:, :, np.newaxis], request.thresholds, axis=2)
+    values = np.repeat(share[:, :, np.newaxis], request.thresholds, axis=2)
     this = _tally_plan(plan, request.documents, request.thresholds)
-    return (yield from tally(holder, this, above, None))
+    return (yield from tally(holder, this, values, None))
 
 
 def _check_thresholds(study: Study, request: QueryRequest, asker: str) -> None:
@@ -362,13 +368,6 @@ def _granted(study: Study, request: QueryRequest, asker: str) -> Party[int]:
     return int(told.left)
 
 
-def _padded(rows: sparse.csr_array, count: int) -> sparse.csr_array:
-    """The rows, and empty ones below them."""
-    missing = count - int(rows.shape[0])
-    ends = np.concatenate([rows.indptr, np.full(missing, rows.indptr[-1])])
-    return sparse.csr_array((rows.data, rows.indices, ends), shape=(count, rows.shape[1]))
-
-
 def _undealt(desk: Desk, model: SealedModel, rows: sparse.csr_array) -> Party[NDArray[np.int64]]:
     """At the asker: labels without a dealer, by questions to the key holder."""
     study, plan = desk.study, model.scores
@@ -382,67 +381,8 @@ def _undealt(desk: Desk, model: SealedModel, rows: sparse.csr_array) -> Party[ND
     return (yield from cast.seated(closing(program)))
 
 
-def _masked_scores(
-    desk: Desk, model: SealedModel, rows: sparse.csr_array
-) -> tuple[Ciphertext, Words]:
-    """Scores under masks, as they travel, and the asker's shares of every score."""
-    plan, key = model.scores, model.weights.key
-    products = SparseRows.of(rows, reach=plan.reach) @ model.weights
-    packed = products.joined(plan.slots)
-    secrets = [desk.entropy.below(key.modulus) for _ in packed.residues]
-    lift = half_slots(plan.slots)
-    covered = packed.cover([(secret + lift) % key.modulus for secret in secrets])
-    shares = slots_of(secrets, plan.slots, plan.ring).reshape(-1, plan.classes)
-    # The lift is half a slot in every slot: a multiple of the ring's modulus.
-    return covered.fresh(entropy=desk.entropy), plan.ring.reduce(np.negative(shares))
-
-
-def _opened(
-    key: SecretKey, plan: ScorePlan, scores: Ciphertext, documents: int, *, asker: str
-) -> Words:
-    """The coordinator's shares of every score: noise, cut into slots."""
-    layout = Layout((documents * plan.classes,), plan.slots).cover()
-    scale = Scale(plan.weights.fraction_bits, key.public.plaintext_bound)
-    try:
-        checked = scores.expected(layout, scale)
-    except ViolationError as error:
-        raise error.by(asker) from error
-    words = slots_of(decrypt_residues(key, checked), plan.slots, plan.ring)
-    return words.reshape(documents, plan.classes)
-
-
-def _shifted(
-    plan: ScorePlan, share: Words, rows: sparse.csr_array, thresholds: tuple[float, ...]
-) -> Words:
-    """The asker's shares of the scores, less a threshold for every class."""
-    if not thresholds:
-        return share
-    taken = to_ring(shifts(rows, thresholds, bits=plan.score.fraction_bits))
-    return plan.ring.reduce(share - taken)
-
-
-def _above(
-    plan: ScorePlan, share: Words, rows: sparse.csr_array, thresholds: tuple[float, ...]
-) -> Words:
-    """The asker's shares of every score less every threshold: rows × classes × thresholds."""
-    taken = to_ring(shifts(rows, thresholds, bits=plan.score.fraction_bits))
-    return plan.ring.reduce(share[:, :, np.newaxis] - taken[:, np.newaxis, :])
-
-
-def _groups(truth: NDArray[np.bool_], padded: int) -> Words:
-    """Which rows are of a class, and which are not; those that fill up are neither."""
-    groups = np.zeros((padded, truth.shape[1], GROUPS), np.uint64)
-    groups[: len(truth)] = np.stack([truth, ~truth], axis=2)
-    return groups
-
-
 def _tally_plan(plan: ScorePlan, documents: int, thresholds: int) -> TallyPlan:
     return TallyPlan(documents, plan.classes, thresholds, plan.ring)
-
-
-def _arranged(plan: ScorePlan, share: Words) -> Words:
-    """Scores as the verdict takes them: a row a document, or a row for each of its classes."""
-    return share if plan.exclusive else share.reshape(-1, 1)
 
 
 def _scores(plan: ScorePlan, share: Words, told: ScoreShare, study: Study) -> NDArray[np.float64]:
@@ -453,16 +393,6 @@ def _scores(plan: ScorePlan, share: Words, told: ScoreShare, study: Study) -> ND
         )
     words = plan.ring.signed(plan.ring.reduce(share + told.words.array()))
     return np.ldexp(words.astype(np.float64), -plan.score.fraction_bits)
-
-
-def _classes(labels: Labels, found: NDArray[np.int64], width: int) -> list[Classes]:
-    """The winners' names; of labels that overlap, every one whose sign is positive."""
-    if labels.exclusive:
-        return [(labels.names[index],) for index in found.tolist()]
-    table = found.reshape(-1, width)
-    return [
-        tuple(name for name, bit in zip(labels.names, row, strict=True) if bit) for row in table
-    ]
 
 
 def _seated(desk: Desk, asker: str, number: int) -> Party[Holder]:

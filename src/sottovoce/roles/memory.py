@@ -32,7 +32,6 @@ from sottovoce.roles.classification import (
     answer,
     ask,
     deal,
-    decided,
     query_trio,
 )
 from sottovoce.roles.course import Course
@@ -46,6 +45,7 @@ from sottovoce.roles.figures import Evaluation, Tested, confusion, truth_of
 from sottovoce.roles.model import SealedModel, Trained
 from sottovoce.roles.policy import Policy
 from sottovoce.roles.roc import counted
+from sottovoce.roles.score_shares import decided
 from sottovoce.roles.study import Study
 from sottovoce.roles.thresholds import unit_scores
 from sottovoce.roles.training import Told, held_out_side
