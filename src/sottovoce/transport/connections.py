@@ -20,9 +20,36 @@ from sottovoce.errors import InputError
 from sottovoce.transport.limits import Limits
 from sottovoce.transport.problems import CONTENT_TYPE, Problem
 
+# Which release answers is nobody's business.
+NAME = "sottovoce"
 _BACKLOG = 512
 _CLOSING_SECONDS = 2.0
 _log = logging.getLogger("sottovoce.transport")
+
+
+def problem_answer(problem: Problem) -> web.Response:
+    """The problem document as an answer."""
+    answer = web.Response(status=problem.status, body=problem.document(), content_type=CONTENT_TYPE)
+    if "retry_after" in problem.facts:
+        answer.headers["Retry-After"] = str(problem.facts["retry_after"])
+    return answer
+
+
+async def as_problem(_request: web.Request, answer: web.StreamResponse) -> None:
+    """Whatever the framework refuses by itself is a problem document too."""
+    answer.headers["Server"] = NAME
+    if (
+        answer.status >= 400
+        and isinstance(answer, web.Response)
+        and answer.content_type != CONTENT_TYPE
+    ):
+        reason = (answer.reason or "refused").lower()
+        document = Problem(answer.status, "no-such-thing", reason).document()
+        answer.body = document
+        answer.content_type = CONTENT_TYPE
+        answer.charset = None
+        # It was counted before this hook is asked.
+        answer.headers["Content-Length"] = str(len(document))
 
 
 class Porter(web.RequestHandler):
@@ -79,8 +106,8 @@ class Porter(web.RequestHandler):
             raise ConnectionError("an answer was begun already")
         kind = "failure" if status >= 500 else "no-http"
         detail = f"the request cannot be read ({type(exc).__name__})" if exc else "not understood"
-        problem = Problem(status, kind, detail)
-        answer = web.Response(status=status, body=problem.document(), content_type=CONTENT_TYPE)
+        answer = problem_answer(Problem(status, kind, detail))
+        answer.headers["Server"] = NAME
         answer.force_close()
         return answer
 

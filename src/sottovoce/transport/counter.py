@@ -23,10 +23,9 @@ from sottovoce.transport.answers import (
     Uploaded,
     Waiting,
 )
-from sottovoce.transport.connections import Porter
+from sottovoce.transport.connections import Porter, problem_answer
 from sottovoce.transport.limits import LONGEST_WAIT, PART, Buckets, Limits, Memory
 from sottovoce.transport.mailbox import Delivered, Mailbox
-from sottovoce.transport.problems import CONTENT_TYPE as PROBLEM_TYPE
 from sottovoce.transport.problems import Problem
 from sottovoce.transport.queries import (
     LETTER_FIELDS,
@@ -305,15 +304,7 @@ class Counter:
     def _refuse(self, address: str, problem: Problem) -> web.Response:
         if problem.kind not in {"clock", "offset", "too-many"} and problem.status < 500:
             self._addresses.take(address)
-        headers = {}
-        if "retry_after" in problem.facts:
-            headers["Retry-After"] = str(problem.facts["retry_after"])
-        answer = web.Response(
-            status=problem.status,
-            body=problem.document(),
-            content_type=PROBLEM_TYPE,
-            headers=headers,
-        )
+        answer = problem_answer(problem)
         if problem.status in {408, 413, 429}:
             # What is left of the body is not worth reading.
             answer.force_close()

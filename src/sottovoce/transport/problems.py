@@ -50,7 +50,7 @@ class Problem(Exception):  # noqa: N818 - the word of RFC 9457
             detail = str(told.get("detail", ""))
             hints = tuple(str(hint) for hint in told.get("hints", ()))
             facts = {name: fact for name, fact in told.items() if type(fact) is int}
-        except (ValueError, TypeError, LookupError, AttributeError):
+        except (ValueError, TypeError, LookupError, AttributeError, RecursionError):
             return cls(status, "unknown", f"the status {status} and no problem document")
         facts.pop("status", None)
         return cls(status, kind, detail, hints=hints, facts=facts)

@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING
 
 from aiohttp import web
 
-from sottovoce.transport.connections import Server, open_server
+from sottovoce.transport.connections import Server, as_problem, open_server
 from sottovoce.transport.counter import Counter, FrontDesk
 from sottovoce.transport.limits import Limits
 
@@ -38,6 +38,7 @@ def build_app(
     app = web.Application(middlewares=[counter.guard])
     app[COUNTER] = counter
     app.add_routes(_routes(counter))
+    app.on_response_prepare.append(as_problem)
     return app
 
 

@@ -1,0 +1,289 @@
+"""Nonsense at the port, bounded in time: no crash, no hang, memory bounded, problem documents."""
+
+import asyncio
+import gc
+import json
+import os
+import random
+import time
+import tracemalloc
+
+import pytest
+
+from harness.entropy import SeededEntropy
+from harness.ports import STUDY, identity_of, post_office
+from sottovoce.errors import MalformedError
+from sottovoce.roles.relay import Letter
+from sottovoce.transport import Limits
+from sottovoce.transport.answers import CODEC, Acknowledged, Fetched, Posted, Uploaded, Waiting
+from sottovoce.transport.certificates import client_context
+from sottovoce.transport.problems import Problem
+from sottovoce.transport.signing import PROTOCOL, Asked, Signer, body_digest
+
+SESSION = b"s" * 16
+METHODS = ["GET", "POST", "PUT", "PATCH", "DELETE", "HEAD", "OPTIONS", "TRACE", "CONNECT", "BREW"]
+METHODS += ["G\x00T"]
+PATHS = [
+    "/",
+    "/v1/study",
+    "/v1/status",
+    "/v1/enrol",
+    "/v1/invitation?study=study-1",
+    "/v1/letters?session=00&to=bob&number=0",
+    "/v1/letters?session=00&session=01&to=bob&number=0",
+    "/v1/letters?session=zz&to=bob&number=0",
+    "/v1/letters?session=&to=&number=-1",
+    "/v1/letters?to=bob",
+    "/v1/letters/1?offset=0",
+    "/v1/letters/99999999999999999999?offset=0",
+    "/v1/letters/%2e%2e%2f?offset=0",
+    "/v1/mailbox?after=0&wait=0",
+    "/v1/mailbox?after=1e9&wait=nan",
+    "/v1/mailbox?after=%00&wait=0",
+    "/v1/acknowledge?position=999999999999999999",
+    "/v1/uploads?session=00&to=bob&number=0&size=10&digest=" + "00" * 32,
+    "/v1/uploads?session=00&to=bob&number=0&size=999999999999999999&digest=" + "00" * 32,
+    "/v1/uploads?session=00&to=bob&number=0&size=10&digest=00&offset=0",
+    "//v1//study",
+    "/v1/../../etc/passwd",
+    "/v1/study?" + "a" * 5000,
+    "*",
+    "http://elsewhere/v1/study",
+]
+# Long polls would be answered only after their wait: they are no nonsense.
+FIELDS = [
+    ("Content-Length", "-1"),
+    ("Content-Length", "99999999999"),
+    ("Content-Length", "5, 6"),
+    ("Transfer-Encoding", "chunked"),
+    ("Transfer-Encoding", "chunked, chunked"),
+    ("Transfer-Encoding", "gzip"),
+    ("Content-Encoding", "gzip"),
+    ("Content-Encoding", "deflate"),
+    ("Expect", "100-continue"),
+    ("Expect", "nothing"),
+    ("Upgrade", "websocket"),
+    ("Connection", "close"),
+    ("Host", ""),
+    ("Cookie", "a=" + "b" * 3000),
+    ("Sottovoce-Protocol", "1, 1, 1"),
+    ("Sottovoce-Moment", "9" * 40),
+    ("Sottovoce-Seat", "%00%ff"),
+    ("Range", "bytes=0-99999999"),
+    ("x" * 9000, "y"),
+    ("x", "y" * 9000),
+    ("x\x00y", "z"),
+    ("x", "a\x0bb"),
+]
+BODIES = [
+    b"",
+    b"x",
+    b"\x92\xa6posted\xff",
+    b"\xdf\xff\xff\xff\xff",
+    b"\xc1" * 50,
+    b"5\r\nhello\r\n0\r\n\r\n",
+    b"5\r\nhel",
+    b"ffffffffffffffff\r\nx",
+    b"zz\r\n\r\n",
+    b"\x1f\x8b\x08\x00\x00\x00\x00\x00",
+    os.urandom(3000),
+]
+
+
+class Nonsense:
+    """Requests of every shape, some of them signed."""
+
+    def __init__(self, fingerprint, seed):
+        self.chance = random.Random(seed)
+        self.signer = Signer(STUDY, identity_of("alice"), fingerprint, SeededEntropy(seed))
+
+    def request(self):
+        chance = self.chance
+        if chance.random() < 0.1:
+            return chance.randbytes(chance.randrange(1, 400)) + b"\r\n\r\n"
+        method, path = chance.choice(METHODS), chance.choice(PATHS)
+        body = chance.choice(BODIES)
+        fields = [("Host", "a"), (PROTOCOL, "1")]
+        if chance.random() < 0.7:
+            asked = Asked(method, path, body_digest(body))
+            fields += list(self.signer.headers(asked).items())
+        if chance.random() < 0.5:
+            fields += [("Content-Length", str(len(body)))]
+        fields += chance.choices(FIELDS, k=chance.choice([0, 0, 1, 1, 2]))
+        chance.shuffle(fields)
+        text = f"{method} {path} HTTP/1.{chance.choice('1110')}\r\n"
+        text += "".join(f"{name}: {value}\r\n" for name, value in fields) + "\r\n"
+        data = text.encode("latin-1") + body
+        return self.spoiled(data) if chance.random() < 0.3 else data
+
+    def spoiled(self, data):
+        chance = self.chance
+        place = chance.randrange(len(data))
+        match chance.randrange(3):
+            case 0:
+                return data[:place]
+            case 1:
+                return data[:place] + chance.randbytes(1) + data[place + 1 :]
+            case _:
+                return data[:place] + data[place // 2 : place] + data[place:]
+
+
+async def throw(office, data):
+    """Say something, and read whatever comes back until the server hangs up."""
+    context = client_context(office.fingerprint)
+    reader, writer = await asyncio.open_connection("127.0.0.1", office.server.port, ssl=context)
+    try:
+        writer.write(data)
+        return await asyncio.wait_for(reader.read(), 20)
+    except ConnectionError:
+        return b""
+    finally:
+        writer.transport.abort()
+
+
+def check(answer):
+    """Every answer that came is one of ours, whatever was asked; the statuses."""
+    statuses = []
+    while answer.startswith(b"HTTP/1."):
+        head, _, answer = answer.partition(b"\r\n\r\n")
+        status, fields = int(head.split()[1]), head.lower()
+        if status == 100:
+            continue
+        size = int(fields.split(b"content-length: ")[1].split(b"\r\n")[0])
+        body, answer = answer[:size], answer[size:]
+        statuses.append(status)
+        assert status < 500, body
+        if status >= 400 and body:
+            assert b"content-type: application/problem+json" in fields
+            told = json.loads(body)
+            assert told["status"] == status
+            assert told["type"].startswith("urn:sottovoce:problem:")
+    return statuses
+
+
+def fuzz(tmp_path, *, seed, seconds, at_most):
+    limits = Limits(headers=0.3, idle=0.3, slowest=10**9, refusals=10**6, refusals_burst=10**6)
+
+    async def story():
+        async with post_office(tmp_path, limits=limits) as office:
+            alice, bob = await office.line("alice"), await office.line("bob")
+            nonsense = Nonsense(office.fingerprint, seed)
+            statuses, started = [], time.monotonic()
+            tracemalloc.start()
+            try:
+                while len(statuses) < at_most and time.monotonic() - started < seconds:
+                    thrown = [throw(office, nonsense.request()) for _ in range(20)]
+                    for answer in await asyncio.gather(*thrown):
+                        statuses += check(answer) or [0]
+                gc.collect()
+                peak = tracemalloc.get_traced_memory()[1]
+            finally:
+                tracemalloc.stop()
+            assert await alice.post(Letter(SESSION, "alice", "bob", 0, b"after"))
+            assert (await bob.fetch())[-1][1].body == b"after"
+            return statuses, peak
+
+    statuses, peak = asyncio.run(story())
+    assert peak < 60 * 2**20
+    assert {400, 401, 404, 405} <= set(statuses)
+    assert statuses.count(0) < len(statuses) / 2
+    return statuses
+
+
+def test_nonsense_at_the_port(tmp_path):
+    assert len(fuzz(tmp_path, seed=1, seconds=6, at_most=240)) > 60
+
+
+@pytest.mark.soak
+@pytest.mark.parametrize("seed", range(2, 8))
+def test_nonsense_at_the_port_for_minutes(tmp_path, seed):
+    assert len(fuzz(tmp_path, seed=seed, seconds=120, at_most=10**9)) > 1000
+
+
+def test_nonsense_in_tls_itself(tmp_path):
+    """Bytes before and inside the handshake."""
+    chance = random.Random(3)
+
+    async def one(port):
+        reader, writer = await asyncio.open_connection("127.0.0.1", port)
+        try:
+            start = chance.choice([b"", b"\x16\x03\x01", b"GET ", b"\x16\x03\x03\x40\x00", b"SSH-"])
+            writer.write(start + chance.randbytes(chance.randrange(1, 2000)))
+            writer.write_eof()
+            await asyncio.wait_for(reader.read(), 10)
+        except ConnectionError:
+            pass
+        finally:
+            writer.transport.abort()
+
+    async def story():
+        async with post_office(tmp_path, limits=Limits(handshake=1.0)) as office:
+            for _ in range(5):
+                await asyncio.gather(*(one(office.server.port) for _ in range(20)))
+            alice = await office.line("alice")
+            assert await alice.status() == b"running"
+            await asyncio.sleep(0.05)
+            assert office.server.connections == 1
+
+    asyncio.run(story())
+
+
+VALUES = [
+    Posted(3),
+    Uploaded(2**40, 0),
+    Acknowledged(0),
+    Fetched((Waiting(1, SESSION, "alice", 0, 4, bytes(32), b"body"),) * 3),
+]
+
+
+@pytest.mark.parametrize("value", VALUES, ids=lambda value: type(value).__name__)
+def test_answers_have_one_encoding_and_every_spoiled_byte_is_noticed(value):
+    data = CODEC.encode(value)
+    assert CODEC.decode(data, type(value)) == value
+    chance = random.Random(1)
+    for _ in range(300):
+        place = chance.randrange(len(data))
+        spoiled = chance.choice(
+            [
+                data[:place],
+                data + chance.randbytes(3),
+                data[:place]
+                + bytes([data[place] ^ (1 << chance.randrange(8))])
+                + data[place + 1 :],
+            ]
+        )
+        try:
+            read = CODEC.decode(spoiled, type(value))
+        except MalformedError:
+            continue
+        assert CODEC.encode(read) == spoiled
+
+
+@pytest.mark.parametrize(
+    "data",
+    [
+        b"",
+        b"[]",
+        b"null",
+        b"{}",
+        b'{"type": 3}',
+        b'{"type": "a", "hints": 5}',
+        b"\xff",
+        b"[" * 5000,
+    ],
+)
+def test_foreign_problem_documents_are_read_without_harm(data):
+    problem = Problem.read(418, data)
+    assert problem.status == 418
+    assert isinstance(problem.detail, str)
+
+
+def test_a_problem_document_tells_what_was_put_in():
+    problem = Problem(409, "gap", "expected letter 0", hints=("wait",), facts={"expected": 0})
+    read = Problem.read(409, problem.document())
+    assert (read.kind, read.detail, read.hints, read.facts) == (
+        "gap",
+        "expected letter 0",
+        ("wait",),
+        {"expected": 0},
+    )

@@ -1,0 +1,265 @@
+"""Limits: one seat, one address or one slow client does not stop the rest."""
+
+import asyncio
+import json
+import time
+
+import pytest
+
+from harness.entropy import SeededEntropy
+from harness.ports import STUDY, identity_of, post_office
+from sottovoce.errors import AbsenceError
+from sottovoce.roles.relay import Letter
+from sottovoce.transport import Limits
+from sottovoce.transport.certificates import client_context
+from sottovoce.transport.limits import Buckets, Memory
+from sottovoce.transport.problems import Problem
+from sottovoce.transport.signing import PROTOCOL, Asked, Signer, body_digest
+
+SESSION = b"s" * 16
+QUICK = Limits(handshake=0.4, headers=0.4, idle=0.4, slowest=10**9)
+
+
+def letter(number=0, body=b"body", *, sender="alice", to="bob"):
+    return Letter(SESSION, sender, to, number, body)
+
+
+def head(office, asked, *, seat="alice", **extra):
+    """The bytes of a signed request, up to its body."""
+    signer = Signer(STUDY, identity_of(seat), office.fingerprint, SeededEntropy(3))
+    headers = {**signer.headers(asked), PROTOCOL: "1", "Host": "a", **extra}
+    lines = [f"{asked.method} {asked.path} HTTP/1.1"]
+    lines += [f"{name.replace('_', '-')}: {text}" for name, text in headers.items()]
+    return ("\r\n".join(lines) + "\r\n\r\n").encode()
+
+
+async def caller(office, *, tls=True):
+    context = client_context(office.fingerprint) if tls else None
+    return await asyncio.open_connection("127.0.0.1", office.server.port, ssl=context)
+
+
+async def hung_up(reader, within=3.0):
+    """What came before the server hung up; fails if it does not."""
+    try:
+        return await asyncio.wait_for(reader.read(), within)
+    except ConnectionError:
+        return b""
+
+
+def kind_of(answer):
+    return json.loads(answer.split(b"\r\n\r\n", 1)[1])["type"].removeprefix(
+        "urn:sottovoce:problem:"
+    )
+
+
+def test_slow_clients_of_every_kind_are_hung_up_on_and_the_rest_goes_on(tmp_path):
+    async def story():
+        async with post_office(tmp_path, limits=QUICK) as office:
+            alice, bob = await office.line("alice"), await office.line("bob")
+            asked = Asked("POST", "/v1/letters?session=00&to=bob&number=0", body_digest(b"x" * 99))
+            whole = head(office, asked, Content_Length="99")
+            drips = {
+                "no handshake": (False, b""),
+                "half a handshake": (False, b"\x16\x03\x01\x02\x00\x01\x00"),
+                "plain http that never ends": (False, b"POST / HTTP/1.1\r\nHost: a\r\n"),
+                "no request": (True, b""),
+                "half a request line": (True, b"POST /v1/let"),
+                "half the headers": (True, whole[:200]),
+                "no body": (True, whole),
+                "half a body": (True, whole.replace(b"session=00", b"session=01") + b"x" * 50),
+            }
+            callers = []
+            for tls, said in drips.values():
+                reader, writer = await caller(office, tls=tls)
+                writer.write(said)
+                callers.append((reader, writer))
+            started = time.monotonic()
+            for number in range(20):
+                await alice.post(letter(number))
+            assert len(await bob.fetch()) == 20
+            assert time.monotonic() - started < 2
+            answers = [await hung_up(reader) for reader, _ in callers]
+            for _, writer in callers:
+                writer.transport.abort()
+            told = dict(zip(drips, answers, strict=True))
+            assert kind_of(told["plain http that never ends"]) == "plain-http"
+            assert kind_of(told["no body"]) == "slow"
+            await asyncio.sleep(0.6)
+            assert office.server.connections <= 2
+            # A connection that was hung up on while idle is opened again without a word.
+            await alice.post(letter(20))
+
+    asyncio.run(story())
+
+
+def test_a_client_that_keeps_dripping_headers_is_hung_up_on(tmp_path):
+    async def story():
+        async with post_office(tmp_path, limits=QUICK) as office:
+            reader, writer = await caller(office)
+
+            async def drip():
+                writer.write(b"GET /v1/study HTTP/1.1\r\n")
+                while True:
+                    writer.write(b"x: y\r\n")
+                    await asyncio.sleep(0.05)
+
+            dripping = asyncio.create_task(drip())
+            started = time.monotonic()
+            await hung_up(reader)
+            dripping.cancel()
+            writer.transport.abort()
+            assert time.monotonic() - started < 2
+
+    asyncio.run(story())
+
+
+def test_who_does_not_read_its_answers_is_hung_up_on(tmp_path):
+    async def story():
+        async with post_office(tmp_path, limits=QUICK) as office:
+            alice = await office.line("alice")
+            await office.line("bob")
+            await alice.post(letter(0, bytes(2**21)))
+            reader, writer = await caller(office)
+            reader._transport.pause_reading()
+            asked = Asked("GET", "/v1/mailbox?after=0&wait=0")
+            writer.write(head(office, asked, seat="bob"))
+            for _ in range(60):
+                await asyncio.sleep(0.05)
+                if office.server.connections <= 1:
+                    break
+            writer.transport.abort()
+            assert office.server.connections <= 1
+
+    asyncio.run(story())
+
+
+def test_connections_are_counted_and_those_beyond_the_limit_are_not_served(tmp_path):
+    async def story():
+        async with post_office(tmp_path, limits=Limits(connections_by_address=3)) as office:
+            callers = [await caller(office) for _ in range(3)]
+            with pytest.raises((ConnectionError, OSError)):
+                await caller(office)
+            alice = await office.line("alice", patience=0.2)
+            with pytest.raises(AbsenceError):
+                await alice.describe()
+            callers[0][1].transport.abort()
+            alice.patience = 5.0
+            assert await alice.describe()
+            for _, writer in callers:
+                writer.transport.abort()
+
+    asyncio.run(story())
+
+
+def test_a_seat_that_asks_too_often_waits_and_others_do_not(tmp_path):
+    async def story():
+        async with post_office(tmp_path, limits=Limits(rate=10, burst=5)) as office:
+            alice, bob = await office.line("alice"), await office.line("bob")
+            started = time.monotonic()
+            for _ in range(7):
+                await alice.status()
+            assert time.monotonic() - started > 0.5
+            started = time.monotonic()
+            await bob.status()
+            assert time.monotonic() - started < 0.5
+
+    asyncio.run(story())
+
+
+def test_an_address_that_is_refused_too_often_is_no_longer_listened_to(tmp_path):
+    async def story():
+        limits = Limits(refusals=0.001, refusals_burst=5)
+        async with post_office(tmp_path, limits=limits) as office:
+            reader, writer = await caller(office)
+            kinds = []
+            for _ in range(8):
+                writer.write(b"GET /v1/study HTTP/1.1\r\nHost: a\r\nSottovoce-Protocol: 1\r\n\r\n")
+                answer = await reader.readuntil(b"}")
+                kinds.append(kind_of(answer))
+                if kinds[-1] == "too-many":
+                    assert b"Retry-After: " in answer
+                    break
+            writer.transport.abort()
+            assert kinds == ["unsigned"] * 5 + ["too-many"]
+
+    asyncio.run(story())
+
+
+def test_waiting_requests_of_one_seat_are_bounded(tmp_path):
+    async def story():
+        async with post_office(tmp_path, limits=Limits(waiting=2)) as office:
+            alice = await office.line("alice", patience=0.1)
+            waits = [asyncio.create_task(alice.fetch(wait=3)) for _ in range(3)]
+            done, pending = await asyncio.wait(waits, return_when=asyncio.FIRST_EXCEPTION)
+            for wait in pending:
+                wait.cancel()
+            await asyncio.gather(*pending, return_exceptions=True)
+            (refused,) = done
+            with pytest.raises(AbsenceError, match="at most 2 waiting requests of one seat"):
+                refused.result()
+
+    asyncio.run(story())
+
+
+def test_a_wait_whose_client_left_is_given_up(tmp_path):
+    async def story():
+        async with post_office(tmp_path) as office:
+            alice = await office.line("alice")
+            wait = asyncio.create_task(alice.fetch(wait=20))
+            await asyncio.sleep(0.1)
+            assert office.mailbox._waiters["alice"]
+            wait.cancel()
+            await asyncio.gather(wait, return_exceptions=True)
+            await alice.close()
+            for _ in range(50):
+                await asyncio.sleep(0.02)
+                if not office.mailbox._waiters["alice"]:
+                    break
+            assert not office.mailbox._waiters["alice"]
+
+    asyncio.run(story())
+
+
+def test_a_bucket_fills_again_and_forgets_the_oldest_names():
+    now = [0.0]
+    buckets = Buckets(2, 4, names=3, clock=lambda: now[0])
+    for _ in range(4):
+        buckets.check("a", "requests")
+        buckets.take("a")
+    with pytest.raises(Problem, match="at most 2 requests a second") as refused:
+        buckets.check("a", "requests")
+    assert refused.value.facts == {"retry_after": 1}
+    now[0] = 0.5
+    buckets.check("a", "requests")
+    for name in "bcd":
+        buckets.take(name)
+    assert len(buckets._buckets) == 3
+    buckets.take("b", 1000)
+    assert buckets.level("b") == -4
+
+
+def test_memory_is_shared_in_the_order_of_asking():
+    async def story():
+        memory, order = Memory(10), []
+
+        async def use(name, size):
+            await memory.take(size)
+            order.append(name)
+
+        await use("a", 6)
+        waiting = [asyncio.create_task(use(name, size)) for name, size in (("b", 8), ("c", 4))]
+        await asyncio.sleep(0)
+        gone = asyncio.create_task(use("d", 1))
+        await asyncio.sleep(0)
+        assert order == ["a"]
+        gone.cancel()
+        memory.give(6)
+        await asyncio.sleep(0)
+        assert order == ["a", "b"]
+        memory.give(8)
+        await asyncio.gather(*waiting)
+        memory.give(4)
+        assert memory._free == 10
+        assert not memory._line
+
+    asyncio.run(story())
