@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from harness.entropy import SeededEntropy
 from sottovoce.errors import InputError, MisuseError
-from sottovoce.service.invitations import Invitation, Ticket, hash_of
+from sottovoce.service.invitations import Invitation
 from sottovoce.service.words import in_lines, in_words
 
 SOON = datetime(2030, 1, 2, 3, 4, 5, tzinfo=UTC)
@@ -44,7 +44,6 @@ def test_mail_programs_break_and_quote_lines() -> None:
 def test_the_token_is_in_no_repr() -> None:
     assert TOKEN.hex() not in repr(INVITATION)
     assert "token=" not in repr(INVITATION)
-    assert "token_hash" not in repr(Ticket("north", hash_of(TOKEN), SOON))
 
 
 @given(st.integers(min_value=0, max_value=len(INVITATION.line) - 1))
@@ -98,20 +97,6 @@ def test_an_expired_one_says_since_when() -> None:
     with pytest.raises(InputError, match=r"'north': .*expired on 2030-01-02 03:04 UTC") as caught:
         INVITATION.check_time(SOON + timedelta(seconds=1))
     assert "sottovoce study invite north" in caught.value.hints[0]
-
-
-def test_a_ticket_lets_its_token_in_once() -> None:
-    ticket = Ticket("north", hash_of(TOKEN), SOON)
-    ticket.check(TOKEN, SOON)
-    with pytest.raises(InputError, match="expected the token that was sent last, found another"):
-        ticket.check(b"\x01" * 32, SOON)
-    with pytest.raises(InputError, match="expired"):
-        ticket.check(TOKEN, SOON + timedelta(days=1))
-    used = Ticket("north", hash_of(TOKEN), SOON, used=SOON - timedelta(days=1))
-    with pytest.raises(InputError, match="not used yet, found one used on 2030-01-01"):
-        used.check(TOKEN, SOON)
-    with pytest.raises(InputError, match="expected the token"):
-        used.check(b"\x01" * 32, SOON)
 
 
 def test_words_are_those_of_the_list() -> None:

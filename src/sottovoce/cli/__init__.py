@@ -8,11 +8,24 @@ from typing import Annotated
 import typer
 
 from sottovoce import __version__
-from sottovoce.cli import attack, bench, data, demo, keys, notes, table1
-from sottovoce.errors import SottovoceError
+from sottovoce.cli import (
+    attack,
+    bench,
+    data,
+    demo,
+    home,
+    join,
+    keys,
+    ledger,
+    notes,
+    serve,
+    study,
+    table1,
+)
+from sottovoce.errors import SottovoceError, TheirError
 
-_STOPPED = 130
-"""How a program ends that was interrupted at the keyboard."""
+_OURS, _THEIRS, _STOPPED = 1, 3, 130
+"""How a program ends: a mistake at this site, another party's, interrupted at the keyboard."""
 
 app = typer.Typer(
     name="sottovoce",
@@ -20,7 +33,12 @@ app = typer.Typer(
     "and nobody sees anybody else's text.",
     epilog="\b\nBegin here:\n  sottovoce demo\n"
     "  sottovoce data inspect YOUR.csv --text COLUMN --label COLUMN\n"
-    "Every command has --help with examples.",
+    "Every command has --help with examples.\n\n"
+    "\b\nExit codes: 0 done, 1 a mistake at this site, 2 a wrong option, 3 another\n"
+    "party's fault or a study that was stopped, 4 no consent, 130 interrupted.\n\n"
+    "\b\nEvery option but secrets may stand in sottovoce.toml in this site's folder\n"
+    "(--text of `join` as text under [join]), and in the environment\n"
+    "(SOTTOVOCE_JOIN_TEXT).",
     no_args_is_help=True,
     pretty_exceptions_enable=False,
     # Plain text: boxes leave an explanation a dozen characters wide at 80 columns.
@@ -28,6 +46,10 @@ app = typer.Typer(
     context_settings={"help_option_names": ["-h", "--help"]},
 )
 app.command(short_help="Three made-up hospitals learn together, sealed.")(demo.demo)
+app.add_typer(study.app, name="study")
+app.command(short_help="Serve all studies of this coordinator at one port.")(serve.serve)
+app.command(short_help="Take part in a study.")(join.join)
+app.add_typer(ledger.app, name="ledger")
 app.add_typer(data.app, name="data")
 app.add_typer(keys.app, name="keys")
 app.command(short_help="Write made-up clinical notes, to try things on.")(notes.notes)
@@ -44,12 +66,14 @@ def _version(asked: bool) -> None:
 
 @app.callback()
 def root(
+    ctx: typer.Context,
     _: Annotated[
         bool,
         typer.Option("--version", callback=_version, is_eager=True, help="Print the version."),
     ] = False,
 ) -> None:
     """Several owners of confidential text train one classifier together."""
+    home.from_environment(ctx)
 
 
 def main() -> None:
@@ -62,7 +86,7 @@ def main() -> None:
         _run()
     except SottovoceError as error:
         _tell(str(error), error.hints)
-        sys.exit(1)
+        sys.exit(_THEIRS if isinstance(error, TheirError) else _OURS)
     except KeyboardInterrupt:
         typer.echo("stopped", err=True)
         sys.exit(_STOPPED)

@@ -118,36 +118,6 @@ class Invitation:
             raise _expired(self.house, self.expires)
 
 
-@dataclass(frozen=True)
-class Ticket:
-    """What the server keeps of an invitation: whose it is, a hash of its token, until when."""
-
-    house: str
-    token_hash: bytes = field(repr=False)
-    expires: datetime
-    used: datetime | None = None
-
-    def check(self, token: bytes, now: datetime) -> None:
-        """Refuse a token that is not this ticket's, was used before, or is too old."""
-        if not hmac.compare_digest(hash_of(token), self.token_hash):
-            raise InputError(
-                f"invitation of {self.house!r}: expected the token that was sent last, "
-                "found another",
-                hints=("use the newest invitation, or ask the coordinator for one",),
-            )
-        if self.used is not None:
-            raise InputError(
-                f"invitation of {self.house!r}: expected one that was not used yet, "
-                f"found one used on {_day(self.used)}",
-                hints=(
-                    "on the machine that used it: sottovoce join, without an invitation",
-                    f"else ask the coordinator for a new one: sottovoce study invite {self.house}",
-                ),
-            )
-        if now > self.expires:
-            raise _expired(self.house, self.expires)
-
-
 def hash_of(token: bytes) -> bytes:
     """What may be stored of a token: tokens are uniform, so a plain hash hides them."""
     return digest("service/invitation-token/v1", token)

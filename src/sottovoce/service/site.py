@@ -192,12 +192,17 @@ def choose(name: str | None, titles: dict[str, str]) -> str:
 def open_site(
     home: Path | None = None, *, entropy: Entropy, passphrase: Passphrase | None = None
 ) -> Site:
-    """The site at `home`, else at SOTTOVOCE_HOME, else at ~/.sottovoce."""
-    given = home or os.environ.get(HOME_VARIABLE) or Path.home() / ".sottovoce"
-    path = Path(given).expanduser()
+    """The site at `home`, else at SOTTOVOCE_HOME, else at ~/.sottovoce; made if there is none."""
+    path = home_folder(home)
     storage.make_folder(path)
     _check_folder(path)
     return Site(path, read_settings(path / SETTINGS), entropy, passphrase)
+
+
+def home_folder(home: Path | None = None) -> Path:
+    """Where a site's folder is, or would be."""
+    given = home or os.environ.get(HOME_VARIABLE) or Path.home() / ".sottovoce"
+    return Path(given).expanduser()
 
 
 def _check_folder(path: Path) -> None:

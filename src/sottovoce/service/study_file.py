@@ -147,6 +147,14 @@ def parse_study(
     return found
 
 
+def renamed(text: str, name: str) -> str:
+    """The text of a study under another name."""
+    settings = SettingsText.parse(text, name="study.toml")
+    lines = text.splitlines()
+    lines[settings.line("study", "name") - 1] = f'name = "{_escaped(name)}"'
+    return "\n".join(lines) + "\n"
+
+
 def _read(path: Path) -> str:
     try:
         data = path.read_bytes()[: LONGEST + 1]

@@ -1,0 +1,64 @@
+"""The study card on the screen, and a person's answer to it."""
+
+from typing import TYPE_CHECKING
+
+import typer
+
+if TYPE_CHECKING:
+    from sottovoce.roles.card import StudyCard
+    from sottovoce.service.study_file import StudyDescription
+
+REFUSED = 4
+"""How a command ends whose user did not consent."""
+
+
+def card_of(described: "StudyDescription") -> "StudyCard":
+    """The card as it can be shown before anybody's keys are known."""
+    from sottovoce.roles.card import StudyCard
+
+    return StudyCard(described.rehearsed(), waits=waits_of(described))
+
+
+def waits_of(described: "StudyDescription") -> tuple[tuple[str, str], ...]:
+    """How long everybody waits, in words for the card."""
+    from sottovoce.service.deadlines import in_words
+
+    return (
+        ("People may join for", in_words(described.deadlines.enrolment)),
+        (
+            "A stage waits for one that is silent, and then goes on without it or stops, after",
+            in_words(described.deadlines.stage),
+        ),
+    )
+
+
+def show_card(card: "StudyCard") -> None:
+    """The card as a page on the terminal, as plain Markdown elsewhere."""
+    from rich.console import Console
+    from rich.markdown import Markdown
+
+    console = Console(highlight=False)
+    if console.is_terminal:
+        console.print(Markdown(card.markdown()))
+    else:
+        typer.echo(card.markdown(), nl=False)
+
+
+def asked(question: str, *, yes: bool) -> bool:
+    """A person's answer; yes beforehand where the command says --yes."""
+    if yes:
+        return True
+    try:
+        return typer.confirm(question, default=False, err=True)
+    except typer.Abort:
+        return False
+
+
+def show_words(words: tuple[str, ...]) -> None:
+    """The words of the roster, for the phone."""
+    from sottovoce.service.words import in_lines
+
+    typer.echo("\nEverybody is here. Compare these words with the other sites over the phone:\n")
+    for line in in_lines(words):
+        typer.echo(f"    {line}")
+    typer.echo("")

@@ -1,0 +1,325 @@
+"""`sottovoce join`: take part in a study, from its card to its model."""
+
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from sottovoce.cli import options
+from sottovoce.cli.home import AsJson, Home, PassphraseFile, StudyName, open_home
+from sottovoce.errors import InputError
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from sottovoce.cli.source_choice import SourceChoice
+    from sottovoce.cli.watching import Watch
+    from sottovoce.service.api import Consent, ConsentQuestion
+    from sottovoce.service.approval import Gate, Request
+    from sottovoce.service.site import JoinedStudy, Site
+    from sottovoce.service.study_file import StudyDescription
+
+_LONGEST = 8192
+"""Characters of a file that are read in the hope of an invitation."""
+
+Data = Annotated[
+    Path | None,
+    typer.Option("--data", metavar="SOURCE", help="This site's documents: a file or a folder."),
+]
+Yes = Annotated[
+    bool,
+    typer.Option("--yes", help="Consent to what the study card says, without being asked."),
+]
+Approve = Annotated[
+    str | None,
+    typer.Option(
+        "--approve",
+        metavar="each|SCRIPT",
+        help="Hold every outgoing message until a person, or a program, lets it go.",
+    ),
+]
+
+
+def join(
+    invitation: Annotated[
+        str | None,
+        typer.Argument(
+            metavar="[INVITATION]",
+            help="The line from the coordinator, a file with it, or - to read it from standard "
+            "input. Not needed to go on.",
+        ),
+    ] = None,
+    data: Data = None,
+    text: options.TextColumns = None,
+    label: options.LabelColumns = None,
+    label_map: options.LabelMapping = None,
+    label_separator: options.LabelSeparator = None,
+    group: options.GroupColumn = None,
+    format: options.FormatName = None,  # noqa: A002 - the option's name
+    encoding: options.EncodingName = None,
+    delimiter: options.Delimiter = None,
+    header: options.Header = True,
+    quotes: options.Quotes = True,
+    labels_file: options.LabelsFile = None,
+    pattern: options.Pattern = "*.txt",
+    longest: options.Longest = options.LONGEST,
+    study: StudyName = None,
+    dry_run: Annotated[
+        bool,
+        typer.Option("--dry-run", help="Show the study card and sizes, ask nothing, send nothing."),
+    ] = False,
+    yes: Yes = False,
+    approve: Approve = None,
+    stay: Annotated[
+        bool,
+        typer.Option(
+            "--stay/--no-stay",
+            help="Whether an evaluator or dealer stays after the training, to serve queries.",
+        ),
+    ] = True,
+    home: Home = None,
+    passphrase_file: PassphraseFile = None,
+    as_json: AsJson = False,
+) -> None:
+    """Take part in a study: read its card, consent, and follow it until the model is here.
+
+    Nothing but a request for the study's description is sent before you consent, and with
+    --dry-run nothing else at all. Interrupted or crashed, `sottovoce join` without an
+    invitation goes on where it was, with the same documents.
+
+    \b
+    Exit codes: 0 finished, 1 a mistake at this site, 2 a wrong option,
+    3 another party's fault or the study was stopped, 4 no consent,
+    130 interrupted.
+
+    \b
+    Examples:
+      sottovoce join sottovoce-1-mfra… --data notes.csv --text note --label dx
+      sottovoce join invitations/north --data notes.jsonl --label dx --dry-run
+      sottovoce join sottovoce-1-mfra… --data corpus/ --format brat --yes
+      sottovoce join --study urgency --approve each
+    """
+    from sottovoce.cli.source_choice import SourceChoice
+
+    choice = None
+    if data is not None:
+        choice = SourceChoice(
+            str(data),
+            options.several(text),
+            options.several(label),
+            label_map,
+            label_separator,
+            group,
+            format,
+            encoding,
+            delimiter,
+            header,
+            quotes,
+            None if labels_file is None else str(labels_file),
+            pattern,
+            longest,
+        ).absolute()
+    site = open_home(home, passphrase_file)
+    found = _invited(site, invitation, study)
+    joining = _Joining(site, found, choice, yes=yes, dry_run=dry_run, as_json=as_json)
+    joining.run(approve=approve, stay=stay)
+
+
+class _Joining:
+    """One run of the command."""
+
+    def __init__(
+        self,
+        site: "Site",
+        study: "JoinedStudy",
+        choice: "SourceChoice | None",
+        *,
+        yes: bool,
+        dry_run: bool,
+        as_json: bool,
+    ) -> None:
+        from sottovoce.cli.source_choice import recall
+
+        self._site = site
+        self._study = study
+        self._fresh = choice is not None
+        self._choice = choice or recall(site, study)
+        self._yes = yes
+        self._dry_run = dry_run
+        self._as_json = as_json
+
+    def run(self, *, approve: str | None, stay: bool) -> None:
+        """Card, documents, consent, and then the study."""
+        from sottovoce.cli.consent import REFUSED, asked, card_of, show_card
+        from sottovoce.cli.source_choice import check_brings_text, remember
+
+        described = self._described()
+        seats = self._study.invitation.seats
+        peers = [
+            one.name for house in described.houses for one in house.seats if one.role == "peer"
+        ]
+        check_brings_text(seats, peers, self._choice)
+        begun = self._begun()
+        if self._dry_run or not (begun or self._as_json):
+            show_card(card_of(described))
+        self._site.policy.check(described.rehearsed())
+        count = len(self._choice.read(described.plan)) if self._choice else 0
+        if self._choice and not self._as_json:
+            typer.echo(f"{self._choice.data}: {count:,} documents", err=True)
+        if self._dry_run:
+            typer.echo("dry run: nothing was sent but the request for the study's description")
+            return
+        if not begun and not asked("Take part in this study, as the card says?", yes=self._yes):
+            typer.echo("not joined: nothing was sent but the request for the study's description")
+            raise typer.Exit(REFUSED)
+        if self._fresh and self._choice is not None:
+            remember(self._site, self._study, self._choice)
+        self._follow(described, approve=approve, stay=stay)
+
+    def _described(self) -> "StudyDescription":
+        """What the study says: from this disk, else from the coordinator."""
+        from sottovoce.cli.running import run
+        from sottovoce.service.participant import describe
+
+        known = self._study.description
+        if known is not None:
+            return known
+        self._study.invitation.check_time(datetime.now(UTC))
+        text = run(describe(self._study.membership), afterwards="nothing was begun")
+        return self._study.keep_text(text)
+
+    def _begun(self) -> bool:
+        """Whether this site consented before, and only goes on now."""
+        return (self._study.folder / "begun").exists()
+
+    def _follow(self, described: "StudyDescription", *, approve: str | None, stay: bool) -> None:
+        from sottovoce.cli.running import run
+        from sottovoce.cli.watching import Watch
+        from sottovoce.keyfiles import storage
+        from sottovoce.service.api import JoinOptions
+        from sottovoce.service.participant import join as follow
+        from sottovoce.service.study_file import parse_study
+
+        storage.write_whole(
+            self._study.folder / "begun", b"", mode=storage.SECRET_MODE, replace=True
+        )
+        choice, plan = self._choice, described.plan
+        source = None if choice is None else lambda: choice.read(plan)
+        with Watch(as_json=self._as_json, expected=_expected(described)) as watch:
+            asked = JoinOptions(
+                parse_study,
+                self._consent(watch),
+                self._site.policy,
+                _gate(approve, watch),
+                watch.on_event,
+                stay,
+            )
+            joined = run(
+                follow(self._study.membership, source, options=asked),
+                afterwards=f"`sottovoce join --study {self._study.id}` goes on",
+            )
+        if self._as_json:
+            import json
+
+            model = None if joined.model is None else str(joined.model)
+            typer.echo(json.dumps({"event": "result", "study": self._study.id, "model": model}))
+        elif joined.model is not None:
+            typer.echo("next: sottovoce classify FILE --out labelled.csv")
+
+    def _consent(self, watch: "Watch") -> "Consent":
+        """Asks whether the words are the same everywhere, once everybody's keys are known."""
+        import asyncio
+
+        from sottovoce.cli.consent import asked, show_words
+
+        def answer(question: "ConsentQuestion") -> bool:
+            watch.paused()
+            if not self._as_json:
+                show_words(question.words)
+            agreed = asked("Are these the words of the other sites, too?", yes=self._yes)
+            watch.resumed()
+            return agreed
+
+        async def consent(question: "ConsentQuestion") -> bool:
+            return await asyncio.to_thread(answer, question)
+
+        return consent
+
+
+class _PersonGate:
+    """Shows a person what wants to leave, and asks."""
+
+    def __init__(self, watch: "Watch") -> None:
+        self._watch = watch
+
+    def ask(self, request: "Request") -> bool:
+        """What the person says; anything but yes refuses, and the site leaves the study."""
+        from sottovoce.cli.consent import asked
+
+        self._watch.paused()
+        typer.echo(
+            f"\n{request.stage}: {request.kind} to {request.recipient}, "
+            f"{request.bytes:,} bytes (SHA-256 {request.digest[:16]}…)\n"
+            f"  seen by: {request.seen_by}\n  reveals: {request.reveals}\n"
+            f"  assuming: {request.assuming}",
+            err=True,
+        )
+        try:
+            return asked("Let it go?", yes=False)
+        finally:
+            self._watch.resumed()
+
+
+def _gate(approve: str | None, watch: "Watch") -> "Gate":
+    """Who lets messages go: nobody is asked, a person for each, or a program of the site."""
+    from sottovoce.service.approval import OpenGate, ScriptGate
+
+    if approve is None:
+        return OpenGate()
+    if approve == "each":
+        return _PersonGate(watch)
+    script = Path(approve)
+    if not script.is_file():
+        raise InputError(
+            f"--approve: expected `each` or a program of this site, found {approve!r}",
+            hints=("--approve each",),
+        )
+    return ScriptGate(script.absolute())
+
+
+def _invited(site: "Site", given: str | None, name: str | None) -> "JoinedStudy":
+    """The study of an invitation, or the one to go on with."""
+    from sottovoce.service.invitations import Invitation
+
+    if given is None:
+        return site.study(name)
+    invitation = Invitation.parse(_line(given))
+    invitation.check_time(datetime.now(UTC))
+    return site.accept(invitation)
+
+
+def _line(given: str) -> str:
+    """The line itself, or what a file or standard input holds: arguments show in `ps`."""
+    import sys
+
+    if given == "-":
+        return sys.stdin.read(_LONGEST)
+    if given.startswith("sottovoce-") or not Path(given).is_file():
+        return given
+    with Path(given).open(encoding="utf-8", errors="replace") as file:
+        return file.read(_LONGEST)
+
+
+def _expected(described: "StudyDescription") -> "Mapping[tuple[str, str], int]":
+    """Bytes that each peer moves in a stage, as its card says."""
+    from sottovoce.roles.sizes import peer_sizes
+
+    study = described.rehearsed()
+    names = {"agreement": "agreement", "dictionary and totals": "dictionary"}
+    found: dict[tuple[str, str], int] = {}
+    for row in peer_sizes(study):
+        for peer in study.roster.peers:
+            place = (peer, names.get(row.stage, "training"))
+            found[place] = found.get(place, 0) + row.total
+    return found

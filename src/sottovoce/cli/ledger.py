@@ -1,0 +1,181 @@
+"""`sottovoce ledger …`: what left this site and what came, line by line."""
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from sottovoce.cli.home import AsJson, Home, PassphraseFile, StudyName, open_home
+from sottovoce.errors import InputError
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from sottovoce.ledger import Line
+    from sottovoce.service.ledgers import SeatLedger
+    from sottovoce.service.site import Site
+
+app = typer.Typer(no_args_is_help=True, help="What left this site and what came, line by line.")
+
+SeatName = Annotated[
+    str | None,
+    typer.Option("--seat", metavar="NAME", help="One seat of this site; all of them unless told."),
+]
+
+
+@app.callback()
+def root() -> None:
+    """What left this site and what came, line by line."""
+
+
+@app.command(short_help="Print the lines.")
+def show(
+    study: StudyName = None,
+    seat: SeatName = None,
+    what: Annotated[
+        str | None,
+        typer.Option("--what", metavar="SORT", help="sent, received, consent, deletion, …"),
+    ] = None,
+    party: Annotated[
+        str | None, typer.Option("--party", metavar="NAME", help="To or from this party alone.")
+    ] = None,
+    home: Home = None,
+    passphrase_file: PassphraseFile = None,
+    as_json: AsJson = False,
+) -> None:
+    """Print one line for each message sent or received: when, what, to whom, what it reveals.
+
+    \b
+    Examples:
+      sottovoce ledger show
+      sottovoce ledger show --what sent --party coordinator
+      sottovoce ledger show --seat evaluator --json
+    """
+    from sottovoce.ledger import What, select, to_json
+
+    sort = None
+    if what is not None:
+        try:
+            sort = What(what)
+        except ValueError:
+            known = ", ".join(What)
+            raise InputError(f"--what: expected one of {known}, found {what!r}") from None
+    found = _lines(open_home(home, passphrase_file), study, seat)
+    lines = list(select(found, what=sort, party=party or ""))
+    if as_json:
+        typer.echo(to_json(lines), nl=False)
+    else:
+        _print(lines)
+
+
+@app.command(short_help="Check that no line was changed, moved or cut out.")
+def verify(
+    study: StudyName = None,
+    seat: SeatName = None,
+    against: Annotated[
+        str | None,
+        typer.Option(
+            "--against", metavar="WORDS", help="The end that somebody wrote down earlier."
+        ),
+    ] = None,
+    home: Home = None,
+    passphrase_file: PassphraseFile = None,
+    as_json: AsJson = False,
+) -> None:
+    """Check every line's signature and place, and that the end was not cut off.
+
+    Prints the end in a form to write down: given to --against later, it shows whether
+    anything before it was taken away since.
+
+    \b
+    Examples:
+      sottovoce ledger verify
+      sottovoce ledger verify --seat north --against 412-0123…cdef
+    """
+    import json
+    from dataclasses import asdict
+
+    from sottovoce.ledger import Seat, Witness
+    from sottovoce.ledger import verify as check
+
+    site = open_home(home, passphrase_file)
+    witnesses = () if against is None else (Witness.of_words(against),)
+    found = []
+    for one in _places(site, study, seat):
+        done = check(one.path, Seat(one.seat, one.public), witnesses=witnesses)
+        found.append({"seat": one.seat} | asdict(done))
+        if not as_json:
+            held = "; ".join(done.against) or "nothing"
+            typer.echo(
+                f"{one.seat}: whole, {done.lines:,} lines, ends {done.words}; held to {held}"
+            )
+    if as_json:
+        typer.echo(json.dumps(found))
+
+
+@app.command(short_help="Write the lines as CSV, JSON or Markdown.")
+def export(
+    out: Annotated[Path, typer.Option("--out", metavar="FILE", help="name.csv, .json or .md")],
+    study: StudyName = None,
+    seat: SeatName = None,
+    home: Home = None,
+    passphrase_file: PassphraseFile = None,
+) -> None:
+    """Write all lines to a file for other tools.
+
+    \b
+    Examples:
+      sottovoce ledger export --out ledger.csv
+      sottovoce ledger export --out ledger.md --seat north
+    """
+    from sottovoce.keyfiles import storage
+    from sottovoce.ledger import FORMATS
+
+    kinds = {".csv": "csv", ".json": "json", ".md": "markdown"}
+    if out.suffix not in kinds:
+        raise InputError(
+            f"--out: expected a name that ends in {', '.join(kinds)}, found {out.name!r}"
+        )
+    site = open_home(home, passphrase_file)
+    lines = list(_lines(site, study, seat))
+    data = FORMATS[kinds[out.suffix]](lines).encode()
+    storage.write_whole(out, data, mode=storage.SECRET_MODE)
+    typer.echo(f"{out}: {len(lines):,} lines")
+
+
+def _lines(site: "Site", study: str | None, seat: str | None) -> "Iterator[Line]":
+    from sottovoce.ledger import read_ledger
+
+    for one in _places(site, study, seat):
+        yield from read_ledger(one.path)
+
+
+def _places(site: "Site", study: str | None, seat: str | None) -> "list[SeatLedger]":
+    """The seats of this site in the study."""
+    from sottovoce.service.ledgers import ledgers_of
+
+    found = ledgers_of(site, study)
+    if not found:
+        raise InputError(
+            f"{site.home}: expected a ledger, found none",
+            hints=("a ledger begins when a site joins: sottovoce join",),
+        )
+    wanted = [one for one in found if seat in {None, one.seat}]
+    if not wanted:
+        known = ", ".join(one.seat for one in found)
+        raise InputError(f"--seat: expected a seat of this site ({known}), found {seat!r}")
+    return wanted
+
+
+def _print(lines: "list[Line]") -> None:
+    from rich.console import Console
+    from rich.table import Table
+
+    table = Table(
+        "when (UTC)", "seat", "what", "stage", "message", "to or from", "bytes", "reveals"
+    )
+    for line in lines:
+        when = line.when[:19].replace("T", " ")
+        row = (when, line.seat, line.what, line.stage, line.kind, line.party)
+        table.add_row(*row, f"{line.bytes:,}" if line.bytes else "", line.reveals or line.note)
+    Console(highlight=False).print(table, markup=False)

@@ -1,0 +1,361 @@
+"""`sottovoce study …`: make a study, invite people to it, see it, stop it, end it."""
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from sottovoce.cli.home import AsJson, Home, PassphraseFile, open_home, refuse_both
+from sottovoce.errors import InputError
+
+if TYPE_CHECKING:
+    from sottovoce.service.api import Office, Token
+    from sottovoce.service.invitations import Invitation
+    from sottovoce.service.study_file import House, StudyDescription
+
+app = typer.Typer(
+    no_args_is_help=True, help="Make a study, invite people, see it, stop it, end it."
+)
+
+PORT = 8443
+Address = Annotated[
+    str | None,
+    typer.Option(
+        "--address",
+        metavar="URL",
+        help="Where peers reach the server: https://HOST:PORT. This machine's name unless told.",
+    ),
+]
+Out = Annotated[
+    Path | None,
+    typer.Option("--out", metavar="FOLDER", help="Write each invitation to a file of its own."),
+]
+Name = Annotated[
+    str | None, typer.Argument(metavar="[STUDY]", help="Its name, or the beginning of it.")
+]
+
+
+@app.callback()
+def root() -> None:
+    """Make a study, invite people to it, see it, stop it, end it."""
+
+
+@app.command(short_help="Make a study and print an invitation for every organisation.")
+def create(
+    file: Annotated[
+        Path | None, typer.Argument(metavar="[FILE]", help="study.toml; without it, an example.")
+    ] = None,
+    home: Home = None,
+    old: Annotated[
+        str | None,
+        typer.Option("--from", metavar="STUDY", help="As an earlier study of this coordinator."),
+    ] = None,
+    name: Annotated[
+        str | None, typer.Option("--name", metavar="NAME", help="Another name, with --from.")
+    ] = None,
+    example: Annotated[
+        bool, typer.Option("--example", help="Print a study.toml with every setting explained.")
+    ] = False,
+    address: Address = None,
+    out: Out = None,
+    passphrase_file: PassphraseFile = None,
+    as_json: AsJson = False,
+) -> None:
+    """Make a study from FILE and print one invitation for every organisation in it.
+
+    An invitation is one line, good once and until the enrolment ends. Send each to its
+    organisation alone, by a way that you trust: it pins this server's certificate.
+
+    \b
+    Examples:
+      sottovoce study create --example > study.toml
+      sottovoce study create study.toml --address https://study.example.org:8443
+      sottovoce study create study.toml --out invitations
+      sottovoce study create --from urgency --name "urgency, second round"
+    """
+    from sottovoce.service.study_file import example as example_text
+    from sottovoce.service.study_file import load_study
+
+    refuse_both(("FILE", file), ("--from", old))
+    if example or (file is None and old is None):
+        typer.echo(example_text(), nl=False)
+        return
+    office = open_home(home, passphrase_file).office()
+    described = load_study(file) if file is not None else _again(office, old or "", name)
+    from sottovoce.service.coordinator import create_study
+
+    tokens = create_study(office, described.text)
+    letters = [_invitation(office, described, one, _address(address)) for one in tokens]
+    _hand_out(described, letters, out=out, as_json=as_json)
+
+
+@app.command(short_help="A new invitation for an organisation that lost its own.")
+def invite(
+    house: Annotated[str, typer.Argument(metavar="NAME", help="Its short name in study.toml.")],
+    study: Annotated[
+        str | None, typer.Option("--study", metavar="STUDY", help="Which study, of several.")
+    ] = None,
+    home: Home = None,
+    address: Address = None,
+    out: Out = None,
+    passphrase_file: PassphraseFile = None,
+    as_json: AsJson = False,
+) -> None:
+    """Print a new invitation for an organisation; its old one is void from now on.
+
+    \b
+    Examples:
+      sottovoce study invite north
+      sottovoce study invite north --study urgency --out invitations
+    """
+    from sottovoce.service.coordinator import invite_again
+
+    office = open_home(home, passphrase_file).office()
+    found, described = _chosen(office, study)
+    token = invite_again(office, found, described.house(house).organisation)
+    letters = [_invitation(office, described, token, _address(address))]
+    _hand_out(described, letters, out=out, as_json=as_json)
+
+
+@app.command(short_help="The study card, or the text that travels.")
+def show(
+    study: Name = None,
+    home: Home = None,
+    toml: Annotated[bool, typer.Option("--toml", help="Print study.toml as it travels.")] = False,
+    passphrase_file: PassphraseFile = None,
+    as_json: AsJson = False,
+) -> None:
+    """Show the card of a study that this site runs or joined.
+
+    \b
+    Examples:
+      sottovoce study show
+      sottovoce study show urgency --toml > study.toml
+    """
+    from sottovoce.cli.consent import card_of, show_card
+
+    site = open_home(home, passphrase_file)
+    described = _known(site, study)
+    if toml:
+        typer.echo(described.text, nl=False)
+    elif as_json:
+        _print({"name": described.plan.name, "card": card_of(described).markdown()})
+    else:
+        show_card(card_of(described))
+
+
+@app.command("list", short_help="Every study that this site runs or joined.")
+def list_studies(
+    home: Home = None, passphrase_file: PassphraseFile = None, as_json: AsJson = False
+) -> None:
+    """List every study that this site runs or joined.
+
+    \b
+    Examples:
+      sottovoce study list
+      sottovoce study list --json
+    """
+    from sottovoce.service.coordinator import studies
+
+    site = open_home(home, passphrase_file)
+    rows = [
+        {"study": one.study, "name": one.name, "as": "coordinator", "phase": one.phase}
+        for one in studies(site.office())
+    ]
+    rows += [
+        {
+            "study": one.id,
+            "name": one.invitation.title,
+            "as": ", ".join(one.invitation.seats),
+            "phase": "joined",
+        }
+        for one in site.joined()
+    ]
+    _table(rows, as_json=as_json, nothing="no study here: sottovoce study create, or join")
+
+
+@app.command(short_help="Stop a study that is not finished; everybody is told why.")
+def cancel(
+    study: Name = None,
+    reason: Annotated[
+        str, typer.Option("--reason", metavar="TEXT", help="What everybody is told.")
+    ] = "the coordinator cancelled it",
+    home: Home = None,
+    yes: Annotated[bool, typer.Option("--yes", help="Do not ask.")] = False,
+    passphrase_file: PassphraseFile = None,
+) -> None:
+    """Stop a study that is not finished. The running server tells everybody why.
+
+    \b
+    Examples:
+      sottovoce study cancel urgency --reason "approval was withdrawn"
+    """
+    from sottovoce.service.coordinator import cancel_study
+
+    office = open_home(home, passphrase_file).office()
+    found, described = _chosen(office, study)
+    _sure(f"stop {described.plan.name!r} for everybody?", yes=yes)
+    cancel_study(office, found, reason=reason)
+    typer.echo(f"{found}: will stop as soon as the server runs")
+
+
+@app.command(short_help="End a finished study: its key is deleted, queries are over.")
+def close(
+    study: Name = None,
+    home: Home = None,
+    yes: Annotated[bool, typer.Option("--yes", help="Do not ask.")] = False,
+    passphrase_file: PassphraseFile = None,
+) -> None:
+    """End a finished study: the Paillier key is deleted, and no query is answered any more.
+
+    \b
+    Examples:
+      sottovoce study close urgency
+    """
+    from sottovoce.service.coordinator import close_study
+
+    office = open_home(home, passphrase_file).office()
+    found, described = _chosen(office, study)
+    _sure(f"delete the key of {described.plan.name!r}? Its models become useless.", yes=yes)
+    close_study(office, found)
+    typer.echo(f"{found}: will be closed as soon as the server runs")
+
+
+def _again(office: "Office", old: str, name: str | None) -> "StudyDescription":
+    """An earlier study's text, under another name where one is given."""
+    from sottovoce.service.study_file import parse_study, renamed
+
+    _, described = _chosen(office, old)
+    return parse_study(renamed(described.text, name)) if name else described
+
+
+def _chosen(office: "Office", name: str | None) -> tuple[str, "StudyDescription"]:
+    """Which study of this coordinator is meant, and what it says."""
+    from sottovoce.service.coordinator import registries
+    from sottovoce.service.site import choose
+    from sottovoce.service.study_file import parse_study
+
+    found = {one.id: parse_study(one.text) for one in registries(office)}
+    if not found:
+        raise InputError(
+            "study: expected one that this site runs, found none",
+            hints=("sottovoce study create study.toml", "or name another --home"),
+        )
+    chosen = choose(name, {one: described.plan.name for one, described in found.items()})
+    return chosen, found[chosen]
+
+
+def _known(site: Any, name: str | None) -> "StudyDescription":
+    """A study that this site runs, else one that it joined."""
+    from sottovoce.service.coordinator import registries
+
+    if registries(site.office()):
+        return _chosen(site.office(), name)[1]
+    described: StudyDescription | None = site.study(name).description
+    if described is None:
+        raise InputError("study: expected its text, found none", hints=("sottovoce join",))
+    return described
+
+
+def _address(given: str | None) -> str:
+    from socket import getfqdn
+    from urllib.parse import urlsplit
+
+    address = (given or f"https://{getfqdn()}:{PORT}").rstrip("/")
+    try:
+        parts = urlsplit(address)
+        fine = parts.scheme == "https" and bool(parts.hostname) and not (parts.path or parts.query)
+        _ = parts.port
+    except ValueError:
+        fine = False
+    if not fine:
+        raise InputError(
+            f"--address: expected https://HOST:PORT, found {given!r}",
+            hints=(f"--address https://study.example.org:{PORT}",),
+        )
+    return address
+
+
+def _invitation(
+    office: "Office", described: "StudyDescription", token: "Token", address: str
+) -> tuple["House", "Invitation"]:
+    from datetime import UTC, datetime
+
+    from sottovoce.service.coordinator import certificate_fingerprint
+    from sottovoce.service.invitations import Invitation
+
+    house = next(one for one in described.houses if one.organisation == token.organisation)
+    return house, Invitation(
+        address,
+        certificate_fingerprint(office),
+        token.study,
+        described.plan.name,
+        house.name,
+        token.seats,
+        token.secret,
+        datetime.fromtimestamp(token.expires, UTC),
+    )
+
+
+def _hand_out(
+    described: "StudyDescription",
+    letters: list[tuple["House", "Invitation"]],
+    *,
+    out: Path | None,
+    as_json: bool,
+) -> None:
+    from sottovoce.keyfiles import storage
+
+    if out is not None:
+        storage.make_folder(out)
+        for house, one in letters:
+            data = one.line.encode() + b"\n"
+            storage.write_whole(out / house.name, data, mode=storage.SECRET_MODE, replace=True)
+    study, until = letters[0][1].study, letters[0][1].expires
+    if as_json:
+        content = {
+            house.name: {
+                "organisation": house.organisation,
+                "seats": list(one.seats),
+                "expires": one.expires.isoformat(),
+                "invitation": one.line,
+            }
+            for house, one in letters
+        }
+        _print({"study": study, "name": described.plan.name, "invitations": content})
+        return
+    typer.echo(f"study {study}: {described.plan.name}")
+    typer.echo(
+        f"reached at {letters[0][1].address}, invitations good until {until:%Y-%m-%d %H:%M} UTC"
+    )
+    for house, one in letters:
+        typer.echo(f"\n{house.organisation} ({', '.join(one.seats)}):")
+        typer.echo(one.line if out is None else f"  in {out / house.name}")
+    typer.echo("\nnext: sottovoce serve")
+
+
+def _sure(question: str, *, yes: bool) -> None:
+    if not yes and not typer.confirm(question):
+        typer.echo("nothing was changed")
+        raise typer.Exit(1)
+
+
+def _print(content: Any) -> None:
+    import json
+
+    typer.echo(json.dumps(content))
+
+
+def _table(rows: list[dict[str, str]], *, as_json: bool, nothing: str) -> None:
+    from rich.console import Console
+    from rich.table import Table
+
+    if as_json:
+        _print(rows)
+    elif not rows:
+        typer.echo(nothing)
+    else:
+        table = Table(*rows[0])
+        for row in rows:
+            table.add_row(*row.values())
+        Console(highlight=False).print(table, markup=False)

@@ -1,0 +1,175 @@
+"""What a service tells while it runs: a bar at a terminal, plain lines or JSON elsewhere."""
+
+import time
+from collections.abc import Callable, Mapping
+from dataclasses import asdict, dataclass, field
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Self
+
+import msgspec
+import typer
+from rich.console import Console
+from rich.progress import (
+    BarColumn,
+    DownloadColumn,
+    Progress,
+    TaskID,
+    TextColumn,
+    TimeRemainingColumn,
+    TransferSpeedColumn,
+)
+
+from sottovoce.service import events
+from sottovoce.wire.values import kebab
+
+if TYPE_CHECKING:
+    from sottovoce.service.events import Event
+
+_QUIET_SECONDS = 10.0
+"""How often a plain log repeats that letters are moving."""
+
+
+@dataclass
+class Watch:
+    """Shows events as they come; `expected` says how many bytes a stage moves, where known."""
+
+    as_json: bool = False
+    expected: Mapping[tuple[str, str], int] = field(default_factory=dict)
+    console: Console = field(default_factory=lambda: Console(stderr=True, highlight=False))
+    clock: Callable[[], float] = time.monotonic
+    _tasks: dict[tuple[str, str], TaskID] = field(default_factory=dict)
+    _told: dict[tuple[str, str], float] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        columns = (
+            TextColumn("{task.description}"),
+            BarColumn(bar_width=24),
+            DownloadColumn(),
+            TransferSpeedColumn(),
+            TimeRemainingColumn(),
+        )
+        self._bars = Progress(*columns, console=self.console, transient=True)
+        self._drawn = self.console.is_terminal and not self.as_json
+
+    def __enter__(self) -> Self:
+        if self._drawn:
+            self._bars.start()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        if self._drawn:
+            self._bars.stop()
+
+    def paused(self) -> None:
+        """Take the bars away while a person is asked something."""
+        if self._drawn:
+            self._bars.stop()
+
+    def resumed(self) -> None:
+        """Show them again."""
+        if self._drawn:
+            self._bars.start()
+
+    def on_event(self, event: "Event") -> None:
+        """Show one event."""
+        if self.as_json:
+            typer.echo(as_line(event))
+            return
+        if isinstance(event, events.Moved):
+            self._moved(event)
+            return
+        if isinstance(event, events.StageEnded):
+            self._done((event.seat, event.stage))
+        words = in_words(event)
+        if words:
+            # Not through rich's markup: a name may hold brackets.
+            self.console.print(words, markup=False, soft_wrap=True)
+
+    def _moved(self, event: events.Moved) -> None:
+        place, now = (event.seat, event.stage), self.clock()
+        if self._drawn:
+            if place not in self._tasks:
+                title = f"{event.seat}: {event.stage}"
+                self._tasks[place] = self._bars.add_task(title, total=None)
+            total = None
+            if place in self.expected:
+                total = max(self.expected[place], event.bytes)
+            self._bars.update(self._tasks[place], completed=event.bytes, total=total)
+        elif now >= self._told.get(place, now):
+            self._told[place] = now + _QUIET_SECONDS
+            self.console.print(
+                f"{event.seat}: {event.stage}, {event.letters:,} letters, "
+                f"{event.bytes / 1e6:,.1f} MB",
+                markup=False,
+            )
+
+    def _done(self, place: tuple[str, str]) -> None:
+        task = self._tasks.pop(place, None)
+        if task is not None:
+            self._bars.remove_task(task)
+
+
+def in_words(event: "Event") -> str:
+    """An event as a line for people; empty where people need none."""
+    maker = _WORDS.get(type(event))
+    return maker(event) if maker else ""
+
+
+def as_line(event: "Event") -> str:
+    """An event as one JSON object."""
+    content = {"event": kebab(type(event).__name__), "at": round(time.time(), 3), **asdict(event)}
+    return msgspec.json.encode(content, enc_hook=_plain).decode()
+
+
+def _plain(value: Any) -> str:
+    if isinstance(value, Path):
+        return str(value)
+    raise TypeError
+
+
+def moment(seconds: float) -> str:
+    """A moment in UTC, as people write it."""
+    return f"{datetime.fromtimestamp(seconds, UTC):%Y-%m-%d %H:%M:%S} UTC"
+
+
+def _names(names: tuple[str, ...]) -> str:
+    return ", ".join(names) or "nobody"
+
+
+def _waiting(event: events.Waiting) -> str:
+    return f"{event.seat}: {event.what}: waits for {_names(event.whom)} until {moment(event.until)}"
+
+
+def _began(event: events.StageBegan) -> str:
+    again = f", attempt {event.attempt}" if event.attempt > 1 else ""
+    return f"{event.seat}: {event.stage} begins{again} ({_names(event.peers)})"
+
+
+def _failed(event: events.AttemptFailed) -> str:
+    return (
+        f"{event.seat}: {event.stage}, attempt {event.attempt} failed: {event.reason}; "
+        f"another follows without {_names(event.missing)}"
+    )
+
+
+def _stopped(event: events.StudyStopped) -> str:
+    because = f" (because of {event.party})" if event.party else ""
+    return f"{event.seat}: the study stopped: {event.reason}{because}"
+
+
+_WORDS: Mapping[type[Any], Callable[[Any], str]] = {
+    events.Listening: lambda event: f"serving at {event.address}: {len(event.studies)} studies",
+    events.Enrolled: lambda event: f"{event.seat}: enrolled",
+    events.Waiting: _waiting,
+    events.StageBegan: _began,
+    events.StageEnded: lambda event: f"{event.seat}: {event.stage} done in {event.seconds:.1f} s",
+    events.AttemptFailed: _failed,
+    events.ModelStored: lambda event: f"{event.seat}: the sealed model lies at {event.path}",
+    events.JournalDeleted: lambda event: f"{event.seat}: shares, masks and journals deleted",
+    events.StudyFinished: lambda event: f"{event.seat}: the training is finished",
+    events.StudyStopped: _stopped,
+    events.QueryServed: lambda event: f"{event.seat}: query {event.number} of {event.asker} served",
+    events.LineLost: lambda event: f"{event.seat}: no line ({event.reason}), trying again",
+    events.LineBack: lambda event: f"{event.seat}: the line is back",
+}
