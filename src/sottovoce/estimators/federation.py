@@ -6,6 +6,7 @@ from typing import Any
 
 from sottovoce.errors import InputError
 from sottovoce.estimators.tables import Table, is_table
+from sottovoce.roles.arrangement import Arrangement, Partition
 from sottovoce.text.documents import Document, Label, Origin
 from sottovoce.text.labels import Labels, label_name
 
@@ -19,17 +20,31 @@ class LocalFederation:
     Groups (patients, authors) never straddle a split and count once.
     `evaluator_at` and `dealer_at` name the peer whose organisation also runs
     that role; by default both are organisations of their own.
+
+    With partition "features" peers hold tables with different columns of the same
+    entities, in any order; `shared` names the columns that all of them have. Groups
+    then name the entities (needed to hold some out, and for remote="full"); a row
+    whose label is None is not learnt from, but can be asked about.
     """
 
     parts: Mapping[str, Any] = field(repr=False)
     evaluator_at: str | None = None
     dealer_at: str | None = None
+    partition: Partition = Partition.DOCUMENTS
+    shared: Sequence[str] = ()
     documents: dict[str, list[Document]] = field(init=False, repr=False)
 
     def __post_init__(self) -> None:
         """Read every peer's part once, and say whose is wrong if one is."""
         read = {name: _documents(name, part) for name, part in self.parts.items()}
         object.__setattr__(self, "documents", read)
+        object.__setattr__(self, "shared", tuple(self.shared))
+        object.__setattr__(self, "partition", Arrangement(self.partition).partition)
+        if self.shared and self.partition is not Partition.FEATURES:
+            raise InputError(
+                f"federation: shared columns are for partition features, found {self.partition}",
+                hints=('LocalFederation(…, partition="features", shared=[…])',),
+            )
         for role, name in (("evaluator", self.evaluator_at), ("dealer", self.dealer_at)):
             if name is not None and name not in read:
                 raise InputError(
@@ -40,6 +55,16 @@ class LocalFederation:
     def peers(self) -> tuple[str, ...]:
         """The names of the peers."""
         return tuple(self.documents)
+
+    @property
+    def names_entities(self) -> bool:
+        """Whether every peer's rows have groups of their own, which name entities."""
+        return all(
+            len(part) == 3
+            if isinstance(part, tuple) and not isinstance(part[0], Document)
+            else all(one.group is not None for one in self.documents[name])
+            for name, part in self.parts.items()
+        )
 
     @property
     def labels_as_given(self) -> dict[str, Label]:

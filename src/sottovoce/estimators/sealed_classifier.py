@@ -6,12 +6,14 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import NDArray
 
-from sottovoce.errors import InputError, MismatchError
+from sottovoce.errors import InputError
+from sottovoce.estimators.arrangements import check_split, joint_columns, table_arrangement
 from sottovoce.estimators.federation import LocalFederation, as_rows
 from sottovoce.estimators.operating_point import OperatingPoint, written
 from sottovoce.estimators.sealed_study import SealedEstimator, share_found
 from sottovoce.estimators.tables import ROW, columns_of
 from sottovoce.roles import StudyPlan
+from sottovoce.roles.arrangement import Remote
 from sottovoce.roles.plan import QUERIES_PER_FEATURE, DictionaryKind
 from sottovoce.text.documents import Document
 from sottovoce.text.features import Weighting
@@ -46,6 +48,10 @@ class SealedClassifier(SealedEstimator):
     held_out : the share of rows that `evaluate` is done on.
     operating_point : the threshold above which the second of two classes is said, or one by
         class, {"urgent": 0.2}; scores are near -1 and 1, and without it the threshold is 0.
+    remote : where peers hold different features of the same entities, what stands for those
+        of others in a query: "normalised" (their mean edge vector), "zero" or "full" (they add
+        their part, and learn which entity is asked about).
+    answering : the peers that add a remote part; all others unless told.
 
     """
 
@@ -66,6 +72,8 @@ class SealedClassifier(SealedEstimator):
         held_out: float = 0.2,
         verdict: str = "auto",
         operating_point: OperatingPoint = None,
+        remote: str = "normalised",
+        answering: Sequence[str] = (),
     ) -> None:
         """Store the choices; they are checked when a study begins."""
         self.bounds = bounds
@@ -82,34 +90,62 @@ class SealedClassifier(SealedEstimator):
         self.held_out = held_out
         self.verdict = verdict
         self.operating_point = operating_point
+        self.remote = remote
+        self.answering = answering
 
     def fit(self, federation: Any, y: None = None) -> Self:
         """Run the study: every peer's rows in, one sealed model out."""
         super().fit(federation, y)
-        self.feature_names_in_ = np.array(_names(federation), dtype=object)
+        self.feature_names_in_ = np.array(joint_columns(federation), dtype=object)
         self.n_features_in_ = len(self.feature_names_in_)
         return self
 
-    def predict(self, X: Any, *, peer: str | None = None) -> Any:
-        """The labels of rows, asked as one of the peers; nobody else learns them."""
-        asker, rows = self._asker(peer), self._rows(X)
+    def predict(
+        self, X: Any, *, peer: str | None = None, entities: Sequence[Any] | None = None
+    ) -> Any:
+        """The labels of rows, asked as one of the peers; nobody else learns them.
+
+        In partition "features" rows have the columns of that peer, and `entities` names
+        whom each row is about, where the other peers add their part (remote="full").
+        """
+        asker = self._asker(peer)
+        rows = self._rows(X, asker, entities)
         return self._shaped(self._outcome.classify(asker, rows).classes if rows else [])
 
-    def decision_function(self, X: Any, *, peer: str | None = None) -> NDArray[np.float64]:
+    def decision_function(
+        self, X: Any, *, peer: str | None = None, entities: Sequence[Any] | None = None
+    ) -> NDArray[np.float64]:
         """The scores of rows, where the study released them ("margin" or "peers")."""
         asker = self._asker(peer)
-        return self._scores(self._rows(X), asker)
+        return self._scores(self._rows(X, asker, entities), asker)
 
-    def score(self, X: Any, y: Sequence[Any], *, peer: str | None = None) -> float:
+    def score(
+        self,
+        X: Any,
+        y: Sequence[Any],
+        *,
+        peer: str | None = None,
+        entities: Sequence[Any] | None = None,
+    ) -> float:
         """The share of rows whose label is found."""
-        return share_found(self.predict(X, peer=peer), y)
+        return share_found(self.predict(X, peer=peer, entities=entities), y)
 
-    def _rows(self, X: Any) -> list[Document]:
-        return as_rows(X, names=tuple(self._fitted().feature_names_in_))
+    def _rows(self, X: Any, asker: str, entities: Sequence[Any] | None) -> list[Document]:
+        arrangement = self._outcome.study.plan.arrangement
+        names = tuple(self._fitted().feature_names_in_)
+        if arrangement.by_features:
+            names = arrangement.columns_of(asker)
+        if entities is None and arrangement.by_features and arrangement.remote is Remote.FULL:
+            raise InputError(
+                "predict: expected the name of every row's entity, found none",
+                hints=("predict(X, peer=…, entities=names): the other peers look them up",),
+            )
+        return as_rows(X, None, entities, names=names)
 
     def _plan(self, federation: LocalFederation) -> StudyPlan:
+        check_split(federation, self.held_out)
         columns = columns_of(
-            _names(federation),
+            joint_columns(federation),
             bounds=self.bounds,
             categories=self.categories or {},
             missing=self.missing,
@@ -136,22 +172,5 @@ class SealedClassifier(SealedEstimator):
             held_out=self.held_out,
             verdict=self.verdict,  # type: ignore[arg-type]
             operating_point=written(federation.labels, self.operating_point),
+            arrangement=table_arrangement(federation, remote=self.remote, answering=self.answering),
         )
-
-
-def _names(federation: LocalFederation) -> tuple[str, ...]:
-    """The columns of the first peer, which every other must have."""
-    of_peer = {peer: tuple(rows[0].columns) for peer, rows in federation.documents.items() if rows}
-    first, names = next(iter(of_peer.items()))
-    if not names:
-        raise InputError(
-            f"{first}: expected a table of columns, found texts",
-            hints=('LocalFederation({"alice": (X, y), …})',),
-        )
-    for peer, found in of_peer.items():
-        if set(found) != set(names):
-            raise MismatchError(
-                f"{peer}: expected the columns of {first!r} ({', '.join(names)}), "
-                f"found {', '.join(found) or 'none'}"
-            )
-    return names

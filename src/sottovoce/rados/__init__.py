@@ -1,6 +1,13 @@
 """Rademacher observations, their moments, and what is learnt from them."""
 
-from sottovoce.rados.blocks import BlockRados, BlockSums, Layout, join_blocks, lift
+from sottovoce.rados.blocks import (
+    BlockRados,
+    BlockSums,
+    EnumeratedBlocks,
+    Layout,
+    join_blocks,
+    lift,
+)
 from sottovoce.rados.boost import Boosted, boost
 from sottovoce.rados.closed_form import Factorisation, gamma, solve, solve_rados
 from sottovoce.rados.descent import Descended, Halt, descend
@@ -25,6 +32,7 @@ __all__ = [
     "BlockSums",
     "Boosted",
     "Descended",
+    "EnumeratedBlocks",
     "Factorisation",
     "GivenSignatures",
     "Guarantee",

@@ -89,6 +89,51 @@ def _sums(part: Part, members: NDArray[np.intp], *, blocks: int) -> Floats:
 
 
 @dataclass(frozen=True, repr=False)
+class EnumeratedBlocks(Discreet):
+    """One peer's weighted block columns over a public enumeration: dropped blocks are zeros.
+
+    A column is Σ x over the block, divided by √count; its target is √count, so that a block
+    stands for `count` rows whose target is the class. The label's sign cancels in products.
+    """
+
+    columns: Floats
+    roots: Floats
+    dropped_blocks: int
+    dropped_rows: int
+
+    @classmethod
+    def of(cls, rows: Any, members: NDArray[np.int64], *, blocks: int, minimum: int) -> Self:
+        """Add up rows by the number of their block; blocks below `minimum` rows are dropped."""
+        checked = as_rows(rows)
+        counts = np.bincount(members, minlength=blocks)
+        if len(members) != checked.shape[0] or len(counts) != blocks:
+            raise MismatchError(
+                f"blocks: expected one of {blocks} blocks for each of {checked.shape[0]} rows, "
+                f"found {len(members)} numbers below {len(counts)}"
+            )
+        kept = counts >= max(minimum, 1)
+        if not kept.any():
+            raise InputError(
+                f"blocks: expected at least one block of {minimum} rows, found "
+                f"{int((counts > 0).sum())} block(s), the largest of {counts.max(initial=0)} "
+                "row(s)",
+                hints=("share fewer or coarser features, so that blocks grow",),
+            )
+        roots = np.sqrt(np.where(kept, counts, 0.0))
+        scale = np.divide(1.0, roots, out=np.zeros(blocks), where=kept)
+        places = (members, np.arange(len(members)))
+        weighed: Any = sparse.csr_array((scale[members], places), shape=(blocks, len(members)))
+        sums = weighed @ checked
+        lost = ~kept & (counts > 0)
+        return cls(
+            np.asarray(sums if isinstance(sums, np.ndarray) else sums.toarray()),
+            roots,
+            int(lost.sum()),
+            int(counts[lost].sum()),
+        )
+
+
+@dataclass(frozen=True, repr=False)
 class BlockRados(Discreet):
     """Joined block rados as rows, how many entities stand behind each, and what was dropped."""
 

@@ -54,7 +54,7 @@ class Attempt:
 
     def check(self, study: Study) -> None:
         """Refuse peers that are not in the roster, or too few of them."""
-        roster, fewest = study.roster.peers, study.plan.min_peers
+        roster, fewest = study.roster.peers, study.fewest_peers
         if self.number < 1:
             raise InputError(f"attempt: expected a number from 1, found {self.number}")
         if self.peers != tuple(one for one in roster if one in self.peers):

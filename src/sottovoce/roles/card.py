@@ -28,6 +28,7 @@ from sottovoce.protocols.two_party import products as two_party_products
 from sottovoce.protocols.two_party import truncation as two_party_truncation
 from sottovoce.roles import (
     agreement,
+    blocks,
     choice,
     classification,
     contributions,
@@ -35,9 +36,12 @@ from sottovoce.roles import (
     evaluation,
     model,
     preparation,
+    remote,
     solving,
     undealt,
 )
+from sottovoce.roles.arranged import arranged_lines, pooled_lines
+from sottovoce.roles.arrangement import Remote
 from sottovoce.roles.plan import FEWEST_EVALUATED, FEWEST_PEERS, DictionaryKind, Engine, Release
 from sottovoce.roles.roster import Role
 from sottovoce.roles.sizes import ASSUMED_DOCUMENTS, peer_sizes
@@ -109,6 +113,9 @@ class StudyCard:
     def _stages(self) -> Iterator[tuple[str, tuple[ModuleType, ...]]]:
         yield "agreement", (agreement,)
         yield "dictionary and totals", (preparation, blind_sums)
+        arrangement = self.study.plan.arrangement
+        if arrangement.by_features:
+            yield "contributions", (blocks,)
         if self.study.engine is Engine.SHARES:
             yield "contributions", (contributions,)
             yield "sealed solve", (*_SHARED, solve, multiplier, residual, solving)
@@ -125,6 +132,8 @@ class StudyCard:
         else:
             yield "queries", (classification, undealt, two_party_comparison)
             yield "queries", (two_party_products, messages)
+        if arrangement.by_features and arrangement.remote is not Remote.ZERO:
+            yield "queries", (remote,)
         yield "evaluation", (evaluation,)
 
     def _head(self) -> Iterator[str]:
@@ -197,6 +206,7 @@ class StudyCard:
         )
         for what, long in self.waits:
             yield f"- {what}: {long}."
+        yield from arranged_lines(self.study)
         if plan.dictionary is DictionaryKind.JOINT:
             yield ""
             yield JOINT_DICTIONARY.format(bits=plan.bucket_bits, fewest=plan.min_documents)
@@ -251,6 +261,7 @@ class StudyCard:
             f"- What pooling would give: {pair} can rebuild text of the union of all peers, "
             "though not say whose."
         )
+        yield from pooled_lines(self.study)
         yield "- The coordinator with any peer learns the model and the dictionary by word."
         if roster.dealer is not None:
             yield "- The dealer of a query with its asker learns the asker's scores."

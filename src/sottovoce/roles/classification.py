@@ -19,6 +19,7 @@ one of the same size. Assuming that the dealer pools with neither.
 
 import warnings
 from collections import Counter
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import ClassVar
 
@@ -30,7 +31,7 @@ from sottovoce import wire
 from sottovoce.errors import InputError, MisuseError, ViolationError
 from sottovoce.numbers.fixed import Scale
 from sottovoce.numbers.ring import Words
-from sottovoce.paillier import Ciphertext, Plain, SparseRows
+from sottovoce.paillier import Ciphertext, Encrypted, Plain, SparseRows, Unsent
 from sottovoce.protocols.casting import Cast
 from sottovoce.protocols.conversation import Party, Receive, Send, receive
 from sottovoce.protocols.guard import Guard, serve
@@ -42,6 +43,7 @@ from sottovoce.protocols.shares.tally import TallyPlan, deal_tally, tally
 from sottovoce.protocols.shares.verdict import VerdictPlan, ask_verdict, deal_verdict, give_verdict
 from sottovoce.protocols.two_party.masks import Masking
 from sottovoce.roles.desk import Desk
+from sottovoce.roles.holdings import own_reach
 from sottovoce.roles.model import SealedModel, Trained
 from sottovoce.roles.plan import Release
 from sottovoce.roles.score_shares import (
@@ -60,6 +62,9 @@ from sottovoce.roles.study import Study
 from sottovoce.roles.thresholds import shifts, unit_scores
 from sottovoce.roles.undealt import undealt_labels, undealt_rules
 from sottovoce.text.labels import Classes
+
+RemotePart = Callable[[int], Party[Encrypted]]
+"""Brings what others add to the scores of so many rows (partition `features`)."""
 
 # The asker is told when less than this share of its budget is left.
 _NEAR_THE_END = 0.1
@@ -200,11 +205,12 @@ def ask(
     number: int,
     evaluation: bool = False,
     truth: NDArray[np.bool_] | None = None,
+    remote: RemotePart | None = None,
 ) -> Party[Answer]:
     """At the asker: the labels of integer feature rows (`FeatureRows.integers`).
 
     `truth` (rows × scores) says which rows are of which class, where an evaluation counts
-    them at the plan's thresholds.
+    them at the plan's thresholds; `remote` brings the part of the scores that others hold.
     """
     study, plan = desk.study, model.scores
     count = int(rows.shape[0])
@@ -222,15 +228,18 @@ def ask(
     request = QueryRequest(number, size, evaluation, thresholds)
     left = yield from _granted(study, request, desk.name)
     filled = padded(rows, size)
+    scores = _products(study, model, filled, asker=desk.name)
+    if remote is not None:
+        scores = scores + (yield from remote(size))
     if not plan.packed:
-        found = yield from _undealt(desk, model, filled)
+        found = yield from _undealt(desk, model, scores, filled)
         return Answer(classes_of(study.plan.labels, found, plan.classes)[:count], left)
-    masked, share = masked_scores(model, filled, entropy=desk.entropy)
+    masked, share = masked_scores(model, scores, entropy=desk.entropy)
     yield Send(study.roster.coordinator, MaskedScores(masked))
     if study.plan.release is Release.MARGIN:
         told = yield from receive(study.roster.coordinator, ScoreShare)
-        scores = unit_scores(rows, _scores(plan, share, told, study)[:count])
-        return Answer(decided(study.plan.labels, scores, model.operating_point), left, scores)
+        margins = unit_scores(rows, _scores(plan, share, told, study)[:count])
+        return Answer(decided(study.plan.labels, margins, model.operating_point), left, margins)
     holder = yield from _seated(desk, desk.name, number)
     shifted = less(plan, share, filled, model.operating_point)
     found = yield from ask_verdict(holder, plan.verdict(size), arranged(plan, shifted))
@@ -368,10 +377,21 @@ def _granted(study: Study, request: QueryRequest, asker: str) -> Party[int]:
     return int(told.left)
 
 
-def _undealt(desk: Desk, model: SealedModel, rows: sparse.csr_array) -> Party[NDArray[np.int64]]:
+def _products(study: Study, model: SealedModel, rows: sparse.csr_array, *, asker: str) -> Unsent:
+    """Encrypted scores of rows, as far as the asker has their features."""
+    reach = model.scores.reach
+    if study.plan.arrangement.by_features:
+        answering = study.plan.arrangement.answering_to(asker)
+        reach -= sum(own_reach(study, name) for name in answering)
+    return SparseRows.of(rows, reach=reach) @ model.weights
+
+
+def _undealt(
+    desk: Desk, model: SealedModel, products: Unsent, rows: sparse.csr_array
+) -> Party[NDArray[np.int64]]:
     """At the asker: labels without a dealer, by questions to the key holder."""
     study, plan = desk.study, model.scores
-    scores = (SparseRows.of(rows, reach=plan.reach) @ model.weights).within(plan.score)
+    scores = products.within(plan.score)
     if model.operating_point:
         taken = shifts(rows, model.operating_point, bits=plan.score.fraction_bits)
         scores = (scores - Plain(taken, plan.shift)).within(plan.score)

@@ -45,12 +45,14 @@ from sottovoce.protocols.messages import Disclosure, Message
 from sottovoce.protocols.sealed_model import closing
 from sottovoce.protocols.two_party.comparison import sign_rules
 from sottovoce.protocols.two_party.masks import Masking
+from sottovoce.protocols.two_party.matrices import FixedFactors, matrix_product
 from sottovoce.protocols.two_party.products import MaskedVectors, answer_vectors
 from sottovoce.protocols.two_party.residual import solve_checked
 from sottovoce.protocols.two_party.solve import SolvePlan, solve_stages
 from sottovoce.protocols.two_party.truncation import truncate, truncation_rule
 from sottovoce.rados.moments import Moments
 from sottovoce.roles.agreement import Agreement
+from sottovoce.roles.blocks import compare_counts, own_blocks, show_counts
 from sottovoce.roles.contributions import (
     END_PARTS,
     check_weight,
@@ -78,6 +80,8 @@ _TOLERANCE = 2.0**-13
 _FRACTION_BITS = 26
 _MATRIX_BITS = 18
 _COEFFICIENT_BITS = 16
+# Block columns, whose products A is made of in partition `features`.
+_COLUMN_BITS = 12
 
 
 class AgreedCeiling(Message, frozen=True):
@@ -144,10 +148,20 @@ class Numbers:
             reach=sqrt(self.documents / float(self.penalties.min())) / 2,
             tolerance=_TOLERANCE,
             fraction_bits=_FRACTION_BITS,
-            matrix_bits=_MATRIX_BITS,
+            matrix_bits=self.matrix_bits,
             coefficient_bits=_COEFFICIENT_BITS,
             masking=Masking(self.study.plan.kappa),
         )
+
+    @property
+    def matrix_bits(self) -> int:
+        """How finely A is written; where it is a product, as finely as that makes it."""
+        return 2 * _COLUMN_BITS if self.study.plan.arrangement.by_features else _MATRIX_BITS
+
+    @property
+    def column_scale(self) -> Scale:
+        """Entries of block columns are at most √count."""
+        return Scale.covering(sqrt(self.documents), fraction_bits=_COLUMN_BITS)
 
     @property
     def matrix_scale(self) -> Scale:
@@ -159,15 +173,26 @@ class Numbers:
         """Entries of b, by Cauchy and Schwarz."""
         return self.solve.vector_scale(sqrt(self.documents * self.ceiling))
 
-    def written(self, moments: Moments) -> list[Plain]:
-        """A peer's A and one b a class in fixed point."""
-        vectors = [Plain.of(column, self.vector_scale) for column in moments.products.T]
-        return [Plain.of(moments.second, self.matrix_scale), *vectors]
+    def sealed(self, own: "_Own", key: PublicKey, *, entropy: Entropy) -> list[Ciphertext]:
+        """A peer's A (or its block columns) and one b a class, encrypted."""
+        slots = self.solve.slots(key.plaintext_bits)
+        vectors = [Plain.of(column, self.vector_scale) for column in own.moments.products.T]
+        if own.columns is None:
+            matrix = encrypt(
+                key, Plain.of(own.moments.second, self.matrix_scale), slots=slots, entropy=entropy
+            )
+        else:
+            matrix = encrypt(key, Plain.of(own.columns, self.column_scale), entropy=entropy)
+        return [matrix, *(encrypt(key, one, slots=slots, entropy=entropy) for one in vectors)]
 
     def sum_plan(self, desk: Desk, key: PublicKey, peers: Sequence[str]) -> Plan:
         """The blind sum of ciphertexts at the evaluator."""
         slots, width = self.solve.slots(key.plaintext_bits), self.width
-        spaces = [CiphertextSpace(key, Layout((width, width), slots), self.matrix_scale)]
+        plan = desk.study.plan
+        if plan.arrangement.by_features:
+            spaces = [CiphertextSpace(key, Layout((plan.blocks, width)), self.column_scale)]
+        else:
+            spaces = [CiphertextSpace(key, Layout((width, width), slots), self.matrix_scale)]
         vector = CiphertextSpace(key, Layout((width,), slots), self.vector_scale)
         spaces += [vector] * self.scores.classes
         parts = [
@@ -182,14 +207,32 @@ class Numbers:
         return Plain.of(np.diag(self.penalties[index]), scale)
 
 
+@dataclass(frozen=True, repr=False)
+class _Own:
+    """What a peer brings: its moments, and in partition `features` the block columns."""
+
+    moments: Moments
+    columns: NDArray[np.float64] | None = None
+
+
+def _own(desk: Desk, prepared: Prepared, training: Sequence[Document]) -> Party[_Own]:
+    """At a peer: what it adds up in the clear, before anything is encrypted."""
+    if desk.study.plan.arrangement.by_features:
+        mine = own_blocks(desk, prepared, training)
+        yield from show_counts(desk, mine)
+        return _Own(mine.moments, mine.rows)
+    moments = local_moments(desk.study, prepared, training)
+    check_weight(desk.name, moments, prepared.totals)
+    return _Own(moments)
+
+
 def contribute_encrypted(
     desk: Desk, agreement: Agreement, prepared: Prepared, training: Sequence[Document]
 ) -> Party[tuple[list[SealedModel], tuple[str, ...]] | None]:
     """At a peer: its moments under K and under masks; encrypted models come back."""
     study, key = desk.study, agreement.key
-    moments = local_moments(study, prepared, training)
-    check_weight(desk.name, moments, prepared.totals)
-    end = np.array([end_parts(moments, fraction_bits=_MATRIX_BITS)], np.uint64)
+    own = yield from _own(desk, prepared, training)
+    end = np.array([end_parts(own.moments, fraction_bits=_MATRIX_BITS)], np.uint64)
     plan = _ceiling_plan(desk)
     summed = yield from pairwise.peer(
         plan, [end, end], who=desk.member, book=desk.book, entropy=desk.entropy
@@ -198,13 +241,9 @@ def contribute_encrypted(
         return None
     told = yield from receive(study.roster.coordinator, AgreedCeiling)
     numbers = Numbers.of(study, prepared, told.parts)
-    slots = numbers.solve.slots(key.plaintext_bits)
-    sealed = [
-        encrypt(key, plain, slots=slots, entropy=desk.entropy) for plain in numbers.written(moments)
-    ]
     added = yield from pairwise.peer(
         numbers.sum_plan(desk, key, told.peers),
-        sealed,
+        numbers.sealed(own, key, entropy=desk.entropy),
         who=desk.member,
         book=desk.book,
         entropy=desk.entropy,
@@ -223,6 +262,8 @@ def answer_encrypted(
 ) -> Party[tuple[ScorePlan, tuple[str, ...]]]:
     """At the coordinator: carry both sums, and answer the evaluator's masked questions."""
     study = desk.study
+    if study.plan.arrangement.by_features:
+        yield from compare_counts(study)
     plan = _ceiling_plan(desk)
     summed = yield from pairwise.coordinator(plan, who=desk.member, book=desk.book)
     parts = rounded_up(int(summed.sums[0][0]))
@@ -232,13 +273,21 @@ def answer_encrypted(
     added = yield from pairwise.coordinator(
         numbers.sum_plan(desk, key.public, summed.peers), who=desk.member, book=desk.book
     )
-    stages = [
+    stages = _joining_stages(key, study, entropy=desk.entropy)
+    stages += [
         stage
         for _ in range(numbers.scores.classes * len(study.plan.alphas))
         for stage in _stages(key, numbers.solve, entropy=desk.entropy)
     ]
     yield from serve(Guard(study.roster.evaluator, stages, codec=study.codec(key.public)))
     return numbers.scores, added.peers
+
+
+def _joining_stages(key: SecretKey, study: Study, *, entropy: Entropy) -> list[list[Rule[Any]]]:
+    """What the key holder answers before the solves: the product of block columns."""
+    if not study.plan.arrangement.by_features:
+        return []
+    return FixedFactors(key).stages(budget=1, entropy=entropy)
 
 
 def open_covered(
@@ -297,10 +346,20 @@ def solve_encrypted(
 def _models(numbers: Numbers, sums: Sequence[Unsent], *, entropy: Entropy) -> Party[list[Unsent]]:
     """A model for every penalty."""
     models = []
+    if numbers.study.plan.arrangement.by_features:
+        sums = (yield from _joined(numbers, sums[0], entropy=entropy)), *sums[1:]
     for index in range(len(numbers.penalties)):
         model = yield from _model(numbers, sums, index, entropy=entropy)
         models.append(model)
     return models
+
+
+def _joined(numbers: Numbers, columns: Unsent, *, entropy: Entropy) -> Party[Unsent]:
+    """⟨⟨Σ_blocks u uᵀ⟩⟩ from columns that were joined before."""
+    columns = columns.within(numbers.column_scale)
+    rows = columns.packed(numbers.solve.slots(columns.key.plaintext_bits))
+    masking = numbers.solve.masking
+    return (yield from matrix_product(columns.T, rows, entropy=entropy, masking=masking))
 
 
 def _model(

@@ -25,6 +25,7 @@ from sottovoce.protocols.conversation import Party
 from sottovoce.protocols.identities import Identity
 from sottovoce.protocols.runner import Meddler, Outcome, Table
 from sottovoce.protocols.view import Traffic, View
+from sottovoce.roles.answering import RemoteSide, remote_part
 from sottovoce.roles.attempts import Attempt, Stage, Stop
 from sottovoce.roles.classification import (
     Answer,
@@ -42,6 +43,7 @@ from sottovoce.roles.evaluation import (
     evaluate_peer,
 )
 from sottovoce.roles.figures import Evaluation, Tested, confusion, truth_of
+from sottovoce.roles.holdings import integer_rows, labelled, read_rows
 from sottovoce.roles.model import SealedModel, Trained
 from sottovoce.roles.policy import Policy
 from sottovoce.roles.roc import counted
@@ -50,7 +52,6 @@ from sottovoce.roles.study import Study
 from sottovoce.roles.thresholds import unit_scores
 from sottovoce.roles.training import Told, held_out_side
 from sottovoce.text.documents import Document
-from sottovoce.text.features import FeatureReader
 
 
 @dataclass
@@ -72,6 +73,16 @@ class Record:
         self.traffic.kinds.update(traffic.kinds)
 
 
+@dataclass(frozen=True)
+class _Asked:
+    """One query as its asker brings it."""
+
+    peer: str
+    rows: sparse.csr_array = field(repr=False)
+    entities: Sequence[str] = field(repr=False)
+    evaluation: bool
+
+
 @dataclass
 class StudyOutcome:
     """A trained study: each peer's sealed model, and everybody ready for queries."""
@@ -88,6 +99,7 @@ class StudyOutcome:
     # Each peer's own figures, and the coordinator's shares of the counts of a ROC.
     own: dict[tuple[int, str], Tested] = field(default_factory=dict, repr=False)
     counted: dict[str, Words] = field(default_factory=dict, repr=False)
+    remote: RemoteSide = field(default_factory=lambda: RemoteSide({}))
 
     @property
     def views(self) -> Mapping[str, View]:
@@ -119,9 +131,10 @@ class StudyOutcome:
         truth: NDArray[np.bool_] | None = None,
     ) -> Answer:
         model = self._model(peer)
-        rows = FeatureReader(model.space, model.key).read(documents).integers()
-        if model.released is None:
-            return self._ask(peer, model, rows, evaluation=evaluation, truth=truth)
+        rows = integer_rows(self.study, model.space, peer, documents, key=model.key)
+        if model.released is None or self.remote.asks(self.study):
+            asked = _Asked(peer, rows, [one.group or "" for one in documents], evaluation)
+            return self._ask(asked, model, truth=truth)
         scores = unit_scores(rows, rows @ model.released)
         classes = decided(self.study.plan.labels, scores, model.operating_point)
         return Answer(classes, self.queries.left(peer), scores)
@@ -135,10 +148,10 @@ class StudyOutcome:
 
     def _tested(self, peer: str, documents: Sequence[Document]) -> Tested:
         plan, model = self.study.plan, self._model(peer)
-        mine = held_out_side(self.desks[peer], documents)
+        mine = held_out_side(self.desks[peer], labelled(self.study, documents))
         if not mine:
             raise InputError(f"{peer}: expected held-out documents, found none")
-        places = FeatureReader(model.space, model.key).read(mine).places
+        places = read_rows(self.study, model.space, peer, mine, key=model.key).places
         true = [
             one
             for document, of_it in zip(mine, places, strict=True)
@@ -178,27 +191,30 @@ class StudyOutcome:
         return result
 
     def _ask(
-        self,
-        peer: str,
-        model: SealedModel,
-        rows: sparse.csr_array,
-        *,
-        evaluation: bool,
-        truth: NDArray[np.bool_] | None,
+        self, asked: "_Asked", model: SealedModel, *, truth: NDArray[np.bool_] | None
     ) -> Answer:
-        study, desks = self.study, self.desks
+        study, desks, peer = self.study, self.desks, asked.peer
+        remote, answering = remote_part(self, peer, asked.entities)
         number = self.numbers[peer]
         self.numbers[peer] += 1
         coordinator = study.roster.coordinator
         programs: dict[str, Party[Any]] = {
-            peer: ask(desks[peer], model, rows, number=number, evaluation=evaluation, truth=truth),
+            peer: ask(
+                desks[peer],
+                model,
+                asked.rows,
+                number=number,
+                evaluation=asked.evaluation,
+                truth=truth,
+                remote=remote,
+            ),
             coordinator: answer(desks[coordinator], self.trained, self.queries, asker=peer),
         }
         if study.plan.deals_verdicts:
             dealer = query_trio(study, peer).dealer
             programs[dealer] = deal(desks[dealer])
-        outcome = self.converse(programs, "query", peer, str(number))
-        if evaluation:
+        outcome = self.converse(programs | answering, "query", peer, str(number))
+        if asked.evaluation:
             self.counted[peer] = outcome.results[coordinator]
         result = outcome.results[peer]
         assert isinstance(result, Answer)
@@ -281,7 +297,7 @@ class StudyRun:
         self.courses = {
             name: Course(
                 desk,
-                documents=self._documents.get(name),
+                documents=_learnt(study, self._documents, name),
                 key=key if name == coordinator else None,
             )
             for name, desk in self._desks.items()
@@ -293,7 +309,10 @@ class StudyRun:
         assert trained is not None
         views = {name: View(name, list(view.received)) for name, view in self.record.views.items()}
         book = QueryBook(study.plan.budget, study.plan.evaluations)
-        return StudyOutcome(study, models, trained, self._desks, book, views, self.record)
+        remote = RemoteSide(self._documents)
+        return StudyOutcome(
+            study, models, trained, self._desks, book, views, self.record, remote=remote
+        )
 
     def _stage(self, stage: Stage, entropy: Entropy) -> None:
         deciding = self.courses[self.study.roster.coordinator]
@@ -370,6 +389,13 @@ def _converse(
         return table.run()
     finally:
         record.add(table.views, table.traffic)
+
+
+def _learnt(
+    study: Study, documents: Mapping[str, Sequence[Document]], name: str
+) -> list[Document] | None:
+    """What a peer learns from; None at everybody else."""
+    return labelled(study, documents[name]) if name in documents else None
 
 
 def _check_documents(study: Study, documents: Mapping[str, Sequence[Document]]) -> None:

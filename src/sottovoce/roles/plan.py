@@ -16,6 +16,7 @@ from sottovoce.paillier import (
     generate,
     generate_insecure_for_tests,
 )
+from sottovoce.roles.arrangement import Arrangement
 from sottovoce.roles.thresholds import ROC_THRESHOLDS, operating_faults, threshold_faults
 from sottovoce.text.columns import Column
 from sottovoce.text.counts import BUCKET_BITS, Suppression
@@ -117,6 +118,7 @@ class StudyPlan:
     approval: str = ""
     thresholds: tuple[float, ...] = ROC_THRESHOLDS
     operating_point: tuple[float, ...] = ()
+    arrangement: Arrangement = field(default_factory=Arrangement)
 
     key_sizes: ClassVar[tuple[int, ...]] = PublicKey.sizes
     public_type: ClassVar[type[PublicKey]] = PublicKey
@@ -134,7 +136,7 @@ class StudyPlan:
             if wrong:
                 raise InputError(f"plan: {message}", hints=(hint,) if hint else ())
         self.count_plan.labelling.check(self.level)
-        _ = (self.split, self.selection)
+        _ = (self.split, self.selection, self.blocks)
 
     @property
     def level(self) -> Level:
@@ -161,6 +163,18 @@ class StudyPlan:
     def split(self) -> Split:
         """Which documents a peer holds out for evaluation."""
         return Split(self.held_out, self.name)
+
+    @property
+    def blocks(self) -> int:
+        """How many blocks peers add up in partition `features`; 0 in partition `documents`."""
+        if not self.arrangement.by_features:
+            return 0
+        return self.arrangement.blocks(self.columns, self.labels)
+
+    @property
+    def width(self) -> int:
+        """How many columns a row has: words, further columns, and the bias."""
+        return self.features + sum(column.width for column in self.columns) + 1
 
     @property
     def alphas(self) -> tuple[float, ...]:
@@ -223,6 +237,9 @@ class StudyPlan:
             "class_weight 'balanced' needs exclusive labels, found labels that overlap",
             "",
         )
+        yield from self.arrangement.faults(self.columns, self.labels)
+        text = self.arrangement.by_features and self.features > 1
+        yield text, f"partition features is for columns, found {self.features} words", ""
         other = self.labelling is not None and self.labelling.labels != self.labels
         yield other, "the labelling names other labels than the plan", ""
 

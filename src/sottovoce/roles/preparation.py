@@ -106,6 +106,8 @@ def prepare_peer(
     key = yield from _shared_key(desk, agreement)
     vector = _vector(study, desk.name, training, key)
     plan = _blind_plan(desk)
+    if study.plan.arrangement.by_features and desk.name != study.plan.arrangement.first:
+        vector = np.zeros_like(vector)  # the first peer counts the entities of all
     sent = [to_ring(vector)]
     summed = yield from pairwise.peer(
         plan, sent, who=desk.member, book=desk.book, entropy=desk.entropy

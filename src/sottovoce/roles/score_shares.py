@@ -8,7 +8,7 @@ from sottovoce.entropy import Entropy
 from sottovoce.errors import ViolationError
 from sottovoce.numbers.fixed import Scale
 from sottovoce.numbers.ring import Words, to_ring
-from sottovoce.paillier import Ciphertext, Layout, SecretKey, SparseRows, decrypt_residues
+from sottovoce.paillier import Ciphertext, Layout, SecretKey, Unsent, decrypt_residues
 from sottovoce.protocols.shares.tally import GROUPS
 from sottovoce.roles.model import SealedModel
 from sottovoce.roles.scoring import ScorePlan, half_slots, slots_of
@@ -24,11 +24,10 @@ def padded(rows: sparse.csr_array, count: int) -> sparse.csr_array:
 
 
 def masked_scores(
-    model: SealedModel, rows: sparse.csr_array, *, entropy: Entropy
+    model: SealedModel, products: Unsent, *, entropy: Entropy
 ) -> tuple[Ciphertext, Words]:
     """Scores under masks, as they travel, and the asker's shares of every score."""
     plan, key = model.scores, model.weights.key
-    products = SparseRows.of(rows, reach=plan.reach) @ model.weights
     packed = products.joined(plan.slots)
     secrets = [entropy.below(key.modulus) for _ in packed.residues]
     lift = half_slots(plan.slots)

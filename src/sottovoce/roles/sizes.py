@@ -13,6 +13,7 @@ from sottovoce.protocols.identities import SIGNATURE_BYTES
 from sottovoce.protocols.messages import Message
 from sottovoce.protocols.sealing import KEY_BYTES, OVERHEAD
 from sottovoce.roles.agreement import Consent, SignedConsent
+from sottovoce.roles.blocks import CountsDigest, CountsKey
 from sottovoce.roles.contributions import END_PARTS, ShareSeed
 from sottovoce.roles.encrypted import Numbers
 from sottovoce.roles.plan import DictionaryKind, Engine
@@ -71,13 +72,16 @@ def _dictionary(study: Study) -> Iterator[Size]:
 
 def _contributions(study: Study) -> Iterator[Size]:
     stage = "contributions"
-    width = study.plan.features + sum(column.width for column in study.plan.columns) + 1
+    width = study.plan.width
     classes = study.plan.labels.width
+    if study.plan.arrangement.by_features:
+        yield from _counts(stage, study)
     yield from _masking(stage, study)
     if study.engine is Engine.SHARES:
         seed = _boxed(ShareSeed(bytes(32)))
         yield Size(stage, kebab(ShareSeed.__name__), "evaluator", 1, seed)
-        yield _masked(stage, "coordinator", width * (width + 1) // 2 + width * classes, 1)
+        matrix = width * study.plan.blocks or width * (width + 1) // 2
+        yield _masked(stage, "coordinator", matrix + width * classes, 1)
         yield from _small(stage, 1)
         return
     yield from _masking(stage, study)
@@ -85,6 +89,15 @@ def _contributions(study: Study) -> Iterator[Size]:
     yield from _small(stage, 2)
     size = padded_size(_encrypted(study, width, classes)) + OVERHEAD
     yield Size(stage, "masked-parts", "evaluator", 1, size, exact=False)
+
+
+def _counts(stage: str, study: Study) -> Iterator[Size]:
+    """What shows that all peers of partition `features` hold the same blocks."""
+    others = len(study.roster.peers) - 1
+    box = _boxed(CountsKey(bytes(32)))
+    yield Size(stage, kebab(CountsKey.__name__) + " (first peer)", "peers", others, box)
+    shown = _plain(CountsDigest(bytes(32)))
+    yield Size(stage, kebab(CountsDigest.__name__), "coordinator", 1, shown)
 
 
 def _small(stage: str, sums: int) -> Iterator[Size]:
@@ -101,7 +114,9 @@ def _encrypted(study: Study, width: int, classes: int) -> int:
     parts = int(END_PARTS * rows * row_norm(plan) ** 2)
     numbers = Numbers.of(study, Prepared(totals, (4,) * plan.features), parts)
     slots = numbers.solve.slots(plan.key_bits - 1)
-    return (width + classes) * slots.plaintexts_for(width) * plan.key_bits // 4
+    packed = slots.plaintexts_for(width)
+    matrix = plan.blocks * width or width * packed
+    return (matrix + classes * packed) * plan.key_bits // 4
 
 
 def _masking(stage: str, study: Study) -> Iterator[Size]:

@@ -46,8 +46,21 @@ class Study:
                 f"study {plan.name!r}: expected feature_min_peers of at most "
                 f"{len(roster.peers)}, found {plan.feature_min_peers}"
             )
+        self._check_arrangement()
         self._check_engine()
         self._check_dealers()
+
+    def _check_arrangement(self) -> None:
+        """In partition `features` every peer holds something that nobody else has."""
+        arrangement = self.plan.arrangement
+        if not arrangement.by_features:
+            return
+        holders = tuple(one.peer for one in arrangement.own)
+        if holders != self.roster.peers:
+            raise InputError(
+                f"study {self.plan.name!r}: expected the columns of {', '.join(self.roster.peers)}"
+                f", found those of {', '.join(holders) or 'nobody'}"
+            )
 
     def _check_dealers(self) -> None:
         """Every peer has somebody who may deal for it, or verdicts are without a dealer."""
@@ -117,10 +130,15 @@ class Study:
             name,
             tuple(one for one in self.roster.peers if one in peers),
             attempt=attempt,
-            fewest=max(self.plan.min_peers, fewest),
+            fewest=max(self.fewest_peers, fewest),
             coordinator=self.roster.coordinator,
             evaluator=self.roster.evaluator,
         )
+
+    @property
+    def fewest_peers(self) -> int:
+        """With how many peers it goes on; where each holds other features, none can be missing."""
+        return len(self.roster.peers) if self.plan.arrangement.by_features else self.plan.min_peers
 
     def context(self, peers: Collection[str], *, round: int, attempt: int = 0) -> Context:  # noqa: A002 - PROTOCOLS' word
         """What one-time material of a round among these peers is bound to."""
@@ -132,8 +150,8 @@ class Study:
 
     def codec(self, key: PublicKey | None = None) -> Codec:
         """How this study's messages travel; ciphertexts under its key, once there is one."""
-        width = self.plan.features + sum(column.width for column in self.plan.columns) + 1
+        width = self.plan.width
         counts = (1 << self.plan.bucket_bits) * (len(self.plan.labels.names) + 2)
-        words = max(width * width, counts * self.has_counts)
+        words = max(width * width, width * self.plan.blocks, counts * self.has_counts)
         hooks = [] if key is None else [ciphertexts_under(key)]
         return Codec(hooks, limit=8 * words + _MESSAGE_ROOM)

@@ -33,12 +33,13 @@ def published(
     study: Study, rows: int, by_class: NDArray[np.int64], peers: tuple[str, ...]
 ) -> Totals:
     """What the coordinator publishes; a class with too few rows stops the study."""
-    fewest = study.plan.min_documents * len(peers)
+    holders = 1 if study.plan.arrangement.by_features else len(peers)
+    fewest = study.plan.min_documents * holders
     for name, count in zip(study.plan.labels.names, by_class.tolist(), strict=True):
         if count < fewest:
             raise InputError(
                 f"class {name!r}: expected at least {fewest} documents "
-                f"({study.plan.min_documents} for each of {len(peers)} peers), found fewer",
+                f"({study.plan.min_documents} for each of {holders} peers), found fewer",
                 hints=("join rare classes, or bring more documents",),
             )
     return Totals(rounded_up(rows), tuple(rounded_up(one) for one in by_class.tolist()), peers)

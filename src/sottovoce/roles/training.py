@@ -11,6 +11,7 @@ from sottovoce.errors import InputError
 from sottovoce.paillier import SecretKey
 from sottovoce.protocols.conversation import Party
 from sottovoce.roles.agreement import Agreement
+from sottovoce.roles.blocks import collect_blocks, contribute_blocks, deal_blocks, expand_blocks
 from sottovoce.roles.choice import (
     choose_coordinator,
     choose_dealer,
@@ -63,7 +64,9 @@ def _models(
     """At a peer: a sealed model for every penalty, and who took part."""
     if desk.study.engine is Engine.PAILLIER:
         return (yield from contribute_encrypted(desk, agreement, prepared, training))
-    contributed = yield from contribute(desk, prepared, training)
+    blocks = desk.study.plan.arrangement.by_features
+    bring = contribute_blocks if blocks else contribute
+    contributed = yield from bring(desk, prepared, training)
     if contributed is None:
         return None
     return (yield from take_solved(desk, prepared)), contributed.peers
@@ -81,7 +84,8 @@ def train_coordinator(
         chosen = yield from choose_coordinator(desk, trained, [scores] * len(alphas))
         yield from open_covered(desk, scores, key, peers)
         return replace(trained, alpha=alphas[chosen])
-    contributed = yield from collect(desk, prepared)
+    blocks = desk.study.plan.arrangement.by_features
+    contributed = yield from (collect_blocks if blocks else collect)(desk, prepared)
     told("solve")
     solved = yield from solve_first(desk, prepared, contributed, key)
     trained = Trained(solved[0].scores, prepared.totals, contributed.peers, key)
@@ -97,7 +101,8 @@ def train_evaluator(desk: Desk, agreement: Agreement, prepared: Prepared) -> Par
         chosen = yield from choose_evaluator(desk, peers)
         yield from cover(desk, scores, models[chosen], peers)
         return
-    contributed = yield from expand(desk, prepared)
+    blocks = desk.study.plan.arrangement.by_features
+    contributed = yield from (expand_blocks if blocks else expand)(desk, prepared)
     solved = yield from solve_second(desk, prepared, contributed)
     chosen = yield from choose_evaluator(desk, contributed.peers)
     yield from release_share(desk.study, contributed.peers, solved[chosen].share)
@@ -106,6 +111,8 @@ def train_evaluator(desk: Desk, agreement: Agreement, prepared: Prepared) -> Par
 def train_dealer(desk: Desk, agreement: Agreement) -> Party[None]:
     """At the dealer: nothing stays with it; engine paillier asks it for verdicts at most."""
     if desk.study.engine is Engine.SHARES:
+        if desk.study.plan.arrangement.by_features:
+            yield from deal_blocks(desk)
         yield from solve_dealt(desk, agreement)
     yield from choose_dealer(desk)
 

@@ -1,0 +1,45 @@
+"""What the study card says about an arrangement: who holds what, and what that gives away."""
+
+from collections.abc import Iterator
+
+from sottovoce.roles.arrangement import Remote
+from sottovoce.roles.study import Study
+
+
+def arranged_lines(study: Study) -> Iterator[str]:
+    """What is agreed beyond peers with documents of their own."""
+    plan, arrangement = study.plan, study.plan.arrangement
+    if not arrangement.by_features:
+        return
+    shared = ", ".join(arrangement.shared) or "none"
+    yield (
+        "- Partition `features`: the peers hold different columns of the same entities. "
+        f"Shared columns: {shared}; their values with the classes are {plan.blocks} blocks."
+    )
+    yield (
+        f"- A block of fewer than {plan.min_documents} entities is left out by every peer. "
+        "Which blocks there are, and how large, no message says; the coordinator learns "
+        "whether all peers have the same ones."
+    )
+    yield f"- Features of others in a query: {_REMOTES[arrangement.remote]}"
+    if arrangement.remote is not Remote.ZERO:
+        chosen = ", ".join(arrangement.answering) or "all other peers"
+        yield f"- Who adds a remote part: {chosen}."
+
+
+def pooled_lines(study: Study) -> Iterator[str]:
+    """What pooling would give beyond what it gives elsewhere."""
+    if study.plan.arrangement.by_features:
+        yield (
+            "- Every column but the shared ones has one holder: what pooling would give here, "
+            "sums over blocks of entities, has that holder's name on it."
+        )
+
+
+_REMOTES = {
+    Remote.FULL: "`full`; the peers that answer add their own, and learn which entities are asked "
+    "about, and when.",
+    Remote.ZERO: "`zero`; they are left out, nobody is asked.",
+    Remote.NORMALISED: "`normalised`; the mean edge vector of the peers that answer stands for "
+    "them, encrypted. It is asked for once and says nothing about any entity.",
+}

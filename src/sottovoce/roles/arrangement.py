@@ -1,0 +1,190 @@
+"""Who holds what of the data, and who works for whom: the arrangement of a study.
+
+Most studies have peers with documents of their own (partition `documents`). Peers may also
+hold different features of the same entities (partition `features`), let an intermediary build
+their contributions, or ask for the weights of their own features alone.
+"""
+
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from enum import StrEnum
+from math import prod
+from typing import Any, TypeVar
+
+from sottovoce.errors import InputError
+from sottovoce.text.columns import Categorical, Column
+from sottovoce.text.labels import Labels
+
+# A block takes a row of the joined table in every message of a contribution.
+MOST_BLOCKS = 4096
+
+Fault = tuple[bool, str, str]
+
+
+class Partition(StrEnum):
+    """How the data lie: each peer has its own `documents`, or its own `features` of the same."""
+
+    DOCUMENTS = "documents"
+    FEATURES = "features"
+
+
+class Remote(StrEnum):
+    """What stands for the features of others in a query of partition `features`.
+
+    `full`: the other peers add their part, and learn which entity is asked about; `zero`:
+    nothing; `normalised`: the mean edge vector of the other peers, the paper's common extra
+    rado divided by the number of its documents. The latter two tell nobody anything.
+    """
+
+    FULL = "full"
+    ZERO = "zero"
+    NORMALISED = "normalised"
+
+
+class Weights(StrEnum):
+    """Which weights a peer is sent: the `whole` model, or those of the features that it lists.
+
+    The paper's f_p is that list: it tells the coordinator which words a peer's documents have.
+    """
+
+    WHOLE = "whole"
+    LISTED = "reveal_feature_lists_to_coordinator"
+
+
+E = TypeVar("E", bound=StrEnum)
+
+
+@dataclass(frozen=True)
+class Holding:
+    """The columns that one peer alone holds."""
+
+    peer: str
+    columns: tuple[str, ...]
+
+
+@dataclass(frozen=True)
+class Arrangement:
+    """Who holds which columns, what stands for those of others, and what a peer is sent.
+
+    `shared` columns stand at every peer, and their values (which the plan lists) with the
+    classes enumerate the blocks. `answering` are the peers that add a remote part, all others
+    unless told. `rados` is how many an intermediary makes; 0 is all of them at once, that is
+    exact moments.
+    """
+
+    partition: Partition = Partition.DOCUMENTS
+    shared: tuple[str, ...] = ()
+    own: tuple[Holding, ...] = ()
+    remote: Remote = Remote.NORMALISED
+    answering: tuple[str, ...] = ()
+    rados: int = 0
+    weights: Weights = Weights.WHOLE
+
+    def __post_init__(self) -> None:
+        for name, kind in (("partition", Partition), ("remote", Remote), ("weights", Weights)):
+            object.__setattr__(self, name, _one_of(kind, getattr(self, name), name))
+
+    @property
+    def by_features(self) -> bool:
+        """Whether peers hold different features of the same entities."""
+        return self.partition is Partition.FEATURES
+
+    @property
+    def first(self) -> str:
+        """The peer that adds what all peers have: shared features, the intercept, the counts."""
+        return self.own[0].peer
+
+    def answering_to(self, asker: str) -> tuple[str, ...]:
+        """Who adds a remote part for this asker, in the order of the plan."""
+        peers = tuple(one.peer for one in self.own)
+        chosen = self.answering or peers
+        return tuple(one for one in peers if one in chosen and one != asker)
+
+    def columns_of(self, peer: str) -> tuple[str, ...]:
+        """The columns that stand at a peer: the shared ones, and its own."""
+        own = next((one.columns for one in self.own if one.peer == peer), ())
+        return (*self.shared, *own)
+
+    def faults(self, columns: Sequence[Column], labels: Labels) -> Iterator[Fault]:
+        """What could be wrong with it, as (is it?, what was expected and found, a hint)."""
+        yield self.rados < 0, f"expected rados of at least 0, found {self.rados}", ""
+        if not self.by_features:
+            stray = bool(self.shared or self.own or self.answering)
+            found = f"found {self.partition}"
+            yield (
+                stray,
+                f"shared columns, holdings and answers need partition features, {found}",
+                ('partition="features"'),
+            )
+            return
+        yield from self._column_faults(columns)
+        peers = {one.peer for one in self.own}
+        stranger = next((one for one in self.answering if one not in peers), None)
+        known = ", ".join(sorted(peers))
+        yield (
+            stranger is not None,
+            f"expected answering peers among {known}, found {stranger!r}",
+            "",
+        )
+        yield not labels.exclusive, "partition features needs exclusive labels, found others", ""
+        yield (
+            self.remote is Remote.NORMALISED and labels.width > 1,
+            f"a normalised remote part is for two classes, found {len(labels.names)}",
+            'remote="zero" or remote="full"',
+        )
+
+    def _column_faults(self, columns: Sequence[Column]) -> Iterator[Fault]:
+        by_name = {one.name: one for one in columns}
+        held = Counter([*self.shared, *(name for one in self.own for name in one.columns)])
+        twice = next((name for name, count in held.items() if count > 1), None)
+        yield (
+            twice is not None,
+            f"expected every column at one peer or shared by all, found {twice!r} at several",
+            f"share it: shared=[{twice!r}]",
+        )
+        empty = next((one.peer for one in self.own if not one.columns), None)
+        yield empty is not None, f"expected a column of its own at {empty!r}, found none", ""
+        lost = next((name for name in by_name if name not in held), None)
+        yield lost is not None, f"expected a holder of column {lost!r}, found none", ""
+        stranger = next((name for name in held if name not in by_name), None)
+        yield stranger is not None, f"expected a column of the plan, found {stranger!r}", ""
+        open_ended = next(
+            (
+                name
+                for name in self.shared
+                if name in by_name and not isinstance(by_name[name], Categorical)
+            ),
+            None,
+        )
+        yield (
+            open_ended is not None,
+            f"expected a public list of values of the shared column {open_ended!r}, found none",
+            f"categories={{{open_ended!r}: (…)}}",
+        )
+
+    def shared_columns(self, columns: Sequence[Column]) -> tuple[Categorical, ...]:
+        """The shared columns of the plan, in the plan's order."""
+        return tuple(
+            one for one in columns if one.name in self.shared and isinstance(one, Categorical)
+        )
+
+    def blocks(self, columns: Sequence[Column], labels: Labels) -> int:
+        """How many blocks there are: every value of every shared column with every class."""
+        values = [one.width for one in self.shared_columns(columns)]
+        count = prod(values) * len(labels.names)
+        if count > MOST_BLOCKS:
+            raise InputError(
+                f"plan: expected at most {MOST_BLOCKS} blocks, found {count}: "
+                f"{' × '.join(map(str, values))} shared values with {len(labels.names)} classes",
+                hints=("share fewer or coarser features",),
+            )
+        return count
+
+
+def _one_of(kind: type[E], value: Any, name: str) -> E:
+    try:
+        return kind(value)
+    except ValueError:
+        known = ", ".join(kind)
+        raise InputError(f"plan: expected {name} to be one of {known}, found {value!r}") from None

@@ -1,0 +1,281 @@
+"""Block rados of partition `features` in shares: joined per block, and only then multiplied.
+
+    first peer        other peers         coordinator C            evaluator E       dealer D
+      │ CountsKey ────────▶│                    │                       │                │
+      │ CountsDigest ──────┼───────────────────▶│ all the same?         │                │
+      │ ShareSeed ─────────┼────────────────────┼──────────────────────▶│                │
+      │ block columns − PRG(seed), in a blind sum ─▶│                   │                │
+      │                    │                    │─── BlockNumbers ──────────────────────▶│
+      │                    │   shares/products.py: A = Σ_blocks u uᵀ    │                │
+      │                    │   shares/truncation.py: A at its own scale │                │
+
+A block is one value of every shared column and one class; the plan enumerates all of them
+beforehand, so that nobody need say which ones occur. Every peer knows the counts of its own
+table, which are everybody's: each divides its sums by √count itself, and zeroes blocks below
+the minimum. b = Σ_blocks ±√count·u is a sum of what peers can add up alone.
+
+Who learns what. C learns whether all peers have the same counts (a keyed digest, whose key the
+peers keep), and with E the totals and c; D the size of the enumeration. Nobody but the peers
+learns counts, or which blocks survive. Assuming that no peer gives the key to C, and that no
+two of C, E, D pool: together they would see block sums, and whose they are, because every
+feature has one holder.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import ClassVar, Self
+
+import numpy as np
+
+from sottovoce.entropy import SEED_BYTES, Expansion
+from sottovoce.errors import MismatchError, ViolationError
+from sottovoce.numbers import ring
+from sottovoce.numbers.fixed import Scale
+from sottovoce.numbers.ring import Words
+from sottovoce.protocols.blind_sum import Part, WordSpace, pairwise
+from sottovoce.protocols.blind_sum.plan import Plan
+from sottovoce.protocols.conversation import Party, Send, gather, receive
+from sottovoce.protocols.identities import digest
+from sottovoce.protocols.messages import Disclosure, Message
+from sottovoce.protocols.shares.holders import deal_seeds, take_seed
+from sottovoce.protocols.shares.products import Product, deal_product, multiplied
+from sottovoce.protocols.shares.triangle import Triangle
+from sottovoce.protocols.shares.truncation import Truncation, deal_truncation, truncated
+from sottovoce.roles.contributions import Contributed, MomentPlan, ShareSeed, end_parts
+from sottovoce.roles.desk import Desk
+from sottovoce.roles.holdings import PeerBlocks, block_columns
+from sottovoce.roles.plan import StudyPlan
+from sottovoce.roles.preparation import Prepared
+from sottovoce.roles.study import Study
+from sottovoce.roles.totals import Totals, rounded_up
+from sottovoce.text.documents import Document
+
+# One-time material of the joining, apart from that of the solves.
+_BLOCK_ROUND = 4000
+_PURPOSE = "block columns"
+# Squares of columns, summed up, stay below 2^61; columns take no more bits than these.
+_PRODUCT_BITS = 60
+_MOST_COLUMN_BITS = 22
+
+
+class CountsKey(Message, frozen=True):
+    """The key under which peers show that their blocks have the same counts."""
+
+    discloses: ClassVar = Disclosure(
+        seen_by="one other peer, sealed end to end against everybody else",
+        reveals="nothing: random bytes",
+        assuming="no peer gives it to the coordinator, who could test guesses of counts with it",
+    )
+    key: bytes
+
+
+class CountsDigest(Message, frozen=True):
+    """A keyed digest of the counts of a peer's blocks."""
+
+    discloses: ClassVar = Disclosure(
+        seen_by="the coordinator, who compares what all peers sent",
+        reveals="whether this peer's blocks have the counts of the others' blocks",
+        assuming="no peer gives the key of the digest to the coordinator",
+    )
+    digest: bytes
+
+
+class BlockNumbers(Message, frozen=True):
+    """By how many bits the dealer's truncation brings the joined second moment down."""
+
+    discloses: ClassVar = Disclosure(
+        seen_by="the dealer, who deals for the joining of blocks",
+        reveals="a number of bits that follows from the rounded totals",
+        assuming="the totals and the enumeration of blocks are on the study card",
+    )
+    cut: int
+
+
+@dataclass(frozen=True)
+class BlockPlan:
+    """How block columns are written, multiplied and brought down, from public numbers."""
+
+    blocks: int
+    moments: MomentPlan
+    columns: Scale
+
+    @classmethod
+    def of(cls, plan: StudyPlan, totals: Totals) -> Self:
+        """The same at every party."""
+        moments = MomentPlan.of(plan, totals)
+        top = moments.scales.matrix.bits - moments.scales.matrix.fraction_bits
+        bits = min(_MOST_COLUMN_BITS, (_PRODUCT_BITS - top) // 2)
+        # A column entry is at most √count: every feature is at most 1.
+        scale = Scale.covering(float(np.sqrt(totals.rows)), fraction_bits=bits)
+        return cls(plan.blocks, moments, scale)
+
+    @property
+    def cut(self) -> int:
+        """From the scale of products of columns to that of the second moment."""
+        return 2 * self.columns.fraction_bits - self.moments.scales.matrix.fraction_bits
+
+    @property
+    def size(self) -> int:
+        """How many words the block columns take."""
+        return self.blocks * self.moments.width
+
+    @property
+    def length(self) -> int:
+        """How many words a peer's contribution takes."""
+        return self.size + self.moments.width * self.moments.classes
+
+    def write(self, mine: PeerBlocks) -> Words:
+        """A peer's block columns and products as one array of words."""
+        columns = ring.encode(mine.rows, self.columns)
+        products = ring.encode(mine.moments.products, self.moments.scales.vectors)
+        return np.concatenate([columns.ravel(), products.ravel()])
+
+
+def gram(blocks: int, width: int) -> Product:
+    """Σ_blocks u uᵀ of shared columns u, as a triangle."""
+    triangle = Triangle(width)
+
+    def form(left: Words, right: Words) -> Words:
+        return triangle.pack(ring.matmul(np.ascontiguousarray(left.T), right))
+
+    return Product(form, (blocks, width))
+
+
+def contribute_blocks(
+    desk: Desk, prepared: Prepared, training: Sequence[Document]
+) -> Party[Contributed | None]:
+    """At a peer: its block columns in two shares; None if they came too late."""
+    study = desk.study
+    mine = own_blocks(desk, prepared, training)
+    yield from show_counts(desk, mine)
+    layout = BlockPlan.of(study.plan, prepared.totals)
+    seed = desk.entropy.seed()
+    yield Send(study.roster.evaluator, ShareSeed(seed))
+    difference = layout.write(mine) - expanded_blocks(desk.session, seed, layout)
+    bits = layout.moments.scales.matrix.fraction_bits
+    end = np.array([end_parts(mine.moments, fraction_bits=bits)], np.uint64)
+    summed = yield from pairwise.peer(
+        _blind_plan(desk, layout),
+        [difference, end, end],
+        who=desk.member,
+        book=desk.book,
+        entropy=desk.entropy,
+    )
+    return None if summed is None else Contributed(summed.peers)
+
+
+def collect_blocks(desk: Desk, prepared: Prepared) -> Party[Contributed]:
+    """At the coordinator: the first share of the joined second moment, and c."""
+    study = desk.study
+    yield from compare_counts(study)
+    layout = BlockPlan.of(study.plan, prepared.totals)
+    plan = _blind_plan(desk, layout)
+    summed = yield from pairwise.coordinator(plan, who=desk.member, book=desk.book)
+    words, end = summed.sums
+    yield Send(study.trio.dealer, BlockNumbers(layout.cut))
+    joined = yield from _joined(desk, layout, words)
+    return Contributed(summed.peers, rounded_up(int(end[0])), joined)
+
+
+def expand_blocks(desk: Desk, prepared: Prepared) -> Party[Contributed]:
+    """At the evaluator: the second share of the joined second moment, and c."""
+    layout = BlockPlan.of(desk.study.plan, prepared.totals)
+    seeds = yield from gather(ShareSeed, desk.peers)
+    for name, message in seeds.items():
+        if len(message.seed) != SEED_BYTES:
+            raise ViolationError(f"expected a seed of {SEED_BYTES} bytes", party=name)
+    plan = _blind_plan(desk, layout)
+    summed = yield from pairwise.evaluator(plan, who=desk.member, book=desk.book, among=seeds)
+    words = np.zeros(layout.length, np.uint64)
+    for name in summed.peers:
+        words += expanded_blocks(desk.session, seeds[name].seed, layout)
+    joined = yield from _joined(desk, layout, words)
+    return Contributed(summed.peers, rounded_up(int(summed.sums[0][0])), joined)
+
+
+def deal_blocks(desk: Desk) -> Party[None]:
+    """At the dealer: what the product and the truncation need."""
+    study = desk.study
+    told = yield from receive(study.roster.coordinator, BlockNumbers)
+    if not 1 <= told.cut < _PRODUCT_BITS:
+        raise ViolationError(
+            f"expected a truncation of 1 to {_PRODUCT_BITS} bits, found {told.cut}",
+            party=study.roster.coordinator,
+        )
+    context = desk.context(desk.peers, round=_BLOCK_ROUND)
+    dealer = yield from deal_seeds(study.trio, context, ledger=desk.ledger, entropy=desk.entropy)
+    product = gram(study.plan.blocks, study.plan.width)
+    yield from deal_product(dealer, product, purpose=_PURPOSE)
+    yield from deal_truncation(dealer, Truncation(told.cut), product.shape(), purpose=_PURPOSE)
+
+
+def _joined(desk: Desk, layout: BlockPlan, words: Words) -> Party[Words]:
+    """At a holder: its share of the triangle of A and of b."""
+    study, width = desk.study, layout.moments.width
+    context = desk.context(desk.peers, round=_BLOCK_ROUND)
+    holder = yield from take_seed(study.trio, desk.name, context, ledger=desk.ledger)
+    columns = words[: layout.size].reshape(layout.blocks, width)
+    product = gram(layout.blocks, width)
+    fine = yield from multiplied(holder, columns, None, product, purpose=_PURPOSE)
+    matrix = yield from truncated(holder, fine, Truncation(layout.cut), purpose=_PURPOSE)
+    return np.concatenate([matrix, words[layout.size :]])
+
+
+def own_blocks(desk: Desk, prepared: Prepared, training: Sequence[Document]) -> PeerBlocks:
+    """At a peer: its own block columns."""
+    assert prepared.space is not None
+    return block_columns(
+        desk.study,
+        prepared.space,
+        desk.name,
+        training,
+        key=prepared.key,
+        totals=prepared.totals,
+    )
+
+
+def show_counts(desk: Desk, mine: PeerBlocks) -> Party[None]:
+    """At a peer: a digest of its counts, under a key that the coordinator does not have."""
+    study = desk.study
+    first, *others = study.roster.peers
+    if desk.name == first:
+        key = desk.entropy.seed()
+        for name in others:
+            yield Send(name, CountsKey(key))
+    else:
+        told = yield from receive(first, CountsKey)
+        key = told.key
+    counts = np.rint(mine.found.roots**2).astype(np.uint64)
+    numbers = np.concatenate([counts, [mine.found.dropped_blocks, mine.found.dropped_rows]])
+    shown = digest("roles/block-counts/v1", key, study.digest, numbers.astype("<u8").tobytes())
+    yield Send(study.roster.coordinator, CountsDigest(shown))
+
+
+def compare_counts(study: Study) -> Party[None]:
+    """At the coordinator: peers must hold the same entities, whatever these are."""
+    first, *others = study.roster.peers
+    expected = yield from receive(first, CountsDigest)
+    for name in others:
+        found = yield from receive(name, CountsDigest)
+        if found.digest != expected.digest:
+            raise MismatchError(
+                f"{name}: expected the blocks and counts of {first!r}, found others: peers must "
+                "hold the same entities with the same labels",
+                hints=("leave out entities that not every peer has",),
+            )
+
+
+def expanded_blocks(session: bytes, seed: bytes, layout: BlockPlan) -> Words:
+    """The evaluator's share of one peer's contribution in this attempt, from its seed."""
+    return Expansion(seed, "roles/blocks/v1", session).words(layout.length)
+
+
+def _blind_plan(desk: Desk, layout: BlockPlan) -> Plan:
+    roster = desk.study.roster
+    coordinator, evaluator = roster.coordinator, roster.evaluator
+    parts = (
+        Part(coordinator, "blocks", WordSpace((layout.length,))),
+        Part(coordinator, "spectrum", WordSpace((1,))),
+        Part(evaluator, "spectrum", WordSpace((1,))),
+    )
+    return Plan(desk.round("contributions", desk.peers), parts)

@@ -1,0 +1,478 @@
+"""Peers that hold different features of the same entities: sealed equals plain, and sealed."""
+
+from functools import cache
+from typing import Any
+
+import numpy as np
+import pytest
+
+from harness.entities import PEERS, Entities, ionosphere, toy, wards
+from harness.noise import FEWEST, assert_looks_uniform
+from sottovoce.attacks import attack_everything, score
+from sottovoce.datasets import load_ionosphere
+from sottovoce.errors import InputError, MismatchError, MisuseError
+from sottovoce.estimators import LocalFederation
+from sottovoce.numbers.ring import decode
+from sottovoce.paillier import Ciphertext, decrypt_residues
+from sottovoce.protocols.view import leaves
+from sottovoce.rados import solve
+from sottovoce.roles.attempts import Attempt, Stage
+from sottovoce.roles.blocks import BlockPlan, expanded_blocks
+from sottovoce.roles.card import StudyCard
+from sottovoce.roles.contributions import ShareSeed, penalties_of
+from sottovoce.roles.holdings import block_columns, integer_rows
+from sottovoce.roles.memory import StudyOutcome
+from sottovoce.roles.remote import EntityQuestion, RadoQuestion, RemoteScores
+from sottovoce.roles.training import training_side
+from sottovoce.wire import Words
+
+
+@cache
+def data() -> Entities:
+    return ionosphere()
+
+
+@cache
+def small() -> Entities:
+    return wards()
+
+
+@cache
+def fitted(name: str, **settings: Any) -> Any:
+    entities = {"ionosphere": data, "wards": small}[name]()
+    defaults = {"categories": tuple(entities.categories.items()), "held_out": 0.0}
+    chosen = defaults | settings
+    chosen["categories"] = dict(chosen["categories"])
+    return toy(**chosen).fit(entities.federation())
+
+
+def joined_columns(outcome: StudyOutcome, entities: Entities) -> np.ndarray:
+    """Every peer's block columns as a friend would add them up, rounded as they travel."""
+    plan = BlockPlan.of(outcome.study.plan, outcome.trained.totals)
+    return sum(
+        decode(plan.write(one)[: plan.size], plan.columns) for one in peer_blocks(outcome, entities)
+    )
+
+
+def peer_blocks(outcome: StudyOutcome, entities: Entities) -> list[Any]:
+    documents = entities.federation().documents
+    model = outcome.models["alice"]
+    return [
+        block_columns(
+            outcome.study,
+            model.space,
+            peer,
+            training_side(
+                outcome.desks[peer], [one for one in documents[peer] if one.label is not None]
+            ),
+            key=model.key,
+            totals=outcome.trained.totals,
+        )
+        for peer in PEERS
+    ]
+
+
+def twin(model: Any, entities: Entities) -> np.ndarray:
+    """θ of the plaintext learner on the same rounded block columns."""
+    outcome = model.study_
+    blocks = peer_blocks(outcome, entities)
+    columns = joined_columns(outcome, entities).reshape(blocks[0].rows.shape)
+    b = sum(one.moments.products for one in blocks)
+    penalties = penalties_of(outcome.study.plan, columns.shape[1], model.alpha)
+    return solve(columns.T @ columns, b, penalty=penalties)
+
+
+def joint_rows(
+    outcome: StudyOutcome,
+    entities: Entities,
+    names: list[str],
+    *,
+    asker: str,
+    peers: tuple[str, ...] = PEERS,
+) -> Any:
+    """What these peers have of some entities together, in integers; what is shared counts once."""
+    model, made = outcome.models[asker], []
+    for peer in peers:
+        mine = {one.group: one for one in entities.federation().documents[peer]}
+        asked = [mine[name] for name in names]
+        made.append(
+            integer_rows(
+                outcome.study, model.space, peer, asked, key=model.key, common=peer == asker
+            )
+        )
+    return sum(made[1:], made[0])
+
+
+def plain_scores(model: Any, entities: Entities, asker: str, numbers: Any) -> np.ndarray:
+    """Scores of the plaintext twin with everybody's features of the same entities."""
+    outcome = model.study_
+    rows = joint_rows(outcome, entities, entities.names[numbers], asker=asker)
+    return rows @ (outcome.models[asker].space.factors[:, np.newaxis] * twin(model, entities))
+
+
+@pytest.mark.parametrize("asker", PEERS)
+def test_ionosphere_sealed_scores_equal_the_plaintext_twin(asker: str) -> None:
+    entities = data()
+    model = fitted("ionosphere", remote="full", release="margin")
+    numbers = slice(200, 351)
+    found = model.decision_function(
+        entities.rows(asker, numbers), peer=asker, entities=entities.names[numbers]
+    )
+    expected = plain_scores(model, entities, asker, numbers)[:, 0]
+    assert found == pytest.approx(expected, abs=0.01)
+    wrong = np.mean(np.where(found > 0, 1, -1) != load_ionosphere().test.y)
+    assert 0.10 < wrong < 0.18
+
+
+def test_ionosphere_error_by_what_stands_for_the_features_of_others() -> None:
+    entities, truth = data(), list(load_ionosphere().test.y)
+    wrong = {}
+    for remote in ("full", "normalised", "zero"):
+        model = fitted("ionosphere", remote=remote)
+        numbers = slice(200, 351)
+        wrong[remote] = [
+            1
+            - model.score(
+                entities.rows(peer, numbers), truth, peer=peer, entities=entities.names[numbers]
+            )
+            for peer in PEERS
+        ]
+    assert max(wrong["full"]) < 0.14
+    assert np.mean(wrong["full"]) < np.mean(wrong["normalised"]) < np.mean(wrong["zero"])
+
+
+@pytest.mark.parametrize("engine", ["shares", "paillier"])
+@pytest.mark.parametrize("verdict", ["fss", "dgk"])
+def test_both_engines_give_the_labels_of_the_plaintext_twin(engine: str, verdict: str) -> None:
+    entities = small()
+    model = fitted("wards", engine=engine, verdict=verdict, alpha=5.0, remote="full")
+    numbers = slice(0, 30)
+    expected = plain_scores(model, entities, "bob", numbers)[:, 0]
+    found = model.predict(
+        entities.rows("bob", numbers), peer="bob", entities=entities.names[numbers]
+    )
+    clear = np.abs(expected) > 5e-3
+    plain = np.where(expected > 0, "class 1", "class 0")
+    assert clear.sum() > 25
+    assert found[clear].tolist() == plain[clear].tolist()
+    assert model.engine_ == engine
+
+
+def test_three_classes_and_balanced_weights() -> None:
+    entities = wards(120, classes=3)
+    settings = {"categories": entities.categories, "class_weight": "balanced", "alpha": 0.5}
+    model = toy(remote="full", release="margin", held_out=0.0, **settings).fit(
+        entities.federation()
+    )
+    numbers = slice(0, 20)
+    found = model.decision_function(
+        entities.rows("carol", numbers), peer="carol", entities=entities.names[numbers]
+    )
+    assert found == pytest.approx(plain_scores(model, entities, "carol", numbers), abs=0.01)
+
+
+def test_the_plan_chooses_who_answers_and_a_shared_feature_counts_once() -> None:
+    entities = small()
+    model = fitted("wards", remote="full", answering=("carol",), release="margin")
+    asked = {"peer": "alice", "entities": entities.names[:10]}
+    found = model.decision_function(entities.rows("alice", slice(0, 10)), **asked)
+    outcome = model.study_
+    rows = joint_rows(
+        outcome, entities, entities.names[:10], asker="alice", peers=("alice", "carol")
+    )
+    weights = outcome.models["alice"].space.factors[:, np.newaxis] * twin(model, entities)
+    assert found == pytest.approx((rows @ weights)[:, 0], abs=0.01)
+    assert not outcome.views["bob"].of(EntityQuestion)
+    assert outcome.views["carol"].of(EntityQuestion)
+
+
+def test_evaluate_holds_the_same_entities_out_at_every_peer() -> None:
+    entities = wards(150)
+    model = toy(categories=entities.categories, remote="full", held_out=0.3).fit(
+        entities.federation()
+    )
+    found = model.evaluate()
+    held_out = [
+        one.group
+        for one in entities.federation().documents["alice"]
+        if one.group
+        not in {
+            two.group
+            for two in training_side(
+                model.study_.desks["alice"], entities.federation().documents["alice"]
+            )
+        }
+    ]
+    # Every held-out entity counts once for each peer that asks about it.
+    assert found.counts.sum() == 3 * len(held_out)
+    assert not found.left_out.any()
+    assert found.accuracy > 0.7
+
+
+# What everybody saw
+
+
+def seen_numbers(view: Any, key: Any, *, opens: bool) -> list[Any]:
+    return [
+        (decrypt_residues(key, leaf) if opens else [int(one) for one in leaf.residues])
+        if isinstance(leaf, Ciphertext)
+        else leaf
+        for leaf in view.leaves()
+    ]
+
+
+@pytest.mark.parametrize(("engine", "remote"), [("shares", "full"), ("paillier", "normalised")])
+def test_attacks_recover_nothing_from_any_view(engine: str, remote: str) -> None:
+    entities = small()
+    model = fitted("wards", engine=engine, remote=remote, alpha=5.0)
+    asked = {"peer": "alice", "entities": entities.names[:8]}
+    model.predict(entities.rows("alice", slice(0, 8)), **asked)
+    outcome = model.study_
+    key = outcome.trained.key
+    rows = joint_rows(outcome, entities, entities.names, asker="alice")
+    signs = [1 if one == "class 1" else -1 for one in entities.labels]
+    for name, view in outcome.views.items():
+        seen = seen_numbers(view, key, opens=name == "coordinator")
+        report = attack_everything(seen, modulus=key.public.modulus)
+        assert score(report.documents, rows, signs).matched == 0, name
+
+
+def test_what_holders_saw_of_blocks_is_noise() -> None:
+    outcome = fitted("ionosphere", remote="zero").study_
+    for name in ("coordinator", "evaluator"):
+        arrays = [
+            leaf.array().ravel()
+            for item in outcome.training_views[name].received
+            if type(item.message).__name__ in {"FactorShare", "DividendShare"}
+            for leaf in leaves(item.message)
+            if isinstance(leaf, Words)
+        ]
+        words = np.concatenate(arrays)[:20_000]
+        assert len(words) > FEWEST
+        assert_looks_uniform(words, what=f"blocks at the {name}")
+
+
+def test_coordinator_and_evaluator_together_would_see_block_sums_as_the_card_says() -> None:
+    entities = data()
+    outcome = fitted("ionosphere", remote="zero").study_
+    plan = BlockPlan.of(outcome.study.plan, outcome.trained.totals)
+    received = outcome.training_views["coordinator"].received
+    masked = [
+        item.message.parts[0].array()
+        for item in received
+        if type(item.message).__name__ == "MaskedParts"
+        and item.message.parts[0].shape == (plan.length,)
+    ]
+    seeds = {
+        item.sender: item.message.seed
+        for item in outcome.training_views["evaluator"].received
+        if isinstance(item.message, ShareSeed)
+    }
+    assert len(masked) == len(seeds) == 3
+    session = Attempt(Stage.TRAINING, 1, PEERS).session(outcome.study)
+    for one in masked:
+        for seed in seeds.values():
+            part = one + expanded_blocks(session, seed, plan)
+            assert_looks_uniform(part, what="one peer's part, with both halves")
+    card = StudyCard(outcome.study).markdown()
+    assert "has that holder's name on it" in card
+    # Sums over at least three entities each, from which the attacks rebuild no entity.
+    columns = joined_columns(outcome, entities).reshape(plan.blocks, -1)
+    rows = joint_rows(outcome, entities, entities.names[:200], asker="alice")
+    found = attack_everything([columns]).documents
+    assert score(found, rows, entities.labels[:200]).matched == 0
+
+
+def test_blocks_of_one_entity_would_give_it_away() -> None:
+    entities = wards(40)
+    single = {"ward": tuple(range(40)), "sex": ("f", "m")}
+    table = entities.table.assign(ward=range(40))
+    lonely = Entities(table, entities.labels, single, entities.own)
+    model = fit(lonely, min_documents=1, alpha=5.0)
+    columns = joined_columns(model.study_, lonely).reshape(model.study_.study.plan.blocks, -1)
+    rows = joint_rows(model.study_, lonely, lonely.names, asker="alice").toarray()
+    present = columns[np.abs(columns).sum(axis=1) > 0]
+    # In units of 1/1024; the first column is the intercept.
+    assert np.array_equal(
+        np.sort(np.rint(1024 * present[:, -3:-1]), axis=0), np.sort(rows[:, -3:-1], axis=0)
+    )
+
+
+def test_a_remote_part_is_ciphertexts_and_full_alone_names_entities() -> None:
+    entities = small()
+    asked = {"peer": "alice", "entities": entities.names[:4]}
+    for remote in ("full", "normalised", "zero"):
+        model = fitted("wards", remote=remote, alpha=2.0)
+        model.predict(entities.rows("alice", slice(0, 4)), **asked)
+        model.predict(entities.rows("alice", slice(0, 4)), **asked)
+        views = model.study_.views
+        named = [view.of(EntityQuestion) for view in views.values()]
+        assert any(named) is (remote == "full")
+        if remote == "full":
+            assert set(views["bob"].of(EntityQuestion)[0].entities) == set(entities.names[:4])
+        # The normalised rado is asked for once.
+        assert len(views["bob"].of(RadoQuestion)) == (remote == "normalised")
+        for answer in views["alice"].of(RemoteScores):
+            opened = decrypt_residues(model.study_.trained.key, answer.scores)
+            assert min(opened) > 2**100, "masks reach over the whole of Z_N"
+        assert not views["coordinator"].of(RemoteScores)
+
+
+def test_every_message_stands_on_the_card() -> None:
+    entities = small()
+    for settings in ({"remote": "full"}, {"remote": "normalised", "engine": "paillier"}):
+        model = fitted("wards", alpha=5.0, **settings)
+        model.predict(entities.rows("bob", slice(0, 3)), peer="bob", entities=entities.names[:3])
+        card = StudyCard(model.study_.study)
+        assert set(model.study_.traffic.kinds) <= {line.name for line in card.lines}
+        assert "blocks" in card.markdown()
+    assert (
+        "learn which entities are asked about"
+        in StudyCard(fitted("wards", alpha=5.0, remote="full").study_.study).markdown()
+    )
+
+
+def test_the_arrangement_is_part_of_what_is_signed() -> None:
+    digests = {
+        fitted("wards", remote=remote, alpha=2.0).study_.study.plan.settings()[-1]
+        for remote in ("full", "normalised", "zero")
+    }
+    assert len(digests) == 3
+
+
+# Bad input by name
+
+
+def fit(entities: Entities, federation: LocalFederation | None = None, **settings: Any) -> Any:
+    chosen = {"categories": entities.categories, "held_out": 0.0, "remote": "zero"} | settings
+    return toy(**chosen).fit(federation or entities.federation())
+
+
+def test_blocks_that_are_all_too_small() -> None:
+    with pytest.raises(InputError, match=r"alice: blocks: expected at least one block of 40 rows"):
+        fit(small(), min_documents=40)
+
+
+def test_a_value_that_the_plan_does_not_list() -> None:
+    entities = small()
+    with pytest.raises(InputError, match=r"alice row \d+: .*shared column ward \(eye, heart\)"):
+        fit(entities, categories=entities.categories | {"ward": ("eye", "heart")})
+    rows = entities.rows("alice", slice(0, 1)).assign(ward=None)
+    with pytest.raises(InputError, match=r"predict row 1: .*shared column ward .*found nothing"):
+        fitted("wards", remote="zero", alpha=2.0).predict(rows, peer="alice")
+
+
+def test_a_shared_column_without_a_public_list() -> None:
+    entities = small()
+    parts = {
+        peer: (entities.table[["ward", "sex", f"{peer} 1"]], entities.labels) for peer in PEERS
+    }
+    federation = LocalFederation(parts, partition="features", shared=["ward", "sex"])
+    with pytest.raises(InputError, match="public list of values of the shared column 'sex'"):
+        fit(entities, federation, categories={"ward": entities.categories["ward"]})
+
+
+def test_overlapping_and_missing_columns() -> None:
+    entities = small()
+    table = {peer: (entities.rows(peer), entities.labels) for peer in PEERS}
+    both = table | {"bob": (entities.rows("bob").assign(**{"alice 1": 0.0}), entities.labels)}
+    with pytest.raises(InputError, match="at one peer or shared by all, found 'alice 1'"):
+        fit(entities, LocalFederation(both, partition="features", shared=entities.shared))
+    less = table | {"bob": (entities.rows("bob").drop(columns=["sex"]), entities.labels)}
+    with pytest.raises(MismatchError, match="bob: expected the shared column 'sex'"):
+        fit(entities, LocalFederation(less, partition="features", shared=entities.shared))
+    none = table | {"bob": (entities.rows("bob")[entities.shared], entities.labels)}
+    with pytest.raises(InputError, match="expected a column of its own at 'bob'"):
+        fit(entities, LocalFederation(none, partition="features", shared=entities.shared))
+    with pytest.raises(MismatchError, match="bob: expected the columns of 'alice'"):
+        fit(entities, LocalFederation(table))
+
+
+def test_peers_with_other_entities_are_named() -> None:
+    entities = small()
+    parts = dict(entities.federation().parts)
+    rows, labels, names = parts["carol"]
+    parts["carol"] = (rows.iloc[1:], labels[1:], names[1:])
+    federation = LocalFederation(parts, partition="features", shared=entities.shared)
+    with pytest.raises(MismatchError, match="carol: expected the blocks and counts of 'alice'"):
+        fit(entities, federation)
+    parts["carol"] = (rows, ["class 0" if one == "class 1" else "class 1" for one in labels], names)
+    federation = LocalFederation(parts, partition="features", shared=entities.shared)
+    with pytest.raises(MismatchError, match="carol: expected the blocks and counts of 'alice'"):
+        fit(entities, federation)
+
+
+def test_an_entity_that_another_peer_does_not_hold() -> None:
+    entities = small()
+    model = fitted("wards", remote="full", alpha=2.0)
+    with pytest.raises(
+        InputError, match="alice: expected an entity that 'bob' holds, too, found 'nobody'"
+    ):
+        model.predict(entities.rows("alice", slice(0, 1)), peer="alice", entities=["nobody"])
+    # Nothing is left waiting: the next query works.
+    asked = {"peer": "alice", "entities": entities.names[:1]}
+    assert len(model.predict(entities.rows("alice", slice(0, 1)), **asked)) == 1
+
+
+def test_names_of_entities_where_they_are_needed() -> None:
+    entities = small()
+    anonymous = entities.federation(named=False)
+    with pytest.raises(InputError, match="remote full: expected the name of every row's entity"):
+        fit(entities, anonymous, remote="full")
+    with pytest.raises(InputError, match="hold out the same entities by their names"):
+        fit(entities, anonymous, held_out=0.2)
+    assert fit(entities, anonymous, remote="normalised").study_
+    with pytest.raises(InputError, match="expected the name of every row's entity, found none"):
+        fitted("wards", remote="full", alpha=2.0).predict(entities.rows("bob"), peer="bob")
+    parts = dict(entities.federation().parts)
+    rows, labels, names = parts["bob"]
+    parts["bob"] = (rows, labels, [names[1], *names[1:]])
+    twice = LocalFederation(parts, partition="features", shared=entities.shared)
+    model = fit(entities, twice, remote="full")
+    with pytest.raises(InputError, match="every entity once at 'bob'"):
+        model.predict(entities.rows("alice", slice(0, 1)), peer="alice", entities=[names[1]])
+
+
+def test_one_class_no_number_and_other_mistakes() -> None:
+    entities = small()
+    parts = dict(entities.federation().parts)
+    rows, labels, names = parts["bob"]
+    parts["bob"] = (rows, ["class 1"] * len(labels), names)
+    with pytest.raises(InputError, match="bob: expected documents of at least two classes"):
+        fit(entities, LocalFederation(parts, partition="features", shared=entities.shared))
+    rows = rows.copy()
+    rows.iloc[3, 2] = np.nan
+    parts["bob"] = (rows, labels, names)
+    with pytest.raises(
+        InputError, match="bob row 4: expected a number in column bob 1, found nothing"
+    ):
+        fit(entities, LocalFederation(parts, partition="features", shared=entities.shared))
+    with pytest.raises(
+        InputError, match="partition to be one of documents, features, found 'rows'"
+    ):
+        LocalFederation({"a": (rows, labels)}, partition="rows")
+    with pytest.raises(
+        InputError, match="remote to be one of full, zero, normalised, found 'none'"
+    ):
+        fit(entities, remote="none")
+    with pytest.raises(InputError, match="answering peers among alice, bob, carol, found 'dora'"):
+        fit(entities, answering=["dora"])
+    three = wards(90, classes=3)
+    with pytest.raises(InputError, match="normalised remote part is for two classes, found 3"):
+        fit(three, remote="normalised")
+    values = tuple(range(48))
+    with pytest.raises(InputError, match=r"expected at most 4096 blocks, found 4608: 48 × 48"):
+        fit(entities, categories={"ward": values, "sex": values})
+    with pytest.raises(InputError, match="shared columns are for partition features"):
+        LocalFederation(parts, shared=["ward"])
+
+
+def test_one_time_masks_of_an_answer_are_used_once() -> None:
+    model = fitted("wards", remote="full", alpha=2.0)
+    outcome = model.study_
+    before = outcome.numbers["remote carol"]
+    asked = {"peer": "carol", "entities": small().names[:1]}
+    model.predict(small().rows("carol", slice(0, 1)), **asked)
+    outcome.numbers["remote carol"] = before
+    with pytest.raises(MisuseError, match="remote part of alice"):
+        model.predict(small().rows("carol", slice(0, 1)), **asked)
