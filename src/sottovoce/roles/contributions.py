@@ -18,6 +18,7 @@ from typing import ClassVar, Self
 
 import numpy as np
 from numpy.typing import NDArray
+from threadpoolctl import threadpool_limits
 
 from sottovoce.entropy import SEED_BYTES, Expansion
 from sottovoce.errors import InputError, ViolationError
@@ -127,8 +128,12 @@ def local_moments(study: Study, prepared: Prepared, training: Iterable[Document]
     assert prepared.space is not None
     plan = study.plan
     moments = Moments(prepared.space.width, plan.labels.width)
-    for block in examples(training, prepared.space, plan.labelled, key=prepared.key):
-        moments.add(block.rows, block.targets, weights=_row_weights(study, prepared.totals, block))
+    # The order in which several BLAS threads add shows in the last bits, and a peer that was
+    # interrupted must come to the very same words again.
+    with threadpool_limits(1, user_api="blas"):
+        for block in examples(training, prepared.space, plan.labelled, key=prepared.key):
+            weights = _row_weights(study, prepared.totals, block)
+            moments.add(block.rows, block.targets, weights=weights)
     return moments
 
 
