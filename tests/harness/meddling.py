@@ -75,7 +75,7 @@ class Holding(Meddler):
         return ()
 
     def silent(self) -> Iterable[Packet]:
-        self.silences += 1
+        self.silences += bool(self.held)
         if self.silences < self.patience:
             return ()
         released, self.held = self.held, []

@@ -90,7 +90,8 @@ class Table:
                 if self._under_way:
                     self._deliver(self._under_way.popleft())
             for name, seat in self._seats.items():
-                self._step(name, seat.check_surplus)
+                if name not in self.gone:
+                    self._step(name, seat.check_surplus)
         finally:
             for seat in self._seats.values():
                 seat.close()

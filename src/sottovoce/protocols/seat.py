@@ -118,7 +118,7 @@ class Seat(Generic[R]):
         """Take in a packet of `sender` that was opened already, as `deliver` does its bytes."""
         try:
             line = self._line_from(sender)
-            if not self._is_next(sender, line, packet):
+            if line.left or not self._is_next(sender, line, packet):
                 return
             self._admit(sender, line, packet.body)
         except TheirError as error:
@@ -152,7 +152,7 @@ class Seat(Generic[R]):
         self._go(_Next(self._close(self.waiting)))
 
     def leave(self, partner: str) -> None:
-        """`partner` is gone for good: nobody waits for it any longer."""
+        """`partner` is gone for good: nobody waits for it, or hears it, any longer."""
         self._lines[partner].left = True
         self._go(self._ready())
 

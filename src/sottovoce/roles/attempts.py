@@ -97,14 +97,8 @@ def following(
     `missing` are the parties that left; `opened` says whether one of the stage's sums was
     agreed on already.
     """
-    name, roster = study.plan.name, study.roster
-    for role, seat in (
-        ("coordinator", roster.coordinator),
-        ("evaluator", roster.evaluator),
-        ("dealer", roster.dealer),
-    ):
-        if seat is not None and seat in missing:
-            raise AbsenceError(f"study {name!r} cannot go on without its {role}", party=seat)
+    name = study.plan.name
+    check_roles(study, missing)
     gone = [one for one in failed.peers if one in missing]
     if failed.stage is Stage.AGREEMENT and gone:
         raise AbsenceError(
@@ -122,6 +116,20 @@ def following(
     after = failed.again(without=gone)
     after.check(study)
     return after
+
+
+def check_roles(study: Study, missing: Collection[str]) -> None:
+    """Stop where a role is missing that nobody else can take over."""
+    roster = study.roster
+    for role, seat in (
+        ("coordinator", roster.coordinator),
+        ("evaluator", roster.evaluator),
+        ("dealer", roster.dealer),
+    ):
+        if seat is not None and seat in missing:
+            raise AbsenceError(
+                f"study {study.plan.name!r} cannot go on without its {role}", party=seat
+            )
 
 
 @dataclass(frozen=True)

@@ -22,6 +22,7 @@ from sottovoce.errors import AbsenceError, InputError, ViolationError
 from sottovoce.numbers.ring import from_ring, to_ring
 from sottovoce.protocols.conversation import Party, Receive, Send, dismiss, receive
 from sottovoce.protocols.messages import Disclosure, Enough, Message
+from sottovoce.protocols.shares.verdict import DEALT_KINDS
 from sottovoce.roles.classification import (
     DealRequest,
     QueryBook,
@@ -40,6 +41,16 @@ from sottovoce.text.features import FeatureReader
 
 # Queries of this stage are numbered from here on, far from those of users.
 _FIRST_NUMBER = 2**31
+
+
+class Abandoned(Message, frozen=True):
+    """The asker of a query left: what was dealt for it is thrown away, then this comes back."""
+
+    discloses: ClassVar = Disclosure(
+        seen_by="the dealer of the query, and the coordinator",
+        reveals="that a peer left while a penalty was chosen",
+        assuming="who takes part is no secret among participants",
+    )
 
 
 class ChosenPenalty(Message, frozen=True):
@@ -94,6 +105,7 @@ def choose_coordinator(desk: Desk, trained: Trained, scores: Sequence[ScorePlan]
                 if error.party != name:
                     raise
                 askers.remove(name)
+                yield from _abandon(study, name)
     for dealer in _dealers(study):
         yield from dismiss(dealer)
     (sums,), _ = yield from open_counts(desk, _sum_of(desk), trained.peers)
@@ -133,14 +145,27 @@ def _dealers(study: Study) -> tuple[str, ...]:
     return tuple(dict.fromkeys(query_trio(study, name).dealer for name in study.roster.peers))
 
 
+def _abandon(study: Study, asker: str) -> Party[None]:
+    """At the coordinator: throw away what was dealt for a query that nobody will finish."""
+    if not needs_dealer(study):
+        return
+    dealer = query_trio(study, asker).dealer
+    yield Send(dealer, Abandoned())
+    while not isinstance((yield Receive(dealer, (*DEALT_KINDS, Abandoned))), Abandoned):
+        pass
+
+
 def _deal_on_request(desk: Desk) -> Party[None]:
     """Deal until the coordinator says that nobody asks any more."""
     coordinator = desk.study.roster.coordinator
     while True:
-        told = yield Receive(coordinator, (DealRequest, Enough))
+        told = yield Receive(coordinator, (DealRequest, Abandoned, Enough))
         if isinstance(told, Enough):
             return
-        yield from deal_for(desk, told)
+        if isinstance(told, Abandoned):
+            yield Send(coordinator, told)
+        else:
+            yield from deal_for(desk, told)
 
 
 def _hear(study: Study) -> Party[int]:

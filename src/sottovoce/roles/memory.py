@@ -26,7 +26,7 @@ from sottovoce.protocols.identities import Identity
 from sottovoce.protocols.runner import Meddler, Outcome, Table
 from sottovoce.protocols.view import Traffic, View
 from sottovoce.roles.answering import RemoteSide, remote_part
-from sottovoce.roles.attempts import Attempt, Stage, Stop
+from sottovoce.roles.attempts import Attempt, Stage, Stop, check_roles
 from sottovoce.roles.classification import (
     Answer,
     QueryBook,
@@ -318,6 +318,7 @@ class StudyRun:
         deciding = self.courses[self.study.roster.coordinator]
         attempt = Attempt(stage, 1, self.study.roster.peers)
         try:
+            check_roles(self.study, self.gone)
             here = [one for one in deciding.peers if one not in self.gone]
             attempt = Attempt.first(self.study, stage, peers=here)
             while (failure := self._failure(attempt, entropy)) is not None:

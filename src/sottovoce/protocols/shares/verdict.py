@@ -35,11 +35,20 @@ from sottovoce.protocols.conversation import Party, Send, receive
 from sottovoce.protocols.messages import Disclosure, Message
 from sottovoce.protocols.runner import Meddler, Outcome
 from sottovoce.protocols.shares import holders
-from sottovoce.protocols.shares.holders import Dealer, Holder, Programs, Trio
+from sottovoce.protocols.shares.holders import Dealer, DealtSeed, Holder, Programs, Trio
 from sottovoce.protocols.shares.material import Context
-from sottovoce.protocols.shares.products import Product, deal_product, multiplied, times
+from sottovoce.protocols.shares.products import (
+    DealtProduct,
+    Product,
+    deal_product,
+    multiplied,
+    times,
+)
 from sottovoce.protocols.shares.rings import Ring
-from sottovoce.protocols.shares.signs import deal_signs, negative
+from sottovoce.protocols.shares.signs import DealtComparisons, DealtTops, deal_signs, negative
+
+# Everything that a dealer of verdicts sends to the coordinator.
+DEALT_KINDS: tuple[type[Message], ...] = (DealtSeed, DealtTops, DealtComparisons, DealtProduct)
 
 
 class VerdictShare(Message, frozen=True):
