@@ -14,10 +14,20 @@ from sottovoce.entropy import Entropy
 from sottovoce.keyfiles import storage
 from sottovoce.paillier import SecretKey, generate_insecure_for_tests
 from sottovoce.roles import InsecureToyPlan, Policy
-from sottovoce.service.api import ConsentQuestion, Joined, JoinOptions, Membership, Office, Token
+from sottovoce.roles.classification import Answer
+from sottovoce.service.api import (
+    ConsentQuestion,
+    Evaluated,
+    Joined,
+    JoinOptions,
+    Membership,
+    Office,
+    Token,
+)
 from sottovoce.service.coordinator import create_study, run_coordinator
 from sottovoce.service.events import Event, Listening
 from sottovoce.service.participant import join
+from sottovoce.service.query import classify, evaluate
 from sottovoce.service.study_file import StudyDescription, parse_study
 from sottovoce.text.documents import Document
 
@@ -169,6 +179,29 @@ class Network:
         if peer is not None:
             source = partial(self.documents.__getitem__, peer)
         return await join(membership, source, options=self.options(**changes))
+
+    async def classify(self, seat: str, documents: Sequence[Document]) -> Answer:
+        """A fresh process of this site asks."""
+        return await classify(self.membership(seat), documents, options=self.options())
+
+    async def evaluate(self, seat: str) -> Evaluated:
+        """A fresh process of this site evaluates."""
+        mine = self.documents[seat]
+        return await evaluate(self.membership(seat), mine, options=self.options())
+
+    @asynccontextmanager
+    async def staying(self, *seats: str) -> AsyncIterator[None]:
+        """The sites of these seats stay to deal and to sign."""
+        tasks = [asyncio.create_task(self.join(one, stay=True)) for one in seats]
+        try:
+            yield
+        finally:
+            for task in tasks:
+                task.cancel()
+            done = await asyncio.gather(*tasks, return_exceptions=True)
+            for one in done:
+                if isinstance(one, Exception):
+                    raise one
 
     async def join_all(self, *seats: str) -> list[Joined]:
         """One site for each of these seats."""

@@ -6,12 +6,14 @@ from pathlib import Path
 import pytest
 
 from harness.network import network
+from harness.studies import accuracy
+from sottovoce.errors import MisuseError
 
 SITES = ("north", "harbour", "valley")
 
 
 @pytest.mark.parametrize("engine", ["shares", "paillier"])
-def test_three_sites_train_a_model_that_each_keeps_sealed(tmp_path: Path, engine: str) -> None:
+def test_three_sites_train_a_model_and_use_it_days_later(tmp_path: Path, engine: str) -> None:
     changes = {"features": "8"} if engine == "paillier" else {}
     net = network(tmp_path, engine=engine, **changes)
 
@@ -19,5 +21,37 @@ def test_three_sites_train_a_model_that_each_keeps_sealed(tmp_path: Path, engine
         async with net.serving():
             joined = await net.join_all(*SITES)
         assert all(one.model is not None and one.model.exists() for one in joined)
+        # Everybody's process has ended; fresh ones go on from their disks.
+        async with net.serving(), net.staying("north", "harbour"):
+            mine = net.documents["valley"][:20]
+            answer = await net.classify("valley", mine)
+            assert accuracy(list(mine), answer.classes) > 0.7
+            again = await net.classify("harbour", mine)
+            assert again.classes == answer.classes
+            assert answer.left < 4000
+            assert (await net.classify("valley", mine)).left < answer.left
+
+    asyncio.run(story())
+
+
+def test_peers_evaluate_together_and_each_sees_its_own_table(tmp_path: Path) -> None:
+    net = network(tmp_path, helpers='[helpers]\ntrust = "Trust"\n', evaluator="trust")
+
+    async def story() -> None:
+        async with net.serving():
+            await net.join_all(*SITES, "evaluator")
+        async with net.serving(), net.staying("evaluator", "harbour"):
+            found = await asyncio.gather(*(net.evaluate(one) for one in SITES))
+        joint = found[0].joint
+        assert all((one.joint.counts == joint.counts).all() for one in found)
+        assert joint.peers == SITES
+        assert joint.accuracy > 0.7
+        assert joint.roc["urgent"].auc > 0.7
+        rows = [int(one.own.counts.sum()) for one in found]
+        assert sum(rows) >= int(joint.counts.sum())
+        assert all(one.own.peers == (site,) for one, site in zip(found, SITES, strict=True))
+        async with net.serving(), net.staying("evaluator", "harbour"):
+            with pytest.raises(MisuseError, match="the query budget of 1 evaluations is spent"):
+                await net.evaluate("north")
 
     asyncio.run(story())

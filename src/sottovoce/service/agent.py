@@ -82,6 +82,9 @@ class Chair(Protocol):
     async def heard(self, sender: str, message: Message) -> Effect:
         """A control letter came; what it does in here must bear to be done twice."""
 
+    def settled(self) -> None:
+        """What came of a control letter is on disk."""
+
     def ended(self, running: "Running") -> None:
         """A program returned or failed."""
 
@@ -116,6 +119,9 @@ class _Nobody:
 
     async def heard(self, sender: str, message: Message) -> Effect:
         raise self._error(sender, message)
+
+    def settled(self) -> None:
+        raise self._error()
 
     def ended(self, running: Running) -> None:
         raise self._error(running)
@@ -231,10 +237,14 @@ class Agent:
 
     async def commit(self, effect: Effect) -> None:
         """Put notes and control letters on disk; the letters leave by themselves."""
-        notes = dict(effect.notes)
-        letters = await self.do(self._numbered, effect.letters, notes)
-        await self.do(lambda: self.journal.commit(letters=letters, notes=notes))
+        # Handed over in one piece, so that effects are on disk in the order of their making.
+        await self.do(self._committed, effect)
         self._outgoing.set()
+
+    def _committed(self, effect: Effect) -> None:
+        notes = dict(effect.notes)
+        letters = self._numbered(effect.letters, notes)
+        self.journal.commit(letters=letters, notes=notes)
 
     async def drained(self) -> None:
         """Wait until everything that was to be sent is at the server."""
@@ -301,10 +311,11 @@ class Agent:
                 party=letter.sender,
             )
         message = read_control(letter.body, sender=letter.sender)
+        await self.do(self._witness.came, letter, tag_of(letter.body), "control")
         effect = await self.chair.heard(letter.sender, message)
         notes = {**effect.notes, key: (expected + 1).to_bytes(8)}
-        await self.do(self._witness.came, letter, tag_of(letter.body), "control")
         await self.commit(Effect(notes, effect.letters))
+        self.chair.settled()
 
     def _numbered(
         self, letters: Sequence[tuple[str, Message]], notes: dict[str, bytes]

@@ -28,6 +28,7 @@ from pathlib import Path
 from typing import Protocol, TypeAlias
 
 from sottovoce.roles.card import StudyCard
+from sottovoce.roles.figures import Evaluation
 from sottovoce.roles.plan import StudyPlan
 from sottovoce.roles.policy import Policy
 from sottovoce.roles.roster import Role
@@ -118,15 +119,21 @@ Documents: TypeAlias = Callable[[], Sequence[Document]]
 
 
 @dataclass(frozen=True)
-class JoinOptions:
-    """How a site takes part: who consents, under which policy, and who watches."""
+class AskOptions:
+    """How a site talks: how it reads a study's text, who lets letters go, and who watches."""
 
     read: ReadStudy
+    gate: Gate = field(default_factory=OpenGate, kw_only=True)
+    on_event: OnEvent = field(default=unheard, kw_only=True)
+
+
+@dataclass(frozen=True)
+class JoinOptions(AskOptions):
+    """How a site takes part: who consents, and under which policy."""
+
     consent: Consent
-    policy: Policy = field(default_factory=Policy)
-    gate: Gate = field(default_factory=OpenGate)
-    on_event: OnEvent = unheard
-    stay: bool = True
+    policy: Policy = field(default_factory=Policy, kw_only=True)
+    stay: bool = field(default=True, kw_only=True)
     """Whether a seat that deals for queries stays after the training."""
 
 
@@ -136,6 +143,14 @@ class Joined:
 
     study: Study
     model: Path | None
+
+
+@dataclass(frozen=True)
+class Evaluated:
+    """A site's own table, which stays at the site, and the joint one over all that took part."""
+
+    own: Evaluation
+    joint: Evaluation
 
 
 @dataclass(frozen=True)

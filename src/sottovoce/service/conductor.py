@@ -39,6 +39,8 @@ from sottovoce.roles.study import Study
 from sottovoce.service.agent import Agent, Effect, Running
 from sottovoce.service.control import (
     COORDINATOR,
+    AskedEvaluation,
+    AskedQuery,
     Begin,
     Declined,
     Done,
@@ -46,6 +48,7 @@ from sottovoce.service.control import (
     Finished,
     Gone,
     Leaving,
+    RefusedQuery,
     Seating,
     Stopped,
 )
@@ -98,6 +101,7 @@ class Conductor:
         self._given = conditions
         self._entropy = entropy
         self.changed = asyncio.Event()
+        self.followed = asyncio.Event()
         self._ends: deque[Running] = deque()
         self._late: list[str] = []
 
@@ -113,11 +117,24 @@ class Conductor:
                 report = Report(session, sender, kind, party)
             case Declined() | Leaving():
                 report = Report(b"", sender, _DECLINED, "")
+            case AskedQuery() | AskedEvaluation():
+                return await self._too_early(sender, message)
             case _:
                 return Effect()
         self.book = book.but(reports=(*book.reports, report))
-        self.changed.set()
         return Effect(self.book.notes())
+
+    async def _too_early(self, sender: str, message: Message) -> Effect:
+        """A query before we answer any; it waits if the model is there already."""
+        if self.book.phase not in {"finished", "trained"}:
+            number = message.number if isinstance(message, AskedQuery) else 0
+            return Effect({}, [(sender, RefusedQuery(number, 0, "there is no model yet"))])
+        await self.followed.wait()
+        return await self.agent.chair.heard(sender, message)
+
+    def settled(self) -> None:
+        """What came of a letter is on disk: go on."""
+        self.changed.set()
 
     def ended(self, running: Running) -> None:
         """Our own program is at its end."""
@@ -362,12 +379,14 @@ class Conductor:
 
     # The end.
 
-    async def finish(self) -> None:
-        """Everybody hears that the model is there."""
+    async def finish(self, notes: Mapping[str, bytes]) -> None:
+        """Everybody hears that the model is there; `notes` are what we keep of it."""
         trained = self._course.trained
         assert trained is not None
         self.book = self.book.but(phase="finished")
-        await self._tell(self._course.desk.study.roster.names, Finished(trained.peers))
+        names = [one for one in self._course.desk.study.roster.names if one != COORDINATOR]
+        letters = [(one, Finished(trained.peers)) for one in names]
+        await self.agent.commit(Effect({**self.book.notes(), **notes}, letters))
 
     async def stop(self, signal: StopSignal) -> None:
         """Everybody that enrolled hears that the study is over, and why."""

@@ -191,7 +191,6 @@ class AskedEvaluation(Message, frozen=True):
     """A peer has labels of its held-out documents, and is ready to add its table up."""
 
     discloses: ClassVar = _reported("that this peer takes part in an evaluation")
-    number: int
 
 
 class OpenedEvaluation(Message, frozen=True):
@@ -199,6 +198,7 @@ class OpenedEvaluation(Message, frozen=True):
 
     discloses: ClassVar = _told("which peers evaluate the model together")
     number: int
+    attempt: int
     peers: tuple[str, ...]
 
 

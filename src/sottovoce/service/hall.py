@@ -8,12 +8,14 @@ from contextlib import suppress
 from sottovoce.entropy import Entropy
 from sottovoce.keyfiles import storage
 from sottovoce.ledger import SiteLedger, What
+from sottovoce.paillier import SecretKey
 from sottovoce.roles.relay import Letter
 from sottovoce.roles.roster import Participant, Roster
 from sottovoce.roles.study import Study
-from sottovoce.service.agent import Agent, Waits
+from sottovoce.service.agent import Agent, Effect, Waits
 from sottovoce.service.api import StudyDescribed, StudyStatus
 from sottovoce.service.approval import OpenGate
+from sottovoce.service.clerk import Clerk, Surroundings
 from sottovoce.service.conductor import Conditions, Conductor, StopSignal
 from sottovoce.service.control import COORDINATOR
 from sottovoce.service.events import Enrolled, OnEvent, StudyFinished, StudyStopped, Waiting
@@ -21,6 +23,12 @@ from sottovoce.service.journal import Journal
 from sottovoce.service.registry import CANCEL, Registry, Ticket
 from sottovoce.service.sealed_files import SealedFiles
 from sottovoce.service.seat_keys import SeatKeys, study_key
+from sottovoce.service.standing import (
+    Standing,
+    agreement_notes,
+    kept_training,
+    training_notes,
+)
 from sottovoce.service.witness import LedgerWitness
 from sottovoce.transport.limits import LONGEST_WAIT
 from sottovoce.transport.mailbox import Mailbox
@@ -133,7 +141,7 @@ class Hall:
 
     async def run(self) -> None:
         """Run the study until cancelled."""
-        key = await asyncio.to_thread(
+        self._key = key = await asyncio.to_thread(
             study_key, self._files, self.described.plan, entropy=self._entropy
         )
         conditions = Conditions(
@@ -155,10 +163,13 @@ class Hall:
                 await self._wait_for_everybody()
             if conductor.book.phase in {"enrolment", "training"}:
                 self._enter("training")
-                await conductor.conduct()
-                await conductor.finish()
+                course = await conductor.conduct()
+                await conductor.finish({**agreement_notes(course), **training_notes(course)})
             if conductor.book.phase == "finished":
                 await self._finish()
+            if conductor.book.phase == "trained":
+                self._enter("finished")
+                await self._answer()
         except StopSignal as signal:
             await self._stop(signal)
         except asyncio.CancelledError:
@@ -195,8 +206,21 @@ class Hall:
     async def _finish(self) -> None:
         await self.agent.drained()
         await self._forget()
-        self._enter("finished")
+        self.conductor.book = self.conductor.book.but(phase="trained")
+        await self.agent.commit(Effect(self.conductor.book.notes()))
         self._on_event(StudyFinished(self.registry.id, COORDINATOR))
+
+    async def _answer(self) -> None:
+        """Answer queries until the study is closed."""
+        roster, journal = self.conductor.book.seating[0].roster(), self.agent.journal
+        study = self._study({one.name: one.public for one in roster.participants})
+        standing = await self.agent.do(Standing.read, journal, study, self._keys)
+        trained = await self.agent.do(kept_training, journal, study.plan, self._key)
+        around = Surroundings(self._unseen, self._stage_seconds)
+        self.clerk = Clerk(self.agent, standing, trained, around)
+        self.agent.chair = self.clerk
+        self.conductor.followed.set()
+        await self.clerk.serve()
 
     async def _stop(self, signal: StopSignal) -> None:
         await self.conductor.stop(signal)
@@ -247,6 +271,8 @@ class Hall:
         self._witness.ledger.close()
 
     conductor: Conductor
+    clerk: Clerk
+    _key: SecretKey
     _conducts = False
 
 

@@ -36,42 +36,8 @@ class House:
         self._documents: asyncio.Task[Sequence[Document]] | None = None
 
     def seated(self, seating: Seating) -> Study:
-        """The study with these people, if it is the one that the text describes.
-
-        The coordinator proposes whose keys are whose and who stays away; everything else
-        was in the text. Whether the keys are the right ones, people compare by the words.
-        """
-        roster = seating.roster()
-        planned = {one.name: one for one in self._description.seats}
-        for one in roster.participants:
-            expected = planned.get(one.name)
-            if expected is None or (expected.organisation, expected.role) != (
-                one.organisation,
-                one.role,
-            ):
-                raise ViolationError(
-                    f"expected the seats of the study's text, found {one.role} {one.name!r} "
-                    f"of {one.organisation!r}",
-                    party=COORDINATOR,
-                )
-        for name, public in self._publics.items():
-            mine = next((one for one in roster.participants if one.name == name), None)
-            if mine is None or mine.public != public:
-                raise ViolationError(
-                    f"expected our own key at the seat {name!r}, found "
-                    f"{'nobody' if mine is None else 'another'}",
-                    party=COORDINATOR,
-                )
-        missing = [
-            one.name
-            for one in self._description.seats
-            if one.role is not Role.PEER and one.name not in roster.names
-        ]
-        if missing:
-            raise ViolationError(
-                f"expected a {missing[0]} at the table, found none", party=COORDINATOR
-            )
-        return Study(self._description.plan, roster)
+        """The study with these people, if it is the one that the text describes."""
+        return seated(self._description, self._publics, seating)
 
     async def consents(self, study: Study, seat: str) -> bool:
         """Whether this site's person agrees to the study with these people; asked once."""
@@ -93,3 +59,40 @@ class House:
         if self._documents is None:
             self._documents = asyncio.create_task(asyncio.to_thread(self._source))
         return await asyncio.shield(self._documents)
+
+
+def seated(described: StudyDescribed, publics: Mapping[str, bytes], seating: Seating) -> Study:
+    """The study with these people, if it is the one that the text describes.
+
+    The coordinator proposes whose keys are whose and who stays away; everything else was in
+    the text. Whether the keys are the right ones, people compare by the words.
+    """
+    roster = seating.roster()
+    planned = {one.name: one for one in described.seats}
+    for one in roster.participants:
+        expected = planned.get(one.name)
+        if expected is None or (expected.organisation, expected.role) != (
+            one.organisation,
+            one.role,
+        ):
+            raise ViolationError(
+                f"expected the seats of the study's text, found {one.role} {one.name!r} "
+                f"of {one.organisation!r}",
+                party=COORDINATOR,
+            )
+    for name, public in publics.items():
+        mine = next((one for one in roster.participants if one.name == name), None)
+        if mine is None or mine.public != public:
+            raise ViolationError(
+                f"expected our own key at the seat {name!r}, found "
+                f"{'nobody' if mine is None else 'another'}",
+                party=COORDINATOR,
+            )
+    missing = [
+        one.name
+        for one in described.seats
+        if one.role is not Role.PEER and one.name not in roster.names
+    ]
+    if missing:
+        raise ViolationError(f"expected a {missing[0]} at the table, found none", party=COORDINATOR)
+    return Study(described.plan, roster)

@@ -2,18 +2,20 @@
 
 import msgspec
 
-from sottovoce.service.control import Begin, Seating, Stopped
+from sottovoce.service.control import Begin, OpenedEvaluation, OpenedQuery, Seating, Stopped
 from sottovoce.service.journal import Journal
 from sottovoce.wire import Codec, Value
 
 _NOTE = "seat/book"
 
 
-class Dealt(Value, frozen=True):
-    """A query for which this seat deals."""
+class Helped(Value, frozen=True):
+    """A query for which this seat deals, or (without an asker) an evaluation that it signs."""
 
     asker: str
     number: int
+    attempt: int
+    peers: tuple[str, ...]
 
 
 class SeatBook(Value, frozen=True):
@@ -29,7 +31,7 @@ class SeatBook(Value, frozen=True):
     stopped: tuple[Stopped, ...] = ()
     peers: tuple[str, ...] = ()
     sums: tuple[str, ...] = ()
-    dealing: tuple[Dealt, ...] = ()
+    helping: tuple[Helped, ...] = ()
 
     @classmethod
     def read(cls, journal: Journal) -> "SeatBook":
@@ -44,6 +46,16 @@ class SeatBook(Value, frozen=True):
     def but(self, **changes: object) -> "SeatBook":
         """The book with some things changed."""
         return msgspec.structs.replace(self, **changes)
+
+    def with_help(self, message: OpenedQuery | OpenedEvaluation) -> "SeatBook":
+        """The book with one more query or evaluation in which this seat helps."""
+        if isinstance(message, OpenedQuery):
+            wanted = Helped(message.asker, message.number, 1, ())
+        else:
+            wanted = Helped("", message.number, message.attempt, message.peers)
+        if wanted in self.helping:
+            return self
+        return self.but(helping=(*self.helping, wanted))
 
     @property
     def over(self) -> bool:

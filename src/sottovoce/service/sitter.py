@@ -43,6 +43,8 @@ from sottovoce.service.control import (
     Failed,
     Finished,
     Gone,
+    OpenedEvaluation,
+    OpenedQuery,
     Seating,
     Stopped,
 )
@@ -82,23 +84,30 @@ class Sitter:
             await self.agent.leave(message.session, message.seats)
             return Effect()
         self.book = self._after(message)
-        self._changed.set()
         return Effect(self.book.notes())
 
     def _after(self, message: Message) -> SeatBook:
         book = self.book
         match message:
-            case Seating() if not book.over:
-                return book.but(seating=(message,), begins=())
-            case Begin() if not book.over and [message.seating] == [s.number for s in book.seating]:
-                return book.but(begins=(*book.begins, message))
-            case Stopped() if not book.over:
-                return book.but(phase="stopped", stopped=(message,))
-            case Finished() if not book.over:
-                return book.but(phase="finished", peers=message.peers)
+            case OpenedQuery() | OpenedEvaluation():
+                book = book.with_help(message)
             case Closed():
-                return book.but(phase="closed")
+                book = book.but(phase="closed")
+            case _ if book.over:
+                pass
+            case Seating():
+                book = book.but(seating=(message,), begins=())
+            case Begin(seating) if [seating] == [one.number for one in book.seating]:
+                book = book.but(begins=(*book.begins, message))
+            case Stopped():
+                book = book.but(phase="stopped", stopped=(message,))
+            case Finished(peers):
+                book = book.but(phase="finished", peers=peers)
         return book
+
+    def settled(self) -> None:
+        """What came of a letter is on disk: go on."""
+        self._changed.set()
 
     def ended(self, running: Running) -> None:
         """A program is at its end."""

@@ -1,0 +1,284 @@
+"""The coordinator after the training: it answers queries, counts them, and opens evaluations.
+
+A peer's queries are numbered, one at a time. What was granted is counted, also if the query was
+broken off. An evaluation waits until the peers of the model are ready at the same time, because
+its sums are opened once.
+"""
+
+import asyncio
+import time
+from collections.abc import Callable, Collection, Mapping
+from contextlib import suppress
+from dataclasses import dataclass
+from functools import partial
+from typing import Any
+
+from sottovoce import wire
+from sottovoce.entropy import Entropy
+from sottovoce.protocols.messages import Message
+from sottovoce.roles.classification import QueryBook, answer, query_trio
+from sottovoce.roles.evaluation import evaluate_coordinator
+from sottovoce.roles.model import Trained
+from sottovoce.roles.plan import FEWEST_PEERS
+from sottovoce.service.agent import Agent, Effect, Running
+from sottovoce.service.control import (
+    COORDINATOR,
+    AskedEvaluation,
+    AskedQuery,
+    Closed,
+    Leaving,
+    OpenedEvaluation,
+    OpenedQuery,
+    RefusedQuery,
+)
+from sottovoce.service.events import QueryServed
+from sottovoce.service.standing import AskerRecord, Standing
+from sottovoce.wire import Codec, Value
+
+_BOOK = "evaluation/book"
+_LOOK_SECONDS = 0.5
+
+
+class EvaluationBook(Value, frozen=True):
+    """Which evaluation comes next, who is ready for it, who is in the one under way, who left."""
+
+    number: int = 0
+    attempt: int = 1
+    ready: tuple[str, ...] = ()
+    open: tuple[str, ...] = ()
+    gone: tuple[str, ...] = ()
+
+    def notes(self) -> dict[str, bytes]:
+        """As the journal keeps it."""
+        return {_BOOK: Codec().encode(self)}
+
+
+@dataclass(frozen=True)
+class _Query:
+    """A query that is being answered, and what was spent before it."""
+
+    asker: str
+    number: int
+    book: QueryBook
+
+
+@dataclass(frozen=True)
+class Surroundings:
+    """Who was not seen lately, and how long the clerk waits for the last peers."""
+
+    unseen: Callable[[Collection[str]], set[str]]
+    patience: float
+
+
+class Clerk:
+    """The chair of the coordinator's seat, once there is a model."""
+
+    def __init__(
+        self, agent: Agent, standing: Standing, trained: Trained, around: Surroundings
+    ) -> None:
+        """Go on from what the coordinator's journal remembers."""
+        self.agent = agent
+        self.trained = trained
+        self._standing = standing
+        self._around = around
+        data = agent.journal.note(_BOOK)
+        self.evaluations = (
+            EvaluationBook() if data is None else Codec().decode(data, EvaluationBook)
+        )
+        self._queries: dict[bytes, _Query] = {}
+        self._ends: list[Running] = []
+        self._to_open: list[tuple[str, int]] = []
+        self._changed = asyncio.Event()
+        self._newest = time.monotonic()
+
+    # What the agent tells.
+
+    async def heard(self, sender: str, message: Message) -> Effect:
+        """A peer asks, is ready to evaluate, or leaves."""
+        match message:
+            case AskedQuery(number):
+                return await self._asked(sender, number)
+            case AskedEvaluation():
+                return self._ready(sender)
+            case Leaving():
+                gone = (*self.evaluations.gone, sender)
+                self.evaluations = _but(self.evaluations, gone=gone)
+                return Effect(self.evaluations.notes())
+        return Effect()
+
+    def settled(self) -> None:
+        """What came of a letter is on disk: go on."""
+        self._changed.set()
+
+    def ended(self, running: Running) -> None:
+        """A program is at its end."""
+        self._ends.append(running)
+        self._changed.set()
+
+    def overdue(self, running: Running, party: str) -> None:
+        """A query or evaluation hangs: it is given up."""
+        del party
+        self._ends.append(running)
+        self._changed.set()
+
+    async def _asked(self, asker: str, number: int) -> Effect:
+        record = await self.agent.do(AskerRecord.read, self.agent.journal, asker)
+        if asker not in self.trained.peers or asker in self.evaluations.gone:
+            reason = "expected a peer of the model to ask, found another"
+            return _refused(asker, number, record, reason)
+        if number < record.following:
+            return _refused(asker, number, record, "this query was asked already")
+        for session, query in tuple(self._queries.items()):
+            if query.asker == asker:
+                await self.agent.drop(session)
+                record = _counted(record, query)
+                del self._queries[session]
+        record = AskerRecord(number + 1, record.spent, record.evaluated, (number,))
+        self._to_open.append((asker, number))
+        study, letters = self._standing.study, []
+        if study.plan.deals_verdicts:
+            letters.append((query_trio(study, asker).dealer, OpenedQuery(asker, number)))
+        return Effect(record.notes(asker), letters)
+
+    def _ready(self, peer: str) -> Effect:
+        book = self.evaluations
+        most = self._standing.study.plan.evaluations
+        if book.number >= most:
+            reason = f"the study has {most} evaluations, and all were held"
+            return _refused(peer, 0, AskerRecord(), reason)
+        if peer in self.trained.peers and peer not in book.ready:
+            self.evaluations = _but(book, ready=(*book.ready, peer))
+            self._newest = time.monotonic()
+        return Effect(self.evaluations.notes())
+
+    # The work.
+
+    async def serve(self) -> None:
+        """Answer until cancelled."""
+        for asker in self.trained.peers:
+            record = await self.agent.do(AskerRecord.read, self.agent.journal, asker)
+            self._to_open += [(asker, number) for number in record.open]
+        if self.evaluations.open:
+            await self._evaluate()
+        await self.agent.settle_known()
+        while True:
+            self._changed.clear()
+            while self._to_open:
+                await self._answer(*self._to_open.pop(0))
+            while self._ends:
+                await self._after(self._ends.pop(0))
+            waiting = self.evaluations.ready and not self.evaluations.open
+            if waiting:
+                await self._open_evaluation()
+            with suppress(TimeoutError):
+                async with asyncio.timeout(_LOOK_SECONDS if waiting else None):
+                    await self._changed.wait()
+
+    async def close(self) -> None:
+        """Tell everybody that no query is answered any longer."""
+        names = [one for one in self._standing.study.roster.names if one != COORDINATOR]
+        await self.agent.commit(Effect({}, [(one, Closed()) for one in names]))
+
+    async def _answer(self, asker: str, number: int) -> None:
+        record = await self.agent.do(AskerRecord.read, self.agent.journal, asker)
+        if record.open != (number,):
+            return
+        plan = self._standing.study.plan
+        book = QueryBook(plan.budget, plan.evaluations, *record.counters(asker))
+        parties = self._standing.query_parties(asker)
+        sitting = self._standing.sitting(("query", asker, str(number)), parties)
+        self._queries[sitting.session] = _Query(asker, number, book)
+        program = partial(self._answering, book, asker)
+        await self.agent.begin(sitting, program, label=("query", number))
+
+    def _answering(self, book: QueryBook, asker: str, entropy: Entropy) -> Any:
+        return answer(self._standing.desk(entropy), self.trained, book, asker=asker)
+
+    async def _after(self, running: Running) -> None:
+        session = running.sitting.session
+        query = self._queries.pop(session, None)
+        if query is not None:
+            await self._after_query(running, query)
+        elif running.stage == "evaluation":
+            await self._after_evaluation(running)
+        await self.agent.drop(session)
+        await self.agent.do(self.agent.journal.forget, session)
+
+    async def _after_query(self, running: Running, query: _Query) -> None:
+        asker = query.asker
+        record = await self.agent.do(AskerRecord.read, self.agent.journal, asker)
+        record = _counted(record, query)
+        notes = record.notes(asker)
+        letters: list[tuple[str, Message]] = []
+        if not running.seat.finished or running.seat.failure is not None:
+            kind = type(running.seat.failure or TimeoutError()).__name__
+            reason = f"the coordinator gave it up: {kind}"
+            letters.append((asker, RefusedQuery(query.number, record.following, reason)))
+        elif running.seat.result is not None:
+            notes[f"counted/{asker}"] = Codec().encode(wire.Words.of(running.seat.result))
+        await self.agent.commit(Effect(notes, letters))
+        self.agent.tell_watcher(QueryServed(self.agent.study, COORDINATOR, asker, query.number))
+
+    # Evaluations.
+
+    async def _open_evaluation(self) -> None:
+        """Begin when everybody is here and ready, or enough are and the rest keeps away."""
+        book = self.evaluations
+        expected = [one for one in self.trained.peers if one not in book.gone]
+        here = [one for one in expected if one in book.ready and not self._around.unseen([one])]
+        late = time.monotonic() - self._newest > self._around.patience
+        if len(here) < FEWEST_PEERS or (here != expected and not late):
+            return
+        self.evaluations = _but(book, open=tuple(here))
+        opened = OpenedEvaluation(book.number, book.attempt, tuple(here))
+        seats = (*here, self._standing.study.roster.evaluator)
+        effect = Effect(self.evaluations.notes(), [(one, opened) for one in seats])
+        await self.agent.commit(effect)
+        await self._evaluate()
+
+    async def _evaluate(self) -> None:
+        book = self.evaluations
+        counted = {}
+        for peer in book.open:
+            data = await self.agent.do(self.agent.journal.note, f"counted/{peer}")
+            if data is not None:
+                counted[peer] = Codec().decode(data, wire.Words).array()
+        parties = (COORDINATOR, self._standing.study.roster.evaluator, *book.open)
+        name = ("evaluation", str(book.number), str(book.attempt))
+        sitting = self._standing.sitting(name, parties)
+        program = partial(self._evaluating, book, counted)
+        await self.agent.begin(sitting, program, label=("evaluation", book.number))
+
+    def _evaluating(
+        self, book: EvaluationBook, counted: Mapping[str, Any], entropy: Entropy
+    ) -> Any:
+        self._sums = desk = self._standing.desk(entropy, attempt=book.attempt, peers=book.open)
+        ring = self.trained.scores.ring
+        return evaluate_coordinator(desk, book.open, number=book.number, counted=counted, ring=ring)
+
+    async def _after_evaluation(self, running: Running) -> None:
+        """The next one; or the same again, if nothing of it was opened."""
+        book, letters = self.evaluations, list[tuple[str, Message]]()
+        failure = running.seat.failure
+        again = (not running.seat.finished or failure is not None) and not self._sums.book.spent
+        number, attempt = (book.number, book.attempt + 1) if again else (book.number + 1, 1)
+        if not running.seat.finished or failure is not None:
+            reason = f"the evaluation failed: {type(failure or TimeoutError()).__name__}"
+            letters += [(one, RefusedQuery(0, 0, reason)) for one in book.open]
+        self.evaluations = EvaluationBook(number, attempt, gone=book.gone)
+        await self.agent.commit(Effect(self.evaluations.notes(), letters))
+
+
+def _but(book: EvaluationBook, **changes: Any) -> EvaluationBook:
+    kept = {name: getattr(book, name) for name in book.__struct_fields__}
+    return EvaluationBook(**{**kept, **changes})
+
+
+def _counted(record: AskerRecord, query: _Query) -> AskerRecord:
+    """What a query that is over cost, whether it was answered or broken off."""
+    asker = query.asker
+    return AskerRecord(record.following, query.book.spent[asker], query.book.evaluated[asker])
+
+
+def _refused(asker: str, number: int, record: AskerRecord, reason: str) -> Effect:
+    return Effect({}, [(asker, RefusedQuery(number, record.following, reason))])

@@ -1,0 +1,120 @@
+"""A seat that stays after the training: it deals for queries, and signs what evaluations add up."""
+
+import asyncio
+from functools import partial
+from typing import Any
+
+from sottovoce.entropy import Entropy
+from sottovoce.errors import MisuseError, ViolationError
+from sottovoce.protocols.messages import Message
+from sottovoce.roles.classification import deal
+from sottovoce.roles.evaluation import evaluate_evaluator
+from sottovoce.roles.study import Study
+from sottovoce.service.agent import Agent, Effect, Running
+from sottovoce.service.control import (
+    COORDINATOR,
+    Closed,
+    OpenedEvaluation,
+    OpenedQuery,
+)
+from sottovoce.service.events import QueryServed
+from sottovoce.service.seat_book import Helped, SeatBook
+from sottovoce.service.standing import Standing
+
+
+def stays(study: Study, seat: str) -> bool:
+    """Whether a seat is needed after the training."""
+    roster, plan = study.roster, study.plan
+    if seat == roster.evaluator:
+        return True
+    return seat == roster.dealer and plan.deals_verdicts
+
+
+class HelperSeat:
+    """The chair of the dealer's or the evaluator's seat, once there is a model."""
+
+    def __init__(self, agent: Agent, standing: Standing, book: SeatBook) -> None:
+        """Go on from what the seat remembers."""
+        self.agent = agent
+        self.book = book
+        self._standing = standing
+        self._changed = asyncio.Event()
+        self._ends: list[Running] = []
+        self._begun: dict[bytes, Helped] = {}
+
+    async def heard(self, sender: str, message: Message) -> Effect:
+        """The coordinator opens a query or an evaluation, or closes the study."""
+        if sender != COORDINATOR:
+            raise ViolationError("expected control letters of the coordinator alone", party=sender)
+        match message:
+            case OpenedQuery() | OpenedEvaluation():
+                self.book = self.book.with_help(message)
+            case Closed():
+                self.book = self.book.but(phase="closed")
+        return Effect(self.book.notes())
+
+    def settled(self) -> None:
+        """What came of a letter is on disk: go on."""
+        self._changed.set()
+
+    def ended(self, running: Running) -> None:
+        """A program is at its end."""
+        self._ends.append(running)
+        self._changed.set()
+
+    def overdue(self, running: Running, party: str) -> None:
+        """Whoever asked does not answer: it is given up."""
+        del party
+        self.ended(running)
+
+    async def serve(self) -> None:
+        """Help until the study is closed."""
+        while self.book.phase != "closed":
+            self._changed.clear()
+            for wanted in self.book.helping:
+                if wanted not in self._begun.values():
+                    await self._begin(wanted)
+            while self._ends:
+                await self._after(self._ends.pop(0))
+            await self._changed.wait()
+
+    async def _begin(self, wanted: Helped) -> None:
+        standing, roster = self._standing, self._standing.study.roster
+        if wanted.asker:
+            name: tuple[str, ...] = ("query", wanted.asker, str(wanted.number))
+            parties = standing.query_parties(wanted.asker)
+        else:
+            name = ("evaluation", str(wanted.number), str(wanted.attempt))
+            parties = (COORDINATOR, roster.evaluator, *wanted.peers)
+        sitting = standing.sitting(name, parties)
+        self._begun[sitting.session] = wanted
+        try:
+            await self.agent.begin(
+                sitting, partial(self._program, wanted), label=(name[0], wanted.number)
+            )
+        except MisuseError:
+            # It was over already, or cannot be done twice: whoever asked hears nothing of us.
+            await self._forget(sitting.session)
+
+    def _program(self, wanted: Helped, entropy: Entropy) -> Any:
+        if wanted.asker:
+            return deal(self._standing.desk(entropy))
+        desk = self._standing.desk(entropy, attempt=wanted.attempt, peers=wanted.peers)
+        return evaluate_evaluator(desk, wanted.peers, number=wanted.number)
+
+    async def _after(self, running: Running) -> None:
+        session = running.sitting.session
+        wanted = self._begun.get(session)
+        await self.agent.drop(session)
+        await self._forget(session)
+        if wanted is not None and wanted.asker and running.seat.failure is None:
+            served = QueryServed(self.agent.study, self.agent.name, wanted.asker, wanted.number)
+            self.agent.tell_watcher(served)
+
+    async def _forget(self, session: bytes) -> None:
+        wanted = self._begun.pop(session, None)
+        left = tuple(one for one in self.book.helping if one != wanted)
+        self.book = self.book.but(helping=left)
+        await self.agent.commit(Effect(self.book.notes()))
+        if session in self.agent.journal.sessions():
+            await self.agent.do(self.agent.journal.forget, session)

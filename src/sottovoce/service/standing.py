@@ -1,0 +1,185 @@
+"""What stays after the training: the agreed keys at every seat, and how scores are read at one."""
+
+from collections import Counter
+from collections.abc import Collection, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from sottovoce import wire
+from sottovoce.entropy import Entropy, SystemEntropy
+from sottovoce.errors import MalformedError, MisuseError
+from sottovoce.numbers.fixed import Scale
+from sottovoce.paillier import SecretKey
+from sottovoce.roles.agreement import Agreement
+from sottovoce.roles.attempts import Attempt, Stage
+from sottovoce.roles.classification import query_trio
+from sottovoce.roles.course import Course
+from sottovoce.roles.desk import Desk
+from sottovoce.roles.model import Trained
+from sottovoce.roles.plan import StudyPlan
+from sottovoce.roles.relay import Relay
+from sottovoce.roles.scoring import ScorePlan
+from sottovoce.roles.study import Study
+from sottovoce.roles.totals import Totals
+from sottovoce.service.durable import Sitting
+from sottovoce.service.journal import Journal
+from sottovoce.service.seat_keys import SeatKeys
+from sottovoce.wire import Codec, Value
+
+_AGREEMENT, _TRAINED = "standing/agreement", "standing/trained"
+
+
+class KeptBox(Value, frozen=True):
+    """Under which key things are sealed for a seat."""
+
+    seat: str
+    public: bytes
+
+
+class KeptAgreement(Value, frozen=True):
+    """The study's Paillier key, and everybody's box key, as all signed them."""
+
+    key: bytes
+    boxes: tuple[KeptBox, ...]
+
+
+class KeptTraining(Value, frozen=True):
+    """What the coordinator needs to answer queries, beside the key."""
+
+    idf_halves: wire.Words
+    fraction_bits: int
+    bound: bytes
+    rows: int
+    by_class: tuple[int, ...]
+    counted: tuple[str, ...]
+    peers: tuple[str, ...]
+    alpha: str
+
+
+def agreement_notes(course: Course) -> dict[str, bytes]:
+    """The agreement, as the journal keeps it."""
+    agreed = course.agreement
+    if agreed is None:
+        return {}
+    boxes = tuple(KeptBox(seat, public) for seat, public in agreed.boxes.items())
+    return {_AGREEMENT: Codec().encode(KeptAgreement(agreed.key.to_bytes(), boxes))}
+
+
+def kept_agreement(journal: Journal, study: Study) -> Agreement | None:
+    """The agreement of a study whose training is over; None before."""
+    data = journal.note(_AGREEMENT)
+    if data is None:
+        return None
+    kept = Codec().decode(data, KeptAgreement)
+    key = study.plan.public_type.from_bytes(kept.key)
+    return Agreement(key, {one.seat: one.public for one in kept.boxes})
+
+
+def training_notes(course: Course) -> dict[str, bytes]:
+    """What the coordinator keeps of the training."""
+    trained, prepared = course.trained, course.prepared
+    assert trained is not None
+    assert prepared is not None
+    solution, totals = trained.scores.solution, trained.totals
+    kept = KeptTraining(
+        wire.Words.of(np.array(prepared.idf_halves, np.uint64)),
+        solution.fraction_bits,
+        solution.bound.to_bytes((solution.bits + 7) // 8),
+        totals.rows,
+        totals.by_class,
+        totals.peers,
+        trained.peers,
+        trained.alpha.hex(),
+    )
+    return {_TRAINED: Codec().encode(kept)}
+
+
+def kept_training(journal: Journal, plan: StudyPlan, key: SecretKey) -> Trained:
+    """The coordinator's part of a trained study."""
+    data = journal.note(_TRAINED)
+    if data is None:
+        raise MalformedError("expected what the training left, found nothing")
+    kept = Codec().decode(data, KeptTraining)
+    halves = tuple(int(one) for one in kept.idf_halves.array())
+    solution = Scale(kept.fraction_bits, int.from_bytes(kept.bound))
+    scores = ScorePlan.fit(plan, halves, solution)
+    totals = Totals(kept.rows, kept.by_class, kept.counted)
+    return Trained(scores, totals, kept.peers, key, float.fromhex(kept.alpha))
+
+
+@dataclass(frozen=True)
+class Standing:
+    """One seat in a study whose training is over: its keys, and everybody's box keys."""
+
+    study: Study
+    keys: SeatKeys
+    agreement: Agreement
+
+    @classmethod
+    def read(cls, journal: Journal, study: Study, keys: SeatKeys) -> "Standing":
+        """What the training left in a seat's journal."""
+        agreement = kept_agreement(journal, study)
+        if agreement is None:
+            raise MisuseError(
+                f"{keys.identity.name}: expected a study whose training is over, found one that "
+                "is not",
+                hints=("sottovoce status",),
+            )
+        return cls(study, keys, agreement)
+
+    def desk(
+        self, entropy: Entropy, *, attempt: int = 1, peers: Collection[str] | None = None
+    ) -> Desk:
+        """A desk for one conversation: its books are new, for its session is used once."""
+        roster = self.study.roster.peers
+        chosen = roster if peers is None else tuple(one for one in roster if one in peers)
+        at = Attempt(Stage.TRAINING, attempt, chosen)
+        return Desk(self.study, self.keys.identity, entropy, self.keys.box, at)
+
+    @property
+    def drawn(self) -> Entropy:
+        """For what needs a desk and draws nothing that hides something."""
+        return SystemEntropy()
+
+    def sitting(self, name: Sequence[str], parties: Collection[str]) -> Sitting:
+        """Where the seat sits in a conversation of this name."""
+        me = self.keys.identity.name
+        desk = self.desk(self.drawn)
+        return Sitting(
+            me,
+            self.study.session(*name),
+            tuple(one for one in parties if one != me),
+            Relay(desk, self.agreement),
+            self.study.codec(self.agreement.key),
+            head=" ".join(name).encode(),
+        )
+
+    def query_parties(self, asker: str) -> tuple[str, ...]:
+        """Who talks in a query."""
+        if not self.study.plan.deals_verdicts:
+            return (self.study.roster.coordinator, asker)
+        return (self.study.roster.coordinator, asker, query_trio(self.study, asker).dealer)
+
+
+class AskerRecord(Value, frozen=True):
+    """What one peer asked so far: its next number, what it spent, and the query that is open."""
+
+    following: int = 0
+    spent: int = 0
+    evaluated: int = 0
+    open: tuple[int, ...] = ()
+
+    @classmethod
+    def read(cls, journal: Journal, asker: str) -> "AskerRecord":
+        """The record of a peer."""
+        data = journal.note(f"asker/{asker}")
+        return cls() if data is None else Codec().decode(data, cls)
+
+    def notes(self, asker: str) -> dict[str, bytes]:
+        """As the journal keeps it."""
+        return {f"asker/{asker}": Codec().encode(self)}
+
+    def counters(self, asker: str) -> tuple[Counter[str], Counter[str]]:
+        """Documents and evaluations, as `QueryBook` counts them."""
+        return Counter({asker: self.spent}), Counter({asker: self.evaluated})

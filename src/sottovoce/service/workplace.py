@@ -1,0 +1,137 @@
+"""Where the seats of a site work in one study: keys, lines, journals and ledgers."""
+
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from sottovoce.entropy import Entropy
+from sottovoce.errors import InputError
+from sottovoce.keyfiles import storage
+from sottovoce.ledger import SiteLedger, What
+from sottovoce.protocols.identities import Identity
+from sottovoce.service.agent import Agent, Waits
+from sottovoce.service.api import AskOptions, Membership, StudyDescribed
+from sottovoce.service.events import JournalDeleted
+from sottovoce.service.hall import poll_seconds
+from sottovoce.service.journal import Journal
+from sottovoce.service.sealed_files import SealedFiles
+from sottovoce.service.seat_keys import SeatKeys
+from sottovoce.service.witness import LedgerWitness
+from sottovoce.transport.client import Line
+
+_LONGEST_TEXT = 2**23
+# A participant waits longer for one party than the coordinator, who decides what happens then.
+_RECEIVE_STAGES = 6
+
+
+@dataclass(frozen=True)
+class Workplace:
+    """One site in one study, for any of its seats."""
+
+    membership: Membership
+    described: StudyDescribed
+    options: AskOptions
+    entropy: Entropy = field(repr=False)
+
+    @classmethod
+    async def open(
+        cls, membership: Membership, options: AskOptions, *, entropy: Entropy
+    ) -> "Workplace":
+        """The study's text, kept from before or read by the invitation."""
+        path = membership.folder / "study.toml"
+        if not path.exists():
+            text = await describe(membership)
+            storage.write_whole(path, text.encode(), mode=storage.SECRET_MODE)
+        text = storage.read_whole(path, limit=_LONGEST_TEXT).data.decode()
+        return cls(membership, options.read(text), options, entropy)
+
+    @property
+    def stage_seconds(self) -> float:
+        """How long a stage waits for one that is silent."""
+        return self.described.deadlines.stage.total_seconds()
+
+    def folder(self, seat: str) -> Path:
+        """Where a seat keeps its things."""
+        return self.membership.folder / seat
+
+    def keys(self, seat: str) -> SeatKeys:
+        """A seat's keys; made here on first use."""
+        return SeatKeys.open(self._files, seat, entropy=self.entropy)
+
+    @property
+    def peer(self) -> str:
+        """The seat of this site that holds text."""
+        planned = {one.name for one in self.described.seats if one.role == "peer"}
+        for seat in self.membership.seats:
+            if seat in planned:
+                return seat
+        raise InputError(
+            f"study {self.membership.study!r}: expected a peer's seat at this site, found "
+            f"{', '.join(self.membership.seats)}"
+        )
+
+    @asynccontextmanager
+    async def agent(self, keys: SeatKeys) -> AsyncIterator[tuple[Agent, LedgerWitness, Line]]:
+        """A seat at work: one process at a time."""
+        seat, study = keys.identity.name, self.membership.study
+        with SiteLedger(self.folder(seat) / "ledger.jsonl", keys.identity) as ledger:
+            witness = LedgerWitness(ledger, self.options.gate, study=study)
+            journal = Journal(
+                self.folder(seat) / "journal.db",
+                key=self._files.key_for(f"journal {seat}"),
+                entropy=self.entropy,
+            )
+            async with self._line(keys.identity) as line:
+                waits = Waits(self.stage_seconds, _RECEIVE_STAGES * self.stage_seconds)
+                agent = Agent(
+                    seat,
+                    study,
+                    journal=journal,
+                    post=line,
+                    witness=witness,
+                    waits=waits,
+                    on_event=self.options.on_event,
+                )
+                agent.poll = poll_seconds(self.stage_seconds)
+                try:
+                    yield agent, witness, line
+                finally:
+                    await agent.close()
+
+    def _line(self, identity: Identity) -> Line:
+        return Line(
+            self.membership.address,
+            fingerprint=self.membership.fingerprint,
+            study=self.membership.study,
+            identity=identity,
+            patience=_RECEIVE_STAGES * self.stage_seconds,
+        )
+
+    @property
+    def _files(self) -> SealedFiles:
+        return SealedFiles(self.membership.folder, self.membership.at_rest)
+
+
+async def describe(membership: Membership) -> str:
+    """The study's text, for whoever holds an invitation; nothing else is sent."""
+    nobody = Identity("invited", bytes(32))
+    async with Line(
+        membership.address,
+        fingerprint=membership.fingerprint,
+        study=membership.study,
+        identity=nobody,
+        patience=30.0,
+    ) as line:
+        return (await line.invitation(membership.token)).decode()
+
+
+async def forget_sessions(agent: Agent, witness: LedgerWitness) -> None:
+    """Delete seeds, shares and masks of all sessions; the ledger says so."""
+    sessions = agent.journal.sessions()
+    for session in sessions:
+        await agent.do(agent.journal.forget, session)
+    await agent.settle_known()
+    note = f"deleted seeds, shares and masks of {len(sessions)} sessions"
+    await agent.do(witness.note, What.DELETION, note)
+    agent.tell_watcher(JournalDeleted(agent.study, agent.name))
