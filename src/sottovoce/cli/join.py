@@ -210,10 +210,10 @@ class _Joining:
             asked = JoinOptions(
                 parse_study,
                 self._consent(watch),
-                self._site.policy,
-                _gate(approve, watch),
-                watch.on_event,
-                stay,
+                policy=self._site.policy,
+                gate=_gate(approve, watch),
+                on_event=watch.on_event,
+                stay=stay,
             )
             joined = run(
                 follow(self._study.membership, source, options=asked),
