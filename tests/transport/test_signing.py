@@ -143,6 +143,7 @@ BAD = {
     "empty seat": {SEAT: ""},
     "seat in two spellings": {SEAT: "%61lice"},
     "seat that is no text": {SEAT: "%FF"},
+    "seat in bytes that are no text": {SEAT: "\udcff"},
     "endless study": {STUDY: "a" * 201},
     "moment with a sign": {MOMENT: "-1"},
     "moment in other digits": {MOMENT: "١"},

@@ -63,6 +63,8 @@ class Porter(web.RequestHandler):
             loop=loop,
             access_log=None,  # type: ignore[arg-type]  # as its runner passes it: no log
             keepalive_timeout=limits.idle,
+            # Letters are sealed and do not shrink; a body that grows in memory is an attack.
+            auto_decompress=False,
         )
         self._limits = limits
         self._gone: Callable[[], None] | None = gone

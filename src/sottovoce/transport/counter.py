@@ -265,6 +265,8 @@ class Counter:
                 raise Problem(
                     408, "slow", f"expected the body within {allowed:.0f} s, found less of it"
                 ) from None
+            except web.RequestPayloadError:
+                raise Problem(400, "body", "the body ends before its end, or is no body") from None
         if digest is not None and hashlib.sha256(body).digest() != digest:
             raise Problem(400, "digest", "the body is not the one of its digest")
         return body
@@ -305,7 +307,7 @@ class Counter:
         if problem.kind not in {"clock", "offset", "too-many"} and problem.status < 500:
             self._addresses.take(address)
         answer = problem_answer(problem)
-        if problem.status in {408, 413, 429}:
+        if problem.status in {408, 413, 429} or problem.kind == "body":
             # What is left of the body is not worth reading.
             answer.force_close()
         return answer

@@ -39,7 +39,7 @@ class Problem(Exception):  # noqa: N818 - the word of RFC 9457
             "hints": list(self.hints),
             **self.facts,
         }
-        return json.dumps(told, ensure_ascii=False).encode()
+        return json.dumps(told).encode()
 
     @classmethod
     def read(cls, status: int, data: bytes) -> Self:

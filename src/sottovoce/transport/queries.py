@@ -16,7 +16,10 @@ def fields_of(query: Mapping[str, str], *expected: str) -> dict[str, str]:
     names = list(query)
     if sorted(names) != sorted(expected):
         raise _bad(f"expected the fields {', '.join(expected)}, found others")
-    return {name: query[name] for name in expected}
+    fields = {name: query[name] for name in expected}
+    if not all(text.isprintable() for text in fields.values()):
+        raise _bad("expected printable text in every field, found something else")
+    return fields
 
 
 def place_of(fields: Mapping[str, str], *, sender: str) -> Place:

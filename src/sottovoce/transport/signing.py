@@ -72,7 +72,7 @@ class Signed:
         """What is signed, in order."""
         return (
             asked.method.encode(),
-            asked.path.encode(),
+            asked.path.encode(errors="surrogateescape"),
             asked.digest,
             self.study.encode(),
             self.seat.encode(),
@@ -192,6 +192,8 @@ def _field(headers: Mapping[str, str], field: str) -> str:
     found = headers.get(field)
     if not found:
         raise Problem(401, "unsigned", f"expected a signed request, found none of {field}")
+    if not found.isascii():
+        raise Problem(401, "unsigned", f"expected plain letters in {field}, found others")
     return found
 
 
