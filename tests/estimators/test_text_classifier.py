@@ -238,3 +238,9 @@ def test_an_operating_point_is_chosen_from_the_joint_roc_by_a_rule() -> None:
 def test_operating_points_that_are_none_are_refused(point, words) -> None:
     with pytest.raises(InputError, match=words):
         ToyTextClassifier(features=8, key_bits=768, operating_point=point).fit(federation())
+
+
+def test_rados_may_be_sampled() -> None:
+    model = fitted(contribution="rados", rados=300)
+    assert model.study_.study.plan.rados == 300
+    assert model.evaluate().accuracy > 0.6

@@ -57,6 +57,8 @@ class TextClassifier(SealedEstimator):
     held_out : the share of documents that `evaluate` is done on.
     operating_point : the threshold above which the second of two classes is said, or one by
         class, {"urgent": 0.2}; scores are near -1 and 1, and without it the threshold is 0.
+    contribution : "exact" moments of a peer's documents, or "rados", those of a sample.
+    rados : how many rados each peer samples, with contribution="rados".
 
     """
 
@@ -79,6 +81,8 @@ class TextClassifier(SealedEstimator):
         held_out: float = 0.2,
         verdict: str = "auto",
         operating_point: OperatingPoint = None,
+        contribution: str = "exact",
+        rados: int = 0,
     ) -> None:
         """Store the choices; they are checked when a study begins."""
         self.features = features
@@ -97,6 +101,8 @@ class TextClassifier(SealedEstimator):
         self.held_out = held_out
         self.verdict = verdict
         self.operating_point = operating_point
+        self.contribution = contribution
+        self.rados = rados
 
     def predict(self, texts: Sequence[str | Document], *, peer: str | None = None) -> Any:
         """The labels of texts, asked as one of the peers; nobody else learns them.
@@ -182,6 +188,8 @@ class TextClassifier(SealedEstimator):
             held_out=self.held_out,
             verdict=self.verdict,  # type: ignore[arg-type]
             operating_point=written(labelling.labels, self.operating_point),
+            contribution=self.contribution,  # type: ignore[arg-type]
+            rados=self.rados,
         )
 
     def _given_names(self, federation: LocalFederation) -> dict[str, Any]:

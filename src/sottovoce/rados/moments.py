@@ -72,6 +72,13 @@ class Moments:
         sums = cls(checked.shape[1], columns.shape[1])
         return sums.add(checked, columns, weights=weights, workers=workers)
 
+    @classmethod
+    def given(cls, second: Floats, products: Floats, *, count: int, weight: float) -> Self:
+        """Moments that were worked out elsewhere; nothing can be centred in them."""
+        sums = cls(*products.shape)
+        sums.count, sums.weight, sums.products, sums._upper = count, weight, products, second
+        return sums
+
     @property
     def features(self) -> int:
         """How many columns a row has."""
@@ -206,6 +213,10 @@ class RadoMoments(Discreet):
     def second(self) -> Floats:
         """XᵀX, or what the sample makes of it: the matrix of ridge regression."""
         return 4 * self.covariance
+
+    def as_documents(self, count: int, *, weight: float) -> Moments:
+        """The moments of documents that these rados stand for: what the closed form takes."""
+        return Moments.given(self.second, self.products, count=count, weight=weight)
 
     def __add__(self, other: "RadoMoments") -> "RadoMoments":
         if self.mean.shape != other.mean.shape:

@@ -42,7 +42,14 @@ from sottovoce.roles import (
 )
 from sottovoce.roles.arranged import arranged_lines, pooled_lines
 from sottovoce.roles.arrangement import Remote
-from sottovoce.roles.plan import FEWEST_EVALUATED, FEWEST_PEERS, DictionaryKind, Engine, Release
+from sottovoce.roles.plan import (
+    FEWEST_EVALUATED,
+    FEWEST_PEERS,
+    Contribution,
+    DictionaryKind,
+    Engine,
+    Release,
+)
 from sottovoce.roles.roster import Role
 from sottovoce.roles.sizes import ASSUMED_DOCUMENTS, peer_sizes
 from sottovoce.roles.study import Study
@@ -191,6 +198,11 @@ class StudyCard:
             f"a peer, opened over at least {FEWEST_EVALUATED} documents and {FEWEST_PEERS} peers; "
             "small cells are left out; a site's own figures stay."
         )
+        if plan.contribution is Contribution.RADOS:
+            yield (
+                f"- Every peer contributes the moments of {plan.rados} sampled rados; nobody "
+                "sees them."
+            )
         if plan.operating_point:
             named = zip(scored_names(plan.labels), plan.operating_point, strict=True)
             points = ", ".join(f"{name} above {point:g}" for name, point in named)

@@ -32,8 +32,9 @@ from sottovoce.protocols.shares.plan import SolvePlan, System
 from sottovoce.protocols.shares.triangle import Triangle
 from sottovoce.rados.moments import Moments
 from sottovoce.roles.desk import Desk
-from sottovoce.roles.plan import StudyPlan
+from sottovoce.roles.plan import Contribution, StudyPlan
 from sottovoce.roles.preparation import Prepared
+from sottovoce.roles.sampling import sampled_moments, solution_weight, upper_end_of_sample
 from sottovoce.roles.scoring import row_norm
 from sottovoce.roles.spectrum import upper_end
 from sottovoce.roles.study import Study
@@ -105,7 +106,12 @@ def solve_plan(plan: StudyPlan, totals: Totals, *, alpha: float, ceiling_parts: 
     system = System(
         moments.width,
         moments.classes,
-        weight=float(totals.rows),
+        weight=solution_weight(
+            plan,
+            totals.rows,
+            penalty=float(penalties.min()),
+            ceiling=ceiling_parts / END_PARTS,
+        ),
         penalty=float(penalties.min()),
         ceiling=ceiling_parts / END_PARTS + float(penalties.max()),
     )
@@ -123,17 +129,36 @@ def penalties_of(plan: StudyPlan, width: int, alpha: float) -> NDArray[np.float6
     return penalties
 
 
-def local_moments(study: Study, prepared: Prepared, training: Iterable[Document]) -> Moments:
-    """A peer's own sums over all its training rows, weighted as the plan says."""
+def local_moments(
+    study: Study, prepared: Prepared, training: Iterable[Document], *, seed: bytes = b""
+) -> Moments:
+    """A peer's own sums over all its training rows, weighted as the plan says.
+
+    `seed` draws the signatures, where the plan contributes sampled rados.
+    """
     assert prepared.space is not None
-    plan = study.plan
-    moments = Moments(prepared.space.width, plan.labels.width)
+    plan, totals = study.plan, prepared.totals
     # The order in which several BLAS threads add shows in the last bits, and a peer that was
     # interrupted must come to the very same words again.
     with threadpool_limits(1, user_api="blas"):
-        for block in examples(training, prepared.space, plan.labelled, key=prepared.key):
-            weights = _row_weights(study, prepared.totals, block)
+        blocks = examples(training, prepared.space, plan.labelled, key=prepared.key)
+        if plan.contribution is Contribution.RADOS:
+            kept = list(blocks)
+            heavy = [_row_weights(study, totals, block) for block in kept]
+            return sampled_moments(kept, heavy, rados=plan.rados, seed=seed)
+        moments = Moments(prepared.space.width, plan.labels.width)
+        for block in blocks:
+            weights = _row_weights(study, totals, block)
             moments.add(block.rows, block.targets, weights=weights)
+    return moments
+
+
+def drawn_moments(desk: Desk, prepared: Prepared, training: Sequence[Document]) -> Moments:
+    """At a peer: its own moments, with signatures of its own where rados are sampled."""
+    sampled = desk.study.plan.contribution is Contribution.RADOS
+    seed = desk.entropy.seed() if sampled else b""
+    moments = local_moments(desk.study, prepared, training, seed=seed)
+    check_weight(desk.name, moments, prepared.totals)
     return moments
 
 
@@ -152,13 +177,13 @@ def contribute(
     """At a peer: its moments in two shares; None if they came too late."""
     study = desk.study
     layout = MomentPlan.of(study.plan, prepared.totals)
-    moments = local_moments(study, prepared, training)
-    check_weight(desk.name, moments, prepared.totals)
+    moments = drawn_moments(desk, prepared, training)
     seed = desk.entropy.seed()
     yield Send(study.roster.evaluator, ShareSeed(seed))
     difference = layout.write(moments) - expanded_share(desk.session, seed, layout)
     bits = layout.scales.matrix.fraction_bits
-    end = np.array([end_parts(moments, fraction_bits=bits)], np.uint64)
+    kind = study.plan.contribution
+    end = np.array([end_parts(moments, fraction_bits=bits, contribution=kind)], np.uint64)
     summed = yield from pairwise.peer(
         _blind_plan(desk, layout),
         [difference, end, end],
@@ -210,13 +235,17 @@ def expanded_share(session: bytes, seed: bytes, layout: MomentPlan) -> Words:
     return Expansion(seed, "roles/moments/v1", session).words(layout.length)
 
 
-def end_parts(moments: Moments, *, fraction_bits: int) -> int:
+def end_parts(
+    moments: Moments, *, fraction_bits: int, contribution: Contribution = Contribution.EXACT
+) -> int:
     """An upper end of the spectrum of what is written, which rounding moved a little.
 
     To two digits already here: who opens the sum of these sees it before rounding that again.
     """
     rounding = math.ldexp(moments.features, -fraction_bits)
-    return rounded_up(math.ceil((upper_end(moments.second) + rounding) * END_PARTS))
+    exact = contribution is Contribution.EXACT
+    end = upper_end(moments.second) if exact else upper_end_of_sample(moments)
+    return rounded_up(math.ceil((end + rounding) * END_PARTS))
 
 
 def check_weight(name: str, moments: Moments, totals: Totals) -> None:

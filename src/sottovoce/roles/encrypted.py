@@ -55,9 +55,8 @@ from sottovoce.roles.agreement import Agreement
 from sottovoce.roles.blocks import compare_counts, own_blocks, show_counts
 from sottovoce.roles.contributions import (
     END_PARTS,
-    check_weight,
+    drawn_moments,
     end_parts,
-    local_moments,
     penalties_of,
 )
 from sottovoce.roles.desk import Desk
@@ -70,6 +69,7 @@ from sottovoce.roles.model import (
 )
 from sottovoce.roles.plan import Release
 from sottovoce.roles.preparation import Prepared
+from sottovoce.roles.sampling import reach
 from sottovoce.roles.scoring import ScorePlan, half_slots, slots_of
 from sottovoce.roles.study import Study
 from sottovoce.roles.totals import rounded_up
@@ -127,10 +127,10 @@ class Numbers:
         plan = study.plan
         width = plan.features + sum(column.width for column in plan.columns) + 1
         penalties = np.array([penalties_of(plan, width, alpha) for alpha in plan.alphas])
-        reach = sqrt(prepared.totals.rows / float(penalties.min())) / 2
-        solution = Scale.covering(2 * reach, fraction_bits=_FRACTION_BITS)
+        ceiling, lowest = parts / END_PARTS, float(penalties.min())
+        longest = reach(plan, prepared.totals.rows, penalty=lowest, ceiling=ceiling)
+        solution = Scale.covering(2 * longest, fraction_bits=_FRACTION_BITS)
         scores = ScorePlan.fit(plan, prepared.idf_halves, solution)
-        ceiling = parts / END_PARTS
         return cls(study, penalties, prepared.totals.rows, ceiling, scores)
 
     @property
@@ -145,7 +145,12 @@ class Numbers:
             self.width,
             lower=float(self.penalties.min()),
             upper=self.ceiling + float(self.penalties.max()),
-            reach=sqrt(self.documents / float(self.penalties.min())) / 2,
+            reach=reach(
+                self.study.plan,
+                self.documents,
+                penalty=float(self.penalties.min()),
+                ceiling=self.ceiling,
+            ),
             tolerance=_TOLERANCE,
             fraction_bits=_FRACTION_BITS,
             matrix_bits=self.matrix_bits,
@@ -221,9 +226,7 @@ def _own(desk: Desk, prepared: Prepared, training: Sequence[Document]) -> Party[
         mine = own_blocks(desk, prepared, training)
         yield from show_counts(desk, mine)
         return _Own(mine.moments, mine.rows)
-    moments = local_moments(desk.study, prepared, training)
-    check_weight(desk.name, moments, prepared.totals)
-    return _Own(moments)
+    return _Own(drawn_moments(desk, prepared, training))
 
 
 def contribute_encrypted(
@@ -232,7 +235,9 @@ def contribute_encrypted(
     """At a peer: its moments under K and under masks; encrypted models come back."""
     study, key = desk.study, agreement.key
     own = yield from _own(desk, prepared, training)
-    end = np.array([end_parts(own.moments, fraction_bits=_MATRIX_BITS)], np.uint64)
+    kind = study.plan.contribution
+    parts = end_parts(own.moments, fraction_bits=_MATRIX_BITS, contribution=kind)
+    end = np.array([parts], np.uint64)
     plan = _ceiling_plan(desk)
     summed = yield from pairwise.peer(
         plan, [end, end], who=desk.member, book=desk.book, entropy=desk.entropy

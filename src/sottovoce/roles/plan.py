@@ -36,6 +36,8 @@ FEWEST_PEERS = 3
 # Of such a total no cell below this (or the plan's minimum, if that is more) is shown.
 FEWEST_CELL = 3
 LEAST_KAPPA = 40
+# A sample is centred by its own mean, so one rado says nothing.
+FEWEST_RADOS = 2
 
 
 class Engine(StrEnum):
@@ -62,6 +64,13 @@ class Release(StrEnum):
     PEERS = "peers"
 
 
+class Contribution(StrEnum):
+    """What a peer's moments are of: all its rados at once, `exact`, or a sample of n `rados`."""
+
+    EXACT = "exact"
+    RADOS = "rados"
+
+
 class Verdict(StrEnum):
     """How a label is found: `fss` with a dealer, `dgk` without; `auto` takes `fss` if it can."""
 
@@ -85,7 +94,8 @@ class StudyPlan:
     penalties is chosen. `approval` names what permits the study, in words for the card.
     `thresholds` are where a joint ROC is looked at, `operating_point` has for every score (one
     of two classes that exclude each other, else one a class) the threshold above which it
-    speaks for its class; without it that is 0.
+    speaks for its class; without it that is 0. `contribution` "rados" takes moments of as many
+    sampled `rados` of every peer instead of exact ones.
     """
 
     name: str
@@ -119,6 +129,8 @@ class StudyPlan:
     thresholds: tuple[float, ...] = ROC_THRESHOLDS
     operating_point: tuple[float, ...] = ()
     arrangement: Arrangement = field(default_factory=Arrangement)
+    contribution: Contribution = Contribution.EXACT
+    rados: int = 0
 
     key_sizes: ClassVar[tuple[int, ...]] = PublicKey.sizes
     public_type: ClassVar[type[PublicKey]] = PublicKey
@@ -130,6 +142,7 @@ class StudyPlan:
             ("engine", Engine),
             ("release", Release),
             ("verdict", Verdict),
+            ("contribution", Contribution),
         ):
             object.__setattr__(self, name, _one_of(kind, getattr(self, name), name))
         for wrong, message, hint in self._faults():
@@ -223,6 +236,7 @@ class StudyPlan:
         yield from self._penalty_faults()
         yield from self._dictionary_faults()
         yield from self._guard_faults()
+        yield from self._rado_faults()
         yield from threshold_faults(self.thresholds)
         yield from operating_faults(self.labels, self.operating_point)
         balanced = self.class_weight is not None
@@ -284,6 +298,24 @@ class StudyPlan:
             given and count != self.features,
             f"expected as many features as words, found {self.features} and {count}",
             f"features={count}",
+        )
+
+    def _rado_faults(self) -> Iterator[tuple[bool, str, str]]:
+        sampled, found = self.contribution is Contribution.RADOS, f"found {self.rados}"
+        yield (
+            sampled and self.rados < FEWEST_RADOS,
+            f"a contribution of rados needs at least {FEWEST_RADOS} of them, {found}",
+            f"rados={4 * self.features}, or contribution='exact'",
+        )
+        yield (
+            sampled and self.arrangement.by_features,
+            "sampled rados are for partition documents, found partition features",
+            "contribution='exact'",
+        )
+        yield (
+            not sampled and self.rados != 0,
+            f"rados are for contribution 'rados', {found} with an exact one",
+            "contribution='rados'",
         )
 
     def _guard_faults(self) -> Iterator[tuple[bool, str, str]]:
