@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 
 from sottovoce.datasets import clinical_notes
+from sottovoce.entropy import SystemEntropy
 from sottovoce.errors import (
     AbsenceError,
     DamagedFileError,
@@ -20,11 +21,14 @@ from sottovoce.errors import (
 )
 from sottovoce.estimators import LocalFederation, TextClassifier
 from sottovoce.estimators.plain_text import PlainText
-from sottovoce.keyfiles.models import HEAD
+from sottovoce.keyfiles.models import HEAD, StoredPart
+from sottovoce.protocols.identities import SIGNATURE_BYTES, Identity
 from sottovoce.protocols.runner import Meddler
 from sottovoce.roles import InsecureToyPlan
+from sottovoce.roles.card import StudyCard
 from sottovoce.roles.classification import QueryBudgetWarning
 from sottovoce.text.documents import Document, Fragment, Span
+from sottovoce.wire import Codec
 
 PEERS = ("north", "harbour", "stanmore")
 
@@ -249,8 +253,11 @@ def test_a_part_that_was_changed_or_shown_to_others_is_refused(tmp_path) -> None
     path.write_bytes(whole[:-1])
     with pytest.raises(DamagedFileError, match="not what was written"):
         TextClassifier.load(path, study=model)
-    path.write_bytes(b"sottovoce sealed model, version 2\n" + whole)
-    with pytest.raises(KeyFileError, match="of version 1, found another file"):
+    path.write_bytes(b"sottovoce sealed model, version 1\n" + whole)
+    with pytest.raises(KeyFileError, match="of version 2, found version 1"):
+        TextClassifier.load(path, study=model)
+    path.write_bytes(b"a letter")
+    with pytest.raises(KeyFileError, match="of version 2, found another file"):
         TextClassifier.load(path, study=model)
     path.write_bytes(whole)
     path.chmod(0o644)
@@ -263,3 +270,67 @@ def test_a_part_of_another_study_is_refused(tmp_path) -> None:
     urgency().save(path, peer="north")
     with pytest.raises(MismatchError, match="belongs to study"):
         TextClassifier.load(path, study=urgency(class_weight="balanced"))
+
+
+def test_a_stored_part_says_what_it_is_without_its_study(tmp_path) -> None:
+    model, path = urgency(), tmp_path / "north.model"
+    model.save(path, peer="north")
+    found = TextClassifier.look(path)
+    study = model.study_.study
+    assert (found.version, found.peer, found.study) == (2, "north", "local federation")
+    assert (found.labels, found.features) == (("routine", "urgent"), 32)
+    assert found.fingerprint == StudyCard(study).fingerprint
+    assert found.space == model.study_.models["north"].space.fingerprint
+    assert dict(study.settings) == found.settings
+    assert not found.released
+    assert "settings" not in repr(found)
+    path.chmod(0o640)
+    with pytest.raises(OpenPermissionsError, match="found 640"):
+        TextClassifier.look(path)
+
+
+def test_a_part_whose_settings_or_signature_are_not_its_own_is_refused(tmp_path) -> None:
+    """Whoever changes a setting must change the hash, and cannot sign either."""
+    model, path = urgency(), tmp_path / "north.model"
+    model.save(path, peer="north")
+    whole = path.read_bytes()
+    start = len(HEAD) + SIGNATURE_BYTES
+    codec = Codec(limit=2**30)
+    part = codec.decode(whole[start:], StoredPart)
+    fields = {name: getattr(part, name) for name in part.__struct_fields__}
+    other = (*part.settings[:-1], ("peer stanmore", "elsewhere"))
+    stranger = Identity.draw("north", SystemEntropy())
+
+    def written(signer, **changes):
+        body = codec.encode(StoredPart(**(fields | changes)))
+        path.write_bytes(HEAD + signer.sign("sealed model file/v2", body) + body)
+
+    own = model.study_.desks["north"].identity
+    for signer, changes, words in (
+        (own, {"settings": other}, "not those that its study hashed"),
+        (own, {"peer": "mallory"}, "expected a part of a peer of its study"),
+        (stranger, {}, "not as 'north' signed it"),
+        (own, {"peer": "harbour"}, "not as 'harbour' signed it"),
+    ):
+        written(signer, **changes)
+        with pytest.raises(DamagedFileError, match=words):
+            TextClassifier.look(path)
+    written(stranger)
+    with pytest.raises(DamagedFileError, match="not as 'north' signed it"):
+        TextClassifier.load(path, study=model)
+    written(own, space="0" * 64)
+    with pytest.raises(MismatchError, match="text is read in another way here"):
+        TextClassifier.load(path, study=model)
+    path.write_bytes(whole)
+    assert TextClassifier.look(path).peer == "north"
+
+
+def test_a_stored_part_keeps_its_operating_point(tmp_path) -> None:
+    parts = dict.fromkeys(PEERS, (["heart pain", "bone break"] * 9, ["heart", "bone"] * 9))
+    model, path = toy(features=4).fit(LocalFederation(parts)), tmp_path / "north.model"
+    model.operate_at(1.0).save(path, peer="north")
+    model.operate_at(None)
+    assert model.predict(["heart pain"]).tolist() == ["heart"]
+    loaded = ToyTextClassifier.load(path, study=model)
+    assert loaded.operating_point_ == {"heart": 1.0}
+    assert loaded.predict(["heart pain"]).tolist() == ["bone"]

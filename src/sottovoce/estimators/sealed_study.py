@@ -17,7 +17,7 @@ from sottovoce.entropy import SystemEntropy
 from sottovoce.errors import InputError, MismatchError, MisuseError
 from sottovoce.estimators.federation import LocalFederation
 from sottovoce.estimators.operating_point import OperatingPoint, written
-from sottovoce.keyfiles.models import read_model, write_model
+from sottovoce.keyfiles.models import PartSummary, look, read_model, write_model
 from sottovoce.protocols.runner import Meddler
 from sottovoce.roles import Study, StudyPlan
 from sottovoce.roles.figures import Evaluation, own_view
@@ -143,6 +143,14 @@ class SealedEstimator(BaseEstimator, ABC):  # type: ignore[misc]  # scikit-learn
         alone.study_ = dataclasses.replace(study._outcome, models={name: model})
         alone.seconds_ = {}
         return alone
+
+    @staticmethod
+    def look(path: str | PathLike[str]) -> PartSummary:
+        """What a stored part says of itself: whose it is, of which study, labels and features.
+
+        It needs no study, and is refused unless it is as its peer signed it.
+        """
+        return look(Path(path))
 
     @abstractmethod
     def _plan(self, federation: LocalFederation) -> StudyPlan:

@@ -1,11 +1,14 @@
 """One peer's part of a trained study in a file, signed by that peer, for its owner alone to read.
 
 The file holds the encrypted model, the features, and the key under which words are hashed: with
-that key anybody could test which words were chosen, so the file is as private as the text. What
-the study agreed on (labels, reading, penalties) is not in it: the part is read together with
-the study, whose hash it names.
+that key anybody could test which words were chosen, so the file is as private as the text. It
+also holds every setting that the study agreed on, as they were hashed: `look` reads them without
+the study, and says whose part of which study it is. The part itself is read together with the
+study, whose hash it names.
 """
 
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 from pathlib import Path
 
 import numpy as np
@@ -22,11 +25,12 @@ from sottovoce.errors import (
 from sottovoce.keyfiles import storage
 from sottovoce.numbers.fixed import Scale
 from sottovoce.paillier import Ciphertext, Layout
-from sottovoce.protocols.identities import SIGNATURE_BYTES, Identity
+from sottovoce.protocols.identities import SIGNATURE_BYTES, Identity, Pins
 from sottovoce.roles.model import SealedModel, model_scale
 from sottovoce.roles.plan import DictionaryKind
+from sottovoce.roles.roster import written_identity
 from sottovoce.roles.scoring import ScorePlan
-from sottovoce.roles.study import Study
+from sottovoce.roles.study import Study, grouped, settings_digest
 from sottovoce.text.dictionaries import (
     Dictionary,
     GivenDictionary,
@@ -36,9 +40,11 @@ from sottovoce.text.dictionaries import (
 from sottovoce.text.features import FeatureSpace
 from sottovoce.text.hashing import DictionaryKey
 
-HEAD = b"sottovoce sealed model, version 1\n"
+VERSION = 2
+_KIND = b"sottovoce sealed model, version "
+HEAD = _KIND + str(VERSION).encode() + b"\n"
 MAX_BYTES = 2**30
-_PURPOSE = "sealed model file/v1"
+_PURPOSE = f"sealed model file/v{VERSION}"
 
 
 class StoredPart(wire.Value, frozen=True):
@@ -55,6 +61,37 @@ class StoredPart(wire.Value, frozen=True):
     alpha: str
     weights: bytes
     released: tuple[wire.Words, ...]
+    settings: tuple[tuple[str, str], ...]
+    labels: tuple[str, ...]
+    space: str
+    operating_point: tuple[str, ...]
+
+
+@dataclass(frozen=True)
+class PartSummary:
+    """What a stored part says of itself, as its peer signed it; no study is needed to read it.
+
+    Compare the `fingerprint` with that on the study card: it stands for every setting and for
+    everybody who took part.
+    """
+
+    version: int
+    peer: str
+    fingerprint: str
+    labels: tuple[str, ...]
+    features: int
+    space: str
+    released: bool
+    settings: Mapping[str, str] = field(repr=False)
+
+    @property
+    def study(self) -> str:
+        """The study's name."""
+        return _unquoted(self.settings.get("name", ""))
+
+
+def _unquoted(text: str) -> str:
+    return text[1:-1] if text[:1] in {"'", '"'} else text
 
 
 def write_model(
@@ -68,24 +105,54 @@ def write_model(
 
 def read_model(path: Path, study: Study) -> tuple[str, SealedModel]:
     """Whose part it is, and the part, if that peer of this very study signed it."""
+    part, signature, body = _read(path)
+    _check(path, part, study, signature, body)
+    try:
+        model = _model(part, study)
+    except (MalformedError, ViolationError, InputError, MismatchError) as error:
+        raise DamagedFileError(f"{path}: signed, but holds no model ({error.message})") from None
+    if model.space.fingerprint != part.space:
+        raise MismatchError(f"{path}: text is read in another way here than where it was written")
+    return part.peer, model
+
+
+def look(path: Path) -> PartSummary:
+    """What a part says of itself, if it is whole and as the peer of its own settings signed it."""
+    part, signature, body = _read(path)
+    settings = dict(part.settings)
+    if settings_digest(part.settings) != part.study:
+        raise DamagedFileError(f"{path}: its settings are not those that its study hashed")
+    public = written_identity(settings, part.peer)
+    if not public:
+        raise DamagedFileError(f"{path}: expected a part of a peer of its study")
+    _check_signature(path, Pins({part.peer: public}), part.peer, signature, body)
+    fingerprint, released = grouped(part.study), bool(part.released)
+    numbers = (len(part.idf_halves.array()), part.space, released)
+    return PartSummary(VERSION, part.peer, fingerprint, part.labels, *numbers, settings)
+
+
+def _read(path: Path) -> tuple[StoredPart, bytes, bytes]:
+    """The part, its signature, and what was signed."""
     stored = storage.read_whole(path, limit=MAX_BYTES)
     stored.check_private()
     if not stored.data.startswith(HEAD):
         raise KeyFileError(
-            f"{path}: expected a sealed model of version 1, found another file",
+            f"{path}: expected a sealed model of version {VERSION}, found {_found(stored.data)}",
             hints=("models are written by save(path, peer=…)",),
         )
     rest = stored.data[len(HEAD) :]
     signature, body = rest[:SIGNATURE_BYTES], rest[SIGNATURE_BYTES:]
     try:
-        part = _codec().decode(body, StoredPart)
+        return _codec().decode(body, StoredPart), signature, body
     except MalformedError as error:
         raise DamagedFileError(f"{path}: not what was written ({error.message})") from None
-    _check(path, part, study, signature, body)
-    try:
-        return part.peer, _model(part, study)
-    except (MalformedError, ViolationError, InputError, MismatchError) as error:
-        raise DamagedFileError(f"{path}: signed, but holds no model ({error.message})") from None
+
+
+def _found(data: bytes) -> str:
+    """Which version it is, if it is a model at all."""
+    version = data.removeprefix(_KIND).split(b"\n")[0]
+    known = data.startswith(_KIND) and version.isdigit() and len(version) < 9
+    return f"version {version.decode()}" if known else "another file"
 
 
 def _check(path: Path, part: StoredPart, study: Study, signature: bytes, body: bytes) -> None:
@@ -98,11 +165,15 @@ def _check(path: Path, part: StoredPart, study: Study, signature: bytes, body: b
         raise MismatchError(
             f"{path}: expected a part of {', '.join(study.roster.peers)}, found {part.peer!r}"
         )
+    _check_signature(path, study.roster.pins, part.peer, signature, body)
+
+
+def _check_signature(path: Path, pins: Pins, peer: str, signature: bytes, body: bytes) -> None:
     try:
-        study.roster.pins.check(part.peer, signature, _PURPOSE, body)
+        pins.check(peer, signature, _PURPOSE, body)
     except ViolationError:
         raise DamagedFileError(
-            f"{path}: not as {part.peer!r} signed it, so not what was written"
+            f"{path}: not as {peer!r} signed it, so not what was written"
         ) from None
 
 
@@ -122,6 +193,10 @@ def _stored(model: SealedModel, study: Study, peer: str) -> StoredPart:
         model.alpha.hex(),
         model.weights.to_bytes(),
         released,
+        study.settings,
+        study.plan.labels.names,
+        model.space.fingerprint,
+        tuple(one.hex() for one in model.operating_point),
     )
 
 
@@ -141,7 +216,8 @@ def _model(part: StoredPart, study: Study) -> SealedModel:
         if released.shape != scores.shape:
             raise MalformedError(f"expected weights of shape {scores.shape}")
     alpha = float.fromhex(part.alpha)
-    return SealedModel(space, scores, weights, alpha, DictionaryKey(part.secret), released)
+    point = tuple(float.fromhex(one) for one in part.operating_point)
+    return SealedModel(space, scores, weights, alpha, DictionaryKey(part.secret), released, point)
 
 
 def _dictionary(part: StoredPart, study: Study) -> Dictionary:

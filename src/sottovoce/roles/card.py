@@ -52,7 +52,7 @@ from sottovoce.roles.plan import (
 )
 from sottovoce.roles.roster import Role
 from sottovoce.roles.sizes import ASSUMED_DOCUMENTS, peer_sizes
-from sottovoce.roles.study import Study
+from sottovoce.roles.study import Study, grouped
 from sottovoce.roles.thresholds import scored_names
 from sottovoce.wire.values import kebab
 
@@ -92,8 +92,7 @@ class StudyCard:
     @property
     def fingerprint(self) -> str:
         """What consent signs: the hash of plan and roster, in groups for reading aloud."""
-        text = self.study.digest.hex()
-        return "-".join(text[start : start + 8] for start in range(0, len(text), 8))
+        return grouped(self.study.digest)
 
     @property
     def lines(self) -> tuple[Line, ...]:

@@ -12,6 +12,8 @@ from sottovoce.errors import InputError
 from sottovoce.protocols.identities import Identity, Pins
 from sottovoce.protocols.sealing import KEY_BYTES
 
+_IDENTITY = ", identity "
+
 
 class Role(StrEnum):
     """What a participant does in a study."""
@@ -158,7 +160,13 @@ class Roster:
     def settings(self) -> Iterator[tuple[str, str]]:
         """Every participant in one way of writing: what is hashed, compared and shown."""
         for one in self.participants:
-            yield f"{one.role} {one.name}", f"{one.organisation}, identity {one.public.hex()}"
+            yield f"{one.role} {one.name}", f"{one.organisation}{_IDENTITY}{one.public.hex()}"
+
+
+def written_identity(settings: Mapping[str, str], peer: str) -> bytes:
+    """The public identity of a peer, from the settings of its study; empty if it has none."""
+    _, found, text = settings.get(f"{Role.PEER} {peer}", "").rpartition(_IDENTITY)
+    return bytes.fromhex(text) if found else b""
 
 
 def draw_roster(

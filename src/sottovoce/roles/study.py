@@ -26,6 +26,17 @@ class Settings(Value, frozen=True):
     items: tuple[tuple[str, str], ...]
 
 
+def settings_digest(settings: tuple[tuple[str, str], ...]) -> bytes:
+    """32 bytes that stand for all settings of a study."""
+    return digest("roles/study/v1", Codec().encode(Settings(settings)))
+
+
+def grouped(digest_of: bytes) -> str:
+    """A digest in groups, for reading aloud."""
+    text = digest_of.hex()
+    return "-".join(text[start : start + 8] for start in range(0, len(text), 8))
+
+
 @dataclass(frozen=True)
 class Study:
     """What is done, and by whom."""
@@ -103,7 +114,7 @@ class Study:
     @cached_property
     def digest(self) -> bytes:
         """32 bytes that stand for the plan and the roster: consent signs these."""
-        return digest("roles/study/v1", Codec().encode(Settings(self.settings)))
+        return settings_digest(self.settings)
 
     @property
     def trio(self) -> Trio:
