@@ -3,6 +3,8 @@
 from dataclasses import dataclass
 from typing import ClassVar
 
+import msgspec
+
 from sottovoce.entropy import Entropy
 from sottovoce.protocols.conversation import Party, Send, receive
 from sottovoce.protocols.messages import Disclosure, Message
@@ -18,6 +20,18 @@ class Plain:
 
     def unpack(self, letter: Letter) -> Packet:
         return Packet(letter.session, letter.sender, letter.recipient, letter.number, letter.body)
+
+
+class Salted(Plain):
+    """Letters that are never packed twice in the same way, as boxes are not."""
+
+    def pack(self, packet: Packet, *, entropy: Entropy) -> Letter:
+        return msgspec.structs.replace(
+            super().pack(packet, entropy=entropy), body=entropy.read(8) + packet.body
+        )
+
+    def unpack(self, letter: Letter) -> Packet:
+        return msgspec.structs.replace(super().unpack(letter), body=letter.body[8:])
 
 
 class Noise(Message, frozen=True):

@@ -20,6 +20,7 @@ from sottovoce.wire import Codec, Value
 # Boxes are padded to one of eight sizes per doubling, and to this much at least.
 _SMALLEST = 1024
 _STEPS = 8
+_PLACES = Codec()
 
 
 class Letter(Value, frozen=True):
@@ -95,7 +96,7 @@ class Relay:
             raise MisuseError(
                 f"relay: expected an agreement before a letter from {sender!r} to {recipient!r}"
             )
-        place = Codec().encode(Letter(session, sender, recipient, number, b""))
+        place = _PLACES.encode(Letter(session, sender, recipient, number, b""))
         return Address(
             self.agreement.boxes[sender],
             self.agreement.boxes[recipient],

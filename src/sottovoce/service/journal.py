@@ -33,6 +33,7 @@ CREATE TABLE IF NOT EXISTS notes (name TEXT PRIMARY KEY, box BLOB NOT NULL) WITH
 """
 # The steps of a session stand side by side: the row is the session's, then the step's number.
 _STEP_BITS = 32
+_CODEC = Codec()
 _NOTHING: Mapping[str, bytes] = MappingProxyType({})
 _CURSOR, _CLOSED = "journal/cursor", "journal/closed"
 
@@ -115,7 +116,6 @@ class Journal:
         self.path = path
         self._entropy = entropy or SystemEntropy()
         self._lock = RLock()
-        self._codec = Codec()
         self._sent: set[int] = set()
         self._arrived: set[int] = set()
         self._database = connect(path)
@@ -177,7 +177,7 @@ class Journal:
 
     def _new_session(self, session: bytes, head: bytes) -> Opened:
         seed = self._entropy.read(SEED_BYTES)
-        content = self._codec.encode(SessionHead(seed, head))
+        content = _CODEC.encode(SessionHead(seed, head))
         box = self._vault.seal(content, "session", session)
         with self._transaction() as run:
             found = run("INSERT INTO sessions (name, box) VALUES (?, ?)", session, box)
@@ -247,7 +247,7 @@ class Journal:
         number = self._ids[session]
         index = self._counts.get(number, 0) + 1
         place = (session, index.to_bytes(8))
-        head = self._vault.seal(self._codec.encode(step.head), "step", *place)
+        head = self._vault.seal(_CODEC.encode(step.head), "step", *place)
         body = self._vault.seal(step.body, "step body", *place)
         run("INSERT INTO steps VALUES (?, ?, ?)", number << _STEP_BITS | index, head, body)
 
@@ -257,7 +257,7 @@ class Journal:
         head = OutHead(letter.session, letter.sender, letter.recipient, letter.number, one.kind)
         run(
             "INSERT INTO outbox (head, body) VALUES (?, ?)",
-            self._vault.seal(self._codec.encode(head), "outbox"),
+            self._vault.seal(_CODEC.encode(head), "outbox"),
             self._vault.seal(letter.body, "outbox body", *place),
         )
 
@@ -388,4 +388,4 @@ class Journal:
                 raise
 
     def _read(self, kind: type[Any], data: bytes) -> Any:
-        return self._codec.decode(data, kind)
+        return _CODEC.decode(data, kind)

@@ -1,0 +1,188 @@
+"""Random faults, seed by seed; a seed that fails says how to repeat it."""
+
+import os
+import re
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Any, ClassVar
+
+import numpy as np
+import pytest
+
+import simulation
+from simulation.invariants import INVARIANTS, BrokenError
+from simulation.mailbox import Mailbox
+from simulation.site import CrashingJournal
+from simulation.stories import Story, _case, _opened, _plain, paillier, shares, toy
+from simulation.world import Faults, World
+from sottovoce.errors import ReplayError
+from sottovoce.service.journal import Opened, Outgoing
+
+STORIES = {"toy": toy, "shares": shares, "paillier": paillier}
+
+
+@pytest.fixture
+def folder() -> Iterator[Path]:
+    """Where the seats' disks are: in memory if that can be, for nothing survives a test anyway."""
+    memory = Path("/dev/shm")  # noqa: S108 - a folder of its own is made in it
+    with TemporaryDirectory(dir=memory if os.access(memory, os.W_OK) else None) as made:
+        yield Path(made)
+
+
+def told(story: str, seeds: Sequence[int], folder: Path) -> Iterator[World]:
+    """Every seed's story, checked; an error says how to see it again."""
+    for seed in seeds:
+        with TemporaryDirectory(dir=folder) as here:
+            world = STORIES[story]().tell(Path(here), seed)
+            try:
+                world.run()
+            except BaseException as error:
+                error.add_note(f"seed {seed} failed; repeat it with")
+                error.add_note(f"PYTHONPATH=tests .venv/bin/python -m simulation {story} {seed}")
+                raise
+            yield world
+
+
+def test_light_studies_under_random_faults(folder: Path) -> None:
+    ends, faults, boots = Counter[str](), Counter[str](), 0
+    for world in told("toy", range(200), folder):
+        state = world.sites["coordinator"].state
+        ends["model" if state.finished else state.stop[2]] += 1
+        ends["tried again"] += any(number > 1 for _, number, _ in state.attempts)
+        ends["without somebody"] += state.finished and bool(state.gone)
+        boots += sum(site.boots - 1 for site in world.sites.values())
+        faults += world.counts
+    # The schedules are worth something only if all of this happens often.
+    assert boots > 150
+    assert set(faults) == {"crashes", "deaths", "cuts", "repeats", "haste", "withdrawals"}
+    assert ends["model"] > 100
+    assert ends["AbsenceError"] > 30
+    assert ends["tried again"] >= 2
+    assert ends["without somebody"] > 10
+
+
+def test_real_studies_with_engine_shares_under_random_faults(folder: Path) -> None:
+    ends = [
+        world.sites["coordinator"].state.finished for world in told("shares", range(12), folder)
+    ]
+    assert sum(ends) > 6
+
+
+def test_real_studies_with_engine_paillier_under_random_faults(folder: Path) -> None:
+    ends = [
+        world.sites["coordinator"].state.finished for world in told("paillier", range(3), folder)
+    ]
+    assert sum(ends) > 1
+
+
+@pytest.mark.soak
+@pytest.mark.parametrize("block", range(40))
+def test_light_studies_under_many_more_faults(folder: Path, block: int) -> None:
+    for _ in told("toy", range(1000 + 100 * block, 1100 + 100 * block), folder):
+        pass
+
+
+@pytest.mark.soak
+@pytest.mark.parametrize("block", range(20))
+@pytest.mark.parametrize("story", ["shares", "paillier"])
+def test_real_studies_under_many_more_faults(folder: Path, story: str, block: int) -> None:
+    for _ in told(story, range(1000 + 50 * block, 1050 + 50 * block), folder):
+        pass
+
+
+# What a simulation is worth: durability broken on purpose is caught.
+
+
+class SendsFirst(CrashingJournal):
+    """Lets letters leave before they are on the disk."""
+
+    mailbox: ClassVar[Mailbox]
+
+    def commit(self, *, letters: Sequence[Outgoing] = (), **what: Any) -> None:
+        for one in letters:
+            self.mailbox.post(one.letter)
+        super().commit(letters=letters, **what)
+
+
+class AcknowledgesFirst(CrashingJournal):
+    """Moves the mailbox on before the step is on the disk."""
+
+    def commit(self, *, position: int | None = None, **what: Any) -> None:
+        if position is not None:
+            CrashingJournal.__base__.commit(self, position=position)
+        super().commit(position=position, **what)
+
+
+class LettersLater(CrashingJournal):
+    """Writes the letters of a step in a transaction of their own."""
+
+    def commit(self, *, letters: Sequence[Outgoing] = (), **what: Any) -> None:
+        super().commit(**what)
+        if letters:
+            super().commit(letters=letters)
+
+
+class KeepsNoSeed(CrashingJournal):
+    """Draws a new seed in every process."""
+
+    def open_session(self, session: bytes, head: bytes = b"") -> Opened:
+        opened = super().open_session(session, head)
+        return Opened(self._entropy.seed(), begun=opened.begun)
+
+
+class ForgetsWithdrawal(CrashingJournal):
+    """Still sends what waited when consent was withdrawn."""
+
+    def close_outbox(self, last: Sequence[Outgoing] = ()) -> None:
+        self.commit(letters=last)
+
+
+BROKEN = {
+    SendsFirst: ("invariant 1", Faults(crashes=6, haste=2)),
+    AcknowledgesFirst: ("invariant", Faults(crashes=6)),
+    LettersLater: ("invariant", Faults(crashes=6)),
+    KeepsNoSeed: ("run again, step|invariant 4", Faults(crashes=6)),
+    ForgetsWithdrawal: ("invariant 6", Faults(withdrawals=1)),
+}
+
+
+def broken_in(story: Story, folder: Path, faults: Faults, mailbox: Mailbox, seed: int) -> str:
+    here = folder / str(seed)
+    here.mkdir()
+    try:
+        story.tell(here, seed, faults=faults, mailbox=mailbox).run()
+    except (BrokenError, ReplayError) as error:
+        return str(error)
+    return ""
+
+
+@pytest.mark.parametrize("journal", BROKEN, ids=lambda kind: kind.__name__)
+def test_broken_durability_is_caught(folder: Path, journal: type[CrashingJournal]) -> None:
+    says, faults = BROKEN[journal]
+    for seed in range(60):
+        mailbox = Mailbox()
+        kind = type(journal.__name__, (journal,), {"mailbox": mailbox})
+        found = broken_in(toy().changed(journal=kind), folder, faults, mailbox, seed)
+        if found:
+            break
+    assert any(one in found for one in says.split("|")), found
+
+
+def test_a_model_of_others_would_be_told_apart(folder: Path) -> None:
+    """The check that everybody was counted once fails where somebody was not, or twice."""
+    (world,) = told("shares", [0], folder)
+    case, model = _case("shares"), world.sites["north"].course.model
+    trained = world.sites["coordinator"].course.trained
+    weights = _opened(model, case.key)
+    for peers in (trained.peers[:-1], (*trained.peers, trained.peers[0])):
+        other = _plain(case, model, replace(trained, peers=peers))
+        assert not np.allclose(weights, other, atol=1e-3 * np.abs(other).max())
+
+
+def test_every_invariant_that_is_promised_has_its_check() -> None:
+    promised = re.findall(r"^(\d)\. \*", simulation.__doc__ or "", re.MULTILINE)
+    checked = [(check.__doc__ or "")[:1] for check in INVARIANTS]
+    assert promised == checked == [str(number) for number in range(1, 8)]
