@@ -63,10 +63,11 @@ class Attempt:
                 f"found {', '.join(self.peers) or 'nobody'}"
             )
         if len(self.peers) < fewest:
-            left = ", ".join(one for one in roster if one not in self.peers)
+            left = [one for one in roster if one not in self.peers]
             raise AbsenceError(
                 f"too few peers are left for the {self.stage} of study {study.plan.name!r}: "
-                f"expected at least {fewest}, found {len(self.peers)}, missing {left}"
+                f"expected at least {fewest}, found {len(self.peers)}, missing {', '.join(left)}",
+                party=left[0],
             )
         if self.stage is Stage.AGREEMENT and self.peers != roster:
             raise InputError("attempt: expected everybody in the roster to agree, found fewer")

@@ -1,0 +1,29 @@
+"""The process that forks all machines of these tests."""
+
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from harness.machines import Forks, Scene, Village, forking, village
+
+TESTS = Path(__file__).parent.parent
+
+
+@pytest.fixture(scope="session")
+def forks() -> Iterator[Forks]:
+    with forking(TESTS) as process:
+        yield process
+
+
+@pytest.fixture
+def founded(tmp_path: Path, forks: Forks) -> Iterator[Callable[..., Village]]:
+    """Makes a village for a scene; all its machines end with the test."""
+    with ExitStack() as stack:
+
+        def found(**settings: Any) -> Village:
+            return stack.enter_context(village(Scene(**settings), tmp_path, forks))
+
+        yield found

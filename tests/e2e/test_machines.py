@@ -1,0 +1,80 @@
+"""Studies between processes over TLS: undisturbed, killed, cut off, and left."""
+
+from collections.abc import Callable
+
+import numpy as np
+import pytest
+
+from harness.machines import Scene, Village
+
+Founded = Callable[..., Village]
+
+
+def close(found: "np.ndarray", expected: "np.ndarray") -> bool:
+    return bool(np.allclose(found, expected, rtol=0, atol=2e-3 * np.abs(expected).max()))
+
+
+@pytest.mark.parametrize("engine", ["shares", "paillier"])
+def test_four_processes_train_the_model_of_a_study_in_memory(founded: Founded, engine: str) -> None:
+    scene = {"engine": engine, "features": 16 if engine == "shares" else 5}
+    place = founded(**scene)
+    place.start_all()
+    assert close(place.weights(), Scene(**scene).undisturbed())
+
+
+STAGES = ("agreement", "dictionary", "training")
+
+
+def test_whoever_is_killed_at_a_stage_boundary_goes_on(founded: Founded) -> None:
+    """Somebody else at each: the coordinator, a peer that evaluates, one that deals, a third."""
+    place = founded()
+    place.start_all()
+    victims = ("coordinator", "north", "harbour", "valley", "coordinator", "north")
+    boundaries = [(kind, stage) for stage in STAGES for kind in ("stage-began", "stage-ended")]
+    for (kind, stage), victim in zip(boundaries, victims, strict=True):
+        place["coordinator"].until(kind, stage=stage)
+        place.restart(victim)
+    assert close(place.weights(), Scene().undisturbed())
+    assert sum(place.starts.values()) == 10
+
+
+@pytest.mark.parametrize("engine", ["shares", pytest.param("paillier", marks=pytest.mark.soak)])
+def test_a_coordinator_that_restarts_in_the_middle_of_a_solve_goes_on(
+    founded: Founded, engine: str
+) -> None:
+    scene = {"engine": engine, "features": 16 if engine == "shares" else 5}
+    place = founded(**scene)
+    place.start_all()
+    for letters in (40, 80):
+        place["coordinator"].until_moved("training", letters)
+        place.restart("coordinator")
+    assert close(place.weights(), Scene(**scene).undisturbed())
+
+
+def test_helpers_that_restart_in_the_middle_of_a_solve_go_on(founded: Founded) -> None:
+    place = founded()
+    place.start_all()
+    for letters, site in ((60, "north"), (100, "harbour"), (140, "north"), (180, "harbour")):
+        place["coordinator"].until_moved("training", letters)
+        place.restart(site)
+    assert close(place.weights(), Scene().undisturbed())
+
+
+def test_a_peer_that_never_returns_is_left_behind(founded: Founded) -> None:
+    place = founded(sites=4, stage="2 seconds")
+    place.start_all()
+    place["lakeside"].until("stage-began", stage="dictionary")
+    place["lakeside"].kill()
+    stay = ("north", "harbour", "valley")
+    assert close(place.weights(*stay), Scene(sites=4).undisturbed(*stay))
+
+
+def test_where_too_few_stay_everybody_is_told_by_name(founded: Founded) -> None:
+    place = founded(stage="2 seconds")
+    place.start_all()
+    place["valley"].until("stage-began", stage="dictionary")
+    place["valley"].kill()
+    told = [place[name].result() for name in ("north", "harbour")]
+    assert {one["error"] for one in told} == {"StoppedError"}
+    assert {one["party"] for one in told} == {"valley"}
+    assert len({one["message"] for one in told}) == 1

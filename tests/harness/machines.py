@@ -1,0 +1,386 @@
+"""A coordinator and its sites as processes of their own, over TLS, which a test can kill.
+
+One process imports everything and forks the others (`python -m harness.machines`), so that a
+machine starts in milliseconds. It has the toy plan of `harness.network`; everything else of it
+is what the commands run. Every machine writes its events and its result to a file.
+"""
+
+import asyncio
+import ctypes
+import json
+import os
+import re
+import signal
+import socket
+import subprocess
+import sys
+import time
+from collections import Counter
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import asdict, dataclass, field
+from functools import cache
+from pathlib import Path
+from typing import Any, TypeAlias
+
+import numpy as np
+
+from harness.entropy import SeededEntropy
+from harness.network import Network, read_toy
+from harness.studies import notes
+from sottovoce.cli.watching import as_line
+from sottovoce.errors import SottovoceError
+from sottovoce.keyfiles.models import read_model
+from sottovoce.roles import Policy, Release, Study
+from sottovoce.roles.memory import run_study
+from sottovoce.roles.roster import draw_roster
+from sottovoce.service.api import Token
+from sottovoce.service.coordinator import certificate_fingerprint, run_coordinator
+from sottovoce.text.documents import Document
+
+TEXT = """
+[study]
+name = "urgency of notes"
+coordinator = "Institute"
+approval = "none needed: made up"
+labels = ["routine", "urgent"]
+dictionary = "given"
+words = [{words}]
+features = {features}
+bucket_bits = 10
+key_bits = 768
+query_budget = 4000
+release = "peers"
+engine = "{engine}"
+verdict = "{verdict}"
+
+[peers]
+{peers}
+
+[roles]
+evaluator = "north"
+{dealer}
+
+[deadlines]
+enrolment = "1 minute"
+stage = "{stage}"
+"""
+COORDINATOR = "coordinator"
+Forks: TypeAlias = "subprocess.Popen[str]"
+_PR_SET_PDEATHSIG = 1
+_documents = cache(notes)
+
+
+@dataclass(frozen=True)
+class Scene:
+    """What is studied: by how many sites, with which engine, and how long they wait."""
+
+    engine: str = "shares"
+    sites: int = 3
+    documents: int = 240
+    features: int = 16
+    stage: str = "20 seconds"
+
+    @property
+    def by_site(self) -> Mapping[str, Sequence[Document]]:
+        return _documents(self.documents, sites=self.sites)
+
+    @property
+    def text(self) -> str:
+        found: Counter[str] = Counter()
+        for one in (each for mine in self.by_site.values() for each in mine):
+            found.update(set(re.findall(r"[a-z]{4,}", one.text.lower())))
+        words = [word for word, _ in found.most_common(self.features + 20)][20:]
+        return TEXT.format(
+            words=", ".join(map(json.dumps, words)),
+            features=self.features,
+            engine=self.engine,
+            peers="\n".join(f'{name} = "{name.title()} Hospital"' for name in self.by_site),
+            dealer='dealer = "harbour"' if self.engine == "shares" else "",
+            verdict="fss" if self.engine == "shares" else "dgk",
+            stage=self.stage,
+        )
+
+    def undisturbed(self, *peers: str) -> "np.ndarray[Any, Any]":
+        """The weights of a study in memory among these peers (all, unless told)."""
+        names = peers or tuple(self.by_site)
+        roster, identities = draw_roster(
+            names, entropy=SeededEntropy(2), with_dealer=self.engine == "shares"
+        )
+        study = Study(read_toy(self.text).plan, roster)
+        documents = {name: self.by_site[name] for name in names}
+        outcome = run_study(study, documents, identities=identities, entropy=SeededEntropy(3))
+        weights = next(iter(outcome.models.values())).released
+        assert weights is not None
+        return weights
+
+
+@dataclass(frozen=True)
+class Order:
+    """What a machine shall do: serve, join or classify, from which folder, at which address."""
+
+    name: str
+    root: str
+    scene: Scene
+    tokens: tuple[Token, ...]
+    port: int
+    address: str
+    fingerprint: str
+    log: str
+    ask: int = 0
+
+    def encode(self) -> str:
+        content = asdict(self)
+        for token in content["tokens"]:
+            token["secret"] = token["secret"].hex()
+        return json.dumps(content)
+
+    @classmethod
+    def decode(cls, line: str) -> "Order":
+        content = json.loads(line)
+        content["scene"] = Scene(**content["scene"])
+        content["tokens"] = tuple(
+            Token(**{**one, "seats": tuple(one["seats"]), "secret": bytes.fromhex(one["secret"])})
+            for one in content["tokens"]
+        )
+        return cls(**content)
+
+    @property
+    def network(self) -> Network:
+        return Network(
+            Path(self.root),
+            self.scene.text,
+            self.scene.by_site,
+            tokens=self.tokens,
+            port=self.port,
+            fingerprint=bytes.fromhex(self.fingerprint),
+            address=self.address,
+        )
+
+
+# In the processes.
+
+
+async def _serve(order: Order, tell: Callable[[Any], None]) -> dict[str, Any]:
+    office = order.network.office
+    until = asyncio.Event()
+    asyncio.get_running_loop().add_signal_handler(signal.SIGTERM, until.set)
+    await run_coordinator(office, read=read_toy, on_event=tell, until=until)
+    return {}
+
+
+async def _join(order: Order, tell: Callable[[Any], None]) -> dict[str, Any]:
+    policy = Policy(key_bits=768, releases=frozenset(Release))
+    joined = await order.network.join(order.name, policy=policy, on_event=tell)
+    if joined.model is None:
+        return {"weights": None}
+    _, model = read_model(joined.model, joined.study)
+    weights = None if model.released is None else model.released.tolist()
+    return {"weights": weights, "peers": list(joined.study.roster.peers)}
+
+
+def _live(order: Order) -> None:
+    with Path(order.log).open("a", buffering=1) as log:
+        program = _serve if order.name == COORDINATOR else _join
+        try:
+            result = asyncio.run(program(order, lambda event: print(as_line(event), file=log)))
+        except SottovoceError as error:
+            party = getattr(error, "party", "")
+            result = {"error": type(error).__name__, "message": str(error), "party": party}
+        print(json.dumps({"event": "result", **result}), file=log)
+
+
+def _fork(order: Order) -> int:
+    parent = os.getpid()
+    pid = os.fork()
+    if pid:
+        return pid
+    status = 1
+    try:
+        # Whatever becomes of the tests, no machine outlives them.
+        ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)
+        if os.getppid() == parent:
+            output = os.open(order.log + ".err", os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o600)
+            for number in (1, 2):
+                os.dup2(output, number)
+            _live(order)
+            status = 0
+    finally:
+        os._exit(status)
+
+
+def serve_forks() -> None:
+    """Fork a machine for every line of standard input."""
+    for line in sys.stdin:
+        sys.stdout.write(f"{_fork(Order.decode(line))}\n")
+        sys.stdout.flush()
+        while True:
+            try:
+                if os.waitpid(-1, os.WNOHANG)[0] == 0:
+                    break
+            except ChildProcessError:
+                break
+
+
+# In the test.
+
+
+@dataclass
+class Machine:
+    """One process."""
+
+    name: str
+    pid: int
+    log: Path
+
+    def lines(self) -> list[dict[str, Any]]:
+        if not self.log.exists():
+            return []
+        return [json.loads(line) for line in self.log.read_text().splitlines() if line[-1:] == "}"]
+
+    def until(self, event: str, *, seconds: float = 60.0, **like: Any) -> dict[str, Any]:
+        """The first event of this kind that has these values."""
+        ends = time.monotonic() + seconds
+        while time.monotonic() < ends:
+            for one in self.lines():
+                if one["event"] == event and all(one[key] == like[key] for key in like):
+                    return one
+                if one["event"] == "result" and event != "result":
+                    raise AssertionError(f"{self.name} ended before {event} {like}: {one}")
+            time.sleep(0.01)
+        raise AssertionError(f"{self.name}: no {event} {like} in {seconds} s\n{self.story()}")
+
+    def result(self, *, seconds: float = 60.0) -> dict[str, Any]:
+        return self.until("result", seconds=seconds)
+
+    def story(self) -> str:
+        errors = Path(f"{self.log}.err")
+        told = [str(one) for one in self.lines() if one["event"] != "moved"]
+        return "\n".join([*told, errors.read_text() if errors.exists() else ""])
+
+    def until_moved(self, stage: str, letters: int, *, seconds: float = 60.0) -> None:
+        """Until so many letters of a stage came or went."""
+        ends = time.monotonic() + seconds
+        while time.monotonic() < ends:
+            for one in self.lines():
+                if one["event"] == "moved" and one["stage"] == stage and one["letters"] >= letters:
+                    return
+            time.sleep(0.01)
+        raise AssertionError(f"{self.name}: too few letters of {stage}\n{self.story()}")
+
+    def kill(self) -> None:
+        os.kill(self.pid, signal.SIGKILL)
+
+
+@dataclass
+class Village:
+    """All machines of one study."""
+
+    scene: Scene
+    root: Path
+    forks: Forks
+    tokens: tuple[Token, ...] = ()
+    port: int = 0
+    through: int = 0
+    """The port by which sites reach the coordinator, where something stands in between."""
+    fingerprint: bytes = b""
+    machines: dict[str, Machine] = field(default_factory=dict)
+    starts: Counter[str] = field(default_factory=Counter)
+
+    def create(self) -> None:
+        self.port = free_port()
+        net = Network(self.root, self.scene.text, self.scene.by_site, port=self.port)
+        net.create()
+        self.tokens = net.tokens
+        self.fingerprint = certificate_fingerprint(net.office)
+
+    def start(self, *names: str) -> None:
+        """Start machines, or start them again."""
+        for name in names:
+            log = self.root / f"{name}.{self.starts[name]}.jsonl"
+            self.starts[name] += 1
+            order = Order(
+                name,
+                str(self.root),
+                self.scene,
+                self.tokens,
+                self.port,
+                f"https://127.0.0.1:{self.through or self.port}",
+                self.fingerprint.hex(),
+                str(log),
+            )
+            assert self.forks.stdin is not None
+            assert self.forks.stdout is not None
+            self.forks.stdin.write(order.encode() + "\n")
+            self.forks.stdin.flush()
+            self.machines[name] = Machine(name, int(self.forks.stdout.readline()), log)
+
+    def restart(self, name: str) -> None:
+        """What kill −9 leaves goes on."""
+        self.machines[name].kill()
+        self.start(name)
+
+    @property
+    def sites(self) -> tuple[str, ...]:
+        return tuple(self.scene.by_site)
+
+    def start_all(self) -> None:
+        self.start(COORDINATOR, *self.sites)
+
+    def __getitem__(self, name: str) -> Machine:
+        return self.machines[name]
+
+    def weights(self, *names: str) -> "np.ndarray[Any, Any]":
+        """The weights that all these sites (all, unless told) hold, which must be the same."""
+        found = [self[one].result() for one in names or self.sites]
+        problems = [one for one in found if one.get("weights") is None]
+        assert not problems, (problems, *(one.story() for one in self.machines.values()))
+        assert all(one["weights"] == found[0]["weights"] for one in found)
+        return np.array(found[0]["weights"])
+
+    def end(self) -> None:
+        for one in self.machines.values():
+            try:
+                one.kill()
+            except ProcessLookupError:
+                continue
+
+
+def free_port() -> int:
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        port: int = probe.getsockname()[1]
+        return port
+
+
+@contextmanager
+def forking(folder: Path) -> Iterator[Forks]:
+    """The process that forks machines."""
+    settings = {"OPENBLAS_NUM_THREADS": "1", "OMP_NUM_THREADS": "1", "PYTHONHASHSEED": "0"}
+    with subprocess.Popen(
+        [sys.executable, "-m", "harness.machines"],
+        cwd=folder,
+        env=os.environ | settings,
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        text=True,
+    ) as forks:
+        try:
+            yield forks
+        finally:
+            forks.kill()
+
+
+@contextmanager
+def village(scene: Scene, root: Path, forks: Forks) -> Iterator[Village]:
+    """Machines that all end with the test."""
+    made = Village(scene, root, forks)
+    made.create()
+    try:
+        yield made
+    finally:
+        made.end()
+
+
+if __name__ == "__main__":
+    serve_forks()
