@@ -12,6 +12,7 @@ its people can mend) or theirs (something that another party sent or did).
     │   ├── JournalError            a seat's journal is in use, damaged, full, or another's
     │   │   └── ReplayError         a program run again does not do what it did before
     │   ├── LedgerError             a ledger was changed, cut off, or cannot be written
+    │   ├── WithdrawnError          this site takes no part: it withdrew, or did not consent
     │   └── KeyFileError            a key file cannot be used
     │       ├── WrongPassphraseError
     │       ├── DamagedFileError
@@ -69,6 +70,10 @@ class ReplayError(JournalError):
 
 class LedgerError(OurError):
     """A ledger was changed, cut off or reordered, or cannot be written."""
+
+
+class WithdrawnError(OurError):
+    """This site takes no part, or no further one: it withdrew, or did not consent."""
 
 
 class KeyFileError(OurError):

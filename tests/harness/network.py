@@ -47,7 +47,7 @@ engine = "{engine}"
 north = "Northfield Hospital"
 harbour = "Harbour Clinic"
 valley = "Valley Practice"
-
+{peers}
 [roles]
 evaluator = "{evaluator}"
 {dealer}
@@ -81,6 +81,7 @@ def study_text(**changes: str) -> str:
         "evaluator": "north",
         "dealer": 'dealer = "harbour"',
         "helpers": "",
+        "peers": "",
         "more": "",
         "enrolment": "1 minute",
         "stage": "20 seconds",
@@ -171,12 +172,16 @@ class Network:
             until.set()
             await task
 
-    async def join(self, seat: str, **changes: Any) -> Joined:
+    async def join(
+        self,
+        seat: str,
+        source: Callable[[], Sequence[Document]] | None = None,
+        **changes: Any,
+    ) -> Joined:
         """The site of this seat joins with its documents."""
-        source: Callable[[], Sequence[Document]] | None = None
         membership = self.membership(seat)
         peer = next((one for one in membership.seats if one in self.documents), None)
-        if peer is not None:
+        if peer is not None and source is None:
             source = partial(self.documents.__getitem__, peer)
         return await join(membership, source, options=self.options(**changes))
 
@@ -208,8 +213,11 @@ class Network:
         return list(await asyncio.gather(*(self.join(one) for one in seats)))
 
 
-def network(root: Path, *, documents: int = 300, **changes: str) -> Network:
-    """A study of small notes that three sites will join."""
-    made = Network(root, study_text(**changes), notes(documents))
+def network(root: Path, *, documents: int = 300, sites: int = 3, **changes: str) -> Network:
+    """A study of small notes that three sites will join, or four."""
+    mine = notes(documents, sites=sites)
+    known = ("north", "harbour", "valley")
+    more = "".join(f'{name} = "{name} house"\n' for name in mine if name not in known)
+    made = Network(root, study_text(peers=more, **changes), mine)
     made.create()
     return made

@@ -7,14 +7,14 @@ nothing but time. Program steps run in a thread of the seat's own; the loop only
 
 import asyncio
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import suppress
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from typing import Any, Protocol, TypeVar
 
 from sottovoce.entropy import Entropy
-from sottovoce.errors import MisuseError, ViolationError
+from sottovoce.errors import MisuseError, SottovoceError, ViolationError
 from sottovoce.protocols.conversation import Gather, Party, Receive
 from sottovoce.protocols.messages import Message
 from sottovoce.roles.relay import Letter
@@ -114,6 +114,25 @@ class Running:
         return True
 
 
+@contextmanager
+def one_error() -> Iterator[None]:
+    """Of several things that failed together, the first error that people can read."""
+    try:
+        yield
+    except BaseExceptionGroup as group:
+        found = tuple(_leaves(group))
+        ours = (one for one in found if isinstance(one, SottovoceError))
+        raise next(ours, found[0]) from None
+
+
+def _leaves(error: BaseException) -> Iterator[BaseException]:
+    if isinstance(error, BaseExceptionGroup):
+        for one in error.exceptions:
+            yield from _leaves(one)
+    else:
+        yield error
+
+
 class _Nobody:
     """Nobody decides yet."""
 
@@ -170,15 +189,16 @@ class Agent:
     async def run(self) -> None:
         """Work until cancelled; an error of this seat's machine or line ends it."""
         self._outgoing.set()
-        async with asyncio.TaskGroup() as tasks:
-            tasks.create_task(self._receive())
-            tasks.create_task(self._send())
-            tasks.create_task(self._watch())
+        with one_error():
+            async with asyncio.TaskGroup() as tasks:
+                tasks.create_task(self._receive())
+                tasks.create_task(self._send())
+                tasks.create_task(self._watch())
 
     async def close(self) -> None:
         """Stop where we are, as a crash would; the journal has it all."""
         for one in self.running.values():
-            one.seat.close()
+            await self.do(one.seat.close)
         self.running.clear()
         await self.do(self.journal.close)
         self._thread.shutdown(wait=False)
@@ -211,7 +231,8 @@ class Agent:
             self._over.add(session)
             running = self.running.pop(session, None)
             if running is not None:
-                running.seat.close()
+                # In the seat's thread: a step that is under way there ends first.
+                await self.do(running.seat.close)
             for position in self._held_of(session):
                 del self._held[position]
 
@@ -243,7 +264,7 @@ class Agent:
 
     def _committed(self, effect: Effect) -> None:
         notes = dict(effect.notes)
-        letters = self._numbered(effect.letters, notes)
+        letters = self.numbered(effect.letters, notes)
         self.journal.commit(letters=letters, notes=notes)
 
     async def drained(self) -> None:
@@ -317,7 +338,7 @@ class Agent:
         await self.commit(Effect(notes, effect.letters))
         self.chair.settled()
 
-    def _numbered(
+    def numbered(
         self, letters: Sequence[tuple[str, Message]], notes: dict[str, bytes]
     ) -> list[Outgoing]:
         """Control letters with their numbers, which go to disk together with them."""

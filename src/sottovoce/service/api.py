@@ -9,8 +9,8 @@
     at a site (service/participant.py)
       async describe(membership) -> str                                       the study's text
       async join(membership, source, *, options) -> Joined                    until it is finished
-      async withdraw(membership, *, options) -> Withdrawal                    and how far it goes
-      status(membership) -> SeatStatus                                        from its own disk
+      async withdraw(membership, *, options) -> Withdrawal     (leaving.py)   and how far it goes
+      status(membership) -> tuple[SeatStatus, ...]         (seat_status.py)   from its own disk
     with a trained study (service/query.py)
       async classify(membership, documents, *, options) -> Answer             roles.classification's
       async evaluate(membership, documents, *, options) -> Evaluated          own table, joint one
@@ -169,8 +169,7 @@ class SeatStatus:
     seat: str
     phase: str
     attempt: int
-    letters_in: int
-    letters_out: int
+    letters: int
 
 
 @dataclass(frozen=True)

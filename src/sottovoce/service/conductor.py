@@ -33,6 +33,8 @@ from sottovoce.protocols.messages import Message
 from sottovoce.roles.attempts import Attempt, Stage, Stop
 from sottovoce.roles.course import Course
 from sottovoce.roles.desk import Desk
+from sottovoce.roles.model import Trained
+from sottovoce.roles.preparation import Prepared
 from sottovoce.roles.relay import Relay
 from sottovoce.roles.roster import Role
 from sottovoce.roles.study import Study
@@ -83,7 +85,7 @@ class Conditions:
     publics: Callable[[], Mapping[str, bytes]]
     study: Callable[[Mapping[str, bytes]], Study]
     unseen: Callable[[Collection[str]], set[str]]
-    key: SecretKey = field(repr=False)
+    key: SecretKey | None = field(repr=False)
     patience: float
 
 
@@ -293,7 +295,9 @@ class Conductor:
         finished_at: float | None = None
         while True:
             self.changed.clear()
-            await self._judge_reports(attempt, running)
+            left = await self._judge_reports(attempt, running)
+            if left:
+                return left
             if running.seat.failure is not None:
                 return self._missing(attempt, running.seat.failure)
             if self._late:
@@ -301,20 +305,24 @@ class Conductor:
             absent = self._reported_absent(running.sitting.session)
             if absent is not None:
                 return self._missing(attempt, AbsenceError("reported", party=absent))
-            left = None
+            seconds = None
             if running.seat.finished:
                 finished_at = finished_at or time.monotonic()
-                waited = self._unreported(attempt, running.sitting.session)
-                left = finished_at + self._given.patience - time.monotonic()
-                if not waited or left <= 0:
+                waited = self._unreported(attempt, running)
+                seconds = finished_at + self._given.patience - time.monotonic()
+                if not waited or seconds <= 0:
                     self._mark_gone(waited)
                     return None
             with suppress(TimeoutError):
-                async with asyncio.timeout(left):
+                async with asyncio.timeout(seconds):
                     await self.changed.wait()
 
-    async def _judge_reports(self, attempt: Attempt, running: Running) -> None:
-        """Stop for a violation; let those go that cannot or will not go on."""
+    async def _judge_reports(self, attempt: Attempt, running: Running) -> set[str]:
+        """Stop for a violation; let those go that cannot or will not go on.
+
+        Before a sum was agreed on, all begins anew without them (who is returned): what they
+        sent so far is never unmasked. Afterwards their part is in the sum, and the rest goes on.
+        """
         roster, session = self._course.desk.study.roster, running.sitting.session
         fresh: list[str] = []
         for one in self.book.reports:
@@ -332,24 +340,38 @@ class Conductor:
                 if one.seat not in roster.peers:
                     raise StopSignal(one.kind, one.seat, f"{one.seat} cannot go on")
                 fresh.append(one.seat)
-        if fresh:
+        if fresh and attempt.stage is not Stage.AGREEMENT and self._opened(attempt):
             self._mark_gone(fresh)
-            if attempt.stage is Stage.AGREEMENT:
-                raise _Reseat
             await self._tell(roster.names, Gone(session, tuple(fresh)))
             await self.agent.leave(session, fresh)
+            return set()
+        return set(fresh)
+
+    def _opened(self, attempt: Attempt) -> bool:
+        """Whether a sum of this stage was agreed on: we sign every set before all others do."""
+        desk = self._course.desk
+        spent = {name for digest, name in desk.book.spent if digest == desk.study.digest.hex()}
+        return bool(spent & attempt.stage.opened_sums)
 
     def _reported_absent(self, session: bytes) -> str | None:
         reports = self.book.of(session).values()
         return next((one.party for one in reports if one.kind == "AbsenceError"), None)
 
-    def _unreported(self, attempt: Attempt, session: bytes) -> list[str]:
-        """Who has not said yet that it finished."""
-        here = self.book.of(session)
+    def _unreported(self, attempt: Attempt, running: Running) -> list[str]:
+        """Who is in the result, or helped to it, and has not said yet that it finished."""
+        here = self.book.of(running.sitting.session)
+        match running.seat.result:
+            case Prepared(totals):
+                peers = totals.peers
+            case Trained(peers=found):
+                peers = found
+            case _:
+                peers = attempt.peers
+        left_out = set(attempt.peers) - set(peers)
         return [
             one
             for one in attempt.parties(self._course.desk.study)
-            if one != COORDINATOR and one not in here and one not in self.book.gone
+            if one not in {COORDINATOR, *here, *self.book.gone, *left_out}
         ]
 
     def _missing(self, attempt: Attempt, error: SottovoceError) -> set[str]:

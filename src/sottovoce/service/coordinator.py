@@ -7,6 +7,7 @@ from datetime import UTC, datetime
 from sottovoce.entropy import Entropy, SystemEntropy
 from sottovoce.errors import InputError
 from sottovoce.keyfiles import storage
+from sottovoce.service.agent import one_error
 from sottovoce.service.api import Office, ReadStudy, StudyStatus, Token
 from sottovoce.service.control import COORDINATOR
 from sottovoce.service.events import Listening, OnEvent, unheard
@@ -123,16 +124,17 @@ async def run_coordinator(
     server = await serve(app, host=office.host, port=office.port, context=context)
     opening = _Opening(office, halls, read, on_event, entropy or SystemEntropy())
     try:
-        async with asyncio.TaskGroup() as tasks:
-            opening.look(tasks)
-            address = f"https://{office.host}:{server.port}"
-            on_event(Listening(address, fingerprint, tuple(halls)))
-            looking = tasks.create_task(opening.keep_looking(tasks))
-            if until is not None:
-                await until.wait()
-                looking.cancel()
-                for running in opening.running:
-                    running.cancel()
+        with one_error():
+            async with asyncio.TaskGroup() as tasks:
+                opening.look(tasks)
+                address = f"https://{office.host}:{server.port}"
+                on_event(Listening(address, fingerprint, tuple(halls)))
+                looking = tasks.create_task(opening.keep_looking(tasks))
+                if until is not None:
+                    await until.wait()
+                    looking.cancel()
+                    for running in opening.running:
+                        running.cancel()
     finally:
         await server.close()
         for hall in halls.values():

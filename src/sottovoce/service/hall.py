@@ -20,15 +20,16 @@ from sottovoce.service.conductor import Conditions, Conductor, StopSignal
 from sottovoce.service.control import COORDINATOR
 from sottovoce.service.events import Enrolled, OnEvent, StudyFinished, StudyStopped, Waiting
 from sottovoce.service.journal import Journal
-from sottovoce.service.registry import CANCEL, Registry, Ticket
+from sottovoce.service.registry import CANCEL, CLOSE, Registry, Ticket
 from sottovoce.service.sealed_files import SealedFiles
-from sottovoce.service.seat_keys import SeatKeys, study_key
+from sottovoce.service.seat_keys import SeatKeys, key_path, study_key
 from sottovoce.service.standing import (
     Standing,
     agreement_notes,
     kept_training,
     training_notes,
 )
+from sottovoce.service.study_book import StudyBook
 from sottovoce.service.witness import LedgerWitness
 from sottovoce.transport.limits import LONGEST_WAIT
 from sottovoce.transport.mailbox import Mailbox
@@ -141,9 +142,12 @@ class Hall:
 
     async def run(self) -> None:
         """Run the study until cancelled."""
-        self._key = key = await asyncio.to_thread(
-            study_key, self._files, self.described.plan, entropy=self._entropy
-        )
+        key = None
+        if StudyBook.read(self.agent.journal).phase not in {"stopped", "closed"}:
+            # Once it is deleted, no other takes its place.
+            plan, entropy = self.described.plan, self._entropy
+            key = await asyncio.to_thread(study_key, self._files, plan, entropy=entropy)
+        self._key = key
         conditions = Conditions(
             lambda: self.publics, self._study, self._unseen, key, 3 * self._stage_seconds
         )
@@ -173,10 +177,10 @@ class Hall:
         except StopSignal as signal:
             await self._stop(signal)
         except asyncio.CancelledError:
-            if self.registry.ordered(CANCEL) is None or conductor.book.phase == "stopped":
+            if not self._obeying:
                 raise
-            reason = self.registry.ordered(CANCEL) or "the coordinator cancelled the study"
-            await self._stop(StopSignal("StoppedError", COORDINATOR, reason))
+            asyncio.current_task().uncancel()  # type: ignore[union-attr]  # we run in one
+            await self._obey()
 
     async def _wait_for_everybody(self) -> None:
         """Until every seat is taken, or the time is up and enough are."""
@@ -215,6 +219,7 @@ class Hall:
         roster, journal = self.conductor.book.seating[0].roster(), self.agent.journal
         study = self._study({one.name: one.public for one in roster.participants})
         standing = await self.agent.do(Standing.read, journal, study, self._keys)
+        assert self._key is not None
         trained = await self.agent.do(kept_training, journal, study.plan, self._key)
         around = Surroundings(self._unseen, self._stage_seconds)
         self.clerk = Clerk(self.agent, standing, trained, around)
@@ -240,11 +245,29 @@ class Hall:
         await self.agent.do(self._witness.note, What.DELETION, note)
 
     async def _look_for_orders(self, course: "asyncio.Task[None]") -> None:
+        """Commands leave orders as files; whichever fits the study's phase is obeyed."""
         while not course.done():
-            if self.registry.ordered(CANCEL) is not None:
+            trained = self.conductor.book.phase == "trained"
+            order = CLOSE if trained else CANCEL
+            if self.conductor.book.phase != "closed" and self.registry.ordered(order) is not None:
+                self._obeying = True
                 course.cancel()
                 return
             await asyncio.sleep(_LOOK_SECONDS)
+
+    async def _obey(self) -> None:
+        if self.conductor.book.phase != "trained":
+            reason = self.registry.ordered(CANCEL) or "the coordinator cancelled the study"
+            await self._stop(StopSignal("StoppedError", COORDINATOR, reason))
+            return
+        await self.clerk.close()
+        await self.agent.drained()
+        await self._forget()
+        await self.agent.do(key_path(self._files).unlink)
+        await self.agent.do(self._witness.note, What.DELETION, "deleted the study's Paillier key")
+        self.conductor.book = self.conductor.book.but(phase="closed")
+        await self.agent.commit(Effect(self.conductor.book.notes()))
+        self._enter("closed")
 
     def _enter(self, phase: str) -> None:
         self.phase = phase
@@ -272,8 +295,9 @@ class Hall:
 
     conductor: Conductor
     clerk: Clerk
-    _key: SecretKey
+    _key: SecretKey | None
     _conducts = False
+    _obeying = False
 
 
 def poll_seconds(stage: float) -> float:

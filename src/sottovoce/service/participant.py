@@ -5,10 +5,10 @@ from collections.abc import Coroutine
 from typing import Any, TypeVar
 
 from sottovoce.entropy import Entropy, SystemEntropy
-from sottovoce.errors import InputError, SottovoceError, StoppedError
+from sottovoce.errors import InputError, SottovoceError, StoppedError, WithdrawnError
 from sottovoce.keyfiles.models import write_model
 from sottovoce.roles.study import Study
-from sottovoce.service.agent import Agent, Effect
+from sottovoce.service.agent import Agent, Effect, one_error
 from sottovoce.service.api import Documents, Joined, JoinOptions, Membership
 from sottovoce.service.events import (
     Enrolled,
@@ -18,18 +18,17 @@ from sottovoce.service.events import (
 )
 from sottovoce.service.helper_seat import HelperSeat, stays
 from sottovoce.service.house import House
+from sottovoce.service.leaving import is_withdrawn, leave, watch_for_withdrawal
 from sottovoce.service.seat_keys import SeatKeys
 from sottovoce.service.sitter import Sitter
 from sottovoce.service.standing import Standing, agreement_notes
 from sottovoce.service.witness import LedgerWitness
-from sottovoce.service.workplace import Workplace, describe, forget_sessions
+from sottovoce.service.workplace import MODEL, Workplace, describe, forget_sessions
 from sottovoce.transport.client import Line
 
-__all__ = ["MODEL", "describe", "join", "while_working"]
+__all__ = ["describe", "join", "while_working"]
 
 T = TypeVar("T")
-
-MODEL = "model"
 
 
 async def join(
@@ -40,6 +39,8 @@ async def join(
     entropy: Entropy | None = None,
 ) -> Joined:
     """Take all seats of this site, and follow the study until it is over."""
+    if is_withdrawn(membership):
+        raise WithdrawnError(f"study {membership.study!r}: this site withdrew from it")
     work = await Workplace.open(membership, options, entropy=entropy or SystemEntropy())
     keys = {seat: work.keys(seat) for seat in membership.seats}
     publics = {name: one.identity.public for name, one in keys.items()}
@@ -80,13 +81,18 @@ class _JoiningSeat:
             await self._enrol(agent, line)
             sitter = Sitter(agent, self._house, self._keys, entropy=self._work.entropy)
             agent.chair = sitter
-            working = asyncio.create_task(agent.run())
+            working = asyncio.create_task(self._work_until_withdrawn(agent))
             try:
                 await while_working(working, sitter.follow())
                 await self._keep(sitter, witness)
                 study = self._study_of(sitter)
                 if self._options.stay and stays(study, agent.name):
                     await self._stay(sitter, study, working)
+            except WithdrawnError:
+                working.cancel()
+                await asyncio.gather(working, return_exceptions=True)
+                await leave(agent, witness, line, self._work.folder(agent.name) / MODEL)
+                raise
             except SottovoceError as error:
                 await self._end_badly(sitter, witness, error, working)
                 raise
@@ -96,12 +102,20 @@ class _JoiningSeat:
             path = self._work.folder(agent.name) / MODEL
             return Joined(study, path if path.exists() else None)
 
+    async def _work_until_withdrawn(self, agent: Agent) -> None:
+        """Run the agent; a command that withdraws ends it."""
+        with one_error():
+            async with asyncio.TaskGroup() as tasks:
+                tasks.create_task(agent.run())
+                await watch_for_withdrawal(self._work.membership)
+                raise WithdrawnError(f"{agent.name}: this site withdrew from the study")
+
     async def _enrol(self, agent: Agent, line: Line) -> None:
         """Take the seat; once taken, this is not done again."""
         if await agent.do(agent.journal.note, "enrolled") is None:
             await line.enrol(self._work.membership.token)
             await agent.do(lambda: agent.journal.commit(notes={"enrolled": b""}))
-        self._options.on_event(Enrolled(self._study, agent.name))
+        agent.tell_watcher(Enrolled(self._study, agent.name))
 
     async def _keep(self, sitter: Sitter, witness: LedgerWitness) -> None:
         """The model and the agreed keys stay, everything else goes."""
@@ -113,12 +127,12 @@ class _JoiningSeat:
                 await agent.do(
                     lambda: write_model(path, model, study, identity=identity, replace=True)
                 )
-                self._options.on_event(ModelStored(self._study, agent.name, path))
+                agent.tell_watcher(ModelStored(self._study, agent.name, path))
             await agent.drained()
             await forget_sessions(agent, witness)
             sitter.book = sitter.book.but(phase="trained")
             await agent.commit(Effect({**sitter.book.notes(), **agreement_notes(course)}))
-        self._options.on_event(StudyFinished(self._study, agent.name))
+        agent.tell_watcher(StudyFinished(self._study, agent.name))
 
     async def _stay(self, sitter: Sitter, study: Study, working: "asyncio.Task[None]") -> None:
         agent = sitter.agent
@@ -144,7 +158,7 @@ class _JoiningSeat:
             await forget_sessions(sitter.agent, witness)
             party = getattr(error, "party", "")
             seat = sitter.agent.name
-            self._options.on_event(StudyStopped(self._study, seat, error.message, party))
+            sitter.agent.tell_watcher(StudyStopped(self._study, seat, error.message, party))
 
     def _study_of(self, sitter: Sitter) -> Study:
         if sitter.course is not None:

@@ -12,10 +12,10 @@ from sottovoce.roles.classification import Answer
 from sottovoce.service.api import AskOptions, Evaluated, Membership
 from sottovoce.service.asker_seat import AskerSeat
 from sottovoce.service.house import seated
-from sottovoce.service.participant import MODEL, while_working
+from sottovoce.service.participant import while_working
 from sottovoce.service.seat_book import SeatBook
 from sottovoce.service.standing import Standing
-from sottovoce.service.workplace import Workplace
+from sottovoce.service.workplace import MODEL, Workplace
 from sottovoce.text.documents import Document
 
 

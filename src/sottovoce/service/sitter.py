@@ -18,12 +18,12 @@ from sottovoce.entropy import Entropy
 from sottovoce.errors import (
     AbsenceError,
     JournalError,
-    MisuseError,
     OurError,
     ReplayError,
     SottovoceError,
     TheirError,
     ViolationError,
+    WithdrawnError,
 )
 from sottovoce.protocols.messages import Message
 from sottovoce.roles.attempts import Attempt, Stage, Stop
@@ -176,7 +176,7 @@ class Sitter:
         if await self.agent.do(self.agent.journal.note, key) is not None:
             return
         if not await self._house.consents(study, self.agent.name):
-            raise MisuseError("this site did not consent to the study")
+            raise WithdrawnError("this site did not consent to the study")
         await self.agent.commit(Effect({key: b""}))
 
     async def _opened(self, study: Study) -> Course:

@@ -2,15 +2,11 @@
 
 import asyncio
 
-from sottovoce.errors import MisuseError
+from sottovoce.errors import WithdrawnError
 from sottovoce.ledger import Entry, SiteLedger, What
 from sottovoce.roles.relay import Letter
 from sottovoce.service.approval import Gate, Gatekeeper
 from sottovoce.service.journal import Erased, Outgoing
-
-
-class RefusedLetterError(MisuseError):
-    """The site's gate did not let a letter go: the site leaves the study."""
 
 
 class LedgerWitness:
@@ -25,7 +21,7 @@ class LedgerWitness:
     async def leaving(self, outgoing: Outgoing, stage: str) -> None:
         """Let a letter leave, or raise; a person may take their time."""
         if not await asyncio.to_thread(self._gatekeeper.lets_go, outgoing, stage=stage):
-            raise RefusedLetterError(
+            raise WithdrawnError(
                 f"{outgoing.kind} to {outgoing.letter.recipient!r} was refused, and was not sent; "
                 "this site leaves the study"
             )

@@ -17,9 +17,11 @@ from sottovoce.service.hall import poll_seconds
 from sottovoce.service.journal import Journal
 from sottovoce.service.sealed_files import SealedFiles
 from sottovoce.service.seat_keys import SeatKeys
+from sottovoce.service.seat_status import StatusFile
 from sottovoce.service.witness import LedgerWitness
 from sottovoce.transport.client import Line
 
+MODEL = "model"
 _LONGEST_TEXT = 2**23
 # A participant waits longer for one party than the coordinator, who decides what happens then.
 _RECEIVE_STAGES = 6
@@ -91,7 +93,7 @@ class Workplace:
                     post=line,
                     witness=witness,
                     waits=waits,
-                    on_event=self.options.on_event,
+                    on_event=StatusFile(self.folder(seat), study, seat, self.options.on_event),
                 )
                 agent.poll = poll_seconds(self.stage_seconds)
                 try:

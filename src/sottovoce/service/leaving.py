@@ -1,0 +1,131 @@
+"""A site takes its consent back: how far that goes, and that nothing is sent afterwards.
+
+Before its contribution is unmasked, nothing of it stays in any sum: what it sent was under
+masks that only all peers together can take off, and the others begin anew without it. After
+that the sum cannot be taken apart, which is what protected it; its part of the model is deleted
+here, and nobody answers queries of this site any longer.
+"""
+
+import asyncio
+from pathlib import Path
+
+from sottovoce.entropy import Entropy, SystemEntropy
+from sottovoce.errors import AbsenceError, JournalError, LedgerError
+from sottovoce.keyfiles import storage
+from sottovoce.ledger import What, read_ledger
+from sottovoce.service.agent import Agent
+from sottovoce.service.api import AskOptions, Membership, Withdrawal
+from sottovoce.service.control import COORDINATOR, Leaving, control_session
+from sottovoce.service.journal import Outgoing
+from sottovoce.service.seat_book import SeatBook
+from sottovoce.service.witness import LedgerWitness
+from sottovoce.service.workplace import MODEL, Workplace, forget_sessions
+from sottovoce.transport.client import Line
+
+_MARK = "withdrawn"
+_LOOK_SECONDS = 0.25
+_REVEALED = "revealed-shares"
+_ENDED = "training"
+
+
+def is_withdrawn(membership: Membership) -> bool:
+    """Whether this site took its consent back."""
+    return (membership.folder / _MARK).exists()
+
+
+async def watch_for_withdrawal(membership: Membership) -> None:
+    """Wait until a command takes the consent back."""
+    while not is_withdrawn(membership):  # noqa: ASYNC110 - another process says so, by a file
+        await asyncio.sleep(_LOOK_SECONDS)
+
+
+async def withdraw(
+    membership: Membership, *, options: AskOptions, entropy: Entropy | None = None
+) -> Withdrawal:
+    """Take part back as far as mathematics allows, and say how far that is."""
+    mark = membership.folder / _MARK
+    storage.write_whole(mark, b"", mode=storage.SECRET_MODE, replace=True)
+    work = await Workplace.open(membership, options, entropy=entropy or SystemEntropy())
+    for seat in membership.seats:
+        await _withdraw_seat(work, seat)
+    return how_far(membership)
+
+
+def how_far(membership: Membership) -> Withdrawal:
+    """What the site's own ledgers say about how far its contribution went."""
+    stages = set[str]()
+    for seat in membership.seats:
+        path = membership.folder / seat / "ledger.jsonl"
+        if path.exists():
+            lines = (line.entry for line in read_ledger(path))
+            stages |= {
+                one.stage for one in lines if one.what is What.SENT and one.kind == _REVEALED
+            }
+    if _ENDED in stages:
+        return Withdrawal(
+            in_sum=True,
+            says="the contribution of this site is in the sum that the model came from, and "
+            "cannot be taken out of it; its part of the model was deleted, its queries end, and "
+            "nothing more is sent",
+        )
+    if stages:
+        return Withdrawal(
+            in_sum=False,
+            says="this site's word counts are in the sums of the dictionary, and cannot be taken "
+            "out of them; its contribution is in no sum, and nothing more is sent",
+        )
+    return Withdrawal(
+        in_sum=False, says="nothing of this site is in any sum, and nothing more is sent"
+    )
+
+
+async def _withdraw_seat(work: Workplace, seat: str) -> None:
+    """Leave with this seat; where another process runs it, that one leaves."""
+    if not (work.folder(seat) / "journal.db").exists():
+        return
+    keys = work.keys(seat)
+    patience = work.stage_seconds
+    while True:
+        try:
+            async with work.agent(keys) as (agent, witness, line):
+                await leave(agent, witness, line, work.folder(seat) / MODEL)
+                return
+        except (JournalError, LedgerError) as error:
+            if "another process" not in error.message:
+                raise
+            if patience <= 0:
+                raise AbsenceError(
+                    f"waited {work.stage_seconds:.0f} s for the process that runs {seat!r} to end",
+                    party=seat,
+                ) from error
+        await asyncio.sleep(_LOOK_SECONDS)
+        patience -= _LOOK_SECONDS
+
+
+async def leave(agent: Agent, witness: LedgerWitness, line: Line, model: Path) -> None:
+    """Say that this seat leaves, as its last word, and delete what it has."""
+    book = SeatBook.read(agent.journal)
+    if book.phase == "withdrawn":
+        return
+    await agent.do(witness.note, What.WITHDRAWAL, "consent was withdrawn")
+    await agent.do(_close_outbox, agent, book.but(phase="withdrawn"))
+    await forget_sessions(agent, witness)
+    await agent.do(lambda: model.unlink(missing_ok=True))
+    for outgoing in await agent.do(lambda: list(agent.journal.pending())):
+        await _post(agent, witness, line, outgoing)
+
+
+def _close_outbox(agent: Agent, book: SeatBook) -> None:
+    """Only control letters stay, which the coordinator may wait for, and our last word."""
+    journal, control = agent.journal, control_session(agent.study)
+    waiting = [one for one in journal.pending() if one.letter.session == control]
+    notes: dict[str, bytes] = {}
+    last = agent.numbered([(COORDINATOR, Leaving())], notes)
+    journal.commit(notes={**notes, **book.notes()})
+    journal.close_outbox([*waiting, *last])
+
+
+async def _post(agent: Agent, witness: LedgerWitness, line: Line, outgoing: Outgoing) -> None:
+    await agent.do(witness.left, outgoing, "control")
+    await line.post(outgoing.letter)
+    agent.journal.mark_sent(outgoing.position)
