@@ -84,6 +84,7 @@ HARMLESS = {
     "roles.roc.Roc.true_positive_rate": "what every peer is told",
     "roles.roster.Participant.public": "a public key",
     "roles.scoring.ScorePlan.factors": "follow from the published idf",
+    "roles.reference.Reference.point": "follows from the published idf",
     "roles.totals.Totals.by_class": "published, rounded up",
     "text.dictionaries.JointDictionary.buckets": "published to coordinator and peers",
     "text.dictionaries.JointDictionary.idf_halves": "published, rounded",

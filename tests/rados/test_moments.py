@@ -46,6 +46,21 @@ def test_moments_of_peers_add_up_to_those_of_the_union(seed: int, peers: int) ->
     assert union.count == 24
 
 
+@given(st.integers(0, 2**32), st.integers(1, 600))
+def test_rows_may_be_measured_from_another_point(seed: int, features: int) -> None:
+    X, y = table(seed, 12, features)
+    point = np.random.default_rng(seed).normal(size=features)
+    moved = Moments.of(sparse.csr_matrix(X), y, weights=np.arange(12.0))
+    moved.move(point)
+    there = Moments.of(X - point, y, weights=np.arange(12.0))
+    np.testing.assert_allclose(moved.second, there.second, atol=1e-9)
+    np.testing.assert_allclose(np.triu(moved.upper), np.triu(there.second), atol=1e-9)
+    np.testing.assert_allclose(moved.products, there.products, atol=1e-9)
+    np.testing.assert_allclose(moved.totals, there.totals, atol=1e-9)
+    with pytest.raises(MismatchError, match="expected a point of"):
+        moved.move(np.zeros(features + 1))
+
+
 @given(st.integers(0, 2**32))
 def test_a_weight_counts_a_row_that_often(seed: int) -> None:
     X, y = table(seed, 10, 4)

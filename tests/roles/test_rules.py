@@ -34,8 +34,9 @@ from sottovoce.roles.classification import (
     deal,
     query_context,
 )
-from sottovoce.roles.contributions import END_PARTS, end_parts
+from sottovoce.roles.contributions import end_parts
 from sottovoce.roles.desk import Desk
+from sottovoce.roles.reference import END_PARTS
 from sottovoce.roles.relay import Letter, Relay, padded_size
 from sottovoce.roles.roster import draw_roster
 from sottovoce.roles.solving import EncryptedModel

@@ -46,6 +46,7 @@ from sottovoce.roles.preparation import (
     prepare_evaluator,
     prepare_peer,
 )
+from sottovoce.roles.reference import Reference
 from sottovoce.roles.solving import SolveNumbers
 from sottovoce.text.features import FeatureReader
 from sottovoce.wire import Words
@@ -210,9 +211,12 @@ def test_coordinator_and_evaluator_together_get_the_joint_sum_and_no_single_part
     case = small(toy_key, {}, documents=60, features=300)
     outcome, desks, prepared = contributed(case)
     layout = MomentPlan.of(case.plan, prepared.totals)
+    reference = Reference.of(case.plan, prepared.idf_halves)
     moments = {
         name: local_moments(case.study, prepared, mine) for name, mine in case.documents.items()
     }
+    for one in moments.values():
+        reference.move(one)
     pooled = outcome.results["coordinator"].words + outcome.results["evaluator"].words
     sums = [layout.write(one) for one in moments.values()]
     assert np.array_equal(pooled, sums[0] + sums[1] + sums[2])
@@ -235,8 +239,11 @@ def test_coordinator_and_evaluator_together_get_the_joint_sum_and_no_single_part
 
     # What pooling gives, as the study card says: text of the union, though not whose it is.
     second = decode(Triangle(layout.width).unpack(layout.split(pooled)[0]), layout.scales.matrix)
-    assert np.allclose(second, joined(moments.values()).second, atol=1e-3)
-    assert score(attack_everything([second]).documents, *truth(case, prepared)).matched > 0
+    joint = joined(moments.values())
+    assert np.allclose(second, joint.second, atol=1e-3)
+    # The point is public: whoever has both shares measures from the origin again.
+    joint.move(-np.append(reference.mean, 0.0))
+    assert score(attack_everything([joint.second]).documents, *truth(case, prepared)).matched > 0
 
 
 def test_the_same_attacks_do_find_documents_in_moments_without_masks(toy_key: SecretKey) -> None:

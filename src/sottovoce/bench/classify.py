@@ -29,6 +29,7 @@ from sottovoce.roles.contributions import solve_plan
 from sottovoce.roles.desk import Desk
 from sottovoce.roles.model import SealedModel, Trained, model_scale
 from sottovoce.roles.plan import Release, Verdict
+from sottovoce.roles.reference import Ends
 from sottovoce.roles.roster import draw_roster
 from sottovoce.roles.scoring import ScorePlan
 from sottovoce.roles.totals import Totals
@@ -100,7 +101,7 @@ class Desks:
         roster, identities = draw_roster(PEERS, entropy=entropy)
         study = Study(plan, roster)
         totals = Totals(ROWS, (ROWS, ROWS), PEERS)
-        solution = solve_plan(plan, totals, alpha=1.0, ceiling_parts=256 * CEILING).solution
+        solution = solve_plan(plan, totals, alpha=1.0, ends=Ends(256 * CEILING)).solution
         scores = ScorePlan.fit(plan, (IDF_HALVES,) * plan.features, solution)
         theta = np.random.default_rng(4).normal(size=scores.shape) / 4
         weights = scores.folded(theta)

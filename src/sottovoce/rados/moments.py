@@ -101,6 +101,26 @@ class Moments:
             whole[stop:, start:stop] = whole[start:stop, stop:].T
         return whole
 
+    @property
+    def upper(self) -> Floats:
+        """The sums themselves, of which only the upper triangle of Σ w x xᵀ counts."""
+        return self._upper
+
+    def move(self, point: Floats) -> None:
+        """Measure every row from `point`: the sums become those of x − point, in place."""
+        if point.shape != (self.features,):
+            raise MismatchError(
+                f"moments: expected a point of {self.features} features, found {point.shape}"
+            )
+        # Σ w (x − p)(x − p)ᵀ = Σ w x xᵀ − h pᵀ − p hᵀ with h = Σ w x − p Σ w / 2.
+        half = self.totals - point * (self.weight / 2)
+        for start in range(0, self.features, MIRROR):
+            rows = slice(start, start + MIRROR)
+            self._upper[rows, start:] -= np.outer(half[rows], point[start:])
+            self._upper[rows, start:] -= np.outer(point[rows], half[start:])
+        self.products -= np.outer(point, self.target_totals)
+        self.totals = self.totals - point * self.weight
+
     def add(self, rows: Any, targets: Any, *, weights: Any = None, workers: int = 1) -> Self:
         """Add a chunk of rows, dense or sparse; the number of workers never changes a bit."""
         chunk = as_rows(rows)

@@ -5,10 +5,11 @@
       │   moments − PRG(seed), in a blind sum ──▶│                            │
       │   upper end of its spectrum, in a blind sum ─────────────────────────▶│ (and to C)
 
-C ends with one share of Σ A_p and Σ b_p, E with the other, both with c, an upper end of the
-joint spectrum. Who learns what: C and E learn the totals and c, rounded up, and who took part;
-all else is uniform. Even together they see no single peer's part, only the sum. Assuming that
-they do not pool: together they could rebuild text of the union of all peers.
+Moments of text are measured from a public point near its mean (reference.py). C ends with one
+share of Σ A_p and Σ b_p, E with the other, both with c, an upper end of the joint spectrum.
+Who learns what: C and E learn the totals and c, rounded up, and who took part; all else is
+uniform. Even together they see no single peer's part, only the sum. Assuming that they do not
+pool: together they could rebuild text of the union of all peers.
 """
 
 import math
@@ -34,6 +35,14 @@ from sottovoce.rados.moments import Moments
 from sottovoce.roles.desk import Desk
 from sottovoce.roles.plan import Contribution, StudyPlan
 from sottovoce.roles.preparation import Prepared
+from sottovoce.roles.reference import (
+    END_PARTS,
+    WHOLE,
+    Ends,
+    Reference,
+    is_moved,
+    moved_norm,
+)
 from sottovoce.roles.sampling import sampled_moments, solution_weight, upper_end_of_sample
 from sottovoce.roles.scoring import row_norm
 from sottovoce.roles.spectrum import upper_end
@@ -42,8 +51,6 @@ from sottovoce.roles.totals import Totals, rounded_up
 from sottovoce.text.documents import Document
 from sottovoce.text.passes import Examples, examples
 
-# The upper end of a spectrum travels in units of 1/256.
-END_PARTS = 256
 _ROUND = "contributions"
 
 
@@ -71,7 +78,8 @@ class MomentPlan:
         """From public numbers alone."""
         width = plan.features + sum(column.width for column in plan.columns) + 1
         smallest = min(plan.alphas) * (plan.epsilon if plan.distrusted else 1.0)
-        scales = MomentScales.fit(weight=totals.rows, row_norm=row_norm(plan), penalty=smallest)
+        norm = moved_norm() if is_moved(plan) else row_norm(plan)
+        scales = MomentScales.fit(weight=totals.rows, row_norm=norm, penalty=smallest)
         return cls(width, plan.labels.width, scales)
 
     @property
@@ -81,7 +89,7 @@ class MomentPlan:
 
     def write(self, moments: Moments) -> Words:
         """A peer's moments as one array of words."""
-        matrix, vectors = self.scales.encode(moments.second, moments.products)
+        matrix, vectors = self.scales.encode(moments.upper, moments.products)
         return np.concatenate([matrix, vectors.ravel()])
 
     def split(self, words: Words) -> tuple[Words, Words]:
@@ -99,7 +107,7 @@ class Contributed:
     words: Words | None = field(default=None, repr=False)
 
 
-def solve_plan(plan: StudyPlan, totals: Totals, *, alpha: float, ceiling_parts: int) -> SolvePlan:
+def solve_plan(plan: StudyPlan, totals: Totals, *, alpha: float, ends: Ends) -> SolvePlan:
     """The sealed solve for one penalty, from numbers that coordinator, evaluator, dealer know."""
     moments = MomentPlan.of(plan, totals)
     penalties = penalties_of(plan, moments.width, alpha)
@@ -110,10 +118,10 @@ def solve_plan(plan: StudyPlan, totals: Totals, *, alpha: float, ceiling_parts: 
             plan,
             totals.rows,
             penalty=float(penalties.min()),
-            ceiling=ceiling_parts / END_PARTS,
+            ceiling=ends.ceiling_parts / END_PARTS,
         ),
-        penalty=float(penalties.min()),
-        ceiling=ceiling_parts / END_PARTS + float(penalties.max()),
+        penalty=float(penalties.min()) * ends.floor_share / WHOLE,
+        ceiling=ends.ceiling_parts / END_PARTS + float(penalties.max()),
     )
     return SolvePlan.fit(
         system,
@@ -178,12 +186,17 @@ def contribute(
     study = desk.study
     layout = MomentPlan.of(study.plan, prepared.totals)
     moments = drawn_moments(desk, prepared, training)
+    reference = Reference.of(study.plan, prepared.idf_halves)
+    if reference is not None:
+        reference.move(moments)
     seed = desk.entropy.seed()
     yield Send(study.roster.evaluator, ShareSeed(seed))
-    difference = layout.write(moments) - expanded_share(desk.session, seed, layout)
+    difference = layout.write(moments)
+    difference -= expanded_share(desk.session, seed, layout)
     bits = layout.scales.matrix.fraction_bits
-    kind = study.plan.contribution
-    end = np.array([end_parts(moments, fraction_bits=bits, contribution=kind)], np.uint64)
+    end = np.array([_told(study.plan, moments, reference, fraction_bits=bits)], np.uint64)
+    # Sums of squares of all columns: nobody needs them while others are waited for.
+    del moments
     summed = yield from pairwise.peer(
         _blind_plan(desk, layout),
         [difference, end, end],
@@ -235,6 +248,17 @@ def expanded_share(session: bytes, seed: bytes, layout: MomentPlan) -> Words:
     return Expansion(seed, "roles/moments/v1", session).words(layout.length)
 
 
+def _told(
+    plan: StudyPlan, moments: Moments, reference: Reference | None, *, fraction_bits: int
+) -> int:
+    """What a peer tells of its spectrum, from where its rows are measured."""
+    if reference is None:
+        return end_parts(moments, fraction_bits=fraction_bits, contribution=plan.contribution)
+    with threadpool_limits(1, user_api="blas"):
+        end = reference.told(moments)
+    return _parts(end, moments.features, fraction_bits=fraction_bits)
+
+
 def end_parts(
     moments: Moments, *, fraction_bits: int, contribution: Contribution = Contribution.EXACT
 ) -> int:
@@ -242,9 +266,14 @@ def end_parts(
 
     To two digits already here: who opens the sum of these sees it before rounding that again.
     """
-    rounding = math.ldexp(moments.features, -fraction_bits)
     exact = contribution is Contribution.EXACT
-    end = upper_end(moments.second) if exact else upper_end_of_sample(moments)
+    with threadpool_limits(1, user_api="blas"):
+        end = upper_end(moments.upper) if exact else upper_end_of_sample(moments)
+    return _parts(end, moments.features, fraction_bits=fraction_bits)
+
+
+def _parts(end: float, features: int, *, fraction_bits: int) -> int:
+    rounding = math.ldexp(features, -fraction_bits)
     return rounded_up(math.ceil((end + rounding) * END_PARTS))
 
 

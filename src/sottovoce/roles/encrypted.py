@@ -54,7 +54,6 @@ from sottovoce.rados.moments import Moments
 from sottovoce.roles.agreement import Agreement
 from sottovoce.roles.blocks import compare_counts, own_blocks, show_counts
 from sottovoce.roles.contributions import (
-    END_PARTS,
     drawn_moments,
     end_parts,
     penalties_of,
@@ -69,6 +68,7 @@ from sottovoce.roles.model import (
 )
 from sottovoce.roles.plan import Release
 from sottovoce.roles.preparation import Prepared
+from sottovoce.roles.reference import END_PARTS, WHOLE
 from sottovoce.roles.sampling import reach
 from sottovoce.roles.scoring import ScorePlan, half_slots, slots_of
 from sottovoce.roles.study import Study
@@ -344,7 +344,7 @@ def solve_encrypted(
     for model in models:
         sent = model.fresh(entropy=desk.entropy)
         for name in added.peers:
-            yield Send(name, EncryptedModel(sent, told.parts))
+            yield Send(name, EncryptedModel(sent, told.parts, WHOLE))
     return numbers.scores, models, added.peers
 
 

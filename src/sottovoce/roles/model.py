@@ -34,6 +34,7 @@ class EncryptedModel(Message, frozen=True):
     )
     weights: Ciphertext
     ceiling_parts: int
+    floor_share: int
 
 
 class ReleasedShare(Message, frozen=True):

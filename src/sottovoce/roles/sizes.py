@@ -14,10 +14,11 @@ from sottovoce.protocols.messages import Message
 from sottovoce.protocols.sealing import KEY_BYTES, OVERHEAD
 from sottovoce.roles.agreement import Consent, SignedConsent
 from sottovoce.roles.blocks import CountsDigest, CountsKey
-from sottovoce.roles.contributions import END_PARTS, ShareSeed
+from sottovoce.roles.contributions import ShareSeed
 from sottovoce.roles.encrypted import Numbers
 from sottovoce.roles.plan import DictionaryKind, Engine
 from sottovoce.roles.preparation import DictionaryKeyBox, Prepared, counts_layout
+from sottovoce.roles.reference import END_PARTS
 from sottovoce.roles.relay import padded_size
 from sottovoce.roles.scoring import row_norm
 from sottovoce.roles.study import Study

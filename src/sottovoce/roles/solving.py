@@ -14,10 +14,11 @@ Assuming that no two of C, E, D pool, and that what E sends to peers is sealed a
 """
 
 from collections.abc import Collection
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import ClassVar
 
 import numpy as np
+from numpy.typing import NDArray
 
 from sottovoce import wire
 from sottovoce.numbers.fixed import Scale
@@ -47,6 +48,7 @@ from sottovoce.roles.contributions import (
 from sottovoce.roles.desk import Desk
 from sottovoce.roles.model import EncryptedModel, SealedModel, take_model
 from sottovoce.roles.preparation import Prepared
+from sottovoce.roles.reference import Ends, Reference
 from sottovoce.roles.scoring import SCORE_BITS, ScorePlan
 from sottovoce.roles.study import Study
 from sottovoce.roles.totals import Totals
@@ -61,11 +63,12 @@ class SolveNumbers(Message, frozen=True):
 
     discloses: ClassVar = Disclosure(
         seen_by="the dealer of the sealed solve",
-        reveals="totals and the upper end of the spectrum, all rounded up, and who took part",
+        reveals="totals and the ends of the spectrum, all rounded, and who took part",
         assuming="these numbers are on the study card",
     )
     totals: wire.Words
     ceiling_parts: int
+    floor_share: int
     cuts: tuple[int, int]
     weight_bound: int
     ring_bits: int
@@ -88,6 +91,8 @@ class _Work:
     plan: SolvePlan
     scores: ScorePlan
     alpha: float
+    ends: Ends
+    moved: "_Moved | None" = None
 
     @property
     def cuts(self) -> tuple[int, int]:
@@ -96,15 +101,51 @@ class _Work:
     def numbers(self, totals: Words, contributed: Contributed) -> SolveNumbers:
         """What the dealer is told."""
         size = (self.scores.weights.bound, self.scores.ring.bits)
-        parts = contributed.ceiling_parts
-        return SolveNumbers(wire.Words.of(totals), parts, self.cuts, *size, contributed.peers)
+        ends = (self.ends.ceiling_parts, self.ends.floor_share)
+        return SolveNumbers(wire.Words.of(totals), *ends, self.cuts, *size, contributed.peers)
+
+
+@dataclass(frozen=True)
+class _Moved:
+    """The point that moments were measured from, and how many times its unit the bias is."""
+
+    reference: Reference
+    times: int
+
+    def system(self, matrix: Words, vectors: Words, penalties: NDArray[np.float64]) -> SystemShare:
+        """A share of the system in φ."""
+        vectors = vectors.copy()
+        vectors[-1] *= np.uint64(self.times)
+        # The bias is penalised by the tilt.
+        diagonal = np.append(penalties[:-1], 0.0)
+        return SystemShare(
+            matrix,
+            vectors,
+            diagonal,
+            tilt=self.reference.tilt(penalties, self.times),
+            border=self.reference.border(matrix, self.times),
+        )
 
 
 def _work(study: Study, prepared: Prepared, contributed: Contributed, alpha: float) -> _Work:
-    parts = contributed.ceiling_parts
-    plan = solve_plan(study.plan, prepared.totals, alpha=alpha, ceiling_parts=parts)
+    reference = Reference.of(study.plan, prepared.idf_halves)
+    if reference is None:
+        return _work_of(study, prepared, Ends(contributed.ceiling_parts), alpha)
+    interval = reference.ends(
+        contributed.ceiling_parts,
+        penalties_of(study.plan, len(reference.point) + 1, alpha),
+        weight=float(prepared.totals.rows),
+        all_peers=set(contributed.peers) == set(prepared.totals.peers),
+    )
+    work = _work_of(study, prepared, interval.ends, alpha)
+    return replace(work, moved=_Moved(reference, interval.times))
+
+
+def _work_of(study: Study, prepared: Prepared, ends: Ends, alpha: float) -> _Work:
+    """What follows from the ends of the spectrum, as peers are told them."""
+    plan = solve_plan(study.plan, prepared.totals, alpha=alpha, ends=ends)
     scores = ScorePlan.fit(study.plan, prepared.idf_halves, plan.solution)
-    return _Work(study, plan, scores, alpha)
+    return _Work(study, plan, scores, alpha, ends)
 
 
 def solve_first(
@@ -138,7 +179,8 @@ def solve_second(desk: Desk, prepared: Prepared, contributed: Contributed) -> Pa
         share = yield from _model_share(holder, work, contributed)
         model = yield from _handed_over(desk, holder, work, share)
         for name in contributed.peers:
-            yield Send(name, EncryptedModel(model, contributed.ceiling_parts))
+            ends = work.ends
+            yield Send(name, EncryptedModel(model, ends.ceiling_parts, ends.floor_share))
         found.append(Solved(work.scores, share))
     return found
 
@@ -158,7 +200,8 @@ def solve_dealt(desk: Desk, agreement: Agreement) -> Party[None]:
         told = yield from receive(study.roster.coordinator, SolveNumbers)
         rows, *by_class = (int(one) for one in told.totals.array())
         totals = Totals(rows, tuple(by_class), told.peers)
-        plan = solve_plan(study.plan, totals, alpha=alpha, ceiling_parts=told.ceiling_parts)
+        ends = Ends(told.ceiling_parts, told.floor_share)
+        plan = solve_plan(study.plan, totals, alpha=alpha, ends=ends)
         context = desk.context(told.peers, round=_SOLVE_ROUND + index)
         dealer = yield from deal_seeds(
             study.trio, context, ledger=desk.ledger, entropy=desk.entropy
@@ -177,7 +220,7 @@ def take_solved(desk: Desk, prepared: Prepared) -> Party[list[SealedModel]]:
     found = []
     for alpha in study.plan.alphas:
         told = yield from receive(study.roster.evaluator, EncryptedModel)
-        work = _work(study, prepared, Contributed((), told.ceiling_parts), alpha)
+        work = _work_of(study, prepared, Ends(told.ceiling_parts, told.floor_share), alpha)
         found.append(take_model(study, prepared, told, scores=work.scores, alpha=alpha))
     return found
 
@@ -195,10 +238,14 @@ def _model_share(holder: Holder, work: _Work, contributed: Contributed) -> Party
     size = contributed.words.size - width * classes
     matrix, vectors = contributed.words[:size], contributed.words[size:].reshape(width, classes)
     penalties = penalties_of(study.plan, width, work.alpha)
-    theta = yield from solve(holder, work.plan, SystemShare(matrix, vectors, penalties))
+    moved = work.moved
+    system = SystemShare if moved is None else moved.system
+    theta = yield from solve(holder, work.plan, system(matrix, vectors, penalties))
     first, second = work.cuts
     theta = yield from truncated(holder, theta, Truncation(first), purpose=_CUTS[0])
     folded = work.scores.fold(theta)
+    if moved is not None:
+        folded[-1] = moved.reference.bias_row(theta, moved.times)
     return (yield from truncated(holder, folded, Truncation(second), purpose=_CUTS[1]))
 
 

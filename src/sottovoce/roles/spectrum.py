@@ -2,28 +2,34 @@
 
 For a matrix without negative entries and any x > 0, the largest eigenvalue is at most
 max (Ax)_i / x_i (Collatz and Wielandt), and power iteration makes that tight. Text has no
-negative entries; elsewhere the absolute values give an upper end, too.
+negative entries; elsewhere the absolute values give an upper end, too, and where rows of text
+are measured from about their mean it is at most about half as much again.
 """
+
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.linalg.blas import dsymv
 
 Floats = NDArray[np.float64]
 
-_ROUNDS = 60
-_TIGHT = 1.001
+_ROUNDS = 30
+# What is told is rounded up to two digits: closer than this is in vain.
+_TIGHT = 1.005
 # Every x stays this share of the largest above zero, so that no quotient is without meaning.
 _FLOOR = 1e-9
 
 
 def upper_end(matrix: Floats) -> float:
-    """A number that no eigenvalue of this symmetric matrix exceeds."""
-    sizes = np.abs(matrix)
-    x = sizes.sum(axis=0)
+    """A number that no eigenvalue of this symmetric matrix exceeds, given by its upper triangle."""
+    # BLAS reads columns first: the upper triangle of rows is its lower one.
+    sizes: Any = np.abs(matrix).T
+    x = dsymv(1.0, sizes, np.ones(len(matrix)), lower=1)
     x = np.maximum(x, _FLOOR * max(float(x.max()), 1.0))
     best = np.inf
     for _ in range(_ROUNDS):
-        following = sizes @ x
+        following = dsymv(1.0, sizes, x, lower=1)
         quotients = following / x
         best = min(best, float(quotients.max()))
         # The Rayleigh quotient is a lower end: between the two there is nothing left to gain.

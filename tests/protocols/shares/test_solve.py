@@ -127,6 +127,33 @@ def test_without_column_means_it_takes_a_third_of_the_steps() -> None:
     assert centred.error(centred.run()) < 1e-4
 
 
+def test_a_penalty_may_tilt_and_the_last_column_may_grow() -> None:
+    moments = text_moments(500, 30)
+    case = Case.of(moments)
+    tilt = np.linspace(-0.5, 1.5, 30)
+    diagonal = np.append(np.ones(29), 0.0)
+    times = np.append(np.ones(29), 3.0)
+    system = moments.second * np.outer(times, times) + np.diag(diagonal) + np.outer(tilt, tilt)
+    spectrum = np.linalg.eigvalsh(system)
+    case.plan = SolvePlan.fit(
+        System(30, 1, 500, min(1.0, float(spectrum[0])), float(spectrum[-1]) * 1.01),
+        matrix_bits=case.plan.matrix_bits,
+        vector_bits=case.plan.matrix_bits + 8,
+    )
+    factors = (times[-1] * times).astype(np.uint64) - np.uint64(1)
+    case.shares = tuple(
+        replace(
+            one,
+            penalties=diagonal,
+            tilt=tilt,
+            border=one.matrix[Triangle(30).last_column()] * factors,
+        )
+        for one in case.shares
+    )
+    case.exact = np.linalg.solve(system, moments.products)
+    assert case.error(case.run()) < 1e-4
+
+
 def test_each_feature_may_have_its_own_penalty() -> None:
     penalties = np.where(np.arange(60) % 3, 1.0, 0.25) * 2
     case = Case.of(text_moments(500, 60), penalties=penalties)
@@ -247,6 +274,8 @@ def test_shapes_and_penalties_that_do_not_fit_the_plan_are_refused(small: Case) 
         ({"matrix": good.matrix[1:]}, MismatchError, "expected 300 words for a side of 24"),
         ({"vectors": good.vectors[:, :2]}, MismatchError, r"b of shape \(24, 3\), found \(24, 2\)"),
         ({"penalties": np.ones(3)}, MismatchError, "expected 24 penalties"),
+        ({"tilt": np.ones(3)}, MismatchError, "expected a tilt of 24 numbers"),
+        ({"border": np.ones(3)}, MismatchError, "expected a border of 24 numbers"),
         ({"penalties": np.full(24, 0.5)}, InputError, "at least the plan's 1, found 0.5"),
         ({"penalties": np.full(24, np.nan)}, InputError, "at least the plan's 1, found nan"),
     ):

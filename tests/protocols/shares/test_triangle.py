@@ -17,6 +17,7 @@ def test_a_symmetric_matrix_comes_back(side: int, monkeypatch: pytest.MonkeyPatc
     assert packed.shape == (shape.size,)
     assert (shape.unpack(packed) == matrix).all()
     assert (packed[shape.diagonal()] == np.diag(matrix)).all()
+    assert (packed[shape.last_column()] == matrix[:, -1]).all()
     again = np.ones_like(matrix)
     assert shape.unpack(packed, out=again) is again
     assert (again == matrix).all()

@@ -20,6 +20,7 @@ with neither. A mask U that served a second matrix would give the difference of 
 it is drawn from material that can be drawn from once.
 """
 
+from collections.abc import Callable
 from typing import ClassVar
 
 import numpy as np
@@ -99,9 +100,17 @@ class Multiplier:
 
 
 def prepared(
-    holder: Holder, share: Words, *, shape: tuple[int, int], steps: int
+    holder: Holder,
+    share: Words,
+    *,
+    shape: tuple[int, int],
+    steps: int,
+    amend: Callable[[Words], None] | None = None,
 ) -> Party[Multiplier]:
-    """A multiplier for A, of which this holder has a share (a triangle), after opening Δ."""
+    """A multiplier for A, of which this holder has a share (a triangle), after opening Δ.
+
+    `amend` may add to the share under its mask, where a copy of it would cost memory.
+    """
     triangle = Triangle(shape[0])
     mask = holder.material.stream("matrix mask").words(triangle.size)
     masks = np.empty((shape[0], steps, shape[1]), np.uint64)
@@ -109,6 +118,8 @@ def prepared(
         masks[:, step] = holder.material.stream("direction mask", step).words(*shape)
     multiplier = Multiplier(mask, masks, first=holder.first)
     delta = multiplier.masked_matrix(share)
+    if amend is not None:
+        amend(delta)
     yield from _open_in_place(holder, delta)
     multiplier.prepare(delta)
     return multiplier

@@ -26,6 +26,7 @@ saw: any two could rebuild A, and with it text of the union of all peers.
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from functools import partial
 from typing import ClassVar
 
 import numpy as np
@@ -98,11 +99,18 @@ class DealtSteps(Message, frozen=True):
 
 @dataclass(frozen=True, repr=False)
 class SystemShare:
-    """One holder's shares of A (a triangle, without Γ) and of b, and the public diagonal of Γ."""
+    """One holder's shares of A (a triangle, without Γ) and of b, and the public diagonal of Γ.
+
+    Where there is a `tilt` g, the penalty is Γ + g gᵀ, and the last diagonal entry of Γ may
+    be 0: whoever made the plan knows that its lower end holds all the same. `border` is to be
+    added to this holder's share of the last column of A.
+    """
 
     matrix: Words
     vectors: Words
     penalties: NDArray[np.float64]
+    tilt: NDArray[np.float64] | None = None
+    border: Words | None = None
 
     def check(self, plan: SolvePlan) -> None:
         """Raise unless the shapes and the penalties are those of the plan."""
@@ -117,21 +125,42 @@ class SystemShare:
                 f"solve: expected {features} penalties, one a feature, "
                 f"found shape {self.penalties.shape}"
             )
-        if not (self.penalties >= plan.system.penalty).all():
+        for name, found in (("tilt", self.tilt), ("border", self.border)):
+            if found is not None and found.shape != (features,):
+                raise MismatchError(
+                    f"solve: expected a {name} of {features} numbers, found shape {found.shape}"
+                )
+        certain = self.penalties if self.tilt is None else self.penalties[:-1]
+        if not (certain >= plan.system.penalty).all():
             raise InputError(
                 f"solve: expected penalties of at least the plan's {plan.system.penalty:g}, "
                 f"found {self.penalties.min():g}"
             )
+
+    def amend(self, share: Words, plan: SolvePlan, *, first: bool) -> None:
+        """Add to a share of A, under whatever mask, all that it does not hold yet."""
+        triangle = Triangle(plan.system.features)
+        if self.border is not None:
+            share[triangle.last_column()] += self.border
+        if not first:
+            return
+        scale = Scale.covering(plan.system.ceiling, fraction_bits=plan.matrix_bits)
+        share[triangle.diagonal()] += encode(self.penalties, scale)
+        if self.tilt is None:
+            return
+        for row, factor in enumerate(np.ldexp(self.tilt, plan.matrix_bits).tolist()):
+            entries = np.rint(factor * self.tilt[row:]).astype(np.int64).view(np.uint64)
+            share[triangle.start(row) : triangle.start(row + 1)] += entries
 
 
 def solve(holder: Holder, plan: SolvePlan, system: SystemShare) -> Party[Words]:
     """A holder's share of θ, one column per class, at the scale `plan.solution`."""
     system.check(plan)
     yield from _agree(holder, plan)
-    matrix = system.matrix.copy()
-    if holder.first:
-        matrix[Triangle(plan.system.features).diagonal()] += _penalties(plan, system.penalties)
-    multiplier = yield from prepared(holder, matrix, shape=plan.shape, steps=len(plan.steps))
+    amend = partial(system.amend, plan=plan, first=holder.first)
+    multiplier = yield from prepared(
+        holder, system.matrix, shape=plan.shape, steps=len(plan.steps), amend=amend
+    )
     lifted = system.vectors << np.uint64(plan.lift)
     theta, residual = yield from _iterate(holder, plan, multiplier, lifted)
     yield from check_residual(holder, plan, residual)
@@ -241,12 +270,6 @@ def _chunks(plan: SolvePlan) -> Iterator[range]:
     size = max(1, min(_COLUMNS // plan.system.classes, _MESSAGE_WORDS // words))
     for start in range(0, len(plan.steps), size):
         yield range(start, min(start + size, len(plan.steps)))
-
-
-def _penalties(plan: SolvePlan, penalties: NDArray[np.float64]) -> Words:
-    """The public diagonal of Γ at the matrix' scale."""
-    scale = Scale.covering(plan.system.ceiling, fraction_bits=plan.matrix_bits)
-    return encode(penalties, scale)
 
 
 def run(

@@ -36,6 +36,10 @@ class Triangle:
         rows = np.arange(self.side, dtype=np.int64)
         return rows * self.side - rows * (rows - 1) // 2
 
+    def last_column(self) -> NDArray[np.int64]:
+        """Where the last column stands."""
+        return np.append(self.diagonal()[1:], self.size) - 1
+
     def pack(self, matrix: NDArray[N]) -> NDArray[N]:
         """The upper triangle of a matrix, of words or of what will become words."""
         if matrix.shape != (self.side, self.side):
