@@ -4,6 +4,7 @@ from typing import Annotated
 
 import typer
 
+from sottovoce.cli.bench_serve import serve
 from sottovoce.cli.bench_study import classify, sealed, train
 from sottovoce.cli.bench_text import accuracy, text
 
@@ -19,6 +20,7 @@ app.command(short_help="Learning together beside pooled text.")(accuracy)
 app.command(short_help="Reading text beside scikit-learn's hashing.")(text)
 app.command(short_help="Sealed training beside plaintext training.")(train)
 app.command(short_help="Private labels beside scores with phe.")(classify)
+app.command(short_help="Many peers at one coordinator beside a bare echo.")(serve)
 app.command(short_help="A sealed study on real text beside plaintext.")(sealed)
 
 

@@ -17,6 +17,7 @@ Job = Callable[[sqlite3.Connection], T]
 
 # Jobs in one commit: beyond that the first of them would wait for too many others.
 _AT_ONCE = 128
+_QUIET_SECONDS = 0.5
 
 
 @dataclass
@@ -73,12 +74,21 @@ class Committer:
             self._connection.close()
 
     def _run(self) -> None:
-        while (first := self._queue.get()) is not None:
+        while (first := self._next()) is not None:
             batch, last = self._batch(first)
             self._commit(batch)
             _tell(batch)
             if last:
                 return
+
+    def _next(self) -> _Waiting | None:
+        """The next job; while there is none, what the log holds moves into the database."""
+        try:
+            return self._queue.get(timeout=_QUIET_SECONDS)
+        except Empty:
+            with suppress(sqlite3.Error):
+                self._connection.execute("PRAGMA wal_checkpoint(PASSIVE)").fetchall()
+            return self._queue.get()
 
     def _batch(self, first: _Waiting) -> tuple[list[_Waiting], bool]:
         batch = [first]

@@ -29,7 +29,7 @@ class Limits:
     """Uploads that a sender has open at once."""
     upload_days: float = 7.0
     """Days after which an upload that nobody continued is dropped."""
-    in_memory: int = 64 * MIB
+    in_memory: int = 32 * MIB
     """Bytes of bodies that the server holds at once; further requests wait their turn."""
     rate: float = 2000.0
     """Requests a second of one seat, on average."""
