@@ -1,5 +1,7 @@
 """Studies between processes over TLS: undisturbed, killed, cut off, and left."""
 
+import signal
+import time
 from collections.abc import Callable
 
 import numpy as np
@@ -78,3 +80,18 @@ def test_where_too_few_stay_everybody_is_told_by_name(founded: Founded) -> None:
     assert {one["error"] for one in told} == {"StoppedError"}
     assert {one["party"] for one in told} == {"valley"}
     assert len({one["message"] for one in told}) == 1
+
+
+def test_a_bad_line_changes_nothing_but_the_time_it_takes(founded: Founded) -> None:
+    """Requests are dropped, delayed, overtaken, doubled, cut short; then nobody gets through."""
+    place = founded()
+    weather = place.brew(badness=0.1)
+    place.start_all()
+    place["coordinator"].until_moved("training", 40)
+    weather.signal(signal.SIGUSR1)
+    time.sleep(2.0)
+    weather.signal(signal.SIGUSR1)
+    assert close(place.weights(), Scene().undisturbed())
+    weather.signal(signal.SIGTERM)
+    fates = weather.result()["fates"]
+    assert set(fates) == {"carried", "dropped", "unanswered", "delayed", "doubled", "truncated"}

@@ -18,7 +18,7 @@ import time
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, replace
 from functools import cache
 from pathlib import Path
 from typing import Any, TypeAlias
@@ -26,7 +26,9 @@ from typing import Any, TypeAlias
 import numpy as np
 
 from harness.entropy import SeededEntropy
+from harness.namespaces import Lan, enter
 from harness.network import Network, read_toy
+from harness.storms import Storm
 from harness.studies import notes
 from sottovoce.cli.watching import as_line
 from sottovoce.errors import SottovoceError
@@ -65,7 +67,7 @@ evaluator = "north"
 enrolment = "1 minute"
 stage = "{stage}"
 """
-COORDINATOR = "coordinator"
+COORDINATOR, WEATHER = "coordinator", "weather"
 Forks: TypeAlias = "subprocess.Popen[str]"
 _PR_SET_PDEATHSIG = 1
 _documents = cache(notes)
@@ -127,7 +129,8 @@ class Order:
     address: str
     fingerprint: str
     log: str
-    ask: int = 0
+    badness: float = 0.0
+    space: str = ""
 
     def encode(self) -> str:
         content = asdict(self)
@@ -146,6 +149,10 @@ class Order:
         return cls(**content)
 
     @property
+    def host(self) -> str:
+        return self.address.rpartition(":")[0].rpartition("/")[2]
+
+    @property
     def network(self) -> Network:
         return Network(
             Path(self.root),
@@ -162,7 +169,7 @@ class Order:
 
 
 async def _serve(order: Order, tell: Callable[[Any], None]) -> dict[str, Any]:
-    office = order.network.office
+    office = replace(order.network.office, host=order.host)
     until = asyncio.Event()
     asyncio.get_running_loop().add_signal_handler(signal.SIGTERM, until.set)
     await run_coordinator(office, read=read_toy, on_event=tell, until=until)
@@ -179,9 +186,20 @@ async def _join(order: Order, tell: Callable[[Any], None]) -> dict[str, Any]:
     return {"weights": weights, "peers": list(joined.study.roster.peers)}
 
 
+async def _blow(order: Order, tell: Callable[[Any], None]) -> dict[str, Any]:
+    del tell
+    port = int(order.address.rpartition(":")[2])
+    weather = Storm(order.port, port=port, badness=order.badness)
+    await weather.blow(order.network.office.folder)
+    return {"fates": dict(weather.fates)}
+
+
+_PROGRAMS = {COORDINATOR: _serve, WEATHER: _blow}
+
+
 def _live(order: Order) -> None:
     with Path(order.log).open("a", buffering=1) as log:
-        program = _serve if order.name == COORDINATOR else _join
+        program = _PROGRAMS.get(order.name, _join)
         try:
             result = asyncio.run(program(order, lambda event: print(as_line(event), file=log)))
         except SottovoceError as error:
@@ -203,6 +221,8 @@ def _fork(order: Order) -> int:
             output = os.open(order.log + ".err", os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o600)
             for number in (1, 2):
                 os.dup2(output, number)
+            if order.space:
+                enter(order.space)
             _live(order)
             status = 0
     finally:
@@ -271,6 +291,9 @@ class Machine:
     def kill(self) -> None:
         os.kill(self.pid, signal.SIGKILL)
 
+    def signal(self, number: int) -> None:
+        os.kill(self.pid, number)
+
 
 @dataclass
 class Village:
@@ -286,6 +309,8 @@ class Village:
     fingerprint: bytes = b""
     machines: dict[str, Machine] = field(default_factory=dict)
     starts: Counter[str] = field(default_factory=Counter)
+    badness: float = 0.0
+    lan: Lan | None = None
 
     def create(self) -> None:
         self.port = free_port()
@@ -305,9 +330,11 @@ class Village:
                 self.scene,
                 self.tokens,
                 self.port,
-                f"https://127.0.0.1:{self.through or self.port}",
+                f"https://{self.host}:{self.through or self.port}",
                 self.fingerprint.hex(),
                 str(log),
+                self.badness,
+                self.lan.names[name] if self.lan else "",
             )
             assert self.forks.stdin is not None
             assert self.forks.stdout is not None
@@ -315,10 +342,24 @@ class Village:
             self.forks.stdin.flush()
             self.machines[name] = Machine(name, int(self.forks.stdout.readline()), log)
 
+    @property
+    def host(self) -> str:
+        return self.lan.addresses[COORDINATOR] if self.lan else "127.0.0.1"
+
+    def brew(self, badness: float) -> Machine:
+        """Put bad weather between the sites and the coordinator."""
+        self.through, self.badness = free_port(), badness
+        self.start(WEATHER)
+        return self[WEATHER]
+
     def restart(self, name: str) -> None:
         """What kill −9 leaves goes on."""
         self.machines[name].kill()
         self.start(name)
+
+    @property
+    def office(self) -> Path:
+        return self.root / "office"
 
     @property
     def sites(self) -> tuple[str, ...]:

@@ -1,0 +1,70 @@
+"""The same for everybody and everywhere: hours of it, if one has them."""
+
+import random
+import time
+from collections.abc import Callable
+
+import numpy as np
+import pytest
+
+from harness.machines import Village
+from harness.namespaces import lan, why_not
+
+pytestmark = pytest.mark.soak
+Founded = Callable[..., Village]
+STAGES = ("agreement", "dictionary", "training")
+EVERYBODY = ("coordinator", "north", "harbour", "valley")
+
+
+def check(place: Village) -> None:
+    found, expected = place.weights(), place.scene.undisturbed()
+    assert np.allclose(found, expected, rtol=0, atol=2e-3 * np.abs(expected).max())
+
+
+@pytest.mark.parametrize("engine", ["shares", "paillier"])
+@pytest.mark.parametrize("victim", EVERYBODY)
+@pytest.mark.parametrize("stage", STAGES)
+@pytest.mark.parametrize("kind", ["stage-began", "stage-ended"])
+def test_anybody_may_be_killed_at_any_boundary(
+    founded: Founded, engine: str, victim: str, stage: str, kind: str
+) -> None:
+    place = founded(engine=engine, features=16 if engine == "shares" else 5)
+    place.start_all()
+    place["coordinator"].until(kind, stage=stage)
+    place.restart(victim)
+    check(place)
+
+
+@pytest.mark.parametrize("seed", range(20))
+def test_anybody_may_be_killed_at_any_time(founded: Founded, seed: int) -> None:
+    draw, place = random.Random(seed), founded()
+    place.start_all()
+    for _ in range(8):
+        time.sleep(draw.expovariate(2.0))
+        place.restart(draw.choice(EVERYBODY))
+    check(place)
+
+
+@pytest.mark.parametrize("badness", [0.2, 0.5])
+def test_any_weather_passes(founded: Founded, badness: float) -> None:
+    place = founded()
+    place.brew(badness=badness)
+    place.start_all()
+    check(place)
+
+
+def test_machines_with_addresses_of_their_own(founded: Founded) -> None:
+    """Four network namespaces on a bridge; a site's cable is out for a while."""
+    reason = why_not()
+    if reason:
+        pytest.skip(reason)
+    with lan(EVERYBODY) as cables:
+        place = founded()
+        place.lan = cables
+        place.start_all()
+        place["coordinator"].until_moved("training", 20)
+        cables.unplug("north")
+        time.sleep(3.0)
+        cables.unplug("north", back=True)
+        check(place)
+        place.end()
