@@ -59,7 +59,7 @@ stage = "{stage}"
 
 
 @cache
-def _toy_key() -> SecretKey:
+def toy_key() -> SecretKey:
     return generate_insecure_for_tests(768, entropy=SeededEntropy(31))
 
 
@@ -67,7 +67,7 @@ class QuickPlan(InsecureToyPlan):
     """A toy plan whose key was drawn before."""
 
     def generate(self, *, entropy: Entropy) -> SecretKey:
-        return _toy_key()
+        return toy_key()
 
 
 read_toy = partial(parse_study, plan_type=QuickPlan)

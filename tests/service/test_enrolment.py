@@ -1,0 +1,109 @@
+"""Who may enrol: with which invitation, when, with which key; and several studies at one port."""
+
+import asyncio
+import time
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from harness.network import network, read_toy
+from sottovoce.errors import InputError, StoppedError, TheirError
+from sottovoce.service.coordinator import create_study, invite_again, studies
+from sottovoce.service.participant import describe, join
+
+SITES = ("north", "harbour", "valley")
+
+
+def test_an_invitation_is_for_one_house_one_study_and_one_set_of_keys(tmp_path: Path) -> None:
+    net = network(tmp_path, enrolment="1 hour")
+
+    async def refused(match: str, **changes: object) -> None:
+        membership = replace(net.membership("valley"), folder=tmp_path / str(len(changes)))
+        membership = replace(membership, **changes)
+        membership.folder.mkdir(mode=0o700, exist_ok=True)
+        with pytest.raises((InputError, TheirError), match=match):
+            await join(membership, list, options=net.options())
+
+    async def story() -> None:
+        async with net.serving():
+            membership = net.membership("valley")
+            assert await describe(membership) == net.text
+            await refused("expected the token of an invitation", token=b"x" * 32)
+            await refused("no study", study="another")
+            await refused("expected a seat of it", seats=("north",))
+            await refused("another certificate|certificate", fingerprint=b"\x09" * 32)
+            joining = asyncio.create_task(net.join("valley"))
+            while not (membership.folder / "valley" / "status.json").exists():  # noqa: ASYNC110
+                await asyncio.sleep(0.05)
+            # A thief with the same invitation has other keys.
+            thief = replace(membership, folder=tmp_path / "thief")
+            thief.folder.mkdir(mode=0o700)
+            with pytest.raises((InputError, TheirError), match="not used yet"):
+                await join(thief, list, options=net.options())
+            joining.cancel()
+            await asyncio.gather(joining, return_exceptions=True)
+            # A newer invitation makes the older one void.
+            invite_again(net.office, net.study, "Northfield Hospital", read=read_toy)
+            with pytest.raises((InputError, TheirError), match="expected the token"):
+                await net.join("north")
+
+    asyncio.run(story())
+
+
+def test_an_expired_invitation_is_refused_by_name(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    net = network(tmp_path, enrolment="1 hour")
+    now = time.time()
+
+    async def story() -> None:
+        async with net.serving():
+            monkeypatch.setattr("sottovoce.service.front_desk.time.time", lambda: now + 7200)
+            with pytest.raises((InputError, TheirError), match="expired"):
+                await net.join("valley")
+
+    asyncio.run(story())
+
+
+def test_enrolment_that_ends_with_too_few_stops_with_the_reason(tmp_path: Path) -> None:
+    net = network(tmp_path, enrolment="2 seconds", stage="5 seconds")
+
+    async def story() -> None:
+        async with net.serving():
+            joining = (net.join(one) for one in ("north", "harbour"))
+            found = await asyncio.gather(*joining, return_exceptions=True)
+            for error in found:
+                assert isinstance(error, StoppedError)
+                assert "expected at least 3 peers, found 2" in error.message
+
+    asyncio.run(story())
+
+
+def test_several_studies_share_one_port(tmp_path: Path) -> None:
+    net = network(tmp_path, features="8")
+    tokens = create_study(net.office, net.text.replace("urgency of", "second"), read=read_toy)
+    second = replace(net, root=tmp_path, tokens=tokens, events=[])
+
+    def elsewhere(seat: str) -> object:
+        own = type(net).membership(second, seat)
+        folder = own.folder.with_name(own.folder.name + "-2")
+        folder.mkdir(mode=0o700, exist_ok=True)
+        return replace(own, folder=folder)
+
+    async def story() -> None:
+        async with net.serving():
+            second.address, second.fingerprint = net.address, net.fingerprint
+            second.membership = elsewhere  # type: ignore[method-assign,assignment]
+            both = await asyncio.gather(net.join_all(*SITES), second.join_all(*SITES))
+            assert {one.study.plan.name for each in both for one in each} == {
+                "urgency of notes",
+                "second notes",
+            }
+        found = studies(net.office, read=read_toy)
+        assert [one.phase for one in found] == ["finished", "finished"]
+
+    asyncio.run(story())
+    for token in (*net.tokens, *tokens):
+        for path in (net.office.folder).rglob("*"):
+            assert not path.is_file() or token.secret not in path.read_bytes()
