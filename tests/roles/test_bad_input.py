@@ -269,3 +269,29 @@ def test_who_leaves_before_everybody_agreed_is_named(binary: Case, name: str) ->
         programs[one] = collected(desk, binary.key) if one == "coordinator" else consented(desk)
     with pytest.raises(AbsenceError, match=f"{name}: left while coordinator waited for Consent"):
         converse(programs, meddler=Crashing({name: 0}))
+
+
+@pytest.mark.parametrize(("features", "budget"), [(16, 512), (256, 512), (2048, 4096)])
+def test_a_budget_is_two_a_feature_and_some_whole_ciphertexts_at_least(
+    features: int, budget: int
+) -> None:
+    assert StudyPlan("notes", BINARY, features=features).budget == budget
+    assert StudyPlan("notes", BINARY, features=features, query_budget=7).budget == 7
+
+
+@pytest.mark.parametrize("evaluation", [False, True])
+def test_a_dealer_that_is_not_there_ends_a_query_that_is_not_counted(
+    binary: Case, *, evaluation: bool
+) -> None:
+    outcome = binary.run()
+    few = binary.documents["north"][:3]
+    left = outcome.queries.left("north")
+    outcome.meddler = Crashing({"dealer": 0})
+    with pytest.raises(AbsenceError, match=r"dealer: .*dealt anew, and none was answered") as error:
+        outcome.classify("north", few, evaluation=evaluation)
+    assert error.value.hints[0] == "ask again when 'dealer' is back: this query was not counted"
+    assert "verdict='dgk'" in error.value.hints[1]
+    assert outcome.queries.left("north") == left
+    assert outcome.queries.evaluated["north"] == 0
+    outcome.meddler = None
+    assert outcome.classify("north", few, evaluation=evaluation).classes == binary.plain(few)

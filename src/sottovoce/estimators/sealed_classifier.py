@@ -14,7 +14,7 @@ from sottovoce.estimators.sealed_study import SealedEstimator, share_found
 from sottovoce.estimators.tables import ROW, columns_of
 from sottovoce.roles import StudyPlan
 from sottovoce.roles.arrangement import Remote
-from sottovoce.roles.plan import QUERIES_PER_FEATURE, DictionaryKind
+from sottovoce.roles.plan import DictionaryKind, default_budget
 from sottovoce.text.documents import Document
 from sottovoce.text.features import Weighting
 
@@ -44,7 +44,8 @@ class SealedClassifier(SealedEstimator):
     min_documents : a class with fewer rows than this for each peer stops the study.
     min_peers : the fewest peers with which the study goes on.
     class_weight : None or "balanced".
-    query_budget : how many rows each peer may have labelled; None is two a column.
+    query_budget : how many rows each peer may have labelled; None is two a column, and at
+        least 512.
     held_out : the share of rows that `evaluate` is done on.
     operating_point : the threshold above which the second of two classes is said, or one by
         class, {"urgent": 0.2}; scores are near -1 and 1, and without it the threshold is 0.
@@ -151,7 +152,7 @@ class SealedClassifier(SealedEstimator):
             missing=self.missing,
         )
         width = 1 + sum(column.width for column in columns)
-        budget = QUERIES_PER_FEATURE * width if self.query_budget is None else self.query_budget
+        budget = default_budget(width) if self.query_budget is None else self.query_budget
         return self._plan_type(
             "local federation",
             federation.labels,

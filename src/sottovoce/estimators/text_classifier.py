@@ -53,7 +53,8 @@ class TextClassifier(SealedEstimator):
     min_documents : a word below this many documents of a peer does not leave it.
     min_peers : the fewest peers with which the study goes on.
     class_weight : None or "balanced".
-    query_budget : how many documents each peer may have labelled; None is two a feature.
+    query_budget : how many documents each peer may have labelled; None is two a feature, and at
+        least 512.
     held_out : the share of documents that `evaluate` is done on.
     operating_point : the threshold above which the second of two classes is said, or one by
         class, {"urgent": 0.2}; scores are near -1 and 1, and without it the threshold is 0.

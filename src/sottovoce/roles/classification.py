@@ -19,7 +19,8 @@ one of the same size. Assuming that the dealer pools with neither.
 
 import warnings
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import ClassVar
 
@@ -28,7 +29,7 @@ from numpy.typing import NDArray
 from scipy import sparse
 
 from sottovoce import wire
-from sottovoce.errors import InputError, MisuseError, ViolationError
+from sottovoce.errors import AbsenceError, InputError, MisuseError, ViolationError
 from sottovoce.numbers.fixed import Scale
 from sottovoce.numbers.ring import Words
 from sottovoce.paillier import Ciphertext, Encrypted, Plain, SparseRows, Unsent
@@ -182,6 +183,13 @@ class QueryBook:
         self.spent[asker] += request.documents
         return True
 
+    def give_back(self, asker: str, request: QueryRequest) -> None:
+        """Take back what was counted for a query that ended before it told anything."""
+        if request.evaluation:
+            self.evaluated[asker] -= 1
+        else:
+            self.spent[asker] -= request.documents
+
 
 @dataclass(frozen=True)
 class Answer:
@@ -240,9 +248,10 @@ def ask(
         told = yield from receive(study.roster.coordinator, ScoreShare)
         margins = unit_scores(rows, _scores(plan, share, told, study)[:count])
         return Answer(decided(study.plan.labels, margins, model.operating_point), left, margins)
-    holder = yield from _seated(desk, desk.name, number)
-    shifted = less(plan, share, filled, model.operating_point)
-    found = yield from ask_verdict(holder, plan.verdict(size), arranged(plan, shifted))
+    with dealt_by(query_trio(study, desk.name).dealer):
+        holder = yield from _seated(desk, desk.name, number)
+        shifted = less(plan, share, filled, model.operating_point)
+        found = yield from ask_verdict(holder, plan.verdict(size), arranged(plan, shifted))
     counted = None
     if truth is not None and thresholds:
         values = above(plan, share, filled, study.plan.thresholds)
@@ -284,8 +293,13 @@ def answer(desk: Desk, trained: Trained, book: QueryBook, *, asker: str) -> Part
     if study.plan.release is Release.MARGIN:
         yield Send(asker, ScoreShare(wire.Words.of(share)))
         return None
-    holder = yield from _seated(desk, asker, request.number)
-    yield from give_verdict(holder, verdict, arranged(plan, share))
+    try:
+        with dealt_by(query_trio(study, asker).dealer):
+            holder = yield from _seated(desk, asker, request.number)
+            yield from give_verdict(holder, verdict, arranged(plan, share))
+    except AbsenceError:
+        book.give_back(asker, request)
+        raise
     if not request.thresholds:
         return None
     values = np.repeat(share[:, :, np.newaxis], request.thresholds, axis=2)
@@ -326,6 +340,24 @@ def deal_for(desk: Desk, told: DealRequest) -> Party[None]:
         documents = told.documents * told.scores // told.classes
         counts = TallyPlan(documents, told.classes, told.thresholds, verdict.ring)
         yield from deal_tally(dealer, counts)
+
+
+@contextmanager
+def dealt_by(dealer: str) -> Iterator[None]:
+    """Say what can be done when the dealer of a query is not there: no query goes on without it."""
+    try:
+        yield
+    except AbsenceError as error:
+        if error.party != dealer:
+            raise
+        raise AbsenceError(
+            f"{error.message}; every query is dealt anew, and none was answered",
+            party=dealer,
+            hints=(
+                f"ask again when {dealer!r} is back: this query was not counted",
+                "a new study may find labels without a dealer: verdict='dgk'",
+            ),
+        ) from error
 
 
 def query_trio(study: Study, asker: str) -> Trio:

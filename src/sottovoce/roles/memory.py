@@ -213,7 +213,13 @@ class StudyOutcome:
         if study.plan.deals_verdicts:
             dealer = query_trio(study, peer).dealer
             programs[dealer] = deal(desks[dealer])
-        outcome = self.converse(programs | answering, "query", peer, str(number))
+        before = self.queries.spent[peer], self.queries.evaluated[peer]
+        try:
+            outcome = self.converse(programs | answering, "query", peer, str(number))
+        except AbsenceError:
+            # The coordinator takes back what it counted; at this table it may not get that far.
+            self.queries.spent[peer], self.queries.evaluated[peer] = before
+            raise
         if asked.evaluation:
             self.counted[peer] = outcome.results[coordinator]
         result = outcome.results[peer]

@@ -30,6 +30,8 @@ from sottovoce.text.splits import Split
 
 # Beyond about two queries a feature, a sealed model counts as known to the asker.
 QUERIES_PER_FEATURE = 2
+# Queries are filled up to whole ciphertexts and counted whole: about ten of them at 3072 bits.
+FEWEST_QUERIES = 512
 # Joint totals are opened over at least so many documents, and so many peers.
 FEWEST_EVALUATED = 20
 FEWEST_PEERS = 3
@@ -89,9 +91,9 @@ class StudyPlan:
     `alpha` is Ridge's penalty on XᵀX of unit rows, or a public list of penalties of which
     joint validation totals pick one. `distrusted` features get `epsilon` times the penalty
     (the paper's Γ). `query_budget` is how many documents a peer may have labelled in all
-    (two a feature unless told), padded batches counted whole. `held_out` is the share of
-    documents kept for evaluation, `held_back` the share of the rest with which one of several
-    penalties is chosen. `approval` names what permits the study, in words for the card.
+    (two a feature unless told, and 512 at least), padded batches counted whole. `held_out` is
+    the share of documents kept for evaluation, `held_back` the share of the rest with which one
+    of several penalties is chosen. `approval` names what permits the study, for the card.
     `thresholds` are where a joint ROC is looked at, `operating_point` has for every score (one
     of two classes that exclude each other, else one a class) the threshold above which it
     speaks for its class; without it that is 0. `contribution` "rados" takes moments of as many
@@ -198,7 +200,7 @@ class StudyPlan:
     def budget(self) -> int:
         """How many documents each peer may have labelled."""
         if self.query_budget is None:
-            return QUERIES_PER_FEATURE * self.features
+            return default_budget(self.features)
         return self.query_budget
 
     @property
@@ -333,6 +335,11 @@ class StudyPlan:
             ("kappa", self.kappa, LEAST_KAPPA),
         ):
             yield value < least, f"expected {name} of at least {least}, found {value}", ""
+
+
+def default_budget(features: int) -> int:
+    """Two documents a feature, and for small models enough for some whole ciphertexts."""
+    return max(QUERIES_PER_FEATURE * features, FEWEST_QUERIES)
 
 
 class InsecureToyPlan(StudyPlan):
