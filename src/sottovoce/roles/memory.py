@@ -198,7 +198,9 @@ class StudyOutcome:
         number = self.numbers[peer]
         self.numbers[peer] += 1
         coordinator = study.roster.coordinator
+        # The coordinator first: it is the first to hear that somebody left, and counts.
         programs: dict[str, Party[Any]] = {
+            coordinator: answer(desks[coordinator], self.trained, self.queries, asker=peer),
             peer: ask(
                 desks[peer],
                 model,
@@ -208,18 +210,11 @@ class StudyOutcome:
                 truth=truth,
                 remote=remote,
             ),
-            coordinator: answer(desks[coordinator], self.trained, self.queries, asker=peer),
         }
         if study.plan.deals_verdicts:
             dealer = query_trio(study, peer).dealer
             programs[dealer] = deal(desks[dealer])
-        before = self.queries.spent[peer], self.queries.evaluated[peer]
-        try:
-            outcome = self.converse(programs | answering, "query", peer, str(number))
-        except AbsenceError:
-            # The coordinator takes back what it counted; at this table it may not get that far.
-            self.queries.spent[peer], self.queries.evaluated[peer] = before
-            raise
+        outcome = self.converse(programs | answering, "query", peer, str(number))
         if asked.evaluation:
             self.counted[peer] = outcome.results[coordinator]
         result = outcome.results[peer]
