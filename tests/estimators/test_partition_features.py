@@ -334,7 +334,7 @@ def test_every_message_stands_on_the_card() -> None:
 
 def test_the_arrangement_is_part_of_what_is_signed() -> None:
     digests = {
-        fitted("wards", remote=remote, alpha=2.0).study_.study.plan.settings()[-1]
+        dict(fitted("wards", remote=remote, alpha=2.0).study_.study.settings)["arrangement"]
         for remote in ("full", "normalised", "zero")
     }
     assert len(digests) == 3

@@ -71,6 +71,16 @@ def table_arrangement(
     return made
 
 
+def text_arrangement(federation: LocalFederation, **settings: Any) -> Arrangement:
+    """The arrangement of a study of texts."""
+    if federation.partition is Partition.FEATURES:
+        raise InputError(
+            "texts: peers with different features of the same entities bring tables, found texts",
+            hints=("SealedClassifier(…)",),
+        )
+    return Arrangement(**settings)
+
+
 def check_split(federation: LocalFederation, held_out: float) -> None:
     """Without names of entities peers cannot hold the same ones out."""
     if federation.partition is Partition.FEATURES and held_out and not federation.names_entities:

@@ -25,6 +25,9 @@ class LocalFederation:
     entities, in any order; `shared` names the columns that all of them have. Groups
     then name the entities (needed to hold some out, and for remote="full"); a row
     whose label is None is not learnt from, but can be asked about.
+
+    `intermediaries` names, for a peer, the organisation whose machine builds the peer's
+    encrypted contribution; that machine sees ciphertexts and how many rows there are.
     """
 
     parts: Mapping[str, Any] = field(repr=False)
@@ -32,6 +35,7 @@ class LocalFederation:
     dealer_at: str | None = None
     partition: Partition = Partition.DOCUMENTS
     shared: Sequence[str] = ()
+    intermediaries: Mapping[str, str] = field(default_factory=dict)
     documents: dict[str, list[Document]] = field(init=False, repr=False)
 
     def __post_init__(self) -> None:
@@ -44,6 +48,12 @@ class LocalFederation:
             raise InputError(
                 f"federation: shared columns are for partition features, found {self.partition}",
                 hints=('LocalFederation(…, partition="features", shared=[…])',),
+            )
+        stranger = next((name for name in self.intermediaries if name not in read), None)
+        if stranger is not None:
+            raise InputError(
+                f"federation: expected intermediaries of {', '.join(read)}, found one of "
+                f"{stranger!r}"
             )
         for role, name in (("evaluator", self.evaluator_at), ("dealer", self.dealer_at)):
             if name is not None and name not in read:

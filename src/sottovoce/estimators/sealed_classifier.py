@@ -53,6 +53,8 @@ class SealedClassifier(SealedEstimator):
         of others in a query: "normalised" (their mean edge vector), "zero" or "full" (they add
         their part, and learn which entity is asked about).
     answering : the peers that add a remote part; all others unless told.
+    contribution : "exact" moments of a peer's rows, or "rados", those of a sample.
+    rados : how many rados each peer (or its intermediary) samples, with contribution="rados".
 
     """
 
@@ -75,6 +77,8 @@ class SealedClassifier(SealedEstimator):
         operating_point: OperatingPoint = None,
         remote: str = "normalised",
         answering: Sequence[str] = (),
+        contribution: str = "exact",
+        rados: int = 0,
     ) -> None:
         """Store the choices; they are checked when a study begins."""
         self.bounds = bounds
@@ -93,6 +97,8 @@ class SealedClassifier(SealedEstimator):
         self.operating_point = operating_point
         self.remote = remote
         self.answering = answering
+        self.contribution = contribution
+        self.rados = rados
 
     def fit(self, federation: Any, y: None = None) -> Self:
         """Run the study: every peer's rows in, one sealed model out."""
@@ -174,4 +180,6 @@ class SealedClassifier(SealedEstimator):
             verdict=self.verdict,  # type: ignore[arg-type]
             operating_point=written(federation.labels, self.operating_point),
             arrangement=table_arrangement(federation, remote=self.remote, answering=self.answering),
+            contribution=self.contribution,  # type: ignore[arg-type]
+            rados=self.rados,
         )

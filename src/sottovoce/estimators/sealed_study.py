@@ -51,6 +51,7 @@ class SealedEstimator(BaseEstimator, ABC):  # type: ignore[misc]  # scikit-learn
             evaluator_at=federation.evaluator_at,
             dealer_at=federation.dealer_at,
             with_dealer=self.engine != "paillier",
+            intermediaries=federation.intermediaries,
         )
         study = Study(self._plan(federation), roster)
         clock = _StageClock()

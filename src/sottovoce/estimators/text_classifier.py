@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sottovoce.errors import InputError, MisuseError
+from sottovoce.estimators.arrangements import text_arrangement
 from sottovoce.estimators.federation import LocalFederation, as_documents
 from sottovoce.estimators.operating_point import OperatingPoint, written
 from sottovoce.estimators.sealed_study import SealedEstimator, share_found
@@ -191,6 +192,7 @@ class TextClassifier(SealedEstimator):
             operating_point=written(labelling.labels, self.operating_point),
             contribution=self.contribution,  # type: ignore[arg-type]
             rados=self.rados,
+            arrangement=text_arrangement(federation),
         )
 
     def _given_names(self, federation: LocalFederation) -> dict[str, Any]:

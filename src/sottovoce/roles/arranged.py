@@ -3,12 +3,21 @@
 from collections.abc import Iterator
 
 from sottovoce.roles.arrangement import Remote
+from sottovoce.roles.roster import Role
 from sottovoce.roles.study import Study
 
 
 def arranged_lines(study: Study) -> Iterator[str]:
     """What is agreed beyond peers with documents of their own."""
     plan, arrangement = study.plan, study.plan.arrangement
+    builders = study.roster.having(Role.INTERMEDIARY)
+    if builders:
+        made = f"{plan.rados} rados" if plan.rados else "exact moments"
+        helped = ", ".join(study.roster.works_for(one.name) for one in builders)
+        yield (
+            f"- Intermediaries build the contributions of {helped} from ciphertexts ({made}). Each "
+            "sees how many documents its peer has, filled up, and nothing of them."
+        )
     if not arrangement.by_features:
         return
     shared = ", ".join(arrangement.shared) or "none"
@@ -29,6 +38,11 @@ def arranged_lines(study: Study) -> Iterator[str]:
 
 def pooled_lines(study: Study) -> Iterator[str]:
     """What pooling would give beyond what it gives elsewhere."""
+    for one in study.roster.having(Role.INTERMEDIARY):
+        yield (
+            f"- The coordinator with {one.organisation}, which builds for "
+            f"{study.roster.works_for(one.name)}, could read that peer's documents one by one."
+        )
     if study.plan.arrangement.by_features:
         yield (
             "- Every column but the shared ones has one holder: what pooling would give here, "

@@ -69,8 +69,7 @@ class Arrangement:
 
     `shared` columns stand at every peer, and their values (which the plan lists) with the
     classes enumerate the blocks. `answering` are the peers that add a remote part, all others
-    unless told. `rados` is how many an intermediary makes; 0 is all of them at once, that is
-    exact moments.
+    unless told.
     """
 
     partition: Partition = Partition.DOCUMENTS
@@ -78,7 +77,6 @@ class Arrangement:
     own: tuple[Holding, ...] = ()
     remote: Remote = Remote.NORMALISED
     answering: tuple[str, ...] = ()
-    rados: int = 0
     weights: Weights = Weights.WHOLE
 
     def __post_init__(self) -> None:
@@ -108,7 +106,6 @@ class Arrangement:
 
     def faults(self, columns: Sequence[Column], labels: Labels) -> Iterator[Fault]:
         """What could be wrong with it, as (is it?, what was expected and found, a hint)."""
-        yield self.rados < 0, f"expected rados of at least 0, found {self.rados}", ""
         if not self.by_features:
             stray = bool(self.shared or self.own or self.answering)
             found = f"found {self.partition}"

@@ -77,11 +77,14 @@ class Attempt:
         return study.session(self.stage, str(self.number))
 
     def parties(self, study: Study) -> tuple[str, ...]:
-        """Who sits in this session; the dealer has nothing to do with the dictionary."""
+        """Who sits in this session; dealer and intermediaries skip the dictionary."""
         roster = study.roster
         seats: list[str] = [roster.coordinator, roster.evaluator]
         if roster.dealer is not None and self.stage is not Stage.DICTIONARY:
             seats.append(roster.dealer)
+        if self.stage is not Stage.DICTIONARY:
+            builders = map(roster.intermediary, self.peers)
+            seats += [one for one in builders if one is not None]
         return (*seats, *self.peers)
 
     def again(self, *, without: Collection[str] = ()) -> "Attempt":
@@ -100,7 +103,8 @@ def following(
     """
     name = study.plan.name
     check_roles(study, missing)
-    gone = [one for one in failed.peers if one in missing]
+    helped = study.roster.intermediary
+    gone = [one for one in failed.peers if {one, helped(one)} & set(missing)]
     if failed.stage is Stage.AGREEMENT and gone:
         raise AbsenceError(
             f"study {name!r} cannot begin without the consent of everybody in its roster",

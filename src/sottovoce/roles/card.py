@@ -34,11 +34,13 @@ from sottovoce.roles import (
     contributions,
     encrypted,
     evaluation,
+    intermediary,
     model,
     preparation,
     remote,
     solving,
     undealt,
+    uploads,
 )
 from sottovoce.roles.arranged import arranged_lines, pooled_lines
 from sottovoce.roles.arrangement import Remote
@@ -127,6 +129,8 @@ class StudyCard:
             yield "sealed solve", (*_SHARED, solve, multiplier, residual, solving)
             yield "encrypted model", (handover, model)
         else:
+            if self.study.roster.having(Role.INTERMEDIARY):
+                yield "contributions", (intermediary, uploads)
             yield "sealed solve", (encrypted, matrices, directions, two_party_truncation)
             yield "sealed solve", (two_party_products, two_party_comparison, messages)
             yield "encrypted model", (model,)

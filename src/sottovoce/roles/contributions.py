@@ -152,11 +152,11 @@ def local_moments(
         blocks = examples(training, prepared.space, plan.labelled, key=prepared.key)
         if plan.contribution is Contribution.RADOS:
             kept = list(blocks)
-            heavy = [_row_weights(study, totals, block) for block in kept]
+            heavy = [row_weights(study, totals, block) for block in kept]
             return sampled_moments(kept, heavy, rados=plan.rados, seed=seed)
         moments = Moments(prepared.space.width, plan.labels.width)
         for block in blocks:
-            weights = _row_weights(study, totals, block)
+            weights = row_weights(study, totals, block)
             moments.add(block.rows, block.targets, weights=weights)
     return moments
 
@@ -170,7 +170,8 @@ def drawn_moments(desk: Desk, prepared: Prepared, training: Sequence[Document]) 
     return moments
 
 
-def _row_weights(study: Study, totals: Totals, block: Examples) -> NDArray[np.float64] | None:
+def row_weights(study: Study, totals: Totals, block: Examples) -> NDArray[np.float64] | None:
+    """What each row counts, where the plan balances classes."""
     if study.plan.class_weight is None:
         return None
     of_class = totals.weights()

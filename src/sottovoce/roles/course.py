@@ -1,7 +1,7 @@
 """One seat's way through a study: which program it runs in which session, and what it keeps.
 
     agreement    everybody           consents, box keys, the study's Paillier key
-    dictionary   all but the dealer  features and totals, from blind sums of suppressed counts
+    dictionary   who has text, C, E  features and totals, from blind sums of suppressed counts
     training     everybody           contributions, the sealed solve, the encrypted model
 
 Each stage is a session, and each attempt at it one of its own. A program is a function of the
@@ -19,6 +19,7 @@ from sottovoce.protocols.conversation import Party
 from sottovoce.roles.agreement import Agreement, collected, consented
 from sottovoce.roles.attempts import Attempt, Stage, Stop, following
 from sottovoce.roles.desk import Desk
+from sottovoce.roles.intermediary import train_intermediary
 from sottovoce.roles.preparation import (
     Prepared,
     prepare_coordinator,
@@ -40,6 +41,10 @@ if TYPE_CHECKING:
     from sottovoce.roles.model import SealedModel, Trained
 
 __all__ = ["Attempt", "Course", "Stage", "Stop"]
+
+
+# Who has nothing to do with the dictionary.
+_NO_TEXT = frozenset({Role.DEALER, Role.INTERMEDIARY})
 
 
 def _untold(_: str) -> None:
@@ -80,7 +85,7 @@ class Course:
         if self.left_out:
             return None
         for stage in Stage:
-            idle = self.role is Role.DEALER and stage is Stage.DICTIONARY
+            idle = self.role in _NO_TEXT and stage is Stage.DICTIONARY
             if stage not in self._kept and not idle:
                 return stage
         return None
@@ -160,6 +165,8 @@ class Course:
         assert self.agreement is not None
         if self.role is Role.DEALER:
             return train_dealer(desk, self.agreement)
+        if self.role is Role.INTERMEDIARY:
+            return train_intermediary(desk, self.agreement)
         assert self.prepared is not None
         if self.role is Role.PEER:
             return train_peer(desk, self.agreement, self.prepared, self._documents)

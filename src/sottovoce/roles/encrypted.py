@@ -14,12 +14,10 @@ pool: together they could rebuild text of the union of all peers.
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass
-from math import sqrt
-from typing import Any, ClassVar, Self
+from math import ceil, sqrt
+from typing import Any, ClassVar
 
 import numpy as np
-from numpy.typing import NDArray
 
 from sottovoce.entropy import Entropy
 from sottovoce.errors import ViolationError
@@ -29,14 +27,12 @@ from sottovoce.paillier import (
     Ciphertext,
     Layout,
     Plain,
-    PublicKey,
     SecretKey,
     Unsent,
     decrypt_residues,
-    encrypt,
     stack,
 )
-from sottovoce.protocols.blind_sum import CiphertextSpace, Part, WordSpace, pairwise
+from sottovoce.protocols.blind_sum import Part, WordSpace, pairwise
 from sottovoce.protocols.blind_sum.plan import Plan
 from sottovoce.protocols.casting import Cast, agreed_from
 from sottovoce.protocols.conversation import Party, Send, receive
@@ -56,9 +52,10 @@ from sottovoce.roles.blocks import compare_counts, own_blocks, show_counts
 from sottovoce.roles.contributions import (
     drawn_moments,
     end_parts,
-    penalties_of,
 )
 from sottovoce.roles.desk import Desk
+from sottovoce.roles.encrypted_numbers import MATRIX_BITS, Numbers, Own
+from sottovoce.roles.intermediary import answer_intermediaries, through_intermediary
 from sottovoce.roles.model import (
     EncryptedModel,
     SealedModel,
@@ -66,22 +63,17 @@ from sottovoce.roles.model import (
     release_share,
     take_model,
 )
-from sottovoce.roles.plan import Release
+from sottovoce.roles.plan import Contribution, Release
 from sottovoce.roles.preparation import Prepared
-from sottovoce.roles.reference import END_PARTS, WHOLE
-from sottovoce.roles.sampling import reach
+from sottovoce.roles.reference import WHOLE
 from sottovoce.roles.scoring import ScorePlan, half_slots, slots_of
 from sottovoce.roles.study import Study
 from sottovoce.roles.totals import rounded_up
+from sottovoce.roles.uploads import own_rows
 from sottovoce.text.documents import Document
 
-# θ to about 2^-13 of its length; A right to 2^-18 for each peer.
-_TOLERANCE = 2.0**-13
-_FRACTION_BITS = 26
-_MATRIX_BITS = 18
-_COEFFICIENT_BITS = 16
-# Block columns, whose products A is made of in partition `features`.
-_COLUMN_BITS = 12
+# A spectrum of sampled rados exceeds its agreed end with a chance of about e^-24.
+_RARE = 14.0
 
 
 class AgreedCeiling(Message, frozen=True):
@@ -107,126 +99,30 @@ class CoveredModel(Message, frozen=True):
     weights: Ciphertext
 
 
-@dataclass(frozen=True)
-class Numbers:
-    """What the encrypted solves of one study are made of, from public numbers.
-
-    `penalties` has a row for every penalty of the plan. All solves share one interval, which
-    holds the spectrum for each of them, so that moments are packed once.
-    """
-
-    study: Study
-    penalties: NDArray[np.float64]
-    documents: int
-    ceiling: float
-    scores: ScorePlan
-
-    @classmethod
-    def of(cls, study: Study, prepared: Prepared, parts: int) -> Self:
-        """The numbers for an agreed upper end of the spectrum."""
-        plan = study.plan
-        width = plan.features + sum(column.width for column in plan.columns) + 1
-        penalties = np.array([penalties_of(plan, width, alpha) for alpha in plan.alphas])
-        ceiling, lowest = parts / END_PARTS, float(penalties.min())
-        longest = reach(plan, prepared.totals.rows, penalty=lowest, ceiling=ceiling)
-        solution = Scale.covering(2 * longest, fraction_bits=_FRACTION_BITS)
-        scores = ScorePlan.fit(plan, prepared.idf_halves, solution)
-        return cls(study, penalties, prepared.totals.rows, ceiling, scores)
-
-    @property
-    def width(self) -> int:
-        """How many columns a row has."""
-        return int(self.penalties.shape[1])
-
-    @property
-    def solve(self) -> SolvePlan:
-        """Every class and every penalty has a solve of its own, with the same numbers."""
-        return SolvePlan(
-            self.width,
-            lower=float(self.penalties.min()),
-            upper=self.ceiling + float(self.penalties.max()),
-            reach=reach(
-                self.study.plan,
-                self.documents,
-                penalty=float(self.penalties.min()),
-                ceiling=self.ceiling,
-            ),
-            tolerance=_TOLERANCE,
-            fraction_bits=_FRACTION_BITS,
-            matrix_bits=self.matrix_bits,
-            coefficient_bits=_COEFFICIENT_BITS,
-            masking=Masking(self.study.plan.kappa),
-        )
-
-    @property
-    def matrix_bits(self) -> int:
-        """How finely A is written; where it is a product, as finely as that makes it."""
-        return 2 * _COLUMN_BITS if self.study.plan.arrangement.by_features else _MATRIX_BITS
-
-    @property
-    def column_scale(self) -> Scale:
-        """Entries of block columns are at most √count."""
-        return Scale.covering(sqrt(self.documents), fraction_bits=_COLUMN_BITS)
-
-    @property
-    def matrix_scale(self) -> Scale:
-        """Entries of A are no larger than its largest eigenvalue."""
-        return self.solve.matrix_scale(self.ceiling)
-
-    @property
-    def vector_scale(self) -> Scale:
-        """Entries of b, by Cauchy and Schwarz."""
-        return self.solve.vector_scale(sqrt(self.documents * self.ceiling))
-
-    def sealed(self, own: "_Own", key: PublicKey, *, entropy: Entropy) -> list[Ciphertext]:
-        """A peer's A (or its block columns) and one b a class, encrypted."""
-        slots = self.solve.slots(key.plaintext_bits)
-        vectors = [Plain.of(column, self.vector_scale) for column in own.moments.products.T]
-        if own.columns is None:
-            matrix = encrypt(
-                key, Plain.of(own.moments.second, self.matrix_scale), slots=slots, entropy=entropy
-            )
-        else:
-            matrix = encrypt(key, Plain.of(own.columns, self.column_scale), entropy=entropy)
-        return [matrix, *(encrypt(key, one, slots=slots, entropy=entropy) for one in vectors)]
-
-    def sum_plan(self, desk: Desk, key: PublicKey, peers: Sequence[str]) -> Plan:
-        """The blind sum of ciphertexts at the evaluator."""
-        slots, width = self.solve.slots(key.plaintext_bits), self.width
-        plan = desk.study.plan
-        if plan.arrangement.by_features:
-            spaces = [CiphertextSpace(key, Layout((plan.blocks, width)), self.column_scale)]
-        else:
-            spaces = [CiphertextSpace(key, Layout((width, width), slots), self.matrix_scale)]
-        vector = CiphertextSpace(key, Layout((width,), slots), self.vector_scale)
-        spaces += [vector] * self.scores.classes
-        parts = [
-            Part(desk.study.roster.evaluator, f"moments {number}", space)
-            for number, space in enumerate(spaces)
-        ]
-        return Plan(desk.round("contributions", peers), tuple(parts))
-
-    def penalty(self, index: int) -> Plain:
-        """λΓ on the grid of A."""
-        scale = self.solve.matrix_scale(float(self.penalties.max()))
-        return Plain.of(np.diag(self.penalties[index]), scale)
-
-
-@dataclass(frozen=True, repr=False)
-class _Own:
-    """What a peer brings: its moments, and in partition `features` the block columns."""
-
-    moments: Moments
-    columns: NDArray[np.float64] | None = None
-
-
-def _own(desk: Desk, prepared: Prepared, training: Sequence[Document]) -> Party[_Own]:
+def _own(desk: Desk, prepared: Prepared, training: Sequence[Document]) -> Party[Own]:
     """At a peer: what it adds up in the clear, before anything is encrypted."""
     if desk.study.plan.arrangement.by_features:
         mine = own_blocks(desk, prepared, training)
         yield from show_counts(desk, mine)
-        return _Own(mine.moments, mine.rows)
-    return _Own(drawn_moments(desk, prepared, training))
+        return Own(mine.moments, mine.rows)
+    if desk.study.roster.intermediary(desk.name) is not None:
+        brought = own_rows(desk.study, prepared, training)
+        return Own(Moments.of(brought.rows, np.zeros(len(brought.rows))), brought=brought)
+    return Own(drawn_moments(desk, prepared, training))
+
+
+def _end(study: Study, own: Own) -> int:
+    """An upper end of the peer's spectrum, also where an intermediary will sample rados.
+
+    n random signs of m rows stretch a spectrum by no more than (1 + √(m/n) + t/√n)², but for a
+    chance of about e^(−t²/8); should it happen, the residual's check stops the study.
+    """
+    kind = study.plan.contribution
+    if own.brought is None or kind is Contribution.EXACT:
+        return end_parts(own.moments, fraction_bits=MATRIX_BITS, contribution=kind)
+    end = end_parts(own.moments, fraction_bits=MATRIX_BITS, contribution=Contribution.EXACT)
+    stretch = 1 + (sqrt(own.moments.count) + _RARE) / sqrt(study.plan.rados)
+    return rounded_up(ceil(end * stretch**2))
 
 
 def contribute_encrypted(
@@ -235,9 +131,7 @@ def contribute_encrypted(
     """At a peer: its moments under K and under masks; encrypted models come back."""
     study, key = desk.study, agreement.key
     own = yield from _own(desk, prepared, training)
-    kind = study.plan.contribution
-    parts = end_parts(own.moments, fraction_bits=_MATRIX_BITS, contribution=kind)
-    end = np.array([parts], np.uint64)
+    end = np.array([_end(study, own)], np.uint64)
     plan = _ceiling_plan(desk)
     summed = yield from pairwise.peer(
         plan, [end, end], who=desk.member, book=desk.book, entropy=desk.entropy
@@ -246,9 +140,15 @@ def contribute_encrypted(
         return None
     told = yield from receive(study.roster.coordinator, AgreedCeiling)
     numbers = Numbers.of(study, prepared, told.parts)
+    if own.brought is None:
+        sealed = numbers.sealed(own, key, entropy=desk.entropy)
+    else:
+        sealed = yield from through_intermediary(
+            desk, agreement, prepared, own.brought, numbers=numbers, parts=told.parts
+        )
     added = yield from pairwise.peer(
         numbers.sum_plan(desk, key, told.peers),
-        numbers.sealed(own, key, entropy=desk.entropy),
+        sealed,
         who=desk.member,
         book=desk.book,
         entropy=desk.entropy,
@@ -275,6 +175,7 @@ def answer_encrypted(
     for name in (*summed.peers, study.roster.evaluator):
         yield Send(name, AgreedCeiling(parts, summed.peers))
     numbers = Numbers.of(study, prepared, parts)
+    yield from answer_intermediaries(desk, prepared, key, numbers, summed.peers)
     added = yield from pairwise.coordinator(
         numbers.sum_plan(desk, key.public, summed.peers), who=desk.member, book=desk.book
     )

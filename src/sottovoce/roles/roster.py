@@ -22,6 +22,7 @@ class Role(StrEnum):
     EVALUATOR = "evaluator"
     DEALER = "dealer"
     PEER = "peer"
+    INTERMEDIARY = "intermediary"
 
 
 @dataclass(frozen=True)
@@ -70,6 +71,7 @@ class Roster:
             (Role.EVALUATOR, 1, 1),
             (Role.DEALER, 0, 1),
             (Role.PEER, 2, None),
+            (Role.INTERMEDIARY, 0, None),
         ):
             found = len(self.having(role))
             if found < fewest or (most is not None and found > most):
@@ -77,6 +79,8 @@ class Roster:
                 expected = f"at most {most}" if fewest == 0 else expected
                 raise InputError(f"roster: expected {expected} {role}, found {found}")
         self._check_organisations()
+        for one in self.having(Role.INTERMEDIARY):
+            self.works_for(one.name)
 
     def _check_organisations(self) -> None:
         """No two of coordinator, evaluator and dealer in one house, and no text at the first."""
@@ -85,6 +89,7 @@ class Roster:
             (Role.DEALER, Role.COORDINATOR),
             (Role.DEALER, Role.EVALUATOR),
             (Role.PEER, Role.COORDINATOR),
+            (Role.INTERMEDIARY, Role.COORDINATOR),
         ):
             for left in self.having(one):
                 for right in self.having(other):
@@ -143,6 +148,22 @@ class Roster:
         """Every name."""
         return tuple(one.name for one in self.participants)
 
+    def intermediary(self, peer: str) -> str | None:
+        """The name of a peer's intermediary, if it has one."""
+        name = intermediary_of(peer)
+        return name if any(one.name == name for one in self.having(Role.INTERMEDIARY)) else None
+
+    def works_for(self, intermediary: str) -> str:
+        """The peer that an intermediary works for, by its name."""
+        for peer in self.peers:
+            if intermediary_of(peer) == intermediary:
+                return peer
+        known = ", ".join(map(repr, map(intermediary_of, self.peers)))
+        raise InputError(
+            f"roster: expected an intermediary named after its peer ({known}), "
+            f"found {intermediary!r}"
+        )
+
     @property
     def pins(self) -> Pins:
         """By which everybody knows everybody else's signatures."""
@@ -169,6 +190,11 @@ def written_identity(settings: Mapping[str, str], peer: str) -> bytes:
     return bytes.fromhex(text) if found else b""
 
 
+def intermediary_of(peer: str) -> str:
+    """The name of a peer's intermediary."""
+    return f"{Role.INTERMEDIARY} of {peer}"
+
+
 def draw_roster(
     peers: Sequence[str],
     *,
@@ -176,11 +202,13 @@ def draw_roster(
     evaluator_at: str | None = None,
     dealer_at: str | None = None,
     with_dealer: bool = True,
+    intermediaries: Mapping[str, str] | None = None,
 ) -> tuple[Roster, dict[str, Identity]]:
     """A roster in memory with identities made up on the spot.
 
     Evaluator and dealer are houses of their own unless `evaluator_at` or `dealer_at`
-    names the organisation that runs them.
+    names the organisation that runs them. `intermediaries` says for a peer which organisation
+    runs its intermediary.
     """
     roles: dict[str, Role] = {Role.COORDINATOR: Role.COORDINATOR, Role.EVALUATOR: Role.EVALUATOR}
     if with_dealer:
@@ -189,7 +217,9 @@ def draw_roster(
     if clash is not None:
         raise InputError(f"roster: expected peers with names of their own, found {clash!r}")
     roles = {str(name): role for name, role in roles.items()} | dict.fromkeys(peers, Role.PEER)
+    at_work = {intermediary_of(peer): house for peer, house in (intermediaries or {}).items()}
+    roles |= dict.fromkeys(at_work, Role.INTERMEDIARY)
     identities = {name: Identity.draw(name, entropy) for name in roles}
     at = ((str(Role.EVALUATOR), evaluator_at), (str(Role.DEALER), dealer_at))
-    houses = {name: house for name, house in at if house is not None}
+    houses = at_work | {name: house for name, house in at if house is not None}
     return Roster.of(tuple(identities.values()), roles=roles, houses=houses), identities

@@ -15,14 +15,16 @@ from sottovoce.protocols.sealing import KEY_BYTES, OVERHEAD
 from sottovoce.roles.agreement import Consent, SignedConsent
 from sottovoce.roles.blocks import CountsDigest, CountsKey
 from sottovoce.roles.contributions import ShareSeed
-from sottovoce.roles.encrypted import Numbers
+from sottovoce.roles.encrypted_numbers import Numbers
 from sottovoce.roles.plan import DictionaryKind, Engine
 from sottovoce.roles.preparation import DictionaryKeyBox, Prepared, counts_layout
 from sottovoce.roles.reference import END_PARTS
 from sottovoce.roles.relay import padded_size
+from sottovoce.roles.roster import Role
 from sottovoce.roles.scoring import row_norm
 from sottovoce.roles.study import Study
 from sottovoce.roles.totals import Totals
+from sottovoce.roles.uploads import SealedRows
 from sottovoce.wire.values import kebab
 
 # Ciphertexts of moments hold fewer values the more documents there are; sizes are told for this.
@@ -88,8 +90,18 @@ def _contributions(study: Study) -> Iterator[Size]:
     yield from _masking(stage, study)
     yield _masked(stage, "coordinator", 1)
     yield from _small(stage, 2)
+    if study.roster.having(Role.INTERMEDIARY):
+        yield _uploaded(stage, study, width, classes)
     size = padded_size(_encrypted(study, width, classes)) + OVERHEAD
     yield Size(stage, "masked-parts", "evaluator", 1, size, exact=False)
+
+
+def _uploaded(stage: str, study: Study, width: int, classes: int) -> Size:
+    """A peer's rows on their way to its intermediary, where it has one."""
+    numbers = _numbers(study)
+    packed = numbers.solve.slots(study.plan.key_bits - 1).plaintexts_for(width)
+    size = ASSUMED_DOCUMENTS * (width + classes * packed) * study.plan.key_bits // 4
+    return Size(stage, kebab(SealedRows.__name__), "intermediary", 1, size, exact=False)
 
 
 def _counts(stage: str, study: Study) -> Iterator[Size]:
@@ -110,14 +122,18 @@ def _small(stage: str, sums: int) -> Iterator[Size]:
 
 def _encrypted(study: Study, width: int, classes: int) -> int:
     """Bytes of the ciphertexts that hold one peer's moments."""
-    plan, rows = study.plan, ASSUMED_DOCUMENTS
-    totals = Totals(rows, (rows,) * len(plan.labels.names), study.roster.peers)
-    parts = int(END_PARTS * rows * row_norm(plan) ** 2)
-    numbers = Numbers.of(study, Prepared(totals, (4,) * plan.features), parts)
+    plan, numbers = study.plan, _numbers(study)
     slots = numbers.solve.slots(plan.key_bits - 1)
     packed = slots.plaintexts_for(width)
     matrix = plan.blocks * width or width * packed
     return (matrix + classes * packed) * plan.key_bits // 4
+
+
+def _numbers(study: Study) -> Numbers:
+    plan, rows = study.plan, ASSUMED_DOCUMENTS
+    totals = Totals(rows, (rows,) * len(plan.labels.names), study.roster.peers)
+    parts = int(END_PARTS * rows * row_norm(plan) ** 2)
+    return Numbers.of(study, Prepared(totals, (4,) * plan.features), parts)
 
 
 def _masking(stage: str, study: Study) -> Iterator[Size]:

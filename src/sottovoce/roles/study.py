@@ -12,7 +12,7 @@ from sottovoce.protocols.identities import Identity, digest
 from sottovoce.protocols.shares.holders import Trio
 from sottovoce.protocols.shares.material import Context
 from sottovoce.roles.plan import DictionaryKind, Engine, StudyPlan
-from sottovoce.roles.roster import Roster
+from sottovoce.roles.roster import Role, Roster
 from sottovoce.wire import Codec, Value
 
 # The paper's engine is practical up to about a hundred features.
@@ -61,11 +61,29 @@ class Study:
         self._check_engine()
         self._check_dealers()
 
+    @property
+    def multiplies_sealed(self) -> bool:
+        """Whether A is a product of encrypted rows or block columns, rather than of plain ones."""
+        return self.plan.arrangement.by_features or bool(self.roster.having(Role.INTERMEDIARY))
+
     def _check_arrangement(self) -> None:
         """In partition `features` every peer holds something that nobody else has."""
         arrangement = self.plan.arrangement
+        builders = self.roster.having(Role.INTERMEDIARY)
+        rados = self.plan.rados
+        if builders and rados and 4 ** ((rados.bit_length() - 1) // 2) != rados:
+            raise InputError(
+                f"study {self.plan.name!r}: intermediaries make a power of 4 of rados, "
+                f"found {rados}",
+                hints=("rados=256", 'or contribution="exact"'),
+            )
         if not arrangement.by_features:
             return
+        if builders:
+            raise InputError(
+                f"study {self.plan.name!r}: intermediaries are for partition documents, "
+                f"found {builders[0].name!r} in partition features"
+            )
         holders = tuple(one.peer for one in arrangement.own)
         if holders != self.roster.peers:
             raise InputError(
@@ -86,6 +104,11 @@ class Study:
                 )
 
     def _check_engine(self) -> None:
+        if self.engine is Engine.SHARES and self.roster.having(Role.INTERMEDIARY):
+            raise InputError(
+                f"study {self.plan.name!r}: intermediaries need engine paillier, found shares",
+                hints=('engine="paillier"',),
+            )
         if self.engine is Engine.SHARES and self.roster.dealer is None:
             raise InputError(
                 f"study {self.plan.name!r}: engine shares needs a dealer, found none",
@@ -104,6 +127,8 @@ class Study:
         """The engine that `auto` stands for: shares where somebody deals."""
         if self.plan.engine is not Engine.AUTO:
             return self.plan.engine
+        if self.roster.having(Role.INTERMEDIARY):
+            return Engine.PAILLIER
         return Engine.SHARES if self.roster.dealer is not None else Engine.PAILLIER
 
     @cached_property

@@ -1,0 +1,145 @@
+"""An intermediary: an untrusted machine that builds a peer's encrypted contribution for it.
+
+    peer p                   intermediary of p                 coordinator C (key)
+      ── TableNumbers ─────────▶│                                  │
+      ── SealedRows, in parts ─▶│  uploads.py: ⟨⟨A_p⟩⟩, ⟨⟨b_p⟩⟩     │
+      │                         │── masked questions ─────────────▶│
+      │                         │◀──────────── encrypted answers ──│
+      │◀── SealedMoments ───────│  forgets signatures and rows
+      │   masks them, and adds them to the blind sum, as peers without one do
+
+The paper's blue server. Who learns what: the intermediary sees ciphertexts, how many documents
+its peer has (filled up: to a rounded number, or, for exact moments, to the public total), and
+public totals; C sees noise. Assuming that an intermediary does not pool with C: together they
+could read that peer's rows, one by one. So it never belongs to C's house.
+"""
+
+from collections.abc import Sequence
+from typing import ClassVar
+
+import numpy as np
+
+from sottovoce import wire
+from sottovoce.errors import MisuseError, ViolationError
+from sottovoce.paillier import Ciphertext, Layout, SecretKey
+from sottovoce.protocols.casting import Cast, agreed_from
+from sottovoce.protocols.conversation import Party, Send, receive
+from sottovoce.protocols.guard import Guard, serve
+from sottovoce.protocols.messages import Disclosure, Message
+from sottovoce.protocols.sealed_model import closing
+from sottovoce.roles.agreement import Agreement
+from sottovoce.roles.desk import Desk
+from sottovoce.roles.encrypted_numbers import Numbers
+from sottovoce.roles.preparation import Prepared
+from sottovoce.roles.totals import Totals, rounded_up
+from sottovoce.roles.uploads import (
+    OwnRows,
+    product_rules,
+    sealed_products,
+    sealed_second,
+    take_rows,
+    upload_rows,
+)
+
+
+class TableNumbers(Message, frozen=True):
+    """The public numbers from which an intermediary works out how to build moments."""
+
+    discloses: ClassVar = Disclosure(
+        seen_by="the peer's intermediary",
+        reveals="rounded totals, the upper end of the spectrum, and how many rows will come",
+        assuming="totals and upper end are on the study card; rows are filled up",
+    )
+    totals: wire.Words
+    ceiling_parts: int
+    rows: int
+
+
+class SealedMoments(Message, frozen=True):
+    """⟨⟨A_p⟩⟩ by packed rows and ⟨⟨b_p⟩⟩ of every class, for the peer that brought the rows."""
+
+    discloses: ClassVar = Disclosure(
+        seen_by="the peer whose moments they are, who cannot decrypt them",
+        reveals="nothing: its own moments, encrypted",
+        assuming="sealed against the coordinator, who has the key",
+    )
+    second: Ciphertext
+    products: tuple[Ciphertext, ...]
+
+
+def through_intermediary(
+    desk: Desk,
+    agreement: Agreement,
+    prepared: Prepared,
+    mine: OwnRows,
+    *,
+    numbers: Numbers,
+    parts: int,
+) -> Party[list[Ciphertext]]:
+    """At a peer: its encrypted moments, built by its intermediary."""
+    study, key, totals = desk.study, agreement.key, prepared.totals
+    to = study.roster.intermediary(desk.name)
+    if to is None:
+        raise MisuseError(f"{desk.name}: expected an intermediary in the roster, found none")
+    rows = totals.rows if not study.plan.rados else rounded_up(len(mine.rows))
+    words = np.array((totals.rows, *totals.by_class), np.uint64)
+    yield Send(to, TableNumbers(wire.Words.of(words), parts, rows))
+    slots = numbers.solve.slots(key.plaintext_bits)
+    table = numbers.table(totals, rows)
+    yield from upload_rows(mine, table, to=to, slots=slots, key=key, entropy=desk.entropy)
+    told = yield from receive(to, SealedMoments)
+    width = numbers.width
+    second = agreed_from(to, told.second, Layout((width, width), slots), numbers.matrix_scale)
+    if len(told.products) != numbers.scores.classes:
+        raise ViolationError(
+            f"expected moments of {numbers.scores.classes} classes, found {len(told.products)}",
+            party=to,
+        )
+    vectors = [
+        agreed_from(to, one, Layout((width,), slots), numbers.vector_scale) for one in told.products
+    ]
+    return [second, *vectors]
+
+
+def train_intermediary(desk: Desk, agreement: Agreement) -> Party[None]:
+    """At an intermediary: nothing stays with it."""
+    study, key = desk.study, agreement.key
+    peer = study.roster.works_for(desk.name)
+    told = yield from receive(peer, TableNumbers)
+    rows, *by_class = (int(one) for one in told.totals.array())
+    totals = Totals(rows, tuple(by_class), study.roster.peers)
+    if len(by_class) != len(study.plan.labels.names) or not 1 <= told.rows <= totals.rows:
+        raise ViolationError(
+            f"expected totals of {len(study.plan.labels.names)} classes and at most "
+            f"{totals.rows} rows, found {len(by_class)} and {told.rows}",
+            party=peer,
+        )
+    halves = (4,) * study.plan.features  # idf counts in scores alone
+    numbers = Numbers.of(study, Prepared(totals, halves), told.ceiling_parts)
+    slots = numbers.solve.slots(key.plaintext_bits)
+    table = numbers.table(totals, told.rows)
+    parts = yield from take_rows(peer, table, slots=slots)
+    masking = numbers.solve.masking
+    program = sealed_second(parts, table, slots=slots, masking=masking, entropy=desk.entropy)
+    cast = Cast((), study.roster.coordinator, desk.name)
+    second = yield from cast.seated(closing(program))
+    # One peer's moments keep the bounds that hold for all of them together.
+    products = tuple(
+        one.within(numbers.vector_scale).fresh(entropy=desk.entropy)
+        for one in sealed_products(parts)
+    )
+    fresh = second.within(numbers.matrix_scale).fresh(entropy=desk.entropy)
+    yield Send(peer, SealedMoments(fresh, products))
+
+
+def answer_intermediaries(
+    desk: Desk, prepared: Prepared, key: SecretKey, numbers: Numbers, peers: Sequence[str]
+) -> Party[None]:
+    """At the coordinator: products for every intermediary, one after the other."""
+    study = desk.study
+    table = numbers.table(prepared.totals, prepared.totals.rows)
+    for name in peers:
+        builder = study.roster.intermediary(name)
+        if builder is not None:
+            rules = product_rules(key, table, entropy=desk.entropy)
+            yield from serve(Guard(builder, [rules], codec=study.codec(key.public)))
