@@ -69,7 +69,7 @@ HARMLESS = {
     "rados.blocks.Layout.own": "positions of features",
     "rados.blocks.Layout.shared": "positions of features",
     "roles.agreement.Agreement.boxes": "public keys",
-    "roles.encrypted.Numbers.penalties": "part of the plan",
+    "roles.encrypted_numbers.Numbers.penalties": "part of the plan",
     "roles.evaluation.CountSum.counted": "a size",
     "roles.figures.Evaluation.counts": "what every peer is told; a site's own whole table at it",
     "roles.figures.Evaluation.left_out": "what every peer is told",
