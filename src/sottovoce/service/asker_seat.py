@@ -1,6 +1,7 @@
 """A peer's seat after the training: one query or evaluation at a time, each on disk first."""
 
 import asyncio
+import time
 from collections.abc import Sequence
 from functools import partial
 from typing import Any
@@ -117,6 +118,8 @@ class AskerSeat:
             sitting = self.standing.sitting(("query", me, str(number)), parties)
             program = partial(self._asking, rows, number=number, evaluation=evaluation, truth=truth)
             running = await self.agent.begin(sitting, program, label=("query", number))
+            until = time.time() + self.agent.waits.receive
+            self.agent.announce("an answer to our query", sitting.partners, until)
             refusal = await self._outcome(running, number)
             if refusal is None:
                 result = running.seat.result

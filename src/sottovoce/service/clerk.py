@@ -87,6 +87,7 @@ class Clerk:
         )
         self._queries: dict[bytes, _Query] = {}
         self._ends: list[Running] = []
+        self._late: dict[bytes, str] = {}
         self._to_open: list[tuple[str, int]] = []
         self._changed = asyncio.Event()
         self._newest = time.monotonic()
@@ -117,7 +118,8 @@ class Clerk:
 
     def overdue(self, running: Running, party: str) -> None:
         """A query or evaluation hangs: it is given up."""
-        del party
+        seconds = self.agent.waits.receive
+        self._late[running.sitting.session] = f"waited {seconds:.0f} s for {party}"
         self._ends.append(running)
         self._changed.set()
 
@@ -211,8 +213,9 @@ class Clerk:
         notes = record.notes(asker)
         letters: list[tuple[str, Message]] = []
         if not running.seat.finished or running.seat.failure is not None:
-            kind = type(running.seat.failure or TimeoutError()).__name__
-            reason = f"the coordinator gave it up: {kind}"
+            late = self._late.pop(running.sitting.session, "")
+            why = late or type(running.seat.failure).__name__
+            reason = f"the coordinator gave it up: {why}"
             letters.append((asker, RefusedQuery(query.number, record.following, reason)))
         elif running.seat.result is not None:
             notes[f"counted/{asker}"] = Codec().encode(wire.Words.of(running.seat.result))

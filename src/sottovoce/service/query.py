@@ -9,6 +9,7 @@ from sottovoce.entropy import Entropy, SystemEntropy
 from sottovoce.errors import InputError
 from sottovoce.keyfiles.models import read_model
 from sottovoce.roles.classification import Answer
+from sottovoce.service.agent import Waits
 from sottovoce.service.api import AskOptions, Evaluated, Membership
 from sottovoce.service.asker_seat import AskerSeat
 from sottovoce.service.house import seated
@@ -65,6 +66,8 @@ async def _asking(work: Workplace) -> "AsyncIterator[tuple[AskerSeat, asyncio.Ta
         standing = await agent.do(Standing.read, agent.journal, study, keys)
         _, model = await agent.do(read_model, path, study)
         await agent.settle_known()
+        # The asker gives up before the coordinator does, and knows for whom it waited.
+        agent.waits = Waits(work.stage_seconds, 2 * work.stage_seconds)
         asker = AskerSeat(agent, standing, model)
         agent.chair = asker
         working = asyncio.create_task(agent.run())
