@@ -1,6 +1,7 @@
 """study.toml: everything that it can say, and every mistake with its line."""
 
 import re
+from dataclasses import fields
 from datetime import timedelta
 from pathlib import Path
 
@@ -8,7 +9,14 @@ import pytest
 
 from sottovoce.errors import InputError
 from sottovoce.roles.card import StudyCard
-from sottovoce.roles.plan import DictionaryKind, Engine, InsecureToyPlan, Release, Verdict
+from sottovoce.roles.plan import (
+    DictionaryKind,
+    Engine,
+    InsecureToyPlan,
+    Release,
+    StudyPlan,
+    Verdict,
+)
 from sottovoce.roles.roster import Role
 from sottovoce.service.deadlines import Deadlines, duration, in_words
 from sottovoce.service.plan_settings import KEYS
@@ -47,18 +55,36 @@ def test_the_example_is_a_study_and_explains_every_setting() -> None:
     assert found.plan.features == 2048
     assert found.approval.startswith("Ethics Committee")
     rare = {"bucket_bits", "reach", "affix", "tf_cap", "idf", "bias", "distrusted", "epsilon"}
+    rare |= {"operating_point"}
     for key in KEYS.keys() - rare - {"kappa"}:
         assert re.search(rf"^(# )?{key} = ", example(), re.MULTILINE), key
 
 
 def test_the_defaults_that_the_example_shows_are_those_that_hold() -> None:
     shown = re.sub(r"^# (\w+ = [^#]*)", r"\1", example(), flags=re.MULTILINE)
-    left_out = ("characters", "labelling", "types", "words", "class_weight", "trust", "sex", "age")
+    left_out = (
+        "thresholds",
+        "characters",
+        "labelling",
+        "types",
+        "words",
+        "class_weight",
+        "trust",
+        "sex",
+        "age",
+    )
     kept = [line for line in shown.splitlines() if line.split(" ")[0] not in left_out]
     assert parse_study("\n".join(kept)).plan.settings() == tuple(
         (name, "4096" if name == "query_budget" else value)
         for name, value in parse_study(example()).plan.settings()
     )
+
+
+def test_whatever_a_plan_can_say_to_people_has_its_key() -> None:
+    parts = {"reading", "weighting", "columns"}  # these have several keys, or a table
+    memory_only = {"arrangement"}  # peers that hold features of the same entities
+    for one in fields(StudyPlan):
+        assert one.name in KEYS.keys() | parts | memory_only, one.name
 
 
 def test_who_sits_where() -> None:
@@ -125,6 +151,8 @@ def test_equal_texts_give_equal_plans_and_hashes() -> None:
         ("held_out = 0.5", "held_out", 0.5),
         ("held_back = 0.1", "held_back", 0.1),
         ("kappa = 40", "kappa", 40),
+        ("thresholds = [-0.5, 0, 0.5]", "thresholds", (-0.5, 0.0, 0.5)),
+        ("operating_point = [0.1]", "operating_point", (0.1,)),
     ],
 )
 def test_every_setting_reaches_the_plan(line: str, name: str, value: object) -> None:
@@ -217,6 +245,8 @@ WRONG = [
     ('verdict = "maybe"', "study", "study.verdict: expected one of auto, fss, dgk", ""),
     ("query_budget = 0", "study", "study.query_budget: expected query_budget of at least 1", ""),
     ("evaluations = -1", "study", "study.evaluations: expected evaluations of at least 0", ""),
+    ("thresholds = [0.5, 0]", "study", "study.thresholds: expected rising thresholds", ""),
+    ("operating_point = [0, 1]", "study", "study.operating_point: expected an operating", ""),
     ("held_out = 2", "study", "study.held_out: split: expected a share from 0 to 1", ""),
     ('class_weight = "even"', "study", "study.class_weight: expected one of balanced", ""),
     ('dictionary = "given"', "study", "study.dictionary: a given dictionary and its words", ""),

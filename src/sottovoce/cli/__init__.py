@@ -11,8 +11,10 @@ from sottovoce import __version__
 from sottovoce.cli import (
     attack,
     bench,
+    classify,
     data,
     demo,
+    evaluate,
     home,
     join,
     keys,
@@ -49,6 +51,8 @@ app.command(short_help="Three made-up hospitals learn together, sealed.")(demo.d
 app.add_typer(study.app, name="study")
 app.command(short_help="Serve all studies of this coordinator at one port.")(serve.serve)
 app.command(short_help="Take part in a study.")(join.join)
+app.command(short_help="Label new documents with a trained study.")(classify.classify)
+app.command(short_help="How good the model is, here and over all sites.")(evaluate.evaluate)
 app.add_typer(ledger.app, name="ledger")
 app.add_typer(data.app, name="data")
 app.add_typer(keys.app, name="keys")

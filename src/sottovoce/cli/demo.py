@@ -1,9 +1,12 @@
 """`sottovoce demo`: the first five minutes, on made-up notes."""
 
 import json
+from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
+
+from sottovoce.errors import InputError
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -17,25 +20,36 @@ _FEWEST = 300
 def demo(
     documents: Annotated[int, typer.Option(min=_FEWEST, help="Synthetic notes in all.")] = 1500,
     features: Annotated[int, typer.Option(min=16, help="Words selected jointly.")] = 512,
+    folder: Annotated[
+        Path | None,
+        typer.Option("--folder", metavar="FOLDER", help="Keep everything there, to look at it."),
+    ] = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print one JSON object.")] = False,
 ) -> None:
-    """Three hospitals train one classifier on synthetic notes, sealed, in this process.
+    """Three hospitals train one classifier on synthetic notes, sealed, over TLS.
 
-    Shows what each hospital alone would reach, what the sealed study reaches, what pooling
-    all text would reach, how long each stage took, and what each party saw.
+    A coordinator and three hospitals run as processes of their own on this machine, each
+    with its own folder, from the invitation to a labelled file. Shows what each hospital
+    alone would reach, what the sealed study reaches, what pooling all text would reach, how
+    long each stage took, and what each party saw.
 
     \b
     Examples:
       sottovoce demo
       sottovoce demo --documents 3000 --features 1024
+      sottovoce demo --folder demo
       sottovoce demo --json
     """
     from rich.console import Console
 
     from sottovoce.demo.hospitals import run
 
-    with Console(stderr=True).status("") as status:
-        result = run(documents=documents, features=features, told=status.update)
+    if folder is not None and folder.exists() and any(folder.iterdir()):
+        raise InputError(f"{folder}: expected a new folder, found things in it")
+    console = Console(stderr=True, highlight=False)
+    with console.status("") as status:
+        told = status.update if console.is_terminal else console.print
+        result = run(documents=documents, features=features, told=told, folder=folder)
     if as_json:
         typer.echo(json.dumps(result.as_json()))
     else:
@@ -57,8 +71,7 @@ def _show(result: "Result", console: "Console") -> None:
     table.add_row("all three, sealed", f"{result.joint:.1%}", style="bold")
     table.add_row("all text in one place, in plaintext", f"{result.pooled:.1%}")
     console.print(table)
-    console.print(f"sealed and plaintext labels agree on {result.agreement:.1%} of the notes\n")
-    _titled(console, "sealed training, all parties")
+    _titled(console, "\nthe study, all parties at once on this machine")
     table = Table("stage", Column("seconds", justify="right"))
     for stage, seconds in result.seconds.items():
         table.add_row(stage, f"{seconds:.1f}")

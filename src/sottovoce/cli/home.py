@@ -75,6 +75,7 @@ def _check(
             _check_value(source, ctx, (*path, key), options[_name(key)], value)
         elif path:
             source.check_known((*known, *options), *path)
+            raise source.fault((*path, key), f"a table [{'.'.join((*path, key))}]", str(value))
         else:
             source.check_known((*known, "policy"))
 
@@ -88,7 +89,7 @@ def _check_value(
         expected = "a list" if option.multiple else "a single value"
         raise source.fault(path, expected, shown(value))
     try:
-        option.type_cast_value(ctx, value)
+        option.process_value(ctx, value)
     except (typer.BadParameter, ValueError, TypeError) as error:
         expected = str(error).rstrip(".").replace("\n", " ")
         raise source.fault(path, f"what {option.opts[0]} takes", shown(value), expected) from None

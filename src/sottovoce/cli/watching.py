@@ -32,9 +32,13 @@ _QUIET_SECONDS = 10.0
 
 @dataclass
 class Watch:
-    """Shows events as they come; `expected` says how many bytes a stage moves, where known."""
+    """Shows events as they come; `expected` says how many bytes a stage moves, where known.
+
+    A `quiet` one shows nothing: a script waits for the result alone.
+    """
 
     as_json: bool = False
+    quiet: bool = False
     expected: Mapping[tuple[str, str], int] = field(default_factory=dict)
     console: Console = field(default_factory=lambda: Console(stderr=True, highlight=False))
     clock: Callable[[], float] = time.monotonic
@@ -50,7 +54,7 @@ class Watch:
             TimeRemainingColumn(),
         )
         self._bars = Progress(*columns, console=self.console, transient=True)
-        self._drawn = self.console.is_terminal and not self.as_json
+        self._drawn = self.console.is_terminal and not (self.as_json or self.quiet)
 
     def __enter__(self) -> Self:
         if self._drawn:
@@ -73,6 +77,8 @@ class Watch:
 
     def on_event(self, event: "Event") -> None:
         """Show one event."""
+        if self.quiet:
+            return
         if self.as_json:
             typer.echo(as_line(event))
             return

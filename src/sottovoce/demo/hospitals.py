@@ -1,22 +1,40 @@
-"""Three made-up hospitals learn: each alone, sealed together, and with all text in one place."""
+"""Three made-up hospitals learn: each alone, together over TLS, and with all text in one place.
 
-from collections.abc import Callable, Mapping
+Coordinator and hospitals are processes of their own, each with a folder of its own, and run the
+commands that people type: `study create`, `serve`, `join`, `classify`. One hospital is also the
+evaluator, one also the dealer.
+"""
+
+import csv
+import json
+import signal
+import tempfile
+import time
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
 
 import numpy as np
 
 from sottovoce.attacks.trial import try_rados, word_counts
 from sottovoce.datasets import ClinicalNotes, clinical_notes
+from sottovoce.demo.processes import Command, Commands, commands
 from sottovoce.entropy import SystemEntropy
-from sottovoce.estimators.federation import LocalFederation
 from sottovoce.estimators.plain_text import PlainText, accuracy, on_side
-from sottovoce.estimators.text_classifier import TextClassifier
-from sottovoce.protocols.view import View
+from sottovoce.ledger import What, read_ledger
 from sottovoce.rados import Part, RandomSignatures
+from sottovoce.roles import StudyPlan
+from sottovoce.service.study_file import StudyDescription, parse_study
+from sottovoce.sources.writing import Layout, write_documents
+from sottovoce.text.documents import Document
+from sottovoce.text.labels import Classes
 from sottovoce.text.splits import Side
 
 SITES = ("northfield", "harbour", "stanmore")
 EXPOSED = 100
+PATIENCE = 120.0
 # In short; docs/messages.md says it message by message.
 LEARNS = {
     "coordinator": "rounded totals; per class, in how many notes a nameless word stands; who asks",
@@ -24,6 +42,7 @@ LEARNS = {
     "dealer": "that there was a study, and queries",
     "peer": "the encrypted model, which words count, labels of its own notes",
 }
+Told = Callable[[str], None]
 
 
 @dataclass(frozen=True)
@@ -47,7 +66,6 @@ class Result:
     local: Mapping[str, float]
     joint: float
     pooled: float
-    agreement: float
     seconds: Mapping[str, float]
     seen: tuple[Seen, ...]
     exposed: str
@@ -56,55 +74,199 @@ class Result:
         """The figures for scripts."""
         return {
             "accuracy": {"local": dict(self.local), "joint": self.joint, "pooled": self.pooled},
-            "agreement": self.agreement,
             "seconds": dict(self.seconds),
             "peers": len(self.local),
             "documents": self.documents,
             "features": self.features,
             "engine": self.engine,
             "key_bits": self.key_bits,
+            "seen": {
+                one.party: {"messages": one.messages, "megabytes": one.megabytes}
+                for one in self.seen
+            },
         }
 
 
+@dataclass(frozen=True)
+class Demo:
+    """One demo: its study, its notes, and the folder in which everything lies."""
+
+    folder: Path
+    described: StudyDescription
+    parts: Mapping[str, Sequence[Document]]
+
+    @classmethod
+    def prepared(
+        cls, folder: Path, *, documents: int, features: int, key_bits: int
+    ) -> tuple["Demo", ClinicalNotes]:
+        """Write every hospital's notes into its own folder, and the study's text."""
+        notes = clinical_notes(documents, sites=SITES, random_state=7)
+        parts = {site: list(notes.at(site).documents("diagnosis")) for site in SITES}
+        labels = sorted(set(notes.labels("diagnosis")))
+        text = _study_text(labels, documents=documents, features=features, key_bits=key_bits)
+        demo = cls(folder, parse_study(text), parts)
+        (folder / "study.toml").write_text(text, encoding="utf-8")
+        for site, part in parts.items():
+            (folder / site).mkdir(mode=0o700)
+            write_documents(part, folder / site / "notes.csv")
+            unseen = [Document(one.text) for one in demo.held_out(site)]
+            write_documents(unseen, folder / site / "new.csv", layout=Layout(label=None))
+            policy = f"[policy]\nkey_bits = {key_bits}\n"
+            (folder / site / "home").mkdir(mode=0o700)
+            (folder / site / "home" / "sottovoce.toml").write_text(policy, encoding="utf-8")
+        return demo, notes
+
+    @property
+    def plan(self) -> StudyPlan:
+        """What the study does."""
+        return self.described.plan
+
+    def held_out(self, site: str) -> Sequence[Document]:
+        """The notes of a hospital that nobody trains on."""
+        return on_side(self.plan, self.parts[site], Side.VALIDATION)
+
+    @property
+    def test(self) -> list[Document]:
+        """Those of all of them."""
+        return [one for site in self.parts for one in self.held_out(site)]
+
+    def home(self, site: str) -> Path:
+        """Where a hospital's keys, journals and models lie."""
+        return self.folder / site / "home"
+
+
 def run(
-    *, documents: int = 1500, features: int = 512, told: Callable[[str], None] = lambda _: None
+    *,
+    documents: int = 1500,
+    features: int = 512,
+    key_bits: int = 3072,
+    told: Told = lambda _: None,
+    folder: Path | None = None,
 ) -> Result:
-    """Train alone, sealed and pooled on synthetic notes, and say what every party saw."""
-    told("writing synthetic notes")
-    notes = clinical_notes(documents, sites=SITES, random_state=7)
-    parts = {
-        site: [note.document("diagnosis") for note in notes if note.site == site] for site in SITES
-    }
-    told("training, sealed")
-    model = TextClassifier(features=features, ngrams=(1, 2), query_budget=4 * documents)
-    model.fit(LocalFederation(parts))
-    plan = model.study_.study.plan
-    test = [one for part in parts.values() for one in on_side(plan, part, Side.VALIDATION)]
-    told("asking for labels")
-    found = model.study_.classify(SITES[0], test).classes
-    told("learning in plaintext, alone and pooled")
-    key = model.study_.models[SITES[0]].key
-    pooled = PlainText.learn(plan, list(parts.values()), key=key).predict(test)
-    alone = {site: PlainText.learn(plan, [part]).accuracy(test) for site, part in parts.items()}
+    """From invitations to labelled files, and what learning alone or pooled would have given."""
+    with _stopped_by_signals(), _folder(folder) as place:
+        told("writing synthetic notes")
+        demo, notes = Demo.prepared(
+            place, documents=documents, features=features, key_bits=key_bits
+        )
+        with commands(place) as running:
+            seconds = _study(demo, running, told)
+        found = [classes for site in SITES for classes in _labels(demo, site)]
+        told("learning in plaintext, alone and pooled")
+        plan, test, parts = demo.plan, demo.test, demo.parts
+        pooled = PlainText.learn(plan, list(parts.values())).accuracy(test)
+        alone = {site: PlainText.learn(plan, [part]).accuracy(test) for site, part in parts.items()}
+        seen = tuple(_seen(demo))
     told("undoing exposed rados")
     return Result(
         documents=documents,
         features=plan.features,
-        engine=model.engine_,
+        engine=str(demo.described.rehearsed().engine),
         key_bits=plan.key_bits,
         local=alone,
         joint=accuracy(plan, test, found),
-        pooled=accuracy(plan, test, pooled),
-        agreement=float(np.mean([one == other for one, other in zip(found, pooled, strict=True)])),
-        seconds=model.seconds_,
-        seen=tuple(_seen(view) for view in model.study_.views.values()),
+        pooled=pooled,
+        seconds=seconds,
+        seen=seen,
         exposed=_exposed(notes),
     )
 
 
-def _seen(view: View) -> Seen:
-    size = sum(item.size for item in view.received) / 1e6
-    return Seen(view.party, len(view.received), size, LEARNS.get(view.party, LEARNS["peer"]))
+def _study_text(labels: Sequence[str], *, documents: int, features: int, key_bits: int) -> str:
+    quoted = ", ".join(json.dumps(one) for one in labels)
+    return f"""\
+[study]
+name = "diagnoses of synthetic notes"
+coordinator = "Institute for Health Data"
+approval = "none is needed: every note is made up"
+labels = [{quoted}]
+features = {features}
+ngrams = [1, 2]
+query_budget = {4 * documents}
+key_bits = {key_bits}
+
+[peers]
+northfield = "Northfield Hospital"
+harbour = "Harbour Clinic"
+stanmore = "Stanmore Practice"
+
+[roles]
+evaluator = "northfield"
+dealer = "harbour"
+
+[deadlines]
+enrolment = "10 minutes"
+stage = "2 minutes"
+"""
+
+
+def _study(demo: Demo, running: Commands, told: Told) -> dict[str, float]:
+    """The study itself; seconds by stage."""
+    began = time.monotonic()
+    told("the coordinator serves")
+    server = running.start(
+        "coordinator", "serve", "--home", demo.folder / "coordinator", "--host", "127.0.0.1",
+        "--port", 0, "--json",
+    )  # fmt: skip
+    address = server.wait_for("listening", seconds=PATIENCE)["address"]
+    invitations = demo.folder / "invitations"
+    running.start(
+        "invitations", "study", "create", demo.folder / "study.toml", "--home",
+        demo.folder / "coordinator", "--address", address, "--out", invitations, "--json",
+    ).result(seconds=PATIENCE)  # fmt: skip
+    told("three hospitals join")
+    hospitals = {
+        site: running.start(
+            site, "join", invitations / site, "--home", demo.home(site), "--data",
+            demo.folder / site / "notes.csv", "--text", "text", "--label", "label", "--group",
+            "group", "--yes", "--json",
+        )
+        for site in SITES
+    }  # fmt: skip
+    server.wait_for("stage-began", seconds=PATIENCE)
+    seconds = {"processes, invitations, enrolment": time.monotonic() - began}
+    seconds |= _training(server, hospitals, told)
+    told("asking for labels")
+    began = time.monotonic()
+    asking = [
+        running.start(
+            f"{site}-asks", "classify", demo.folder / site / "new.csv", "--home", demo.home(site),
+            "--out", demo.folder / site / "labelled.csv", "--json",
+        )
+        for site in SITES
+    ]  # fmt: skip
+    for one in asking:
+        one.result(seconds=PATIENCE)
+    return seconds | {"labels of the notes held out": time.monotonic() - began}
+
+
+def _training(server: Command, hospitals: Mapping[str, Command], told: Told) -> dict[str, float]:
+    seconds: dict[str, float] = {}
+    for event in server.events(seconds=PATIENCE):
+        if event["event"] == "stage-began":
+            told(f"sealed: {event['stage']}")
+        if event["event"] == "stage-ended":
+            seconds[event["stage"]] = event["seconds"]
+        if event["event"] in {"study-finished", "study-stopped"}:
+            break
+    for site, command in hospitals.items():
+        command.wait_for("study-finished", seat=site, seconds=PATIENCE)
+    return seconds
+
+
+def _labels(demo: Demo, site: str) -> list[Classes]:
+    """The labels that a hospital's people find in their file."""
+    with (demo.folder / site / "labelled.csv").open(encoding="utf-8", newline="") as file:
+        return [(row["label"],) for row in csv.DictReader(file)]
+
+
+def _seen(demo: Demo) -> Iterator[Seen]:
+    """What every seat received, as its own ledger says."""
+    for path in sorted(demo.folder.glob("**/ledger.jsonl")):
+        party = path.parent.name
+        sizes = [line.bytes for line in read_ledger(path) if line.what == What.RECEIVED]
+        learns = LEARNS.get(party, LEARNS["peer"])
+        yield Seen(party, len(sizes), sum(sizes) / 1e6, learns)
 
 
 def _exposed(notes: ClinicalNotes) -> str:
@@ -115,3 +277,28 @@ def _exposed(notes: ClinicalNotes) -> str:
     signatures = RandomSignatures.draw(5 * EXPOSED // 4, EXPOSED, rng=np.random.default_rng(7))
     trial = next(iter(try_rados(part, signatures, entropy=SystemEntropy())))
     return f"{trial.score.word_for_word} of {EXPOSED} notes, word for word"
+
+
+@contextmanager
+def _folder(given: Path | None) -> Iterator[Path]:
+    """A folder that is gone afterwards, unless it was given."""
+    if given is not None:
+        given.mkdir(mode=0o700, parents=True, exist_ok=True)
+        yield given
+        return
+    with tempfile.TemporaryDirectory(prefix="sottovoce-demo-") as made:
+        yield Path(made)
+
+
+@contextmanager
+def _stopped_by_signals() -> Iterator[None]:
+    """A service manager's signal stops the demo as Ctrl-C does, with all its processes."""
+
+    def stop(*_: Any) -> None:
+        raise KeyboardInterrupt
+
+    before = signal.signal(signal.SIGTERM, stop)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGTERM, before)

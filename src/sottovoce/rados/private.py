@@ -17,7 +17,6 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from scipy.stats import binom
 
 from sottovoce.errors import InputError
 from sottovoce.rados.observations import Part, rados
@@ -70,6 +69,9 @@ class Window:
 
     def guarantee(self, epsilon: float) -> Guarantee:
         """ε, δ and the acceptance rate, computed from the binomial distribution."""
+        # Imported here, because it takes half a second that nobody else should wait for.
+        from scipy.stats import binom
+
         low, high, m = self.lowest, self.highest, self.documents
         acceptance = float(binom.cdf(high, m, 0.5) - binom.cdf(low - 1, m, 0.5))
         # C(m, k) / C(m, k−1) = (m−k+1)/k is largest at the lowest k that has a kept neighbour.

@@ -38,6 +38,7 @@ def _penalty(value: Any) -> float | tuple[float, ...]:
 
 
 _PAIR = Kind("a list of the fewest and the most, such as [1, 2]", _pair)
+_NUMBERS = Kind("a list of numbers, such as [-0.5, 0, 0.5]", listed(is_number))
 _PENALTY = Kind("a number above 0, or a list of them to choose from", _penalty)
 
 # What [study] may hold; the names of the plan's own fields wherever it has one.
@@ -78,6 +79,8 @@ KEYS: Mapping[str, Kind] = {
     "held_out": NUMBER,
     "held_back": NUMBER,
     "kappa": WHOLE,
+    "thresholds": _NUMBERS,
+    "operating_point": _NUMBERS,
 }
 # These go to the plan as they are; the others are parts of something that goes there.
 _PLAIN = (
@@ -102,6 +105,8 @@ _PLAIN = (
     "held_out",
     "held_back",
     "kappa",
+    "thresholds",
+    "operating_point",
 )
 _EXAMPLES = {
     "name": 'name = "urgency of notes"',
@@ -119,6 +124,8 @@ _SPOKEN = (
     (r"character n-grams", "characters"),
     (r"word n-grams", "ngrams"),
     (r"tf cap", "tf_cap"),
+    (r"operating point", "operating_point"),
+    (r"thresholds", "thresholds"),
     (r"^split", "held_out"),
     (r"^window", "reach"),
     (r"^labelling", "labelling"),

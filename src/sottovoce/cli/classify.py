@@ -1,0 +1,223 @@
+"""`sottovoce classify`: labels for new documents, which nobody but this site learns."""
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from sottovoce.cli import options
+from sottovoce.cli.home import AsJson, Home, PassphraseFile, StudyName, open_home
+from sottovoce.errors import InputError
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from sottovoce.cli.source_choice import SourceChoice
+    from sottovoce.roles.plan import StudyPlan
+    from sottovoce.sources import Format
+    from sottovoce.text.documents import Document
+    from sottovoce.text.labels import Classes
+
+ALL = "*"
+
+
+def classify(
+    file: Annotated[
+        Path, typer.Argument(metavar="FILE", help="Documents without labels: a file or a folder.")
+    ],
+    out: Annotated[
+        Path,
+        typer.Option(
+            "--out",
+            metavar="PLACE",
+            help="Where the labelled ones go: .csv, .tsv, .jsonl, .parquet, .arrow or a folder.",
+        ),
+    ],
+    out_format: Annotated[
+        str | None,
+        typer.Option("--out-format", metavar="NAME", help="folder or brat, for a folder."),
+    ] = None,
+    text: options.TextColumns = None,
+    group: options.GroupColumn = None,
+    keep: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--keep", metavar="COLUMN", help="Column to carry along; all of a CSV unless told."
+        ),
+    ] = None,
+    label_column: Annotated[
+        str | None,
+        typer.Option("--label-column", metavar="NAME", help="How the new column is called."),
+    ] = None,
+    format: options.FormatName = None,  # noqa: A002 - the option's name
+    encoding: options.EncodingName = None,
+    delimiter: options.Delimiter = None,
+    header: options.Header = True,
+    quotes: options.Quotes = True,
+    pattern: options.Pattern = "*.txt",
+    longest: options.Longest = options.LONGEST,
+    replace: Annotated[
+        bool, typer.Option("--replace", help="Replace a file that is there already.")
+    ] = False,
+    study: StudyName = None,
+    home: Home = None,
+    passphrase_file: PassphraseFile = None,
+    as_json: AsJson = False,
+) -> None:
+    """Label FILE with a trained study. Only this site learns the labels.
+
+    The coordinator learns that this site asks, and for how many documents, rounded up; they
+    are counted against this site's budget. The columns of the text are those that this site
+    joined with, unless told.
+
+    \b
+    Examples:
+      sottovoce classify new.csv --out labelled.csv
+      sottovoce classify new.parquet --out labelled.jsonl --text note
+      sottovoce classify corpus/ --out found/ --out-format brat
+    """
+    from sottovoce.cli.source_choice import SourceChoice, recall
+
+    site = open_home(home, passphrase_file)
+    found = site.study(study)
+    described = found.description
+    if described is None:
+        raise InputError(f"study {found.id}: expected its text, found none: it was never joined")
+    known = recall(site, found)
+    choice = SourceChoice(
+        str(file),
+        options.several(text) or (known.text if known else None),
+        group=group,
+        format=format,
+        encoding=encoding,
+        delimiter=delimiter,
+        header=header,
+        quotes=quotes,
+        pattern=pattern,
+        longest=longest,
+    )
+    kind = _kind_of(out, out_format, described.plan)
+    writer = _Writer(out, kind, label_column, names=(choice.text, group), replace=replace)
+    writer.check()
+    documents = _read(choice, described.plan, keep)
+    answer = _ask(found.membership, documents, as_json=as_json)
+    written = writer.write(documents, answer.classes, described.plan)
+    if as_json:
+        import json
+
+        facts: dict[str, Any] = {"study": found.id, "documents": len(documents)}
+        typer.echo(json.dumps(facts | {"written": written, "left": answer.left, "out": str(out)}))
+    else:
+        typer.echo(f"{out}: {written:,} rows labelled; {answer.left:,} labels left in the budget")
+
+
+def _ask(membership: Any, documents: "Sequence[Document]", *, as_json: bool) -> Any:
+    from sottovoce.cli.running import run
+    from sottovoce.cli.watching import Watch
+    from sottovoce.service.api import AskOptions
+    from sottovoce.service.query import classify as ask
+    from sottovoce.service.study_file import parse_study
+
+    with Watch(quiet=as_json) as watch:
+        asked = AskOptions(parse_study, on_event=watch.on_event)
+        return run(
+            ask(membership, documents, options=asked),
+            afterwards="the same command again goes on with the same query",
+        )
+
+
+def _read(
+    choice: "SourceChoice", plan: "StudyPlan", keep: list[str] | None
+) -> "Sequence[Document]":
+    """Every document, also an empty one, with the columns that are carried along."""
+    from dataclasses import replace
+
+    from sottovoce.sources import Format, open_source
+
+    asked = choice.options(plan, learning=False)
+    source = open_source(choice.data, asked)
+    kept = tuple(keep or ())
+    if ALL in kept or (keep is None and source.format in {Format.CSV, Format.TSV}):
+        kept = source.columns if len(source.columns) > 1 else ()
+    used = {*(choice.text or ("text",)), choice.group, *(one.name for one in plan.columns)}
+    carried = tuple(one for one in kept if one not in used)
+    wider = replace(asked, categorical=(*asked.categorical, *carried))
+    source = open_source(choice.data, wider)
+    documents = list(source.documents())
+    lost = source.problems.documents
+    if lost:
+        typer.echo(
+            f"{source.name}: {lost:,} documents were skipped ({source.problems.summary()})",
+            err=True,
+        )
+    return documents
+
+
+def _kind_of(out: Path, named: str | None, plan: "StudyPlan") -> "Format":
+    """How the labelled documents are written: as stated, by the suffix, else as a folder."""
+    from sottovoce.sources import Format
+    from sottovoce.sources.opening import format_of_name
+    from sottovoce.text.reading import Level
+
+    stated = options.format_named(named)
+    if stated is not None:
+        return stated
+    by_suffix = format_of_name(out)
+    if by_suffix is not None:
+        return by_suffix
+    if out.suffix:
+        raise InputError(
+            f"--out: expected .csv, .tsv, .jsonl, .parquet, .arrow or a folder, found {out.name!r}",
+            hints=("--out labelled.csv", "--out folder --out-format brat"),
+        )
+    return Format.FOLDER if plan.level is Level.DOCUMENT else Format.BRAT
+
+
+class _Writer:
+    """Puts labelled documents where the user wants them."""
+
+    def __init__(
+        self,
+        out: Path,
+        kind: "Format",
+        column: str | None,
+        *,
+        names: tuple[tuple[str, ...] | None, str | None],
+        replace: bool,
+    ) -> None:
+        self._out = out
+        self._kind = kind
+        self._column = column
+        text, self._group = names
+        self._text = text[0] if text and len(text) == 1 else "text"
+        self._replace = replace
+
+    def check(self) -> None:
+        """Refuse a place that is taken, before anything is asked and counted."""
+        if self._out.exists() and not self._replace:
+            raise InputError(
+                f"{self._out}: exists already, and nothing was asked",
+                hints=("--replace", "or another --out"),
+            )
+        if not self._out.absolute().parent.is_dir():
+            raise InputError(f"{self._out}: expected a folder to write to, found none")
+
+    def write(
+        self, documents: "Sequence[Document]", classes: "Sequence[Classes]", plan: "StudyPlan"
+    ) -> int:
+        """Write them; how many rows were labelled."""
+        from sottovoce.service.labelled import as_spans, as_table, by_document
+        from sottovoce.sources import Format
+        from sottovoce.sources.writing import Layout, write_documents
+
+        found = by_document(documents, classes, plan)
+        if self._kind is Format.BRAT:
+            write_documents(as_spans(found, plan), self._out, format=self._kind)
+            return len(classes)
+        rows = list(as_table(found, plan))
+        taken = rows[0].columns if rows else {}
+        column = self._column or ("label" if "label" not in taken else "predicted_label")
+        layout = Layout(text=self._text, label=column, group=self._group or "group")
+        return write_documents(
+            rows, self._out, format=self._kind, layout=layout, replace=self._replace
+        )

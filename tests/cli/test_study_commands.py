@@ -1,0 +1,254 @@
+"""Studies from the command line: what is made, what is told, and every mistake by its name."""
+
+import json
+import os
+import subprocess
+import sys
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+
+import pytest
+from typer.testing import CliRunner
+
+from sottovoce import cli
+from sottovoce.errors import InputError, OpenPermissionsError
+from sottovoce.service.invitations import Invitation
+from sottovoce.service.study_file import example, parse_study
+
+
+def call(*words: object, **environment: str) -> str:
+    """What a command prints; what it raises comes through."""
+    done = CliRunner().invoke(cli.app, [str(word) for word in words], env=environment)
+    if done.exception is not None and not isinstance(done.exception, SystemExit):
+        raise done.exception
+    assert done.exit_code == 0, done.output
+    return done.stdout
+
+
+@pytest.fixture
+def study(tmp_path: Path) -> Path:
+    path = tmp_path / "study.toml"
+    path.write_text(example().replace("features = 2048", "features = 64"), encoding="utf-8")
+    return path
+
+
+@pytest.fixture
+def office(tmp_path: Path, study: Path) -> Path:
+    call("study", "create", study, "--home", tmp_path / "cate", "--out", tmp_path / "sent")
+    return tmp_path / "cate"
+
+
+def test_without_a_file_an_example_is_printed() -> None:
+    assert call("study", "create") == call("study", "create", "--example") == example()
+
+
+def test_a_study_is_made_with_an_invitation_for_each(tmp_path: Path, study: Path) -> None:
+    printed = call(
+        "study", "create", study, "--home", tmp_path / "cate",
+        "--address", "https://study.example.org:8443", "--json",
+    )  # fmt: skip
+    made = json.loads(printed)
+    assert list(made["invitations"]) == ["north", "harbour", "stanmore"]
+    found = Invitation.parse(made["invitations"]["north"]["invitation"])
+    assert found.address == "https://study.example.org:8443"
+    assert (found.study, found.house) == (made["study"], "north")
+    assert found.seats == ("north", "evaluator")
+    assert datetime.now(UTC) + timedelta(days=6) < found.expires
+    tokens = {Invitation.parse(one["invitation"]).token for one in made["invitations"].values()}
+    assert len(tokens) == 3
+    for path in (tmp_path / "cate").rglob("*"):
+        if path.is_file():
+            assert not any(one in path.read_bytes() for one in tokens), path
+            assert path.stat().st_mode & 0o077 == 0 or path.name == "certificate.pem", path
+
+
+def test_invitations_go_to_files_of_their_own(tmp_path: Path, office: Path) -> None:
+    for name in ("north", "harbour", "stanmore"):
+        path = tmp_path / "sent" / name
+        assert path.stat().st_mode & 0o777 == 0o600
+        assert Invitation.parse(path.read_text()).house == name
+
+
+def test_a_new_invitation_differs(tmp_path: Path, office: Path) -> None:
+    old = Invitation.parse((tmp_path / "sent" / "north").read_text())
+    made = json.loads(call("study", "invite", "north", "--home", office, "--json"))
+    new = Invitation.parse(made["invitations"]["north"]["invitation"])
+    assert new.token != old.token
+    assert (new.study, new.fingerprint, new.seats) == (old.study, old.fingerprint, old.seats)
+    with pytest.raises(InputError, match=r"expected an organisation of it .*found 'east'"):
+        call("study", "invite", "east", "--home", office)
+
+
+def test_a_study_is_made_again_under_another_name(office: Path) -> None:
+    call("study", "create", "--from", "urgency of clinical notes", "--name", "second round",
+         "--home", office)  # fmt: skip
+    names = {one["name"] for one in json.loads(call("study", "list", "--home", office, "--json"))}
+    assert names == {"urgency of clinical notes", "second round"}
+    text = call("study", "show", "second round", "--home", office, "--toml")
+    assert parse_study(text).plan.name == "second round"
+    with pytest.raises(InputError, match="expected FILE or --from, found both"):
+        call("study", "create", "study.toml", "--from", "x", "--home", office)
+
+
+def test_the_card_is_shown(office: Path) -> None:
+    card = call("study", "show", "--home", office)
+    assert card.startswith("# Study card: urgency of clinical notes")
+    assert "Ethics Committee North, no. 2026-17" in card
+    assert "People may join for: 1 week" in card
+    assert "| contributions | masked-parts | coordinator | 1 |" in card
+
+
+def test_two_studies_and_none_named(office: Path, study: Path) -> None:
+    call("study", "create", study, "--home", office)
+    with pytest.raises(InputError, match=r"expected one of 2 by name .*found no name"):
+        call("study", "show", "--home", office)
+    with pytest.raises(InputError, match=r"expected one that this site knows .*found 'nothing'"):
+        call("study", "show", "nothing", "--home", office)
+
+
+def test_a_site_without_studies(tmp_path: Path) -> None:
+    home = tmp_path / "home"
+    assert call("study", "list", "--home", home).startswith("no study here")
+    for words in (("study", "show"), ("join",), ("ledger", "show")):
+        with pytest.raises(InputError, match="expected a"):
+            call(*words, "--home", home)
+    with pytest.raises(InputError, match="expected one that this site runs, found none"):
+        call("study", "cancel", "--home", home)
+
+
+def test_stopping_a_study_is_asked_for(office: Path) -> None:
+    done = CliRunner().invoke(cli.app, ["study", "cancel", "--home", str(office)], input="n\n")
+    assert (done.exit_code, "nothing was changed" in done.output) == (1, True)
+    assert "will stop" in call("study", "cancel", "--home", office, "--yes")
+    assert "will be closed" in call("study", "close", "--home", office, "--yes")
+
+
+@pytest.mark.parametrize(
+    "address", ["http://a.example:1", "a.example:8443", "https://", "https://a:b", "https://a/x"]
+)
+def test_a_wrong_address_is_refused(tmp_path: Path, study: Path, address: str) -> None:
+    with pytest.raises(InputError, match="--address: expected https://HOST:PORT, found"):
+        call("study", "create", study, "--home", tmp_path / "cate", "--address", address)
+
+
+@pytest.mark.parametrize(
+    ("change", "says"),
+    [
+        (lambda line: line[:-9], "invitation: cut short, expected"),
+        (lambda line: line[:30] + ("a" if line[30] != "a" else "b") + line[31:], "damaged"),
+        (lambda line: "hello", "invitation: expected one line that begins with sottovoce-1-"),
+        (lambda line: line.replace("sottovoce-1", "sottovoce-9"), "found version 9"),
+    ],
+)
+def test_a_wrong_invitation_is_refused(tmp_path: Path, office: Path, change, says: str) -> None:
+    line = change((tmp_path / "sent" / "north").read_text().strip())
+    with pytest.raises(InputError, match=says):
+        call("join", line, "--home", tmp_path / "north", "--data", "notes.csv")
+    assert not (tmp_path / "north" / "studies").exists()
+
+
+def test_an_expired_invitation_is_refused_before_anything_is_sent(
+    tmp_path: Path, office: Path
+) -> None:
+    from dataclasses import replace
+
+    good = Invitation.parse((tmp_path / "sent" / "north").read_text())
+    old = replace(good, expires=datetime.now(UTC) - timedelta(seconds=2))
+    with pytest.raises(InputError, match="'north': expected one that is still good, found one"):
+        call("join", old.line, "--home", tmp_path / "north", "--data", "notes.csv")
+
+
+def test_an_invitation_is_read_from_a_file_or_from_standard_input(
+    tmp_path: Path, office: Path
+) -> None:
+    (tmp_path / "broken").write_text("sottovoce-1-abc", encoding="utf-8")
+    with pytest.raises(InputError, match="cut short"):
+        call("join", tmp_path / "broken", "--home", tmp_path / "north")
+    done = CliRunner().invoke(
+        cli.app, ["join", "-", "--home", str(tmp_path / "north")], input="sottovoce-1-abc\n"
+    )
+    assert "cut short" in str(done.exception)
+
+
+def test_settings_of_a_site_are_the_options_of_its_commands(tmp_path: Path, study: Path) -> None:
+    home = tmp_path / "cate"
+    home.mkdir(mode=0o700)
+    (home / "sottovoce.toml").write_text(
+        '[study.create]\naddress = "https://from.file:1"\n[join]\ntext = ["note"]\ngroup = "p"\n',
+        encoding="utf-8",
+    )
+    words = ("study", "create", study, "--home", home, "--json")
+
+    def address(printed: str) -> str:
+        line = json.loads(printed)["invitations"]["north"]["invitation"]
+        return Invitation.parse(line).address
+
+    assert address(call(*words)) == "https://from.file:1"
+    environment = {"SOTTOVOCE_STUDY_CREATE_ADDRESS": "https://from.environment:2"}
+    assert address(call(*words, **environment)) == "https://from.environment:2"
+    typed = (*words, "--address", "https://typed:3")
+    assert address(call(*typed, **environment)) == "https://typed:3"
+
+
+def test_the_home_comes_from_the_environment(tmp_path: Path, office: Path) -> None:
+    listed = call("study", "list", "--json", SOTTOVOCE_HOME=str(office))
+    assert json.loads(listed)[0]["as"] == "coordinator"
+
+
+@pytest.mark.parametrize(
+    ("text", "says"),
+    [
+        ("[jion]\n", r"line 1: jion: expected a table \(.*did you mean join"),
+        ("[join]\ntxet = ['a']\n", r"line 2: join.txet: expected a setting of \[join\]"),
+        ("[join]\n\nlongest = 'x'\n", "line 3: join.longest: expected what --longest takes"),
+        ("[join]\ntext = 'note'\n", "line 2: join.text: expected a list, found 'note'"),
+        ("[serve]\nport = [1]\n", r"line 2: serve.port: expected a single value, found \[1\]"),
+        ("[serve]\nport = 70000\n", "line 2: serve.port: expected what --port takes"),
+        ("[study]\ncreate = 3\n", r"line 2: study.create: expected a table \[study.create\]"),
+        ("[serve]\nhome = 'x'\n", r"line 2: serve.home: expected a setting of \[serve\]"),
+        ("[join]\npassphrase_file = 'x'\n", "line 2: join.passphrase_file: expected a setting"),
+        ("[policy]\nmin_peers = []\n", "line 2: policy.min_peers: expected a whole number"),
+        ("port = 3\n", "line 1: port: expected a table"),
+    ],
+)
+def test_a_wrong_setting_of_a_site_is_told_with_its_line(
+    tmp_path: Path, text: str, says: str
+) -> None:
+    home = tmp_path / "home"
+    home.mkdir(mode=0o700)
+    (home / "sottovoce.toml").write_text(text, encoding="utf-8")
+    with pytest.raises(InputError) as caught:
+        call("study", "list", "--home", home)
+    whole = f"{caught.value.message} {' '.join(caught.value.hints)}"
+    assert caught.match(says.partition(".*did")[0])
+    assert says.rpartition(".*")[2] in whole or ".*did" not in says
+
+
+def test_open_permissions_are_refused(tmp_path: Path, office: Path) -> None:
+    for path in (office / "storage.key", office / "coordinator" / "certificate.key"):
+        path.chmod(0o644)
+        with pytest.raises(OpenPermissionsError, match="expected mode 600, found 644"):
+            call("study", "invite", "north", "--home", office)
+        path.chmod(0o600)
+    office.chmod(0o755)
+    with pytest.raises(OpenPermissionsError, match="expected mode 700, found 755"):
+        call("study", "list", "--home", office)
+
+
+def test_completion_knows_the_commands() -> None:
+    """The shell asks the command itself; this is what bash sends for `sottovoce stu<TAB>`."""
+    for typed, found in (("sottovoce stu", "study"), ("sottovoce study c", "cancel")):
+        done = subprocess.run(
+            [sys.executable, "-m", "sottovoce"],
+            env={
+                **os.environ,
+                "_SOTTOVOCE_COMPLETE": "complete_bash",
+                "COMP_WORDS": typed,
+                "COMP_CWORD": str(len(typed.split()) - 1),
+            },
+            capture_output=True,
+            text=True,
+            check=False,
+            timeout=60,
+        )
+        assert found in done.stdout.split(), done.stderr
