@@ -4,6 +4,7 @@ import sqlite3
 import subprocess
 import sys
 import threading
+import tracemalloc
 from pathlib import Path
 
 import pytest
@@ -12,6 +13,7 @@ from harness.entropy import SeededEntropy
 from sottovoce.errors import JournalError, MisuseError, OpenPermissionsError
 from sottovoce.roles.relay import Letter
 from sottovoce.service.journal import Journal, Outgoing, Sent, Step, StepHead
+from sottovoce.service.vault import PIECE_BYTES
 
 KEY = bytes(range(32))
 SECRET = b"a secret that must not stand on the disk"
@@ -144,6 +146,36 @@ def test_another_key_does_not_open_it(path: Path) -> None:
         Journal(path, key=b"abc")
 
 
+def test_a_large_body_is_written_in_pieces_and_comes_back_whole(path: Path) -> None:
+    for body in (b"", b"x" * PIECE_BYTES, b"y" * (PIECE_BYTES + 1), b"z" * (3 * PIECE_BYTES)):
+        with Journal(path, key=KEY) as journal:
+            name = str(len(body)).encode()
+            journal.open_session(name)
+            journal.commit(session=name, step=step(body), letters=[outgoing(body=body)])
+            assert [one.body for one in journal.steps(name)] == [body]
+            (sent,) = journal.pending()
+            assert sent.letter.body == body
+            journal.mark_sent(sent.position)
+    with Journal(path, key=KEY) as journal:
+        journal.forget(str(3 * PIECE_BYTES).encode())
+        left = journal._database.execute("SELECT count(*) FROM steps_more").fetchone()
+        sent = journal._database.execute("SELECT count(*) FROM outbox_more").fetchone()
+    assert (left, sent) == ((1,), (0,))
+
+
+def test_a_large_letter_needs_little_memory_beside_itself(path: Path) -> None:
+    body = bytes(24 * 2**20)
+    with Journal(path, key=KEY) as journal:
+        journal.open_session(b"s")
+        tracemalloc.start()
+        try:
+            journal.commit(session=b"s", step=step(body))
+            _, peak = tracemalloc.get_traced_memory()
+        finally:
+            tracemalloc.stop()
+    assert peak < 4 * 2**20
+
+
 CHANGES = {
     "a changed step": "UPDATE steps SET body = head WHERE id % 2",
     "two steps that changed places": (
@@ -151,6 +183,12 @@ CHANGES = {
     ),
     "a step that is missing": "DELETE FROM steps WHERE id = (SELECT min(id) FROM steps)",
     "text in place of a step": "UPDATE steps SET head = 'text'",
+    "a piece that is missing": "DELETE FROM steps_more WHERE number = 2",
+    "the last piece cut off, and the count with it": (
+        "UPDATE steps SET pieces = 1; DELETE FROM steps_more"
+    ),
+    "two pieces that changed places": "UPDATE steps_more SET number = 3 - number",
+    "a count that is none": "UPDATE steps SET pieces = 'many'",
     "an empty step": "UPDATE steps SET head = x''",
 }
 
@@ -160,14 +198,14 @@ def test_a_row_that_was_changed_is_refused(path: Path, change: str) -> None:
     with Journal(path, key=KEY) as journal:
         journal.open_session(b"s")
         journal.commit(session=b"s", step=step(b"one"))
-        journal.commit(session=b"s", step=step(b"two", 1))
+        journal.commit(session=b"s", step=step(b"two" * PIECE_BYTES, 1))
     database = sqlite3.connect(path)
-    database.execute(change)
+    database.executescript(change)
     database.commit()
     database.close()
     with (
         Journal(path, key=KEY) as journal,
-        pytest.raises(JournalError, match=r"is not what was written there|is missing"),
+        pytest.raises(JournalError, match=r"not what was written|is missing|lost its size"),
     ):
         list(journal.steps(b"s"))
 

@@ -21,14 +21,20 @@ from typing import Any, Self
 from sottovoce.entropy import SEED_BYTES, Entropy, SystemEntropy
 from sottovoce.errors import JournalError, MisuseError
 from sottovoce.roles.relay import Letter
-from sottovoce.service.vault import Vault, connect, erase, translated
+from sottovoce.service.vault import Vault, connect, erase, pieces_of, translated
 from sottovoce.wire import Codec, Value
 
 _SCHEMA = """
 CREATE TABLE IF NOT EXISTS sessions (id INTEGER PRIMARY KEY, name BLOB UNIQUE NOT NULL, box BLOB);
-CREATE TABLE IF NOT EXISTS steps (id INTEGER PRIMARY KEY, head BLOB NOT NULL, body BLOB NOT NULL);
+CREATE TABLE IF NOT EXISTS steps (
+    id INTEGER PRIMARY KEY, head BLOB NOT NULL, pieces INTEGER NOT NULL, body BLOB NOT NULL);
 CREATE TABLE IF NOT EXISTS outbox (
-    id INTEGER PRIMARY KEY AUTOINCREMENT, head BLOB NOT NULL, body BLOB NOT NULL);
+    id INTEGER PRIMARY KEY AUTOINCREMENT,
+    head BLOB NOT NULL, pieces INTEGER NOT NULL, body BLOB NOT NULL);
+CREATE TABLE IF NOT EXISTS steps_more (owner INTEGER, number INTEGER, box BLOB NOT NULL);
+CREATE TABLE IF NOT EXISTS outbox_more (owner INTEGER, number INTEGER, box BLOB NOT NULL);
+CREATE INDEX IF NOT EXISTS steps_pieces ON steps_more (owner, number);
+CREATE INDEX IF NOT EXISTS outbox_pieces ON outbox_more (owner, number);
 CREATE TABLE IF NOT EXISTS notes (name TEXT PRIMARY KEY, box BLOB NOT NULL) WITHOUT ROWID;
 """
 # The steps of a session stand side by side: the row is the session's, then the step's number.
@@ -124,16 +130,7 @@ class Journal:
                 for statement in _SCHEMA.split(";"):
                     run(statement)
             self._vault = Vault.open(self._database, path, key, entropy=self._entropy)
-            with translated(path):
-                self._ids: dict[bytes, int] = dict(
-                    self._database.execute("SELECT name, id FROM sessions")
-                )
-                self._counts: dict[int, int] = {
-                    session: last - (session << _STEP_BITS)
-                    for session, last in self._database.execute(
-                        f"SELECT id >> {_STEP_BITS}, max(id) FROM steps GROUP BY 1"  # noqa: S608 - a constant
-                    )
-                }
+            self._ids, self._counts = self._known_sessions()
             self._cursor = int.from_bytes(self.note(_CURSOR) or b"")
             self._handled = self._cursor
             # Nothing is sent any longer: consent was withdrawn, or the study has ended.
@@ -141,6 +138,17 @@ class Journal:
         except BaseException:
             self._database.close()
             raise
+
+    def _known_sessions(self) -> tuple[dict[bytes, int], dict[int, int]]:
+        """The row of every session, and how many steps each has."""
+        with translated(self.path):
+            ids = dict(self._database.execute("SELECT name, id FROM sessions ORDER BY id"))
+            lasts = self._database.execute(
+                f"SELECT id >> {_STEP_BITS}, max(id) FROM steps GROUP BY 1"  # noqa: S608 - a constant
+            ).fetchall()
+        if not all(isinstance(name, bytes) for name in ids):
+            raise JournalError(f"{self.path}: damaged (a session has lost its name)")
+        return ids, {session: last - (session << _STEP_BITS) for session, last in lasts}
 
     def __repr__(self) -> str:
         return f"Journal({str(self.path)!r}, {len(self._ids)} sessions)"
@@ -194,15 +202,12 @@ class Journal:
         """The steps of a session, in order, one at a time."""
         number = self._ids[session]
         for index in range(1, self._counts.get(number, 0) + 1):
-            with translated(self.path), self._lock:
-                row = self._database.execute(
-                    "SELECT head, body FROM steps WHERE id = ?", (number << _STEP_BITS | index,)
-                ).fetchone()
+            row = self._row("steps", number << _STEP_BITS | index)
             if row is None:
                 raise JournalError(f"{self.path}: step {index} of {session.hex()[:16]} is missing")
             place = (session, index.to_bytes(8))
             head = self._read(StepHead, self._vault.unseal(row[0], "step", *place))
-            yield Step(head, self._vault.unseal(row[1], "step body", *place))
+            yield Step(head, self._body("steps", number << _STEP_BITS | index, row, place))
 
     # The one way in.
 
@@ -230,6 +235,7 @@ class Journal:
                 self._add_notes(run, notes)
                 for sent in self._sent:
                     run("DELETE FROM outbox WHERE id = ?", sent)
+                    run("DELETE FROM outbox_more WHERE owner = ?", sent)
             self._committed(session if step is not None else None, cursor, position)
 
     def _committed(self, session: bytes | None, cursor: int, position: int | None) -> None:
@@ -248,17 +254,56 @@ class Journal:
         index = self._counts.get(number, 0) + 1
         place = (session, index.to_bytes(8))
         head = self._vault.seal(_CODEC.encode(step.head), "step", *place)
-        body = self._vault.seal(step.body, "step body", *place)
-        run("INSERT INTO steps VALUES (?, ?, ?)", number << _STEP_BITS | index, head, body)
+        self._add_body(run, "steps", number << _STEP_BITS | index, (head, step.body, place))
 
     def _add_letter(self, run: Any, one: Outgoing) -> None:
         letter = one.letter
         place = (letter.session, letter.recipient.encode(), letter.number.to_bytes(8))
         head = OutHead(letter.session, letter.sender, letter.recipient, letter.number, one.kind)
-        run(
-            "INSERT INTO outbox (head, body) VALUES (?, ?)",
-            self._vault.seal(_CODEC.encode(head), "outbox"),
-            self._vault.seal(letter.body, "outbox body", *place),
+        sealed = self._vault.seal(_CODEC.encode(head), "outbox")
+        self._add_body(run, "outbox", None, (sealed, letter.body, place))
+
+    def _add_body(
+        self, run: Any, table: str, row: int | None, content: tuple[bytes, bytes, tuple[bytes, ...]]
+    ) -> None:
+        """A row with its head and its body, the body in as many pieces as it needs."""
+        head, body, place = content
+        pieces = pieces_of(body)
+        count = len(pieces).to_bytes(8)
+        boxes = (
+            self._vault.seal(piece, table, *place, number.to_bytes(8), count)
+            for number, piece in enumerate(pieces)
+        )
+        insert = f"INSERT INTO {table} VALUES (?, ?, ?, ?)"  # noqa: S608 - one of two constants
+        owner = run(insert, row, head, len(pieces), next(boxes)).lastrowid
+        more = f"INSERT INTO {table}_more VALUES (?, ?, ?)"  # noqa: S608 - as above
+        for number, box in enumerate(boxes, 1):
+            run(more, owner, number, box)
+
+    def _row(self, table: str, row: int) -> tuple[Any, ...] | None:
+        with translated(self.path), self._lock:
+            select = f"SELECT head, pieces, body FROM {table} WHERE id = ?"  # noqa: S608 - as above
+            found: tuple[Any, ...] | None = self._database.execute(select, (row,)).fetchone()
+        return found
+
+    def _body(
+        self, table: str, owner: int, row: tuple[Any, ...], place: tuple[bytes, ...]
+    ) -> bytes:
+        """A body from its pieces: that none is missing is bound into each."""
+        _, count, first = row
+        if not isinstance(count, int) or not 0 < count < 2**32:
+            raise JournalError(f"{self.path}: damaged (a row has lost its size)")
+        rest = []
+        if count > 1:
+            select = f"SELECT box FROM {table}_more WHERE owner = ? ORDER BY number"  # noqa: S608 - as above
+            with translated(self.path), self._lock:
+                rest = [box for (box,) in self._database.execute(select, (owner,))]
+        if len(rest) != count - 1:
+            raise JournalError(f"{self.path}: a piece of a row of {table!r} is missing")
+        last = count.to_bytes(8)
+        return b"".join(
+            self._vault.unseal(box, table, *place, number.to_bytes(8), last)
+            for number, box in enumerate((first, *rest))
         )
 
     def _add_notes(self, run: Any, notes: Mapping[str, bytes]) -> None:
@@ -279,15 +324,12 @@ class Journal:
                     yield found
 
     def _outgoing(self, position: int) -> Outgoing | None:
-        with translated(self.path), self._lock:
-            row = self._database.execute(
-                "SELECT head, body FROM outbox WHERE id = ?", (position,)
-            ).fetchone()
+        row = self._row("outbox", position)
         if row is None:
             return None
         head = self._read(OutHead, self._vault.unseal(row[0], "outbox"))
         place = (head.session, head.recipient.encode(), head.number.to_bytes(8))
-        body = self._vault.unseal(row[1], "outbox body", *place)
+        body = self._body("outbox", position, row, place)
         letter = Letter(head.session, head.sender, head.recipient, head.number, body)
         return Outgoing(letter, head.kind, position)
 
@@ -303,6 +345,7 @@ class Journal:
         """Let nothing leave any more, but the `last` letters: what waited is deleted."""
         with self._transaction() as run:
             run("DELETE FROM outbox")
+            run("DELETE FROM outbox_more")
             for one in last:
                 self._add_letter(run, one)
             self._add_notes(run, {_CLOSED: b""})
@@ -344,12 +387,13 @@ class Journal:
     def forget(self, session: bytes) -> None:
         """Delete the seed and the steps of a session; it can never be opened again."""
         number = self._ids[session]
-        first = number << _STEP_BITS
+        steps = (number << _STEP_BITS, (number + 1 << _STEP_BITS) - 1)
         with translated(self.path), self._lock:
             self._database.execute("PRAGMA secure_delete = ON")
         with self._transaction() as run:
             run("UPDATE sessions SET box = NULL WHERE id = ?", number)
-            run("DELETE FROM steps WHERE id BETWEEN ? AND ?", first, first + 2**_STEP_BITS - 1)
+            run("DELETE FROM steps WHERE id BETWEEN ? AND ?", *steps)
+            run("DELETE FROM steps_more WHERE owner BETWEEN ? AND ?", *steps)
         with translated(self.path), self._lock:
             self._database.execute("PRAGMA wal_checkpoint(TRUNCATE)")
             self._database.execute("PRAGMA secure_delete = FAST")

@@ -6,7 +6,7 @@ import sqlite3
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
-from typing import Self
+from typing import Self, TypeAlias
 
 from cryptography.exceptions import InvalidTag
 from cryptography.hazmat.primitives.ciphers.aead import ChaCha20Poly1305
@@ -17,9 +17,12 @@ from sottovoce.keyfiles.storage import SECRET_MODE, Stored
 from sottovoce.protocols.identities import framed
 
 KEY_BYTES = 32
+Buffer: TypeAlias = bytes | memoryview
 _SALT_BYTES = 32
 _NONCE_BYTES = 12
 _PURPOSE = "service/vault/v1"
+# A large body is sealed and written in pieces of so many bytes, so that it is never copied whole.
+PIECE_BYTES = 2**20
 # A write-ahead log that a large letter swelled shrinks to this again.
 _LOG_BYTES = 8 * 2**20
 
@@ -52,6 +55,8 @@ class Vault:
             database.execute("CREATE TABLE IF NOT EXISTS vault (salt BLOB, proof BLOB)")
             row = database.execute("SELECT salt, proof FROM vault").fetchone()
         if row is not None:
+            if not isinstance(row[0], bytes):
+                raise JournalError(f"{path}: damaged (it has lost its salt)")
             vault = cls(path, key, row[0], entropy=entropy)
             try:
                 vault.unseal(row[1], "proof")
@@ -67,7 +72,7 @@ class Vault:
             database.execute("INSERT INTO vault VALUES (?, ?)", (salt, vault.seal(b"", "proof")))
         return vault
 
-    def seal(self, content: bytes, table: str, *place: bytes) -> bytes:
+    def seal(self, content: Buffer, table: str, *place: bytes) -> bytes:
         """A box for one place."""
         nonce = self._entropy.read(_NONCE_BYTES)
         return nonce + self._cipher.encrypt(nonce, content, framed(f"{_PURPOSE}/{table}", *place))
@@ -86,6 +91,12 @@ class Vault:
                 f"{self._path}: a row of kind {table!r} is not what was written there",
                 hints=("the disk or somebody changed the file; bring back a copy of it",),
             ) from None
+
+
+def pieces_of(body: bytes) -> list[memoryview]:
+    """A body in pieces, none of them copied; an empty one is one empty piece."""
+    view = memoryview(body)
+    return [view[at : at + PIECE_BYTES] for at in range(0, max(len(body), 1), PIECE_BYTES)]
 
 
 def connect(path: Path) -> sqlite3.Connection:
@@ -141,6 +152,9 @@ def translated(path: Path) -> Iterator[None]:
         yield
     except sqlite3.Error as error:
         raise _in_our_words(path, error) from error
+    except UnicodeDecodeError as error:
+        # What SQLite says of a damaged file quotes the damage.
+        raise JournalError(f"{path}: damaged") from error
     except OSError as error:
         reason = (error.strerror or type(error).__name__).lower()
         raise JournalError(f"{path}: cannot be used ({reason})") from error
