@@ -30,6 +30,7 @@ class Desk:
 
     mailboxes: dict[str, Mailbox]
     keys: dict[tuple[str, str], bytes] = field(default_factory=dict)
+    met: list[str] = field(default_factory=list)
 
     async def invitation(self, study: str, token: bytes) -> bytes:
         if token != b"token":
@@ -48,6 +49,9 @@ class Desk:
 
     def identity_of(self, study: str, seat: str) -> bytes | None:
         return self.keys.get((study, seat))
+
+    def seen(self, study: str, seat: str) -> None:
+        self.met.append(seat)
 
     def takes_letters(self, study: str, seat: str) -> bool:
         return (study, seat) in self.keys or seat == "coordinator"

@@ -301,3 +301,10 @@ def test_a_problem_document_tells_what_was_put_in():
         ("wait",),
         {"expected": 0},
     )
+
+
+def test_what_a_problem_document_says_is_fit_for_a_terminal():
+    told = {"type": "x\x1b[2J", "detail": "\x1b[31mred" + "a" * 10_000, "hints": ["\r\n"] * 100}
+    problem = Problem.read(400, json.dumps(told).encode())
+    assert (problem.kind, problem.detail[:8], len(problem.detail)) == ("x?[2J", "?[31mred", 1000)
+    assert problem.hints == ("??",) * 8

@@ -10,7 +10,7 @@ from harness.entropy import SeededEntropy
 from harness.ports import STUDY, identity_of, post_office
 from sottovoce.errors import AbsenceError
 from sottovoce.roles.relay import Letter
-from sottovoce.transport import Limits
+from sottovoce.transport import Limits, Line
 from sottovoce.transport.certificates import client_context
 from sottovoce.transport.limits import Buckets, Memory
 from sottovoce.transport.problems import Problem
@@ -136,15 +136,46 @@ def test_who_does_not_read_its_answers_is_hung_up_on(tmp_path):
 def test_connections_are_counted_and_those_beyond_the_limit_are_not_served(tmp_path):
     async def story():
         async with post_office(tmp_path, limits=Limits(connections_by_address=3)) as office:
-            callers = [await caller(office) for _ in range(3)]
+            lines = [await office.line(name, patience=0.2) for name in ("a", "b", "c", "d")]
+            for line in lines[:3]:
+                await line.describe()
+            with pytest.raises(AbsenceError):
+                await lines[3].describe()
+            await lines[0].close()
+            lines[3].patience = 5.0
+            assert await lines[3].describe()
+
+    asyncio.run(story())
+
+
+def test_strangers_make_room_for_others_and_seats_do_not(tmp_path):
+    async def story():
+        async with post_office(tmp_path, limits=Limits(connections=4)) as office:
+            alice, bob = await office.line("alice"), await office.line("bob")
+            await asyncio.gather(alice.status(), bob.status())
+            strangers = [await caller(office) for _ in range(6)]
+            for reader, _ in strangers[:4]:
+                await hung_up(reader)
+            assert not strangers[5][0].at_eof()
+            session = alice._session
+            await asyncio.gather(alice.status(), bob.status())
+            assert alice._session is session
+            assert office.server.connections == 4
+            for _, writer in strangers:
+                writer.transport.abort()
+
+    asyncio.run(story())
+
+
+def test_an_address_that_calls_too_often_is_not_answered(tmp_path):
+    async def story():
+        async with post_office(tmp_path, limits=Limits(arrivals=0.001, arrivals_burst=3)) as office:
+            alice = await office.line("alice")
+            await alice.status()
+            callers = [await caller(office) for _ in range(2)]
             with pytest.raises((ConnectionError, OSError)):
                 await caller(office)
-            alice = await office.line("alice", patience=0.2)
-            with pytest.raises(AbsenceError):
-                await alice.describe()
-            callers[0][1].transport.abort()
-            alice.patience = 5.0
-            assert await alice.describe()
+            await alice.status()
             for _, writer in callers:
                 writer.transport.abort()
 
@@ -170,17 +201,30 @@ def test_an_address_that_is_refused_too_often_is_no_longer_listened_to(tmp_path)
     async def story():
         limits = Limits(refusals=0.001, refusals_burst=5)
         async with post_office(tmp_path, limits=limits) as office:
-            reader, writer = await caller(office)
             kinds = []
             for _ in range(8):
+                reader, writer = await caller(office)
                 writer.write(b"GET /v1/study HTTP/1.1\r\nHost: a\r\nSottovoce-Protocol: 1\r\n\r\n")
-                answer = await reader.readuntil(b"}")
+                answer = await reader.read()
+                writer.transport.abort()
                 kinds.append(kind_of(answer))
                 if kinds[-1] == "too-many":
                     assert b"Retry-After: " in answer
                     break
-            writer.transport.abort()
-            assert kinds == ["unsigned"] * 5 + ["too-many"]
+            assert kinds == ["unsigned"] * 4 + ["too-many"]
+            # Whoever holds a seat is heard from the same address all the same.
+            alice = await office.line("alice")
+            assert await alice.status() == b"running"
+            stranger = Line(
+                office.address,
+                fingerprint=office.fingerprint,
+                study=STUDY,
+                identity=identity_of("stranger"),
+                patience=0.1,
+            )
+            async with stranger:
+                with pytest.raises(AbsenceError, match="refused requests of one address"):
+                    await stranger.enrol(b"please")
 
     asyncio.run(story())
 

@@ -381,3 +381,41 @@ def test_a_fetch_returns_at_most_its_limit_and_one_letter_at_least(tmp_path):
         assert counts == [1, 1, 2, 5]
 
     run(tmp_path / "mail.db", story)
+
+
+def test_letters_of_one_sender_are_bounded_and_forgetting_makes_room(tmp_path):
+    path = tmp_path / "mail.db"
+
+    async def story(mailbox):
+        for number in range(3):
+            await mailbox.post(letter(number))
+        await mailbox.acknowledge("bob", 2)
+        with pytest.raises(Problem, match="at most 3 letters in a study"):
+            await mailbox.post(letter(3))
+        await mailbox.post(letter(0, sender="carol"))
+
+    run(path, story, limits=Limits(letters_by_sender=3))
+
+    async def again(mailbox):
+        with pytest.raises(Problem, match="at most 3 letters in a study"):
+            await mailbox.post(letter(3))
+        await mailbox.forget(SESSION)
+        await mailbox.post(letter(0))
+
+    run(path, again, limits=Limits(letters_by_sender=3))
+
+
+def test_a_part_without_bytes_is_refused_and_takes_nobody_with_it(tmp_path):
+    async def story(mailbox):
+        one = sealed(b"body")
+        await mailbox.open_upload(one)
+        return await asyncio.gather(
+            mailbox.append(one, 0, b""),
+            mailbox.append(one, 0, b""),
+            mailbox.post(letter(0, to="carol")),
+            return_exceptions=True,
+        )
+
+    first, second, third = run(tmp_path / "mail.db", story)
+    assert [one.kind for one in (first, second)] == ["size", "size"]
+    assert third == 1

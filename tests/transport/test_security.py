@@ -147,9 +147,14 @@ def test_a_request_signed_for_another_server_is_refused(tmp_path):
     assert in_office(tmp_path, story) == (401, "signature")
 
 
-def test_a_forged_signature_is_refused(tmp_path):
+def test_a_forged_signature_is_refused_and_nobody_counts_as_seen(tmp_path):
     async def story(office, alice, bob):
-        return await ask(office, FETCH, {**signed(office, "bob", FETCH), SIGNATURE: "00" * 64})
+        office.desk.met.clear()
+        answer = await ask(office, FETCH, {**signed(office, "bob", FETCH), SIGNATURE: "00" * 64})
+        assert office.desk.met == []
+        await bob.fetch()
+        assert office.desk.met == ["bob"]
+        return answer
 
     assert in_office(tmp_path, story) == (401, "signature")
 
@@ -471,3 +476,13 @@ def test_the_line_keeps_secrets_out_of_repr():
     assert repr(identity_of("alice").secret) not in told
     assert identity_of("alice").secret.hex() not in told
     assert line._context.protocol == ssl.PROTOCOL_TLS_CLIENT
+
+
+@pytest.mark.parametrize("host", ["127.0.0.1", "localhost", "[::1]"])
+def test_no_proxy_leads_to_this_machine(monkeypatch, host):
+    monkeypatch.setenv("HTTPS_PROXY", "http://proxy.example:3128")
+    monkeypatch.setenv("NO_PROXY", "")
+    line = Line(
+        f"https://{host}:8443", fingerprint=bytes(32), study=STUDY, identity=identity_of("alice")
+    )
+    assert line.way.proxy is None

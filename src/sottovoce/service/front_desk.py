@@ -44,10 +44,11 @@ class Desk:
     def identity_of(self, study: str, seat: str) -> bytes | None:
         """The public identity of a seat that enrolled."""
         hall = self._halls.get(study)
-        if hall is None or seat not in hall.publics:
-            return None
-        hall.seen(seat)
-        return hall.publics[seat]
+        return None if hall is None else hall.publics.get(seat)
+
+    def seen(self, study: str, seat: str) -> None:
+        """A seat made a request, and proved that it is the seat."""
+        self._hall(study).seen(seat)
 
     def takes_letters(self, study: str, seat: str) -> bool:
         """Whether letters may be left for this seat."""

@@ -47,6 +47,8 @@ _CONNECT_SECONDS = 15.0
 _ANSWER_SECONDS = 60.0
 _FIRST_PAUSE, _LONGEST_PAUSE = 0.05, 10.0
 _SLICE = 256 * 1024
+# Times that an upload may be found no further than before: restarts, and discarded uploads.
+_MOST_SETBACKS = 20
 _KEEP_SECONDS = 60.0
 
 
@@ -172,8 +174,16 @@ class Line:
         query = urlencode({**_place(letter), "size": size, "digest": digest.hex()})
         path, view = f"/v1/uploads?{query}", memoryview(letter.body)
         progress = _read(await self._say("PUT", path, _posting(letter)), Uploaded)
+        reached, setbacks = -1, 0
         while not progress.position:
             start = progress.received
+            reached, setbacks = max(start, reached), setbacks + (start <= reached)
+            if setbacks > _MOST_SETBACKS:
+                raise ViolationError(
+                    f"{_posting(letter)}: expected the upload to get on, found it at {start} bytes "
+                    "again and again",
+                    party=COORDINATOR,
+                )
             part = view[start : start + PART]
             asked = Asked("PATCH", f"{path}&offset={start}", body_digest(part))
             try:

@@ -118,7 +118,8 @@ class Committer:
         self._connection.execute("SAVEPOINT job")
         try:
             waiting.result = waiting.job(self._connection)
-        except sqlite3.Error:
+        except sqlite3.OperationalError:
+            # The disk or the file, and therefore everybody's trouble.
             raise
         except Exception as error:  # noqa: BLE001 - told to whoever waits for the job
             waiting.error = error

@@ -6,10 +6,10 @@ a byte a minute, an answer that nobody reads. Each has its deadline here.
 
 import asyncio
 import logging
+import resource
 import socket
 import ssl
 from collections import Counter
-from collections.abc import Callable
 from contextlib import suppress
 from typing import Any
 
@@ -17,12 +17,13 @@ from aiohttp import web
 from aiohttp.web_request import BaseRequest
 
 from sottovoce.errors import InputError
-from sottovoce.transport.limits import Limits
+from sottovoce.transport.limits import Buckets, Limits
 from sottovoce.transport.problems import CONTENT_TYPE, Problem
 
 # Which release answers is nobody's business.
 NAME = "sottovoce"
 _BACKLOG = 512
+_SPARE_FILES = 256
 _CLOSING_SECONDS = 2.0
 _log = logging.getLogger("sottovoce.transport")
 
@@ -55,8 +56,8 @@ async def as_problem(_request: web.Request, answer: web.StreamResponse) -> None:
 class Porter(web.RequestHandler):
     """One connection: it ends when its next request does not come in time."""
 
-    def __init__(self, server: web.Server, *, limits: Limits, gone: Callable[[], None]) -> None:
-        """Say `gone` when the connection ends."""
+    def __init__(self, server: web.Server, *, limits: Limits, told: "Porters", host: str) -> None:
+        """Tell when the connection ends, and when its caller turned out to hold a seat."""
         loop = asyncio.get_running_loop()
         super().__init__(
             server,
@@ -67,7 +68,9 @@ class Porter(web.RequestHandler):
             auto_decompress=False,
         )
         self._limits = limits
-        self._gone: Callable[[], None] | None = gone
+        self._told = told
+        self.host = host
+        told.came(self)
         self._alarm: asyncio.TimerHandle | None = None
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
@@ -83,9 +86,11 @@ class Porter(web.RequestHandler):
     def end(self) -> None:
         """Count this connection no more."""
         self._silence()
-        gone, self._gone = self._gone, None
-        if gone is not None:
-            gone()
+        self._told.went(self)
+
+    def known(self) -> None:
+        """The caller holds a seat: others make room before it does."""
+        self._told.known(self)
 
     def begin_request(self) -> None:
         """The headers of a request are whole."""
@@ -118,16 +123,64 @@ class Porter(web.RequestHandler):
 
     def _expect_within(self, seconds: float) -> None:
         self._silence()
-        self._alarm = asyncio.get_running_loop().call_later(seconds, self._hang_up)
+        self._alarm = asyncio.get_running_loop().call_later(seconds, self.hang_up)
 
     def _silence(self) -> None:
         if self._alarm is not None:
             self._alarm.cancel()
             self._alarm = None
 
-    def _hang_up(self) -> None:
+    def hang_up(self) -> None:
+        """End the connection at once."""
         if self.transport is not None:
             self.transport.abort()
+
+
+class Porters:
+    """Who is connected, from where, and who of them showed no seat yet: the oldest first."""
+
+    def __init__(self, limits: Limits) -> None:
+        """Keep to the limits."""
+        self._limits = limits
+        self._all: set[Porter] = set()
+        self._by_host: Counter[str] = Counter()
+        self._strangers: dict[Porter, None] = {}
+
+    def __len__(self) -> int:
+        return len(self._all)
+
+    def came(self, porter: Porter) -> None:
+        """A stranger."""
+        self._all.add(porter)
+        self._by_host[porter.host] += 1
+        self._strangers[porter] = None
+
+    def known(self, porter: Porter) -> None:
+        """No stranger."""
+        self._strangers.pop(porter, None)
+
+    def went(self, porter: Porter) -> None:
+        """Gone, however often that is said."""
+        if porter in self._all:
+            self._all.discard(porter)
+            self._strangers.pop(porter, None)
+            self._by_host[porter.host] -= 1
+            if not self._by_host[porter.host]:
+                del self._by_host[porter.host]
+
+    def has_room(self, host: str) -> bool:
+        """Whether one more may come, if need be in the place of the oldest stranger."""
+        if self._by_host[host] >= self._limits.connections_by_address:
+            return self._make_room(host)
+        return len(self._all) < self._limits.connections or self._make_room(None)
+
+    def _make_room(self, host: str | None) -> bool:
+        for porter in self._strangers:
+            if host is None or porter.host == host:
+                porter.hang_up()
+                self.went(porter)
+                return True
+        return False
 
 
 class Server:
@@ -145,7 +198,8 @@ class Server:
         self._listening = listening
         self._context = context
         self._limits = limits
-        self._open: Counter[str] = Counter()
+        self._porters = Porters(limits)
+        self._arrivals = Buckets(limits.arrivals, limits.arrivals_burst)
         self._welcomes: set[asyncio.Task[None]] = set()
         self._accepting = asyncio.create_task(self._accept())
 
@@ -157,7 +211,7 @@ class Server:
     @property
     def connections(self) -> int:
         """How many callers there are."""
-        return self._open.total()
+        return len(self._porters)
 
     async def close(self) -> None:
         """Take no more callers, and end those there are."""
@@ -179,13 +233,10 @@ class Server:
                 await asyncio.sleep(0.1)
                 continue
             host = str(address[0])
-            if (
-                self._open.total() >= self._limits.connections
-                or self._open[host] >= self._limits.connections_by_address
-            ):
+            self._arrivals.take(host)
+            if self._arrivals.level(host) < 0 or not self._porters.has_room(host):
                 caller.close()
                 continue
-            self._open[host] += 1
             task = asyncio.create_task(self._welcome(caller, host))
             self._welcomes.add(task)
             task.add_done_callback(self._welcomes.discard)
@@ -193,7 +244,7 @@ class Server:
     async def _welcome(self, caller: socket.socket, host: str) -> None:
         """Shake hands in time, and hand the caller over."""
         assert self._runner.server is not None
-        porter = Porter(self._runner.server, limits=self._limits, gone=lambda: self._leave(host))
+        porter = Porter(self._runner.server, limits=self._limits, told=self._porters, host=host)
         try:
             await asyncio.get_running_loop().connect_accepted_socket(
                 lambda: porter,
@@ -206,17 +257,13 @@ class Server:
             with suppress(OSError):
                 caller.close()
 
-    def _leave(self, host: str) -> None:
-        self._open[host] -= 1
-        if self._open[host] <= 0:
-            del self._open[host]
-
 
 async def open_server(
     app: web.Application, *, host: str, port: int, context: ssl.SSLContext, limits: Limits
 ) -> Server:
     """Listen for callers of an application."""
     listening = await _listen(host, port)
+    _allow_files(2 * limits.connections + _SPARE_FILES)
     runner = web.AppRunner(
         app, access_log=None, handler_cancellation=True, shutdown_timeout=_CLOSING_SECONDS
     )
@@ -239,3 +286,13 @@ async def _listen(host: str, port: int) -> socket.socket:
         ) from error
     listening.setblocking(False)  # noqa: FBT003 - the name of the method says it
     return listening
+
+
+def _allow_files(wanted: int) -> None:
+    """Let this process open as many files as it may, up to what its connections need."""
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    if soft == resource.RLIM_INFINITY or soft >= wanted:
+        return
+    allowed = wanted if hard == resource.RLIM_INFINITY else min(wanted, hard)
+    with suppress(OSError, ValueError):
+        resource.setrlimit(resource.RLIMIT_NOFILE, (allowed, hard))

@@ -13,7 +13,7 @@ from typing import Protocol
 from aiohttp import web
 from aiohttp.web_exceptions import HTTPException
 
-from sottovoce.errors import SottovoceError
+from sottovoce.errors import InputError, TheirError
 from sottovoce.transport.answers import (
     CODEC,
     CONTENT_TYPE,
@@ -45,11 +45,12 @@ from sottovoce.transport.signing import (
     read_signed,
 )
 from sottovoce.transport.store import Progress, Sealed
-from sottovoce.transport.versions import choose_version
+from sottovoce.transport.versions import OFFER, choose_version
 from sottovoce.wire import Value
 
 # Bodies that are no letters: tokens, keys, consents.
-_SMALL = 1024 * 1024
+_SMALL = 16 * 1024
+_SEATED = "seated"
 # Bodies that take less memory than the connection they come over.
 _TINY = 64 * 1024
 _PLAIN = "application/octet-stream"
@@ -61,7 +62,8 @@ _log = logging.getLogger("sottovoce.transport")
 class FrontDesk(Protocol):
     """What the service knows and the server asks: who holds which seat, and what to tell whom.
 
-    A refusal is a `SottovoceError` (told as 403, with its hints) or a `Problem`.
+    A refusal is an `InputError` or a `TheirError` (told as 403, with its hints) or a `Problem`;
+    any other error is told as a failure of the server, without its words.
     """
 
     async def invitation(self, study: str, token: bytes) -> bytes:
@@ -78,6 +80,9 @@ class FrontDesk(Protocol):
 
     def identity_of(self, study: str, seat: str) -> bytes | None:
         """The public identity of a seat that may make requests; None when there is none."""
+
+    def seen(self, study: str, seat: str) -> None:
+        """This seat has just made a request: its signature was checked."""
 
     def takes_letters(self, study: str, seat: str) -> bool:
         """Whether letters may be left for this seat."""
@@ -106,56 +111,57 @@ class Counter:
         self._seats = Buckets(limits.rate, limits.burst)
         self._addresses = Buckets(limits.refusals, limits.refusals_burst)
         self._memory = Memory(limits.in_memory)
+        self._strangers = Memory(limits.strangers)
         self._polls: Count[tuple[str, str]] = Count()
 
     @web.middleware
     async def guard(self, request: web.Request, handler: Handler) -> web.StreamResponse:
         """Answer whatever happens, and count refusals against the address they went to."""
-        address = request.remote or ""
         porter = request.protocol
         if isinstance(porter, Porter):
             porter.begin_request()
         try:
-            return await self._answered(request, handler, address)
+            answer = await self._answered(request, handler)
         finally:
             if isinstance(porter, Porter):
                 porter.end_request()
-
-    async def _answered(
-        self, request: web.Request, handler: Handler, address: str
-    ) -> web.StreamResponse:
-        try:
-            self._addresses.check(address, "refused requests of one address")
-            choose_version(request.headers.get(PROTOCOL))
-            answer = await handler(request)
-        except Problem as problem:
-            answer = self._refuse(address, problem)
-        except SottovoceError as error:
-            answer = self._refuse(address, Problem(403, "refused", str(error), hints=error.hints))
-        except HTTPException as error:
-            detail = f"{request.method}: {error.reason.lower()}"
-            answer = self._refuse(address, Problem(error.status, "no-such-thing", detail))
-        except Exception as error:
-            if isinstance(error, ConnectionError):
-                raise
-            # The kind of the error, and never its words: they may carry content.
-            _log.error("request failed: %s", type(error).__name__)
-            answer = self._refuse(address, Problem(500, "failure", "the server failed at this"))
-        answer.headers[PROTOCOL] = "1"
+        answer.headers[PROTOCOL] = OFFER
         answer.headers[TIME] = str(self._bouncer.now())
         return answer
 
+    async def _answered(self, request: web.Request, handler: Handler) -> web.StreamResponse:
+        try:
+            choose_version(request.headers.get(PROTOCOL))
+            return await handler(request)
+        except Problem as problem:
+            return self._refuse(request, problem)
+        except (InputError, TheirError) as error:
+            return self._refuse(request, Problem(403, "refused", str(error), hints=error.hints))
+        except HTTPException as error:
+            detail = f"{request.method}: {error.reason.lower()}"
+            return self._refuse(request, Problem(error.status, "no-such-thing", detail))
+        except ConnectionError:
+            raise
+        except Exception as error:  # noqa: BLE001 - a server goes on
+            # The kind of the error, and never its words: they may carry content, or paths.
+            _log.error("request failed: %s", type(error).__name__)
+            return self._refuse(request, Problem(500, "failure", "the server failed at this"))
+
     async def invitation(self, request: web.Request) -> web.Response:
         """What an invitation is for; the token proves itself, so nobody signs."""
+        self._check_stranger(request)
         fields = fields_of(request.query, "study")
-        token = await self._body(request, _SMALL, None)
+        async with self._held(request, _SMALL, self._strangers):
+            token = await self._body(request, _SMALL, None)
         return _plain(await self._desk.invitation(fields["study"], token))
 
     async def enrol(self, request: web.Request) -> web.Response:
         """Take a seat: signed by the key that will be the seat's."""
+        self._check_stranger(request)
         key = read_key(request.headers)
         caller = self._signed(request, key)
-        body = await self._body(request, _SMALL, caller.digest)
+        async with self._held(request, _SMALL, self._strangers):
+            body = await self._body(request, _SMALL, caller.digest)
         return _plain(await self._desk.enrol(caller.study, caller.seat, key, body))
 
     async def describe(self, request: web.Request) -> web.Response:
@@ -173,7 +179,7 @@ class Counter:
         caller = self._seated(request)
         place = place_of(fields_of(request.query, *LETTER_FIELDS), sender=caller.seat)
         self._check_recipient(caller, place.recipient)
-        async with self._held(request, PART):
+        async with self._held(request, PART, self._memory):
             body = await self._body(request, PART, caller.digest)
             letter = Sealed(place, len(body), caller.digest)
             position = await self._desk.mailbox(caller.study).put(letter, body)
@@ -193,7 +199,7 @@ class Counter:
         letter = sealed_of(fields, sender=caller.seat)
         self._check_recipient(caller, letter.place.recipient)
         start = number_of(fields, "offset")
-        async with self._held(request, PART):
+        async with self._held(request, PART, self._memory):
             body = await self._body(request, PART, caller.digest)
             progress = await self._desk.mailbox(caller.study).append(letter, start, body)
         return _progress(progress)
@@ -224,6 +230,10 @@ class Counter:
         done.add_done_callback(_look)
         return _told(Acknowledged(position))
 
+    def _check_stranger(self, request: web.Request) -> None:
+        """Whoever has no seat yet has few tries."""
+        self._addresses.check(request.remote or "", "refused requests of one address")
+
     def _seated(self, request: web.Request) -> Caller:
         """The seat that signed this request."""
         signed = read_signed(request.headers)
@@ -236,6 +246,10 @@ class Counter:
                 hints=("join with an invitation of this study",),
             )
         caller = self._signed(request, public)
+        request[_SEATED] = True
+        if isinstance(request.protocol, Porter):
+            request.protocol.known()
+        self._desk.seen(caller.study, caller.seat)
         self._seats.check((caller.study, caller.seat), "requests of one seat")
         self._seats.take((caller.study, caller.seat))
         return caller
@@ -274,18 +288,18 @@ class Counter:
         return body
 
     @asynccontextmanager
-    async def _held(self, request: web.Request, limit: int) -> AsyncIterator[None]:
+    async def _held(self, request: web.Request, limit: int, memory: Memory) -> AsyncIterator[None]:
         """Room in memory for the body of a request: others wait until there is some."""
         size = min(request.content_length if request.content_length is not None else limit, limit)
-        if size <= _TINY:
+        if size <= _TINY and memory is self._memory:
             # A trip of a solve does not stand in line behind contributions.
             yield
             return
-        await self._memory.take(size)
+        await memory.take(size)
         try:
             yield
         finally:
-            self._memory.give(size)
+            memory.give(size)
 
     @contextmanager
     def _polling(self, caller: Caller) -> Iterator[None]:
@@ -309,12 +323,19 @@ class Counter:
         if not self._desk.takes_letters(caller.study, recipient):
             raise Problem(404, "no-recipient", f"no seat {recipient!r} takes letters in this study")
 
-    def _refuse(self, address: str, problem: Problem) -> web.Response:
-        if problem.kind not in {"clock", "offset", "too-many"} and problem.status < 500:
+    def _refuse(self, request: web.Request, problem: Problem) -> web.Response:
+        """The answer to a refused request; a stranger hears less after too many."""
+        seated = request.get(_SEATED, False)
+        if not seated and problem.kind != "clock":
+            address = request.remote or ""
             self._addresses.take(address)
+            try:
+                self._check_stranger(request)
+            except Problem as enough:
+                problem = enough
         answer = problem_answer(problem)
-        if problem.status in {408, 413, 429} or problem.kind == "body":
-            # What is left of the body is not worth reading.
+        if not (seated or problem.kind == "clock") or problem.status in {408, 413, 429}:
+            # What is left of the body is not worth reading, nor is a stranger's connection kept.
             answer.force_close()
         return answer
 

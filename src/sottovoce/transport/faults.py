@@ -4,6 +4,7 @@ import ssl
 from base64 import b64encode
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
+from ipaddress import ip_address
 from urllib.request import getproxies, proxy_bypass
 
 import aiohttp
@@ -41,7 +42,7 @@ class Way:
         address = _https(text)
         host = f"{address.host}:{address.port}"
         found = getproxies().get("https")
-        if not found or proxy_bypass(host):
+        if not found or proxy_bypass(host) or _is_this_machine(address.host or ""):
             return cls(address)
         proxy = URL(found if "://" in found else f"http://{found}")
         if proxy.scheme != "http" or not proxy.host:
@@ -127,6 +128,14 @@ def reason_of(error: Exception) -> str:
     if isinstance(error, aiohttp.ServerDisconnectedError | aiohttp.ClientPayloadError):
         return "the connection was cut"
     return type(error).__name__
+
+
+def _is_this_machine(host: str) -> bool:
+    """Whether no proxy can lead there."""
+    try:
+        return ip_address(host).is_loopback
+    except ValueError:
+        return host == "localhost"
 
 
 def _https(text: str) -> URL:

@@ -25,6 +25,8 @@ class Limits:
     """Bytes of letters in one mailbox that nobody took yet."""
     stored_by_sender: int = 8 * 1024 * MIB
     """Of these, bytes of one sender."""
+    letters_by_sender: int = 1_000_000
+    """Letters of one sender in one study, taken or not."""
     uploads: int = 8
     """Uploads that a sender has open at once."""
     upload_days: float = 7.0
@@ -39,6 +41,12 @@ class Limits:
     """Refused requests a second from one address, on average."""
     refusals_burst: float = 200.0
     """Refused requests from one address at once."""
+    arrivals: float = 50.0
+    """New connections a second from one address, on average."""
+    arrivals_burst: float = 1000.0
+    """New connections from one address at once."""
+    strangers: int = 4 * MIB
+    """Bytes of bodies that the server holds at once of those who have no seat yet."""
     connections: int = 2000
     """Open connections."""
     connections_by_address: int = 1000

@@ -8,6 +8,7 @@ acknowledges positions when it needs them no more.
 
 import asyncio
 import hashlib
+import sqlite3
 import time
 from collections import defaultdict
 from collections.abc import Callable
@@ -127,30 +128,11 @@ class Mailbox:
     ) -> tuple[tuple[int, Letter], ...]:
         """As `fetch`, with every letter whole: for whoever stands beside the mailbox."""
         found = await self.fetch(recipient, after=after, wait=wait)
-        return tuple((one.position, self._whole(recipient, one)) for one in found)
+        return tuple([(one.position, await self._whole(recipient, one)) for one in found])
 
     def piece(self, recipient: str, position: int, start: int) -> bytes:
         """The bytes of a letter from `start` on, as many as lie together."""
-        row = self._reading.execute(
-            "SELECT size, body, upload FROM letters "
-            "WHERE position = ? AND recipient = ? AND taken = 0",
-            (position, recipient),
-        ).fetchone()
-        if row is None:
-            raise Problem(404, "no-letter", f"no letter {position} waits for {recipient!r}")
-        size, body, upload = row
-        if not 0 <= start < size:
-            raise Problem(
-                416, "offset", f"letter {position}: expected an offset below {size}, found {start}"
-            )
-        if body is not None:
-            return bytes(body[start:])
-        begins, data = self._reading.execute(
-            "SELECT start, data FROM pieces WHERE upload = ? AND start <= ? "
-            "ORDER BY start DESC LIMIT 1",
-            (upload, start),
-        ).fetchone()
-        return bytes(data) if begins == start else bytes(data[start - begins :])
+        return _piece(self._reading, recipient, position, start)
 
     def acknowledge(self, recipient: str, position: int) -> asyncio.Future[None]:
         """Drop the bodies up to a position.
@@ -165,6 +147,9 @@ class Mailbox:
     async def forget(self, session: bytes) -> None:
         """Drop everything of a session that is over."""
         await self._committer.submit(lambda to: self._store.forget(to, session))
+        self._hashes = {
+            place: running for place, running in self._hashes.items() if place.session != session
+        }
 
     async def close(self) -> None:
         """Finish what was begun, and let go of the file."""
@@ -246,15 +231,22 @@ class Mailbox:
             rows.close()
         return tuple(found)
 
-    def _whole(self, recipient: str, found: Delivered) -> Letter:
+    async def _whole(self, recipient: str, found: Delivered) -> Letter:
         body = found.body
         if body is None:
-            # Its value is handed over without a copy.
-            buffer = BytesIO()
-            while buffer.tell() < found.letter.size:
-                buffer.write(self.piece(recipient, found.position, buffer.tell()))
-            body = buffer.getvalue()
+            body = await asyncio.to_thread(self._assemble, recipient, found)
         return Letter(*found.letter.place.row, body)
+
+    def _assemble(self, recipient: str, found: Delivered) -> bytes:
+        """A long letter from its pieces, in a thread, over a connection of its own."""
+        buffer, connection = BytesIO(), open_database(self._path, writing=False)
+        try:
+            while buffer.tell() < found.letter.size:
+                buffer.write(_piece(connection, recipient, found.position, buffer.tell()))
+        finally:
+            connection.close()
+        # The buffer's value is handed over without a copy.
+        return buffer.getvalue()
 
     def _hash(self, place: Place, start: int, data: bytes) -> None:
         reached, running = self._hashes.get(place, (0, hashlib.sha256()))
@@ -290,6 +282,28 @@ class Mailbox:
         finally:
             connection.close()
         return running
+
+
+def _piece(connection: sqlite3.Connection, recipient: str, position: int, start: int) -> bytes:
+    row = connection.execute(
+        "SELECT size, body, upload FROM letters WHERE position = ? AND recipient = ? AND taken = 0",
+        (position, recipient),
+    ).fetchone()
+    if row is None:
+        raise Problem(404, "no-letter", f"no letter {position} waits for {recipient!r}")
+    size, body, upload = row
+    if not 0 <= start < size:
+        raise Problem(
+            416, "offset", f"letter {position}: expected an offset below {size}, found {start}"
+        )
+    if body is not None:
+        return bytes(body[start:])
+    begins, data = connection.execute(
+        "SELECT start, data FROM pieces WHERE upload = ? AND start <= ? "
+        "ORDER BY start DESC LIMIT 1",
+        (upload, start),
+    ).fetchone()
+    return bytes(data) if begins == start else bytes(data[start - begins :])
 
 
 def _ring(waiter: asyncio.Future[None]) -> None:

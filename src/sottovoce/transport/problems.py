@@ -7,6 +7,7 @@ from typing import Self
 KIND = "urn:sottovoce:problem:"
 CONTENT_TYPE = "application/problem+json"
 MAX_DOCUMENT = 64 * 1024
+_MAX_TEXT, _MAX_HINTS = 1000, 8
 
 
 class Problem(Exception):  # noqa: N818 - the word of RFC 9457
@@ -46,14 +47,19 @@ class Problem(Exception):  # noqa: N818 - the word of RFC 9457
         """The problem that a document tells; a foreign one is of the kind `unknown`."""
         try:
             told = json.loads(data[:MAX_DOCUMENT])
-            kind = str(told["type"]).removeprefix(KIND)
-            detail = str(told.get("detail", ""))
-            hints = tuple(str(hint) for hint in told.get("hints", ()))
+            kind = _shown(told["type"]).removeprefix(KIND)
+            detail = _shown(told.get("detail", ""))
+            hints = tuple(_shown(hint) for hint in told.get("hints", ())[:_MAX_HINTS])
             facts = {name: fact for name, fact in told.items() if type(fact) is int}
         except (ValueError, TypeError, LookupError, AttributeError, RecursionError):
             return cls(status, "unknown", f"the status {status} and no problem document")
         facts.pop("status", None)
         return cls(status, kind, detail, hints=hints, facts=facts)
+
+
+def _shown(text: object) -> str:
+    """What another party wrote, fit for a terminal: printable, and of bounded length."""
+    return "".join(one if one.isprintable() else "?" for one in str(text)[:_MAX_TEXT])
 
 
 PLAIN_HTTP = Problem(

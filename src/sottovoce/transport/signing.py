@@ -121,13 +121,19 @@ class Signer:
         return int(self.clock() * 1000)
 
 
+def steady_clock() -> Callable[[], float]:
+    """The time of day as of now, which goes on evenly: setting the machine's clock moves it not."""
+    offset = time.time() - time.monotonic()
+    return lambda: offset + time.monotonic()
+
+
 class Bouncer:
     """The server's check of signed requests: each is taken once, and within its window."""
 
-    def __init__(self, fingerprint: bytes, *, clock: Callable[[], float] = time.time) -> None:
+    def __init__(self, fingerprint: bytes, *, clock: Callable[[], float] | None = None) -> None:
         """Refuse whatever was signed for another server, or before now."""
         self._fingerprint = fingerprint
-        self._clock = clock
+        self._clock = clock or steady_clock()
         self._opened = self.now()
         # Two generations: a signature of the future stays acceptable for up to two windows.
         self._young: set[bytes] = set()

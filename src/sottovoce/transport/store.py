@@ -114,6 +114,7 @@ class Store:
         """Count what is stored already."""
         self._limits = limits
         self._stored: dict[str, int] = {}
+        self._letters: dict[str, int] = {}
         self.count(connection)
 
     def count(self, connection: sqlite3.Connection) -> None:
@@ -126,6 +127,8 @@ class Store:
             "SELECT sender, SUM(received) FROM uploads GROUP BY sender"
         ):
             self._stored[sender] = self._stored.get(sender, 0) + size
+        rows = connection.execute("SELECT sender, COUNT(*) FROM letters GROUP BY sender")
+        self._letters = dict(rows.fetchall())
 
     def known(self, to: sqlite3.Connection, letter: Sealed) -> int | None:
         """The position of this very letter; another one under its number is a conflict."""
@@ -184,6 +187,8 @@ class Store:
                 f"{letter.place}: expected the part at {received}, found the one at {start}",
                 facts={"received": received},
             )
+        if not data:
+            raise Problem(400, "size", f"{letter.place}: expected a part, found no bytes")
         if start + len(data) > letter.size:
             raise Problem(400, "size", f"{letter.place}: more bytes than its {letter.size}")
         self._check_room(letter.place.sender, len(data))
@@ -229,11 +234,13 @@ class Store:
 
     def forget(self, to: sqlite3.Connection, session: bytes) -> None:
         """Drop everything of a session, taken or not."""
-        for sender, size in to.execute(
-            "SELECT sender, SUM(size) FROM letters WHERE session = ? AND taken = 0 GROUP BY sender",
+        for sender, size, count in to.execute(
+            "SELECT sender, SUM(size * (1 - taken)), COUNT(*) FROM letters "
+            "WHERE session = ? GROUP BY sender",
             (session,),
         ).fetchall():
             self._count(sender, -size)
+            self._letters[sender] -= count
         to.execute(
             "DELETE FROM pieces WHERE upload IN (SELECT upload FROM letters WHERE session = ?)",
             (session,),
@@ -256,6 +263,12 @@ class Store:
             )
 
     def _check_room(self, sender: str, size: int) -> None:
+        if self._letters.get(sender, 0) >= self._limits.letters_by_sender:
+            raise Problem(
+                507,
+                "mailbox-full",
+                f"{sender!r}: expected at most {self._limits.letters_by_sender} letters in a study",
+            )
         mine, all_of_them = self._stored.get(sender, 0) + size, sum(self._stored.values()) + size
         if mine > self._limits.stored_by_sender or all_of_them > self._limits.stored:
             raise Problem(
@@ -317,6 +330,7 @@ class Store:
             (*letter.place.row, letter.size, letter.digest, body, upload),
         )
         self._count(letter.place.sender, letter.size)
+        self._letters[letter.place.sender] = self._letters.get(letter.place.sender, 0) + 1
         assert cursor.lastrowid is not None
         return cursor.lastrowid
 
