@@ -70,6 +70,7 @@ class Porter(web.RequestHandler):
         self._limits = limits
         self._told = told
         self.host = host
+        self.is_known = False
         told.came(self)
         self._alarm: asyncio.TimerHandle | None = None
 
@@ -90,6 +91,7 @@ class Porter(web.RequestHandler):
 
     def known(self) -> None:
         """The caller holds a seat: others make room before it does."""
+        self.is_known = True
         self._told.known(self)
 
     def begin_request(self) -> None:

@@ -50,7 +50,6 @@ from sottovoce.wire import Value
 
 # Bodies that are no letters: tokens, keys, consents.
 _SMALL = 16 * 1024
-_SEATED = "seated"
 # Bodies that take less memory than the connection they come over.
 _TINY = 64 * 1024
 _PLAIN = "application/octet-stream"
@@ -246,7 +245,6 @@ class Counter:
                 hints=("join with an invitation of this study",),
             )
         caller = self._signed(request, public)
-        request[_SEATED] = True
         if isinstance(request.protocol, Porter):
             request.protocol.known()
         self._desk.seen(caller.study, caller.seat)
@@ -325,7 +323,8 @@ class Counter:
 
     def _refuse(self, request: web.Request, problem: Problem) -> web.Response:
         """The answer to a refused request; a stranger hears less after too many."""
-        seated = request.get(_SEATED, False)
+        # Requests of one connection come one after the other, and from one caller.
+        seated = isinstance(request.protocol, Porter) and request.protocol.is_known
         if not seated and problem.kind != "clock":
             address = request.remote or ""
             self._addresses.take(address)
