@@ -95,3 +95,16 @@ def test_a_bad_line_changes_nothing_but_the_time_it_takes(founded: Founded) -> N
     weather.signal(signal.SIGTERM)
     fates = weather.result()["fates"]
     assert set(fates) == {"carried", "dropped", "unanswered", "delayed", "doubled", "truncated"}
+
+
+def test_a_sealed_model_gives_its_labels_to_a_fresh_process(founded: Founded) -> None:
+    """Everybody was killed between training and question; the dealer stays, and comes back."""
+    place = founded(release="sealed")
+    place.start("coordinator", "north", "valley")
+    place.start("harbour", stay=True)
+    assert place["valley"].result()["weights"] is None
+    place["harbour"].until("model-stored")
+    place.restart("coordinator")
+    place.restart("harbour", stay=True)
+    place.start("valley", ask=30)
+    assert place["valley"].result()["labels"] == place.scene.labels("valley", 30)

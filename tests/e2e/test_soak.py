@@ -45,6 +45,33 @@ def test_anybody_may_be_killed_at_any_time(founded: Founded, seed: int) -> None:
     check(place)
 
 
+@pytest.mark.parametrize("stage", STAGES)
+def test_a_peer_may_leave_for_good_in_any_stage(founded: Founded, stage: str) -> None:
+    place = founded(sites=4, stage="2 seconds")
+    place.start_all()
+    place["lakeside"].until("stage-began", stage=stage)
+    place["lakeside"].kill()
+    stay = ("north", "harbour", "valley")
+    found, expected = place.weights(*stay), place.scene.undisturbed(*stay)
+    assert np.allclose(found, expected, rtol=0, atol=2e-3 * np.abs(expected).max())
+
+
+@pytest.mark.parametrize("victim", ["coordinator", "harbour"])
+@pytest.mark.parametrize("pause", [0.02, 0.1, 0.3, 0.6])
+def test_a_question_is_answered_though_who_answers_is_killed(
+    founded: Founded, victim: str, pause: float
+) -> None:
+    place = founded(release="sealed")
+    place.start("coordinator", "north", "valley")
+    place.start("harbour", stay=True)
+    assert place["valley"].result()["weights"] is None
+    place["harbour"].until("model-stored")
+    place.start("valley", ask=60)
+    time.sleep(pause)
+    place.restart(victim, stay=True)
+    assert place["valley"].result()["labels"] == place.scene.labels("valley", 60)
+
+
 @pytest.mark.parametrize("badness", [0.2, 0.5])
 def test_any_weather_passes(founded: Founded, badness: float) -> None:
     place = founded()

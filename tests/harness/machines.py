@@ -34,7 +34,7 @@ from sottovoce.cli.watching import as_line
 from sottovoce.errors import SottovoceError
 from sottovoce.keyfiles.models import read_model
 from sottovoce.roles import Policy, Release, Study
-from sottovoce.roles.memory import run_study
+from sottovoce.roles.memory import StudyOutcome, run_study
 from sottovoce.roles.roster import draw_roster
 from sottovoce.service.api import Token
 from sottovoce.service.coordinator import certificate_fingerprint, run_coordinator
@@ -52,7 +52,7 @@ features = {features}
 bucket_bits = 10
 key_bits = 768
 query_budget = 4000
-release = "peers"
+release = "{release}"
 engine = "{engine}"
 verdict = "{verdict}"
 
@@ -82,6 +82,7 @@ class Scene:
     documents: int = 240
     features: int = 16
     stage: str = "20 seconds"
+    release: str = "peers"
 
     @property
     def by_site(self) -> Mapping[str, Sequence[Document]]:
@@ -101,20 +102,28 @@ class Scene:
             dealer='dealer = "harbour"' if self.engine == "shares" else "",
             verdict="fss" if self.engine == "shares" else "dgk",
             stage=self.stage,
+            release=self.release,
         )
 
     def undisturbed(self, *peers: str) -> "np.ndarray[Any, Any]":
         """The weights of a study in memory among these peers (all, unless told)."""
+        weights = next(iter(self._in_memory(*peers).models.values())).released
+        assert weights is not None
+        return weights
+
+    def labels(self, peer: str, count: int) -> list[list[str]]:
+        """The classes of a peer's first documents, by the weights of a study in memory."""
+        outcome = replace(self, release="peers")._in_memory()
+        return [list(one) for one in outcome.classify(peer, self.by_site[peer][:count]).classes]
+
+    def _in_memory(self, *peers: str) -> StudyOutcome:
         names = peers or tuple(self.by_site)
         roster, identities = draw_roster(
             names, entropy=SeededEntropy(2), with_dealer=self.engine == "shares"
         )
         study = Study(read_toy(self.text).plan, roster)
         documents = {name: self.by_site[name] for name in names}
-        outcome = run_study(study, documents, identities=identities, entropy=SeededEntropy(3))
-        weights = next(iter(outcome.models.values())).released
-        assert weights is not None
-        return weights
+        return run_study(study, documents, identities=identities, entropy=SeededEntropy(3))
 
 
 @dataclass(frozen=True)
@@ -131,6 +140,8 @@ class Order:
     log: str
     badness: float = 0.0
     space: str = ""
+    stay: bool = False
+    ask: int = 0
 
     def encode(self) -> str:
         content = asdict(self)
@@ -178,12 +189,18 @@ async def _serve(order: Order, tell: Callable[[Any], None]) -> dict[str, Any]:
 
 async def _join(order: Order, tell: Callable[[Any], None]) -> dict[str, Any]:
     policy = Policy(key_bits=768, releases=frozenset(Release))
-    joined = await order.network.join(order.name, policy=policy, on_event=tell)
+    joined = await order.network.join(order.name, policy=policy, on_event=tell, stay=order.stay)
     if joined.model is None:
         return {"weights": None}
     _, model = read_model(joined.model, joined.study)
     weights = None if model.released is None else model.released.tolist()
     return {"weights": weights, "peers": list(joined.study.roster.peers)}
+
+
+async def _ask(order: Order, tell: Callable[[Any], None]) -> dict[str, Any]:
+    del tell
+    net, documents = order.network, order.scene.by_site[order.name]
+    return {"labels": (await net.classify(order.name, documents[: order.ask])).classes}
 
 
 async def _blow(order: Order, tell: Callable[[Any], None]) -> dict[str, Any]:
@@ -199,7 +216,7 @@ _PROGRAMS = {COORDINATOR: _serve, WEATHER: _blow}
 
 def _live(order: Order) -> None:
     with Path(order.log).open("a", buffering=1) as log:
-        program = _PROGRAMS.get(order.name, _join)
+        program = _PROGRAMS.get(order.name, _ask if order.ask else _join)
         try:
             result = asyncio.run(program(order, lambda event: print(as_line(event), file=log)))
         except SottovoceError as error:
@@ -316,8 +333,8 @@ class Village:
         self.tokens = net.tokens
         self.fingerprint = certificate_fingerprint(net.office)
 
-    def start(self, *names: str) -> None:
-        """Start machines, or start them again."""
+    def start(self, *names: str, stay: bool = False, ask: int = 0) -> None:
+        """Start machines, or start them again: to join and leave, to stay and deal, or to ask."""
         for name in names:
             log = self.root / f"{name}.{self.starts[name]}.jsonl"
             self.starts[name] += 1
@@ -332,6 +349,8 @@ class Village:
                 str(log),
                 self.badness,
                 self.lan.names[name] if self.lan else "",
+                stay,
+                ask,
             )
             assert self.forks.stdin is not None
             assert self.forks.stdout is not None
@@ -349,10 +368,10 @@ class Village:
         self.start(WEATHER)
         return self[WEATHER]
 
-    def restart(self, name: str) -> None:
+    def restart(self, name: str, *, stay: bool = False) -> None:
         """What kill −9 leaves goes on."""
         self.machines[name].kill()
-        self.start(name)
+        self.start(name, stay=stay)
 
     @property
     def office(self) -> Path:
