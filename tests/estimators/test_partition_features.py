@@ -1,5 +1,6 @@
 """Peers that hold different features of the same entities: sealed equals plain, and sealed."""
 
+from dataclasses import replace
 from functools import cache
 from typing import Any
 
@@ -7,10 +8,11 @@ import numpy as np
 import pytest
 
 from harness.entities import PEERS, Entities, ionosphere, toy, wards
+from harness.meddling import Crashing
 from harness.noise import FEWEST, assert_looks_uniform
 from sottovoce.attacks import attack_everything, score
 from sottovoce.datasets import load_ionosphere
-from sottovoce.errors import InputError, MismatchError, MisuseError
+from sottovoce.errors import AbsenceError, InputError, MismatchError, MisuseError
 from sottovoce.estimators import LocalFederation
 from sottovoce.numbers.ring import decode
 from sottovoce.paillier import Ciphertext, decrypt_residues
@@ -476,3 +478,15 @@ def test_one_time_masks_of_an_answer_are_used_once() -> None:
     outcome.numbers["remote carol"] = before
     with pytest.raises(MisuseError, match="remote part of alice"):
         model.predict(small().rows("carol", slice(0, 1)), **asked)
+
+
+def test_nobody_may_be_left_out_of_who_hold_features() -> None:
+    entities = small()
+    model = toy(categories=dict(entities.categories), held_out=0.0)
+    model._meddler = Crashing({PEERS[-1]: 3})
+    with pytest.raises(AbsenceError, match=PEERS[-1]):
+        model.fit(entities.federation())
+    study = fitted("wards").study_.study
+    study = replace(study, plan=replace(study.plan, min_peers=2))
+    with pytest.raises(AbsenceError, match="each holds features that no other has"):
+        Attempt.first(study, Stage.TRAINING, peers=PEERS[:-1])
