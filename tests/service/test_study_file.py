@@ -153,6 +153,7 @@ def test_equal_texts_give_equal_plans_and_hashes() -> None:
         ("kappa = 40", "kappa", 40),
         ("thresholds = [-0.5, 0, 0.5]", "thresholds", (-0.5, 0.0, 0.5)),
         ("operating_point = [0.1]", "operating_point", (0.1,)),
+        ('contribution = "exact"', "contribution", Contribution.EXACT),
     ],
 )
 def test_every_setting_reaches_the_plan(line: str, name: str, value: object) -> None:
@@ -245,6 +246,7 @@ WRONG = [
     ('verdict = "maybe"', "study", "study.verdict: expected one of auto, fss, dgk", ""),
     ("query_budget = 0", "study", "study.query_budget: expected query_budget of at least 1", ""),
     ("evaluations = -1", "study", "study.evaluations: expected evaluations of at least 0", ""),
+    ('contribution = "rados"', "study", "study.rados: a contribution of rados needs", "rados="),
     ("thresholds = [0.5, 0]", "study", "study.thresholds: expected rising thresholds", ""),
     ("operating_point = [0, 1]", "study", "study.operating_point: expected an operating", ""),
     ("held_out = 2", "study", "study.held_out: split: expected a share from 0 to 1", ""),

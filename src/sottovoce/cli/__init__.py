@@ -21,8 +21,10 @@ from sottovoce.cli import (
     ledger,
     notes,
     serve,
+    status,
     study,
     table1,
+    withdraw,
 )
 from sottovoce.errors import SottovoceError, TheirError
 
@@ -51,9 +53,11 @@ app.command(short_help="Three made-up hospitals learn together, sealed.")(demo.d
 app.add_typer(study.app, name="study")
 app.command(short_help="Serve all studies of this coordinator at one port.")(serve.serve)
 app.command(short_help="Take part in a study.")(join.join)
+app.command(short_help="How far the studies of this site are.")(status.status)
 app.command(short_help="Label new documents with a trained study.")(classify.classify)
 app.command(short_help="How good the model is, here and over all sites.")(evaluate.evaluate)
 app.add_typer(ledger.app, name="ledger")
+app.command(short_help="Take part back, as far as mathematics allows.")(withdraw.withdraw)
 app.add_typer(data.app, name="data")
 app.add_typer(keys.app, name="keys")
 app.command(short_help="Write made-up clinical notes, to try things on.")(notes.notes)

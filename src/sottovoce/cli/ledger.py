@@ -168,14 +168,14 @@ def _places(site: "Site", study: str | None, seat: str | None) -> "list[SeatLedg
 
 
 def _print(lines: "list[Line]") -> None:
-    from rich.console import Console
-    from rich.table import Table
-
-    table = Table(
-        "when (UTC)", "seat", "what", "stage", "message", "to or from", "bytes", "reveals"
-    )
+    """Two lines for each: what happened, and what it reveals."""
     for line in lines:
         when = line.when[:19].replace("T", " ")
-        row = (when, line.seat, line.what, line.stage, line.kind, line.party)
-        table.add_row(*row, f"{line.bytes:,}" if line.bytes else "", line.reveals or line.note)
-    Console(highlight=False).print(table, markup=False)
+        words = [line.seat, line.what]
+        if line.kind:
+            towards = "from" if line.what == "received" else "to"
+            words += [line.kind, towards, line.party, f"({line.stage}, {line.bytes:,} bytes)"]
+        typer.echo(f"{when}  {' '.join(words)}")
+        told = f"reveals {line.reveals}" if line.reveals else line.note
+        if told:
+            typer.echo(f"                     {told}")

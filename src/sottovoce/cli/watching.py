@@ -102,7 +102,7 @@ class Watch:
             if place in self.expected:
                 total = max(self.expected[place], event.bytes)
             self._bars.update(self._tasks[place], completed=event.bytes, total=total)
-        elif now >= self._told.get(place, now):
+        elif now >= self._told.setdefault(place, now + _QUIET_SECONDS):
             self._told[place] = now + _QUIET_SECONDS
             self.console.print(
                 f"{event.seat}: {event.stage}, {event.letters:,} letters, "

@@ -5,7 +5,14 @@ from collections.abc import Mapping
 from typing import Any
 
 from sottovoce.errors import InputError
-from sottovoce.roles.plan import DictionaryKind, Engine, Release, StudyPlan, Verdict
+from sottovoce.roles.plan import (
+    Contribution,
+    DictionaryKind,
+    Engine,
+    Release,
+    StudyPlan,
+    Verdict,
+)
 from sottovoce.service.settings import (
     NUMBER,
     TEXT,
@@ -81,6 +88,8 @@ KEYS: Mapping[str, Kind] = {
     "kappa": WHOLE,
     "thresholds": _NUMBERS,
     "operating_point": _NUMBERS,
+    "contribution": one_of(*Contribution),
+    "rados": WHOLE,
 }
 # These go to the plan as they are; the others are parts of something that goes there.
 _PLAIN = (
@@ -107,6 +116,8 @@ _PLAIN = (
     "kappa",
     "thresholds",
     "operating_point",
+    "contribution",
+    "rados",
 )
 _EXAMPLES = {
     "name": 'name = "urgency of notes"',
@@ -124,6 +135,7 @@ _SPOKEN = (
     (r"character n-grams", "characters"),
     (r"word n-grams", "ngrams"),
     (r"tf cap", "tf_cap"),
+    (r"contribution of rados", "rados"),
     (r"operating point", "operating_point"),
     (r"thresholds", "thresholds"),
     (r"^split", "held_out"),
