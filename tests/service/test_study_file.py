@@ -10,6 +10,7 @@ import pytest
 from sottovoce.errors import InputError
 from sottovoce.roles.card import StudyCard
 from sottovoce.roles.plan import (
+    Contribution,
     DictionaryKind,
     Engine,
     InsecureToyPlan,
