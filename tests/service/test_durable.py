@@ -8,7 +8,14 @@ import pytest
 
 from harness.letters import Chat, Noise, Plain
 from sottovoce.entropy import Entropy
-from sottovoce.errors import AbsenceError, JournalError, MisuseError, ReplayError, ViolationError
+from sottovoce.errors import (
+    AbsenceError,
+    JournalError,
+    MalformedError,
+    MisuseError,
+    ReplayError,
+    ViolationError,
+)
 from sottovoce.protocols.conversation import Gather, Party, Send
 from sottovoce.roles.relay import Letter
 from sottovoce.service.durable import DurableSeat, Sitting
@@ -54,7 +61,7 @@ def test_a_seat_that_crashes_after_any_step_goes_on_in_the_same_place(tmp_path: 
                 assert seat.describe() == "waits for Noise from 'bob'"
                 letter = noise("bob", "alice", step, b"%d" % step)
                 assert seat.deliver(letter, position=10 * step) == "noise"
-                assert not seat.deliver(letter, position=10 * step)
+                assert seat.deliver(letter, position=10 * step) == "noise"
     assert seat.finished
     assert sorted(sent) == [0, 1, 2, 3]
     bodies = [Codec().decode(sent[number], Noise).data for number in sorted(sent)]
@@ -169,6 +176,25 @@ def test_a_letter_from_a_stranger_is_an_error_in_the_program(journal: Journal) -
     seat.deliver(noise("mallory", "alice", 0, b"x"))
     assert isinstance(seat.failure, ViolationError)
     assert seat.failure.party == "mallory"
+
+
+def test_a_letter_that_cannot_be_read_is_an_error_in_the_program(journal: Journal) -> None:
+    seat = DurableSeat.begin(journal, sitting("alice", "bob"), Chat().first)
+    assert seat.deliver(Letter(SESSION, "bob", "alice", 0, b"\xff")) == "unreadable"
+    assert isinstance(seat.failure, MalformedError)
+    assert seat.failure.party == "bob"
+    again = DurableSeat.begin(journal, sitting("alice", "bob"), Chat().first)
+    assert isinstance(again.failure, MalformedError)
+
+
+@pytest.mark.parametrize(("session", "recipient"), [(b"other", "alice"), (SESSION, "bob")])
+def test_a_letter_of_another_session_or_to_another_is_a_misuse(
+    journal: Journal, session: bytes, recipient: str
+) -> None:
+    seat = DurableSeat.begin(journal, sitting("alice", "bob"), Chat().first)
+    with pytest.raises(MisuseError, match="expected a letter of this session to us"):
+        seat.deliver(Letter(session, "bob", recipient, 0, b""))
+    assert not seat.finished
 
 
 def test_nothing_of_what_was_said_shows(journal: Journal) -> None:

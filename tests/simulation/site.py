@@ -150,8 +150,7 @@ class Site:
         """Take consent back: nothing leaves any more but this word."""
         self.state.withdrawn = True
         word = self._letter(COORDINATOR, "withdrawn")
-        self.journal.close_outbox([word])
-        self.journal.commit(notes=self._notes())
+        self.journal.close_outbox([word], notes=self._notes())
         self._close()
 
     @property

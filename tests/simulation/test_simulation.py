@@ -136,8 +136,8 @@ class KeepsNoSeed(CrashingJournal):
 class ForgetsWithdrawal(CrashingJournal):
     """Still sends what waited when consent was withdrawn."""
 
-    def close_outbox(self, last: Sequence[Outgoing] = ()) -> None:
-        self.commit(letters=last)
+    def close_outbox(self, last: Sequence[Outgoing] = (), **what: Any) -> None:
+        self.commit(letters=last, **what)
 
 
 BROKEN = {

@@ -132,11 +132,6 @@ class Seat(Generic[R]):
             raise error
         self._go(_Next(error=error))
 
-    def next_number(self, sender: str) -> int:
-        """The number that the next packet of `sender` bears."""
-        line = self._lines.get(sender)
-        return 0 if line is None else len(line.digests)
-
     def came(self, packet: Packet) -> bool:
         """Whether this very packet was taken in before: a resend, which changes nothing."""
         line = self._lines.get(packet.sender)

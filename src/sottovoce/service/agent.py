@@ -313,10 +313,7 @@ class Agent:
         self._count(running, len(letter.body))
 
     def _delivered(self, running: Running, letter: Letter) -> None:
-        running.seat.deliver(letter)
-        kind = "unreadable"
-        with suppress(Exception):
-            kind = tag_of(running.sitting.relay.unpack(letter).body)
+        kind = running.seat.deliver(letter)
         self._witness.came(letter, kind, running.stage)
 
     async def _hear(self, letter: Letter) -> None:

@@ -26,6 +26,8 @@ from sottovoce.wire.codec import tag_of
 
 R = TypeVar("R")
 _ENTROPY = "service/session/v1"
+# The kind of a letter that could not be opened or read.
+UNREADABLE = "unreadable"
 
 
 class Event(StrEnum):
@@ -63,6 +65,14 @@ class Sitting:
     head: bytes = field(default=b"", repr=False)
 
 
+@dataclass(frozen=True, repr=False)
+class _Came:
+    """A letter, and what it holds or what is wrong with it."""
+
+    letter: Letter
+    opened: Packet | TheirError
+
+
 class DurableSeat(Generic[R]):
     """One party in one session, with a journal. One thread at a time may use it."""
 
@@ -73,7 +83,6 @@ class DurableSeat(Generic[R]):
         self._sitting = sitting
         self._seat = seat
         self._stale = False
-        self._kind = ""
         self._sealing = SystemEntropy()
 
     @classmethod
@@ -105,17 +114,19 @@ class DurableSeat(Generic[R]):
     def deliver(self, letter: Letter, position: int | None = None) -> str:
         """A letter of this session came, at this position of the mailbox; the kind of its message.
 
-        One that came before, or that comes after the end, moves the mailbox on, has no
-        kind and changes nothing else. A letter that breaks the rules is an error inside
-        the program, as everywhere; where it ends the program, `failure` holds it.
+        One that came before, or that comes after the end, moves the mailbox on and changes
+        nothing else. A letter that breaks the rules is an error inside the program, as
+        everywhere; where it ends the program, `failure` holds it.
         """
         self._check()
-        self._kind = ""
-        if self.finished or self._came(letter):
+        if (letter.session, letter.recipient) != (self._sitting.session, self._sitting.name):
+            raise MisuseError(f"{self._sitting.name}: expected a letter of this session to us")
+        opened = self._opened(letter)
+        if self.finished or (isinstance(opened, Packet) and self._seat.came(opened)):
             self._journal.commit(position=position)
         else:
-            self._step(Event.LETTER, letter.sender, letter=letter, position=position)
-        return self._kind
+            self._step(Event.LETTER, letter.sender, came=_Came(letter, opened), position=position)
+        return _kind_of(opened)
 
     def expire(self) -> None:
         """The time for gathering is up: the program goes on with what came."""
@@ -167,27 +178,27 @@ class DurableSeat(Generic[R]):
         event: Event,
         party: str = "",
         *,
-        letter: Letter | None = None,
+        came: "_Came | None" = None,
         position: int | None = None,
     ) -> None:
         self._check()
         # Until the commit the program is ahead of the journal: an error in between leaves it so.
         self._stale = True
-        packets = self._happen(event, party, letter)
-        head = self._head(event, party, letter, packets)
+        packets = self._happen(event, party, came)
+        head = self._head(event, party, came, packets)
         letters = [
             Outgoing(self._sitting.relay.pack(packet, entropy=self._sealing), tag_of(packet.body))
             for packet in packets
         ]
         self._journal.commit(
             session=self._sitting.session,
-            step=Step(head, letter.body if letter is not None else b""),
+            step=Step(head, came.letter.body if came is not None else b""),
             letters=letters,
             position=position,
         )
         self._stale = False
 
-    def _happen(self, event: Event, party: str, letter: Letter | None) -> list[Packet]:
+    def _happen(self, event: Event, party: str, came: "_Came | None") -> list[Packet]:
         """Let the program run; what it sends. An error of ours or theirs is an end like another."""
         try:
             match event:
@@ -198,41 +209,44 @@ class DurableSeat(Generic[R]):
                 case Event.LEAVE:
                     self._seat.leave(party)
                 case Event.LETTER:
-                    assert letter is not None
-                    self._open(letter)
+                    assert came is not None
+                    self._take_in(party, came.opened)
         except SottovoceError as error:
             self.failure = error
         # What came is in the journal; a view of it all would only fill the memory.
         self._seat.view.received.clear()
         return self._seat.take()
 
-    def _open(self, letter: Letter) -> None:
+    def _opened(self, letter: Letter) -> "Packet | TheirError":
+        """What a letter holds, or what is wrong with it; opened once, as it may be large."""
         try:
-            packet = self._sitting.relay.unpack(letter)
+            return self._sitting.relay.unpack(letter)
         except TheirError as error:
-            self._seat.refuse(error.by(error.party or letter.sender))
+            return error.by(error.party or letter.sender)
+
+    def _take_in(self, sender: str, opened: "Packet | TheirError") -> None:
+        if isinstance(opened, Packet):
+            self._seat.accept(sender, opened)
         else:
-            with suppress(MalformedError):
-                self._kind = tag_of(packet.body)
-            self._seat.accept(letter.sender, packet)
+            self._seat.refuse(opened)
 
     def _head(
-        self, event: Event, party: str, letter: Letter | None, packets: list[Packet]
+        self, event: Event, party: str, came: "_Came | None", packets: list[Packet]
     ) -> StepHead:
         sent = tuple(Sent(one.recipient, one.number, body_digest(one.body)) for one in packets)
         failure = type(self.failure).__name__ if self.failure is not None else ""
-        return StepHead(
-            event.value, party, letter.number if letter is not None else 0, sent, failure
-        )
+        number = came.letter.number if came is not None else 0
+        return StepHead(event.value, party, number, sent, failure)
 
     def _replay(self) -> None:
         for index, step in enumerate(self._journal.steps(self._sitting.session), 1):
-            head, letter = step.head, None
+            head, came = step.head, None
             if head.event == Event.LETTER:
                 here = (self._sitting.session, head.party, self._sitting.name, head.number)
                 letter = Letter(*here, step.body)
-            packets = self._happen(Event(head.event), head.party, letter)
-            found = self._head(Event(head.event), head.party, letter, packets)
+                came = _Came(letter, self._opened(letter))
+            packets = self._happen(Event(head.event), head.party, came)
+            found = self._head(Event(head.event), head.party, came, packets)
             if found != head:
                 self._stale = True
                 raise ReplayError(
@@ -243,21 +257,20 @@ class DurableSeat(Generic[R]):
                     ),
                 )
 
-    def _came(self, letter: Letter) -> bool:
-        """Whether the letter came before."""
-        if letter.number >= self._seat.next_number(letter.sender):
-            return False  # and is opened once only, which counts where it is large
-        try:
-            return self._seat.came(self._sitting.relay.unpack(letter))
-        except TheirError:
-            return False
-
     def _check(self) -> None:
         if self._stale:
             raise MisuseError(
                 f"{self._sitting.name}: expected a seat that stands where its journal does",
                 hints=("begin it again: it is run again from the journal",),
             )
+
+
+def _kind_of(opened: Packet | TheirError) -> str:
+    """The kind of a message, for the ledger."""
+    with suppress(MalformedError):
+        if isinstance(opened, Packet):
+            return tag_of(opened.body)
+    return UNREADABLE
 
 
 def _difference(before: StepHead, now: StepHead) -> str:

@@ -341,14 +341,16 @@ class Journal:
         with self._lock:
             self._sent.add(position)
 
-    def close_outbox(self, last: Sequence[Outgoing] = ()) -> None:
+    def close_outbox(
+        self, last: Sequence[Outgoing] = (), *, notes: Mapping[str, bytes] = _NOTHING
+    ) -> None:
         """Let nothing leave any more, but the `last` letters: what waited is deleted."""
         with self._transaction() as run:
             run("DELETE FROM outbox")
             run("DELETE FROM outbox_more")
             for one in last:
                 self._add_letter(run, one)
-            self._add_notes(run, {_CLOSED: b""})
+            self._add_notes(run, {**notes, _CLOSED: b""})
         self._sent.clear()
         self.closed = True
 

@@ -121,8 +121,7 @@ def _close_outbox(agent: Agent, book: SeatBook) -> None:
     waiting = [one for one in journal.pending() if one.letter.session == control]
     notes: dict[str, bytes] = {}
     last = agent.numbered([(COORDINATOR, Leaving())], notes)
-    journal.commit(notes={**notes, **book.notes()})
-    journal.close_outbox([*waiting, *last])
+    journal.close_outbox([*waiting, *last], notes={**notes, **book.notes()})
 
 
 async def _post(agent: Agent, witness: LedgerWitness, line: Line, outgoing: Outgoing) -> None:
