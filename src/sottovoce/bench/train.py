@@ -146,7 +146,7 @@ class Run:
         study = Study(plan, roster)
         forget_peak()
         start = cpu_seconds()
-        setting = Setting(key=key, meddler=clock)
+        setting = Setting(key=key, meddler=clock, views=False)
         sealed = run_study(
             study, corpus.parts, identities=identities, entropy=entropy, setting=setting
         )

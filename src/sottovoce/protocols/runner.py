@@ -57,8 +57,9 @@ class Table:
         session: bytes = b"",
         codec: Codec | None = None,
         meddler: Meddler | None = None,
+        recorded: bool = True,
     ) -> None:
-        """Seat every program under its name."""
+        """Seat every program under its name; `recorded` keeps what each of them received."""
         self.traffic = Traffic()
         self.gone: list[str] = []
         self.failed = ""
@@ -72,6 +73,7 @@ class Table:
                 partners=[other for other in programs if other != name],
                 session=session,
                 codec=self._codec,
+                recorded=recorded,
             )
             for name, program in programs.items()
         }

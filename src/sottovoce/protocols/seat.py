@@ -76,9 +76,14 @@ class Seat(Generic[R]):
         partners: Collection[str],
         session: bytes = b"",
         codec: Codec | None = None,
+        recorded: bool = True,
     ) -> None:
-        """Seat `program` under `name`; only `partners` may send to it or be sent to."""
+        """Seat `program` under `name`; only `partners` may send to it or be sent to.
+
+        Where it is not `recorded`, the view stays empty: it would hold every message.
+        """
         self.name = name
+        self._recorded = recorded
         self.view = View(name)
         self.waiting: Receive | Gather | None = None
         self.finished = False
@@ -226,7 +231,8 @@ class Seat(Generic[R]):
         message = self._codec.decode(body, kind_of(tag_of(body)))
         late = type(message) in line.missed
         received = Received(sender, message, len(body), late)
-        self.view.received.append(received)
+        if self._recorded:
+            self.view.received.append(received)
         line.waiting.append(received)
         if self.finished:
             self.check_surplus()

@@ -89,8 +89,7 @@ class MomentPlan:
 
     def write(self, moments: Moments) -> Words:
         """A peer's moments as one array of words."""
-        matrix, vectors = self.scales.encode(moments.upper, moments.products)
-        return np.concatenate([matrix, vectors.ravel()])
+        return self.scales.written(moments.upper, moments.products)
 
     def split(self, words: Words) -> tuple[Words, Words]:
         """The triangle and the right-hand sides in an array of words."""

@@ -257,6 +257,7 @@ class Setting:
     policies: Mapping[str, Policy] | None = None
     meddler: Meddler | None = None
     told: Told = lambda _: None
+    views: bool = True
 
 
 class StudyRun:
@@ -341,6 +342,7 @@ class StudyRun:
             session=attempt.session(self.study),
             codec=self.courses[self.study.roster.coordinator].codec(),
             meddler=self._setting.meddler,
+            recorded=self._setting.views,
         )
         try:
             outcome = table.run()

@@ -32,6 +32,17 @@ def test_parts_of_a_message_join_to_the_whole(monkeypatch: pytest.MonkeyPatch) -
     assert (np.concatenate(parts) == packed).all()
 
 
+def test_panels_are_all_rows_in_order() -> None:
+    for side, words in ((1, 1), (6, 7), (6, 1000), (9, 1)):
+        shape = Triangle(side)
+        panels = list(shape.panels(words))
+        assert [row for panel in panels for row in panel] == list(range(side))
+        sizes = [shape.start(panel.stop) - shape.start(panel.start) for panel in panels]
+        assert all(
+            size <= words or len(panel) == 1 for size, panel in zip(sizes, panels, strict=True)
+        )
+
+
 def test_wrong_shapes_are_named() -> None:
     with pytest.raises(MismatchError, match=r"matrix of 3 × 3, found \(2, 3\)"):
         Triangle(3).pack(np.zeros((2, 3), np.uint64))

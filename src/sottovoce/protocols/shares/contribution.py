@@ -20,6 +20,8 @@ from sottovoce.protocols.shares.triangle import Triangle
 
 # b is written so much finer than A; the solve refines it further.
 _FINER = 8
+# Words that are written at a time: they stay near the core.
+_BLOCK = 2**15
 
 
 @dataclass(frozen=True)
@@ -68,5 +70,20 @@ class MomentScales:
                 f"moments: a second moment of shape {second.shape} and products of shape "
                 f"{products.shape} do not belong together"
             )
-        packed = ring.encode(Triangle(side).pack(second), self.matrix)
-        return packed, ring.encode(products, self.vectors)
+        words = self.written(second, products)
+        size = Triangle(side).size
+        return words[:size], words[size:].reshape(products.shape)
+
+    def written(self, second: NDArray[np.float64], products: NDArray[np.float64]) -> Words:
+        """The same in one array: the triangle, then b row by row.
+
+        Block by block: at thousands of features every copy of a triangle counts.
+        """
+        triangle = Triangle(len(products))
+        words = np.empty(triangle.size + products.size, np.uint64)
+        for rows in triangle.panels(_BLOCK):
+            part = np.concatenate([second[row, row:] for row in rows])
+            place = slice(triangle.start(rows.start), triangle.start(rows.stop))
+            words[place] = ring.encode(part, self.matrix)
+        words[triangle.size :] = ring.encode(products, self.vectors).ravel()
+        return words

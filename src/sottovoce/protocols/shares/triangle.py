@@ -67,6 +67,14 @@ class Triangle:
                 matrix[columns, rows] = block.T
         return matrix
 
+    def panels(self, words: int) -> Iterator[range]:
+        """Rows in groups of about so many words, at least one row each."""
+        first = 0
+        for row in range(1, self.side + 1):
+            if row == self.side or self.start(row + 1) - self.start(first) > words:
+                yield range(first, row)
+                first = row
+
     def check(self, packed: Words) -> None:
         """Raise unless `packed` is as long as a triangle of this side."""
         if packed.shape != (self.size,):
