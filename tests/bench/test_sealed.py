@@ -25,7 +25,7 @@ def notes(count=400):
 def test_sealed_equals_plain_and_beats_every_peer_alone() -> None:
     documents = notes()
     rare = [Document("something unheard of", "rare")] * 2
-    task = Task("notes", Pair(documents[:300] + rare, documents[300:]), Setting(features=64))
+    task = Task("notes", (Pair(documents[:300] + rare, documents[300:]),), Setting(features=64))
     row = measure(task, kind=InsecureToyPlan, key_bits=768)
     assert (row["train"], row["test"], row["left_out"], row["classes"]) == (300, 100, 2, 2)
     assert row["agreement"] >= 0.99
@@ -36,7 +36,7 @@ def test_sealed_equals_plain_and_beats_every_peer_alone() -> None:
 
 def test_fewer_features_than_asked_for_are_enough() -> None:
     documents = notes(200)
-    task = Task("notes", Pair(documents[:150], documents[150:]), Setting(features=100_000))
+    task = Task("notes", (Pair(documents[:150], documents[150:]),), Setting(features=100_000))
     row = measure(task, kind=InsecureToyPlan, key_bits=768)
     assert 50 < row["features"] < 5_000
 
@@ -44,13 +44,13 @@ def test_fewer_features_than_asked_for_are_enough() -> None:
 def test_classes_that_are_all_rare_are_no_task() -> None:
     few = [Document(f"text {number}", f"class {number}") for number in range(30)]
     with pytest.raises(InputError, match="at least 2 classes of 12 documents, found 0"):
-        measure(Task("few", Pair(few, few), Setting()))
+        measure(Task("few", (Pair(few, few),), Setting()))
     with pytest.raises(InputError, match="expected one label a document, found none"):
-        measure(Task("none", Pair([Document("text")], []), Setting()))
+        measure(Task("none", (Pair([Document("text")], []),), Setting()))
 
 
 def test_sets_are_known_by_name_and_any_source_will_do(tmp_path) -> None:
-    assert list(known_tasks(tmp_path, Setting())) == []
+    assert list(known_tasks(tmp_path, Setting(), splits=1)) == []
     for name in ("sms_spam.csv", "notes.csv"):
         with (tmp_path / name).open("w", newline="") as file:
             rows = csv.writer(file)
@@ -60,12 +60,15 @@ def test_sets_are_known_by_name_and_any_source_will_do(tmp_path) -> None:
         for number, one in enumerate(notes(40)):
             split = "train" if number < 30 else "test"
             file.write(json.dumps({"text": one.text, "label": one.label, "split": split}) + "\n")
-    sms, mts = known_tasks(tmp_path, Setting())
+    sms, mts = known_tasks(tmp_path, Setting(), splits=2)
     assert (sms.name, mts.name) == ("SMS", "MTS")
-    assert (len(mts.pair.train), len(mts.pair.test)) == (30, 10)
+    assert len(sms.pairs) == 2
+    assert [(len(one.train), len(one.test)) for one in mts.pairs] == [(30, 10)]
+    (alone,) = known_tasks(tmp_path / "mts_dialog.jsonl", Setting(), splits=2)
+    assert alone == mts
     assert mts.setting.ngrams == (1, 1)
-    other = source_task(tmp_path / "notes.csv", SourceOptions(), Setting())
-    assert len(other.pair.train) + len(other.pair.test) == 40
+    other = source_task(tmp_path / "notes.csv", SourceOptions(), Setting(), splits=3)
+    assert [len(one.train) + len(one.test) for one in other.pairs] == [40, 40, 40]
 
 
 def test_the_command_says_what_is_missing_and_prints_one_json_object(monkeypatch, tmp_path) -> None:
@@ -74,7 +77,7 @@ def test_the_command_says_what_is_missing_and_prints_one_json_object(monkeypatch
     assert isinstance(done.exception, InputError)
     assert "bench sealed: expected labelled text" in str(done.exception)
     monkeypatch.setattr(
-        bench, "known_tasks", lambda place, setting: [Task(place.name, Pair([], []), setting)]
+        bench, "known_tasks", lambda place, setting, *, splits: [Task(place.name, (), setting)]
     )
     monkeypatch.setattr(
         bench, "measure", lambda task, *, progress: {"set": task.name, "engine": task.engine}
@@ -89,7 +92,16 @@ def test_the_command_says_what_is_missing_and_prints_one_json_object(monkeypatch
 
 def test_the_engine_of_a_task_is_the_one_of_its_study() -> None:
     documents = notes(200)
-    task = Task("notes", Pair(documents[:150], documents[150:]), Setting(features=8))
+    task = Task("notes", (Pair(documents[:150], documents[150:]),), Setting(features=8))
     row = measure(replace(task, engine="paillier"), kind=InsecureToyPlan, key_bits=768)
     assert row["engine"] == "paillier"
     assert row["agreement"] >= 0.99
+
+
+def test_several_splits_are_one_row_over_all_their_documents() -> None:
+    documents = notes(200)
+    pairs = (Pair(documents[:150], documents[150:]), Pair(documents[70:], documents[:70]))
+    row = measure(Task("notes", pairs, Setting(features=8)), kind=InsecureToyPlan, key_bits=768)
+    assert (row["splits"], row["train"], row["test"]) == (2, 280, 120)
+    assert row["agreement"] >= 0.99
+    assert 0.5 < row["best_alone"] <= 1

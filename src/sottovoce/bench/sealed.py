@@ -12,8 +12,6 @@ from functools import reduce
 from operator import add
 from pathlib import Path
 
-import numpy as np
-
 from sottovoce.bench.accuracy import (
     KEY,
     Pair,
@@ -34,7 +32,7 @@ from sottovoce.roles.plan import Engine
 from sottovoce.roles.roster import draw_roster
 from sottovoce.sources import SourceOptions, open_source
 from sottovoce.text.documents import Document
-from sottovoce.text.labels import Labels, label_name
+from sottovoce.text.labels import Classes, Labels, label_name
 from sottovoce.text.passes import count
 from sottovoce.text.reading import NGrams, Reading
 from sottovoce.text.selection import chosen
@@ -44,27 +42,45 @@ Progress = Callable[[str], None]
 
 @dataclass(frozen=True)
 class Task:
-    """Documents to learn from and to be judged by, and how they are read."""
+    """Splits of documents to learn from and to be judged by, and how they are read."""
 
     name: str
-    pair: Pair
+    pairs: tuple[Pair, ...]
     setting: Setting
     engine: Engine = Engine.AUTO
 
 
-def known_tasks(folder: Path, setting: Setting) -> Iterator[Task]:
-    """The sets known by name that lie in the folder."""
-    sms, mts = folder / "sms_spam.csv", folder / "mts_dialog.jsonl"
-    if sms.exists():
-        yield Task("SMS", split_pairs(list(open_source(sms)), splits=1)[0], setting)
-    if mts.exists():
-        yield Task("MTS", mts_pair(mts), replace(setting, ngrams=(1, 1)))
+def known_tasks(place: Path, setting: Setting, *, splits: int) -> Iterator[Task]:
+    """The sets known by name: the one at this place, or those that lie in the folder."""
+    files = {one.name: one for one in ([place] if place.is_file() else sorted(place.iterdir()))}
+    if "sms_spam.csv" in files:
+        documents = list(open_source(files["sms_spam.csv"]))
+        yield Task("SMS", tuple(split_pairs(documents, splits=splits)), setting)
+    if "mts_dialog.jsonl" in files:
+        pair = mts_pair(files["mts_dialog.jsonl"])
+        yield Task("MTS", (pair,), replace(setting, ngrams=(1, 1)))
 
 
-def source_task(place: Path, options: SourceOptions, setting: Setting) -> Task:
+def source_task(place: Path, options: SourceOptions, setting: Setting, *, splits: int) -> Task:
     """Any labelled source, split by content."""
-    pair = split_pairs(list(open_source(place, options)), splits=1)[0]
-    return Task(place.name, pair, setting)
+    pairs = split_pairs(list(open_source(place, options)), splits=splits)
+    return Task(place.name, tuple(pairs), setting)
+
+
+@dataclass(frozen=True)
+class Found:
+    """One split: how many documents, and how many of the test documents are right."""
+
+    study: Study
+    train: int
+    test: int
+    left_out: int
+    equal: int
+    right: int
+    plain_right: int
+    alone_right: tuple[int, ...]
+    logistic_right: int
+    seconds: float
 
 
 def measure(
@@ -74,9 +90,42 @@ def measure(
     key_bits: int = 3072,
     progress: Progress = lambda _: None,
 ) -> Row:
-    """One row: how often sealed and plain agree, and how accurate both and each peer alone are."""
+    """One row: how often sealed and plain agree, and how accurate both and each peer alone are.
+
+    Over all splits together: each is a study of its own.
+    """
+    found = []
+    for number, pair in enumerate(task.pairs):
+        name = task.name if len(task.pairs) == 1 else f"{task.name}, split {number + 1}"
+        one = replace(task, name=name, pairs=(pair,))
+        found.append(_found(one, kind=kind, key_bits=key_bits, progress=progress))
+    study, test = found[-1].study, sum(one.test for one in found)
+    accuracies = [sum(one.right for one in found) / test]
+    accuracies += [sum(one.plain_right for one in found) / test]
+    alone = zip(*(one.alone_right for one in found), strict=True)
+    return {
+        "set": task.name,
+        "engine": str(study.engine),
+        "splits": len(found),
+        "train": sum(one.train for one in found),
+        "test": test,
+        "left_out": sum(one.left_out for one in found),
+        "classes": len(study.plan.labels.names),
+        "features": study.plan.features,
+        "agreement": sum(one.equal for one in found) / test,
+        "accuracy": accuracies[0],
+        "plain_accuracy": accuracies[1],
+        "points": 100 * (accuracies[0] - accuracies[1]),
+        "best_alone": max(sum(one) for one in alone) / test,
+        "pooled_logistic": sum(one.logistic_right for one in found) / test,
+        "seconds": sum(one.seconds for one in found),
+    }
+
+
+def _found(task: Task, *, kind: type[StudyPlan], key_bits: int, progress: Progress) -> Found:
+    """One split, sealed and in plaintext."""
     kept = _frequent_enough(task)
-    pair, setting = kept.pair, kept.setting
+    (pair,), setting = kept.pairs, kept.setting
     parts = {
         f"peer {number + 1}": part
         for number, part in enumerate(simulated_peers(pair.train, setting.peers))
@@ -91,25 +140,25 @@ def measure(
     progress(f"{task.name}: in plaintext, together and alone")
     everything, key = list(parts.values()), outcome.models["peer 1"].key
     plain = PlainText.learn(plan, everything, key=key).predict(pair.test)
-    alone = [PlainText.learn(plan, [part]).accuracy(pair.test) for part in everything]
-    found, twin = accuracy(plan, pair.test, sealed), accuracy(plan, pair.test, plain)
-    left_out = len(task.pair.train) + len(task.pair.test) - len(pair.train) - len(pair.test)
-    return {
-        "set": task.name,
-        "engine": str(outcome.study.engine),
-        "train": len(pair.train),
-        "test": len(pair.test),
-        "left_out": left_out,
-        "classes": len(plan.labels.names),
-        "features": plan.features,
-        "agreement": float(np.mean([one == two for one, two in zip(sealed, plain, strict=True)])),
-        "accuracy": found,
-        "plain_accuracy": twin,
-        "points": 100 * (found - twin),
-        "best_alone": max(alone),
-        "pooled_logistic": pooled_accuracy(pair),
-        "seconds": seconds,
-    }
+    # Alone, a peer has the features that its own documents have.
+    alone = (PlainText.learn(plan, [part]).predict(pair.test) for part in everything)
+    size = len(pair.test)
+
+    def right(labels: Sequence[Classes]) -> int:
+        return round(accuracy(plan, pair.test, labels) * size)
+
+    return Found(
+        outcome.study,
+        len(pair.train),
+        size,
+        len(task.pairs[0].train) + len(task.pairs[0].test) - len(pair.train) - size,
+        sum(one == two for one, two in zip(sealed, plain, strict=True)),
+        right(sealed),
+        right(plain),
+        tuple(right(one) for one in alone),
+        round(pooled_accuracy(pair) * size),
+        seconds,
+    )
 
 
 def _plan(
@@ -117,7 +166,8 @@ def _plan(
 ) -> StudyPlan:
     """The study's plan, with as many features as survive if they are fewer than asked for."""
     setting = task.setting
-    labels = Labels.found(_label(document) for document in task.pair.train)
+    (pair,) = task.pairs
+    labels = Labels.found(_label(document) for document in pair.train)
     plan = kind(
         f"bench sealed {task.name}",
         labels,
@@ -128,7 +178,7 @@ def _plan(
         min_documents=setting.min_documents,
         key_bits=key_bits,
         held_out=0.0,
-        query_budget=100 * len(task.pair.test) + 1000,
+        query_budget=100 * len(pair.test) + 1000,
     )
     counts = reduce(add, (count(part, plan.count_plan, key=KEY) for part in parts))
     survive = chosen(counts, plan.selection, exclusive=True).size
@@ -145,7 +195,8 @@ def _train(plan: StudyPlan, parts: dict[str, list[Document]]) -> StudyOutcome:
 
 def _frequent_enough(task: Task) -> Task:
     """Without the documents of classes with which no study starts."""
-    names = Counter(label_name(_label(document)) for document in task.pair.train)
+    (pair,) = task.pairs
+    names = Counter(label_name(_label(document)) for document in pair.train)
     fewest = task.setting.min_documents * task.setting.peers
     kept = {name for name, number in names.items() if number >= fewest}
     if len(kept) < 2:
@@ -154,9 +205,9 @@ def _frequent_enough(task: Task) -> Task:
         )
     sides = (
         [document for document in side if label_name(_label(document)) in kept]
-        for side in (task.pair.train, task.pair.test)
+        for side in (pair.train, pair.test)
     )
-    return replace(task, pair=Pair(*sides))
+    return replace(task, pairs=(Pair(*sides),))
 
 
 def _label(document: Document) -> str | int | float | bool:

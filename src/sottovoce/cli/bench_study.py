@@ -107,7 +107,8 @@ def sealed(
     data: Annotated[
         Path | None,
         typer.Option(
-            help=f"A folder of sms_spam.csv, mts_dialog.jsonl, or a labelled source; else ${DATA}."
+            help="sms_spam.csv, mts_dialog.jsonl, a folder of these, or any labelled source; "
+            f"else ${DATA}."
         ),
     ] = None,
     text: Annotated[str | None, typer.Option(help="Column of the text.")] = None,
@@ -115,6 +116,7 @@ def sealed(
     features: Annotated[int, typer.Option(min=1, help="Size of the joint dictionary.")] = 2048,
     peers: Annotated[int, typer.Option(min=3, help="How many peers to simulate.")] = 4,
     engine: Annotated[str, typer.Option(help="shares, paillier, or auto.")] = "auto",
+    splits: Annotated[int, typer.Option(min=1, help="Splits of a set that has none.")] = 3,
     as_json: Annotated[bool, typer.Option("--json", help="Print one JSON object.")] = False,
 ) -> None:
     """A whole sealed study on real text beside the same learner in plaintext, label by label.
@@ -125,7 +127,7 @@ def sealed(
     \b
     Examples:
       sottovoce bench sealed --data datasets/
-      sottovoce bench sealed --data datasets/ --engine paillier --features 64
+      sottovoce bench sealed --data datasets/sms_spam.csv --engine paillier --features 64
       sottovoce bench sealed --data notes.csv --text note --label diagnosis --json
     """
     from dataclasses import replace
@@ -142,7 +144,8 @@ def sealed(
     setting = Setting(features=features, peers=peers)
     options = SourceOptions(text=text, label=label)
     with Console(stderr=True).status("reading") as status:
-        tasks = list(known_tasks(place, setting)) or [source_task(place, options, setting)]
+        tasks = list(known_tasks(place, setting, splits=splits))
+        tasks = tasks or [source_task(place, options, setting, splits=splits)]
         tasks = [replace(task, engine=wanted) for task in tasks]
         rows = [measure(task, progress=status.update) for task in tasks]
     facts = {"bits": 3072, "peers": peers}
