@@ -69,13 +69,6 @@ class Attempt:
                 f"expected at least {fewest}, found {len(self.peers)}, missing {', '.join(left)}",
                 party=left[0],
             )
-        if study.plan.arrangement.by_features and self.peers != roster:
-            left = [one for one in roster if one not in self.peers]
-            raise AbsenceError(
-                f"study {study.plan.name!r} cannot go on without a peer: "
-                "each holds features that no other has",
-                party=left[0],
-            )
         if self.stage is Stage.AGREEMENT and self.peers != roster:
             raise InputError("attempt: expected everybody in the roster to agree, found fewer")
 
