@@ -12,7 +12,7 @@ out of band.
 """
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import ClassVar
 
 from sottovoce.errors import MalformedError, ViolationError
@@ -64,10 +64,11 @@ class AgreedStudy(Message, frozen=True):
 
 @dataclass(frozen=True)
 class Agreement:
-    """What stands after everybody agreed: the study's key, and everybody's box key."""
+    """What stands after everybody agreed: the study's key, everybody's box key, and the proof."""
 
     key: PublicKey
     boxes: Mapping[str, bytes]
+    proof: AgreedStudy | None = field(default=None, repr=False)
 
     def address(self, study: Study, sender: str, recipient: str, use: str) -> Address:
         """Where a box of this study goes."""
@@ -82,16 +83,16 @@ class Agreement:
 def consented(desk: Desk) -> Party[Agreement]:
     """At everybody but the coordinator."""
     coordinator = desk.study.roster.coordinator
-    yield Send(coordinator, Consent(_signed(desk), desk.study.settings))
+    yield Send(coordinator, Consent(signed(desk), desk.study.settings))
     told = yield from receive(coordinator, AgreedStudy)
-    return _checked(desk, told)
+    return checked(desk.study, told)
 
 
 def collected(desk: Desk, key: SecretKey) -> Party[Agreement]:
     """At the coordinator: everybody's consent to the same study, shown to all."""
     study = desk.study
     others = [name for name in study.roster.names if name != desk.name]
-    consents = [_signed(desk)]
+    consents = [signed(desk)]
     for name in others:
         found = yield from receive(name, Consent)
         _compare(study, found, name)
@@ -101,10 +102,11 @@ def collected(desk: Desk, key: SecretKey) -> Party[Agreement]:
     told = AgreedStudy(tuple(consents), public, signature)
     for name in others:
         yield Send(name, told)
-    return _checked(desk, told)
+    return checked(desk.study, told)
 
 
-def _signed(desk: Desk) -> SignedConsent:
+def signed(desk: Desk) -> SignedConsent:
+    """A participant's own consent."""
     digest, box = desk.study.digest, desk.box.public
     signature = desk.identity.sign(_SIGNED_CONSENT, digest, box)
     return SignedConsent(desk.name, digest, box, signature)
@@ -131,10 +133,20 @@ def _compare(study: Study, found: Consent, party: str) -> None:
     )
 
 
-def _checked(desk: Desk, told: AgreedStudy) -> Agreement:
+def check_consent(study: Study, one: SignedConsent) -> None:
+    """Refuse a consent to another study, or one that its participant did not sign."""
+    if one.digest != study.digest or len(one.box) != KEY_BYTES:
+        raise ViolationError(
+            f"agreed to another study: expected hash {study.digest.hex()[:16]}, "
+            f"found {one.digest.hex()[:16]}",
+            party=one.name,
+        )
+    study.roster.pins.check(one.name, one.signature, _SIGNED_CONSENT, one.digest, one.box)
+
+
+def checked(study: Study, told: AgreedStudy) -> Agreement:
     """The agreement, if everybody in our roster signed our hash."""
-    study, pins = desk.study, desk.study.roster.pins
-    coordinator = study.roster.coordinator
+    pins, coordinator = study.roster.pins, study.roster.coordinator
     names = tuple(one.name for one in told.consents)
     if sorted(names) != sorted(study.roster.names):
         raise ViolationError(
@@ -142,15 +154,10 @@ def _checked(desk: Desk, told: AgreedStudy) -> Agreement:
             party=coordinator,
         )
     for one in told.consents:
-        if one.digest != study.digest or len(one.box) != KEY_BYTES:
-            raise ViolationError(
-                f"agreed to another study: expected hash {study.digest.hex()[:16]}, "
-                f"found {one.digest.hex()[:16]}",
-                party=one.name,
-            )
-        pins.check(one.name, one.signature, _SIGNED_CONSENT, one.digest, one.box)
+        check_consent(study, one)
     pins.check(coordinator, told.signature, _SIGNED_KEY, study.digest, told.key)
-    return Agreement(_key_of(study, told.key), {one.name: one.box for one in told.consents})
+    boxes = {one.name: one.box for one in told.consents}
+    return Agreement(_key_of(study, told.key), boxes, told)
 
 
 def _key_of(study: Study, data: bytes) -> PublicKey:

@@ -18,7 +18,7 @@ from sottovoce.errors import MisuseError, SottovoceError, ViolationError
 from sottovoce.protocols.conversation import Gather, Party, Receive
 from sottovoce.protocols.messages import Message
 from sottovoce.roles.relay import Letter
-from sottovoce.service.control import control_session, read_control
+from sottovoce.service.control import read_control
 from sottovoce.service.durable import DurableSeat, Sitting
 from sottovoce.service.events import Moved, OnEvent, Waiting, unheard
 from sottovoce.service.journal import Journal, Outgoing
@@ -163,6 +163,7 @@ class Agent:
         journal: Journal,
         post: Post,
         witness: Witness,
+        control: Callable[[str], bytes],
         waits: Waits,
         on_event: OnEvent = unheard,
     ) -> None:
@@ -177,7 +178,7 @@ class Agent:
         self.poll = LONGEST_WAIT
         self._post = post
         self._witness = witness
-        self._control = control_session(study)
+        self.control = control
         self._held: dict[int, Letter] = {}
         self._over: set[bytes] = set()
         self._turn = asyncio.Lock()
@@ -290,7 +291,7 @@ class Agent:
 
     async def _take(self, position: int, letter: Letter) -> None:
         """One letter: control, for a program here, for one to come, or late."""
-        if letter.session == self._control:
+        if letter.session == self.control(letter.sender):
             await self._hear(letter)
         elif letter.session in self.running:
             running = self.running[letter.session]
@@ -318,7 +319,7 @@ class Agent:
 
     async def _hear(self, letter: Letter) -> None:
         """A control letter, in its turn and once."""
-        key = f"heard/{letter.sender}"
+        key = f"heard/{letter.session.hex()}"
         noted = await self.do(self.journal.note, key)
         expected = int.from_bytes(noted or b"")
         if letter.number < expected:
@@ -341,11 +342,12 @@ class Agent:
         """Control letters with their numbers, which go to disk together with them."""
         found = []
         for recipient, message in letters:
-            key = f"told/{recipient}"
+            session = self.control(recipient)
+            key = f"told/{session.hex()}"
             number = int.from_bytes(notes.get(key) or self.journal.note(key) or b"")
             notes[key] = (number + 1).to_bytes(8)
             body = Codec().encode(message)
-            letter = Letter(self._control, self.name, recipient, number, body)
+            letter = Letter(session, self.name, recipient, number, body)
             found.append(Outgoing(letter, tag_of(body)))
         return found
 
@@ -355,7 +357,7 @@ class Agent:
         while True:
             self._outgoing.clear()
             while (outgoing := await self.do(self._first_pending)) is not None:
-                stage = self._stage_of(outgoing.letter.session)
+                stage = self._stage_of(outgoing.letter)
                 await self._witness.leaving(outgoing, stage)
                 await self.do(self._witness.left, outgoing, stage)
                 await self._post.post(outgoing.letter)
@@ -369,11 +371,11 @@ class Agent:
     def _first_pending(self) -> Outgoing | None:
         return next(self.journal.pending(), None)
 
-    def _stage_of(self, session: bytes) -> str:
-        running = self.running.get(session)
+    def _stage_of(self, letter: Letter) -> str:
+        running = self.running.get(letter.session)
         if running is not None:
             return running.stage
-        return "control" if session == self._control else "earlier"
+        return "control" if letter.session == self.control(letter.recipient) else "earlier"
 
     def _count(self, running: Running, size: int) -> None:
         running.letters += 1

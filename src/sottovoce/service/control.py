@@ -29,9 +29,12 @@ def _reported(reveals: str) -> Disclosure:
     return Disclosure("the coordinator of the study", reveals, _COURSE)
 
 
-def control_session(study: str) -> bytes:
-    """The session of control letters: it exists before there is a roster."""
-    return digest("service/control/v1", study.encode())
+def control_session(study: str, public: bytes) -> bytes:
+    """The session of control letters with the seat that holds this key.
+
+    It exists before there is a roster; a seat that enrols again with a new key has a new one.
+    """
+    return digest("service/control/v1", study.encode(), public)
 
 
 class SeatRecord(Value, frozen=True):

@@ -17,7 +17,7 @@ from sottovoce.service.api import StudyDescribed, StudyStatus
 from sottovoce.service.approval import OpenGate
 from sottovoce.service.clerk import Clerk, Surroundings
 from sottovoce.service.conductor import Conditions, Conductor, StopSignal
-from sottovoce.service.control import COORDINATOR
+from sottovoce.service.control import COORDINATOR, control_session
 from sottovoce.service.events import Enrolled, OnEvent, StudyFinished, StudyStopped, Waiting
 from sottovoce.service.journal import Journal
 from sottovoce.service.registry import CANCEL, CLOSE, Registry, Ticket
@@ -98,6 +98,7 @@ class Hall:
             journal=journal,
             post=LocalPost(self.mailbox),
             witness=self._witness,
+            control=lambda seat: control_session(registry.id, self.publics.get(seat, b"")),
             waits=Waits(stage, 3 * stage),
             on_event=on_event,
         )

@@ -15,7 +15,7 @@ from sottovoce.keyfiles import storage
 from sottovoce.ledger import What, read_ledger
 from sottovoce.service.agent import Agent
 from sottovoce.service.api import AskOptions, Membership, Withdrawal
-from sottovoce.service.control import COORDINATOR, Leaving, control_session
+from sottovoce.service.control import COORDINATOR, Leaving
 from sottovoce.service.journal import Outgoing
 from sottovoce.service.seat_book import SeatBook
 from sottovoce.service.witness import LedgerWitness
@@ -117,7 +117,7 @@ async def leave(agent: Agent, witness: LedgerWitness, line: Line, model: Path) -
 
 def _close_outbox(agent: Agent, book: SeatBook) -> None:
     """Only control letters stay, which the coordinator may wait for, and our last word."""
-    journal, control = agent.journal, control_session(agent.study)
+    journal, control = agent.journal, agent.control(COORDINATOR)
     waiting = [one for one in journal.pending() if one.letter.session == control]
     notes: dict[str, bytes] = {}
     last = agent.numbered([(COORDINATOR, Leaving())], notes)

@@ -11,7 +11,7 @@ from sottovoce.entropy import Entropy, SystemEntropy
 from sottovoce.errors import MalformedError, MisuseError
 from sottovoce.numbers.fixed import Scale
 from sottovoce.paillier import SecretKey
-from sottovoce.roles.agreement import Agreement
+from sottovoce.roles.agreement import AgreedStudy, Agreement, checked
 from sottovoce.roles.attempts import Attempt, Stage
 from sottovoce.roles.classification import query_trio
 from sottovoce.roles.course import Course
@@ -30,20 +30,6 @@ from sottovoce.wire import Codec, Value
 _AGREEMENT, _TRAINED = "standing/agreement", "standing/trained"
 
 
-class KeptBox(Value, frozen=True):
-    """Under which key things are sealed for a seat."""
-
-    seat: str
-    public: bytes
-
-
-class KeptAgreement(Value, frozen=True):
-    """The study's Paillier key, and everybody's box key, as all signed them."""
-
-    key: bytes
-    boxes: tuple[KeptBox, ...]
-
-
 class KeptTraining(Value, frozen=True):
     """What the coordinator needs to answer queries, beside the key."""
 
@@ -60,10 +46,9 @@ class KeptTraining(Value, frozen=True):
 def agreement_notes(course: Course) -> dict[str, bytes]:
     """The agreement, as the journal keeps it."""
     agreed = course.agreement
-    if agreed is None:
+    if agreed is None or agreed.proof is None:
         return {}
-    boxes = tuple(KeptBox(seat, public) for seat, public in agreed.boxes.items())
-    return {_AGREEMENT: Codec().encode(KeptAgreement(agreed.key.to_bytes(), boxes))}
+    return {_AGREEMENT: Codec().encode(agreed.proof)}
 
 
 def kept_agreement(journal: Journal, study: Study) -> Agreement | None:
@@ -71,9 +56,7 @@ def kept_agreement(journal: Journal, study: Study) -> Agreement | None:
     data = journal.note(_AGREEMENT)
     if data is None:
         return None
-    kept = Codec().decode(data, KeptAgreement)
-    key = study.plan.public_type.from_bytes(kept.key)
-    return Agreement(key, {one.seat: one.public for one in kept.boxes})
+    return checked(study, Codec().decode(data, AgreedStudy))
 
 
 def training_notes(course: Course) -> dict[str, bytes]:

@@ -12,6 +12,7 @@ from sottovoce.ledger import SiteLedger, What
 from sottovoce.protocols.identities import Identity
 from sottovoce.service.agent import Agent, Waits
 from sottovoce.service.api import AskOptions, Membership, StudyDescribed
+from sottovoce.service.control import control_session
 from sottovoce.service.events import JournalDeleted
 from sottovoce.service.hall import poll_seconds
 from sottovoce.service.journal import Journal
@@ -92,6 +93,7 @@ class Workplace:
                     journal=journal,
                     post=line,
                     witness=witness,
+                    control=lambda _: control_session(study, keys.identity.public),
                     waits=waits,
                     on_event=StatusFile(self.folder(seat), study, seat, self.options.on_event),
                 )
