@@ -185,6 +185,7 @@ class Agent:
         self._outgoing = asyncio.Event()
         self._moved = asyncio.Event()
         self._drained = asyncio.Event()
+        self._arrived = asyncio.Event()
         self._thread = ThreadPoolExecutor(1, thread_name_prefix=f"seat {name}")
 
     async def run(self) -> None:
@@ -236,6 +237,13 @@ class Agent:
                 await self.do(running.seat.close)
             for position in self._held_of(session):
                 del self._held[position]
+
+    async def next_letter(self, session: bytes) -> Letter:
+        """The first letter of a session that has no program; it stays until the session is over."""
+        while not self._held_of(session):
+            self._arrived.clear()
+            await self._arrived.wait()
+        return self._held[self._held_of(session)[0]]
 
     def _held_of(self, session: bytes) -> list[int]:
         return [at for at, one in self._held.items() if one.session == session]
@@ -306,6 +314,7 @@ class Agent:
                     party=letter.sender,
                 )
             self._held[position] = letter
+            self._arrived.set()
 
     async def _deliver(self, running: Running, letter: Letter) -> None:
         # The server keeps what we did not acknowledge, so we need no cursor of our own.

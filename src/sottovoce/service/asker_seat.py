@@ -3,6 +3,7 @@
 import asyncio
 import time
 from collections.abc import Sequence
+from contextlib import suppress
 from functools import partial
 from typing import Any
 
@@ -31,8 +32,11 @@ from sottovoce.service.control import (
     Closed,
     OpenedEvaluation,
     RefusedQuery,
+    Rejoining,
 )
+from sottovoce.service.seat_book import SeatBook
 from sottovoce.service.standing import Standing
+from sottovoce.service.witness import LedgerWitness
 from sottovoce.text.documents import Document
 from sottovoce.text.features import FeatureReader
 from sottovoce.wire import Codec, Value
@@ -51,8 +55,11 @@ class KeptTest(Value, frozen=True):
 class AskerSeat:
     """The chair of a peer that asks."""
 
-    def __init__(self, agent: Agent, standing: Standing, model: SealedModel) -> None:
+    def __init__(
+        self, agent: Agent, standing: Standing, model: SealedModel, witness: LedgerWitness
+    ) -> None:
         """Ask with this model."""
+        self.witness = witness
         self.agent = agent
         self.standing = standing
         self.model = model
@@ -74,6 +81,9 @@ class AskerSeat:
                 self._refusals.append(message)
             case OpenedEvaluation():
                 return Effect({_OPENED: Codec().encode(message)})
+            case Rejoining():
+                book = await self.agent.do(SeatBook.read, self.agent.journal)
+                return Effect(book.with_rejoining(message).notes())
             case Closed():
                 self._closed = True
         return Effect()
@@ -92,6 +102,21 @@ class AskerSeat:
         self._late = f"waited {self.agent.waits.receive:.0f} s: {running.seat.describe()}"
         self._late_party = party
         self._changed.set()
+
+    async def rejoining(self, seat: str, *, seconds: float) -> Rejoining:
+        """What we heard of a peer that enrolled again, or will hear soon."""
+        with suppress(TimeoutError):
+            async with asyncio.timeout(seconds):
+                while True:
+                    self._changed.clear()
+                    book = await self.agent.do(SeatBook.read, self.agent.journal)
+                    for one in book.rejoining:
+                        if one.consent.name == seat:
+                            return one
+                    await self._changed.wait()
+        raise AbsenceError(
+            f"has not enrolled again, as far as we heard in {seconds:.0f} s", party=seat
+        )
 
     # Queries.
 

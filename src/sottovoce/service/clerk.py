@@ -16,6 +16,7 @@ from typing import Any
 from sottovoce import wire
 from sottovoce.entropy import Entropy
 from sottovoce.protocols.messages import Message
+from sottovoce.roles.agreement import SignedConsent
 from sottovoce.roles.classification import QueryBook, answer, query_trio
 from sottovoce.roles.evaluation import evaluate_coordinator
 from sottovoce.roles.model import Trained
@@ -30,6 +31,11 @@ from sottovoce.service.control import (
     OpenedEvaluation,
     OpenedQuery,
     RefusedQuery,
+    Rejoined,
+    Rejoining,
+    Reseated,
+    Seating,
+    SeatRecord,
 )
 from sottovoce.service.events import QueryServed
 from sottovoce.service.standing import AskerRecord, Standing
@@ -66,6 +72,7 @@ class _Query:
 class Surroundings:
     """Who was not seen lately, and how long the clerk waits for the last peers."""
 
+    publics: Callable[[], Mapping[str, bytes]]
     unseen: Callable[[Collection[str]], set[str]]
     patience: float
 
@@ -79,6 +86,7 @@ class Clerk:
         """Go on from what the coordinator's journal remembers."""
         self.agent = agent
         self.trained = trained
+        self.seating: Seating = Seating.of(1, standing.study.roster)
         self._standing = standing
         self._around = around
         data = agent.journal.note(_BOOK)
@@ -100,7 +108,9 @@ class Clerk:
             case AskedQuery(number):
                 return await self._asked(sender, number)
             case AskedEvaluation():
-                return self._ready(sender)
+                return await self._ready(sender)
+            case Rejoined(consent):
+                return await self._rejoined(sender, consent)
             case Leaving():
                 gone = (*self.evaluations.gone, sender)
                 self.evaluations = _but(self.evaluations, gone=gone)
@@ -123,6 +133,42 @@ class Clerk:
         self._ends.append(running)
         self._changed.set()
 
+    # Seats that enrolled again.
+
+    async def reseat(self, seat: str, public: bytes) -> None:
+        """Tell a seat with a new key who the others are; once for every key."""
+        key = f"reseated/{public.hex()}"
+        proof = self._standing.agreement.proof
+        known = any(one.name == seat and one.public == public for one in self.seating.seats)
+        if known or proof is None or await self.agent.do(self.agent.journal.note, key) is not None:
+            return
+        told = Reseated(self.seating, self._now(seat, public), proof, self.trained.peers)
+        await self.agent.commit(Effect({key: b""}, [(seat, told)]))
+
+    def _now(self, seat: str, public: bytes) -> Seating:
+        seats = tuple(
+            SeatRecord(one.name, one.organisation, one.role, public) if one.name == seat else one
+            for one in self.seating.seats
+        )
+        return Seating(self.seating.number, seats)
+
+    async def _rejoined(self, seat: str, consent: SignedConsent) -> Effect:
+        """A seat agreed again: everybody else hears its new keys."""
+        public = self._around.publics()[seat]
+        told = Rejoining(self._now(seat, public), consent)
+        self._standing.with_new_keys(told.now, consent)
+        roster = self._standing.study.roster
+        others = [one for one in roster.names if one not in {COORDINATOR, seat}]
+        notes = {f"rejoining/{seat}": Codec().encode(told)}
+        return Effect(notes, [(one, told) for one in others])
+
+    async def _standing_for(self, asker: str) -> Standing:
+        data = await self.agent.do(self.agent.journal.note, f"rejoining/{asker}")
+        if data is None:
+            return self._standing
+        told = Codec().decode(data, Rejoining)
+        return self._standing.with_new_keys(told.now, told.consent)
+
     async def _asked(self, asker: str, number: int) -> Effect:
         record = await self.agent.do(AskerRecord.read, self.agent.journal, asker)
         if asker not in self.trained.peers or asker in self.evaluations.gone:
@@ -142,11 +188,14 @@ class Clerk:
             letters.append((query_trio(study, asker).dealer, OpenedQuery(asker, number)))
         return Effect(record.notes(asker), letters)
 
-    def _ready(self, peer: str) -> Effect:
+    async def _ready(self, peer: str) -> Effect:
         book = self.evaluations
         most = self._standing.study.plan.evaluations
         if book.number >= most:
             reason = f"the study has {most} evaluations, and all were held"
+            return _refused(peer, 0, AskerRecord(), reason)
+        if await self._standing_for(peer) is not self._standing:
+            reason = "a site that enrolled again takes no part in evaluations"
             return _refused(peer, 0, AskerRecord(), reason)
         if peer in self.trained.peers and peer not in book.ready:
             self.evaluations = _but(book, ready=(*book.ready, peer))
@@ -187,14 +236,15 @@ class Clerk:
             return
         plan = self._standing.study.plan
         book = QueryBook(plan.budget, plan.evaluations, *record.counters(asker))
-        parties = self._standing.query_parties(asker)
-        sitting = self._standing.sitting(("query", asker, str(number)), parties)
+        standing = await self._standing_for(asker)
+        parties = standing.query_parties(asker)
+        sitting = standing.sitting(("query", asker, str(number)), parties)
         self._queries[sitting.session] = _Query(asker, number, book)
-        program = partial(self._answering, book, asker)
+        program = partial(self._answering, standing, book, asker)
         await self.agent.begin(sitting, program, label=("query", number))
 
-    def _answering(self, book: QueryBook, asker: str, entropy: Entropy) -> Any:
-        return answer(self._standing.desk(entropy), self.trained, book, asker=asker)
+    def _answering(self, standing: Standing, book: QueryBook, asker: str, entropy: Entropy) -> Any:
+        return answer(standing.desk(entropy), self.trained, book, asker=asker)
 
     async def _after(self, running: Running) -> None:
         session = running.sitting.session

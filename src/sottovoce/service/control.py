@@ -1,7 +1,8 @@
 """What the coordinator's service and the seats tell each other about the course of a study.
 
-    coordinator → seat   Seating, Begin, Gone, Stopped, Finished, OpenedQuery, OpenedEvaluation
-    seat → coordinator   Declined, Done, Failed, Leaving, AskedQuery, AskedEvaluation
+    coordinator → seat   Seating, Begin, Gone, Stopped, Finished, Closed, OpenedQuery,
+                         RefusedQuery, OpenedEvaluation, Reseated, Rejoining
+    seat → coordinator   Declined, Done, Failed, Leaving, AskedQuery, AskedEvaluation, Rejoined
 
 These letters travel in a session of their own, which needs no roster. They carry names, stages
 and kinds of failures: never a word of an error's own message, which may quote a document.
@@ -12,6 +13,7 @@ from typing import ClassVar
 from sottovoce.errors import InputError, MalformedError
 from sottovoce.protocols.identities import digest
 from sottovoce.protocols.messages import Disclosure, Message, kind_of
+from sottovoce.roles.agreement import AgreedStudy, SignedConsent
 from sottovoce.roles.course import Attempt, Stage, Stop
 from sottovoce.roles.roster import Participant, Role, Roster
 from sottovoce.wire import Codec, Value
@@ -134,6 +136,46 @@ class Closed(Message, frozen=True):
     """The coordinator deleted the key: no query is answered any longer."""
 
     discloses: ClassVar = _told("that the study is closed")
+
+
+class Reseated(Message, frozen=True):
+    """To a seat that enrolled again: who agreed before, and who takes part with its new key."""
+
+    discloses: ClassVar = Disclosure(
+        "the seat that enrolled again",
+        "who takes part, everybody's signed consent, and the study's public key",
+        _COURSE,
+    )
+    before: Seating
+    now: Seating
+    proof: AgreedStudy
+    peers: tuple[str, ...]
+
+
+class Rejoined(Message, frozen=True):
+    """A seat that enrolled again agrees to the study with its new keys."""
+
+    discloses: ClassVar = _reported("that this seat agrees again, with new keys")
+    consent: SignedConsent
+
+
+class Rejoining(Message, frozen=True):
+    """To all others: a seat has new keys, signed by itself; people compare the words."""
+
+    discloses: ClassVar = _told("that a seat enrolled again, and its new public keys")
+    now: Seating
+    consent: SignedConsent
+
+
+class HandedModel(Message, frozen=True):
+    """A peer's stored part, for a peer that lost its own."""
+
+    discloses: ClassVar = Disclosure(
+        "the peer that lost its disk, sealed against the coordinator",
+        "the encrypted model and the features, which that peer had before",
+        "the people of both sites compared the words of the new roster",
+    )
+    part: bytes
 
 
 class Done(Message, frozen=True):

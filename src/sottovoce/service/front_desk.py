@@ -28,7 +28,7 @@ class Desk:
         """Take a seat: the request is the token, and its signature proves who holds the key."""
         hall = self._hall(study)
         ticket = hall.registry.admitted(request, now=time.time())
-        hall.enrol(seat, key, ticket)
+        await hall.enrol(seat, key, ticket)
         return hall.registry.text.encode()
 
     async def describe(self, study: str, seat: str) -> bytes:

@@ -109,13 +109,25 @@ class Hall:
         """A seat made a request."""
         self._seen[seat] = time.monotonic()
 
-    def enrol(self, seat: str, public: bytes, ticket: Ticket) -> None:
-        """Pin a seat's identity, as long as the roster is open."""
-        self.registry.enrol(seat, public, ticket, replacing=False)
-        if seat not in self.publics:
+    async def enrol(self, seat: str, public: bytes, ticket: Ticket) -> None:
+        """Pin a seat's identity: before there is a roster, or again after the training."""
+        phase = self.conductor.book.phase if self._conducts else "enrolment"
+        again = phase == "trained" and seat in self.clerk.trained.peers
+        self.registry.enrol(seat, public, ticket, replacing=again or phase == "enrolment")
+        known = self.publics.get(seat)
+        if known != public:
+            if known is not None:
+                await self._void(seat, known)
             self.publics[seat] = public
             self._on_event(Enrolled(self.registry.id, seat))
             self._enrolled.set()
+        if again:
+            await self.clerk.reseat(seat, public)
+
+    async def _void(self, seat: str, public: bytes) -> None:
+        """What was under way with the key that a seat had before is over."""
+        await self.agent.drop(control_session(self.registry.id, public))
+        await self.mailbox.acknowledge(seat, 2**62)
 
     def status(self) -> StudyStatus:
         """How far the study is now."""
@@ -222,8 +234,9 @@ class Hall:
         standing = await self.agent.do(Standing.read, journal, study, self._keys)
         assert self._key is not None
         trained = await self.agent.do(kept_training, journal, study.plan, self._key)
-        around = Surroundings(self._unseen, self._stage_seconds)
+        around = Surroundings(lambda: self.publics, self._unseen, self._stage_seconds)
         self.clerk = Clerk(self.agent, standing, trained, around)
+        self.clerk.seating = self.conductor.book.seating[0]
         self.agent.chair = self.clerk
         self.conductor.followed.set()
         await self.clerk.serve()

@@ -16,6 +16,7 @@ from sottovoce.service.control import (
     Closed,
     OpenedEvaluation,
     OpenedQuery,
+    Rejoining,
 )
 from sottovoce.service.events import QueryServed
 from sottovoce.service.seat_book import Helped, SeatBook
@@ -49,6 +50,8 @@ class HelperSeat:
         match message:
             case OpenedQuery() | OpenedEvaluation():
                 self.book = self.book.with_help(message)
+            case Rejoining():
+                self.book = self.book.with_rejoining(message)
             case Closed():
                 self.book = self.book.but(phase="closed")
         return Effect(self.book.notes())
@@ -79,7 +82,7 @@ class HelperSeat:
             await self._changed.wait()
 
     async def _begin(self, wanted: Helped) -> None:
-        standing, roster = self._standing, self._standing.study.roster
+        standing, roster = self._standing_for(wanted), self._standing.study.roster
         if wanted.asker:
             name: tuple[str, ...] = ("query", wanted.asker, str(wanted.number))
             parties = standing.query_parties(wanted.asker)
@@ -96,9 +99,16 @@ class HelperSeat:
             # It was over already, or cannot be done twice: whoever asked hears nothing of us.
             await self._forget(sitting.session)
 
+    def _standing_for(self, wanted: Helped) -> Standing:
+        """The study of an asker: with its new keys, if it enrolled again."""
+        for one in self.book.rejoining:
+            if one.consent.name == wanted.asker:
+                return self._standing.with_new_keys(one.now, one.consent)
+        return self._standing
+
     def _program(self, wanted: Helped, entropy: Entropy) -> Any:
         if wanted.asker:
-            return deal(self._standing.desk(entropy))
+            return deal(self._standing_for(wanted).desk(entropy))
         desk = self._standing.desk(entropy, attempt=wanted.attempt, peers=wanted.peers)
         return evaluate_evaluator(desk, wanted.peers, number=wanted.number)
 

@@ -5,7 +5,7 @@ from collections.abc import Mapping, Sequence
 
 from sottovoce.errors import InputError, ViolationError
 from sottovoce.roles.card import StudyCard
-from sottovoce.roles.roster import Role
+from sottovoce.roles.roster import Role, Roster
 from sottovoce.roles.study import Study
 from sottovoce.service.api import ConsentQuestion, Documents, JoinOptions, StudyDescribed
 from sottovoce.service.control import COORDINATOR, Seating
@@ -88,6 +88,17 @@ def seated(described: StudyDescribed, publics: Mapping[str, bytes], seating: Sea
                 f"{'nobody' if mine is None else 'another'}",
                 party=COORDINATOR,
             )
+    _check_helpers(described, roster)
+    return Study(described.plan, roster)
+
+
+def seated_before(described: StudyDescribed, seating: Seating) -> Study:
+    """The study as others agreed to it, before our own keys were lost."""
+    theirs = {one.name: one.public for one in seating.seats if one.name == COORDINATOR}
+    return seated(described, theirs, seating)
+
+
+def _check_helpers(described: StudyDescribed, roster: Roster) -> None:
     missing = [
         one.name
         for one in described.seats
@@ -95,4 +106,3 @@ def seated(described: StudyDescribed, publics: Mapping[str, bytes], seating: Sea
     ]
     if missing:
         raise ViolationError(f"expected a {missing[0]} at the table, found none", party=COORDINATOR)
-    return Study(described.plan, roster)

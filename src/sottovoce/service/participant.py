@@ -1,6 +1,7 @@
 """A site's side of the commands: read an invitation, join a study, follow it, and leave it."""
 
 import asyncio
+import time
 from collections.abc import Coroutine
 from typing import Any, TypeVar
 
@@ -17,8 +18,9 @@ from sottovoce.service.events import (
     StudyStopped,
 )
 from sottovoce.service.helper_seat import HelperSeat, stays
-from sottovoce.service.house import House
+from sottovoce.service.house import House, seated_before
 from sottovoce.service.leaving import is_withdrawn, leave, watch_for_withdrawal
+from sottovoce.service.rejoining import rejoin, take_model
 from sottovoce.service.seat_keys import SeatKeys
 from sottovoce.service.sitter import Sitter
 from sottovoce.service.standing import Standing, agreement_notes
@@ -84,6 +86,9 @@ class _JoiningSeat:
             working = asyncio.create_task(self._work_until_withdrawn(agent))
             try:
                 await while_working(working, sitter.follow())
+                if sitter.book.phase == "reseated":
+                    again = self._again(sitter, witness)
+                    await while_working(working, again)
                 await self._keep(sitter, witness)
                 study = self._study_of(sitter)
                 if self._options.stay and stays(study, agent.name):
@@ -133,6 +138,23 @@ class _JoiningSeat:
             sitter.book = sitter.book.but(phase="trained")
             await agent.commit(Effect({**sitter.book.notes(), **agreement_notes(course)}))
         agent.tell_watcher(StudyFinished(self._study, agent.name))
+
+    async def _again(self, sitter: Sitter, witness: LedgerWitness) -> None:
+        """This site lost its disk: it agrees with new keys, and gets the model from a peer."""
+        agent, told = sitter.agent, sitter.book.reseated[0]
+        before = seated_before(self._work.described, told.before)
+
+        async def asked(study: Study) -> bool:
+            return await self._house.consents(study, agent.name)
+
+        standing = await rejoin(agent, self._keys, told, before=before, consents=asked)
+        until = time.time() + self._work.described.deadlines.enrolment.total_seconds()
+        agent.announce("another peer to hand the model over", told.peers, until)
+        path = self._work.folder(agent.name) / MODEL
+        await take_model(agent, standing, witness, before=before, path=path)
+        agent.tell_watcher(ModelStored(self._study, agent.name, path))
+        sitter.book = sitter.book.but(phase="trained", seating=(told.now,), peers=told.peers)
+        await agent.commit(Effect(sitter.book.notes()))
 
     async def _stay(self, sitter: Sitter, study: Study, working: "asyncio.Task[None]") -> None:
         agent = sitter.agent

@@ -10,11 +10,14 @@ from sottovoce.errors import InputError
 from sottovoce.keyfiles.models import read_model
 from sottovoce.roles.classification import Answer
 from sottovoce.service.agent import Waits
-from sottovoce.service.api import AskOptions, Evaluated, Membership
+from sottovoce.service.api import AskOptions, Evaluated, JoinOptions, Membership
 from sottovoce.service.asker_seat import AskerSeat
-from sottovoce.service.house import seated
+from sottovoce.service.house import seated, seated_before
+from sottovoce.service.journal import Journal
 from sottovoce.service.participant import while_working
+from sottovoce.service.rejoining import hand_over
 from sottovoce.service.seat_book import SeatBook
+from sottovoce.service.seat_keys import SeatKeys
 from sottovoce.service.standing import Standing
 from sottovoce.service.workplace import MODEL, Workplace
 from sottovoce.text.documents import Document
@@ -48,27 +51,57 @@ async def evaluate(
         return Evaluated(own, joint)
 
 
+async def hand_model(
+    membership: Membership,
+    seat: str,
+    *,
+    options: JoinOptions,
+    entropy: Entropy | None = None,
+) -> None:
+    """Hand our part of the model to a peer that lost its disk, once a person compared the words."""
+    work = await Workplace.open(membership, options, entropy=entropy or SystemEntropy())
+    async with _asking(work) as (asker, working):
+        told = await while_working(working, asker.rejoining(seat, seconds=work.stage_seconds))
+        model = work.folder(work.peer) / MODEL
+        handing = hand_over(
+            asker.agent,
+            asker.witness,
+            asker.standing,
+            told,
+            model=model,
+            confirm=options.consent,
+        )
+        await while_working(working, handing)
+
+
+def _standing(journal: Journal, work: Workplace, book: SeatBook, keys: SeatKeys) -> Standing:
+    """What the peer's seat has after the training, or after it enrolled again."""
+    if book.reseated:
+        told = book.reseated[0]
+        return Standing.again(journal, told, seated_before(work.described, told.before), keys)
+    publics = {keys.identity.name: keys.identity.public}
+    return Standing.read(journal, seated(work.described, publics, book.seating[0]), keys)
+
+
 @asynccontextmanager
 async def _asking(work: Workplace) -> "AsyncIterator[tuple[AskerSeat, asyncio.Task[None]]]":
     """The peer's seat of this site, ready to ask; what was broken off before is over."""
     seat = work.peer
     keys = work.keys(seat)
     path = work.folder(seat) / MODEL
-    async with work.agent(keys) as (agent, _, _):
+    async with work.agent(keys) as (agent, witness, _):
         book = SeatBook.read(agent.journal)
         if not path.exists() or not book.seating:
             raise InputError(
                 f"{path}: expected the sealed model of a finished study, found none",
                 hints=("sottovoce status", "sottovoce join, until the study is finished"),
             )
-        publics = {seat: keys.identity.public}
-        study = seated(work.described, publics, book.seating[0])
-        standing = await agent.do(Standing.read, agent.journal, study, keys)
-        _, model = await agent.do(read_model, path, study)
+        standing = await agent.do(_standing, agent.journal, work, book, keys)
+        _, model = await agent.do(read_model, path, standing.study)
         await agent.settle_known()
         # The asker gives up before the coordinator does, and knows for whom it waited.
         agent.waits = Waits(work.stage_seconds, 2 * work.stage_seconds)
-        asker = AskerSeat(agent, standing, model)
+        asker = AskerSeat(agent, standing, model, witness)
         agent.chair = asker
         working = asyncio.create_task(agent.run())
         try:

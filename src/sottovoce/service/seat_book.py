@@ -2,7 +2,15 @@
 
 import msgspec
 
-from sottovoce.service.control import Begin, OpenedEvaluation, OpenedQuery, Seating, Stopped
+from sottovoce.service.control import (
+    Begin,
+    OpenedEvaluation,
+    OpenedQuery,
+    Rejoining,
+    Reseated,
+    Seating,
+    Stopped,
+)
 from sottovoce.service.journal import Journal
 from sottovoce.wire import Codec, Value
 
@@ -32,6 +40,8 @@ class SeatBook(Value, frozen=True):
     peers: tuple[str, ...] = ()
     sums: tuple[str, ...] = ()
     helping: tuple[Helped, ...] = ()
+    reseated: tuple[Reseated, ...] = ()
+    rejoining: tuple[Rejoining, ...] = ()
 
     @classmethod
     def read(cls, journal: Journal) -> "SeatBook":
@@ -56,6 +66,12 @@ class SeatBook(Value, frozen=True):
         if wanted in self.helping:
             return self
         return self.but(helping=(*self.helping, wanted))
+
+    def with_rejoining(self, message: Rejoining) -> "SeatBook":
+        """The book with the new keys of a seat; those that it had before are void."""
+        name = message.consent.name
+        others = tuple(one for one in self.rejoining if one.consent.name != name)
+        return self.but(rejoining=(*others, message))
 
     @property
     def over(self) -> bool:

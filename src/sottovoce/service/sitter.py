@@ -45,6 +45,8 @@ from sottovoce.service.control import (
     Gone,
     OpenedEvaluation,
     OpenedQuery,
+    Rejoining,
+    Reseated,
     Seating,
     Stopped,
 )
@@ -91,6 +93,10 @@ class Sitter:
         match message:
             case OpenedQuery() | OpenedEvaluation():
                 book = book.with_help(message)
+            case Rejoining():
+                book = book.with_rejoining(message)
+            case Reseated() if not book.over:
+                book = book.but(phase="reseated", reseated=(message,))
             case Closed():
                 book = book.but(phase="closed")
             case _ if book.over:
@@ -127,7 +133,7 @@ class Sitter:
         None when the training ended before this process began. Raises what stopped the study,
         here or elsewhere.
         """
-        while self.book.phase != "trained":
+        while self.book.phase not in {"trained", "reseated"}:
             self._changed.clear()
             await self._catch_up()
             if self._error is not None and not isinstance(self._error, TheirError):

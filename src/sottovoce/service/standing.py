@@ -8,10 +8,16 @@ import numpy as np
 
 from sottovoce import wire
 from sottovoce.entropy import Entropy, SystemEntropy
-from sottovoce.errors import MalformedError, MisuseError
+from sottovoce.errors import MalformedError, MisuseError, ViolationError
 from sottovoce.numbers.fixed import Scale
 from sottovoce.paillier import SecretKey
-from sottovoce.roles.agreement import AgreedStudy, Agreement, checked
+from sottovoce.roles.agreement import (
+    AgreedStudy,
+    Agreement,
+    SignedConsent,
+    check_consent,
+    checked,
+)
 from sottovoce.roles.attempts import Attempt, Stage
 from sottovoce.roles.classification import query_trio
 from sottovoce.roles.course import Course
@@ -22,6 +28,7 @@ from sottovoce.roles.relay import Relay
 from sottovoce.roles.scoring import ScorePlan
 from sottovoce.roles.study import Study
 from sottovoce.roles.totals import Totals
+from sottovoce.service.control import Reseated, Seating
 from sottovoce.service.durable import Sitting
 from sottovoce.service.journal import Journal
 from sottovoce.service.seat_keys import SeatKeys
@@ -43,12 +50,17 @@ class KeptTraining(Value, frozen=True):
     alpha: str
 
 
+def proof_notes(proof: AgreedStudy) -> dict[str, bytes]:
+    """Everybody's consent, as the journal keeps it."""
+    return {_AGREEMENT: Codec().encode(proof)}
+
+
 def agreement_notes(course: Course) -> dict[str, bytes]:
     """The agreement, as the journal keeps it."""
     agreed = course.agreement
     if agreed is None or agreed.proof is None:
         return {}
-    return {_AGREEMENT: Codec().encode(agreed.proof)}
+    return proof_notes(agreed.proof)
 
 
 def kept_agreement(journal: Journal, study: Study) -> Agreement | None:
@@ -111,6 +123,28 @@ class Standing:
             )
         return cls(study, keys, agreement)
 
+    @classmethod
+    def again(cls, journal: Journal, told: Reseated, before: Study, keys: SeatKeys) -> "Standing":
+        """What a seat has that enrolled again: the others as they were, itself with new keys."""
+        agreement, seat = kept_agreement(journal, before), keys.identity.name
+        if agreement is None:
+            raise MisuseError(f"{seat}: expected a study that it agreed to again, found none")
+        boxes = {**agreement.boxes, seat: keys.box.public}
+        study = reseated_study(before, told.now, seat)
+        return cls(study, keys, Agreement(agreement.key, boxes, agreement.proof))
+
+    def with_new_keys(self, now: Seating, consent: SignedConsent) -> "Standing":
+        """The same study with the new keys of a seat that enrolled again.
+
+        Everybody else is who it was; the seat itself signed its new box key. Whether its
+        new identity is the right one, people compare by the words.
+        """
+        return Standing(
+            reseated_study(self.study, now, consent.name),
+            self.keys,
+            rejoined_agreement(self.agreement, self.study, now, consent),
+        )
+
     def desk(
         self, entropy: Entropy, *, attempt: int = 1, peers: Collection[str] | None = None
     ) -> Desk:
@@ -143,6 +177,30 @@ class Standing:
         if not self.study.plan.deals_verdicts:
             return (self.study.roster.coordinator, asker)
         return (self.study.roster.coordinator, asker, query_trio(self.study, asker).dealer)
+
+
+def reseated_study(before: Study, now: Seating, seat: str) -> Study:
+    """The study with another key at one seat; nothing else may differ."""
+    roster = now.roster()
+    same = [
+        (one.name, one.organisation, one.role, one.public if one.name != seat else b"")
+        for one in (*before.roster.participants, *roster.participants)
+    ]
+    half = len(before.roster.participants)
+    if same[:half] != same[half:] or seat not in roster.names:
+        raise ViolationError(
+            f"expected everybody but {seat!r} as before, found others",
+            party=before.roster.coordinator,
+        )
+    return Study(before.plan, roster)
+
+
+def rejoined_agreement(
+    agreement: Agreement, before: Study, now: Seating, consent: SignedConsent
+) -> Agreement:
+    """The agreement with the new box key of a seat, signed by its new identity."""
+    check_consent(reseated_study(before, now, consent.name), consent)
+    return Agreement(agreement.key, {**agreement.boxes, consent.name: consent.box})
 
 
 class AskerRecord(Value, frozen=True):

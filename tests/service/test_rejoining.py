@@ -1,0 +1,103 @@
+"""A site that lost its disk: new keys, compared words, and the model again from another peer."""
+
+import asyncio
+import shutil
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from harness.network import Network, network, read_toy
+from sottovoce.errors import AbsenceError, InputError, MisuseError, TheirError, WithdrawnError
+from sottovoce.keyfiles.models import read_model
+from sottovoce.roles.relay import Letter
+from sottovoce.service.api import ConsentQuestion
+from sottovoce.service.coordinator import invite_again
+from sottovoce.service.query import hand_model
+from sottovoce.transport.mailbox import Mailbox
+
+SITES = ("north", "harbour", "valley")
+
+
+def lost(net: Network, seat: str) -> None:
+    """The disk of a site is gone; it is invited again."""
+    membership = net.membership(seat)
+    shutil.rmtree(membership.folder)
+    house = next(one.organisation for one in net.tokens if seat in one.seats)
+    token = invite_again(net.office, net.study, house, read=read_toy)
+    others = tuple(one for one in net.tokens if one.organisation != house)
+    net.tokens = (*others, token)
+
+
+def test_a_site_that_lost_its_disk_gets_the_model_again_from_a_peer(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    net = network(tmp_path, features="16")
+    heard: dict[str, tuple[str, ...]] = {}
+    carried: list[Letter] = []
+    put = Mailbox.put
+
+    async def noting(self: Mailbox, letter: Any, body: bytes) -> int:
+        carried.append(Letter(*letter.place.row, body))
+        return await put(self, letter, body)
+
+    monkeypatch.setattr(Mailbox, "put", noting)
+
+    def comparing(site: str, *, answer: bool = True) -> Any:
+        async def consent(question: ConsentQuestion) -> bool:
+            heard[site] = question.words
+            return answer
+
+        return consent
+
+    async def story() -> None:
+        async with net.serving():
+            first = (await net.join_all(*SITES))[0]
+        assert first.model is not None
+        weights = read_model(first.model, first.study)[1].weights.to_bytes()
+        mine = net.documents["valley"][:10]
+        async with net.serving(), net.staying("north", "harbour"):
+            expected = (await net.classify("valley", mine)).classes
+            lost(net, "valley")
+            with pytest.raises(InputError, match="expected the sealed model"):
+                await net.classify("valley", mine)
+            again = asyncio.create_task(net.join("valley", consent=comparing("valley")))
+            refusing = net.options(consent=comparing("north", answer=False))
+            with pytest.raises(WithdrawnError, match="words were not confirmed"):
+                await hand_model(net.membership("north"), "valley", options=refusing)
+            assert not again.done()
+            agreeing = net.options(consent=comparing("north"))
+            await hand_model(net.membership("north"), "valley", options=agreeing)
+            joined = await again
+            assert joined.model is not None
+            assert heard["valley"] == heard["north"]
+            assert (await net.classify("valley", mine)).classes == expected
+            with pytest.raises(MisuseError, match="handed the model already"):
+                await hand_model(net.membership("north"), "valley", options=agreeing)
+            # The coordinator, who could open it, never had it in its hands.
+            everything = b"".join(one.body for one in carried)
+            pieces = [weights[at : at + 48] for at in range(64, len(weights) - 48, 48)]
+            assert not any(piece in everything for piece in pieces)
+        # The old keys are void, and the new ones good in a fresh process.
+        async with net.serving(), net.staying("north", "harbour"):
+            assert (await net.classify("valley", mine)).classes == expected
+            with pytest.raises(MisuseError, match="takes no part in evaluations"):
+                await net.evaluate("valley")
+
+    asyncio.run(story())
+
+
+def test_keys_are_replaced_by_a_new_invitation_alone(tmp_path: Path) -> None:
+    net = network(tmp_path, features="16", stage="3 seconds")
+
+    async def story() -> None:
+        async with net.serving():
+            await net.join_all(*SITES)
+            used = net.membership("valley")
+            shutil.rmtree(used.folder)
+            with pytest.raises((InputError, TheirError), match="not used yet"):
+                await net.join("valley")
+            with pytest.raises(AbsenceError, match="valley: has not enrolled again"):
+                await hand_model(net.membership("north"), "valley", options=net.options())
+
+    asyncio.run(story())
