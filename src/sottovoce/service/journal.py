@@ -12,7 +12,6 @@ moved, or taken from another journal does not open.
 
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, field
 from pathlib import Path
 from threading import RLock
 from types import MappingProxyType
@@ -21,97 +20,32 @@ from typing import Any, Self
 from sottovoce.entropy import SEED_BYTES, Entropy, SystemEntropy
 from sottovoce.errors import JournalError, MisuseError
 from sottovoce.roles.relay import Letter
-from sottovoce.service.vault import Vault, connect, erase, pieces_of, translated
-from sottovoce.wire import Codec, Value
+from sottovoce.service.records import (
+    Erased,
+    Opened,
+    Outgoing,
+    OutHead,
+    Sent,
+    SessionHead,
+    Step,
+    StepHead,
+)
+from sottovoce.service.rows import Row, Rows, schema_of
+from sottovoce.service.vault import Vault, connect, erase, translated
+from sottovoce.wire import Codec
+
+__all__ = ["Erased", "Journal", "Opened", "Outgoing", "Sent", "Step", "StepHead"]
 
 _SCHEMA = """
 CREATE TABLE IF NOT EXISTS sessions (id INTEGER PRIMARY KEY, name BLOB UNIQUE NOT NULL, box BLOB);
-CREATE TABLE IF NOT EXISTS steps (
-    id INTEGER PRIMARY KEY, head BLOB NOT NULL, pieces INTEGER NOT NULL, body BLOB NOT NULL);
-CREATE TABLE IF NOT EXISTS outbox (
-    id INTEGER PRIMARY KEY AUTOINCREMENT,
-    head BLOB NOT NULL, pieces INTEGER NOT NULL, body BLOB NOT NULL);
-CREATE TABLE IF NOT EXISTS steps_more (owner INTEGER, number INTEGER, box BLOB NOT NULL);
-CREATE TABLE IF NOT EXISTS outbox_more (owner INTEGER, number INTEGER, box BLOB NOT NULL);
-CREATE INDEX IF NOT EXISTS steps_pieces ON steps_more (owner, number);
-CREATE INDEX IF NOT EXISTS outbox_pieces ON outbox_more (owner, number);
 CREATE TABLE IF NOT EXISTS notes (name TEXT PRIMARY KEY, box BLOB NOT NULL) WITHOUT ROWID;
 """
 # The steps of a session stand side by side: the row is the session's, then the step's number.
 _STEP_BITS = 32
 _CODEC = Codec()
+_LAST = 2**63 - 1
 _NOTHING: Mapping[str, bytes] = MappingProxyType({})
 _CURSOR, _CLOSED = "journal/cursor", "journal/closed"
-
-
-class Sent(Value, frozen=True):
-    """A packet that a step sent, by the digest of its body."""
-
-    recipient: str
-    number: int
-    digest: bytes
-
-
-class StepHead(Value, frozen=True):
-    """What happened in a step, what the program sent then, and the error it ended with, if any."""
-
-    event: str
-    party: str
-    number: int
-    sent: tuple[Sent, ...]
-    failure: str
-
-
-@dataclass(frozen=True, repr=False)
-class Step:
-    """A step of a session: its head, and the body of the letter that came, if one did."""
-
-    head: StepHead
-    body: bytes = b""
-
-
-class OutHead(Value, frozen=True):
-    """To what a body in the outbox belongs."""
-
-    session: bytes
-    sender: str
-    recipient: str
-    number: int
-    kind: str
-
-
-@dataclass(frozen=True)
-class Outgoing:
-    """A letter that waits to be sent, and the kind of its message, which its box does not show."""
-
-    letter: Letter = field(repr=False)
-    kind: str
-    position: int = 0
-
-
-class SessionHead(Value, frozen=True):
-    """The seed of a session, and the words in which its opener will know it again."""
-
-    seed: bytes
-    head: bytes
-
-
-@dataclass(frozen=True)
-class Opened:
-    """A session: the seed of its program's entropy, and whether it was begun before."""
-
-    seed: bytes = field(repr=False)
-    begun: bool
-
-
-@dataclass(frozen=True)
-class Erased:
-    """What a journal held when it was deleted: the ledger says so."""
-
-    sessions: int
-    steps: int
-    letters: int
-    bytes: int
 
 
 class Journal:
@@ -127,9 +61,11 @@ class Journal:
         self._database = connect(path)
         try:
             with self._transaction() as run:
-                for statement in _SCHEMA.split(";"):
+                for statement in (_SCHEMA + schema_of("steps") + schema_of("outbox")).split(";"):
                     run(statement)
             self._vault = Vault.open(self._database, path, key, entropy=self._entropy)
+            self._steps = Rows(self._database, self._vault, path, table="steps")
+            self._outbox = Rows(self._database, self._vault, path, table="outbox")
             self._ids, self._counts = self._known_sessions()
             self._cursor = int.from_bytes(self.note(_CURSOR) or b"")
             self._handled = self._cursor
@@ -202,12 +138,16 @@ class Journal:
         """The steps of a session, in order, one at a time."""
         number = self._ids[session]
         for index in range(1, self._counts.get(number, 0) + 1):
-            row = self._row("steps", number << _STEP_BITS | index)
-            if row is None:
-                raise JournalError(f"{self.path}: step {index} of {session.hex()[:16]} is missing")
-            place = (session, index.to_bytes(8))
-            head = self._read(StepHead, self._vault.unseal(row[0], "step", *place))
-            yield Step(head, self._body("steps", number << _STEP_BITS | index, row, place))
+            at = number << _STEP_BITS | index
+            with self._lock:
+                box = self._steps.head(at)
+                if box is None:
+                    name = session.hex()[:16]
+                    raise JournalError(f"{self.path}: step {index} of {name} is missing")
+                place = (session, index.to_bytes(8))
+                head = self._read(StepHead, self._vault.unseal(box, "step", *place))
+                body = self._steps.body(at, place)
+            yield Step(head, body)
 
     # The one way in.
 
@@ -234,8 +174,7 @@ class Journal:
                     self._add_letter(run, one)
                 self._add_notes(run, notes)
                 for sent in self._sent:
-                    run("DELETE FROM outbox WHERE id = ?", sent)
-                    run("DELETE FROM outbox_more WHERE owner = ?", sent)
+                    self._outbox.delete(run, sent, sent)
             self._committed(session if step is not None else None, cursor, position)
 
     def _committed(self, session: bytes | None, cursor: int, position: int | None) -> None:
@@ -254,57 +193,14 @@ class Journal:
         index = self._counts.get(number, 0) + 1
         place = (session, index.to_bytes(8))
         head = self._vault.seal(_CODEC.encode(step.head), "step", *place)
-        self._add_body(run, "steps", number << _STEP_BITS | index, (head, step.body, place))
+        self._steps.add(run, Row(head, step.body, place), at=number << _STEP_BITS | index)
 
     def _add_letter(self, run: Any, one: Outgoing) -> None:
         letter = one.letter
         place = (letter.session, letter.recipient.encode(), letter.number.to_bytes(8))
         head = OutHead(letter.session, letter.sender, letter.recipient, letter.number, one.kind)
         sealed = self._vault.seal(_CODEC.encode(head), "outbox")
-        self._add_body(run, "outbox", None, (sealed, letter.body, place))
-
-    def _add_body(
-        self, run: Any, table: str, row: int | None, content: tuple[bytes, bytes, tuple[bytes, ...]]
-    ) -> None:
-        """A row with its head and its body, the body in as many pieces as it needs."""
-        head, body, place = content
-        pieces = pieces_of(body)
-        count = len(pieces).to_bytes(8)
-        boxes = (
-            self._vault.seal(piece, table, *place, number.to_bytes(8), count)
-            for number, piece in enumerate(pieces)
-        )
-        insert = f"INSERT INTO {table} VALUES (?, ?, ?, ?)"  # noqa: S608 - one of two constants
-        owner = run(insert, row, head, len(pieces), next(boxes)).lastrowid
-        more = f"INSERT INTO {table}_more VALUES (?, ?, ?)"  # noqa: S608 - as above
-        for number, box in enumerate(boxes, 1):
-            run(more, owner, number, box)
-
-    def _row(self, table: str, row: int) -> tuple[Any, ...] | None:
-        with translated(self.path), self._lock:
-            select = f"SELECT head, pieces, body FROM {table} WHERE id = ?"  # noqa: S608 - as above
-            found: tuple[Any, ...] | None = self._database.execute(select, (row,)).fetchone()
-        return found
-
-    def _body(
-        self, table: str, owner: int, row: tuple[Any, ...], place: tuple[bytes, ...]
-    ) -> bytes:
-        """A body from its pieces: that none is missing is bound into each."""
-        _, count, first = row
-        if not isinstance(count, int) or not 0 < count < 2**32:
-            raise JournalError(f"{self.path}: damaged (a row has lost its size)")
-        rest = []
-        if count > 1:
-            select = f"SELECT box FROM {table}_more WHERE owner = ? ORDER BY number"  # noqa: S608 - as above
-            with translated(self.path), self._lock:
-                rest = [box for (box,) in self._database.execute(select, (owner,))]
-        if len(rest) != count - 1:
-            raise JournalError(f"{self.path}: a piece of a row of {table!r} is missing")
-        last = count.to_bytes(8)
-        return b"".join(
-            self._vault.unseal(box, table, *place, number.to_bytes(8), last)
-            for number, box in enumerate((first, *rest))
-        )
+        self._outbox.add(run, Row(sealed, letter.body, place))
 
     def _add_notes(self, run: Any, notes: Mapping[str, bytes]) -> None:
         for name, value in notes.items():
@@ -324,12 +220,13 @@ class Journal:
                     yield found
 
     def _outgoing(self, position: int) -> Outgoing | None:
-        row = self._row("outbox", position)
-        if row is None:
-            return None
-        head = self._read(OutHead, self._vault.unseal(row[0], "outbox"))
-        place = (head.session, head.recipient.encode(), head.number.to_bytes(8))
-        body = self._body("outbox", position, row, place)
+        with self._lock:
+            box = self._outbox.head(position)
+            if box is None:
+                return None
+            head = self._read(OutHead, self._vault.unseal(box, "outbox"))
+            place = (head.session, head.recipient.encode(), head.number.to_bytes(8))
+            body = self._outbox.body(position, place)
         letter = Letter(head.session, head.sender, head.recipient, head.number, body)
         return Outgoing(letter, head.kind, position)
 
@@ -346,8 +243,7 @@ class Journal:
     ) -> None:
         """Let nothing leave any more, but the `last` letters: what waited is deleted."""
         with self._transaction() as run:
-            run("DELETE FROM outbox")
-            run("DELETE FROM outbox_more")
+            self._outbox.delete(run, 0, _LAST)
             for one in last:
                 self._add_letter(run, one)
             self._add_notes(run, {**notes, _CLOSED: b""})
@@ -394,8 +290,7 @@ class Journal:
             self._database.execute("PRAGMA secure_delete = ON")
         with self._transaction() as run:
             run("UPDATE sessions SET box = NULL WHERE id = ?", number)
-            run("DELETE FROM steps WHERE id BETWEEN ? AND ?", *steps)
-            run("DELETE FROM steps_more WHERE owner BETWEEN ? AND ?", *steps)
+            self._steps.delete(run, *steps)
         with translated(self.path), self._lock:
             self._database.execute("PRAGMA wal_checkpoint(TRUNCATE)")
             self._database.execute("PRAGMA secure_delete = FAST")
