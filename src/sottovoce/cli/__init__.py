@@ -15,6 +15,7 @@ from sottovoce.cli import (
     data,
     demo,
     evaluate,
+    hand,
     home,
     join,
     keys,
@@ -58,6 +59,7 @@ app.command(short_help="Label new documents with a trained study.")(classify.cla
 app.command(short_help="How good the model is, here and over all sites.")(evaluate.evaluate)
 app.add_typer(ledger.app, name="ledger")
 app.command(short_help="Take part back, as far as mathematics allows.")(withdraw.withdraw)
+app.command(short_help="The model again for a peer that lost its disk.")(hand.hand)
 app.add_typer(data.app, name="data")
 app.add_typer(keys.app, name="keys")
 app.command(short_help="Write made-up clinical notes, to try things on.")(notes.notes)
