@@ -1,0 +1,124 @@
+"""The README's second session was executed, one process a line, in three terminals."""
+
+import os
+import re
+import shlex
+import socket
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+import pytest
+
+README = (Path(__file__).parents[1] / "README.md").read_text(encoding="utf-8")
+PATIENCE = 120
+
+
+def lines_of(number: int) -> list[str]:
+    """What is typed in a terminal."""
+    (block,) = re.findall(rf"```console terminal {number}\n(.*?)```", README, re.DOTALL)
+    return [line.removeprefix("$ ") for line in block.splitlines()]
+
+
+@dataclass(frozen=True)
+class Machine:
+    """A folder in which all terminals are open, and a port that is free."""
+
+    folder: Path
+    port: int
+    started: list[subprocess.Popen[bytes]]
+
+    def type(self, line: str, log: str, *, home: str = "") -> subprocess.Popen[bytes]:
+        """Start what a line says; its output goes to a file."""
+        words = line.replace("8443", str(self.port)).removesuffix(" &")
+        command = words.replace("sottovoce ", f"{shlex.quote(sys.executable)} -m sottovoce ")
+        with (self.folder / log).open("ab") as out:
+            process = subprocess.Popen(
+                ["/bin/sh", "-c", f"exec {command}" if "|" not in command else command],
+                cwd=self.folder,
+                env={**os.environ, **self.environment(home)},
+                stdin=subprocess.PIPE,
+                stdout=out,
+                stderr=subprocess.STDOUT,
+            )
+        self.started.append(process)
+        return process
+
+    def environment(self, home: str) -> dict[str, str]:
+        settings = {"SOTTOVOCE_SERVE_PORT": str(self.port), "SOTTOVOCE_SERVE_HOST": "127.0.0.1"}
+        return settings | ({"SOTTOVOCE_HOME": home} if home else {})
+
+    def done(self, line: str, log: str, *, home: str = "", answers: bytes = b"") -> str:
+        """Type a line, answer its questions, and wait for its end."""
+        process = self.type(line, log, home=home)
+        process.communicate(answers, timeout=PATIENCE)
+        said = (self.folder / log).read_text(encoding="utf-8")
+        assert process.returncode == 0, said
+        return said
+
+    def wait_for(self, words: str, log: str) -> None:
+        """Wait until somebody said something."""
+        deadline = time.monotonic() + PATIENCE
+        while words not in (self.folder / log).read_text(encoding="utf-8"):
+            assert time.monotonic() < deadline, (self.folder / log).read_text(encoding="utf-8")
+            time.sleep(0.1)
+
+
+@pytest.fixture
+def machine(tmp_path: Path) -> Iterator[Machine]:
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        port = free.getsockname()[1]
+    found = Machine(tmp_path, port, [])
+    yield found
+    for process in found.started:
+        if process.stdin is not None and not process.stdin.closed:
+            process.stdin.close()
+        process.terminate()
+    for process in found.started:
+        process.wait(timeout=30)
+
+
+def exported(lines: list[str]) -> tuple[str, list[str]]:
+    """The home that a terminal exports first, and the other lines."""
+    name, _, home = lines[0].removeprefix("export ").partition("=")
+    assert name == "SOTTOVOCE_HOME"
+    return home, lines[1:]
+
+
+def test_the_session_in_three_terminals_works(machine: Machine) -> None:
+    machine.done("sottovoce notes --sites 3 --documents 300 --out site-notes", "notes.log")
+    cate, (example, create, serve) = exported(lines_of(1))
+    machine.done(example, "example.log", home=cate)
+    machine.done(create, "create.log", home=cate)
+    machine.type(serve, "serve.log", home=cate)
+    machine.wait_for("serving at", "serve.log")
+    for number, line in enumerate(lines_of(2)):
+        machine.type(line, f"hospital-{number}.log")
+    carol, (join, classify, ledger) = exported(lines_of(3))
+    said = machine.done(join, "join.log", home=carol, answers=b"y\ny\n")
+    assert "# Study card: urgency of clinical notes" in said
+    assert "Compare these words with the other sites" in said
+    assert "rows labelled" in machine.done(classify, "classify.log", home=carol)
+    labelled = (machine.folder / "labelled.csv").read_text(encoding="utf-8")
+    assert labelled.splitlines()[0].startswith("text,label,")
+    sent = machine.done(ledger, "ledger.log", home=carol)
+    assert "masked-parts to coordinator" in sent
+    assert "reveals nothing about the peer alone" in sent
+    check_mistakes(machine, join)
+
+
+def check_mistakes(machine: Machine, join: str) -> None:
+    """The same server, and people who do not do as they should."""
+    again = machine.type(f"{join} --yes", "reused.log", home="thief")
+    assert again.wait(timeout=PATIENCE) == 1
+    assert "not used yet" in (machine.folder / "reused.log").read_text(encoding="utf-8")
+    column = join.replace("--label urgency", "--label urgncy")
+    wrong = machine.type(f"{column} --dry-run", "column.log", home="carol-again")
+    assert wrong.wait(timeout=PATIENCE) == 1
+    said = (machine.folder / "column.log").read_text(encoding="utf-8")
+    assert "error: " in said
+    assert "urgncy" in said
