@@ -14,11 +14,11 @@ from dataclasses import dataclass, field
 from typing import Any, Protocol, TypeVar
 
 from sottovoce.entropy import Entropy
-from sottovoce.errors import MisuseError, SottovoceError, ViolationError
+from sottovoce.errors import MalformedError, MisuseError, SottovoceError, ViolationError
 from sottovoce.protocols.conversation import Gather, Party, Receive
 from sottovoce.protocols.messages import Message
 from sottovoce.roles.relay import Letter
-from sottovoce.service.control import read_control
+from sottovoce.service.control import COORDINATOR, Failed, read_control
 from sottovoce.service.durable import DurableSeat, Sitting
 from sottovoce.service.events import Moved, OnEvent, Waiting, unheard
 from sottovoce.service.journal import Journal, Outgoing
@@ -28,8 +28,9 @@ from sottovoce.wire.codec import tag_of
 
 T = TypeVar("T")
 
-# Letters of sessions that have not begun here yet: so many may wait in memory.
-MOST_HELD = 4096
+# Letters of sessions that have not begun here yet: so many of one sender may wait in memory.
+MOST_HELD = 1024
+MOST_HELD_BYTES = 256 * 2**20
 # An acknowledgement only frees room at the server, so it can wait for company.
 _ACKNOWLEDGE_EVERY = 64
 
@@ -307,14 +308,19 @@ class Agent:
                 await self._deliver(running, letter)
             self._settle(running)
         elif letter.session not in self._over:
-            if len(self._held) >= MOST_HELD:
-                raise ViolationError(
-                    f"{self.name} expected letters of sessions that begin, found more than "
-                    f"{MOST_HELD} of others",
-                    party=letter.sender,
-                )
+            await self._hold(position, letter)
+
+    async def _hold(self, position: int, letter: Letter) -> None:
+        """Keep a letter for a session that begins later, as long as its sender keeps measure."""
+        theirs = [one for one in self._held.values() if one.sender == letter.sender]
+        if len(theirs) < MOST_HELD and sum(len(one.body) for one in theirs) < MOST_HELD_BYTES:
             self._held[position] = letter
             self._arrived.set()
+            return
+        # One that sends for sessions which never begin harms itself, and not this process.
+        for held in [at for at, one in self._held.items() if one.sender == letter.sender]:
+            del self._held[held]
+        await self._fault(letter.sender, "ViolationError")
 
     async def _deliver(self, running: Running, letter: Letter) -> None:
         # The server keeps what we did not acknowledge, so we need no cursor of our own.
@@ -338,12 +344,33 @@ class Agent:
                 f"{self.name} expected control letter {expected}, found {letter.number}",
                 party=letter.sender,
             )
-        message = read_control(letter.body, sender=letter.sender)
-        await self.do(self._witness.came, letter, tag_of(letter.body), "control")
-        effect = await self.chair.heard(letter.sender, message)
+        effect = await self._heard(letter)
         notes = {**effect.notes, key: (expected + 1).to_bytes(8)}
         await self.commit(Effect(notes, effect.letters))
         self.chair.settled()
+
+    async def _heard(self, letter: Letter) -> Effect:
+        """What a control letter leads to; what others than the coordinator direct leads nowhere."""
+        sender = letter.sender
+        if COORDINATOR not in {self.name, sender}:
+            await self.do(self._witness.came, letter, "unreadable", "control")
+            return Effect()
+        try:
+            message = read_control(letter.body, sender=sender)
+        except MalformedError:
+            if sender == COORDINATOR:
+                raise
+            # A seat that writes nonsense ends its study by name, and not the server.
+            await self.do(self._witness.came, letter, "unreadable", "control")
+            return await self.chair.heard(sender, Failed(b"", "MalformedError", sender))
+        await self.do(self._witness.came, letter, tag_of(letter.body), "control")
+        return await self.chair.heard(sender, message)
+
+    async def _fault(self, sender: str, kind: str) -> None:
+        """At the coordinator a seat's fault ends the study by name; elsewhere it is let go."""
+        if self.name == COORDINATOR:
+            await self.commit(await self.chair.heard(sender, Failed(b"", kind, sender)))
+            self.chair.settled()
 
     def numbered(
         self, letters: Sequence[tuple[str, Message]], notes: dict[str, bytes]

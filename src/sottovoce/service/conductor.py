@@ -333,9 +333,9 @@ class Conductor:
             ):
                 continue
             if one.kind in _FAULTS:
-                raise StopSignal(
-                    one.kind, one.party or one.seat, f"{one.seat} refused what it was sent"
-                )
+                own = one.party == one.seat
+                reason = "sent what cannot be followed" if own else "refused what it was sent"
+                raise StopSignal(one.kind, one.party or one.seat, f"{one.seat} {reason}")
             if one.kind and one.kind != "AbsenceError":
                 if one.seat not in roster.peers:
                     raise StopSignal(one.kind, one.seat, f"{one.seat} cannot go on")

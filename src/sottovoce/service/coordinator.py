@@ -5,12 +5,12 @@ import time
 from datetime import UTC, datetime
 
 from sottovoce.entropy import Entropy, SystemEntropy
-from sottovoce.errors import InputError
+from sottovoce.errors import InputError, SottovoceError
 from sottovoce.keyfiles import storage
 from sottovoce.service.agent import one_error
 from sottovoce.service.api import Office, ReadStudy, StudyStatus, Token
 from sottovoce.service.control import COORDINATOR
-from sottovoce.service.events import Listening, OnEvent, unheard
+from sottovoce.service.events import Listening, OnEvent, StudyStopped, unheard
 from sottovoce.service.front_desk import Desk
 from sottovoce.service.hall import Hall
 from sottovoce.service.registry import CANCEL, CLOSE, Registry
@@ -157,6 +157,7 @@ class _Opening:
         self._read = read
         self._on_event = on_event
         self._entropy = entropy
+        self._failed: set[str] = set()
         self.running: list[asyncio.Task[None]] = []
 
     def look(self, tasks: asyncio.TaskGroup) -> None:
@@ -172,7 +173,19 @@ class _Opening:
                 on_event=self._on_event,
             )
             self._halls[registry.id] = hall
-            self.running.append(tasks.create_task(hall.run()))
+            self.running.append(tasks.create_task(self._run(hall)))
+
+    async def _run(self, hall: Hall) -> None:
+        """Run a study; one that fails does not take the others with it, if there are any."""
+        try:
+            with one_error():
+                await hall.run()
+        except SottovoceError as error:
+            self._failed.add(hall.registry.id)
+            if self._failed >= set(self._halls):
+                raise
+            party = getattr(error, "party", "")
+            self._on_event(StudyStopped(hall.registry.id, COORDINATOR, error.message, party))
 
     async def keep_looking(self, tasks: asyncio.TaskGroup) -> None:
         """Look again and again."""

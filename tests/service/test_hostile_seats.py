@@ -1,0 +1,104 @@
+"""A seat that writes nonsense ends its own study by name: not the server, nor another's process."""
+
+import asyncio
+import json
+from contextlib import asynccontextmanager
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from harness.entropy import SeededEntropy
+from harness.network import network, read_toy
+from sottovoce.errors import StoppedError
+from sottovoce.protocols.identities import Identity
+from sottovoce.roles.relay import Letter
+from sottovoce.service import agent
+from sottovoce.service.control import Stopped, control_session
+from sottovoce.service.coordinator import create_study, registry_of
+from sottovoce.transport import Line
+from sottovoce.wire import Codec
+
+STOPPED = Codec().encode(Stopped("training", 1, "AbsenceError", "north", "made up by a peer"))
+
+
+def mallory_at(seat):
+    return Identity.draw(seat, SeededEntropy(99))
+
+
+@asynccontextmanager
+async def seated(net, seat):
+    """The line of somebody who holds an invitation and means harm."""
+    membership = net.membership(seat)
+    line = Line(
+        net.address,
+        fingerprint=net.fingerprint,
+        study=net.study,
+        identity=mallory_at(seat),
+        patience=5,
+    )
+    async with line:
+        await line.enrol(membership.token)
+        yield line
+
+
+async def nonsense(net, line):
+    control = control_session(net.study, mallory_at(line.seat).public)
+    await line.post(Letter(control, line.seat, "coordinator", 0, b"nonsense"))
+
+
+async def many_sessions(net, line):
+    for number in range(6):
+        session = b"session %d" % number
+        await line.post(Letter(session, line.seat, "coordinator", 0, b"for a session to come"))
+
+
+@pytest.mark.parametrize("attack", [nonsense, many_sessions])
+def test_nonsense_for_the_coordinator_ends_the_study_by_name_and_not_the_server(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, attack
+) -> None:
+    monkeypatch.setattr(agent, "MOST_HELD", 5)
+    net = network(tmp_path, enrolment="1 hour")
+    others = create_study(net.office, net.text.replace("urgency of", "other"), read=read_toy)
+
+    async def story() -> None:
+        async with net.serving(), seated(net, "valley") as mallory:
+            await attack(net, mallory)
+            joining = [asyncio.create_task(net.join(one)) for one in ("north", "harbour")]
+            for error in await asyncio.gather(*joining, return_exceptions=True):
+                assert isinstance(error, StoppedError)
+                assert error.party == "valley"
+                assert "valley sent what cannot be followed" in error.message
+            assert b"stopped" in await mallory.status()
+            # Another study at the same port goes on.
+            other = replace(net, tokens=others, events=[])
+            async with seated(other, "valley") as honest:
+                assert b"enrolment" in await honest.status()
+        # Nor does the letter end the server that reads it again after a restart.
+        async with net.serving():
+            await asyncio.sleep(0.2)
+
+    asyncio.run(story())
+
+
+def test_directions_of_others_than_the_coordinator_lead_nowhere(tmp_path: Path) -> None:
+    net = network(tmp_path, enrolment="1 hour")
+
+    async def story() -> None:
+        async with net.serving(), seated(net, "valley") as mallory:
+            joining = asyncio.create_task(net.join("harbour"))
+            for _ in range(200):
+                await asyncio.sleep(0.05)
+                if "harbour" in json.loads(await mallory.status())["enrolled"]:
+                    break
+            # The roster will tell everybody's keys; here the coordinator's disk does.
+            public = registry_of(net.office, net.study).seats()["harbour"].public
+            control = control_session(net.study, public)
+            for number, body in enumerate((STOPPED, b"nonsense")):
+                await mallory.post(Letter(control, "valley", "harbour", number, body))
+            await asyncio.sleep(0.5)
+            assert not joining.done()
+            joining.cancel()
+            await asyncio.gather(joining, return_exceptions=True)
+
+    asyncio.run(story())
