@@ -119,6 +119,7 @@ HARMLESS = {
 # Types with a repr of their own, each of which was read.
 OWN_REPRS = {
     "entropy.Expansion": "says <secret>",
+    "estimators.federation.LocalFederation": "names of peers, and how many documents",
     "keyfiles.passphrase.Passphrase": "says <secret>",
     "ledger.site.SiteLedger": "its path, and how many lines",
     "numbers.modular.Arithmetic": "the twin's name",

@@ -170,7 +170,9 @@ def test_a_note_becomes_a_document_with_group_and_spans(notes: ClinicalNotes) ->
         assert document.columns["site"] == note.site
         covered = [document.text[s.fragments[0].start : s.fragments[0].end] for s in document.spans]
         assert covered == [note.text[e.start : e.end] for e in note.entities]
-    assert next(notes.documents()).label == notes[0].diagnosis
+    assert notes.documents()[0].label == notes[0].diagnosis
+    twice = notes[:3].documents()
+    assert list(twice) == list(twice)
 
 
 @pytest.mark.parametrize(

@@ -3,7 +3,9 @@
 import copy
 import pickle
 from functools import cache
+from pathlib import Path
 
+import numpy as np
 import pytest
 from sklearn.base import clone
 from sklearn.exceptions import NotFittedError
@@ -148,7 +150,13 @@ PART = (["one two", "two three"], ["a", "b"])
     ("parts", "words"),
     [
         ({"alice": (["one"], ["a", "b"])}, "alice: expected 1 labels, one a text, found 2"),
-        ({"alice": "text"}, "documents of 'alice'"),
+        ({"alice": "notes.csv"}, "documents of 'alice', found a bare path"),
+        ({"alice": Path("notes.csv")}, "documents of 'alice', found a bare path"),
+        ({"alice": None}, "documents of 'alice', found a NoneType"),
+        ({"alice": 5}, "documents of 'alice', found a int"),
+        ({}, "federation: expected parts of several peers, found none"),
+        ([1], "federation: expected every peer's part by its name, found a list"),
+        ({1: (["one"], ["a"])}, "federation: expected names of peers, found 1"),
         ({"alice": []}, "documents of 'alice', found nothing"),
         ({"alice": ([1], ["a"])}, "alice row 1: expected a text, found int"),
         ({"alice": ("one text", ["a"])}, "expected a list of texts, found one text"),
@@ -175,6 +183,55 @@ def test_a_part_that_is_none_is_named(parts, words) -> None:
 def test_studies_that_cannot_be_are_refused_by_name(settings, parts, words) -> None:
     with pytest.raises(InputError, match=words):
         TextClassifier(**settings).fit(LocalFederation(parts))
+
+
+@pytest.mark.parametrize(
+    ("settings", "words"),
+    [
+        ({"features": "x"}, "features: expected a whole number, found 'x'"),
+        ({"features": 2.5}, "features: expected a whole number, found 2.5"),
+        ({"features": True}, "features: expected a whole number, found True"),
+        ({"alpha": "1"}, "alpha: expected a number, found '1'"),
+        ({"alpha": None}, "alpha: expected a number, found None"),
+        ({"alpha": (1.0, "2")}, "alpha: expected a number, found '2'"),
+        ({"ngrams": 2}, "ngrams: expected the shortest and the longest, found 2"),
+        ({"ngrams": (1,)}, "ngrams: expected the shortest and the longest"),
+        ({"ngrams": (1, 2.5)}, "ngrams: expected a whole number, found 2.5"),
+        ({"labelling": "types", "entities": "Drug"}, "entities: expected names of types"),
+        ({"key_bits": "3072"}, "key_bits: expected a whole number, found '3072'"),
+        ({"min_documents": "3"}, "min_documents: expected a whole number, found '3'"),
+        ({"min_peers": None}, "min_peers: expected a whole number, found None"),
+        ({"min_peers": 2.5}, "min_peers: expected a whole number, found 2.5"),
+        ({"query_budget": "x"}, "query_budget: expected a whole number, found 'x'"),
+        ({"held_out": "a"}, "held_out: expected a number, found 'a'"),
+        ({"held_out": None}, "held_out: expected a number, found None"),
+        ({"class_weight": 5}, "expected class_weight None or 'balanced', found 5"),
+        ({"rados": "x"}, "rados: expected a whole number, found 'x'"),
+        ({"verdict": 3}, "expected verdict to be one of auto, fss, dgk, found 3"),
+    ],
+)
+def test_settings_of_a_wrong_kind_are_named(settings, words) -> None:
+    with pytest.raises(InputError, match=words):
+        TextClassifier(**settings).fit(LocalFederation(dict.fromkeys("abc", PART)))
+
+
+def test_numbers_of_numpy_are_the_same_study() -> None:
+    """A setting is hashed as it is written: numbers must be written in one way."""
+    plans = [
+        TextClassifier(features=one(9), alpha=two(2))._plan(
+            LocalFederation(dict.fromkeys("abc", PART))
+        )
+        for one, two in ((int, float), (np.int64, np.float32), (np.int32, int))
+    ]
+    assert plans[0].settings() == plans[1].settings() == plans[2].settings()
+
+
+def test_a_federation_shows_who_takes_part_with_how_many_documents() -> None:
+    assert repr(LocalFederation(dict.fromkeys("abc", PART))) == (
+        "LocalFederation(documents of a: 2, b: 2, c: 2)"
+    )
+    shown = repr(LocalFederation(dict.fromkeys("abc", PART), evaluator_at="b"))
+    assert shown == "LocalFederation(documents of a: 2, b: 2, c: 2, evaluator_at='b')"
 
 
 def test_an_evaluator_elsewhere_is_named() -> None:

@@ -453,6 +453,20 @@ def test_other_operands_are_no_operands(other: object) -> None:
             act()
 
 
+@pytest.mark.parametrize("bare", [np.array([1, 2, 3]), np.float64(1.5), 2.5, [1, 2, 3]])
+def test_bare_numbers_are_refused_with_what_to_write(bare: object) -> None:
+    for act in (
+        lambda: X + bare,
+        lambda: bare + X,
+        lambda: X - bare,
+        lambda: bare - X,
+        lambda: X * bare,
+        lambda: X @ bare,
+    ):  # type: ignore[operator]
+        with pytest.raises(TypeError, match=r"found a bare \w+: Plain.of\(values, scale\)"):
+            act()
+
+
 def test_plaintexts_and_words_do_not_show_their_values() -> None:
     assert "471" not in repr(plain([471]))
     assert "17" not in repr(SparseRows.of_words([[17, 17]], width=99, reach=5))

@@ -1,7 +1,8 @@
 """Several owners of text at one table: a federation in memory, for notebooks and trials."""
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields
+from os import PathLike
 from typing import Any
 
 from sottovoce.errors import InputError
@@ -40,6 +41,7 @@ class LocalFederation:
 
     def __post_init__(self) -> None:
         """Read every peer's part once, and say whose is wrong if one is."""
+        _check_parts(self.parts)
         read = {name: _documents(name, part) for name, part in self.parts.items()}
         object.__setattr__(self, "documents", read)
         object.__setattr__(self, "shared", tuple(self.shared))
@@ -60,6 +62,16 @@ class LocalFederation:
                 raise InputError(
                     f"federation: expected the {role} at one of {', '.join(read)}, found {name!r}"
                 )
+
+    def __repr__(self) -> str:
+        """Who takes part with how many documents, and what is not as by default."""
+        peers = ", ".join(f"{name}: {len(mine):,}" for name, mine in self.documents.items())
+        chosen = [
+            f"{one.name}={getattr(self, one.name)!r}"
+            for one in fields(self)
+            if one.repr and getattr(self, one.name) not in (one.default, (), {})
+        ]
+        return f"LocalFederation({', '.join([f'documents of {peers}', *chosen])})"
 
     @property
     def peers(self) -> tuple[str, ...]:
@@ -98,6 +110,21 @@ class LocalFederation:
         return Labels(names, exclusive=not several)
 
 
+def _check_parts(parts: Any) -> None:
+    """Refuse what names no peers."""
+    hint = 'LocalFederation({"alice": (texts, labels), "bob": (texts, labels), …})'
+    if not isinstance(parts, Mapping):
+        raise InputError(
+            f"federation: expected every peer's part by its name, found a {type(parts).__name__}",
+            hints=(hint,),
+        )
+    if not parts:
+        raise InputError("federation: expected parts of several peers, found none", hints=(hint,))
+    wrong = next((name for name in parts if not isinstance(name, str) or not name.strip()), None)
+    if wrong is not None:
+        raise InputError(f"federation: expected names of peers, found {wrong!r}", hints=(hint,))
+
+
 def _given(document: Document) -> tuple[Label, ...]:
     if document.label is None:
         return ()
@@ -111,10 +138,19 @@ def _documents(peer: str, part: Any) -> list[Document]:
         if is_table(part[0]):
             return as_rows(part[0], *part[1:], who=peer)
         return as_documents(part[0], *part[1:], who=peer)
-    documents = list(part)
-    wrong = next((one for one in documents if not isinstance(one, Document)), None)
-    if wrong is not None or not documents:
-        found = f"a {type(wrong).__name__}" if documents else "nothing"
+    if isinstance(part, str | PathLike):
+        source = 'open_source("notes.csv", text="note", label="label")'
+        raise InputError(
+            f"federation: expected (texts, labels) or documents of {peer!r}, found a bare path",
+            hints=(
+                f'LocalFederation({{"{peer}": {source}, …}})',
+                "from sottovoce.sources import open_source",
+            ),
+        )
+    documents = list(part) if isinstance(part, Iterable) else [part]
+    strangers = [one for one in documents if not isinstance(one, Document)]
+    if strangers or not documents:
+        found = f"a {type(strangers[0]).__name__}" if strangers else "nothing"
         raise InputError(
             f"federation: expected (texts, labels) or documents of {peer!r}, found {found}",
             hints=(f'LocalFederation({{"{peer}": (texts, labels), …}})',),

@@ -14,6 +14,7 @@ from sottovoce.estimators.federation import LocalFederation, as_documents
 from sottovoce.estimators.operating_point import OperatingPoint, written
 from sottovoce.estimators.sealed_study import SealedEstimator, share_found
 from sottovoce.roles import StudyPlan
+from sottovoce.roles.kinds import whole
 from sottovoce.text.documents import Document
 from sottovoce.text.features import FeatureReader
 from sottovoce.text.labelling import Labelling, Scheme
@@ -168,11 +169,11 @@ class TextClassifier(SealedEstimator):
     def _plan(self, federation: LocalFederation) -> StudyPlan:
         level = _one_of(Level, self.level, "level")
         scheme = _one_of(Scheme, self.labelling, "labelling")
-        words = (int(self.ngrams[0]), int(self.ngrams[1]))
+        words = _lengths(self.ngrams)
         if scheme is Scheme.LABEL:
             labelling = Labelling(federation.labels)
         else:
-            labelling = Labelling.by_entity(scheme, tuple(self.entities))
+            labelling = Labelling.by_entity(scheme, _types(self.entities))
         return self._plan_type(
             "local federation",
             labelling.labels,
@@ -219,3 +220,23 @@ def _one_of(kind: type[C], value: Any, name: str) -> C:
     except ValueError:
         known = ", ".join(kind)
         raise InputError(f"{name}: expected one of {known}, found {value!r}") from None
+
+
+def _lengths(ngrams: Any) -> tuple[int, int]:
+    """The shortest and the longest sequence of words."""
+    if not isinstance(ngrams, tuple | list) or len(ngrams) != 2:
+        raise InputError(
+            f"ngrams: expected the shortest and the longest, found {ngrams!r}",
+            hints=("words and pairs of words: ngrams=(1, 2)",),
+        )
+    return whole(ngrams[0], "ngrams"), whole(ngrams[1], "ngrams")
+
+
+def _types(entities: Any) -> tuple[str, ...]:
+    """The types of entity that count."""
+    if not isinstance(entities, tuple | list) or not all(isinstance(one, str) for one in entities):
+        raise InputError(
+            f"entities: expected names of types, found {entities!r}",
+            hints=('entities=("Drug", "Disease")',),
+        )
+    return tuple(entities)

@@ -10,6 +10,7 @@ could overflow, raise before anything is computed.
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
+from numbers import Real
 from typing import Any, Self
 
 import numpy as np
@@ -24,6 +25,16 @@ from sottovoce.paillier.keys import NeverPickled, PublicKey
 from sottovoce.paillier.layout import Layout, check_room
 from sottovoce.paillier.plain import Plain, SparseRows
 from sottovoce.paillier.pool import Pool, rerandomisers_for
+
+
+def _refused(other: object, action: str) -> Any:
+    """Bare numbers have no scale: say how to give them one. Other types may know better."""
+    if isinstance(other, np.ndarray | np.generic | Real | list | tuple):
+        raise TypeError(
+            f"{action}: expected encrypted values or a Plain, found a bare "
+            f"{type(other).__name__}: Plain.of(values, scale) says how it is written"
+        )
+    return NotImplemented
 
 
 @dataclass(frozen=True)
@@ -73,7 +84,7 @@ class Encrypted(NeverPickled):
             return self._unsent(self.key.square.multiplied(self.residues, other.residues), scale)
         if isinstance(other, Plain):
             return self._plus_plain(other, "add")
-        return NotImplemented
+        return _refused(other, "add")  # type: ignore[unreachable]  # unless types are unchecked
 
     __radd__ = __add__
 
@@ -84,7 +95,7 @@ class Encrypted(NeverPickled):
             return self._unsent(self.key.square.multiplied(self.residues, inverses), scale)
         if isinstance(other, Plain):
             return self._plus_plain(-other, "subtract")
-        return NotImplemented
+        return _refused(other, "subtract")  # type: ignore[unreachable]  # unless types are unchecked
 
     def __rsub__(self, other: Plain) -> "Unsent":
         return -self + other
@@ -108,7 +119,7 @@ class Encrypted(NeverPickled):
             return self._times_plain(other)
         if isinstance(other, int | np.integer):
             return self._powered(int(other), self.scale.times_integer(abs(int(other))))
-        return NotImplemented
+        return _refused(other, "multiply")  # type: ignore[unreachable]  # unless types are unchecked
 
     __rmul__ = __mul__
 
@@ -136,7 +147,7 @@ class Encrypted(NeverPickled):
                 for block in blocks
             ]
         else:
-            return NotImplemented
+            return _refused(other, "product")  # type: ignore[unreachable]  # unless types are unchecked
         # found[block][row] → row-major order.
         return Unsent(
             self.key, tuple(r for row in zip(*found, strict=True) for r in row), layout, scale
@@ -145,7 +156,7 @@ class Encrypted(NeverPickled):
     def __matmul__(self, other: Plain) -> "Unsent":
         """This (unpacked) vector or matrix times a plaintext vector or matrix."""
         if not isinstance(other, Plain):
-            return NotImplemented
+            return _refused(other, "product")  # type: ignore[unreachable]  # unless types are unchecked
         self._check_uncovered("product")
         lines, layout = products.right_lines(self.layout, other.shape)
         scale = self._fitting(self.scale.dot(other.scale, other.shape[0]), "product", layout)

@@ -17,6 +17,7 @@ from sottovoce.paillier import (
     generate_insecure_for_tests,
 )
 from sottovoce.roles.arrangement import Arrangement
+from sottovoce.roles.kinds import number, numbers, whole
 from sottovoce.roles.thresholds import ROC_THRESHOLDS, operating_faults, threshold_faults
 from sottovoce.text.columns import Column
 from sottovoce.text.counts import BUCKET_BITS, Suppression
@@ -38,6 +39,18 @@ FEWEST_PEERS = 3
 # Of such a total no cell below this (or the plan's minimum, if that is more) is shown.
 FEWEST_CELL = 3
 LEAST_KAPPA = 40
+_WHOLE = (
+    "features",
+    "bucket_bits",
+    "min_documents",
+    "small_cells",
+    "feature_min_peers",
+    "min_peers",
+    "key_bits",
+    "evaluations",
+    "kappa",
+    "rados",
+)
 # A sample is centred by its own mean, so one rado says nothing.
 FEWEST_RADOS = 2
 
@@ -147,6 +160,8 @@ class StudyPlan:
             ("contribution", Contribution),
         ):
             object.__setattr__(self, name, _one_of(kind, getattr(self, name), name))
+        for name, value in self._plain_values():
+            object.__setattr__(self, name, value)
         for wrong, message, hint in self._faults():
             if wrong:
                 raise InputError(f"plan: {message}", hints=(hint,) if hint else ())
@@ -230,6 +245,19 @@ class StudyPlan:
     def settings(self) -> tuple[tuple[str, str], ...]:
         """Every setting by name, in one way of writing: what is hashed, compared and shown."""
         return tuple((one.name, _written(getattr(self, one.name))) for one in fields(self))
+
+    def _plain_values(self) -> Iterator[tuple[str, object]]:
+        """Numbers as Python's own, or an error that names the setting."""
+        for name in _WHOLE:
+            yield name, whole(getattr(self, name), name)
+        for name in ("epsilon", "held_out", "held_back"):
+            yield name, number(getattr(self, name), name)
+        for name in ("thresholds", "operating_point"):
+            yield name, numbers(getattr(self, name), name)
+        if self.query_budget is not None:
+            yield "query_budget", whole(self.query_budget, "query_budget")
+        several = isinstance(self.alpha, tuple | list)
+        yield "alpha", numbers(self.alpha, "alpha") if several else number(self.alpha, "alpha")
 
     def _faults(self) -> Iterator[tuple[bool, str, str]]:
         """What could be wrong, as (is it?, what was expected and found, a hint)."""

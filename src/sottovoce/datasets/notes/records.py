@@ -131,7 +131,9 @@ class ClinicalNotes(Sequence[Note]):
         """The patient of every note: a patient's notes belong on one side of a split."""
         return [note.patient.number for note in self.notes]
 
-    def documents(self, task: Task = "diagnosis") -> Iterator[Document]:
-        """The notes as sources would hand them over."""
-        for number, note in enumerate(self.notes, 1):
-            yield note.document(task, origin=Origin(f"synthetic notes of {note.site}", number))
+    def documents(self, task: Task = "diagnosis") -> tuple[Document, ...]:
+        """The notes as documents that may be read as often as one likes."""
+        return tuple(
+            note.document(task, origin=Origin(f"synthetic notes of {note.site}", number))
+            for number, note in enumerate(self.notes, 1)
+        )

@@ -1,0 +1,34 @@
+"""The kinds of values that settings have: a wrong one is named before anything is done with it."""
+
+from collections.abc import Iterable
+from numbers import Integral, Real
+from typing import Any
+
+from sottovoce.errors import InputError
+
+
+def whole(value: Any, name: str) -> int:
+    """A whole number as Python's own: one way of writing, whoever computed it."""
+    if isinstance(value, bool) or not isinstance(value, Integral):
+        raise _other(name, "a whole number", value)
+    return int(value)
+
+
+def number(value: Any, name: str) -> float:
+    """A number as Python's own."""
+    if isinstance(value, bool) or not isinstance(value, Real):
+        raise _other(name, "a number", value)
+    return float(value)
+
+
+def numbers(value: Any, name: str) -> tuple[float, ...]:
+    """Several numbers as a tuple."""
+    if isinstance(value, str) or not isinstance(value, Iterable):
+        raise _other(name, "numbers", value)
+    return tuple(number(one, name) for one in value)
+
+
+def _other(name: str, expected: str, value: Any) -> InputError:
+    shown = repr(value)
+    found = shown if len(shown) < 40 else f"a {type(value).__name__}"
+    return InputError(f"{name}: expected {expected}, found {found}")
