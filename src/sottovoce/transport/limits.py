@@ -19,7 +19,7 @@ LONGEST_WAIT = 25.0
 class Limits:
     """The limits of a server; a mailbox has its own part of them."""
 
-    letter: int = 128 * MIB
+    letter: int = 512 * MIB
     """Bytes of one letter."""
     stored: int = 32 * 1024 * MIB
     """Bytes of letters in one mailbox that nobody took yet."""
