@@ -181,7 +181,7 @@ def test_every_message_stands_on_the_card_and_so_does_what_pooling_gives() -> No
 def test_mistakes_are_named() -> None:
     with pytest.raises(InputError, match="of alice, bob, carol, found one of 'dora'"):
         federation(intermediaries={"dora": "cloud"})
-    with pytest.raises(InputError, match="intermediaries need engine paillier, found shares"):
+    with pytest.raises(InputError, match="work on ciphertexts needs engine paillier, found shares"):
         toy(engine="shares").fit(federation(intermediaries=CLOUDS))
     with pytest.raises(InputError, match="a power of 4 of rados, found 100"):
         toy(engine="paillier", contribution="rados", rados=100).fit(

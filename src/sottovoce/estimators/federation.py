@@ -29,6 +29,9 @@ class LocalFederation:
 
     `intermediaries` names, for a peer, the organisation whose machine builds the peer's
     encrypted contribution; that machine sees ciphertexts and how many rows there are.
+
+    `outsourced_to` names the organisation that works for a lone owner, who holds data and
+    key: it learns on ciphertexts only.
     """
 
     parts: Mapping[str, Any] = field(repr=False)
@@ -37,6 +40,7 @@ class LocalFederation:
     partition: Partition = Partition.DOCUMENTS
     shared: Sequence[str] = ()
     intermediaries: Mapping[str, str] = field(default_factory=dict)
+    outsourced_to: str | None = None
     documents: dict[str, list[Document]] = field(init=False, repr=False)
 
     def __post_init__(self) -> None:
@@ -50,6 +54,12 @@ class LocalFederation:
             raise InputError(
                 f"federation: shared columns are for partition features, found {self.partition}",
                 hints=('LocalFederation(…, partition="features", shared=[…])',),
+            )
+        if self.outsourced_to is not None and len(read) != 1:
+            raise InputError(
+                f"federation: expected one owner whose work {self.outsourced_to!r} does, "
+                f"found {', '.join(read) or 'nobody'}",
+                hints=("peers that learn together need no outsourced_to",),
             )
         stranger = next((name for name in self.intermediaries if name not in read), None)
         if stranger is not None:

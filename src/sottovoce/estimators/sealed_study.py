@@ -13,18 +13,20 @@ from numpy.typing import NDArray
 from sklearn.base import BaseEstimator
 from sklearn.exceptions import NotFittedError
 
-from sottovoce.entropy import SystemEntropy
+from sottovoce.entropy import Entropy, SystemEntropy
 from sottovoce.errors import InputError, MismatchError, MisuseError
 from sottovoce.estimators.federation import LocalFederation
 from sottovoce.estimators.operating_point import OperatingPoint, written
 from sottovoce.keyfiles.models import PartSummary, look, read_model, write_model
+from sottovoce.protocols.identities import Identity
 from sottovoce.protocols.runner import Meddler
 from sottovoce.roles import Study, StudyPlan
 from sottovoce.roles.figures import Evaluation, own_view
 from sottovoce.roles.memory import Setting, StudyOutcome, run_study
 from sottovoce.roles.model import SealedModel
+from sottovoce.roles.outsourced import run_outsourced
 from sottovoce.roles.plan import Release
-from sottovoce.roles.roster import draw_roster
+from sottovoce.roles.roster import Roster, draw_outsourced, draw_roster
 from sottovoce.roles.thresholds import operating_faults, scored_names
 from sottovoce.text.documents import Document
 from sottovoce.text.labels import Classes
@@ -45,17 +47,14 @@ class SealedEstimator(BaseEstimator, ABC):  # type: ignore[misc]  # scikit-learn
                 hints=('fit(LocalFederation({"alice": (texts, labels), "bob": …}))',),
             )
         entropy = SystemEntropy()
-        roster, identities = draw_roster(
-            federation.peers,
-            entropy=entropy,
-            evaluator_at=federation.evaluator_at,
-            dealer_at=federation.dealer_at,
-            with_dealer=self.engine != "paillier",
-            intermediaries=federation.intermediaries,
-        )
-        study = Study(self._plan(federation), roster)
+        plan = self._plan(federation)
+        if federation.outsourced_to is not None:
+            plan = dataclasses.replace(plan, release=Release.PEERS)  # the model is the owner's own
+        roster, identities = self._seats(federation, entropy)
+        study = Study(plan, roster)
         clock = _StageClock()
-        self.study_: StudyOutcome = run_study(
+        run = run_outsourced if study.outsourced else run_study
+        self.study_: StudyOutcome = run(
             study,
             federation.documents,
             identities=identities,
@@ -70,13 +69,32 @@ class SealedEstimator(BaseEstimator, ABC):  # type: ignore[misc]  # scikit-learn
         self.classes_ = np.array(list(self._names.values()))
         return self
 
+    def _seats(
+        self, federation: LocalFederation, entropy: Entropy
+    ) -> tuple[Roster, dict[str, Identity]]:
+        """Everybody's seat, with identities made up on the spot."""
+        if federation.outsourced_to is not None:
+            (owner,) = federation.peers
+            return draw_outsourced(owner, evaluator_at=federation.outsourced_to, entropy=entropy)
+        return draw_roster(
+            federation.peers,
+            entropy=entropy,
+            evaluator_at=federation.evaluator_at,
+            dealer_at=federation.dealer_at,
+            with_dealer=self.engine != "paillier",
+            intermediaries=federation.intermediaries,
+        )
+
     def evaluate(self, *, peer: str | None = None) -> Evaluation:
         """The joint confusion table and ROC over all peers' held-out documents, from blind sums.
 
         With `peer` what that peer itself sees of its own held-out documents: the whole table,
-        which stays at its site (and a ROC of its own, where the study releases scores).
+        which stays at its site (and a ROC of its own, where the study releases scores). A lone
+        owner sees its own.
         """
         documents = self._fitted().federation_.documents
+        if peer is None and self._outcome.study.outsourced:
+            (peer,) = documents  # there is nobody to join with
         if peer is None:
             self.evaluation_: Evaluation = self._outcome.evaluate(documents)
             return self.evaluation_

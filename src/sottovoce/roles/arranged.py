@@ -36,6 +36,31 @@ def arranged_lines(study: Study) -> Iterator[str]:
         yield f"- Who adds a remote part: {chosen}."
 
 
+def outsourced_lines(study: Study) -> Iterator[str]:
+    """All that there is to say of a lone owner's study."""
+    plan, roster = study.plan, study.roster
+    made = f"{plan.rados} rados" if plan.rados else "exact moments"
+    yield "## What is agreed"
+    yield ""
+    yield (
+        f"- Labels: {', '.join(plan.labels.names)}; {plan.width} columns; penalty "
+        f"{plan.alphas[0]:g}; {made}."
+    )
+    yield (
+        f"- {roster.coordinator} holds the data and the key. {roster.house(roster.evaluator)} "
+        "works on ciphertexts, and learns how many documents and columns there are (rounded up), "
+        "the upper end of their spectrum, and that the solve came out right."
+    )
+    yield f"- Comes out: the model's weights, to {roster.coordinator}, who labels at home."
+    yield ""
+    yield "## What must hold"
+    yield ""
+    yield (
+        "Both follow the protocol. Nobody else has the key, so there is nobody to pool with; "
+        "who gives the key away gives the documents away."
+    )
+
+
 def pooled_lines(study: Study) -> Iterator[str]:
     """What pooling would give beyond what it gives elsewhere."""
     for one in study.roster.having(Role.INTERMEDIARY):

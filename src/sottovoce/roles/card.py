@@ -36,13 +36,14 @@ from sottovoce.roles import (
     evaluation,
     intermediary,
     model,
+    outsourced,
     preparation,
     remote,
     solving,
     undealt,
     uploads,
 )
-from sottovoce.roles.arranged import arranged_lines, pooled_lines
+from sottovoce.roles.arranged import arranged_lines, outsourced_lines, pooled_lines
 from sottovoce.roles.arrangement import Remote
 from sottovoce.roles.plan import (
     FEWEST_EVALUATED,
@@ -109,17 +110,25 @@ class StudyCard:
 
     def markdown(self) -> str:
         """The card as a page."""
-        parts = (
+        parts: tuple[Iterator[str], ...] = (
             self._head(),
             self._settings(),
             self._sizes(),
             self._assumptions(),
             self._messages(),
         )
+        if self.study.outsourced:
+            parts = (self._head(), outsourced_lines(self.study), self._messages())
         return "\n".join(line for part in parts for line in (*part, "")) + "\n"
 
     def _stages(self) -> Iterator[tuple[str, tuple[ModuleType, ...]]]:
         yield "agreement", (agreement,)
+        if self.study.outsourced:
+            yield "contributions", (intermediary, uploads)
+            yield "sealed solve", (matrices, directions, two_party_truncation)
+            yield "sealed solve", (two_party_products, two_party_comparison, messages)
+            yield "encrypted model", (outsourced,)
+            return
         yield "dictionary and totals", (preparation, blind_sums)
         arrangement = self.study.plan.arrangement
         if arrangement.by_features:

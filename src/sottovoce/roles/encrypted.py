@@ -111,7 +111,7 @@ def _own(desk: Desk, prepared: Prepared, training: Sequence[Document]) -> Party[
     return Own(drawn_moments(desk, prepared, training))
 
 
-def _end(study: Study, own: Own) -> int:
+def told_end(study: Study, own: Own) -> int:
     """An upper end of the peer's spectrum, also where an intermediary will sample rados.
 
     n random signs of m rows stretch a spectrum by no more than (1 + √(m/n) + t/√n)², but for a
@@ -131,7 +131,7 @@ def contribute_encrypted(
     """At a peer: its moments under K and under masks; encrypted models come back."""
     study, key = desk.study, agreement.key
     own = yield from _own(desk, prepared, training)
-    end = np.array([_end(study, own)], np.uint64)
+    end = np.array([told_end(study, own)], np.uint64)
     plan = _ceiling_plan(desk)
     summed = yield from pairwise.peer(
         plan, [end, end], who=desk.member, book=desk.book, entropy=desk.entropy

@@ -31,10 +31,11 @@ from sottovoce.roles.agreement import Agreement
 from sottovoce.roles.desk import Desk
 from sottovoce.roles.encrypted_numbers import Numbers
 from sottovoce.roles.preparation import Prepared
+from sottovoce.roles.study import Study
 from sottovoce.roles.totals import Totals, rounded_up
 from sottovoce.roles.uploads import (
     OwnRows,
-    product_rules,
+    product_stages,
     sealed_products,
     sealed_second,
     take_rows,
@@ -46,7 +47,7 @@ class TableNumbers(Message, frozen=True):
     """The public numbers from which an intermediary works out how to build moments."""
 
     discloses: ClassVar = Disclosure(
-        seen_by="the peer's intermediary",
+        seen_by="who builds moments for the sender: its intermediary, or an owner's evaluator",
         reveals="rounded totals, the upper end of the spectrum, and how many rows will come",
         assuming="totals and upper end are on the study card; rows are filled up",
     )
@@ -101,19 +102,25 @@ def through_intermediary(
     return [second, *vectors]
 
 
+def told_totals(study: Study, told: TableNumbers, sender: str) -> Totals:
+    """The totals that a peer (or an owner) tells who builds for it."""
+    rows, *by_class = (int(one) for one in told.totals.array())
+    classes = len(study.plan.labels.names)
+    if len(by_class) != classes or not 1 <= told.rows <= rows:
+        raise ViolationError(
+            f"expected totals of {classes} classes and at most {rows} rows, "
+            f"found {len(by_class)} and {told.rows}",
+            party=sender,
+        )
+    return Totals(rows, tuple(by_class), study.roster.peers)
+
+
 def train_intermediary(desk: Desk, agreement: Agreement) -> Party[None]:
     """At an intermediary: nothing stays with it."""
     study, key = desk.study, agreement.key
     peer = study.roster.works_for(desk.name)
     told = yield from receive(peer, TableNumbers)
-    rows, *by_class = (int(one) for one in told.totals.array())
-    totals = Totals(rows, tuple(by_class), study.roster.peers)
-    if len(by_class) != len(study.plan.labels.names) or not 1 <= told.rows <= totals.rows:
-        raise ViolationError(
-            f"expected totals of {len(study.plan.labels.names)} classes and at most "
-            f"{totals.rows} rows, found {len(by_class)} and {told.rows}",
-            party=peer,
-        )
+    totals = told_totals(study, told, peer)
     halves = (4,) * study.plan.features  # idf counts in scores alone
     numbers = Numbers.of(study, Prepared(totals, halves), told.ceiling_parts)
     slots = numbers.solve.slots(key.plaintext_bits)
@@ -141,5 +148,5 @@ def answer_intermediaries(
     for name in peers:
         builder = study.roster.intermediary(name)
         if builder is not None:
-            rules = product_rules(key, table, entropy=desk.entropy)
-            yield from serve(Guard(builder, [rules], codec=study.codec(key.public)))
+            stages = product_stages(key, table, entropy=desk.entropy)
+            yield from serve(Guard(builder, stages, codec=study.codec(key.public)))

@@ -121,6 +121,17 @@ def prepare_peer(
     )
 
 
+def prepare_alone(desk: Desk, training: Sequence[Document]) -> Prepared:
+    """At an owner without other peers: dictionary and totals of its own, which nobody is sent."""
+    study = desk.study
+    given = study.plan.dictionary is DictionaryKind.GIVEN
+    key = PUBLIC if given else DictionaryKey.draw(entropy=desk.entropy)
+    counts = counts_layout(study).counts(_vector(study, desk.name, training, key))
+    totals = published(study, counts.rows, counts.rows_by_class, (desk.name,))
+    dictionary = _chosen(study, counts)
+    return Prepared(totals, dictionary.idf_halves, _space(study, dictionary), key)
+
+
 def prepare_coordinator(desk: Desk) -> Party[Prepared]:
     """At the coordinator: the choice from the sums, published."""
     study = desk.study

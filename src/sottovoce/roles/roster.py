@@ -23,6 +23,22 @@ class Role(StrEnum):
     DEALER = "dealer"
     PEER = "peer"
     INTERMEDIARY = "intermediary"
+    OWNER = "owner"
+
+
+# How many there are of each role: among peers, and where one owner lends its work.
+_TOGETHER: tuple[tuple[Role, int, int | None], ...] = (
+    (Role.COORDINATOR, 1, 1),
+    (Role.EVALUATOR, 1, 1),
+    (Role.DEALER, 0, 1),
+    (Role.PEER, 2, None),
+    (Role.INTERMEDIARY, 0, None),
+)
+_ALONE: tuple[tuple[Role, int, int | None], ...] = (
+    (Role.OWNER, 1, 1),
+    (Role.EVALUATOR, 1, 1),
+    *((role, 0, 0) for role in (Role.COORDINATOR, Role.DEALER, Role.PEER, Role.INTERMEDIARY)),
+)
 
 
 @dataclass(frozen=True)
@@ -66,17 +82,11 @@ class Roster:
                 f"roster: expected an identity of its own for everybody, found that of {shared!r} "
                 "twice: who holds it could sign for two"
             )
-        for role, fewest, most in (
-            (Role.COORDINATOR, 1, 1),
-            (Role.EVALUATOR, 1, 1),
-            (Role.DEALER, 0, 1),
-            (Role.PEER, 2, None),
-            (Role.INTERMEDIARY, 0, None),
-        ):
+        for role, fewest, most in _ALONE if self.having(Role.OWNER) else _TOGETHER:
             found = len(self.having(role))
             if found < fewest or (most is not None and found > most):
                 expected = f"exactly {fewest}" if fewest == most else f"at least {fewest}"
-                expected = f"at most {most}" if fewest == 0 else expected
+                expected = f"at most {most}" if fewest == 0 != most else expected
                 raise InputError(f"roster: expected {expected} {role}, found {found}")
         self._check_organisations()
         for one in self.having(Role.INTERMEDIARY):
@@ -90,6 +100,7 @@ class Roster:
             (Role.DEALER, Role.EVALUATOR),
             (Role.PEER, Role.COORDINATOR),
             (Role.INTERMEDIARY, Role.COORDINATOR),
+            (Role.EVALUATOR, Role.OWNER),
         ):
             for left in self.having(one):
                 for right in self.having(other):
@@ -125,8 +136,8 @@ class Roster:
 
     @cached_property
     def coordinator(self) -> str:
-        """The name of the coordinator, who holds the Paillier key."""
-        return self.having(Role.COORDINATOR)[0].name
+        """The name of the coordinator (or of a lone owner), who holds the Paillier key."""
+        return (self.having(Role.COORDINATOR) or self.having(Role.OWNER))[0].name
 
     @cached_property
     def evaluator(self) -> str:
@@ -141,7 +152,7 @@ class Roster:
     @cached_property
     def peers(self) -> tuple[str, ...]:
         """The names of the peers, in the roster's order."""
-        return tuple(one.name for one in self.having(Role.PEER))
+        return tuple(one.name for one in self.having(Role.PEER) or self.having(Role.OWNER))
 
     @cached_property
     def names(self) -> tuple[str, ...]:
@@ -193,6 +204,18 @@ def written_identity(settings: Mapping[str, str], peer: str) -> bytes:
 def intermediary_of(peer: str) -> str:
     """The name of a peer's intermediary."""
     return f"{Role.INTERMEDIARY} of {peer}"
+
+
+def draw_outsourced(
+    owner: str, *, evaluator_at: str, entropy: Entropy
+) -> tuple[Roster, dict[str, Identity]]:
+    """The roster of an owner and the evaluator that it lends its work to."""
+    roles = {owner: Role.OWNER, str(Role.EVALUATOR): Role.EVALUATOR}
+    if len(roles) < 2:
+        raise InputError(f"roster: expected an owner with a name of its own, found {owner!r}")
+    identities = {name: Identity.draw(name, entropy) for name in roles}
+    houses = {str(Role.EVALUATOR): evaluator_at}
+    return Roster.of(tuple(identities.values()), roles=roles, houses=houses), identities
 
 
 def draw_roster(

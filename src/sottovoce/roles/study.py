@@ -46,7 +46,7 @@ class Study:
 
     def __post_init__(self) -> None:
         plan, roster = self.plan, self.roster
-        if len(roster.peers) < plan.min_peers:
+        if not self.outsourced and len(roster.peers) < plan.min_peers:
             raise InputError(
                 f"study {plan.name!r}: expected at least {plan.min_peers} peers, "
                 f"found {len(roster.peers)} ({', '.join(roster.peers)})",
@@ -62,20 +62,32 @@ class Study:
         self._check_dealers()
 
     @property
+    def outsourced(self) -> bool:
+        """Whether one owner of data and key lends its work to an evaluator."""
+        return bool(self.roster.having(Role.OWNER))
+
+    @property
     def multiplies_sealed(self) -> bool:
         """Whether A is a product of encrypted rows or block columns, rather than of plain ones."""
-        return self.plan.arrangement.by_features or bool(self.roster.having(Role.INTERMEDIARY))
+        helped = self.outsourced or bool(self.roster.having(Role.INTERMEDIARY))
+        return helped or self.plan.arrangement.by_features
 
     def _check_arrangement(self) -> None:
         """In partition `features` every peer holds something that nobody else has."""
         arrangement = self.plan.arrangement
         builders = self.roster.having(Role.INTERMEDIARY)
         rados = self.plan.rados
-        if builders and rados and 4 ** ((rados.bit_length() - 1) // 2) != rados:
+        squares = 4 ** ((rados.bit_length() - 1) // 2) if rados else 0
+        if (builders or self.outsourced) and rados != squares:
             raise InputError(
-                f"study {self.plan.name!r}: intermediaries make a power of 4 of rados, "
+                f"study {self.plan.name!r}: who builds on ciphertexts makes a power of 4 of rados, "
                 f"found {rados}",
                 hints=("rados=256", 'or contribution="exact"'),
+            )
+        if self.outsourced and (arrangement.by_features or len(self.plan.alphas) > 1):
+            raise InputError(
+                f"study {self.plan.name!r}: a lone owner has one penalty and its own documents, "
+                f"found {len(self.plan.alphas)} and partition {arrangement.partition}"
             )
         if not arrangement.by_features:
             return
@@ -93,7 +105,7 @@ class Study:
 
     def _check_dealers(self) -> None:
         """Every peer has somebody who may deal for it, or verdicts are without a dealer."""
-        if not self.plan.deals_verdicts:
+        if not self.plan.deals_verdicts or self.outsourced:
             return
         for name in self.roster.peers:
             if self.roster.query_dealer(name) is None:
@@ -104,9 +116,11 @@ class Study:
                 )
 
     def _check_engine(self) -> None:
-        if self.engine is Engine.SHARES and self.roster.having(Role.INTERMEDIARY):
+        helped = self.outsourced or self.roster.having(Role.INTERMEDIARY)
+        if self.engine is Engine.SHARES and helped:
             raise InputError(
-                f"study {self.plan.name!r}: intermediaries need engine paillier, found shares",
+                f"study {self.plan.name!r}: work on ciphertexts needs engine paillier, "
+                "found shares",
                 hints=('engine="paillier"',),
             )
         if self.engine is Engine.SHARES and self.roster.dealer is None:
@@ -174,7 +188,8 @@ class Study:
     @property
     def fewest_peers(self) -> int:
         """With how many peers it goes on; where each holds other features, none can be missing."""
-        return len(self.roster.peers) if self.plan.arrangement.by_features else self.plan.min_peers
+        everybody = self.plan.arrangement.by_features or self.outsourced
+        return len(self.roster.peers) if everybody else self.plan.min_peers
 
     def context(self, peers: Collection[str], *, round: int, attempt: int = 0) -> Context:  # noqa: A002 - PROTOCOLS' word
         """What one-time material of a round among these peers is bound to."""

@@ -187,6 +187,10 @@ def _multiplied(parts: Sequence[SealedRows], plan: TablePlan, *, entropy: Entrop
         yield total(sums).divided(root_bits(plan.rados))
 
 
-def product_rules(key: SecretKey, plan: TablePlan, *, entropy: Entropy) -> list[Rule[Any]]:
-    """What the key holder answers to who builds."""
-    return FixedFactors(key).rules(budget=plan.products, entropy=entropy)
+def product_stages(key: SecretKey, plan: TablePlan, *, entropy: Entropy) -> list[list[Rule[Any]]]:
+    """What the key holder answers to who builds: one product after the other."""
+    return [
+        stage
+        for _ in range(plan.products)
+        for stage in FixedFactors(key).stages(budget=1, entropy=entropy)
+    ]

@@ -1,0 +1,236 @@
+"""A study of one owner: it holds data and key, and an evaluator learns on ciphertexts only.
+
+    owner (documents, key)                                  evaluator
+      ── TableNumbers, SealedRows ⟨⟨xᵢ⟩⟩, ⟨⟨yᵢxᵢ⟩⟩ ──────────▶   uploads.py: ⟨⟨A⟩⟩, ⟨⟨b⟩⟩
+      ◀── masked questions, encrypted answers ─────────────▶   two_party/solve.py
+      ◀── OwnersModel ⟨⟨θ⟩⟩ ────────────────────────────────
+     decrypts θ, and classifies at home
+
+The paper's single-party case: the owner lends its work to a machine that it does not trust.
+Who learns what. The owner: θ, and noise from the questions. The evaluator: rounded numbers of
+rows and features, the upper end of the spectrum, and ciphertexts; signatures that it draws it
+forgets. There is nobody to pool with, as the owner alone can decrypt, and all that it could
+decrypt is its own: so the owner is never the evaluator. Assuming that both follow the protocol.
+"""
+
+from collections.abc import Mapping, Sequence
+from typing import Any, ClassVar
+
+import numpy as np
+
+from sottovoce import wire
+from sottovoce.entropy import Entropy
+from sottovoce.errors import InputError, ViolationError
+from sottovoce.numbers.packing import Slots
+from sottovoce.paillier import (
+    Ciphertext,
+    Layout,
+    Plain,
+    PublicKey,
+    SecretKey,
+    Unsent,
+    decrypt,
+    encrypt,
+)
+from sottovoce.protocols.casting import Cast, agreed_from
+from sottovoce.protocols.conversation import Party, Send, receive
+from sottovoce.protocols.guard import Guard, serve
+from sottovoce.protocols.identities import Identity
+from sottovoce.protocols.messages import Disclosure, Message
+from sottovoce.protocols.runner import Table
+from sottovoce.protocols.sealed_model import closing
+from sottovoce.protocols.two_party.residual import checked_stages, solve_checked
+from sottovoce.protocols.view import View
+from sottovoce.rados.moments import Moments
+from sottovoce.roles.agreement import Agreement, collected, consented
+from sottovoce.roles.attempts import Attempt, Stage
+from sottovoce.roles.classification import QueryBook
+from sottovoce.roles.desk import Desk
+from sottovoce.roles.encrypted import told_end
+from sottovoce.roles.encrypted_numbers import Numbers, Own
+from sottovoce.roles.intermediary import TableNumbers, told_totals
+from sottovoce.roles.memory import Record, Setting, StudyOutcome
+from sottovoce.roles.model import SealedModel, Trained, model_scale
+from sottovoce.roles.preparation import Prepared, prepare_alone
+from sottovoce.roles.study import Study
+from sottovoce.roles.totals import Totals
+from sottovoce.roles.training import training_side
+from sottovoce.roles.uploads import (
+    SealedRows,
+    TablePlan,
+    own_rows,
+    product_stages,
+    sealed_products,
+    sealed_second,
+    take_rows,
+    upload_rows,
+)
+from sottovoce.text.documents import Document
+
+
+class OwnersModel(Message, frozen=True):
+    """The model under the owner's own key: θ of every class."""
+
+    discloses: ClassVar = Disclosure(
+        seen_by="the owner of data and key, who decrypts it",
+        reveals="the model, which is the owner's own",
+        assuming="the evaluator follows the protocol",
+    )
+    thetas: tuple[Ciphertext, ...]
+
+
+def train_owner(
+    desk: Desk, documents: Sequence[Document], *, key: SecretKey
+) -> Party[tuple[SealedModel, Trained]]:
+    """At the owner: everything but the work, which it lends."""
+    study, evaluator = desk.study, desk.study.roster.evaluator
+    prepared = prepare_alone(desk, training_side(desk, documents))
+    mine = own_rows(study, prepared, training_side(desk, documents))
+    own = Own(Moments.of(mine.rows, np.zeros(len(mine.rows))), brought=mine)
+    totals, parts = _shown(study, prepared.totals), told_end(study, own)
+    numbers = Numbers.of(study, prepared, parts)
+    words = np.array((totals.rows, *totals.by_class), np.uint64)
+    yield Send(evaluator, TableNumbers(wire.Words.of(words), parts, totals.rows))
+    table, slots = numbers.table(totals, totals.rows), _slots(numbers, key.public)
+    yield from upload_rows(
+        mine, table, to=evaluator, slots=slots, key=key.public, entropy=desk.entropy
+    )
+    stages = product_stages(key, table, entropy=desk.entropy)
+    for _ in range(numbers.scores.classes):
+        stages += checked_stages(key, numbers.solve, entropy=desk.entropy)
+    yield from serve(Guard(evaluator, stages, codec=study.codec(key.public)))
+    told = yield from receive(evaluator, OwnersModel)
+    model = _opened(desk, prepared, numbers, told, key=key)
+    peers, alpha = (desk.name,), study.plan.alphas[0]
+    return model, Trained(numbers.scores, prepared.totals, peers, key, alpha=alpha)
+
+
+def _slots(numbers: Numbers, key: PublicKey) -> Slots:
+    return numbers.solve.slots(key.plaintext_bits)
+
+
+def _shown(study: Study, totals: Totals) -> Totals:
+    """What the evaluator is told of the totals: of the classes nothing, unless they weigh."""
+    if study.plan.class_weight is not None:
+        return totals
+    return Totals(totals.rows, (totals.rows,) * len(totals.by_class), totals.peers)
+
+
+def _opened(
+    desk: Desk, prepared: Prepared, numbers: Numbers, told: OwnersModel, *, key: SecretKey
+) -> SealedModel:
+    """At the owner: its model in the clear, and encrypted as sealed models are stored."""
+    assert prepared.space is not None
+    study, scores, evaluator = desk.study, numbers.scores, desk.study.roster.evaluator
+    if len(told.thetas) != scores.classes:
+        raise ViolationError(
+            f"expected θ of {scores.classes} classes, found {len(told.thetas)}", party=evaluator
+        )
+    layout = Layout((numbers.width,), _slots(numbers, key.public))
+    found = [
+        agreed_from(evaluator, one, layout, numbers.solve.direction_scale) for one in told.thetas
+    ]
+    theta = np.column_stack([decrypt(key, one).floats() for one in found])
+    plain, slots = Plain(scores.folded(theta), model_scale(scores)), scores.model.slots
+    return SealedModel(
+        prepared.space,
+        scores,
+        encrypt(key.public, plain, slots=slots, entropy=desk.entropy),
+        study.plan.alphas[0],
+        prepared.key,
+        released=prepared.space.factors[:, np.newaxis] * theta,
+        operating_point=study.plan.operating_point,
+    )
+
+
+def train_for_owner(desk: Desk, agreement: Agreement) -> Party[None]:
+    """At the evaluator: moments and solve on ciphertexts; nothing stays with it."""
+    study, owner = desk.study, desk.study.roster.coordinator
+    told = yield from receive(owner, TableNumbers)
+    totals = told_totals(study, told, owner)
+    numbers = Numbers.of(study, Prepared(totals, (4,) * study.plan.features), told.ceiling_parts)
+    table, slots = numbers.table(totals, told.rows), _slots(numbers, agreement.key)
+    parts = yield from take_rows(owner, table, slots=slots)
+    program = closing(_solved(parts, table, numbers, slots=slots, entropy=desk.entropy))
+    thetas = yield from Cast((), owner, desk.name).seated(program)
+    sent = tuple(one.fresh(entropy=desk.entropy) for one in thetas)
+    yield Send(owner, OwnersModel(sent))
+
+
+def _solved(
+    parts: Sequence[SealedRows],
+    table: TablePlan,
+    numbers: Numbers,
+    *,
+    slots: Slots,
+    entropy: Entropy,
+) -> Party[list[Unsent]]:
+    """⟨⟨θ⟩⟩ of every class, with the owner's answers."""
+    plan = numbers.solve
+    second = yield from sealed_second(
+        parts, table, slots=slots, masking=plan.masking, entropy=entropy
+    )
+    A = second.within(numbers.matrix_scale) + numbers.penalty(0)
+    found = []
+    for products in sealed_products(parts):
+        b = products.within(numbers.vector_scale)
+        solved = yield from solve_checked(A, b, plan, entropy=entropy)
+        found.append(solved.theta)
+    return found
+
+
+def run_outsourced(
+    study: Study,
+    documents: Mapping[str, Sequence[Document]],
+    *,
+    identities: Mapping[str, Identity],
+    entropy: Entropy,
+    setting: Setting | None = None,
+) -> StudyOutcome:
+    """The whole story in memory: the owner's documents in, its own model out."""
+    setting, roster = setting or Setting(), study.roster
+    owner, evaluator = roster.coordinator, roster.evaluator
+    if set(documents) != {owner}:
+        raise InputError(
+            f"study {study.plan.name!r}: expected documents of {owner}, found those of "
+            f"{', '.join(sorted(documents)) or 'nobody'}"
+        )
+    setting.told("keys")
+    key = setting.key or study.plan.generate(entropy=entropy)
+    desks = {name: Desk.open(study, identities[name], entropy=entropy) for name in roster.names}
+    record = Record()
+    setting.told(Stage.AGREEMENT)
+    programs: dict[str, Party[Any]] = {
+        owner: collected(desks[owner], key),
+        evaluator: consented(desks[evaluator]),
+    }
+    agreements = _converse(study, programs, Stage.AGREEMENT, record, setting, key=None)
+    setting.told(Stage.TRAINING)
+    attempt = Attempt.first(study, Stage.TRAINING)
+    seats = {name: desk.at(attempt, entropy=entropy) for name, desk in desks.items()}
+    programs = {
+        owner: train_owner(seats[owner], documents[owner], key=key),
+        evaluator: train_for_owner(seats[evaluator], agreements[evaluator]),
+    }
+    results = _converse(study, programs, Stage.TRAINING, record, setting, key=key.public)
+    model, trained = results[owner]
+    views = {name: View(name, list(view.received)) for name, view in record.views.items()}
+    book = QueryBook(study.plan.budget, study.plan.evaluations)
+    return StudyOutcome(study, {owner: model}, trained, desks, book, views, record)
+
+
+def _converse(
+    study: Study,
+    programs: Mapping[str, Party[Any]],
+    stage: Stage,
+    record: Record,
+    setting: Setting,
+    *,
+    key: PublicKey | None,
+) -> Mapping[str, Any]:
+    session = Attempt.first(study, stage).session(study)
+    table = Table(programs, session=session, codec=study.codec(key), meddler=setting.meddler)
+    try:
+        return table.run().results
+    finally:
+        record.add(table.views, table.traffic)
