@@ -12,19 +12,33 @@ from harness.meddling import Crashing
 from harness.noise import FEWEST, assert_looks_uniform
 from sottovoce.attacks import attack_everything, score
 from sottovoce.datasets import load_ionosphere
-from sottovoce.errors import AbsenceError, InputError, MismatchError, MisuseError
+from sottovoce.errors import (
+    AbsenceError,
+    InputError,
+    MismatchError,
+    MisuseError,
+    ViolationError,
+)
 from sottovoce.estimators import LocalFederation
 from sottovoce.numbers.ring import decode
 from sottovoce.paillier import Ciphertext, decrypt_residues
+from sottovoce.protocols.conversation import Receive
 from sottovoce.protocols.view import leaves
 from sottovoce.rados import solve
 from sottovoce.roles.attempts import Attempt, Stage
-from sottovoce.roles.blocks import BlockPlan, expanded_blocks
+from sottovoce.roles.blocks import BlockNumbers, BlockPlan, deal_blocks, expanded_blocks
 from sottovoce.roles.card import StudyCard
 from sottovoce.roles.contributions import ShareSeed, penalties_of
 from sottovoce.roles.holdings import block_columns, integer_rows
 from sottovoce.roles.memory import StudyOutcome
-from sottovoce.roles.remote import EntityQuestion, RadoQuestion, RemoteScores
+from sottovoce.roles.remote import (
+    EntityQuestion,
+    EntityUnknown,
+    RadoQuestion,
+    RemoteScores,
+    answer_entities,
+    ask_entities,
+)
 from sottovoce.roles.training import training_side
 from sottovoce.wire import Words
 
@@ -490,3 +504,37 @@ def test_nobody_may_be_left_out_of_who_hold_features() -> None:
     study = replace(study, plan=replace(study.plan, min_peers=2))
     with pytest.raises(AbsenceError, match="expected at least 3, found 2, missing carol"):
         Attempt.first(study, Stage.TRAINING, peers=PEERS[:-1])
+
+
+def test_answers_that_were_not_agreed_name_the_peer() -> None:
+    outcome = fitted("wards", remote="full", alpha=2.0).study_
+    desk, model = outcome.desks["alice"], outcome.models["alice"]
+
+    def asked() -> Any:
+        program = ask_entities(desk, model, ["entity 1"], number=7)
+        action = next(program)
+        while not isinstance(action, Receive):
+            action = program.send(None)
+        return program
+
+    with pytest.raises(ViolationError, match="bob: names an entity that was not asked about"):
+        asked().send(EntityUnknown(3))
+    with pytest.raises(ViolationError, match="bob: ciphertext: expected layout 1 × 1"):
+        asked().send(RemoteScores(model.weights))
+
+
+def test_a_peer_that_may_not_answer_refuses() -> None:
+    outcome = fitted("wards", remote="full", answering=("carol",), release="margin").study_
+    table = outcome.remote.table("bob")
+    program = answer_entities(outcome.desks["bob"], outcome.models["bob"], table, asker="alice")
+    next(program)
+    with pytest.raises(ViolationError, match="alice: asks 'bob', whom the plan does not let"):
+        program.send(EntityQuestion(0, ("entity 1",)))
+
+
+def test_a_dealer_refuses_a_truncation_that_cannot_be() -> None:
+    outcome = fitted("wards", remote="full", alpha=2.0).study_
+    program = deal_blocks(outcome.desks["dealer"])
+    next(program)
+    with pytest.raises(ViolationError, match="coordinator: expected a truncation of 1 to 60 bits"):
+        program.send(BlockNumbers(0))

@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 from scipy import sparse
 
 from sottovoce.errors import InputError, MismatchError
-from sottovoce.rados import BlockSums, Layout, Moments, join_blocks, lift, solve
+from sottovoce.rados import BlockSums, EnumeratedBlocks, Layout, Moments, join_blocks, lift, solve
 
 
 def joint(seed: int, rows: int = 40) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
@@ -96,3 +96,35 @@ def test_bad_input_is_named() -> None:
         lift(np.ones((1, 1)), np.array([0, 1]), features=3)
     with pytest.raises(MismatchError, match="positions from 0 to 2"):
         lift(np.ones((1, 1)), np.array([3]), features=3)
+
+
+@given(st.integers(0, 2**32), st.integers(1, 5))
+def test_an_enumeration_with_its_weights_gives_the_moments_of_joined_blocks(
+    seed: int, minimum: int
+) -> None:
+    shared, own, y = joint(seed)
+    table = np.column_stack([shared[:, 0], own, shared[:, 1]])
+    sums = BlockSums.of(shared, own, y, minimum=minimum)
+    direct = join_blocks([sums], Layout((0, 6), ((1, 2, 3, 4, 5),)))
+    members = (2 * shared[:, 0] + (y > 0)).astype(np.int64)
+    found = EnumeratedBlocks.of(table, members, blocks=8, minimum=minimum)
+    signs = np.array([-1, 1] * 4)
+    np.testing.assert_allclose(found.columns.T @ found.columns, direct.moments().second, atol=1e-9)
+    # The target of a block before dividing by √count is its count.
+    np.testing.assert_allclose(
+        found.columns.T @ (signs * found.roots), direct.moments().products[:, 0], atol=1e-9
+    )
+    assert found.dropped_blocks == direct.dropped_blocks
+    assert found.dropped_rows == direct.dropped_rows
+    assert not found.columns[6:].any()
+
+
+def test_bad_enumerations_are_named() -> None:
+    _, own, _ = joint(1, rows=6)
+    members = np.arange(6)
+    with pytest.raises(InputError, match=r"one block of 2 rows, found 6 block\(s\)"):
+        EnumeratedBlocks.of(own, members, blocks=6, minimum=2)
+    with pytest.raises(MismatchError, match="one of 3 blocks for each of 6 rows"):
+        EnumeratedBlocks.of(own, members, blocks=3, minimum=1)
+    with pytest.raises(MismatchError, match="for each of 6 rows, found 5 numbers"):
+        EnumeratedBlocks.of(own, members[:5], blocks=6, minimum=1)

@@ -55,6 +55,8 @@ class SealedClassifier(SealedEstimator):
     answering : the peers that add a remote part; all others unless told.
     contribution : "exact" moments of a peer's rows, or "rados", those of a sample.
     rados : how many rados each peer (or its intermediary) samples, with contribution="rados".
+    weights : "whole" (everybody holds the whole encrypted model), or, as in the paper, each peer
+        that of its own features: "reveal_feature_lists_to_coordinator", which it then does.
 
     """
 
@@ -79,6 +81,7 @@ class SealedClassifier(SealedEstimator):
         answering: Sequence[str] = (),
         contribution: str = "exact",
         rados: int = 0,
+        weights: str = "whole",
     ) -> None:
         """Store the choices; they are checked when a study begins."""
         self.bounds = bounds
@@ -99,6 +102,7 @@ class SealedClassifier(SealedEstimator):
         self.answering = answering
         self.contribution = contribution
         self.rados = rados
+        self.weights = weights
 
     def fit(self, federation: Any, y: None = None) -> Self:
         """Run the study: every peer's rows in, one sealed model out."""
@@ -179,7 +183,12 @@ class SealedClassifier(SealedEstimator):
             held_out=self.held_out,
             verdict=self.verdict,  # type: ignore[arg-type]
             operating_point=written(federation.labels, self.operating_point),
-            arrangement=table_arrangement(federation, remote=self.remote, answering=self.answering),
+            arrangement=table_arrangement(
+                federation,
+                remote=self.remote,
+                answering=self.answering,
+                weights=self.weights,
+            ),
             contribution=self.contribution,  # type: ignore[arg-type]
             rados=self.rados,
         )

@@ -62,6 +62,8 @@ class TextClassifier(SealedEstimator):
         class, {"urgent": 0.2}; scores are near -1 and 1, and without it the threshold is 0.
     contribution : "exact" moments of a peer's documents, or "rados", those of a sample.
     rados : how many rados each peer samples, with contribution="rados".
+    weights : "whole" (everybody holds the whole encrypted model), or, as in the paper, each peer
+        that of its own features: "reveal_feature_lists_to_coordinator", which it then does.
 
     """
 
@@ -86,6 +88,7 @@ class TextClassifier(SealedEstimator):
         operating_point: OperatingPoint = None,
         contribution: str = "exact",
         rados: int = 0,
+        weights: str = "whole",
     ) -> None:
         """Store the choices; they are checked when a study begins."""
         self.features = features
@@ -106,6 +109,7 @@ class TextClassifier(SealedEstimator):
         self.operating_point = operating_point
         self.contribution = contribution
         self.rados = rados
+        self.weights = weights
 
     def predict(self, texts: Sequence[str | Document], *, peer: str | None = None) -> Any:
         """The labels of texts, asked as one of the peers; nobody else learns them.
@@ -193,7 +197,7 @@ class TextClassifier(SealedEstimator):
             operating_point=written(labelling.labels, self.operating_point),
             contribution=self.contribution,  # type: ignore[arg-type]
             rados=self.rados,
-            arrangement=text_arrangement(federation),
+            arrangement=text_arrangement(federation, weights=self.weights),
         )
 
     def _given_names(self, federation: LocalFederation) -> dict[str, Any]:

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator
 
-from sottovoce.roles.arrangement import Remote
+from sottovoce.roles.arrangement import Remote, Weights
 from sottovoce.roles.roster import Role
 from sottovoce.roles.study import Study
 
@@ -10,6 +10,11 @@ from sottovoce.roles.study import Study
 def arranged_lines(study: Study) -> Iterator[str]:
     """What is agreed beyond peers with documents of their own."""
     plan, arrangement = study.plan, study.plan.arrangement
+    if arrangement.weights is Weights.LISTED:
+        yield (
+            "- **Every peer tells the coordinator which features its documents have** (for text: "
+            "which of the chosen words its documents use), and is sent the weights of these alone."
+        )
     builders = study.roster.having(Role.INTERMEDIARY)
     if builders:
         made = f"{plan.rados} rados" if plan.rados else "exact moments"

@@ -35,6 +35,7 @@ from sottovoce.roles import (
     encrypted,
     evaluation,
     intermediary,
+    listing,
     model,
     outsourced,
     preparation,
@@ -44,7 +45,7 @@ from sottovoce.roles import (
     uploads,
 )
 from sottovoce.roles.arranged import arranged_lines, outsourced_lines, pooled_lines
-from sottovoce.roles.arrangement import Remote
+from sottovoce.roles.arrangement import Remote, Weights
 from sottovoce.roles.plan import (
     FEWEST_EVALUATED,
     FEWEST_PEERS,
@@ -144,6 +145,8 @@ class StudyCard:
             yield "sealed solve", (two_party_products, two_party_comparison, messages)
             yield "encrypted model", (model,)
             yield "queries", _SHARED
+        if arrangement.weights is Weights.LISTED:
+            yield "encrypted model", (listing,)
         if len(self.study.plan.alphas) > 1:
             yield "choice of the penalty", (choice, messages)
         if self.study.plan.packs_scores:

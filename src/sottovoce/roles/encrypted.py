@@ -56,6 +56,7 @@ from sottovoce.roles.contributions import (
 from sottovoce.roles.desk import Desk
 from sottovoce.roles.encrypted_numbers import MATRIX_BITS, Numbers, Own
 from sottovoce.roles.intermediary import answer_intermediaries, through_intermediary
+from sottovoce.roles.listing import Lists, completed, own_columns, part_of
 from sottovoce.roles.model import (
     EncryptedModel,
     SealedModel,
@@ -156,8 +157,11 @@ def contribute_encrypted(
     if added is None:
         return None
     models = []
+    columns = own_columns(desk, prepared, training)
     for alpha in study.plan.alphas:
         model = yield from receive(study.roster.evaluator, EncryptedModel)
+        weights = completed(desk, model.weights, numbers.scores, columns)
+        model = EncryptedModel(weights, model.ceiling_parts, model.floor_share)
         models.append(take_model(study, prepared, model, scores=numbers.scores, alpha=alpha))
     return models, added.peers
 
@@ -224,7 +228,7 @@ def _stages(key: SecretKey, plan: SolvePlan, *, entropy: Entropy) -> list[list[R
 
 
 def solve_encrypted(
-    desk: Desk, agreement: Agreement, prepared: Prepared
+    desk: Desk, agreement: Agreement, prepared: Prepared, lists: Lists
 ) -> Party[tuple[ScorePlan, list[Unsent], tuple[str, ...]]]:
     """At the evaluator: add the sealed moments up, solve with the key holder, hand θ out."""
     study, key = desk.study, agreement.key
@@ -245,7 +249,7 @@ def solve_encrypted(
     for model in models:
         sent = model.fresh(entropy=desk.entropy)
         for name in added.peers:
-            yield Send(name, EncryptedModel(sent, told.parts, WHOLE))
+            yield Send(name, EncryptedModel(part_of(sent, lists, name), told.parts, WHOLE))
     return numbers.scores, models, added.peers
 
 

@@ -4,6 +4,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 
 from sottovoce.errors import InputError
+from sottovoce.roles.arrangement import Remote, Weights
 from sottovoce.roles.plan import DictionaryKind, Release
 from sottovoce.roles.roster import Role
 from sottovoce.roles.study import Study
@@ -17,6 +18,8 @@ class Policy:
     dictionaries: frozenset[DictionaryKind] = field(
         default_factory=lambda: frozenset(DictionaryKind)
     )
+    remotes: frozenset[Remote] = frozenset({Remote.ZERO, Remote.NORMALISED})
+    weights: frozenset[Weights] = frozenset({Weights.WHOLE})
     min_peers: int = 3
     min_documents: int = 3
     key_bits: int = 3072
@@ -37,6 +40,8 @@ class Policy:
         for name, allowed, found in (
             ("release", self.releases, plan.release),
             ("dictionary", self.dictionaries, plan.dictionary),
+            ("weights", self.weights, plan.arrangement.weights),
+            *self._asked(study),
         ):
             if found not in allowed:
                 yield f"{name}: expected {' or '.join(sorted(allowed))}, found {found}"
@@ -51,3 +56,8 @@ class Policy:
         house = roster.house(roster.evaluator)
         if self.independent_evaluator and house in houses:
             yield f"evaluator: expected an independent organisation, found the peer {house!r}"
+
+    def _asked(self, study: Study) -> Iterator[tuple[str, frozenset[Remote], Remote]]:
+        """What is asked about entities, where peers hold different features of the same."""
+        if study.plan.arrangement.by_features:
+            yield "remote", self.remotes, study.plan.arrangement.remote

@@ -46,6 +46,7 @@ from sottovoce.roles.contributions import (
     solve_plan,
 )
 from sottovoce.roles.desk import Desk
+from sottovoce.roles.listing import Columns, Lists, completed, part_of
 from sottovoce.roles.model import EncryptedModel, SealedModel, take_model
 from sottovoce.roles.preparation import Prepared
 from sottovoce.roles.reference import Ends, Reference
@@ -169,7 +170,9 @@ def solve_first(
     return found
 
 
-def solve_second(desk: Desk, prepared: Prepared, contributed: Contributed) -> Party[list[Solved]]:
+def solve_second(
+    desk: Desk, prepared: Prepared, contributed: Contributed, lists: Lists
+) -> Party[list[Solved]]:
     """At the evaluator: for every penalty the encrypted model, sent to every peer."""
     study = desk.study
     found = []
@@ -180,7 +183,8 @@ def solve_second(desk: Desk, prepared: Prepared, contributed: Contributed) -> Pa
         model = yield from _handed_over(desk, holder, work, share)
         for name in contributed.peers:
             ends = work.ends
-            yield Send(name, EncryptedModel(model, ends.ceiling_parts, ends.floor_share))
+            part = part_of(model, lists, name)
+            yield Send(name, EncryptedModel(part, ends.ceiling_parts, ends.floor_share))
         found.append(Solved(work.scores, share))
     return found
 
@@ -214,13 +218,17 @@ def solve_dealt(desk: Desk, agreement: Agreement) -> Party[None]:
             yield from deal_model_masks(dealer, model, agreement.key, entropy=desk.entropy)
 
 
-def take_solved(desk: Desk, prepared: Prepared) -> Party[list[SealedModel]]:
+def take_solved(
+    desk: Desk, prepared: Prepared, columns: Columns | None
+) -> Party[list[SealedModel]]:
     """At a peer: an encrypted model for every penalty."""
     study = desk.study
     found = []
     for alpha in study.plan.alphas:
         told = yield from receive(study.roster.evaluator, EncryptedModel)
         work = _work_of(study, prepared, Ends(told.ceiling_parts, told.floor_share), alpha)
+        weights = completed(desk, told.weights, work.scores, columns)
+        told = EncryptedModel(weights, told.ceiling_parts, told.floor_share)
         found.append(take_model(study, prepared, told, scores=work.scores, alpha=alpha))
     return found
 

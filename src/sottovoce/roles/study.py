@@ -11,6 +11,7 @@ from sottovoce.protocols.ciphertexts import ciphertexts_under
 from sottovoce.protocols.identities import Identity, digest
 from sottovoce.protocols.shares.holders import Trio
 from sottovoce.protocols.shares.material import Context
+from sottovoce.roles.arrangement import Arrangement
 from sottovoce.roles.plan import DictionaryKind, Engine, StudyPlan
 from sottovoce.roles.roster import Role, Roster
 from sottovoce.wire import Codec, Value
@@ -84,10 +85,11 @@ class Study:
                 f"found {rados}",
                 hints=("rados=256", 'or contribution="exact"'),
             )
-        if self.outsourced and (arrangement.by_features or len(self.plan.alphas) > 1):
+        if self.outsourced and (arrangement != Arrangement() or len(self.plan.alphas) > 1):
             raise InputError(
-                f"study {self.plan.name!r}: a lone owner has one penalty and its own documents, "
-                f"found {len(self.plan.alphas)} and partition {arrangement.partition}"
+                f"study {self.plan.name!r}: a lone owner has documents of its own and one penalty, "
+                f"found {len(self.plan.alphas)}, partition {arrangement.partition}, and weights "
+                f"{arrangement.weights}"
             )
         if not arrangement.by_features:
             return

@@ -27,6 +27,7 @@ from sottovoce.roles.encrypted import (
     open_covered,
     solve_encrypted,
 )
+from sottovoce.roles.listing import list_features, own_columns, pass_lists, take_lists
 from sottovoce.roles.model import SealedModel, Trained, release_share, take_release
 from sottovoce.roles.plan import Engine
 from sottovoce.roles.preparation import Prepared, prepare_peer
@@ -49,6 +50,7 @@ def train_peer(
 ) -> Party[SealedModel | None]:
     """At a peer: the encrypted model; None if it was dropped because it came too late."""
     training = training_side(desk, documents)
+    yield from list_features(desk, own_columns(desk, prepared, training))
     found = yield from _models(desk, agreement, prepared, training)
     if found is None:
         return None
@@ -69,7 +71,8 @@ def _models(
     contributed = yield from bring(desk, prepared, training)
     if contributed is None:
         return None
-    return (yield from take_solved(desk, prepared)), contributed.peers
+    mine = own_columns(desk, prepared, training)
+    return (yield from take_solved(desk, prepared, mine)), contributed.peers
 
 
 def train_coordinator(
@@ -77,6 +80,7 @@ def train_coordinator(
 ) -> Party[Trained]:
     """At the coordinator, who says by `told` what begins."""
     told("contributions")
+    yield from pass_lists(desk)
     alphas = desk.study.plan.alphas
     if desk.study.engine is Engine.PAILLIER:
         scores, peers = yield from answer_encrypted(desk, prepared, key)
@@ -96,14 +100,15 @@ def train_coordinator(
 
 def train_evaluator(desk: Desk, agreement: Agreement, prepared: Prepared) -> Party[None]:
     """At the evaluator: nothing stays with it."""
+    lists = yield from take_lists(desk)
     if desk.study.engine is Engine.PAILLIER:
-        scores, models, peers = yield from solve_encrypted(desk, agreement, prepared)
+        scores, models, peers = yield from solve_encrypted(desk, agreement, prepared, lists)
         chosen = yield from choose_evaluator(desk, peers)
         yield from cover(desk, scores, models[chosen], peers)
         return
     blocks = desk.study.plan.arrangement.by_features
     contributed = yield from (expand_blocks if blocks else expand)(desk, prepared)
-    solved = yield from solve_second(desk, prepared, contributed)
+    solved = yield from solve_second(desk, prepared, contributed, lists)
     chosen = yield from choose_evaluator(desk, contributed.peers)
     yield from release_share(desk.study, contributed.peers, solved[chosen].share)
 

@@ -1,0 +1,123 @@
+"""The paper's f_p: weights of a peer's own features alone, at the price that its name says."""
+
+from functools import cache
+from typing import Any
+
+import numpy as np
+import pytest
+
+from harness.entities import PEERS, toy, wards
+from harness.studies import notes
+from sottovoce.errors import InputError, ViolationError
+from sottovoce.estimators import LocalFederation, TextClassifier
+from sottovoce.paillier import decrypt_residues
+from sottovoce.roles import InsecureToyPlan, Policy
+from sottovoce.roles.arrangement import Remote, Weights
+from sottovoce.roles.card import StudyCard
+from sottovoce.roles.listing import FeatureList, ListedFeatures, take_lists
+from sottovoce.roles.model import EncryptedModel
+from sottovoce.text.features import FeatureReader
+from sottovoce.wire import Words
+
+REVEAL = "reveal_feature_lists_to_coordinator"
+
+
+class ToyTextClassifier(TextClassifier):
+    """With keys that anybody can break, for tests."""
+
+    _plan_type = InsecureToyPlan
+
+
+@cache
+def documents() -> dict[str, Any]:
+    return notes(90)
+
+
+@cache
+def fitted(weights: str, engine: str = "shares", **settings: Any) -> ToyTextClassifier:
+    chosen = {"key_bits": 768, "min_documents": 2, "alpha": 2.0, "held_out": 0.0} | settings
+    size = 60 if engine == "shares" else 5
+    return ToyTextClassifier(
+        features=size, engine=engine, weights=weights, query_budget=2000, **chosen
+    ).fit(LocalFederation(documents()))
+
+
+@pytest.mark.parametrize("engine", ["shares", "paillier"])
+def test_a_peer_is_sent_the_weights_of_its_own_words_and_labels_its_own_texts(engine: str) -> None:
+    listed, whole = fitted(REVEAL, engine), fitted("whole", engine)
+    asked = [one.text for one in documents()["north"][:25]]
+    found = listed.predict(asked, peer="north") == whole.predict(asked, peer="north")
+    # Both are right to rounding, so a near tie may fall either way.
+    assert np.mean(found) > 0.9
+    outcome = listed.study_
+    model = outcome.models["north"]
+    rows = FeatureReader(model.space, model.key).read(documents()["north"]).integers()
+    own = np.unique(rows.nonzero()[1])
+    sent = outcome.views["north"].of(EncryptedModel)[0].weights
+    assert len(sent) == len(own)
+    if engine == "shares":
+        assert len(own) < model.space.width, "a peer that has every word would show nothing"
+    opened = decrypt_residues(outcome.trained.key, model.weights)
+    line = len(opened) // model.space.width
+    for column in set(range(model.space.width)) - set(own.tolist()):
+        assert not any(opened[column * line : (column + 1) * line])
+
+
+def test_the_coordinator_learns_the_lists_and_by_default_nobody_does() -> None:
+    listed, whole = fitted(REVEAL).study_, fitted("whole").study_
+    assert len(listed.views["coordinator"].of(FeatureList)) == 3
+    assert len(listed.views["evaluator"].of(ListedFeatures)) == 3
+    for view in whole.views.values():
+        assert not view.of(FeatureList)
+        assert not view.of(ListedFeatures)
+
+
+def test_the_default_policy_refuses_it_and_the_card_says_it_aloud() -> None:
+    study = fitted(REVEAL).study_.study
+    with pytest.raises(InputError, match=f"weights: expected whole, found {REVEAL}"):
+        Policy(key_bits=768, min_documents=2).check(study)
+    allowed = frozenset(Weights)
+    Policy(key_bits=768, min_documents=2, weights=allowed).check(study)
+    Policy(key_bits=768, min_documents=2).check(fitted("whole").study_.study)
+    page = StudyCard(study).markdown()
+    assert "tells the coordinator which features its documents have" in page
+    assert "`feature-list`" in page
+    assert "`feature-list`" not in StudyCard(fitted("whole").study_.study).markdown()
+    kinds = set(fitted(REVEAL).study_.traffic.kinds)
+    assert kinds <= {line.name for line in StudyCard(study).lines}
+
+
+def test_partition_features_with_lists() -> None:
+    entities = wards()
+    settings = {"categories": entities.categories, "held_out": 0.0, "remote": "full"}
+    model = toy(weights=REVEAL, **settings).fit(entities.federation())
+    sizes = {peer: len(model.study_.views[peer].of(EncryptedModel)[0].weights) for peer in PEERS}
+    # The intercept and the norm's column, five shared columns, two of its own.
+    assert set(sizes.values()) == {9}
+    asked = {"peer": "bob", "entities": entities.names[:6]}
+    assert len(model.predict(entities.rows("bob", slice(0, 6)), **asked)) == 6
+
+
+def test_the_default_policy_refuses_to_tell_who_is_asked_about() -> None:
+    entities = wards()
+    settings = {"categories": entities.categories, "held_out": 0.0}
+    study = toy(remote="full", **settings).fit(entities.federation()).study_.study
+    with pytest.raises(InputError, match="remote: expected normalised or zero, found full"):
+        Policy(key_bits=768).check(study)
+    Policy(key_bits=768, remotes=frozenset(Remote)).check(study)
+
+
+@pytest.mark.parametrize(
+    ("peer", "columns"), [("north", (9, 4)), ("north", ()), ("north", (4, 61)), ("dora", (1, 2))]
+)
+def test_a_list_that_is_none_names_the_coordinator(peer: str, columns: tuple[int, ...]) -> None:
+    program = take_lists(fitted(REVEAL).study_.desks["evaluator"])
+    next(program)
+    words = Words.of(np.array(columns, np.uint64))
+    with pytest.raises(ViolationError, match="coordinator: expected columns below 61 of a peer"):
+        program.send(ListedFeatures(peer, words))
+
+
+def test_another_word_for_it_is_refused() -> None:
+    with pytest.raises(InputError, match="weights to be one of whole, reveal_feature"):
+        fitted("some")
