@@ -3,6 +3,7 @@
 import os
 import re
 import shlex
+import signal
 import socket
 import subprocess
 import sys
@@ -96,9 +97,14 @@ def test_the_session_in_three_terminals_works(machine: Machine) -> None:
     machine.done(create, "create.log", home=cate)
     machine.type(serve, "serve.log", home=cate)
     machine.wait_for("serving at", "serve.log")
-    for number, line in enumerate(lines_of(2)):
-        machine.type(line, f"hospital-{number}.log")
+    north, harbour = lines_of(2)
+    machine.type(north, "north.log")
+    interrupt(machine, harbour)
     carol, (join, classify, ledger) = exported(lines_of(3))
+    shown = machine.done(f"{join} --dry-run", "dry.log", home=carol)
+    assert "| contributions | masked-parts | coordinator | 1 |" in shown
+    assert "dry run: nothing was sent" in shown
+    assert "stanmore: enrolled" not in (machine.folder / "serve.log").read_text(encoding="utf-8")
     said = machine.done(join, "join.log", home=carol, answers=b"y\ny\n")
     assert "# Study card: urgency of clinical notes" in said
     assert "Compare these words with the other sites" in said
@@ -109,6 +115,17 @@ def test_the_session_in_three_terminals_works(machine: Machine) -> None:
     assert "masked-parts to coordinator" in sent
     assert "reveals nothing about the peer alone" in sent
     check_mistakes(machine, join)
+
+
+def interrupt(machine: Machine, join: str) -> None:
+    """Ctrl-C while it waits for the others; `join` without an invitation goes on."""
+    waiting = machine.type(join, "harbour.log")
+    machine.wait_for("dealer: enrolled", "harbour.log")
+    waiting.send_signal(signal.SIGINT)
+    assert waiting.wait(timeout=PATIENCE) == 130
+    said = (machine.folder / "harbour.log").read_text(encoding="utf-8")
+    assert re.search(r"stopped, and nothing is lost: `sottovoce join --study \w+` goes on", said)
+    machine.type("sottovoce join --home harbour --yes", "again.log")
 
 
 def check_mistakes(machine: Machine, join: str) -> None:

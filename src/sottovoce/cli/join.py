@@ -8,7 +8,6 @@ import typer
 
 from sottovoce.cli import options
 from sottovoce.cli.home import AsJson, Home, PassphraseFile, StudyName, open_home
-from sottovoce.errors import InputError
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -16,7 +15,6 @@ if TYPE_CHECKING:
     from sottovoce.cli.source_choice import SourceChoice
     from sottovoce.cli.watching import Watch
     from sottovoce.service.api import Consent, ConsentQuestion
-    from sottovoce.service.approval import Gate, Request
     from sottovoce.service.site import JoinedStudy, Site
     from sottovoce.service.study_file import StudyDescription
 
@@ -194,6 +192,7 @@ class _Joining:
         return (self._study.folder / "begun").exists()
 
     def _follow(self, described: "StudyDescription", *, approve: str | None, stay: bool) -> None:
+        from sottovoce.cli.gates import gate_of
         from sottovoce.cli.running import run
         from sottovoce.cli.watching import Watch
         from sottovoce.keyfiles import storage
@@ -211,7 +210,7 @@ class _Joining:
                 parse_study,
                 self._consent(watch),
                 policy=self._site.policy,
-                gate=_gate(approve, watch),
+                gate=gate_of(approve, watch),
                 on_event=watch.on_event,
                 stay=stay,
             )
@@ -245,47 +244,6 @@ class _Joining:
             return await asyncio.to_thread(answer, question)
 
         return consent
-
-
-class _PersonGate:
-    """Shows a person what wants to leave, and asks."""
-
-    def __init__(self, watch: "Watch") -> None:
-        self._watch = watch
-
-    def ask(self, request: "Request") -> bool:
-        """What the person says; anything but yes refuses, and the site leaves the study."""
-        from sottovoce.cli.consent import asked
-
-        self._watch.paused()
-        typer.echo(
-            f"\n{request.stage}: {request.kind} to {request.recipient}, "
-            f"{request.bytes:,} bytes (SHA-256 {request.digest[:16]}…)\n"
-            f"  seen by: {request.seen_by}\n  reveals: {request.reveals}\n"
-            f"  assuming: {request.assuming}",
-            err=True,
-        )
-        try:
-            return asked("Let it go?", yes=False)
-        finally:
-            self._watch.resumed()
-
-
-def _gate(approve: str | None, watch: "Watch") -> "Gate":
-    """Who lets messages go: nobody is asked, a person for each, or a program of the site."""
-    from sottovoce.service.approval import OpenGate, ScriptGate
-
-    if approve is None:
-        return OpenGate()
-    if approve == "each":
-        return _PersonGate(watch)
-    script = Path(approve)
-    if not script.is_file():
-        raise InputError(
-            f"--approve: expected `each` or a program of this site, found {approve!r}",
-            hints=("--approve each",),
-        )
-    return ScriptGate(script.absolute())
 
 
 def _invited(site: "Site", given: str | None, name: str | None) -> "JoinedStudy":

@@ -5,19 +5,18 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from sottovoce.cli.handing_out import checked_address, hand_out, invitation_for
 from sottovoce.cli.home import AsJson, Home, PassphraseFile, open_home, refuse_both
 from sottovoce.errors import InputError
 
 if TYPE_CHECKING:
-    from sottovoce.service.api import Office, Token
-    from sottovoce.service.invitations import Invitation
-    from sottovoce.service.study_file import House, StudyDescription
+    from sottovoce.service.api import Office
+    from sottovoce.service.study_file import StudyDescription
 
 app = typer.Typer(
     no_args_is_help=True, help="Make a study, invite people, see it, stop it, end it."
 )
 
-PORT = 8443
 Address = Annotated[
     str | None,
     typer.Option(
@@ -85,8 +84,8 @@ def create(
     from sottovoce.service.coordinator import create_study
 
     tokens = create_study(office, described.text)
-    letters = [_invitation(office, described, one, _address(address)) for one in tokens]
-    _hand_out(described, letters, out=out, as_json=as_json)
+    letters = [invitation_for(office, described, one, checked_address(address)) for one in tokens]
+    hand_out(described, letters, out=out, as_json=as_json)
 
 
 @app.command(short_help="A new invitation for an organisation that lost its own.")
@@ -113,8 +112,8 @@ def invite(
     office = open_home(home, passphrase_file).office()
     found, described = _chosen(office, study)
     token = invite_again(office, found, described.house(house).organisation)
-    letters = [_invitation(office, described, token, _address(address))]
-    _hand_out(described, letters, out=out, as_json=as_json)
+    letters = [invitation_for(office, described, token, checked_address(address))]
+    hand_out(described, letters, out=out, as_json=as_json)
 
 
 @app.command(short_help="The study card, or the text that travels.")
@@ -255,83 +254,6 @@ def _known(site: Any, name: str | None) -> "StudyDescription":
     if described is None:
         raise InputError("study: expected its text, found none", hints=("sottovoce join",))
     return described
-
-
-def _address(given: str | None) -> str:
-    from socket import getfqdn
-    from urllib.parse import urlsplit
-
-    address = (given or f"https://{getfqdn()}:{PORT}").rstrip("/")
-    try:
-        parts = urlsplit(address)
-        fine = parts.scheme == "https" and bool(parts.hostname) and not (parts.path or parts.query)
-        _ = parts.port
-    except ValueError:
-        fine = False
-    if not fine:
-        raise InputError(
-            f"--address: expected https://HOST:PORT, found {given!r}",
-            hints=(f"--address https://study.example.org:{PORT}",),
-        )
-    return address
-
-
-def _invitation(
-    office: "Office", described: "StudyDescription", token: "Token", address: str
-) -> tuple["House", "Invitation"]:
-    from datetime import UTC, datetime
-
-    from sottovoce.service.coordinator import certificate_fingerprint
-    from sottovoce.service.invitations import Invitation
-
-    house = next(one for one in described.houses if one.organisation == token.organisation)
-    return house, Invitation(
-        address,
-        certificate_fingerprint(office),
-        token.study,
-        described.plan.name,
-        house.name,
-        token.seats,
-        token.secret,
-        datetime.fromtimestamp(token.expires, UTC),
-    )
-
-
-def _hand_out(
-    described: "StudyDescription",
-    letters: list[tuple["House", "Invitation"]],
-    *,
-    out: Path | None,
-    as_json: bool,
-) -> None:
-    from sottovoce.keyfiles import storage
-
-    if out is not None:
-        storage.make_folder(out)
-        for house, one in letters:
-            data = one.line.encode() + b"\n"
-            storage.write_whole(out / house.name, data, mode=storage.SECRET_MODE, replace=True)
-    study, until = letters[0][1].study, letters[0][1].expires
-    if as_json:
-        content = {
-            house.name: {
-                "organisation": house.organisation,
-                "seats": list(one.seats),
-                "expires": one.expires.isoformat(),
-                "invitation": one.line,
-            }
-            for house, one in letters
-        }
-        _print({"study": study, "name": described.plan.name, "invitations": content})
-        return
-    typer.echo(f"study {study}: {described.plan.name}")
-    typer.echo(
-        f"reached at {letters[0][1].address}, invitations good until {until:%Y-%m-%d %H:%M} UTC"
-    )
-    for house, one in letters:
-        typer.echo(f"\n{house.organisation} ({', '.join(one.seats)}):")
-        typer.echo(one.line if out is None else f"  in {out / house.name}")
-    typer.echo("\nnext: sottovoce serve")
 
 
 def _sure(question: str, *, yes: bool) -> None:

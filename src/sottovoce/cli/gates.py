@@ -1,0 +1,54 @@
+"""Who lets a site's messages go: nobody is asked, a person for each, or a program of the site."""
+
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import typer
+
+from sottovoce.errors import InputError
+
+if TYPE_CHECKING:
+    from sottovoce.cli.watching import Watch
+    from sottovoce.service.approval import Gate, Request
+
+
+class PersonGate:
+    """Shows a person what wants to leave, and asks."""
+
+    def __init__(self, watch: "Watch") -> None:
+        """The watch's bars make room while it asks."""
+        self._watch = watch
+
+    def ask(self, request: "Request") -> bool:
+        """What the person says; anything but yes refuses, and the site leaves the study."""
+        from sottovoce.cli.consent import asked
+
+        self._watch.paused()
+        typer.echo(
+            f"\n{request.stage}: {request.kind} to {request.recipient}, "
+            f"{request.bytes:,} bytes (SHA-256 {request.digest[:16]}…)\n"
+            f"  seen by: {request.seen_by}\n  reveals: {request.reveals}\n"
+            f"  assuming: {request.assuming}",
+            err=True,
+        )
+        try:
+            return asked("Let it go?", yes=False)
+        finally:
+            self._watch.resumed()
+
+
+def gate_of(approve: str | None, watch: "Watch") -> "Gate":
+    """Who lets messages go: nobody is asked, a person for each, or a program of the site."""
+    from sottovoce.service.approval import OpenGate, ScriptGate
+
+    if approve is None:
+        return OpenGate()
+    if approve == "each":
+        return PersonGate(watch)
+    script = Path(approve)
+    if not script.is_file():
+        raise InputError(
+            f"--approve: expected `each` or a program of this site, found {approve!r}",
+            hints=("--approve each",),
+        )
+    return ScriptGate(script.absolute())

@@ -1,0 +1,129 @@
+"""What people and scripts see while a study runs, and how a person lets messages go."""
+
+import io
+import json
+import stat
+from pathlib import Path
+from typing import get_args
+
+import pytest
+from rich.console import Console
+
+from sottovoce.cli import gates
+from sottovoce.cli.gates import PersonGate, gate_of
+from sottovoce.cli.watching import Watch, as_line, in_words
+from sottovoce.errors import InputError
+from sottovoce.service import events
+from sottovoce.service.approval import OpenGate, Request, ScriptGate
+
+MOVED = events.Moved("s-1", "north", "training", 3, 2_000_000)
+EVENTS = [
+    events.Listening("https://a:1", b"\1", ("s-1",)),
+    events.Enrolled("s-1", "north"),
+    events.Waiting("s-1", "north", "enrolment", ("harbour",), 0.0),
+    events.RosterKnown("s-1", "north", ("north",), ("aardvark",)),
+    events.StageBegan("s-1", "north", "training", 2, ("north", "harbour")),
+    MOVED,
+    events.StageEnded("s-1", "north", "training", 2, 1.25),
+    events.AttemptFailed("s-1", "north", "training", 1, "silence", ("harbour",)),
+    events.ModelStored("s-1", "north", Path("model")),
+    events.JournalDeleted("s-1", "north"),
+    events.StudyFinished("s-1", "north"),
+    events.StudyStopped("s-1", "north", "too few", "harbour"),
+    events.QueryServed("s-1", "dealer", "north", 4),
+    events.LineLost("s-1", "north", "refused"),
+    events.LineBack("s-1", "north"),
+]
+
+
+def test_every_event_has_words_or_a_reason_for_none() -> None:
+    assert {type(one) for one in EVENTS} == set(get_args(events.Event))
+    silent = (events.Moved, events.RosterKnown)  # the bar, and the words that consent shows
+    for event in EVENTS:
+        assert bool(in_words(event)) != isinstance(event, silent), event
+    assert in_words(EVENTS[2]).endswith("waits for harbour until 1970-01-01 00:00:00 UTC")
+    assert "attempt 2" in in_words(EVENTS[4])
+    assert "because of harbour" in in_words(EVENTS[11])
+
+
+def test_every_event_is_a_json_line() -> None:
+    for event in EVENTS:
+        found = json.loads(as_line(event))
+        assert found["event"] == as_kebab(type(event).__name__)
+        assert found["at"] > 0
+
+
+def as_kebab(name: str) -> str:
+    return "".join(f"-{one.lower()}" if one.isupper() else one for one in name).lstrip("-")
+
+
+def watch(*, terminal: bool, **settings: object) -> tuple[Watch, io.StringIO]:
+    shown = io.StringIO()
+    console = Console(file=shown, force_terminal=terminal, width=100, highlight=False)
+    return Watch(console=console, **settings), shown
+
+
+def test_plain_lines_without_a_terminal() -> None:
+    now = [0.0]
+    found, shown = watch(terminal=False, clock=lambda: now[0])
+    with found:
+        for moment in (0.0, 5.0, 11.0, 12.0, 25.0):
+            now[0] = moment
+            found.on_event(MOVED)
+        found.on_event(events.Enrolled("s", "[north]"))
+    assert shown.getvalue().splitlines() == [
+        "north: training, 3 letters, 2.0 MB",
+        "north: training, 3 letters, 2.0 MB",
+        "[north]: enrolled",
+    ]
+
+
+def test_a_bar_at_a_terminal() -> None:
+    found, shown = watch(terminal=True, expected={("north", "training"): 4_000_000})
+    with found:
+        found.on_event(MOVED)
+        found.on_event(events.Moved("s-1", "north", "training", 4, 9_000_000))
+        found.paused()
+        found.resumed()
+        found.on_event(EVENTS[6])
+    assert "north: training" in shown.getvalue()
+    assert "training done in 1.2 s" in shown.getvalue()
+
+
+def test_scripts_get_lines_or_nothing(capsys: pytest.CaptureFixture[str]) -> None:
+    for settings, count in (({"as_json": True}, 2), ({"quiet": True}, 0)):
+        found, shown = watch(terminal=True, **settings)
+        with found:
+            found.on_event(MOVED)
+            found.on_event(EVENTS[1])
+        assert shown.getvalue() == ""
+        assert len(capsys.readouterr().out.splitlines()) == count
+
+
+REQUEST = Request("s-1", "training", "masked-parts", "coordinator", 8, "ab" * 32, "C", "noise", "x")
+
+
+def test_a_person_sees_what_wants_to_leave(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    answers = [True, False]
+    monkeypatch.setattr("sottovoce.cli.consent.typer.confirm", lambda *_, **__: answers.pop(0))
+    found, _ = watch(terminal=False)
+    assert [PersonGate(found).ask(REQUEST) for _ in range(2)] == [True, False]
+    told = capsys.readouterr().err
+    for words in ("masked-parts to coordinator", "8 bytes", "seen by: C", "reveals: noise"):
+        assert words in told
+
+
+def test_who_lets_messages_go(tmp_path: Path) -> None:
+    found, _ = watch(terminal=False)
+    assert isinstance(gate_of(None, found), OpenGate)
+    assert isinstance(gate_of("each", found), gates.PersonGate)
+    with pytest.raises(InputError, match="--approve: expected `each` or a program"):
+        gate_of(str(tmp_path / "none"), found)
+    script = tmp_path / "script"
+    script.write_text("#!/bin/sh\ngrep -q masked-parts\n", encoding="utf-8")
+    script.chmod(script.stat().st_mode | stat.S_IXUSR)
+    gate = gate_of(str(script), found)
+    assert isinstance(gate, ScriptGate)
+    assert gate.ask(REQUEST)
