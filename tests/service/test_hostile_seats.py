@@ -2,6 +2,7 @@
 
 import asyncio
 import json
+import sqlite3
 from contextlib import asynccontextmanager
 from dataclasses import replace
 from pathlib import Path
@@ -10,10 +11,10 @@ import pytest
 
 from harness.entropy import SeededEntropy
 from harness.network import network, read_toy
-from sottovoce.errors import StoppedError
+from sottovoce.errors import InputError, StoppedError
 from sottovoce.protocols.identities import Identity
 from sottovoce.roles.relay import Letter
-from sottovoce.service import agent
+from sottovoce.service import agent, coordinator
 from sottovoce.service.control import Stopped, control_session
 from sottovoce.service.coordinator import create_study, registry_of
 from sottovoce.transport import Line
@@ -69,7 +70,14 @@ def test_nonsense_for_the_coordinator_ends_the_study_by_name_and_not_the_server(
                 assert isinstance(error, StoppedError)
                 assert error.party == "valley"
                 assert "valley sent what cannot be followed" in error.message
-            assert b"stopped" in await mallory.status()
+            while json.loads(await mallory.status())["phase"] != "stopped":  # noqa: ASYNC110 - over the line
+                await asyncio.sleep(0.05)
+            # What was sent to the coordinator is gone from its disk, free pages included.
+            found = sqlite3.connect(net.office.folder / "studies" / net.study / "mailbox.db")
+            assert found.execute("PRAGMA freelist_count").fetchone() == (0,)
+            for_us = "recipient = 'coordinator' AND taken = 0 AND length(body) > 1000"
+            assert found.execute(f"SELECT 1 FROM letters WHERE {for_us}").fetchall() == []  # noqa: S608 - constant
+            found.close()
             # Another study at the same port goes on.
             other = replace(net, tokens=others, events=[])
             async with seated(other, "valley") as honest:
@@ -102,3 +110,14 @@ def test_directions_of_others_than_the_coordinator_lead_nowhere(tmp_path: Path) 
             await asyncio.gather(joining, return_exceptions=True)
 
     asyncio.run(story())
+
+
+def test_the_number_of_open_studies_is_bounded(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(coordinator, "MOST_STUDIES", 2)
+    net = network(tmp_path)
+    create_study(net.office, net.text, read=read_toy)
+    with pytest.raises(InputError, match="expected less than 2 open ones") as refused:
+        create_study(net.office, net.text, read=read_toy)
+    assert "sottovoce study close STUDY" in refused.value.hints

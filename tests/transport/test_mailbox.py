@@ -419,3 +419,39 @@ def test_a_part_without_bytes_is_refused_and_takes_nobody_with_it(tmp_path):
     first, second, third = run(tmp_path / "mail.db", story)
     assert [one.kind for one in (first, second)] == ["size", "size"]
     assert third == 1
+
+
+def test_a_compacted_file_holds_nothing_of_what_was_taken_and_keeps_the_rest(tmp_path):
+    taken, long_one, kept = os.urandom(5000), os.urandom(PART + 5), os.urandom(5000)
+
+    def holds(body):
+        return any(body[100:164] in found.read_bytes() for found in tmp_path.iterdir())
+
+    async def story(mailbox):
+        await mailbox.post(letter(0, taken))
+        position = await mailbox.post(letter(1, long_one))
+        await mailbox.post(letter(2, kept))
+        assert holds(taken)
+        assert holds(long_one)
+        await mailbox.acknowledge("bob", position)
+        posts = [mailbox.post(letter(0, bytes(100), to=f"peer {number}")) for number in range(20)]
+        await asyncio.gather(*posts[:10], mailbox.compact(), *posts[10:])
+        assert not holds(taken)
+        assert not holds(long_one)
+        assert [one for _, one in await mailbox.letters("bob")] == [letter(2, kept)]
+        await mailbox.post(letter(3))
+
+    run(tmp_path / "mail.db", story)
+
+
+def test_a_session_that_is_over_for_one_recipient_goes_on_for_others(tmp_path):
+    async def story(mailbox):
+        await mailbox.post(letter(0))
+        await mailbox.post(letter(0, os.urandom(PART + 1), session=b"other"))
+        await mailbox.post(letter(0, to="carol"))
+        await mailbox.take("bob", SESSION)
+        assert [one.session for _, one in await mailbox.letters("bob")] == [b"other"]
+        assert len(await mailbox.letters("carol")) == 1
+        assert await mailbox.post(letter(0)) == 1
+
+    run(tmp_path / "mail.db", story)

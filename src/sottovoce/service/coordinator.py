@@ -22,6 +22,9 @@ from sottovoce.transport.server import build_app, serve
 _LOOK_SECONDS = 1.0
 _CERTIFICATE, _KEY = "certificate.pem", "certificate.key"
 _LARGEST = 2**16
+# Every open study has files, threads and letters of its own.
+MOST_STUDIES = 64
+_OVER = ("stopped", "closed")
 
 
 def create_study(
@@ -30,6 +33,13 @@ def create_study(
     """A new study, and a token for the invitation of every organisation in it."""
     described = read(text)
     entropy = entropy or SystemEntropy()
+    open_ones = [one for one in studies(office, read=read) if one.phase not in _OVER]
+    if len(open_ones) >= MOST_STUDIES:
+        raise InputError(
+            f"studies: expected less than {MOST_STUDIES} open ones at one coordinator, "
+            f"found {len(open_ones)}",
+            hints=("sottovoce study list", "sottovoce study close STUDY"),
+        )
     storage.make_folder(office.folder / "studies")
     registry = Registry.create(office.folder / "studies", text, entropy=entropy)
     expires = time.time() + described.deadlines.enrolment.total_seconds()

@@ -254,6 +254,9 @@ class Hall:
         sessions = journal.sessions()
         for session in sessions:
             await self.agent.do(journal.forget, session)
+            await self.mailbox.take(COORDINATOR, session)
+        # What we were sent must not lie about in free pages of the file either.
+        await self.mailbox.compact()
         await self.agent.settle_known()
         note = f"deleted seeds and steps of {len(sessions)} sessions"
         await self.agent.do(self._witness.note, What.DELETION, note)

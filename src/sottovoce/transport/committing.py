@@ -27,6 +27,7 @@ class _Waiting:
     job: Job[Any]
     future: asyncio.Future[Any]
     loop: asyncio.AbstractEventLoop
+    alone: bool = False
     result: Any = None
     error: BaseException | None = None
 
@@ -37,6 +38,10 @@ class _Waiting:
             self.future.set_exception(self.error)
         else:
             self.future.set_result(self.result)
+
+
+# Stands where a next job would: the queue was not asked for it yet.
+_MORE: Any = object()
 
 
 class Committer:
@@ -56,12 +61,15 @@ class Committer:
         self._thread = Thread(target=self._run, name="committer", daemon=True)
         self._thread.start()
 
-    def submit(self, job: Job[T]) -> asyncio.Future[T]:
-        """The future result of a job, once it is durable together with whatever waited beside."""
+    def submit(self, job: Job[T], *, alone: bool = False) -> asyncio.Future[T]:
+        """The future result of a job, once it is durable together with whatever waited beside.
+
+        A job that must stand `alone` runs outside of any transaction.
+        """
         if self._closed:
             raise MisuseError("mailbox: expected an open one, found it closed")
         loop = asyncio.get_running_loop()
-        waiting = _Waiting(job, loop.create_future(), loop)
+        waiting = _Waiting(job, loop.create_future(), loop, alone)
         self._queue.put(waiting)
         return waiting.future
 
@@ -74,12 +82,16 @@ class Committer:
             self._connection.close()
 
     def _run(self) -> None:
-        while (first := self._next()) is not None:
-            batch, last = self._batch(first)
-            self._commit(batch)
+        first = self._next()
+        while first is not None:
+            batch, first = self._batch(first)
+            if batch[0].alone:
+                self._alone(batch[0])
+            else:
+                self._commit(batch)
             _tell(batch)
-            if last:
-                return
+            if first is _MORE:
+                first = self._next()
 
     def _next(self) -> _Waiting | None:
         """The next job; while there is none, what the log holds moves into the database."""
@@ -90,17 +102,24 @@ class Committer:
                 self._connection.execute("PRAGMA wal_checkpoint(PASSIVE)").fetchall()
             return self._queue.get()
 
-    def _batch(self, first: _Waiting) -> tuple[list[_Waiting], bool]:
+    def _batch(self, first: _Waiting) -> tuple[list[_Waiting], _Waiting | None]:
+        """What goes into one commit; and what was taken beyond it: a job, the end, or nothing."""
         batch = [first]
-        while len(batch) < _AT_ONCE:
+        while len(batch) < _AT_ONCE and not first.alone:
             try:
                 more = self._queue.get_nowait()
             except Empty:
                 break
-            if more is None:
-                return batch, True
+            if more is None or more.alone:
+                return batch, more
             batch.append(more)
-        return batch, False
+        return batch, _MORE
+
+    def _alone(self, waiting: _Waiting) -> None:
+        try:
+            waiting.result = waiting.job(self._connection)
+        except sqlite3.Error as error:
+            waiting.error = storage_problem(error)
 
     def _commit(self, batch: list[_Waiting]) -> None:
         """Every job under a savepoint of its own: one that is refused takes nobody with it."""

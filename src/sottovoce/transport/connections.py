@@ -279,7 +279,10 @@ async def _listen(host: str, port: int) -> socket.socket:
             host or None, port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE
         )
         family, *_, address = found[0]
-        listening = socket.create_server(address[:2], family=family, backlog=_BACKLOG)
+        both = family == socket.AF_INET6 and address[0] == "::" and socket.has_dualstack_ipv6()
+        listening = socket.create_server(
+            address[:2], family=family, backlog=_BACKLOG, dualstack_ipv6=both
+        )
     except OSError as error:
         reason = (error.strerror or type(error).__name__).lower()
         raise InputError(

@@ -151,6 +151,19 @@ class Mailbox:
             place: running for place, running in self._hashes.items() if place.session != session
         }
 
+    async def take(self, recipient: str, session: bytes) -> None:
+        """Drop the bodies that lie for a recipient in a session that is over for it."""
+        await self._committer.submit(lambda to: self._store.take(to, recipient, session))
+
+    async def compact(self) -> None:
+        """Rewrite the file without the remains of what was taken: a stage of the study is over."""
+
+        def rewrite(to: sqlite3.Connection) -> None:
+            to.execute("VACUUM")
+            to.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchall()
+
+        await self._committer.submit(rewrite, alone=True)
+
     async def close(self) -> None:
         """Finish what was begun, and let go of the file."""
         self._closed = True

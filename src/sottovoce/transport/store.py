@@ -221,10 +221,17 @@ class Store:
 
     def acknowledge(self, to: sqlite3.Connection, recipient: str, position: int) -> None:
         """Forget the bodies of what this recipient has on its own disk."""
+        self._take(to, "position <= ?", recipient, position)
+
+    def take(self, to: sqlite3.Connection, recipient: str, session: bytes) -> None:
+        """Forget the bodies that lie for this recipient in a session that is over."""
+        self._take(to, "session = ?", recipient, session)
+
+    def _take(self, to: sqlite3.Connection, which: str, recipient: str, value: int | bytes) -> None:
         rows = to.execute(
-            "SELECT position, sender, size, upload FROM letters "
-            "WHERE recipient = ? AND taken = 0 AND position <= ?",
-            (recipient, position),
+            "SELECT position, sender, size, upload FROM letters "  # noqa: S608 - constants
+            f"WHERE recipient = ? AND taken = 0 AND {which}",
+            (recipient, value),
         ).fetchall()
         for taken, sender, size, upload in rows:
             to.execute("UPDATE letters SET taken = 1, body = NULL WHERE position = ?", (taken,))
