@@ -47,7 +47,7 @@ def test_anybody_may_be_killed_at_any_time(founded: Founded, seed: int) -> None:
 
 @pytest.mark.parametrize("stage", STAGES)
 def test_a_peer_may_leave_for_good_in_any_stage(founded: Founded, stage: str) -> None:
-    place = founded(sites=4, stage="2 seconds")
+    place = founded(sites=4, stage="3 seconds")
     place.start_all()
     place["lakeside"].until("stage-began", stage=stage)
     place["lakeside"].kill()

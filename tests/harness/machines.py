@@ -303,7 +303,11 @@ class Machine:
         raise AssertionError(f"{self.name}: too few letters of {stage}\n{self.story()}")
 
     def kill(self) -> None:
+        """kill −9, and wait until it is dead: its files are free then."""
         os.kill(self.pid, signal.SIGKILL)
+        status = Path(f"/proc/{self.pid}/stat")
+        while status.read_text().rpartition(")")[2].split()[0] != "Z":
+            time.sleep(0.005)
 
     def signal(self, number: int) -> None:
         os.kill(self.pid, number)
