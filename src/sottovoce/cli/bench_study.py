@@ -37,7 +37,7 @@ def train(
     \b
     Examples:
       sottovoce bench train
-      sottovoce bench train --features 512,1024 --documents 10000 --rows shares --json
+      sottovoce bench train --features 512,1024 --rows shares --json
       sottovoce bench train --features 8192 --documents 10000 --rows shares
       sottovoce bench train --paillier 32 --documents 10000 --rows paillier
     """
@@ -127,7 +127,7 @@ def sealed(
     \b
     Examples:
       sottovoce bench sealed --data datasets/
-      sottovoce bench sealed --data datasets/sms_spam.csv --engine paillier --features 64
+      sottovoce bench sealed --data sms.csv --engine paillier --features 64
       sottovoce bench sealed --data notes.csv --text note --label diagnosis --json
     """
     from dataclasses import replace
