@@ -9,11 +9,14 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from harness.studies import BINARY
+from sottovoce import wire
+from sottovoce.errors import ViolationError
 from sottovoce.rados import Moments, joined
 from sottovoce.roles import InsecureToyPlan
-from sottovoce.roles.contributions import end_parts, penalties_of, solve_plan
+from sottovoce.roles.contributions import _told, end_parts, penalties_of, solve_plan
 from sottovoce.roles.reference import END_PARTS, WHOLE, Reference, moved_norm
 from sottovoce.roles.scoring import ScorePlan
+from sottovoce.roles.solving import SolveNumbers, _ends_of
 from sottovoce.roles.totals import Totals, rounded_up
 from sottovoce.text.columns import Numeric
 from sottovoce.text.features import ONE_HOT, Weighting
@@ -94,6 +97,32 @@ def test_both_ends_hold_and_the_model_is_the_same(seed, alpha, guess, left) -> N
     origin = joined(kept)
     plain = np.linalg.solve(origin.second + np.diag(penalties), origin.products)
     np.testing.assert_allclose(theta, plain, rtol=0, atol=1e-7 * (1 + np.abs(plain).max()))
+
+
+def test_what_a_peer_tells_leaves_it_rounded_up() -> None:
+    """Coordinator and evaluator open the sum of these numbers as it is."""
+    rng = np.random.default_rng(1)
+    plan = plan_of(5)
+    reference = Reference.of(plan, (2, 3, 4, 5, 6))
+    for count in (3, 40, 700):
+        moments = Moments.of(
+            rows_of(rng, count, np.full(5, 0.4), np.ones(5), bias=0.3), np.ones(count)
+        )
+        reference.move(moments)
+        parts = _told(plan, moments, reference, fraction_bits=20)
+        assert rounded_up(parts) == parts
+        least = max(
+            np.linalg.eigvalsh(moments.second[:-1, :-1])[-1],
+            8 * moments.totals[:-1] @ moments.totals[:-1] / count,
+        )
+        assert least * END_PARTS <= parts <= 1.4 * least * END_PARTS + 2
+
+
+@pytest.mark.parametrize(("parts", "share"), [(-1, WHOLE), (10, 0), (10, WHOLE + 1)])
+def test_ends_without_an_interval_name_who_told_them(parts: int, share: int) -> None:
+    told = SolveNumbers(wire.Words.of(np.zeros(1, np.uint64)), parts, share, (1, 1), 1, 64, ())
+    with pytest.raises(ViolationError, match=f"coordinator: .*found {parts} and {share}"):
+        _ends_of(told, sender="coordinator")
 
 
 def test_text_is_solved_in_two_thirds_of_the_steps() -> None:

@@ -21,6 +21,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sottovoce import wire
+from sottovoce.errors import ViolationError
 from sottovoce.numbers.fixed import Scale
 from sottovoce.numbers.ring import Words
 from sottovoce.paillier import Ciphertext, SecretKey
@@ -49,7 +50,7 @@ from sottovoce.roles.desk import Desk
 from sottovoce.roles.listing import Columns, Lists, completed, part_of
 from sottovoce.roles.model import EncryptedModel, SealedModel, take_model
 from sottovoce.roles.preparation import Prepared
-from sottovoce.roles.reference import Ends, Reference
+from sottovoce.roles.reference import WHOLE, Ends, Reference
 from sottovoce.roles.scoring import SCORE_BITS, ScorePlan
 from sottovoce.roles.study import Study
 from sottovoce.roles.totals import Totals
@@ -142,6 +143,17 @@ def _work(study: Study, prepared: Prepared, contributed: Contributed, alpha: flo
     return replace(work, moved=_Moved(reference, interval.times))
 
 
+def _ends_of(told: SolveNumbers | EncryptedModel, *, sender: str) -> Ends:
+    """The ends that dealer and peers are told, if there is an interval between them."""
+    parts, share = told.ceiling_parts, told.floor_share
+    if parts < 0 or not 0 < share <= WHOLE:
+        raise ViolationError(
+            f"expected ends of a spectrum (from 0, and 1 to {WHOLE}), found {parts} and {share}",
+            party=sender,
+        )
+    return Ends(parts, share)
+
+
 def _work_of(study: Study, prepared: Prepared, ends: Ends, alpha: float) -> _Work:
     """What follows from the ends of the spectrum, as peers are told them."""
     plan = solve_plan(study.plan, prepared.totals, alpha=alpha, ends=ends)
@@ -204,7 +216,7 @@ def solve_dealt(desk: Desk, agreement: Agreement) -> Party[None]:
         told = yield from receive(study.roster.coordinator, SolveNumbers)
         rows, *by_class = (int(one) for one in told.totals.array())
         totals = Totals(rows, tuple(by_class), told.peers)
-        ends = Ends(told.ceiling_parts, told.floor_share)
+        ends = _ends_of(told, sender=study.roster.coordinator)
         plan = solve_plan(study.plan, totals, alpha=alpha, ends=ends)
         context = desk.context(told.peers, round=_SOLVE_ROUND + index)
         dealer = yield from deal_seeds(
@@ -226,7 +238,8 @@ def take_solved(
     found = []
     for alpha in study.plan.alphas:
         told = yield from receive(study.roster.evaluator, EncryptedModel)
-        work = _work_of(study, prepared, Ends(told.ceiling_parts, told.floor_share), alpha)
+        ends = _ends_of(told, sender=study.roster.evaluator)
+        work = _work_of(study, prepared, ends, alpha)
         weights = completed(desk, told.weights, work.scores, columns)
         told = EncryptedModel(weights, told.ceiling_parts, told.floor_share)
         found.append(take_model(study, prepared, told, scores=work.scores, alpha=alpha))
