@@ -90,7 +90,6 @@ HARMLESS = {
     "roles.scoring.ScorePlan.factors": "follow from the published idf",
     "roles.reference.Reference.point": "follows from the published idf",
     "roles.totals.Totals.by_class": "published, rounded up",
-    "service.agent.Running.seat": "a seat, whose own repr says what it waits for",
     "service.api.Membership.fingerprint": "of a certificate that the server shows to everybody",
     "service.api.StudyStatus.seen": "who was heard of when",
     "service.events.Listening.fingerprint": "of a certificate that the server shows to everybody",

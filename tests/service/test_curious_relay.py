@@ -14,8 +14,9 @@ from sottovoce.protocols.messages import kind_of
 from sottovoce.protocols.sealing import OVERHEAD, Address, unseal
 from sottovoce.roles.relay import Letter, padded_size
 from sottovoce.roles.roster import Roster
-from sottovoce.service.agent import Agent, Effect
+from sottovoce.service.agent import Agent
 from sottovoce.service.api import ConsentQuestion
+from sottovoce.service.chairs import Effect
 from sottovoce.service.control import Seating, SeatRecord
 from sottovoce.service.journal import Journal
 from sottovoce.service.sealed_files import SealedFiles

@@ -7,17 +7,26 @@ nothing but time. Program steps run in a thread of the seat's own; the loop only
 
 import asyncio
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import contextmanager, suppress
-from dataclasses import dataclass, field
-from typing import Any, Protocol, TypeVar
+from contextlib import suppress
+from typing import Any, TypeVar
 
 from sottovoce.entropy import Entropy
-from sottovoce.errors import MalformedError, MisuseError, SottovoceError, ViolationError
+from sottovoce.errors import MalformedError, ViolationError
 from sottovoce.protocols.conversation import Gather, Party, Receive
 from sottovoce.protocols.messages import Message
 from sottovoce.roles.relay import Letter
+from sottovoce.service.chairs import (
+    Chair,
+    Effect,
+    Nobody,
+    Post,
+    Running,
+    Waits,
+    Witness,
+    one_error,
+)
 from sottovoce.service.control import COORDINATOR, Failed, read_control
 from sottovoce.service.durable import DurableSeat, Sitting
 from sottovoce.service.events import Moved, OnEvent, Waiting, unheard
@@ -33,124 +42,6 @@ MOST_HELD = 1024
 MOST_HELD_BYTES = 256 * 2**20
 # An acknowledgement only frees room at the server, so it can wait for company.
 _ACKNOWLEDGE_EVERY = 64
-
-
-class Post(Protocol):
-    """The way to the mailboxes: a line to the coordinator's server, or the mailboxes themselves."""
-
-    async def post(self, letter: Letter) -> object:
-        """Leave a letter; returns once it is on the server's disk."""
-
-    async def fetch(self, after: int, *, wait: float) -> Sequence[tuple[int, Letter]]:
-        """The letters after a position, as soon as there is one, or none after `wait` seconds."""
-
-    async def acknowledge(self, position: int) -> None:
-        """Letters up to this position are on our disk."""
-
-
-class Witness(Protocol):
-    """Who is told of every letter: the gate before it leaves, the ledger when it came or left."""
-
-    async def leaving(self, outgoing: Outgoing, stage: str) -> None:
-        """Let a letter leave, or raise."""
-
-    def left(self, outgoing: Outgoing, stage: str) -> None:
-        """A letter is about to leave for good: write it down."""
-
-    def came(self, letter: Letter, kind: str, stage: str) -> None:
-        """A letter came in."""
-
-
-@dataclass(frozen=True)
-class Waits:
-    """How many seconds a seat gathers, and how long it waits for one party."""
-
-    gather: float
-    receive: float
-
-
-@dataclass(frozen=True)
-class Effect:
-    """What a control letter leads to, on disk in one piece: notes, and letters in answer."""
-
-    notes: Mapping[str, bytes] = field(default_factory=dict, repr=False)
-    letters: Sequence[tuple[str, Message]] = ()
-
-
-class Chair(Protocol):
-    """Who decides at a seat: it hears control letters, and is told when programs end or hang."""
-
-    async def heard(self, sender: str, message: Message) -> Effect:
-        """A control letter came; what it does in here must bear to be done twice."""
-
-    def settled(self) -> None:
-        """What came of a control letter is on disk."""
-
-    def ended(self, running: "Running") -> None:
-        """A program returned or failed."""
-
-    def overdue(self, running: "Running", party: str) -> None:
-        """A program waits for one party longer than it may."""
-
-
-@dataclass(eq=False)
-class Running:
-    """A program under way in a session, and since when it waits as it does."""
-
-    sitting: Sitting
-    stage: str
-    attempt: int
-    seat: DurableSeat[Any]
-    began: float = field(default_factory=time.monotonic)
-    since: float = field(default_factory=time.monotonic)
-    waiting: Receive | Gather | None = None
-    letters: int = 0
-    bytes: int = 0
-
-    def note_wait(self) -> bool:
-        """Start the clock anew if the program waits for something else now."""
-        if self.seat.waiting is self.waiting:
-            return False
-        self.waiting, self.since = self.seat.waiting, time.monotonic()
-        return True
-
-
-@contextmanager
-def one_error() -> Iterator[None]:
-    """Of several things that failed together, the first error that people can read."""
-    try:
-        yield
-    except BaseExceptionGroup as group:
-        found = tuple(_leaves(group))
-        ours = (one for one in found if isinstance(one, SottovoceError))
-        raise next(ours, found[0]) from None
-
-
-def _leaves(error: BaseException) -> Iterator[BaseException]:
-    if isinstance(error, BaseExceptionGroup):
-        for one in error.exceptions:
-            yield from _leaves(one)
-    else:
-        yield error
-
-
-class _Nobody:
-    """Nobody decides yet."""
-
-    async def heard(self, sender: str, message: Message) -> Effect:
-        raise self._error(sender, message)
-
-    def settled(self) -> None:
-        raise self._error()
-
-    def ended(self, running: Running) -> None:
-        raise self._error(running)
-
-    def overdue(self, running: Running, party: str) -> None:
-        raise self._error(running, party)
-
-    def _error(self, *_: object) -> MisuseError:
-        return MisuseError("expected somebody to decide at this seat, found nobody")
 
 
 class Agent:
@@ -175,7 +66,7 @@ class Agent:
         self.waits = waits
         self.tell_watcher = on_event
         self.running: dict[bytes, Running] = {}
-        self.chair: Chair = _Nobody()
+        self.chair: Chair = Nobody()
         self.poll = LONGEST_WAIT
         self._post = post
         self._witness = witness

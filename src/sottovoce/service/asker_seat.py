@@ -24,7 +24,8 @@ from sottovoce.roles.roc import counted
 from sottovoce.roles.score_shares import decided
 from sottovoce.roles.thresholds import unit_scores
 from sottovoce.roles.training import held_out_side
-from sottovoce.service.agent import Agent, Effect, Running
+from sottovoce.service.agent import Agent
+from sottovoce.service.chairs import Effect, Running
 from sottovoce.service.control import (
     COORDINATOR,
     AskedEvaluation,

@@ -21,7 +21,8 @@ from sottovoce.roles.classification import QueryBook, answer, query_trio
 from sottovoce.roles.evaluation import evaluate_coordinator
 from sottovoce.roles.model import Trained
 from sottovoce.roles.plan import FEWEST_PEERS
-from sottovoce.service.agent import Agent, Effect, Running
+from sottovoce.service.agent import Agent
+from sottovoce.service.chairs import Effect, Running
 from sottovoce.service.control import (
     COORDINATOR,
     AskedEvaluation,

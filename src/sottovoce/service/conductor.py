@@ -23,22 +23,18 @@ from sottovoce.entropy import Entropy
 from sottovoce.errors import (
     AbsenceError,
     InputError,
-    JournalError,
-    ReplayError,
     SottovoceError,
-    TheirError,
 )
 from sottovoce.paillier import SecretKey
 from sottovoce.protocols.messages import Message
 from sottovoce.roles.attempts import Attempt, Stage, Stop
 from sottovoce.roles.course import Course
 from sottovoce.roles.desk import Desk
-from sottovoce.roles.model import Trained
-from sottovoce.roles.preparation import Prepared
 from sottovoce.roles.relay import Relay
 from sottovoce.roles.roster import Role
 from sottovoce.roles.study import Study
-from sottovoce.service.agent import Agent, Effect, Running
+from sottovoce.service.agent import Agent
+from sottovoce.service.chairs import Effect, Running
 from sottovoce.service.control import (
     COORDINATOR,
     AskedEvaluation,
@@ -56,22 +52,20 @@ from sottovoce.service.control import (
 )
 from sottovoce.service.durable import Sitting
 from sottovoce.service.events import AttemptFailed, StageBegan, StageEnded
+from sottovoce.service.judging import (
+    DECLINED,
+    StopSignal,
+    has_opened,
+    leavers,
+    missing_after,
+    reported_absent,
+    unreported,
+)
 from sottovoce.service.seat_keys import SeatKeys
 from sottovoce.service.study_book import Report, StudyBook
 
 # A stage that came to nothing so often will not come to anything.
 MOST_ATTEMPTS = 5
-_DECLINED = "declined"
-_FAULTS = ("ViolationError", "MalformedError")
-
-
-class StopSignal(Exception):  # noqa: N818 - a decision, not a mistake
-    """The study stops: why, for everybody to hear."""
-
-    def __init__(self, kind: str, party: str, reason: str) -> None:
-        """Keep the kind of failure, whose it was, and a sentence without content."""
-        super().__init__(reason)
-        self.kind, self.party, self.reason = kind, party, reason
 
 
 class _Reseat(Exception):  # noqa: N818 - a decision
@@ -118,7 +112,7 @@ class Conductor:
             case Failed(session, kind, party):
                 report = Report(session, sender, kind, party)
             case Declined() | Leaving():
-                report = Report(b"", sender, _DECLINED, "")
+                report = Report(b"", sender, DECLINED, "")
             case AskedQuery() | AskedEvaluation():
                 return await self._too_early(sender, message)
             case _:
@@ -295,20 +289,20 @@ class Conductor:
         finished_at: float | None = None
         while True:
             self.changed.clear()
-            left = await self._judge_reports(attempt, running)
+            left = await self._let_go(attempt, running)
             if left:
                 return left
             if running.seat.failure is not None:
                 return self._missing(attempt, running.seat.failure)
             if self._late:
                 return self._missing(attempt, AbsenceError("silent", party=self._late.pop()))
-            absent = self._reported_absent(running.sitting.session)
+            absent = reported_absent(self.book, running.sitting.session)
             if absent is not None:
                 return self._missing(attempt, AbsenceError("reported", party=absent))
             seconds = None
             if running.seat.finished:
                 finished_at = finished_at or time.monotonic()
-                waited = self._unreported(attempt, running)
+                waited = unreported(self.book, self._course.desk.study, attempt, running)
                 seconds = finished_at + self._given.patience - time.monotonic()
                 if not waited or seconds <= 0:
                     self._mark_gone(waited)
@@ -317,73 +311,25 @@ class Conductor:
                 async with asyncio.timeout(seconds):
                     await self.changed.wait()
 
-    async def _judge_reports(self, attempt: Attempt, running: Running) -> set[str]:
-        """Stop for a violation; let those go that cannot or will not go on.
+    async def _let_go(self, attempt: Attempt, running: Running) -> set[str]:
+        """Let those go that cannot or will not go on.
 
         Before a sum was agreed on, all begins anew without them (who is returned): what they
         sent so far is never unmasked. Afterwards their part is in the sum, and the rest goes on.
         """
-        roster, session = self._course.desk.study.roster, running.sitting.session
-        fresh: list[str] = []
-        for one in self.book.reports:
-            if (
-                one.session not in {b"", session}
-                or one.seat in self.book.gone
-                or one.kind == "late"
-            ):
-                continue
-            if one.kind in _FAULTS:
-                own = one.party == one.seat
-                reason = "sent what cannot be followed" if own else "refused what it was sent"
-                raise StopSignal(one.kind, one.party or one.seat, f"{one.seat} {reason}")
-            if one.kind and one.kind != "AbsenceError":
-                if one.seat not in roster.peers:
-                    raise StopSignal(one.kind, one.seat, f"{one.seat} cannot go on")
-                fresh.append(one.seat)
-        if fresh and attempt.stage is not Stage.AGREEMENT and self._opened(attempt):
+        study, session = self._course.desk.study, running.sitting.session
+        fresh = leavers(self.book, study, session)
+        if fresh and has_opened(self._course.desk, attempt.stage):
             self._mark_gone(fresh)
-            await self._tell(roster.names, Gone(session, tuple(fresh)))
+            await self._tell(study.roster.names, Gone(session, tuple(fresh)))
             await self.agent.leave(session, fresh)
             return set()
         return set(fresh)
 
-    def _opened(self, attempt: Attempt) -> bool:
-        """Whether a sum of this stage was agreed on: we sign every set before all others do."""
-        desk = self._course.desk
-        spent = {name for digest, name in desk.book.spent if digest == desk.study.digest.hex()}
-        return bool(spent & attempt.stage.opened_sums)
-
-    def _reported_absent(self, session: bytes) -> str | None:
-        reports = self.book.of(session).values()
-        return next((one.party for one in reports if one.kind == "AbsenceError"), None)
-
-    def _unreported(self, attempt: Attempt, running: Running) -> list[str]:
-        """Who is in the result, or helped to it, and has not said yet that it finished."""
-        here = self.book.of(running.sitting.session)
-        match running.seat.result:
-            case Prepared(totals):
-                peers = totals.peers
-            case Trained(peers=found):
-                peers = found
-            case _:
-                peers = attempt.peers
-        left_out = set(attempt.peers) - set(peers)
-        return [
-            one
-            for one in attempt.parties(self._course.desk.study)
-            if one not in {COORDINATOR, *here, *self.book.gone, *left_out}
-        ]
-
     def _missing(self, attempt: Attempt, error: SottovoceError) -> set[str]:
-        """Who is missing after a failure; other failures than absence stop the study."""
-        if isinstance(error, JournalError | ReplayError):
-            raise error
-        if not isinstance(error, AbsenceError):
-            party = error.party if isinstance(error, TheirError) else COORDINATOR
-            raise StopSignal(type(error).__name__, party, error.message)
         parties = [one for one in attempt.parties(self._course.desk.study) if one != COORDINATOR]
-        missing = self._given.unseen(parties) | (set(parties) & set(self.book.gone))
-        return missing or ({error.party} & set(parties))
+        away = self._given.unseen(parties) | set(self.book.gone)
+        return missing_after(error, parties, away=away)
 
     def _mark_gone(self, names: Collection[str]) -> None:
         gone = (*self.book.gone, *(one for one in names if one not in self.book.gone))

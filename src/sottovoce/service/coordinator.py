@@ -7,8 +7,8 @@ from datetime import UTC, datetime
 from sottovoce.entropy import Entropy, SystemEntropy
 from sottovoce.errors import InputError, SottovoceError
 from sottovoce.keyfiles import storage
-from sottovoce.service.agent import one_error
 from sottovoce.service.api import Office, ReadStudy, StudyStatus, Token
+from sottovoce.service.chairs import one_error
 from sottovoce.service.control import COORDINATOR
 from sottovoce.service.events import Listening, OnEvent, StudyStopped, unheard
 from sottovoce.service.front_desk import Desk

@@ -12,14 +12,16 @@ from sottovoce.paillier import SecretKey
 from sottovoce.roles.relay import Letter
 from sottovoce.roles.roster import Participant, Roster
 from sottovoce.roles.study import Study
-from sottovoce.service.agent import Agent, Effect, Waits
+from sottovoce.service.agent import Agent
 from sottovoce.service.api import StudyDescribed, StudyStatus
 from sottovoce.service.approval import OpenGate
+from sottovoce.service.chairs import Effect, Waits
 from sottovoce.service.clerk import Clerk, Surroundings
-from sottovoce.service.conductor import Conditions, Conductor, StopSignal
+from sottovoce.service.conductor import Conditions, Conductor
 from sottovoce.service.control import COORDINATOR, control_session
 from sottovoce.service.events import Enrolled, OnEvent, StudyFinished, StudyStopped, Waiting
 from sottovoce.service.journal import Journal
+from sottovoce.service.judging import StopSignal
 from sottovoce.service.registry import CANCEL, CLOSE, Registry, Ticket
 from sottovoce.service.sealed_files import SealedFiles
 from sottovoce.service.seat_keys import SeatKeys, key_path, study_key

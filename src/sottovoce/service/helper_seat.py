@@ -10,7 +10,8 @@ from sottovoce.protocols.messages import Message
 from sottovoce.roles.classification import deal
 from sottovoce.roles.evaluation import evaluate_evaluator
 from sottovoce.roles.study import Study
-from sottovoce.service.agent import Agent, Effect, Running
+from sottovoce.service.agent import Agent
+from sottovoce.service.chairs import Effect, Running
 from sottovoce.service.control import (
     COORDINATOR,
     Closed,

@@ -9,8 +9,9 @@ from sottovoce.entropy import Entropy, SystemEntropy
 from sottovoce.errors import InputError, SottovoceError, StoppedError, WithdrawnError
 from sottovoce.keyfiles.models import write_model
 from sottovoce.roles.study import Study
-from sottovoce.service.agent import Agent, Effect, one_error
+from sottovoce.service.agent import Agent
 from sottovoce.service.api import Documents, Joined, JoinOptions, Membership
+from sottovoce.service.chairs import Effect, one_error
 from sottovoce.service.events import (
     Enrolled,
     ModelStored,

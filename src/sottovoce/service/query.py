@@ -9,9 +9,9 @@ from sottovoce.entropy import Entropy, SystemEntropy
 from sottovoce.errors import InputError
 from sottovoce.keyfiles.models import read_model
 from sottovoce.roles.classification import Answer
-from sottovoce.service.agent import Waits
 from sottovoce.service.api import AskOptions, Evaluated, JoinOptions, Membership
 from sottovoce.service.asker_seat import AskerSeat
+from sottovoce.service.chairs import Waits
 from sottovoce.service.house import seated, seated_before
 from sottovoce.service.journal import Journal
 from sottovoce.service.participant import while_working

@@ -24,8 +24,9 @@ from sottovoce.roles.agreement import checked, signed
 from sottovoce.roles.card import StudyCard
 from sottovoce.roles.relay import Relay
 from sottovoce.roles.study import Study
-from sottovoce.service.agent import Agent, Effect
+from sottovoce.service.agent import Agent
 from sottovoce.service.api import ConsentQuestion
+from sottovoce.service.chairs import Effect
 from sottovoce.service.control import (
     COORDINATOR,
     HandedModel,

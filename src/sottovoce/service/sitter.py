@@ -33,7 +33,8 @@ from sottovoce.roles.model import SealedModel
 from sottovoce.roles.relay import Relay
 from sottovoce.roles.roster import Role
 from sottovoce.roles.study import Study
-from sottovoce.service.agent import Agent, Effect, Running
+from sottovoce.service.agent import Agent
+from sottovoce.service.chairs import Effect, Running
 from sottovoce.service.control import (
     COORDINATOR,
     Begin,

@@ -10,8 +10,9 @@ from sottovoce.errors import InputError
 from sottovoce.keyfiles import storage
 from sottovoce.ledger import SiteLedger, What
 from sottovoce.protocols.identities import Identity
-from sottovoce.service.agent import Agent, Waits
+from sottovoce.service.agent import Agent
 from sottovoce.service.api import AskOptions, Membership, StudyDescribed
+from sottovoce.service.chairs import Waits
 from sottovoce.service.control import control_session
 from sottovoce.service.events import JournalDeleted
 from sottovoce.service.hall import poll_seconds

@@ -1,0 +1,136 @@
+"""Who decides at a seat, and what its agent needs from others: the line, the gate, the ledger."""
+
+import time
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from typing import Any, Protocol
+
+from sottovoce.errors import MisuseError, SottovoceError
+from sottovoce.protocols.conversation import Gather, Receive
+from sottovoce.protocols.messages import Message
+from sottovoce.roles.relay import Letter
+from sottovoce.service.durable import DurableSeat, Sitting
+from sottovoce.service.journal import Outgoing
+
+
+class Post(Protocol):
+    """The way to the mailboxes: a line to the coordinator's server, or the mailboxes themselves."""
+
+    async def post(self, letter: Letter) -> object:
+        """Leave a letter; returns once it is on the server's disk."""
+
+    async def fetch(self, after: int, *, wait: float) -> Sequence[tuple[int, Letter]]:
+        """The letters after a position, as soon as there is one, or none after `wait` seconds."""
+
+    async def acknowledge(self, position: int) -> None:
+        """Letters up to this position are on our disk."""
+
+
+class Witness(Protocol):
+    """Who is told of every letter: the gate before it leaves, the ledger when it came or left."""
+
+    async def leaving(self, outgoing: Outgoing, stage: str) -> None:
+        """Let a letter leave, or raise."""
+
+    def left(self, outgoing: Outgoing, stage: str) -> None:
+        """A letter is about to leave for good: write it down."""
+
+    def came(self, letter: Letter, kind: str, stage: str) -> None:
+        """A letter came in."""
+
+
+@dataclass(frozen=True)
+class Waits:
+    """How many seconds a seat gathers, and how long it waits for one party."""
+
+    gather: float
+    receive: float
+
+
+@dataclass(frozen=True)
+class Effect:
+    """What a control letter leads to, on disk in one piece: notes, and letters in answer."""
+
+    notes: Mapping[str, bytes] = field(default_factory=dict, repr=False)
+    letters: Sequence[tuple[str, Message]] = ()
+
+
+class Chair(Protocol):
+    """Who decides at a seat: it hears control letters, and is told when programs end or hang."""
+
+    async def heard(self, sender: str, message: Message) -> Effect:
+        """A control letter came; what it does in here must bear to be done twice."""
+
+    def settled(self) -> None:
+        """What came of a control letter is on disk."""
+
+    def ended(self, running: "Running") -> None:
+        """A program returned or failed."""
+
+    def overdue(self, running: "Running", party: str) -> None:
+        """A program waits for one party longer than it may."""
+
+
+@dataclass(eq=False)
+class Running:
+    """A program under way in a session, and since when it waits as it does."""
+
+    sitting: Sitting
+    stage: str
+    attempt: int
+    seat: DurableSeat[Any] = field(repr=False)
+    began: float = field(default_factory=time.monotonic)
+    since: float = field(default_factory=time.monotonic)
+    waiting: Receive | Gather | None = None
+    letters: int = 0
+    bytes: int = 0
+
+    def note_wait(self) -> bool:
+        """Start the clock anew if the program waits for something else now."""
+        if self.seat.waiting is self.waiting:
+            return False
+        self.waiting, self.since = self.seat.waiting, time.monotonic()
+        return True
+
+
+@contextmanager
+def one_error() -> Iterator[None]:
+    """Of several things that failed together, the first error that people can read."""
+    try:
+        yield
+    except BaseExceptionGroup as group:
+        found = tuple(_leaves(group))
+        ours = (one for one in found if isinstance(one, SottovoceError))
+        raise next(ours, found[0]) from None
+
+
+def _leaves(error: BaseException) -> Iterator[BaseException]:
+    if isinstance(error, BaseExceptionGroup):
+        for one in error.exceptions:
+            yield from _leaves(one)
+    else:
+        yield error
+
+
+class Nobody:
+    """Nobody decides yet."""
+
+    async def heard(self, sender: str, message: Message) -> Effect:
+        """Refuse."""
+        raise self._error(sender, message)
+
+    def settled(self) -> None:
+        """Refuse."""
+        raise self._error()
+
+    def ended(self, running: Running) -> None:
+        """Refuse."""
+        raise self._error(running)
+
+    def overdue(self, running: Running, party: str) -> None:
+        """Refuse."""
+        raise self._error(running, party)
+
+    def _error(self, *_: object) -> MisuseError:
+        return MisuseError("expected somebody to decide at this seat, found nobody")
