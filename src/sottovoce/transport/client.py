@@ -239,9 +239,11 @@ class Line:
                     raise _OtherOffset from None
                 if problem.kind not in PASSING and problem.status < 500:
                     raise refusal(problem, call.what) from None
-                last = problem.detail
-                # By the server's clock, which its answer told, the next try is signed in time.
-                rest = 0.0 if problem.kind == "clock" else problem.facts.get("retry_after", 0)
+                last, rest = problem.detail, float(problem.facts.get("retry_after", 0))
+                if problem.kind in {"clock", "replay"}:
+                    # By the server's clock, which its answer told, the next try is signed in time.
+                    # aiohttp itself sends a question again whose answer was cut off: an old one.
+                    pause = _FIRST_PAUSE
             except (aiohttp.ClientError, OSError, TimeoutError) as error:
                 if (fatal := fatal_fault(error, self.way)) is not None:
                     raise fatal from None
