@@ -107,6 +107,7 @@ def test_the_session_in_three_terminals_works(machine: Machine) -> None:
     assert "stanmore: enrolled" not in (machine.folder / "serve.log").read_text(encoding="utf-8")
     said = machine.done(join, "join.log", home=carol, answers=b"y\ny\n")
     assert "# Study card: urgency of clinical notes" in said
+    assert "stanmore: Stanmore Practice, peer (this site)" in said
     assert "Compare these words with the other sites" in said
     assert "rows labelled" in machine.done(classify, "classify.log", home=carol)
     labelled = (machine.folder / "labelled.csv").read_text(encoding="utf-8")

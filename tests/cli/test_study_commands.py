@@ -96,6 +96,7 @@ def test_the_card_is_shown(office: Path) -> None:
     assert "Ethics Committee North, no. 2026-17" in card
     assert "People may join for: 1 week" in card
     assert "| contributions | masked-parts | coordinator | 1 |" in card
+    assert "| course of the study | `begin` |" in card
 
 
 def test_two_studies_and_none_named(office: Path, study: Path) -> None:

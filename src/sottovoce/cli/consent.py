@@ -6,6 +6,7 @@ import typer
 
 if TYPE_CHECKING:
     from sottovoce.roles.card import StudyCard
+    from sottovoce.service.api import ConsentQuestion
     from sottovoce.service.study_file import StudyDescription
 
 REFUSED = 4
@@ -15,8 +16,10 @@ REFUSED = 4
 def card_of(described: "StudyDescription") -> "StudyCard":
     """The card as it can be shown before anybody's keys are known."""
     from sottovoce.roles.card import StudyCard
+    from sottovoce.service import control
 
-    return StudyCard(described.rehearsed(), waits=waits_of(described))
+    also = (("course of the study", control),)
+    return StudyCard(described.rehearsed(), waits=waits_of(described), also=also)
 
 
 def waits_of(described: "StudyDescription") -> tuple[tuple[str, str], ...]:
@@ -58,7 +61,17 @@ def show_words(words: tuple[str, ...]) -> None:
     """The words of the roster, for the phone."""
     from sottovoce.service.words import in_lines
 
-    typer.echo("\nEverybody is here. Compare these words with the other sites over the phone:\n")
+    typer.echo("\nCompare these words with the other sites over the phone:\n")
     for line in in_lines(words):
         typer.echo(f"    {line}")
     typer.echo("")
+
+
+def show_roster(question: "ConsentQuestion") -> None:
+    """Who came and who did not, and the words that stand for exactly these people and keys."""
+    roster = question.study.roster
+    typer.echo(f"\nTaking part, with {len(roster.peers)} peers:\n")
+    for one in roster.participants:
+        mine = " (this site)" if one.name in question.seats else ""
+        typer.echo(f"    {one.name}: {one.organisation}, {one.role}{mine}")
+    show_words(question.words)

@@ -230,12 +230,12 @@ class _Joining:
         """Asks whether the words are the same everywhere, once everybody's keys are known."""
         import asyncio
 
-        from sottovoce.cli.consent import asked, show_words
+        from sottovoce.cli.consent import asked, show_roster
 
         def answer(question: "ConsentQuestion") -> bool:
             watch.paused()
             if not self._as_json:
-                show_words(question.words)
+                show_roster(question)
             agreed = asked("Are these the words of the other sites, too?", yes=self._yes)
             watch.resumed()
             return agreed

@@ -85,13 +85,15 @@ class Line:
 class StudyCard:
     """What everybody reads before it consents.
 
-    `words` are the fingerprint for the phone, once everybody's keys are known, and `waits`
-    says what is waited for and how long; whoever shows the card to people knows both.
+    `words` are the fingerprint for the phone, once everybody's keys are known; `waits` says
+    what is waited for and how long; `also` are modules with messages beyond those of the
+    protocols. Whoever shows the card to people knows these.
     """
 
     study: Study
     words: tuple[str, ...] = ()
     waits: tuple[tuple[str, str], ...] = ()
+    also: tuple[tuple[str, ModuleType], ...] = ()
 
     @property
     def fingerprint(self) -> str:
@@ -103,7 +105,7 @@ class StudyCard:
         """Every kind of message that this study can send, by stage."""
         return tuple(
             Line(stage, kind)
-            for stage, modules in self._stages()
+            for stage, modules in (*self._stages(), *((one, (held,)) for one, held in self.also))
             for module in modules
             for kind in vars(module).values()
             if _is_sent(kind, module)
