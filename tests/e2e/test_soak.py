@@ -1,6 +1,7 @@
 """The same for everybody and everywhere: hours of it, if one has them."""
 
 import random
+import signal
 import time
 from collections.abc import Callable
 
@@ -52,6 +53,22 @@ def test_a_peer_may_leave_for_good_in_any_stage(founded: Founded, stage: str) ->
     place["lakeside"].until("stage-began", stage=stage)
     place["lakeside"].kill()
     stay = ("north", "harbour", "valley")
+    found, expected = place.weights(*stay), place.scene.undisturbed(*stay)
+    assert np.allclose(found, expected, rtol=0, atol=2e-3 * np.abs(expected).max())
+
+
+@pytest.mark.parametrize("stage", ["dictionary", "training"])
+def test_half_of_the_peers_may_leave_for_good(founded: Founded, stage: str) -> None:
+    """Too many for the sum that was begun: it is begun anew without them."""
+    place = founded(sites=6, documents=480, stage="5 seconds")
+    place.start_all()
+    gone = ("lakeside", "castle", "valley")
+    for name in gone:
+        place[name].until("stage-began", stage=stage)
+        place[name].signal(signal.SIGSTOP)
+    place["coordinator"].until("stage-began", stage=stage, attempt=2)
+    place.restart("coordinator")
+    stay = tuple(one for one in place.sites if one not in gone)
     found, expected = place.weights(*stay), place.scene.undisturbed(*stay)
     assert np.allclose(found, expected, rtol=0, atol=2e-3 * np.abs(expected).max())
 
