@@ -50,8 +50,9 @@ class Storm:
             status, headers, data = await self._forward(request, body)
             if fate == "doubled":
                 with suppress(OSError, ClientError, TimeoutError):
+                    # As a proxy would that tries by itself: the second answer is passed on.
                     async with asyncio.timeout(0.3):
-                        await self._forward(request, body)
+                        status, headers, data = await self._forward(request, body)
         except (OSError, ClientError):
             return self._dropped(request)
         if fate == "unanswered" or self.cut:
