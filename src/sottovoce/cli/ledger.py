@@ -78,6 +78,12 @@ def verify(
             "--against", metavar="WORDS", help="The end that somebody wrote down earlier."
         ),
     ] = None,
+    beside: Annotated[
+        Path | None,
+        typer.Option(
+            "--beside", metavar="FILE", help="Another seat's ledger of the study, to compare with."
+        ),
+    ] = None,
     home: Home = None,
     passphrase_file: PassphraseFile = None,
     as_json: AsJson = False,
@@ -85,12 +91,14 @@ def verify(
     """Check every line's signature and place, and that the end was not cut off.
 
     Prints the end in a form to write down: given to --against later, it shows whether
-    anything before it was taken away since.
+    anything before it was taken away since. Another seat's ledger (--beside) shows it too:
+    what came there from here must stand here.
 
     \b
     Examples:
       sottovoce ledger verify
       sottovoce ledger verify --seat north --against 412-0123…cdef
+      sottovoce ledger verify --seat north --beside coordinator.jsonl
     """
     import json
     from dataclasses import asdict
@@ -103,14 +111,30 @@ def verify(
     found = []
     for one in _places(site, study, seat):
         done = check(one.path, Seat(one.seat, one.public), witnesses=witnesses)
-        found.append({"seat": one.seat} | asdict(done))
+        alike = None if beside is None else _compared(one.path, beside)
+        found.append({"seat": one.seat} | asdict(done) | {"alike": alike})
         if not as_json:
             held = "; ".join(done.against) or "nothing"
             typer.echo(
                 f"{one.seat}: whole, {done.lines:,} lines, ends {done.words}; held to {held}"
             )
+            if beside is not None:
+                typer.echo(f"{one.seat}: {alike:,} letters stand in {beside} alike")
     if as_json:
         typer.echo(json.dumps(found))
+
+
+def _compared(ours: Path, theirs: Path) -> int:
+    """How many letters stand in both ledgers alike; a difference is an error."""
+    from sottovoce.errors import LedgerError
+    from sottovoce.ledger import compare, read_ledger
+
+    found = compare(read_ledger(ours), read_ledger(theirs))
+    if found.differences:
+        others = len(found.differences) - 1
+        more = f", and {others} others" if others else ""
+        raise LedgerError(f"{theirs}: {found.differences[0]}{more}")
+    return found.alike
 
 
 @app.command(short_help="Write the lines as CSV, JSON or Markdown.")

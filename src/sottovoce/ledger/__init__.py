@@ -1,6 +1,7 @@
 """What left a site, what came, what was decided: a signed chain of lines that anybody checks."""
 
 from sottovoce.ledger.chain import Head, Line
+from sottovoce.ledger.comparison import Compared, Difference, compare
 from sottovoce.ledger.entries import Entry, What
 from sottovoce.ledger.export import FORMATS, to_csv, to_json, to_markdown
 from sottovoce.ledger.site import SiteLedger, read_ledger, select
@@ -8,6 +9,8 @@ from sottovoce.ledger.verification import Seat, Verified, Witness, verify
 
 __all__ = [
     "FORMATS",
+    "Compared",
+    "Difference",
     "Entry",
     "Head",
     "Line",
@@ -16,6 +19,7 @@ __all__ = [
     "Verified",
     "What",
     "Witness",
+    "compare",
     "read_ledger",
     "select",
     "to_csv",

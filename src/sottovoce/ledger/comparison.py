@@ -1,0 +1,73 @@
+"""Two seats' ledgers side by side: what one says it sent, the other must have received.
+
+A ledger whose end was cut off together with its head looks whole by itself. The other seat
+still has the lines of what came from there.
+"""
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+
+from sottovoce.ledger.chain import Line
+from sottovoce.ledger.entries import What
+
+
+@dataclass(frozen=True)
+class Difference:
+    """One letter about which two ledgers do not agree."""
+
+    sender: str
+    recipient: str
+    session: str
+    number: int
+    says: str
+
+    def __str__(self) -> str:
+        return (
+            f"letter {self.number} of session {self.session[:16]} "
+            f"from {self.sender} to {self.recipient}: {self.says}"
+        )
+
+
+@dataclass(frozen=True)
+class Compared:
+    """How many letters stand in both ledgers alike, and where they differ."""
+
+    alike: int
+    differences: tuple[Difference, ...]
+
+
+def compare(ours: Iterable[Line], theirs: Iterable[Line]) -> Compared:
+    """Hold two ledgers of one study against each other, both ways.
+
+    A letter that was sent and not received is no difference: it may be under way, or the
+    other's seat was done with its session. One that was received and not sent is.
+    """
+    mine, other = list(ours), list(theirs)
+    found = [*_differences(mine, other), *_differences(other, mine)]
+    differences = tuple(one for one in found if one is not None)
+    return Compared(len(found) - len(differences), differences)
+
+
+def _differences(sending: list[Line], receiving: list[Line]) -> Iterator[Difference | None]:
+    """One item for every letter that was received: what is wrong with it, or None."""
+    if not sending or not receiving:
+        return
+    sender, recipient = sending[0].seat, receiving[0].seat
+    sent = {
+        (one.session, one.number): one.digest
+        for one in sending
+        if one.what == What.SENT and one.party == recipient
+    }
+    for line in receiving:
+        if line.what != What.RECEIVED or line.party != sender:
+            continue
+        digest = sent.get((line.session, line.number))
+        if digest == line.digest:
+            yield None
+            continue
+        says = (
+            "received, and not in the sender's ledger"
+            if digest is None
+            else "received with other bytes than were sent"
+        )
+        yield Difference(sender, recipient, line.session, line.number, says)

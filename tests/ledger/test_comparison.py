@@ -1,0 +1,63 @@
+"""Two ledgers side by side: what was received stands in the sender's ledger, or is named."""
+
+from pathlib import Path
+
+from harness.entropy import SeededEntropy
+from sottovoce.ledger import Entry, Line, SiteLedger, What, compare
+from sottovoce.protocols.identities import Identity
+from sottovoce.roles.relay import Letter
+
+
+def letter(sender: str, recipient: str, number: int, body: bytes = b"body") -> Letter:
+    return Letter(b"session", sender, recipient, number, body)
+
+
+def ledger(folder: Path, seat: str, *entries: tuple[What, Letter]) -> list[Line]:
+    path = folder / f"{seat}-{len(list(folder.iterdir()))}"
+    with SiteLedger(path, Identity.draw(seat, SeededEntropy(1))) as opened:
+        for what, one in entries:
+            opened.append(Entry.of_letter(what, one, study="s", stage="agreement", kind="consent"))
+        return list(opened.entries())
+
+
+def test_two_that_agree(tmp_path: Path) -> None:
+    letters = [letter("north", "coordinator", number) for number in range(4)]
+    answer = letter("coordinator", "north", 0)
+    north = ledger(
+        tmp_path, "north", *((What.SENT, one) for one in letters), (What.RECEIVED, answer)
+    )
+    other = ledger(
+        tmp_path, "coordinator", *((What.RECEIVED, one) for one in letters[:3]), (What.SENT, answer)
+    )
+    found = compare(north, other)
+    assert (found.alike, found.differences) == (4, ())
+
+
+def test_a_ledger_that_was_cut_together_with_its_head(tmp_path: Path) -> None:
+    letters = [letter("north", "coordinator", number) for number in range(4)]
+    cut = ledger(tmp_path, "north", *((What.SENT, one) for one in letters[:2]))
+    other = ledger(tmp_path, "coordinator", *((What.RECEIVED, one) for one in letters))
+    found = compare(cut, other)
+    assert found.alike == 2
+    assert [one.number for one in found.differences] == [2, 3]
+    assert str(found.differences[0]) == (
+        "letter 2 of session 73657373696f6e from north to coordinator: "
+        "received, and not in the sender's ledger"
+    )
+    assert compare(other, cut).differences == found.differences
+
+
+def test_other_bytes_than_were_sent(tmp_path: Path) -> None:
+    north = ledger(tmp_path, "north", (What.SENT, letter("north", "coordinator", 0)))
+    changed = letter("north", "coordinator", 0, b"changed")
+    other = ledger(tmp_path, "coordinator", (What.RECEIVED, changed))
+    (difference,) = compare(north, other).differences
+    assert difference.says == "received with other bytes than were sent"
+
+
+def test_third_parties_and_empty_ledgers_make_no_difference(tmp_path: Path) -> None:
+    north = ledger(tmp_path, "north", (What.SENT, letter("north", "evaluator", 0)))
+    other = ledger(tmp_path, "coordinator", (What.RECEIVED, letter("valley", "coordinator", 0)))
+    assert compare(north, other).alike == 0
+    assert compare(north, other).differences == ()
+    assert compare([], other).differences == ()
