@@ -69,7 +69,7 @@ class Agent:
         self.chair: Chair = Nobody()
         self.poll = LONGEST_WAIT
         self._post = post
-        self._witness = witness
+        self.witness = witness
         self.control = control
         self._held: dict[int, Letter] = {}
         self._over: set[bytes] = set()
@@ -221,7 +221,7 @@ class Agent:
 
     def _delivered(self, running: Running, letter: Letter) -> None:
         kind = running.seat.deliver(letter)
-        self._witness.came(letter, kind, running.stage)
+        self.witness.came(letter, kind, running.stage)
 
     async def _hear(self, letter: Letter) -> None:
         """A control letter, in its turn and once."""
@@ -244,7 +244,7 @@ class Agent:
         """What a control letter leads to; what others than the coordinator direct leads nowhere."""
         sender = letter.sender
         if COORDINATOR not in {self.name, sender}:
-            await self.do(self._witness.came, letter, "unreadable", "control")
+            await self.do(self.witness.came, letter, "unreadable", "control")
             return Effect()
         try:
             message = read_control(letter.body, sender=sender)
@@ -252,9 +252,9 @@ class Agent:
             if sender == COORDINATOR:
                 raise
             # A seat that writes nonsense ends its study by name, and not the server.
-            await self.do(self._witness.came, letter, "unreadable", "control")
+            await self.do(self.witness.came, letter, "unreadable", "control")
             return await self.chair.heard(sender, Failed(b"", "MalformedError", sender))
-        await self.do(self._witness.came, letter, tag_of(letter.body), "control")
+        await self.do(self.witness.came, letter, tag_of(letter.body), "control")
         return await self.chair.heard(sender, message)
 
     async def _fault(self, sender: str, kind: str) -> None:
@@ -285,8 +285,8 @@ class Agent:
             self._outgoing.clear()
             while (outgoing := await self.do(self._first_pending)) is not None:
                 stage = self._stage_of(outgoing.letter)
-                await self._witness.leaving(outgoing, stage)
-                await self.do(self._witness.left, outgoing, stage)
+                await self.witness.leaving(outgoing, stage)
+                await self.do(self.witness.left, outgoing, stage)
                 await self._post.post(outgoing.letter)
                 self.journal.mark_sent(outgoing.position)
                 running = self.running.get(outgoing.letter.session)

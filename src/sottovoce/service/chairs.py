@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from typing import Any, Protocol
 
 from sottovoce.errors import MisuseError, SottovoceError
+from sottovoce.ledger import What
 from sottovoce.protocols.conversation import Gather, Receive
 from sottovoce.protocols.messages import Message
 from sottovoce.roles.relay import Letter
@@ -38,6 +39,9 @@ class Witness(Protocol):
 
     def came(self, letter: Letter, kind: str, stage: str) -> None:
         """A letter came in."""
+
+    def note(self, what: What, note: str) -> None:
+        """Something was decided."""
 
 
 @dataclass(frozen=True)

@@ -163,6 +163,8 @@ class Hall:
             plan, entropy = self.described.plan, self._entropy
             key = await asyncio.to_thread(study_key, self._files, plan, entropy=entropy)
         self._key = key
+        if StudyBook.read(self.agent.journal).phase == "closed":
+            await self._delete_key()
         conditions = Conditions(
             lambda: self.publics, self._study, self._unseen, key, 3 * self._stage_seconds
         )
@@ -282,11 +284,17 @@ class Hall:
         await self.clerk.close()
         await self.agent.drained()
         await self._forget()
-        await self.agent.do(key_path(self._files).unlink)
-        await self.agent.do(self._witness.note, What.DELETION, "deleted the study's Paillier key")
         self.conductor.book = self.conductor.book.but(phase="closed")
         await self.agent.commit(Effect(self.conductor.book.notes()))
+        await self._delete_key()
         self._enter("closed")
+
+    async def _delete_key(self) -> None:
+        """Delete the key of a study that is closed, also where a crash came in between."""
+        key = key_path(self._files)
+        if key.exists():
+            await self.agent.do(key.unlink)
+            await self.agent.do(self._witness.note, What.DELETION, "deleted the Paillier key")
 
     def _enter(self, phase: str) -> None:
         self.phase = phase

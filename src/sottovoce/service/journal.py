@@ -282,19 +282,26 @@ class Journal:
 
     # The end.
 
-    def forget(self, session: bytes) -> None:
-        """Delete the seed and the steps of a session; it can never be opened again."""
-        number = self._ids[session]
-        steps = (number << _STEP_BITS, (number + 1 << _STEP_BITS) - 1)
-        with translated(self.path), self._lock:
-            self._database.execute("PRAGMA secure_delete = ON")
-        with self._transaction() as run:
-            run("UPDATE sessions SET box = NULL WHERE id = ?", number)
-            self._steps.delete(run, *steps)
-        with translated(self.path), self._lock:
-            self._database.execute("PRAGMA wal_checkpoint(TRUNCATE)")
-            self._database.execute("PRAGMA secure_delete = FAST")
-        self._counts.pop(number, None)
+    def forget(self, *sessions: bytes, notes: Mapping[str, bytes] = _NOTHING) -> None:
+        """Delete the seeds and the steps of sessions, which can never be opened again.
+
+        With the notes in one piece: whoever notes that it needs them no longer has them no longer.
+        """
+        numbers = [self._ids[session] for session in sessions]
+        with self._lock:
+            with translated(self.path):
+                self._database.execute("PRAGMA secure_delete = ON")
+            with self._transaction() as run:
+                for number in numbers:
+                    run("UPDATE sessions SET box = NULL WHERE id = ?", number)
+                    first = number << _STEP_BITS
+                    self._steps.delete(run, first, first + 2**_STEP_BITS - 1)
+                self._add_notes(run, notes)
+            with translated(self.path):
+                self._database.execute("PRAGMA wal_checkpoint(TRUNCATE)")
+                self._database.execute("PRAGMA secure_delete = FAST")
+            for number in numbers:
+                self._counts.pop(number, None)
 
     def destroy(self) -> Erased:
         """Delete the journal: seeds, shares and masks that were in it are gone; says what was."""

@@ -135,9 +135,9 @@ class _JoiningSeat:
                 )
                 agent.tell_watcher(ModelStored(self._study, agent.name, path))
             await agent.drained()
-            await forget_sessions(agent, witness)
             sitter.book = sitter.book.but(phase="trained")
-            await agent.commit(Effect({**sitter.book.notes(), **agreement_notes(course)}))
+            notes = {**sitter.book.notes(), **agreement_notes(course)}
+            await forget_sessions(agent, witness, notes)
         agent.tell_watcher(StudyFinished(self._study, agent.name))
 
     async def _again(self, sitter: Sitter, witness: LedgerWitness) -> None:

@@ -25,6 +25,7 @@ from sottovoce.errors import (
     ViolationError,
     WithdrawnError,
 )
+from sottovoce.ledger import What
 from sottovoce.protocols.messages import Message
 from sottovoce.roles.attempts import Attempt, Stage, Stop
 from sottovoce.roles.course import Course
@@ -32,7 +33,7 @@ from sottovoce.roles.desk import Desk
 from sottovoce.roles.model import SealedModel
 from sottovoce.roles.relay import Relay
 from sottovoce.roles.roster import Role
-from sottovoce.roles.study import Study
+from sottovoce.roles.study import Study, grouped
 from sottovoce.service.agent import Agent
 from sottovoce.service.chairs import Effect, Running
 from sottovoce.service.control import (
@@ -184,6 +185,9 @@ class Sitter:
             return
         if not await self._house.consents(study, self.agent.name):
             raise WithdrawnError("this site did not consent to the study")
+        people = ", ".join(study.roster.names)
+        note = f"to the study with the fingerprint {grouped(study.digest)}, among {people}"
+        await self.agent.do(self.agent.witness.note, What.CONSENT, note)
         await self.agent.commit(Effect({key: b""}))
 
     async def _opened(self, study: Study) -> Course:

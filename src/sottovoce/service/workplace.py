@@ -1,6 +1,6 @@
 """Where the seats of a site work in one study: keys, lines, journals and ledgers."""
 
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Mapping
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -131,12 +131,16 @@ async def describe(membership: Membership) -> str:
         return (await line.invitation(membership.token)).decode()
 
 
-async def forget_sessions(agent: Agent, witness: LedgerWitness) -> None:
-    """Delete seeds, shares and masks of all sessions; the ledger says so."""
+async def forget_sessions(
+    agent: Agent, witness: LedgerWitness, notes: Mapping[str, bytes] | None = None
+) -> None:
+    """Delete seeds, shares and masks of all sessions; the ledger says so.
+
+    The notes go to disk in one piece with it: a crash leaves both, or neither.
+    """
     sessions = agent.journal.sessions()
-    for session in sessions:
-        await agent.do(agent.journal.forget, session)
-    await agent.settle_known()
-    note = f"deleted seeds, shares and masks of {len(sessions)} sessions"
+    note = f"deletes seeds, shares and masks of {len(sessions)} sessions"
     await agent.do(witness.note, What.DELETION, note)
+    await agent.do(lambda: agent.journal.forget(*sessions, notes=notes or {}))
+    await agent.settle_known()
     agent.tell_watcher(JournalDeleted(agent.study, agent.name))
