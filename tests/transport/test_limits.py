@@ -12,7 +12,7 @@ from sottovoce.errors import AbsenceError
 from sottovoce.roles.relay import Letter
 from sottovoce.transport import Limits, Line
 from sottovoce.transport.certificates import client_context
-from sottovoce.transport.limits import Buckets, Memory
+from sottovoce.transport.limits import Buckets, Held, Memory
 from sottovoce.transport.problems import Problem
 from sottovoce.transport.signing import PROTOCOL, Asked, Signer, body_digest
 
@@ -305,5 +305,49 @@ def test_memory_is_shared_in_the_order_of_asking():
         memory.give(4)
         assert memory._free == 10
         assert not memory._line
+
+    asyncio.run(story())
+
+
+def test_a_body_holds_its_memory_until_it_is_stored_even_if_its_sender_hung_up():
+    async def story():
+        memory, store = Memory(10), asyncio.Event()
+
+        async def stored():
+            await store.wait()
+            raise Problem(507, "disk-full", "full")
+
+        async def request():
+            await memory.take(8)
+            held = Held(memory, 8)
+            try:
+                await held.until(stored())
+            finally:
+                held.leave()
+
+        asking = asyncio.create_task(request())
+        await asyncio.sleep(0.01)
+        asking.cancel()
+        await asyncio.gather(asking, return_exceptions=True)
+        assert memory._free == 2
+        store.set()
+        await asyncio.sleep(0.01)
+        assert memory._free == 10
+        with pytest.raises(Problem, match="full"):
+            await request()
+        assert memory._free == 10
+
+    asyncio.run(story())
+
+
+def test_large_answers_count_as_several_requests(tmp_path):
+    async def story():
+        async with post_office(tmp_path, limits=Limits(rate=0.5, burst=10)) as office:
+            alice, bob = await office.line("alice"), await office.line("bob", patience=0.1)
+            await alice.post(letter(0, bytes(2**20)))
+            await bob.status()
+            await bob.fetch()
+            with pytest.raises(AbsenceError, match="requests of one seat"):
+                await bob.status()
 
     asyncio.run(story())

@@ -5,6 +5,8 @@ import hashlib
 import os
 import sqlite3
 import stat
+import subprocess
+import sys
 
 import pytest
 from hypothesis import given
@@ -455,3 +457,42 @@ def test_a_session_that_is_over_for_one_recipient_goes_on_for_others(tmp_path):
         assert await mailbox.post(letter(0)) == 1
 
     run(tmp_path / "mail.db", story)
+
+
+POSTING = """
+import asyncio, sys
+from pathlib import Path
+from sottovoce.roles.relay import Letter
+from sottovoce.transport import Mailbox
+
+async def main():
+    async with Mailbox(Path(sys.argv[1])) as mailbox:
+        for number in range(10**6):
+            await mailbox.post(Letter(b"s" * 16, "alice", "bob", number, b"%d" % number * 300))
+            print(number, flush=True)
+
+asyncio.run(main())
+"""
+
+
+def test_a_process_that_is_killed_has_lost_nothing_that_it_acknowledged(tmp_path):
+    path = tmp_path / "mail.db"
+    killed = subprocess.Popen(
+        [sys.executable, "-c", POSTING, str(path)], stdout=subprocess.PIPE, text=True
+    )
+    with killed:
+        told = [int(killed.stdout.readline()) for _ in range(100)]
+        killed.kill()
+        told += [int(line) for line in killed.stdout.read().splitlines()]
+
+    async def everything(mailbox):
+        found = []
+        while more := await mailbox.letters("bob", after=found[-1][0] if found else 0):
+            found += more
+        return found
+
+    found = run(path, everything)
+    assert [one.number for _, one in found] == list(range(len(found)))
+    assert len(found) >= len(told)
+    assert all(one.body == b"%d" % one.number * 300 for _, one in found)
+    assert run(path, lambda mailbox: mailbox.post(letter(len(found))))

@@ -187,3 +187,11 @@ def test_nothing_secret_in_a_signers_repr():
     ours = signer()
     assert ours.identity.secret.hex() not in repr(ours)
     assert repr(ours.identity.secret) not in repr(ours)
+
+
+def test_setting_the_servers_clock_back_stops_nobody(monkeypatch):
+    bouncer = Bouncer(FINGERPRINT)
+    monkeypatch.setattr("time.time", lambda: SECONDS)
+    ours = signer(clock=Clock(SECONDS))
+    ours.told(bouncer.now())
+    bouncer.check(ASKED, read_signed(ours.headers(ASKED)), identity_of("alice").public)

@@ -24,7 +24,7 @@ from sottovoce.transport.answers import (
     Waiting,
 )
 from sottovoce.transport.connections import Porter, problem_answer
-from sottovoce.transport.limits import LONGEST_WAIT, PART, Buckets, Limits, Memory
+from sottovoce.transport.limits import LONGEST_WAIT, PART, Buckets, Held, Limits, Memory
 from sottovoce.transport.mailbox import Delivered, Mailbox
 from sottovoce.transport.problems import Problem
 from sottovoce.transport.queries import (
@@ -178,10 +178,10 @@ class Counter:
         caller = self._seated(request)
         place = place_of(fields_of(request.query, *LETTER_FIELDS), sender=caller.seat)
         self._check_recipient(caller, place.recipient)
-        async with self._held(request, PART, self._memory):
+        async with self._held(request, PART, self._memory) as held:
             body = await self._body(request, PART, caller.digest)
             letter = Sealed(place, len(body), caller.digest)
-            position = await self._desk.mailbox(caller.study).put(letter, body)
+            position = await held.until(self._desk.mailbox(caller.study).put(letter, body))
         return _told(Posted(position))
 
     async def begin(self, request: web.Request) -> web.Response:
@@ -198,9 +198,10 @@ class Counter:
         letter = sealed_of(fields, sender=caller.seat)
         self._check_recipient(caller, letter.place.recipient)
         start = number_of(fields, "offset")
-        async with self._held(request, PART, self._memory):
+        async with self._held(request, PART, self._memory) as held:
             body = await self._body(request, PART, caller.digest)
-            progress = await self._desk.mailbox(caller.study).append(letter, start, body)
+            mailbox = self._desk.mailbox(caller.study)
+            progress = await held.until(mailbox.append(letter, start, body))
         return _progress(progress)
 
     async def fetch(self, request: web.Request) -> web.Response:
@@ -211,6 +212,7 @@ class Counter:
         mailbox = self._desk.mailbox(caller.study)
         with self._polling(caller):
             found = await mailbox.fetch(caller.seat, after=after, wait=min(wait, LONGEST_WAIT))
+        self._charge(caller, sum(len(one.body or b"") for one in found))
         return _told(Fetched(tuple(map(_waiting, found))))
 
     async def piece(self, request: web.Request) -> web.Response:
@@ -218,7 +220,9 @@ class Counter:
         caller = await self._empty(request)
         start = number_of(fields_of(request.query, "offset"), "offset")
         position = number_of(request.match_info, "position")
-        return _plain(self._desk.mailbox(caller.study).piece(caller.seat, position, start))
+        data = self._desk.mailbox(caller.study).piece(caller.seat, position, start)
+        self._charge(caller, len(data))
+        return _plain(data)
 
     async def acknowledge(self, request: web.Request) -> web.Response:
         """What was taken: its bodies may go."""
@@ -251,6 +255,10 @@ class Counter:
         self._seats.check((caller.study, caller.seat), "requests of one seat")
         self._seats.take((caller.study, caller.seat))
         return caller
+
+    def _charge(self, caller: Caller, size: int) -> None:
+        """Large answers count as several requests."""
+        self._seats.take((caller.study, caller.seat), size / _TINY)
 
     def _signed(self, request: web.Request, public: bytes) -> Caller:
         signed, digest = read_signed(request.headers), read_digest(request.headers)
@@ -286,18 +294,18 @@ class Counter:
         return body
 
     @asynccontextmanager
-    async def _held(self, request: web.Request, limit: int, memory: Memory) -> AsyncIterator[None]:
+    async def _held(self, request: web.Request, limit: int, memory: Memory) -> AsyncIterator[Held]:
         """Room in memory for the body of a request: others wait until there is some."""
         size = min(request.content_length if request.content_length is not None else limit, limit)
         if size <= _TINY and memory is self._memory:
             # A trip of a solve does not stand in line behind contributions.
-            yield
-            return
+            size = 0
         await memory.take(size)
+        held = Held(memory, size)
         try:
-            yield
+            yield held
         finally:
-            memory.give(size)
+            held.leave()
 
     @contextmanager
     def _polling(self, caller: Caller) -> Iterator[None]:
