@@ -29,7 +29,9 @@ from sottovoce.text.features import NORM_PARTS
 # A column's factor is a multiple of 2^-14: exact for idf and columns, 0.07 % off for a bias of 0.3.
 _FACTOR_BITS = 14
 # A score is right to about 2^-20 times the number of words in a document.
-SCORE_BITS = 20
+_TEXT_BITS = 20
+# Further columns are whole multiples of 1/1024 of the norm: as many more bits for their weights.
+_COLUMN_BITS = 30
 _WORD_BITS = 61
 # Where every score has a ciphertext of its own, queries are padded to a multiple of this.
 _UNPACKED_BATCH = 8
@@ -48,6 +50,7 @@ class ScorePlan:
     reach: int
     room: int
     packed: bool = True
+    bits: int = _TEXT_BITS
 
     @classmethod
     def fit(cls, plan: StudyPlan, idf_halves: tuple[int, ...], solution: Scale) -> Self:
@@ -75,6 +78,7 @@ class ScorePlan:
             reach,
             plan.key_bits - 2 - plan.kappa,
             packed=plan.packs_scores,
+            bits=score_bits(plan),
         )
 
     @property
@@ -95,13 +99,13 @@ class ScorePlan:
     def first_cut(self) -> int:
         """By how many bits θ is brought down before it is multiplied; at least 1."""
         spare = self.solution.bits + self._largest_factor.bit_length() - _WORD_BITS
-        wanted = self.solution.fraction_bits - SCORE_BITS - 10
+        wanted = self.solution.fraction_bits - self.bits - 10
         return max(1, spare, wanted)
 
     @property
     def second_cut(self) -> int:
         """By how many bits the product is brought down; at least 1."""
-        left = self.solution.fraction_bits - self.first_cut + _FACTOR_BITS - SCORE_BITS
+        left = self.solution.fraction_bits - self.first_cut + _FACTOR_BITS - self.bits
         if left < 1:
             raise BoundError(
                 f"scores: θ has {self.solution.fraction_bits} fraction bits, too few for scores",
@@ -113,21 +117,21 @@ class ScorePlan:
     def weights(self) -> Scale:
         """One weight of the model, folded."""
         cut = (self.solution.bound >> self.first_cut) + 1
-        return Scale(SCORE_BITS, (cut * self._largest_factor >> self.second_cut) + 1)
+        return Scale(self.bits, (cut * self._largest_factor >> self.second_cut) + 1)
 
     @cached_property
     def score(self) -> Scale:
         """One score: by Cauchy and Schwarz far below what the sum of all weights would allow."""
         theta = math.ldexp(self.solution.bound, -self.solution.fraction_bits)
         rounding = self.reach * 2
-        largest = math.ldexp(self.largest_norm * self.row_norm * theta, SCORE_BITS)
+        largest = math.ldexp(self.largest_norm * self.row_norm * theta, self.bits)
         bound = max(math.ceil(largest) + rounding, 2 * self.weights.bound)
-        return Scale(SCORE_BITS, bound).plus(self.shift)
+        return Scale(self.bits, bound).plus(self.shift)
 
     @property
     def shift(self) -> Scale:
         """What a public threshold takes away from a score."""
-        return shift_scale(self.largest_norm, bits=SCORE_BITS)
+        return shift_scale(self.largest_norm, bits=self.bits)
 
     def verdict(self, documents: int) -> VerdictPlan:
         """Exclusive classes: who wins; else (and for two of them) the sign of each score."""
@@ -171,7 +175,12 @@ class ScorePlan:
     def folded(self, theta: NDArray[np.float64]) -> NDArray[np.int64]:
         """What a trusted friend would write down for θ: the oracle of the sealed model."""
         grid = np.array(self.factors, np.float64)[:, np.newaxis] * theta
-        return np.rint(np.ldexp(grid, SCORE_BITS - _FACTOR_BITS)).astype(np.int64)
+        return np.rint(np.ldexp(grid, self.bits - _FACTOR_BITS)).astype(np.int64)
+
+
+def score_bits(plan: StudyPlan) -> int:
+    """The fraction bits of scores and folded weights."""
+    return _COLUMN_BITS if plan.columns else _TEXT_BITS
 
 
 def half_slots(slots: Slots) -> int:

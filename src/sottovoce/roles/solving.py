@@ -51,7 +51,7 @@ from sottovoce.roles.listing import Columns, Lists, completed, part_of
 from sottovoce.roles.model import EncryptedModel, SealedModel, take_model
 from sottovoce.roles.preparation import Prepared
 from sottovoce.roles.reference import WHOLE, Ends, Reference
-from sottovoce.roles.scoring import SCORE_BITS, ScorePlan
+from sottovoce.roles.scoring import ScorePlan, score_bits
 from sottovoce.roles.study import Study
 from sottovoce.roles.totals import Totals
 
@@ -225,7 +225,7 @@ def solve_dealt(desk: Desk, agreement: Agreement) -> Party[None]:
         yield from deal_solve(dealer, plan)
         yield from _deal_cuts(dealer, told.cuts, plan.shape)
         if not study.plan.packs_scores:
-            scale = Scale(SCORE_BITS, told.weight_bound)
+            scale = Scale(score_bits(study.plan), told.weight_bound)
             model = ModelPlan(plan.shape, scale, Ring(told.ring_bits))
             yield from deal_model_masks(dealer, model, agreement.key, entropy=desk.entropy)
 

@@ -137,7 +137,16 @@ def test_constants_are_those_of_exact_arithmetic(stored: dict[str, Any]) -> None
     assert found[:known] == stored["constants"][:known]
 
 
+@pytest.mark.parametrize("condition", [26159, 52247, 60000])
+def test_where_rounding_falls_badly_one_more_bit_is_enough(condition: float) -> None:
+    """With 12 bits the momentum of a condition of 52,247 is such that the iteration crawls."""
+    found = course.Course.of(System(35, 1, 200, 1.0, float(condition)), course.PRECISION)
+    assert found.residuals[-1] <= course.PRECISION
+    assert len(found.constants) < 1.5 * course.expected_steps(condition, course.PRECISION) + 16
+    assert found.constant_bits - course.constant_bits(condition) in {0, 1}
+
+
 def test_constants_too_coarse_to_converge_are_refused(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(course, "constant_bits", lambda condition: 2)
-    with pytest.raises(BoundError, match="constants of 2 bits do not reach a precision"):
+    with pytest.raises(BoundError, match="constants of 4 bits do not reach a precision"):
         plan_for(ceiling=1000.0)

@@ -23,6 +23,7 @@ _RESIDUAL_BITS = 16
 _SIGMAS = 8
 # Between the sampled points of the interval a polynomial may be so much larger.
 _BETWEEN = 1.04
+_MORE_BITS = 2
 
 
 @dataclass(frozen=True)
@@ -125,11 +126,19 @@ class Course:
                 f"{expected} iterations, the limit is {MOST_STEPS}",
                 hints=("raise the penalty", "or remove the column means first"),
             )
-        bits = constant_bits(high / low)
-        constants, residuals, directions = _follow(
-            low, high, precision=precision / _BETWEEN, bits=bits, most=int(1.5 * expected) + 16
-        )
-        return cls(system, exponent, bits, constants, residuals, directions)
+        bits, most = constant_bits(high / low), int(1.5 * expected) + 16
+        # Now and then rounding falls badly, and the iteration crawls: one more bit mends it.
+        for more in range(_MORE_BITS + 1):
+            try:
+                followed = _follow(
+                    low, high, precision=precision / _BETWEEN, bits=bits + more, most=most
+                )
+            except BoundError:
+                if more == _MORE_BITS:
+                    raise
+            else:
+                break
+        return cls(system, exponent, bits + more, *followed)
 
     @property
     def solution_norm(self) -> float:
