@@ -2,6 +2,7 @@
 
 import asyncio
 import os
+from functools import partial
 
 import pytest
 
@@ -115,5 +116,27 @@ def test_who_enrols_has_a_seat(tmp_path):
                 assert await line.enrol(b"please") == b"welcome please"
                 assert await line.describe() == "study-1 for Spital Zürich/2".encode()
                 assert await line.status() == b"running"
+
+    asyncio.run(story())
+
+
+def test_long_letters_come_few_at_a_time(tmp_path, monkeypatch):
+    monkeypatch.setattr("sottovoce.transport.client.AT_ONCE", 6_000_000)
+    monkeypatch.setattr("sottovoce.transport.mailbox.AT_ONCE", 6_000_000)
+
+    async def story():
+        async with post_office(tmp_path) as office:
+            alice, bob = await office.line("alice"), await office.line("bob")
+            sent = [letter(number, os.urandom(2_500_000)) for number in range(4)]
+            sent.append(letter(4, os.urandom(7_000_000)))
+            for one in sent:
+                await alice.post(one)
+            for fetch in (bob.fetch, partial(office.mailbox.letters, "bob")):
+                got, counts = [], []
+                while found := await fetch(after=got[-1][0] if got else 0, wait=0):
+                    got += found
+                    counts.append(len(found))
+                assert [one for _, one in got] == sent
+                assert counts == [2, 2, 1]
 
     asyncio.run(story())

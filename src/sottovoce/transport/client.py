@@ -32,7 +32,7 @@ from sottovoce.transport.faults import (
     reason_of,
     refusal,
 )
-from sottovoce.transport.limits import LONGEST_WAIT, PART, Limits
+from sottovoce.transport.limits import AT_ONCE, LONGEST_WAIT, PART, Limits
 from sottovoce.transport.problems import Problem
 from sottovoce.transport.signing import KEY, PROTOCOL, TIME, Asked, Signer, body_digest
 from sottovoce.transport.versions import OFFER
@@ -147,8 +147,13 @@ class Line:
         query = urlencode({"after": after, "wait": round(wait * 1000)})
         asked = Asked("GET", f"/v1/mailbox?{query}")
         data = await self._answer(_Call(asked, "waiting for letters", wait=wait))
-        found, position = [], after
+        found: list[tuple[int, Letter]] = []
+        position, room = after, AT_ONCE
         for waiting in _read(data, Fetched).letters:
+            room -= waiting.size
+            if found and room < 0:
+                # What is left comes with the next fetch.
+                break
             if waiting.position <= position:
                 raise ViolationError(
                     f"letters: expected positions behind {position}, found {waiting.position}",

@@ -14,6 +14,8 @@ T = TypeVar("T")
 MIB = 2**20
 # Letters up to this size travel whole in one request; the rest in parts of this size.
 PART = 2 * MIB
+# Bytes of letters that a recipient holds at once before it looks at them.
+AT_ONCE = 32 * MIB
 # A mailbox answers at the latest after this many seconds: proxies cut silent connections.
 LONGEST_WAIT = 25.0
 

@@ -19,13 +19,13 @@ from typing import Self
 
 from sottovoce.roles.relay import Letter
 from sottovoce.transport.committing import Committer, Job
-from sottovoce.transport.limits import PART, Limits
+from sottovoce.transport.limits import AT_ONCE, PART, Limits
 from sottovoce.transport.problems import Problem
 from sottovoce.transport.signing import body_digest
 from sottovoce.transport.store import Place, Progress, Sealed, Store, open_database
 
 # Letters that one fetch returns at most, beside its limit in bytes.
-_AT_ONCE = 256
+_MOST_LETTERS = 256
 
 
 @dataclass(frozen=True)
@@ -126,9 +126,19 @@ class Mailbox:
     async def letters(
         self, recipient: str, *, after: int = 0, wait: float = 0.0
     ) -> tuple[tuple[int, Letter], ...]:
-        """As `fetch`, with every letter whole: for whoever stands beside the mailbox."""
+        """As `fetch`, with every letter whole: for whoever stands beside the mailbox.
+
+        Long letters come few at a time: as many as go into memory at once, one at least.
+        """
         found = await self.fetch(recipient, after=after, wait=wait)
-        return tuple([(one.position, await self._whole(recipient, one)) for one in found])
+        whole: list[tuple[int, Letter]] = []
+        room = AT_ONCE
+        for one in found:
+            room -= one.letter.size
+            if whole and room < 0:
+                break
+            whole.append((one.position, await self._whole(recipient, one)))
+        return tuple(whole)
 
     def piece(self, recipient: str, position: int, start: int) -> bytes:
         """The bytes of a letter from `start` on, as many as lie together."""
@@ -228,7 +238,7 @@ class Mailbox:
             "SELECT position, session, sender, number, size, digest, "
             "CASE WHEN size <= ? THEN body END FROM letters "
             "WHERE recipient = ? AND taken = 0 AND position > ? ORDER BY position LIMIT ?",
-            (PART, recipient, after, _AT_ONCE),
+            (PART, recipient, after, _MOST_LETTERS),
         )
         found: list[Delivered] = []
         room = limit
