@@ -2,6 +2,7 @@
 
 from dataclasses import replace
 from functools import cache
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -538,3 +539,15 @@ def test_a_dealer_refuses_a_truncation_that_cannot_be() -> None:
     next(program)
     with pytest.raises(ViolationError, match="coordinator: expected a truncation of 1 to 60 bits"):
         program.send(BlockNumbers(0))
+
+
+@pytest.mark.parametrize("remote", ["full", "normalised"])
+def test_a_stored_part_asks_the_others_as_before(remote: str, tmp_path: Path) -> None:
+    entities = small()
+    model = fitted("wards", remote=remote, alpha=2.0)
+    asked = {"peer": "bob", "entities": entities.names[:20]}
+    before = model.predict(entities.rows("bob", slice(0, 20)), **asked)
+    model.save(tmp_path / "bob.model", peer="bob")
+    alone = type(model).load(tmp_path / "bob.model", study=model)
+    again = alone.predict(entities.rows("bob", slice(0, 20)), **asked)
+    assert again.tolist() == before.tolist()

@@ -23,7 +23,8 @@ from sottovoce.text.documents import Document
 class RemoteSide:
     """What peers answer others with, and the remote parts that askers keep."""
 
-    documents: Mapping[str, Sequence[Document]] = field(repr=False)
+    documents: Mapping[str, Sequence[Document]] = field(default_factory=dict, repr=False)
+    models: Mapping[str, SealedModel] = field(default_factory=dict, repr=False)
     parts: dict[str, Encrypted] = field(default_factory=dict)
     _tables: dict[str, EntityTable] = field(default_factory=dict, repr=False)
 
@@ -84,7 +85,7 @@ def _entities(
 
     return bring, {
         name: answer_entities(
-            floor.desks[name], floor.models[name], floor.remote.table(name), asker=asker
+            floor.desks[name], floor.remote.models[name], floor.remote.table(name), asker=asker
         )
         for name in floor.study.plan.arrangement.answering_to(asker)
     }
@@ -92,17 +93,18 @@ def _entities(
 
 def _rado(floor: Floor, asker: str) -> Encrypted:
     """One remote part for all queries of an asker."""
-    study, desks, models = floor.study, floor.desks, floor.models
+    study, desks = floor.study, floor.desks
     programs: dict[str, Party[Any]] = {
         name: answer_rado(
             desks[name],
-            models[name],
+            floor.remote.models[name],
             training_side(desks[name], labelled(study, floor.remote.documents[name])),
             asker=asker,
         )
         for name in study.plan.arrangement.answering_to(asker)
     }
-    programs[asker] = ask_rado(desks[asker], models[asker], number=_number(floor, asker))
+    number = _number(floor, asker)
+    programs[asker] = ask_rado(desks[asker], floor.models[asker], number=number)
     part = floor.converse(programs, "remote", asker).results[asker]
     assert isinstance(part, Encrypted)
     return part

@@ -99,7 +99,7 @@ class StudyOutcome:
     # Each peer's own figures, and the coordinator's shares of the counts of a ROC.
     own: dict[tuple[int, str], Tested] = field(default_factory=dict, repr=False)
     counted: dict[str, Words] = field(default_factory=dict, repr=False)
-    remote: RemoteSide = field(default_factory=lambda: RemoteSide({}))
+    remote: RemoteSide = field(default_factory=RemoteSide)
 
     @property
     def views(self) -> Mapping[str, View]:
@@ -311,7 +311,7 @@ class StudyRun:
         assert trained is not None
         views = {name: View(name, list(view.received)) for name, view in self.record.views.items()}
         book = QueryBook(study.plan.budget, study.plan.evaluations)
-        remote = RemoteSide(self._documents)
+        remote = RemoteSide(self._documents, models)
         return StudyOutcome(
             study, models, trained, self._desks, book, views, self.record, remote=remote
         )

@@ -1,0 +1,15 @@
+"""The page about arrangements was executed."""
+
+import re
+from pathlib import Path
+
+PAGE = Path(__file__).parents[2] / "docs" / "arrangements.md"
+
+
+def test_the_session_on_the_page_works() -> None:
+    blocks = re.findall(r"```python\n(.*?)```", PAGE.read_text(encoding="utf-8"), re.DOTALL)
+    names: dict[str, object] = {"__name__": "docs.arrangements"}
+    exec("\n".join(blocks), names)  # noqa: S102 - our own page, so that it cannot lie
+    labels = names["labels"]
+    assert len(labels) == 8  # type: ignore[arg-type]
+    assert "learn which entities are asked about" in str(names["page"])
