@@ -157,6 +157,25 @@ def test_attacks_recover_nothing_from_a_study_on_ciphertexts(encrypted: Case) ->
         assert score(report.documents, *rows).matched == 0, name
 
 
+@pytest.mark.parametrize(
+    ("engine", "release"), [("shares", "margin"), ("shares", "peers"), ("paillier", "peers")]
+)
+def test_attacks_recover_nothing_where_scores_or_weights_are_released(
+    engine: str, release: str, toy_key: SecretKey
+) -> None:
+    features, alpha = (48, 1.0) if engine == "shares" else (8, 5.0)
+    case = small(toy_key, {}, features=features)
+    case = case.changed(engine=engine, release=release, alpha=alpha)
+    for name in case.study.roster.peers:
+        case.outcome.classify(name, case.documents[name][:30])
+    case.outcome.evaluate(case.documents)
+    rows = truth(case, case.outcome.models["north"])
+    for name, view in case.outcome.views.items():
+        seen = list(numbers_in(view, toy_key, opens=name == "coordinator"))
+        report = attack_everything(seen, modulus=toy_key.public.modulus)
+        assert score(report.documents, *rows).matched == 0, name
+
+
 def test_a_key_holder_that_helps_to_compare_sees_no_score(toy_key: SecretKey) -> None:
     case = small(toy_key, {}, documents=240, features=16).changed(verdict="dgk")
     asked = case.documents["north"][:64]

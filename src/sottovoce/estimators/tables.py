@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 
 from sottovoce.errors import InputError, MismatchError
+from sottovoce.roles.kinds import number
 from sottovoce.text.columns import Categorical, Column, Numeric
 from sottovoce.text.documents import Document, Origin, Value
 
@@ -58,12 +59,12 @@ class Table:
     ) -> list[Document]:
         """One document a row; copies of a row without a group belong together."""
         made = []
-        for number, (row, label, group) in enumerate(
+        for place, (row, label, group) in enumerate(
             zip(self.rows, labels, groups, strict=True), start=1
         ):
             named = repr(row) if group is None else str(group)
             columns = dict(zip(self.names, row, strict=True))
-            made.append(Document(ROW, label, named, columns, origin=Origin(who, number)))
+            made.append(Document(ROW, label, named, columns, origin=Origin(who, place)))
         return made
 
 
@@ -85,6 +86,13 @@ def columns_of(
 ) -> tuple[Column, ...]:
     """What each column becomes: a number between public bounds, or one of public categories."""
     known = tuple(names)
+    if not isinstance(categories, Mapping):
+        raise InputError(
+            f"categories: expected the values of columns by their names, found {categories!r}",
+            hints=('categories={"ward": ("eye", "heart")}',),
+        )
+    if missing is not None:
+        missing = number(missing, "missing")
     both = (*categories, *(bounds if isinstance(bounds, Mapping) else ()))
     stranger = next((name for name in both if name not in known), None)
     if stranger is not None:
@@ -99,14 +107,31 @@ def _column(
     missing: float | None,
 ) -> Column:
     if name in categories:
-        return Categorical(name, tuple(str(value) for value in categories[name]))
+        return Categorical(name, _values(name, categories[name]))
     if isinstance(bounds, Mapping) and name not in bounds:
         raise InputError(
             f"column {name}: expected public bounds or categories, found neither",
             hints=(f'bounds={{"{name}": (low, high)}} or categories={{"{name}": (…)}}',),
         )
-    low, high = bounds[name] if isinstance(bounds, Mapping) else bounds
-    return Numeric(name, float(low), float(high), missing)
+    low, high = _ends(bounds[name] if isinstance(bounds, Mapping) else bounds)
+    return Numeric(name, low, high, missing)
+
+
+def _values(name: str, values: Any) -> tuple[str, ...]:
+    if isinstance(values, str) or not isinstance(values, Iterable):
+        raise InputError(
+            f"categories: expected the values of column {name}, found {values!r}",
+            hints=(f'categories={{"{name}": ("one", "other")}}',),
+        )
+    return tuple(str(value) for value in values)
+
+
+def _ends(bounds: Any) -> tuple[float, float]:
+    if not isinstance(bounds, tuple | list) or len(bounds) != 2:
+        raise InputError(
+            f"bounds: expected (low, high), found {bounds!r}", hints=("bounds=(0.0, 100.0)",)
+        )
+    return number(bounds[0], "bounds"), number(bounds[1], "bounds")
 
 
 def _listed(column: Any) -> list[Value]:
