@@ -6,6 +6,7 @@ import pytest
 
 from harness.network import Network, network
 from sottovoce.errors import AbsenceError, InputError, MisuseError
+from sottovoce.service.chairs import Waits
 from sottovoce.service.events import Waiting
 from sottovoce.service.query import evaluate
 
@@ -89,5 +90,26 @@ def test_an_evaluation_waits_for_the_others_over_a_restart(trained: Network) -> 
             # What it asked for is kept: its one evaluation is not spent twice.
             found = await asyncio.gather(*(trained.evaluate(one) for one in SITES))
             assert {one.joint.peers for one in found} == {SITES}
+
+    asyncio.run(story())
+
+
+def test_a_coordinator_that_restarts_in_the_middle_of_a_query_answers_it(
+    trained: Network, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    # The study's own patience is of two seconds, which a busy machine needs for a restart.
+    monkeypatch.setattr("sottovoce.service.query.Waits", lambda *_: Waits(60.0, 60.0))
+
+    async def story() -> None:
+        mine = trained.documents["harbour"][:40]
+        async with trained.serving(), trained.staying("north"):
+            expected = (await trained.classify("harbour", mine)).classes
+        async with trained.staying("north"):
+            asking = asyncio.create_task(trained.classify("harbour", mine))
+            for seconds in (0.05, 0.1, 0.15, 0.2, 0.3):
+                async with trained.serving():
+                    await asyncio.wait({asking}, timeout=seconds)
+            async with trained.serving():
+                assert (await asking).classes == expected
 
     asyncio.run(story())

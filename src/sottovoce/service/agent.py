@@ -42,6 +42,8 @@ MOST_HELD = 1024
 MOST_HELD_BYTES = 256 * 2**20
 # An acknowledgement only frees room at the server, so it can wait for company.
 _ACKNOWLEDGE_EVERY = 64
+# After so many seconds whoever watches is told what a seat waits for, and until when.
+_LONG = 2.0
 
 
 class Agent:
@@ -331,9 +333,14 @@ class Agent:
             for when, running in due:
                 if when <= now:
                     await self._expire(running)
+                elif now - running.since >= _LONG and not running.announced:
+                    running.announced = True
+                    what = f"{running.stage}: {running.seat.describe()}"
+                    self.announce(what, running.whom, time.time() + when - now)
             left = [when for when, one in due if when > now]
+            left += [one.since + _LONG for _, one in due if not one.announced]
             with suppress(TimeoutError):
-                async with asyncio.timeout(min(left) - now if left else None):
+                async with asyncio.timeout(max(0.0, min(left) - now) if left else None):
                     await self._moved.wait()
 
     def _due(self, running: Running) -> float:

@@ -89,12 +89,23 @@ class Running:
     waiting: Receive | Gather | None = None
     letters: int = 0
     bytes: int = 0
+    announced: bool = False
+
+    @property
+    def whom(self) -> tuple[str, ...]:
+        """For whom the program waits."""
+        match self.waiting:
+            case Receive(sender, _):
+                return (sender,)
+            case Gather(_, senders):
+                return senders
+        return ()
 
     def note_wait(self) -> bool:
         """Start the clock anew if the program waits for something else now."""
         if self.seat.waiting is self.waiting:
             return False
-        self.waiting, self.since = self.seat.waiting, time.monotonic()
+        self.waiting, self.since, self.announced = self.seat.waiting, time.monotonic(), False
         return True
 
 

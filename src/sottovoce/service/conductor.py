@@ -262,7 +262,10 @@ class Conductor:
         try:
             attempt = course.following(failed, missing=missing)
         except AbsenceError as error:
-            raise StopSignal("AbsenceError", error.party, error.message) from error
+            waits = self.agent.waits
+            waited = f"a stage waits {waits.gather:g} s for many, {waits.receive:g} s for one"
+            reason = f"{error.message}; {waited}"
+            raise StopSignal("AbsenceError", error.party, reason) from error
         await self._announce(attempt)
         return attempt
 

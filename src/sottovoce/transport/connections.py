@@ -11,6 +11,7 @@ import socket
 import ssl
 from collections import Counter
 from contextlib import suppress
+from functools import partial
 from typing import Any
 
 from aiohttp import web
@@ -225,10 +226,13 @@ class Server:
         await self._runner.cleanup()
 
     async def _accept(self) -> None:
-        loop = asyncio.get_running_loop()
         while True:
             try:
-                caller, address = await loop.sock_accept(self._listening)
+                caller, address = self._listening.accept()
+                caller.setblocking(False)  # noqa: FBT003 - the name of the method says it
+            except BlockingIOError:
+                await self._rung()
+                continue
             except OSError as error:
                 # Out of file descriptors, as a rule: some connections will end.
                 _log.warning("no caller taken: %s", type(error).__name__)
@@ -239,9 +243,26 @@ class Server:
             if self._arrivals.level(host) < 0 or not self._porters.has_room(host):
                 caller.close()
                 continue
+            # No wait since the call was taken: whoever closes the port finds it among the welcomes.
             task = asyncio.create_task(self._welcome(caller, host))
             self._welcomes.add(task)
-            task.add_done_callback(self._welcomes.discard)
+            task.add_done_callback(partial(self._welcomed, caller))
+
+    async def _rung(self) -> None:
+        """Wait until somebody calls."""
+        loop = asyncio.get_running_loop()
+        ringing = loop.create_future()
+        loop.add_reader(self._listening, _ring, ringing)
+        try:
+            await ringing
+        finally:
+            loop.remove_reader(self._listening)
+
+    def _welcomed(self, caller: socket.socket, task: "asyncio.Task[None]") -> None:
+        self._welcomes.discard(task)
+        if task.cancelled():
+            # The port was closed before the welcome began, which closes what it holds itself.
+            caller.close()
 
     async def _welcome(self, caller: socket.socket, host: str) -> None:
         """Shake hands in time, and hand the caller over."""
@@ -258,6 +279,11 @@ class Server:
             porter.end()
             with suppress(OSError):
                 caller.close()
+
+
+def _ring(ringing: "asyncio.Future[None]") -> None:
+    if not ringing.done():
+        ringing.set_result(None)
 
 
 async def open_server(
