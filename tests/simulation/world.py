@@ -217,7 +217,6 @@ class World:
         site = self._one()
         if site is not None:
             site.read = self.random.randint(0, site.read)
-            site.held.clear()
 
     def _haste(self) -> None:
         """A deadline passes while somebody is slow."""
