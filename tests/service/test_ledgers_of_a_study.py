@@ -7,6 +7,7 @@ from pathlib import Path
 from harness.network import network
 from sottovoce.ledger import What, compare, read_ledger
 from sottovoce.ledger.chain import Line
+from sottovoce.service.events import StudyFinished
 
 SITES = ("north", "harbour", "valley")
 
@@ -19,6 +20,9 @@ def test_any_two_ledgers_of_a_study_agree_and_say_what_was_revealed_and_deleted(
     async def story() -> None:
         async with net.serving():
             await net.join_all(*SITES)
+            # The others are at their end before the coordinator is.
+            while StudyFinished(net.study, "coordinator") not in net.events:  # noqa: ASYNC110 - it is told by a list
+                await asyncio.sleep(0.05)
 
     asyncio.run(story())
     paths = {one.parent.name: one for one in tmp_path.rglob("ledger.jsonl")}
@@ -44,5 +48,6 @@ def _check_lines(name: str, lines: list[Line]) -> None:
     assert len(places) == len(letters), f"{name} has two lines of one letter"
     assert all(one.reveals and not one.reveals.startswith("unknown") for one in letters)
     assert any(one.what == What.DELETION for one in lines), f"{name} deleted nothing"
+    assert any(one.what == What.END for one in lines), f"{name} came to no end"
     if name in SITES:
         assert any(one.what == What.CONSENT for one in lines), f"{name} consented to nothing"

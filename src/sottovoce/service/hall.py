@@ -226,6 +226,7 @@ class Hall:
 
     async def _finish(self) -> None:
         await self.agent.drained()
+        await self.agent.do(self._witness.note, What.END, "the training ended, with a model")
         await self._forget()
         self.conductor.book = self.conductor.book.but(phase="trained")
         await self.agent.commit(Effect(self.conductor.book.notes()))
@@ -250,6 +251,7 @@ class Hall:
         await self.agent.drained()
         await self._forget()
         self._enter("stopped")
+        await self.agent.do(self._witness.note, What.END, "the study ended without a model")
         self._on_event(StudyStopped(self.registry.id, COORDINATOR, signal.reason, signal.party))
 
     async def _forget(self) -> None:

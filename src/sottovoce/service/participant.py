@@ -8,6 +8,7 @@ from typing import Any, TypeVar
 from sottovoce.entropy import Entropy, SystemEntropy
 from sottovoce.errors import InputError, SottovoceError, StoppedError, WithdrawnError
 from sottovoce.keyfiles.models import write_model
+from sottovoce.ledger import What
 from sottovoce.roles.study import Study
 from sottovoce.service.agent import Agent
 from sottovoce.service.api import Documents, Joined, JoinOptions, Membership
@@ -135,6 +136,8 @@ class _JoiningSeat:
                 )
                 agent.tell_watcher(ModelStored(self._study, agent.name, path))
             await agent.drained()
+            peers = ", ".join(sitter.book.peers)
+            await agent.do(witness.note, What.END, f"the training ended, with {peers} in the model")
             sitter.book = sitter.book.but(phase="trained")
             notes = {**sitter.book.notes(), **agreement_notes(course)}
             await forget_sessions(agent, witness, notes)
@@ -178,6 +181,7 @@ class _JoiningSeat:
                 return_when=asyncio.FIRST_COMPLETED,
             )
         if sitter.book.phase in {"stopped", "left"}:
+            await sitter.agent.do(witness.note, What.END, "the study ended without a model")
             await forget_sessions(sitter.agent, witness)
             party = getattr(error, "party", "")
             seat = sitter.agent.name
