@@ -496,3 +496,20 @@ def test_a_process_that_is_killed_has_lost_nothing_that_it_acknowledged(tmp_path
     assert len(found) >= len(told)
     assert all(one.body == b"%d" % one.number * 300 for _, one in found)
     assert run(path, lambda mailbox: mailbox.post(letter(len(found))))
+
+
+def test_a_small_letter_passes_large_ones_and_those_are_not_starved(tmp_path):
+    async def story(mailbox):
+        order = []
+
+        async def post(name, body):
+            await mailbox.post(letter(0, body, to=name))
+            order.append(name)
+
+        large = [post(f"large {number}", bytes(PART)) for number in range(8)]
+        small = [post(f"small {number}", b"") for number in range(600)]
+        await asyncio.gather(*large, *small)
+        assert order.index("small 0") < order.index("large 7")
+        assert order.index("large 7") < order.index("small 599")
+
+    run(tmp_path / "mail.db", story)

@@ -5,7 +5,9 @@ import sqlite3
 from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import dataclass
-from queue import Empty, SimpleQueue
+from itertools import count
+from math import inf
+from queue import Empty, PriorityQueue
 from threading import Thread
 from typing import Any, TypeVar
 
@@ -17,6 +19,10 @@ Job = Callable[[sqlite3.Connection], T]
 
 # Jobs in one commit: beyond that the first of them would wait for too many others.
 _AT_ONCE = 128
+_BYTES_AT_ONCE = 4 * 2**20
+# A job of more bytes is passed by so many that come later: a trip does not wait for a crowd.
+_SMALL = 64 * 1024
+_PASSED_BY = 256
 _QUIET_SECONDS = 0.5
 
 
@@ -27,6 +33,7 @@ class _Waiting:
     job: Job[Any]
     future: asyncio.Future[Any]
     loop: asyncio.AbstractEventLoop
+    size: int = 0
     alone: bool = False
     result: Any = None
     error: BaseException | None = None
@@ -56,28 +63,31 @@ class Committer:
         """
         self._connection = connection
         self._undone = undone
-        self._queue: SimpleQueue[_Waiting | None] = SimpleQueue()
+        self._queue: PriorityQueue[tuple[float, int, _Waiting | None]] = PriorityQueue()
+        self._turns = count()
         self._closed = False
         self._thread = Thread(target=self._run, name="committer", daemon=True)
         self._thread.start()
 
-    def submit(self, job: Job[T], *, alone: bool = False) -> asyncio.Future[T]:
+    def submit(self, job: Job[T], *, size: int = 0, alone: bool = False) -> asyncio.Future[T]:
         """The future result of a job, once it is durable together with whatever waited beside.
 
-        A job that must stand `alone` runs outside of any transaction.
+        A job of some `size` lets smaller ones pass, for a while. One that must stand `alone` runs
+        outside of any transaction.
         """
         if self._closed:
             raise MisuseError("mailbox: expected an open one, found it closed")
         loop = asyncio.get_running_loop()
-        waiting = _Waiting(job, loop.create_future(), loop, alone)
-        self._queue.put(waiting)
+        waiting = _Waiting(job, loop.create_future(), loop, size, alone)
+        turn = next(self._turns)
+        self._queue.put((turn + (_PASSED_BY if size > _SMALL else 0), turn, waiting))
         return waiting.future
 
     def close(self) -> None:
         """Finish what waits, and close the connection."""
         if not self._closed:
             self._closed = True
-            self._queue.put(None)
+            self._queue.put((inf, next(self._turns), None))
             self._thread.join()
             self._connection.close()
 
@@ -96,23 +106,24 @@ class Committer:
     def _next(self) -> _Waiting | None:
         """The next job; while there is none, what the log holds moves into the database."""
         try:
-            return self._queue.get(timeout=_QUIET_SECONDS)
+            return self._queue.get(timeout=_QUIET_SECONDS)[2]
         except Empty:
             with suppress(sqlite3.Error):
                 self._connection.execute("PRAGMA wal_checkpoint(PASSIVE)").fetchall()
-            return self._queue.get()
+            return self._queue.get()[2]
 
     def _batch(self, first: _Waiting) -> tuple[list[_Waiting], _Waiting | None]:
         """What goes into one commit; and what was taken beyond it: a job, the end, or nothing."""
-        batch = [first]
-        while len(batch) < _AT_ONCE and not first.alone:
+        batch, size = [first], first.size
+        while len(batch) < _AT_ONCE and size < _BYTES_AT_ONCE and not first.alone:
             try:
-                more = self._queue.get_nowait()
+                _, _, more = self._queue.get_nowait()
             except Empty:
                 break
             if more is None or more.alone:
                 return batch, more
             batch.append(more)
+            size += more.size
         return batch, _MORE
 
     def _alone(self, waiting: _Waiting) -> None:

@@ -80,7 +80,9 @@ class Mailbox:
     async def put(self, letter: Sealed, body: bytes) -> int:
         """Store a letter whose digest was taken already."""
         self._check_size(letter)
-        return await self._posted(letter, lambda to: self._store.post(to, letter, body))
+        return await self._posted(
+            letter, lambda to: self._store.post(to, letter, body), size=letter.size
+        )
 
     async def open_upload(self, letter: Sealed) -> Progress:
         """Begin an upload in parts, or find out how far it came."""
@@ -97,7 +99,7 @@ class Mailbox:
         """Store a part of an upload; the last one posts the letter."""
         now = self._clock()
         progress = await self._committer.submit(
-            lambda to: self._store.append(to, letter, start, data, now=now)
+            lambda to: self._store.append(to, letter, start, data, now=now), size=len(data)
         )
         if progress.position is None:
             self._hash(letter.place, start, data)
@@ -196,14 +198,14 @@ class Mailbox:
                 f"{letter.place}: expected at most {self.limits.letter} bytes, found {letter.size}",
             )
 
-    async def _posted(self, letter: Sealed, job: Job[int]) -> int:
+    async def _posted(self, letter: Sealed, job: Job[int], *, size: int = 0) -> int:
         """The position of a letter; its recipient is woken even if the sender hung up by then."""
 
         def arrived(done: asyncio.Future[int]) -> None:
             if not done.cancelled() and done.exception() is None:
                 self._arrived(letter.place.recipient, done.result())
 
-        future = self._committer.submit(job)
+        future = self._committer.submit(job, size=size)
         future.add_done_callback(arrived)
         return await asyncio.shield(future)
 
