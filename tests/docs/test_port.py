@@ -1,0 +1,30 @@
+"""The page on the port names every request and every refusal there is."""
+
+import re
+from pathlib import Path
+
+from sottovoce.transport import build_app
+
+ROOT = Path(__file__).parents[2]
+PAGE = (ROOT / "docs" / "port.md").read_text(encoding="utf-8")
+
+
+def test_every_request_stands_on_the_page() -> None:
+    app = build_app(None, fingerprint=bytes(32))
+    made = {f"{route.method} {route.resource.canonical}" for route in app.router.routes()}
+    assert made == set(re.findall(r"^\| `([A-Z]+ /\S+)` \|", PAGE, re.MULTILINE))
+
+
+def test_every_refusal_stands_on_the_page() -> None:
+    source = "\n".join(
+        path.read_text(encoding="utf-8")
+        for layer in ("transport", "service")
+        for path in (ROOT / "src" / "sottovoce" / layer).glob("*.py")
+    )
+    raised = set(re.findall(r'Problem\(\s*\d{3},\s*"([a-z-]+)"', source))
+    raised |= set(re.findall(r'Problem\(answer\.status, "([a-z-]+)"', source))
+    raised |= set(re.findall(r'Problem\(error\.status, "([a-z-]+)"', source))
+    raised |= set(re.findall(r'kind = "([a-z-]+)" if status >= 500 else "([a-z-]+)"', source)[0])
+    table = PAGE.split("## Refusals")[1].split("## Limits")[0]
+    rows = "".join(re.findall(r"^\| (`.*?`) \|", table, re.MULTILINE))
+    assert raised == set(re.findall(r"`([a-z-]+)`", rows))
