@@ -81,7 +81,7 @@ class Scene:
     sites: int = 3
     documents: int = 240
     features: int = 16
-    stage: str = "20 seconds"
+    stage: str = "1 minute"
     release: str = "peers"
 
     @property
@@ -272,7 +272,7 @@ class Machine:
             return []
         return [json.loads(line) for line in self.log.read_text().splitlines() if line[-1:] == "}"]
 
-    def until(self, event: str, *, seconds: float = 60.0, **like: Any) -> dict[str, Any]:
+    def until(self, event: str, *, seconds: float = 150.0, **like: Any) -> dict[str, Any]:
         """The first event of this kind that has these values."""
         ends = time.monotonic() + seconds
         while time.monotonic() < ends:
@@ -284,7 +284,7 @@ class Machine:
             time.sleep(0.01)
         raise AssertionError(f"{self.name}: no {event} {like} in {seconds} s\n{self.story()}")
 
-    def result(self, *, seconds: float = 60.0) -> dict[str, Any]:
+    def result(self, *, seconds: float = 150.0) -> dict[str, Any]:
         return self.until("result", seconds=seconds)
 
     def story(self) -> str:
@@ -292,7 +292,7 @@ class Machine:
         told = [str(one) for one in self.lines() if one["event"] != "moved"]
         return "\n".join([*told, errors.read_text() if errors.exists() else ""])
 
-    def until_moved(self, stage: str, letters: int, *, seconds: float = 60.0) -> None:
+    def until_moved(self, stage: str, letters: int, *, seconds: float = 150.0) -> None:
         """Until so many letters of a stage came or went."""
         ends = time.monotonic() + seconds
         while time.monotonic() < ends:
