@@ -48,7 +48,7 @@ def played(tmp_path_factory: pytest.TempPathFactory) -> Played:
     folder = tmp_path_factory.mktemp("demo")
     said: list[str] = []
     result = hospitals.run(
-        documents=600, features=96, key_bits=2048, told=said.append, folder=folder
+        documents=600, features=192, key_bits=2048, told=said.append, folder=folder
     )
     return Played(folder, result, tuple(said))
 
@@ -75,7 +75,7 @@ def test_the_figures_for_scripts_are_as_promised(played: Played) -> None:
     assert set(figures) >= {"accuracy", "seconds", "peers", "features", "engine"}
     assert set(figures["accuracy"]) == {"local", "joint", "pooled"}
     assert set(figures["accuracy"]["local"]) == set(SITES)
-    assert (figures["peers"], figures["features"], figures["engine"]) == (3, 96, "shares")
+    assert (figures["peers"], figures["features"], figures["engine"]) == (3, 192, "shares")
     assert {"agreement", "dictionary", "training"} <= set(figures["seconds"])
 
 
