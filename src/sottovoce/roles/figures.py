@@ -10,9 +10,11 @@ from numpy.typing import NDArray
 
 from sottovoce.errors import InputError, MisuseError
 from sottovoce.numbers.ring import Words, from_ring
+from sottovoce.roles.classification import Answer
 from sottovoce.roles.plan import StudyPlan
-from sottovoce.roles.roc import Roc, Side, shown_points
+from sottovoce.roles.roc import Roc, Side, counted, shown_points
 from sottovoce.roles.thresholds import scored_names
+from sottovoce.text.documents import Document, Fragment
 from sottovoce.text.labels import Classes, Labels
 
 Numbers = NDArray[np.int64]
@@ -29,6 +31,36 @@ class Tested:
     documents: int
     table: Numbers
     counted: Words | None = None
+
+
+@dataclass(frozen=True, repr=False)
+class HeldOut:
+    """A site's own held-out documents, and the true classes of all their rows."""
+
+    plan: StudyPlan
+    documents: int
+    true: tuple[Classes, ...]
+
+    @classmethod
+    def of(
+        cls, plan: StudyPlan, documents: Sequence[Document], places: Sequence[Sequence[Fragment]]
+    ) -> Self:
+        """From the documents, and where the rows of each lay in it."""
+        pairs = zip(documents, places, strict=True)
+        true = tuple(one for each in pairs for one in plan.labelled.classes(*each))
+        return cls(plan, len(documents), true)
+
+    @property
+    def truth(self) -> Marks:
+        """Which rows are of the class of which score."""
+        return truth_of(self.plan.labels, self.true)
+
+    def tested(self, found: Answer) -> Tested:
+        """What the site's own query gave; with released scores it counts for itself."""
+        above, plan = found.counted, self.plan
+        if found.scores is not None and plan.draws_roc:
+            above = counted(found.scores, self.truth, plan.thresholds)
+        return Tested(self.documents, confusion(plan.labels, self.true, found.classes), above)
 
 
 @dataclass(frozen=True)

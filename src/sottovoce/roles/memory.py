@@ -42,11 +42,10 @@ from sottovoce.roles.evaluation import (
     evaluate_evaluator,
     evaluate_peer,
 )
-from sottovoce.roles.figures import Evaluation, Tested, confusion, truth_of
+from sottovoce.roles.figures import Evaluation, HeldOut, Tested
 from sottovoce.roles.holdings import integer_rows, labelled, read_rows
 from sottovoce.roles.model import SealedModel, Trained
 from sottovoce.roles.policy import Policy
-from sottovoce.roles.roc import counted
 from sottovoce.roles.score_shares import decided
 from sottovoce.roles.study import Study
 from sottovoce.roles.thresholds import unit_scores
@@ -152,17 +151,8 @@ class StudyOutcome:
         if not mine:
             raise InputError(f"{peer}: expected held-out documents, found none")
         places = read_rows(self.study, model.space, peer, mine, key=model.key).places
-        true = [
-            one
-            for document, of_it in zip(mine, places, strict=True)
-            for one in plan.labelled.classes(document, of_it)
-        ]
-        truth = truth_of(plan.labels, true)
-        found = self._classify(peer, mine, evaluation=True, truth=truth)
-        above = found.counted
-        if found.scores is not None and plan.draws_roc:
-            above = counted(found.scores, truth, plan.thresholds)
-        return Tested(len(mine), confusion(plan.labels, true, found.classes), above)
+        test = HeldOut.of(plan, mine, places)
+        return test.tested(self._classify(peer, mine, evaluation=True, truth=test.truth))
 
     def evaluate(self, documents: Mapping[str, Sequence[Document]]) -> Evaluation:
         """The joint confusion table and ROC over the documents that every peer has held out."""

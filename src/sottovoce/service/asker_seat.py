@@ -18,9 +18,8 @@ from sottovoce.numbers.ring import from_ring, to_ring
 from sottovoce.protocols.messages import Message
 from sottovoce.roles.classification import Answer, ask
 from sottovoce.roles.evaluation import evaluate_peer
-from sottovoce.roles.figures import Evaluation, Tested, confusion, truth_of
+from sottovoce.roles.figures import Evaluation, HeldOut, Tested, own_view
 from sottovoce.roles.model import SealedModel
-from sottovoce.roles.roc import counted
 from sottovoce.roles.score_shares import decided
 from sottovoce.roles.thresholds import unit_scores
 from sottovoce.roles.training import held_out_side
@@ -198,7 +197,7 @@ class AskerSeat:
     ) -> tuple[Evaluation, Evaluation]:
         """This site's own table, and the joint one."""
         tested = await self._tested(documents)
-        own = Evaluation.of(self._plan.labels, tested.table, (self.agent.name,), fewest=1)
+        own = own_view(self._plan, tested, self.agent.name)
         await self.agent.commit(Effect({}, [(COORDINATOR, AskedEvaluation())]))
         self.agent.announce("the other peers to be ready", self.standing.study.roster.peers, until)
         while True:
@@ -257,17 +256,9 @@ class AskerSeat:
         if not mine:
             raise InputError(f"{self.agent.name}: expected held-out documents, found none")
         read = FeatureReader(model.space, model.key).read(mine)
-        true = [
-            one
-            for document, places in zip(mine, read.places, strict=True)
-            for one in plan.labelled.classes(document, places)
-        ]
-        truth = truth_of(plan.labels, true)
-        found = await self._classified(read.integers(), evaluation=True, truth=truth)
-        above = found.counted
-        if found.scores is not None and plan.draws_roc:
-            above = counted(found.scores, truth, plan.thresholds)
-        return Tested(len(mine), confusion(plan.labels, true, found.classes), above)
+        test = HeldOut.of(plan, mine, read.places)
+        found = await self._classified(read.integers(), evaluation=True, truth=test.truth)
+        return test.tested(found)
 
     async def _number(self, key: str) -> int:
         data = await self.agent.do(self.agent.journal.note, key)
