@@ -2,7 +2,11 @@
 
 from pathlib import Path
 
+import pytest
+
 from harness.entropy import SeededEntropy
+from sottovoce.cli.ledger import _compared as compared
+from sottovoce.errors import LedgerError
 from sottovoce.ledger import Entry, Line, SiteLedger, What, compare
 from sottovoce.protocols.identities import Identity
 from sottovoce.roles.relay import Letter
@@ -61,3 +65,13 @@ def test_third_parties_and_empty_ledgers_make_no_difference(tmp_path: Path) -> N
     assert compare(north, other).alike == 0
     assert compare(north, other).differences == ()
     assert compare([], other).differences == ()
+
+
+def test_the_command_names_the_first_letter_and_counts_the_others(tmp_path: Path) -> None:
+    letters = [letter("north", "coordinator", number) for number in range(4)]
+    ledger(tmp_path, "north", *((What.SENT, one) for one in letters[:2]))
+    ledger(tmp_path, "coordinator", *((What.RECEIVED, one) for one in letters))
+    north, other = (next(tmp_path.glob(f"{name}-?")) for name in ("north", "coordinator"))
+    with pytest.raises(LedgerError, match=r"letter 2 .* not in the sender's ledger, and 1 others"):
+        compared(north, other)
+    assert compared(north, north) == 0
