@@ -1,0 +1,158 @@
+"""What classify reads and writes around the question itself."""
+
+import csv
+import json
+from collections.abc import Sequence
+from datetime import UTC, datetime
+from pathlib import Path
+from types import SimpleNamespace
+
+import pytest
+from typer.testing import CliRunner
+
+from sottovoce import cli
+from sottovoce.cli import classify as command
+from sottovoce.cli.source_choice import SourceChoice, check_brings_text, recall, remember
+from sottovoce.entropy import SystemEntropy
+from sottovoce.errors import DamagedFileError, InputError
+from sottovoce.service.invitations import Invitation
+from sottovoce.service.site import Site, open_site
+from sottovoce.service.study_file import example, parse_study
+from sottovoce.sources import open_source
+from sottovoce.text.documents import Document
+
+ROWS = 'note,age,label\n"fever, rash",40,x\nwell,,y\n,50,z\n'
+
+
+@pytest.fixture
+def site(tmp_path: Path) -> Site:
+    found = open_site(tmp_path / "home", entropy=SystemEntropy())
+    expires = datetime(2030, 1, 1, tzinfo=UTC)
+    invitation = Invitation(
+        "https://a:1", bytes(32), "s-1", "urgency", "north", ("north",), bytes(32), expires
+    )
+    study = found.accept(invitation)
+    study.keep_text(example())
+    remember(found, study, SourceChoice("/data/notes.csv", text=("note",), label=("dx",)))
+    return found
+
+
+@pytest.fixture
+def asked(monkeypatch: pytest.MonkeyPatch) -> list[Sequence[Document]]:
+    """Everybody is urgent, and what was asked is kept."""
+    kept: list[Sequence[Document]] = []
+
+    def ask(_: object, documents: Sequence[Document], *, as_json: bool) -> object:
+        kept.append(documents)
+        return SimpleNamespace(classes=[("urgent",)] * len(documents), left=7)
+
+    monkeypatch.setattr(command, "_ask", ask)
+    return kept
+
+
+def call(site: Site, *words: object) -> str:
+    given = ["classify", *map(str, words), "--home", str(site.home)]
+    done = CliRunner().invoke(cli.app, given)
+    if done.exception is not None and not isinstance(done.exception, SystemExit):
+        raise done.exception
+    assert done.exit_code == 0, done.output
+    return done.stdout
+
+
+def test_every_row_comes_back_with_its_columns(
+    site: Site, asked: list[Sequence[Document]], tmp_path: Path
+) -> None:
+    (tmp_path / "new.csv").write_text(ROWS, encoding="utf-8")
+    said = call(site, tmp_path / "new.csv", "--out", tmp_path / "out.csv")
+    assert "3 rows labelled; 7 labels left" in said
+    with (tmp_path / "out.csv").open(encoding="utf-8", newline="") as file:
+        rows = list(csv.DictReader(file))
+    assert [row["note"] for row in rows] == ["fever, rash", "well", ""]
+    assert [row["label"] for row in rows] == ["x", "y", "z"]
+    assert [row["predicted_label"] for row in rows] == ["urgent"] * 3
+    assert [row["age"] for row in rows] == ["40", "", "50"]
+
+
+@pytest.mark.parametrize("name", ["out.csv", "out.tsv", "out.jsonl", "out.parquet", "out.arrow"])
+def test_every_table_can_be_read_again(
+    site: Site, asked: list[Sequence[Document]], tmp_path: Path, name: str
+) -> None:
+    (tmp_path / "new.jsonl").write_text('{"note": "a b"}\n{"note": "c"}\n', encoding="utf-8")
+    call(site, tmp_path / "new.jsonl", "--out", tmp_path / name, "--label-column", "found")
+    from sottovoce.sources import SourceOptions
+
+    again = open_source(tmp_path / name, SourceOptions(text="note", label="found"))
+    assert [(one.text, one.label) for one in again] == [("a b", "urgent"), ("c", "urgent")]
+
+
+def test_folders_and_brat(site: Site, asked: list[Sequence[Document]], tmp_path: Path) -> None:
+    (tmp_path / "texts").mkdir()
+    (tmp_path / "texts" / "one.txt").write_text("fever", encoding="utf-8")
+    call(site, tmp_path / "texts", "--text", "text", "--out", tmp_path / "labelled")
+    assert (tmp_path / "labelled" / "urgent" / "one.txt").read_text() == "fever"
+    words = ("--out", tmp_path / "brat", "--out-format", "brat", "--json")
+    facts = json.loads(call(site, tmp_path / "texts", "--text", "text", *words))
+    assert facts == {
+        "study": "s-1", "documents": 1, "written": 1, "left": 7, "out": str(tmp_path / "brat"),
+    }  # fmt: skip
+    assert (tmp_path / "brat" / "one.ann").read_text() == "T1\turgent 0 5\tfever\n"
+
+
+@pytest.mark.parametrize(
+    ("words", "says"),
+    [
+        (("new.csv", "--out", "out.docx"), r"--out: expected \.csv.* found 'out.docx'"),
+        (("new.csv", "--out", "new.csv"), "new.csv: exists already, and nothing was asked"),
+        (("new.csv", "--out", "none/out.csv"), "expected a folder to write to, found none"),
+        (("none.csv", "--out", "out.csv"), "none.csv"),
+        (("new.csv", "--out", "out.csv", "--text", "nte"), "nte"),
+        (("new.csv", "--out", "out.csv", "--keep", "aeg"), "aeg"),
+        (("new.csv", "--out", "out.csv", "--study", "other"), "expected one that this site knows"),
+        (("new.csv", "--out", "out", "--out-format", "odt"), "format: expected one of"),
+    ],
+)
+def test_mistakes_are_told_before_anything_is_asked(
+    site: Site,
+    asked: list[Sequence[Document]],
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    words: tuple[str, ...],
+    says: str,
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "new.csv").write_text(ROWS, encoding="utf-8")
+    with pytest.raises(InputError, match=says):
+        call(site, *words)
+    assert not asked
+
+
+def test_what_a_site_joined_with_is_remembered_sealed(site: Site) -> None:
+    study = site.study()
+    assert recall(site, study) == SourceChoice("/data/notes.csv", ("note",), ("dx",))
+    stored = (study.folder / "source").read_bytes()
+    assert b"notes.csv" not in stored
+    site.files.write(study.folder / "source", b"[]", entropy=site.entropy, replace=True)
+    with pytest.raises(DamagedFileError, match="not what was written"):
+        recall(site, study)
+    (study.folder / "source").unlink()
+    assert recall(site, study) is None
+
+
+def test_who_brings_text() -> None:
+    choice = SourceChoice("notes.csv")
+    check_brings_text(("north", "evaluator"), ("north",), choice)
+    check_brings_text(("evaluator",), ("north",), None)
+    with pytest.raises(InputError, match="north: expected the documents of this site, found none"):
+        check_brings_text(("north",), ("north",), None)
+    with pytest.raises(InputError, match="--data: expected no documents for evaluator"):
+        check_brings_text(("evaluator",), ("north",), choice)
+
+
+def test_what_is_read_follows_from_the_plan() -> None:
+    text = example() + '\n[columns]\nsex = ["f"]\nage = { low = 0, high = 9 }\n'
+    plan = parse_study(text).plan
+    learning = SourceChoice("notes.csv", label=("dx",), group="p").options(plan)
+    assert (learning.labels, learning.label) == (("routine", "urgent"), ("dx",))
+    assert (learning.categorical, learning.numeric, learning.group) == (("sex",), ("age",), "p")
+    asking = SourceChoice("notes.csv", label=("dx",)).options(plan, learning=False)
+    assert (asking.labels, asking.unlabelled) == ((), True)
