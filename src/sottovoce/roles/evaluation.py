@@ -99,7 +99,7 @@ def _told(study: Study, message: JointConfusion, this: "CountSum") -> Evaluation
     if shapes != (this.shape, this.shape):
         raise ViolationError(f"expected a table of shape {this.shape}, found {shapes[0]}")
     counts, left_out = from_ring(message.counts.array()), message.left_out.array()
-    fewest = fewest_shown(study.plan)
+    fewest = fewest_shown(study.plan, message.peers)
     told = Evaluation(labels, counts, left_out.astype(np.bool_), fewest, message.peers)
     above, shown = message.above.shape, message.shown.shape
     if above == (0,):
@@ -126,7 +126,7 @@ def evaluate_coordinator(
     study, this = desk.study, _sum_of(desk, number)
     sums, final = yield from open_counts(desk, this, peers)
     result = Evaluation.of(
-        study.plan.labels, from_ring(sums[0]), final, fewest=fewest_shown(study.plan)
+        study.plan.labels, from_ring(sums[0]), final, fewest=fewest_shown(study.plan, final)
     )
     above, marks = np.zeros(0, np.int64), np.zeros(0, np.bool_)
     shares = counted or {}
@@ -154,9 +154,14 @@ def _words(numbers: Numbers | Marks) -> wire.Words:
     return wire.Words.of(to_ring(numbers.astype(np.int64)))
 
 
-def fewest_shown(plan: StudyPlan) -> int:
+def fewest_shown(plan: StudyPlan, peers: Sequence[str]) -> int:
     """The smallest number that a cell shows, other than 0."""
-    return max(plan.min_documents, FEWEST_CELL)
+    return max(plan.min_documents, FEWEST_CELL) * _times(plan, peers)
+
+
+def _times(plan: StudyPlan, peers: Sequence[str]) -> int:
+    """How often one entity can stand in a sum: once for every peer, if they hold the same ones."""
+    return len(peers) if plan.arrangement.by_features else 1
 
 
 def _sum_of(desk: Desk, number: int) -> "CountSum":
@@ -237,7 +242,8 @@ def open_counts(
 ) -> Party[tuple[tuple[Words, ...], tuple[str, ...]]]:
     """At the coordinator: the size first, and the tables only if it hides every document."""
     summed = yield from pairwise.coordinator(this.sizes(peers), who=desk.member, book=desk.book)
-    told = EvaluationSize(int(summed.sums[0][0]) >= FEWEST_EVALUATED)
+    fewest = FEWEST_EVALUATED * _times(desk.study.plan, summed.peers)
+    told = EvaluationSize(int(summed.sums[0][0]) >= fewest)
     for name in (*summed.peers, desk.study.roster.evaluator):
         yield Send(name, told)
     check_size(told)
