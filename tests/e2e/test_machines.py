@@ -4,16 +4,11 @@ import signal
 import time
 from collections.abc import Callable
 
-import numpy as np
 import pytest
 
-from harness.machines import Scene, Village
+from harness.machines import Village
 
 Founded = Callable[..., Village]
-
-
-def close(found: "np.ndarray", expected: "np.ndarray") -> bool:
-    return bool(np.allclose(found, expected, rtol=0, atol=2e-3 * np.abs(expected).max()))
 
 
 @pytest.mark.parametrize("engine", ["shares", "paillier"])
@@ -21,7 +16,7 @@ def test_four_processes_train_the_model_of_a_study_in_memory(founded: Founded, e
     scene = {"engine": engine, "features": 16 if engine == "shares" else 5}
     place = founded(**scene)
     place.start_all()
-    assert close(place.weights(), Scene(**scene).undisturbed())
+    place.check_model()
 
 
 STAGES = ("agreement", "dictionary", "training")
@@ -36,7 +31,7 @@ def test_whoever_is_killed_at_a_stage_boundary_goes_on(founded: Founded) -> None
     for (kind, stage), victim in zip(boundaries, victims, strict=True):
         place["coordinator"].until(kind, stage=stage)
         place.restart(victim)
-    assert close(place.weights(), Scene().undisturbed())
+    place.check_model()
     assert sum(place.starts.values()) == 10
 
 
@@ -50,7 +45,7 @@ def test_a_coordinator_that_restarts_in_the_middle_of_a_solve_goes_on(
     for letters in (40, 80):
         place["coordinator"].until_moved("training", letters)
         place.restart("coordinator")
-    assert close(place.weights(), Scene(**scene).undisturbed())
+    place.check_model()
 
 
 def test_helpers_that_restart_in_the_middle_of_a_solve_go_on(founded: Founded) -> None:
@@ -59,7 +54,7 @@ def test_helpers_that_restart_in_the_middle_of_a_solve_go_on(founded: Founded) -
     for letters, site in ((60, "north"), (100, "harbour"), (140, "north"), (180, "harbour")):
         place["coordinator"].until_moved("training", letters)
         place.restart(site)
-    assert close(place.weights(), Scene().undisturbed())
+    place.check_model()
 
 
 def test_a_peer_that_never_returns_is_left_behind(founded: Founded) -> None:
@@ -68,7 +63,7 @@ def test_a_peer_that_never_returns_is_left_behind(founded: Founded) -> None:
     place["lakeside"].until("stage-began", stage="dictionary")
     place["lakeside"].kill()
     stay = ("north", "harbour", "valley")
-    assert close(place.weights(*stay), Scene(sites=4).undisturbed(*stay))
+    place.check_model(*stay)
 
 
 def test_where_too_few_stay_everybody_is_told_by_name(founded: Founded) -> None:
@@ -91,7 +86,7 @@ def test_a_bad_line_changes_nothing_but_the_time_it_takes(founded: Founded) -> N
     weather.signal(signal.SIGUSR1)
     time.sleep(2.0)
     weather.signal(signal.SIGUSR1)
-    assert close(place.weights(), Scene().undisturbed())
+    place.check_model()
     weather.signal(signal.SIGTERM)
     fates = weather.result()["fates"]
     assert set(fates) == {"carried", "dropped", "unanswered", "delayed", "doubled", "truncated"}

@@ -399,6 +399,11 @@ class Village:
         assert all(one["weights"] == found[0]["weights"] for one in found)
         return np.array(found[0]["weights"])
 
+    def check_model(self, *names: str) -> None:
+        """These sites (all, unless told) hold one model: that of a study in memory among them."""
+        found, expected = self.weights(*names), self.scene.undisturbed(*names)
+        np.testing.assert_allclose(found, expected, rtol=0, atol=2e-3 * np.abs(expected).max())
+
     def end(self) -> None:
         for one in self.machines.values():
             one.kill()

@@ -1,0 +1,136 @@
+"""The commands themselves, with keys of full size: every process killed once with -9."""
+
+import csv
+import json
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from harness.machines import free_port
+from harness.studies import notes
+
+SITES = ("north", "harbour", "valley")
+TEXT = """
+[study]
+name = "urgency of notes"
+coordinator = "Institute"
+approval = "none needed: made up"
+labels = ["routine", "urgent"]
+features = 48
+query_budget = 4000
+
+[peers]
+north = "Northfield Hospital"
+harbour = "Harbour Clinic"
+valley = "Valley Practice"
+
+[roles]
+evaluator = "north"
+dealer = "harbour"
+
+[deadlines]
+enrolment = "5 minutes"
+stage = "1 minute"
+"""
+
+
+class Commands:
+    """Homes of all sites in one folder, and the commands that run there."""
+
+    def __init__(self, root: Path) -> None:
+        self.root = root
+        self.port = free_port()
+        self.running: dict[str, subprocess.Popen[bytes]] = {}
+        self.starts = 0
+
+    def run(self, site: str, *words: str) -> Any:
+        done = subprocess.run(
+            self._command(site, words), cwd=self.root, capture_output=True, text=True, check=False
+        )
+        assert done.returncode == 0, (words, done.stdout, done.stderr)
+        return done.stdout
+
+    def start(self, site: str, *words: str) -> None:
+        self.starts += 1
+        log = self._log(site).open("ab")
+        with log, (self.root / f"{site}.err").open("ab") as errors:
+            self.running[site] = subprocess.Popen(
+                self._command(site, (*words, "--json")), cwd=self.root, stdout=log, stderr=errors
+            )
+
+    def until(self, site: str, event: str, *, seconds: float = 240.0, **like: Any) -> None:
+        ends = time.monotonic() + seconds
+        while time.monotonic() < ends:
+            for line in self._log(site).read_text().splitlines():
+                found = json.loads(line) if line.endswith("}") else {"event": ""}
+                if found["event"] == event and like.items() <= found.items():
+                    return
+            time.sleep(0.05)
+        raise AssertionError((site, event, (self.root / f"{site}.err").read_text()))
+
+    def kill(self, site: str) -> None:
+        self.running[site].send_signal(signal.SIGKILL)
+        self.running[site].wait()
+
+    def end(self) -> None:
+        for site in self.running:
+            self.kill(site)
+
+    def _log(self, site: str) -> Path:
+        return self.root / f"{site}.jsonl"
+
+    def _command(self, site: str, words: tuple[str, ...]) -> list[str]:
+        return [sys.executable, "-m", "sottovoce", *words, "--home", str(self.root / site)]
+
+
+def write(path: Path, documents: Any, *, labelled: bool = True) -> None:
+    with path.open("w", newline="") as file:
+        rows = csv.writer(file)
+        rows.writerow(["note", "urgency"] if labelled else ["note"])
+        rows.writerows([one.text, one.label] if labelled else [one.text] for one in documents)
+
+
+@pytest.mark.soak
+def test_commands_that_are_killed_go_on_and_label_a_file(tmp_path: Path) -> None:
+    documents = notes(600)
+    for site in SITES:
+        write(tmp_path / f"{site}.csv", documents[site][:-20])
+    (tmp_path / "study.toml").write_text(TEXT)
+    here = Commands(tmp_path)
+    serve = ("serve", "--host", "127.0.0.1", "--port", str(here.port))
+    address = f"https://127.0.0.1:{here.port}"
+    here.run("office", "study", "create", "study.toml", "--address", address, "--out", "letters")
+    try:
+        here.start("office", *serve)
+        for site in SITES:
+            data = ("--data", f"{site}.csv", "--text", "note", "--label", "urgency", "--yes")
+            here.start(site, "join", f"letters/{site}", *data)
+        for stage, site in (
+            ("agreement", "valley"),
+            ("dictionary", "north"),
+            ("training", "office"),
+        ):
+            here.until("office", "stage-began", stage=stage)
+            here.kill(site)
+            here.start(site, *(serve if site == "office" else ("join", "--yes")))
+        here.until("harbour", "model-stored")
+        here.kill("harbour")
+        here.start("harbour", "join", "--yes")
+        assert here.running["valley"].wait(240) == 0
+        write(tmp_path / "new.csv", documents["valley"][-20:], labelled=False)
+        here.run("valley", "classify", "new.csv", "--out", "labelled.csv")
+        with (tmp_path / "labelled.csv").open() as file:
+            found = [list(row.values())[-1] for row in csv.DictReader(file)]
+        right = sum(a == b.label for a, b in zip(found, documents["valley"][-20:], strict=True))
+        assert right >= 15
+        for site in SITES:
+            here.run(site, "ledger", "verify")
+    finally:
+        here.end()
+    assert here.starts == 8
+    assert (tmp_path / "valley").stat().st_mode & 0o77 == 0
