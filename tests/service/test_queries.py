@@ -16,7 +16,7 @@ SITES = ("north", "harbour", "valley")
 @pytest.fixture(scope="module")
 def trained(tmp_path_factory: pytest.TempPathFactory) -> Network:
     """A study whose training is over, and nobody of which runs."""
-    net = network(tmp_path_factory.mktemp("trained"), features="16", stage="2 seconds", more="")
+    net = network(tmp_path_factory.mktemp("trained"), features="16", stage="5 seconds")
 
     async def story() -> None:
         async with net.serving():
@@ -29,7 +29,9 @@ def trained(tmp_path_factory: pytest.TempPathFactory) -> Network:
 def test_an_absent_dealer_is_named_with_the_time_that_was_waited(trained: Network) -> None:
     async def story() -> None:
         async with trained.serving():
-            with pytest.raises(AbsenceError, match=r"dealer: does not answer: waited 4 s") as error:
+            with pytest.raises(
+                AbsenceError, match=r"dealer: does not answer: waited 10 s"
+            ) as error:
                 await trained.classify("valley", trained.documents["valley"][:3])
             assert error.value.party == "dealer"
             waits = [one for one in trained.events if isinstance(one, Waiting)]
@@ -97,7 +99,7 @@ def test_an_evaluation_waits_for_the_others_over_a_restart(trained: Network) -> 
 def test_a_coordinator_that_restarts_in_the_middle_of_a_query_answers_it(
     trained: Network, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    # The study's own patience is of two seconds, which a busy machine needs for a restart.
+    # The study's own patience is of ten seconds, which a busy machine needs for a restart.
     monkeypatch.setattr("sottovoce.service.query.Waits", lambda *_: Waits(60.0, 60.0))
 
     async def story() -> None:

@@ -225,6 +225,7 @@ class Hall:
         return float(until)
 
     async def _finish(self) -> None:
+        self._enter("finished")
         await self.agent.drained()
         await self.agent.do(self._witness.note, What.END, "the training ended, with a model")
         await self._forget()
@@ -248,11 +249,11 @@ class Hall:
 
     async def _stop(self, signal: StopSignal) -> None:
         await self.conductor.stop(signal)
-        await self.agent.drained()
-        await self._forget()
         self._enter("stopped")
         await self.agent.do(self._witness.note, What.END, "the study ended without a model")
         self._on_event(StudyStopped(self.registry.id, COORDINATOR, signal.reason, signal.party))
+        await self.agent.drained()
+        await self._forget()
 
     async def _forget(self) -> None:
         """Delete seeds, shares and masks of all sessions that are over; the ledger says so."""
