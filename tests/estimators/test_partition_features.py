@@ -27,9 +27,9 @@ from sottovoce.protocols.conversation import Receive
 from sottovoce.protocols.view import leaves
 from sottovoce.rados import solve
 from sottovoce.roles.attempts import Attempt, Stage
-from sottovoce.roles.blocks import BlockNumbers, BlockPlan, deal_blocks, expanded_blocks
+from sottovoce.roles.blocks import BlockNumbers, BlockPlan, deal_blocks
 from sottovoce.roles.card import StudyCard
-from sottovoce.roles.contributions import ShareSeed, penalties_of
+from sottovoce.roles.contributions import ShareSeed, expanded_share, penalties_of
 from sottovoce.roles.holdings import block_columns, integer_rows
 from sottovoce.roles.memory import StudyOutcome
 from sottovoce.roles.remote import (
@@ -302,7 +302,7 @@ def test_coordinator_and_evaluator_together_would_see_block_sums_as_the_card_say
     session = Attempt(Stage.TRAINING, 1, PEERS).session(outcome.study)
     for one in masked:
         for seed in seeds.values():
-            part = one + expanded_blocks(session, seed, plan)
+            part = one + expanded_share(session, seed, plan)
             assert_looks_uniform(part, what="one peer's part, with both halves")
     card = StudyCard(outcome.study).markdown()
     assert "has that holder's name on it" in card
@@ -487,6 +487,10 @@ def test_one_class_no_number_and_other_mistakes() -> None:
         fit(entities, remote="none")
     with pytest.raises(InputError, match="answering peers among alice, bob, carol, found 'dora'"):
         fit(entities, answering=["dora"])
+    with pytest.raises(InputError, match="released weights score what a peer holds, found remote"):
+        fit(entities, release="peers", remote="full")
+    with pytest.raises(InputError, match="partition features takes one penalty, found 2"):
+        fit(entities, alpha=(1.0, 2.0))
     three = wards(90, classes=3)
     with pytest.raises(InputError, match="normalised remote part is for two classes, found 3"):
         fit(three, remote="normalised")

@@ -7,7 +7,7 @@ from typing import Any
 
 from sottovoce.errors import InputError
 from sottovoce.estimators.tables import Table, is_table
-from sottovoce.roles.arrangement import Arrangement, Partition
+from sottovoce.roles.arrangement import Partition, one_of
 from sottovoce.text.documents import Document, Label, Origin
 from sottovoce.text.labels import Labels, label_name
 
@@ -37,7 +37,7 @@ class LocalFederation:
     parts: Mapping[str, Any] = field(repr=False)
     evaluator_at: str | None = None
     dealer_at: str | None = None
-    partition: Partition = Partition.DOCUMENTS
+    partition: str = Partition.DOCUMENTS
     shared: Sequence[str] = ()
     intermediaries: Mapping[str, str] = field(default_factory=dict)
     outsourced_to: str | None = None
@@ -49,7 +49,7 @@ class LocalFederation:
         read = {name: _documents(name, part) for name, part in self.parts.items()}
         object.__setattr__(self, "documents", read)
         object.__setattr__(self, "shared", tuple(self.shared))
-        object.__setattr__(self, "partition", Arrangement(self.partition).partition)
+        object.__setattr__(self, "partition", one_of(Partition, self.partition, "partition"))
         if self.shared and self.partition is not Partition.FEATURES:
             raise InputError(
                 f"federation: shared columns are for partition features, found {self.partition}",

@@ -81,7 +81,7 @@ class Arrangement:
 
     def __post_init__(self) -> None:
         for name, kind in (("partition", Partition), ("remote", Remote), ("weights", Weights)):
-            object.__setattr__(self, name, _one_of(kind, getattr(self, name), name))
+            object.__setattr__(self, name, one_of(kind, getattr(self, name), name))
 
     @property
     def by_features(self) -> bool:
@@ -179,7 +179,8 @@ class Arrangement:
         return count
 
 
-def _one_of(kind: type[E], value: Any, name: str) -> E:
+def one_of(kind: type[E], value: Any, name: str) -> E:
+    """The choice of this name, if it is one."""
     try:
         return kind(value)
     except ValueError:

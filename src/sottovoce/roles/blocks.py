@@ -22,32 +22,36 @@ feature has one holder.
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import ClassVar, Self
 
 import numpy as np
 
-from sottovoce.entropy import SEED_BYTES, Expansion
 from sottovoce.errors import MismatchError, ViolationError
 from sottovoce.numbers import ring
 from sottovoce.numbers.fixed import Scale
 from sottovoce.numbers.ring import Words
-from sottovoce.protocols.blind_sum import Part, WordSpace, pairwise
-from sottovoce.protocols.blind_sum.plan import Plan
-from sottovoce.protocols.conversation import Party, Send, gather, receive
+from sottovoce.protocols.conversation import Party, Send, receive
 from sottovoce.protocols.identities import digest
 from sottovoce.protocols.messages import Disclosure, Message
 from sottovoce.protocols.shares.holders import deal_seeds, take_seed
 from sottovoce.protocols.shares.products import Product, deal_product, multiplied
 from sottovoce.protocols.shares.triangle import Triangle
 from sottovoce.protocols.shares.truncation import Truncation, deal_truncation, truncated
-from sottovoce.roles.contributions import Contributed, MomentPlan, ShareSeed, end_parts
+from sottovoce.roles.contributions import (
+    Contributed,
+    MomentPlan,
+    end_parts,
+    first_half,
+    second_half,
+    send_halves,
+)
 from sottovoce.roles.desk import Desk
 from sottovoce.roles.holdings import PeerBlocks, block_columns
 from sottovoce.roles.plan import StudyPlan
 from sottovoce.roles.preparation import Prepared
 from sottovoce.roles.study import Study
-from sottovoce.roles.totals import Totals, rounded_up
+from sottovoce.roles.totals import Totals
 from sottovoce.text.documents import Document
 
 # One-time material of the joining, apart from that of the solves.
@@ -110,6 +114,11 @@ class BlockPlan:
         return cls(plan.blocks, moments, scale)
 
     @property
+    def purpose(self) -> str:
+        """What is shared."""
+        return "blocks"
+
+    @property
     def cut(self) -> int:
         """From the scale of products of columns to that of the second moment."""
         return 2 * self.columns.fraction_bits - self.moments.scales.matrix.fraction_bits
@@ -149,19 +158,8 @@ def contribute_blocks(
     mine = own_blocks(desk, prepared, training)
     yield from show_counts(desk, mine)
     layout = BlockPlan.of(study.plan, prepared.totals)
-    seed = desk.entropy.seed()
-    yield Send(study.roster.evaluator, ShareSeed(seed))
-    difference = layout.write(mine) - expanded_blocks(desk.session, seed, layout)
-    bits = layout.moments.scales.matrix.fraction_bits
-    end = np.array([end_parts(mine.moments, fraction_bits=bits)], np.uint64)
-    summed = yield from pairwise.peer(
-        _blind_plan(desk, layout),
-        [difference, end, end],
-        who=desk.member,
-        book=desk.book,
-        entropy=desk.entropy,
-    )
-    return None if summed is None else Contributed(summed.peers)
+    end = end_parts(mine.moments, fraction_bits=layout.moments.scales.matrix.fraction_bits)
+    return (yield from send_halves(desk, layout, layout.write(mine), end=end))
 
 
 def collect_blocks(desk: Desk, prepared: Prepared) -> Party[Contributed]:
@@ -169,28 +167,15 @@ def collect_blocks(desk: Desk, prepared: Prepared) -> Party[Contributed]:
     study = desk.study
     yield from compare_counts(study)
     layout = BlockPlan.of(study.plan, prepared.totals)
-    plan = _blind_plan(desk, layout)
-    summed = yield from pairwise.coordinator(plan, who=desk.member, book=desk.book)
-    words, end = summed.sums
+    half = yield from first_half(desk, layout)
     yield Send(study.trio.dealer, BlockNumbers(layout.cut))
-    joined = yield from _joined(desk, layout, words)
-    return Contributed(summed.peers, rounded_up(int(end[0])), joined)
+    return (yield from _joined(desk, layout, half))
 
 
 def expand_blocks(desk: Desk, prepared: Prepared) -> Party[Contributed]:
     """At the evaluator: the second share of the joined second moment, and c."""
     layout = BlockPlan.of(desk.study.plan, prepared.totals)
-    seeds = yield from gather(ShareSeed, desk.peers)
-    for name, message in seeds.items():
-        if len(message.seed) != SEED_BYTES:
-            raise ViolationError(f"expected a seed of {SEED_BYTES} bytes", party=name)
-    plan = _blind_plan(desk, layout)
-    summed = yield from pairwise.evaluator(plan, who=desk.member, book=desk.book, among=seeds)
-    words = np.zeros(layout.length, np.uint64)
-    for name in summed.peers:
-        words += expanded_blocks(desk.session, seeds[name].seed, layout)
-    joined = yield from _joined(desk, layout, words)
-    return Contributed(summed.peers, rounded_up(int(summed.sums[0][0])), joined)
+    return (yield from _joined(desk, layout, (yield from second_half(desk, layout))))
 
 
 def deal_blocks(desk: Desk) -> Party[None]:
@@ -209,16 +194,17 @@ def deal_blocks(desk: Desk) -> Party[None]:
     yield from deal_truncation(dealer, Truncation(told.cut), product.shape(), purpose=_PURPOSE)
 
 
-def _joined(desk: Desk, layout: BlockPlan, words: Words) -> Party[Words]:
-    """At a holder: its share of the triangle of A and of b."""
-    study, width = desk.study, layout.moments.width
+def _joined(desk: Desk, layout: BlockPlan, half: Contributed) -> Party[Contributed]:
+    """At a holder: its share of the triangle of A and of b, in place of block columns."""
+    study, width, words = desk.study, layout.moments.width, half.words
+    assert words is not None
     context = desk.context(desk.peers, round=_BLOCK_ROUND)
     holder = yield from take_seed(study.trio, desk.name, context, ledger=desk.ledger)
     columns = words[: layout.size].reshape(layout.blocks, width)
     product = gram(layout.blocks, width)
     fine = yield from multiplied(holder, columns, None, product, purpose=_PURPOSE)
     matrix = yield from truncated(holder, fine, Truncation(layout.cut), purpose=_PURPOSE)
-    return np.concatenate([matrix, words[layout.size :]])
+    return replace(half, words=np.concatenate([matrix, words[layout.size :]]))
 
 
 def own_blocks(desk: Desk, prepared: Prepared, training: Sequence[Document]) -> PeerBlocks:
@@ -263,19 +249,3 @@ def compare_counts(study: Study) -> Party[None]:
                 "hold the same entities with the same labels",
                 hints=("leave out entities that not every peer has",),
             )
-
-
-def expanded_blocks(session: bytes, seed: bytes, layout: BlockPlan) -> Words:
-    """The evaluator's share of one peer's contribution in this attempt, from its seed."""
-    return Expansion(seed, "roles/blocks/v1", session).words(layout.length)
-
-
-def _blind_plan(desk: Desk, layout: BlockPlan) -> Plan:
-    roster = desk.study.roster
-    coordinator, evaluator = roster.coordinator, roster.evaluator
-    parts = (
-        Part(coordinator, "blocks", WordSpace((layout.length,))),
-        Part(coordinator, "spectrum", WordSpace((1,))),
-        Part(evaluator, "spectrum", WordSpace((1,))),
-    )
-    return Plan(desk.round("contributions", desk.peers), parts)

@@ -15,7 +15,7 @@ pool: together they could rebuild text of the union of all peers.
 import math
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
-from typing import ClassVar, Self
+from typing import ClassVar, Protocol, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -81,6 +81,11 @@ class MomentPlan:
         norm = moved_norm() if is_moved(plan) else row_norm(plan)
         scales = MomentScales.fit(weight=totals.rows, row_norm=norm, penalty=smallest)
         return cls(width, plan.labels.width, scales)
+
+    @property
+    def purpose(self) -> str:
+        """What is shared."""
+        return "moments"
 
     @property
     def length(self) -> int:
@@ -189,17 +194,44 @@ def contribute(
     reference = Reference.of(study.plan, prepared.idf_halves)
     if reference is not None:
         reference.move(moments)
-    seed = desk.entropy.seed()
-    yield Send(study.roster.evaluator, ShareSeed(seed))
-    difference = layout.write(moments)
-    difference -= expanded_share(desk.session, seed, layout)
-    bits = layout.scales.matrix.fraction_bits
-    end = np.array([_told(study.plan, moments, reference, fraction_bits=bits)], np.uint64)
+    words, bits = layout.write(moments), layout.scales.matrix.fraction_bits
+    end = _told(study.plan, moments, reference, fraction_bits=bits)
     # Sums of squares of all columns: nobody needs them while others are waited for.
     del moments
+    return (yield from send_halves(desk, layout, words, end=end))
+
+
+def collect(desk: Desk, prepared: Prepared) -> Party[Contributed]:
+    """At the coordinator: the first share of the sum, and c."""
+    return (yield from first_half(desk, MomentPlan.of(desk.study.plan, prepared.totals)))
+
+
+def expand(desk: Desk, prepared: Prepared) -> Party[Contributed]:
+    """At the evaluator: the second share of the sum, from the peers' seeds, and c."""
+    return (yield from second_half(desk, MomentPlan.of(desk.study.plan, prepared.totals)))
+
+
+class Shared(Protocol):
+    """Words that are shared in two halves, under masks that cancel."""
+
+    @property
+    def purpose(self) -> str:
+        """What they are, in the names of masks and streams."""
+
+    @property
+    def length(self) -> int:
+        """How many there are."""
+
+
+def send_halves(desk: Desk, layout: Shared, words: Words, *, end: int) -> Party[Contributed | None]:
+    """At a peer: a seed for the evaluator, the difference for the coordinator, masked."""
+    seed = desk.entropy.seed()
+    yield Send(desk.study.roster.evaluator, ShareSeed(seed))
+    words -= expanded_share(desk.session, seed, layout)
+    ends = np.array([end], np.uint64)
     summed = yield from pairwise.peer(
         _blind_plan(desk, layout),
-        [difference, end, end],
+        [words, ends, ends],
         who=desk.member,
         book=desk.book,
         entropy=desk.entropy,
@@ -207,18 +239,16 @@ def contribute(
     return None if summed is None else Contributed(summed.peers)
 
 
-def collect(desk: Desk, prepared: Prepared) -> Party[Contributed]:
-    """At the coordinator: the first share of the sum, and c."""
-    layout = MomentPlan.of(desk.study.plan, prepared.totals)
+def first_half(desk: Desk, layout: Shared) -> Party[Contributed]:
+    """At the coordinator: the sum of the differences, and c."""
     plan = _blind_plan(desk, layout)
     summed = yield from pairwise.coordinator(plan, who=desk.member, book=desk.book)
     words, end = summed.sums
     return Contributed(summed.peers, rounded_up(int(end[0])), words)
 
 
-def expand(desk: Desk, prepared: Prepared) -> Party[Contributed]:
-    """At the evaluator: the second share of the sum, from the peers' seeds, and c."""
-    layout = MomentPlan.of(desk.study.plan, prepared.totals)
+def second_half(desk: Desk, layout: Shared) -> Party[Contributed]:
+    """At the evaluator: the sum of what the seeds stand for, and c."""
     seeds = yield from gather(ShareSeed, desk.peers)
     for name, message in seeds.items():
         if len(message.seed) != SEED_BYTES:
@@ -232,20 +262,20 @@ def expand(desk: Desk, prepared: Prepared) -> Party[Contributed]:
     return Contributed(summed.peers, rounded_up(int(summed.sums[0][0])), words)
 
 
-def _blind_plan(desk: Desk, layout: MomentPlan) -> Plan:
+def _blind_plan(desk: Desk, layout: Shared) -> Plan:
     roster = desk.study.roster
     coordinator, evaluator = roster.coordinator, roster.evaluator
     parts = (
-        Part(coordinator, "moments", WordSpace((layout.length,))),
+        Part(coordinator, layout.purpose, WordSpace((layout.length,))),
         Part(coordinator, "spectrum", WordSpace((1,))),
         Part(evaluator, "spectrum", WordSpace((1,))),
     )
     return Plan(desk.round(_ROUND, desk.peers), parts)
 
 
-def expanded_share(session: bytes, seed: bytes, layout: MomentPlan) -> Words:
-    """The evaluator's share of one peer's moments in this attempt, which its seed stands for."""
-    return Expansion(seed, "roles/moments/v1", session).words(layout.length)
+def expanded_share(session: bytes, seed: bytes, layout: Shared) -> Words:
+    """The evaluator's share of one peer's words in this attempt, which its seed stands for."""
+    return Expansion(seed, f"roles/{layout.purpose}/v1", session).words(layout.length)
 
 
 def _told(

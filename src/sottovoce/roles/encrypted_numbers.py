@@ -62,8 +62,7 @@ class Numbers:
     def of(cls, study: Study, prepared: Prepared, parts: int) -> Self:
         """The numbers for an agreed upper end of the spectrum."""
         plan = study.plan
-        width = plan.features + sum(column.width for column in plan.columns) + 1
-        penalties = np.array([penalties_of(plan, width, alpha) for alpha in plan.alphas])
+        penalties = np.array([penalties_of(plan, plan.width, alpha) for alpha in plan.alphas])
         ceiling, lowest = parts / END_PARTS, float(penalties.min())
         longest = reach(plan, prepared.totals.rows, penalty=lowest, ceiling=ceiling)
         solution = Scale.covering(2 * longest, fraction_bits=_FRACTION_BITS)

@@ -131,7 +131,7 @@ class StudyOutcome:
     ) -> Answer:
         model = self._model(peer)
         rows = integer_rows(self.study, model.space, peer, documents, key=model.key)
-        if model.released is None or self.remote.asks(self.study):
+        if model.released is None:
             asked = _Asked(peer, rows, [one.group or "" for one in documents], evaluation)
             return self._ask(asked, model, truth=truth)
         scores = unit_scores(rows, rows @ model.released)

@@ -4,7 +4,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field, fields
 from enum import StrEnum
 from math import isfinite
-from typing import Any, ClassVar, TypeVar
+from typing import Any, ClassVar
 
 from sottovoce.entropy import Entropy
 from sottovoce.errors import InputError
@@ -16,7 +16,7 @@ from sottovoce.paillier import (
     generate,
     generate_insecure_for_tests,
 )
-from sottovoce.roles.arrangement import Arrangement
+from sottovoce.roles.arrangement import Arrangement, Remote, one_of
 from sottovoce.roles.kinds import number, numbers, whole
 from sottovoce.roles.thresholds import ROC_THRESHOLDS, operating_faults, threshold_faults
 from sottovoce.text.columns import Column
@@ -94,9 +94,6 @@ class Verdict(StrEnum):
     DGK = "dgk"
 
 
-C = TypeVar("C", bound=StrEnum)
-
-
 @dataclass(frozen=True)
 class StudyPlan:
     """Every choice of a study. Peers that disagree on any of it do not start.
@@ -159,7 +156,7 @@ class StudyPlan:
             ("verdict", Verdict),
             ("contribution", Contribution),
         ):
-            object.__setattr__(self, name, _one_of(kind, getattr(self, name), name))
+            object.__setattr__(self, name, one_of(kind, getattr(self, name), name))
         for name, value in self._plain_values():
             object.__setattr__(self, name, value)
         for wrong, message, hint in self._faults():
@@ -282,6 +279,12 @@ class StudyPlan:
             "",
         )
         yield from self.arrangement.faults(self.columns, self.labels)
+        known = self.arrangement.by_features and self.release is Release.PEERS
+        yield (
+            known and self.arrangement.remote is not Remote.ZERO,
+            f"released weights score what a peer holds, found remote {self.arrangement.remote}",
+            'remote="zero", or release="sealed"',
+        )
         several = self.arrangement.by_features and len(self.alphas) > 1
         yield several, f"partition features takes one penalty, found {len(self.alphas)}", ""
         text = self.arrangement.by_features and self.features > 1
@@ -382,14 +385,6 @@ class InsecureToyPlan(StudyPlan):
     def generate(self, *, entropy: Entropy) -> SecretKey:
         """A key that anybody can break."""
         return generate_insecure_for_tests(self.key_bits, entropy=entropy)
-
-
-def _one_of(kind: type[C], value: Any, name: str) -> C:
-    try:
-        return kind(value)
-    except ValueError:
-        known = ", ".join(kind)
-        raise InputError(f"plan: expected {name} to be one of {known}, found {value!r}") from None
 
 
 def _written(value: Any) -> str:
