@@ -12,7 +12,8 @@ from sottovoce.errors import AbsenceError
 from sottovoce.roles.relay import Letter
 from sottovoce.transport import Limits, Line
 from sottovoce.transport.certificates import client_context
-from sottovoce.transport.limits import Buckets, Held, Memory
+from sottovoce.transport.limits import Buckets
+from sottovoce.transport.memory import Held, Memory
 from sottovoce.transport.problems import Problem
 from sottovoce.transport.signing import PROTOCOL, Asked, Signer, body_digest
 

@@ -1,189 +1,25 @@
-"""Connections of the port: how many, from where, and none that keeps silent for long.
-
-Slow clients are the cheapest attack on a server: a handshake that never ends, headers that come
-a byte a minute, an answer that nobody reads. Each has its deadline here.
-"""
+"""The open port: it takes callers within its limits, and hands them to the application."""
 
 import asyncio
 import logging
 import resource
 import socket
 import ssl
-from collections import Counter
 from contextlib import suppress
 from functools import partial
-from typing import Any
+from itertools import count
 
 from aiohttp import web
-from aiohttp.web_request import BaseRequest
 
 from sottovoce.errors import InputError
 from sottovoce.transport.limits import Buckets, Limits
-from sottovoce.transport.problems import CONTENT_TYPE, Problem
+from sottovoce.transport.porters import Porter, Porters
 
-# Which release answers is nobody's business.
-NAME = "sottovoce"
 _BACKLOG = 512
+_AT_ONCE = 32
 _SPARE_FILES = 256
 _CLOSING_SECONDS = 2.0
 _log = logging.getLogger("sottovoce.transport")
-
-
-def problem_answer(problem: Problem) -> web.Response:
-    """The problem document as an answer."""
-    answer = web.Response(status=problem.status, body=problem.document(), content_type=CONTENT_TYPE)
-    if "retry_after" in problem.facts:
-        answer.headers["Retry-After"] = str(problem.facts["retry_after"])
-    return answer
-
-
-async def as_problem(_request: web.Request, answer: web.StreamResponse) -> None:
-    """Whatever the framework refuses by itself is a problem document too."""
-    answer.headers["Server"] = NAME
-    if (
-        answer.status >= 400
-        and isinstance(answer, web.Response)
-        and answer.content_type != CONTENT_TYPE
-    ):
-        reason = (answer.reason or "refused").lower()
-        document = Problem(answer.status, "no-such-thing", reason).document()
-        answer.body = document
-        answer.content_type = CONTENT_TYPE
-        answer.charset = None
-        # It was counted before this hook is asked.
-        answer.headers["Content-Length"] = str(len(document))
-
-
-class Porter(web.RequestHandler):
-    """One connection: it ends when its next request does not come in time."""
-
-    def __init__(self, server: web.Server, *, limits: Limits, told: "Porters", host: str) -> None:
-        """Tell when the connection ends, and when its caller turned out to hold a seat."""
-        loop = asyncio.get_running_loop()
-        super().__init__(
-            server,
-            loop=loop,
-            access_log=None,  # type: ignore[arg-type]  # as its runner passes it: no log
-            keepalive_timeout=limits.idle,
-            # Letters are sealed and do not shrink; a body that grows in memory is an attack.
-            auto_decompress=False,
-        )
-        self._limits = limits
-        self._told = told
-        self.host = host
-        self.is_known = False
-        told.came(self)
-        self._alarm: asyncio.TimerHandle | None = None
-
-    def connection_made(self, transport: asyncio.BaseTransport) -> None:
-        """The handshake is over: a request must follow."""
-        super().connection_made(transport)
-        self._expect_within(self._limits.headers)
-
-    def connection_lost(self, exc: BaseException | None) -> None:
-        """The connection is over."""
-        self.end()
-        super().connection_lost(exc)
-
-    def end(self) -> None:
-        """Count this connection no more."""
-        self._silence()
-        self._told.went(self)
-
-    def known(self) -> None:
-        """The caller holds a seat: others make room before it does."""
-        self.is_known = True
-        self._told.known(self)
-
-    def begin_request(self) -> None:
-        """The headers of a request are whole."""
-        self._silence()
-
-    def end_request(self) -> None:
-        """Its answer is ready: the other side reads it, and asks again or goes."""
-        if self.transport is not None:
-            self._expect_within(self._limits.idle)
-
-    def handle_error(
-        self,
-        request: BaseRequest,
-        status: int = 500,
-        exc: BaseException | None = None,
-        message: str | None = None,  # noqa: ARG002 - repeats what came, and is not told
-    ) -> web.StreamResponse:
-        """Bytes that are no HTTP, or a handler that failed: a problem document, and no log."""
-        if request.writer.output_size > 0:
-            raise ConnectionError("an answer was begun already")
-        kind = "failure" if status >= 500 else "no-http"
-        detail = f"the request cannot be read ({type(exc).__name__})" if exc else "not understood"
-        answer = problem_answer(Problem(status, kind, detail))
-        answer.headers["Server"] = NAME
-        answer.force_close()
-        return answer
-
-    def log_exception(self, *_: Any, **__: Any) -> None:
-        """Errors are told by their kind where they are handled; their words may be content."""
-
-    def _expect_within(self, seconds: float) -> None:
-        self._silence()
-        self._alarm = asyncio.get_running_loop().call_later(seconds, self.hang_up)
-
-    def _silence(self) -> None:
-        if self._alarm is not None:
-            self._alarm.cancel()
-            self._alarm = None
-
-    def hang_up(self) -> None:
-        """End the connection at once."""
-        if self.transport is not None:
-            self.transport.abort()
-
-
-class Porters:
-    """Who is connected, from where, and who of them showed no seat yet: the oldest first."""
-
-    def __init__(self, limits: Limits) -> None:
-        """Keep to the limits."""
-        self._limits = limits
-        self._all: set[Porter] = set()
-        self._by_host: Counter[str] = Counter()
-        self._strangers: dict[Porter, None] = {}
-
-    def __len__(self) -> int:
-        return len(self._all)
-
-    def came(self, porter: Porter) -> None:
-        """A stranger."""
-        self._all.add(porter)
-        self._by_host[porter.host] += 1
-        self._strangers[porter] = None
-
-    def known(self, porter: Porter) -> None:
-        """No stranger."""
-        self._strangers.pop(porter, None)
-
-    def went(self, porter: Porter) -> None:
-        """Gone, however often that is said."""
-        if porter in self._all:
-            self._all.discard(porter)
-            self._strangers.pop(porter, None)
-            self._by_host[porter.host] -= 1
-            if not self._by_host[porter.host]:
-                del self._by_host[porter.host]
-
-    def has_room(self, host: str) -> bool:
-        """Whether one more may come, if need be in the place of the oldest stranger."""
-        if self._by_host[host] >= self._limits.connections_by_address:
-            return self._make_room(host)
-        return len(self._all) < self._limits.connections or self._make_room(None)
-
-    def _make_room(self, host: str | None) -> bool:
-        for porter in self._strangers:
-            if host is None or porter.host == host:
-                porter.hang_up()
-                self.went(porter)
-                return True
-        return False
 
 
 class Server:
@@ -226,7 +62,10 @@ class Server:
         await self._runner.cleanup()
 
     async def _accept(self) -> None:
-        while True:
+        for taken in count():
+            if not taken % _AT_ONCE:
+                # A flood of callers does not keep the rest of the server from its work.
+                await asyncio.sleep(0)
             try:
                 caller, address = self._listening.accept()
                 caller.setblocking(False)  # noqa: FBT003 - the name of the method says it

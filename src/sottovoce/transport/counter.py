@@ -8,7 +8,6 @@ from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
 from contextlib import asynccontextmanager, contextmanager
 from dataclasses import dataclass
 from io import BytesIO
-from typing import Protocol
 
 from aiohttp import web
 from aiohttp.web_exceptions import HTTPException
@@ -23,9 +22,11 @@ from sottovoce.transport.answers import (
     Uploaded,
     Waiting,
 )
-from sottovoce.transport.connections import Porter, problem_answer
-from sottovoce.transport.limits import LONGEST_WAIT, PART, Buckets, Held, Limits, Memory
-from sottovoce.transport.mailbox import Delivered, Mailbox
+from sottovoce.transport.front_desk import FrontDesk
+from sottovoce.transport.limits import LONGEST_WAIT, PART, Buckets, Limits
+from sottovoce.transport.mailbox import Delivered
+from sottovoce.transport.memory import Held, Memory
+from sottovoce.transport.porters import Porter, problem_answer
 from sottovoce.transport.problems import Problem
 from sottovoce.transport.queries import (
     LETTER_FIELDS,
@@ -56,38 +57,6 @@ _PLAIN = "application/octet-stream"
 
 Handler = Callable[[web.Request], Awaitable[web.StreamResponse]]
 _log = logging.getLogger("sottovoce.transport")
-
-
-class FrontDesk(Protocol):
-    """What the service knows and the server asks: who holds which seat, and what to tell whom.
-
-    A refusal is an `InputError` or a `TheirError` (told as 403, with its hints) or a `Problem`;
-    any other error is told as a failure of the server, without its words.
-    """
-
-    async def invitation(self, study: str, token: bytes) -> bytes:
-        """What the holder of an invitation may read before it consents."""
-
-    async def enrol(self, study: str, seat: str, key: bytes, request: bytes) -> bytes:
-        """Take a seat for whoever holds `key`; the same request again gets the same answer."""
-
-    async def describe(self, study: str, seat: str) -> bytes:
-        """The study's description for one of its seats."""
-
-    async def status(self, study: str, seat: str) -> bytes:
-        """How far the study is, for one of its seats."""
-
-    def identity_of(self, study: str, seat: str) -> bytes | None:
-        """The public identity of a seat that may make requests; None when there is none."""
-
-    def seen(self, study: str, seat: str) -> None:
-        """This seat has just made a request: its signature was checked."""
-
-    def takes_letters(self, study: str, seat: str) -> bool:
-        """Whether letters may be left for this seat."""
-
-    def mailbox(self, study: str) -> Mailbox:
-        """The mailbox of a study that is known."""
 
 
 @dataclass(frozen=True)

@@ -20,9 +20,11 @@ from typing import TYPE_CHECKING
 
 from aiohttp import web
 
-from sottovoce.transport.connections import Server, as_problem, open_server
-from sottovoce.transport.counter import Counter, FrontDesk
+from sottovoce.transport.connections import Server, open_server
+from sottovoce.transport.counter import Counter
+from sottovoce.transport.front_desk import FrontDesk
 from sottovoce.transport.limits import Limits
+from sottovoce.transport.porters import as_problem
 
 __all__ = ["FrontDesk", "Server", "build_app", "serve"]
 
