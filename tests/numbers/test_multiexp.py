@@ -9,6 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from sottovoce.numbers.multiexp import (
+    BaseTables,
     FixedBase,
     Ring,
     _by_buckets,
@@ -92,6 +93,19 @@ def test_small_counts_share_their_squarings() -> None:
     ring, calls = counted()
     combine_sparse(BASES, [(list(range(100)), [1, 2, 3, 1] * 25)], ring)
     assert calls[0] <= 100 + 25 + 1
+
+
+@given(st.lists(st.lists(st.integers(0, 2**34 - 1), min_size=5, max_size=5), max_size=4))
+def test_bases_with_tables_give_the_same_products(rows: list[list[int]]) -> None:
+    bases = BASES[:5]
+    expected = combine(bases, rows, Ring.modulo(MODULUS))
+    for uses in (1, 1000):
+        tables = BaseTables(bases, Ring.modulo(MODULUS), exponent_bits=34, uses=uses)
+        assert tables(rows) == expected
+    with pytest.raises(ValueError, match="fixed bases: expected up to 34 bits"):
+        tables([[2**34] * 5])
+    with pytest.raises(ValueError, match="fixed bases: expected up to 34 bits"):
+        tables([[-1] * 5])
 
 
 def test_a_table_grows_with_its_use() -> None:

@@ -11,7 +11,7 @@ holder's, who does everything twice, at half the size: it is counted once.
 from collections import Counter
 from collections.abc import Sequence
 
-from sottovoce.numbers.modular import Arithmetic, FixedPower, Modulus, Residue
+from sottovoce.numbers.modular import Arithmetic, FixedBases, FixedPower, Modulus, Residue
 from sottovoce.numbers.multiexp import SparseRow
 
 # What is counted, in the order in which it is shown.
@@ -75,6 +75,17 @@ class _CountedPower:
         self._inner.prepare(uses)
 
 
+class _CountedBases:
+    def __init__(self, inner: FixedBases, count: int, tally: Counter[str]) -> None:
+        self._inner = inner
+        self._count = count
+        self._tally = tally
+
+    def __call__(self, rows: Sequence[Sequence[int]]) -> list[Residue]:
+        self._tally["terms"] += self._count * len(rows)
+        return self._inner(rows)
+
+
 class _CountedModulus(Modulus):
     def __init__(self, inner: Modulus, tally: Counter[str]) -> None:
         super().__init__(inner.modulus)
@@ -110,6 +121,10 @@ class _CountedModulus(Modulus):
 
     def fixed_base(self, base: Residue, *, exponent_bits: int) -> FixedPower:
         return _CountedPower(self._inner.fixed_base(base, exponent_bits=exponent_bits), self._tally)
+
+    def fixed_bases(self, bases: Sequence[Residue], *, exponent_bits: int, uses: int) -> FixedBases:
+        inner = self._inner.fixed_bases(bases, exponent_bits=exponent_bits, uses=uses)
+        return _CountedBases(inner, len(bases), self._tally)
 
     def combined(self, bases: Sequence[Residue], rows: Sequence[Sequence[int]]) -> list[Residue]:
         self._tally["terms"] += len(bases) * len(rows)

@@ -22,7 +22,14 @@ from typing import Protocol, TypeAlias
 
 import gmpy2
 
-from sottovoce.numbers.multiexp import FixedBase, Ring, SparseRow, combine, combine_sparse
+from sottovoce.numbers.multiexp import (
+    BaseTables,
+    FixedBase,
+    Ring,
+    SparseRow,
+    combine,
+    combine_sparse,
+)
 
 # An element of Z_m: an int in the reference twin, a gmpy2.mpz (which behaves as an int) in the
 # fast one. gmpy2 ships no types, so the alias says what both have in common.
@@ -76,6 +83,12 @@ class Modulus(ABC):
         """Powers of one base, each exponent below 2**exponent_bits, with whatever helps ready."""
 
     @abstractmethod
+    def fixed_bases(
+        self, bases: Sequence[Residue], *, exponent_bits: int, uses: int
+    ) -> "FixedBases":
+        """The same bases combined about `uses` times, each exponent below 2**exponent_bits."""
+
+    @abstractmethod
     def combined(self, bases: Sequence[Residue], rows: Sequence[Sequence[int]]) -> list[Residue]:
         """For every row of (signed) exponents, the product of all bases to their exponents."""
 
@@ -96,6 +109,13 @@ class FixedPower(Protocol):
 
     def prepare(self, uses: int) -> None:
         """Get ready for about this many powers."""
+
+
+class FixedBases(Protocol):
+    """Products of powers of the same bases."""
+
+    def __call__(self, rows: Sequence[Sequence[int]]) -> list[Residue]:
+        """For every row of exponents, none below 0, the product of all bases to them."""
 
 
 class Arithmetic(ABC):
@@ -147,6 +167,10 @@ class _IntModulus(Modulus):
     def fixed_base(self, base: Residue, *, exponent_bits: int) -> FixedPower:
         return _IntPower(base, self.modulus, exponent_bits)
 
+    def fixed_bases(self, bases: Sequence[Residue], *, exponent_bits: int, uses: int) -> FixedBases:
+        del uses
+        return _IntBases(self, tuple(bases), exponent_bits)
+
     def combined(self, bases: Sequence[Residue], rows: Sequence[Sequence[int]]) -> list[Residue]:
         return [self.product(self.powers(bases, row)) for row in rows]
 
@@ -164,6 +188,19 @@ class _IntModulus(Modulus):
             return pow(base, int(exponent), self.modulus)
         except ValueError:
             raise ZeroDivisionError("inverse: a value shares a factor with the modulus") from None
+
+
+@dataclass(frozen=True)
+class _IntBases:
+    ring: "_IntModulus"
+    bases: tuple[Residue, ...]
+    exponent_bits: int
+
+    def __call__(self, rows: Sequence[Sequence[int]]) -> list[Residue]:
+        for row in rows:
+            if any(e < 0 or e.bit_length() > self.exponent_bits for e in row):
+                raise ValueError(f"fixed bases: expected up to {self.exponent_bits} bits")
+        return self.ring.combined(self.bases, rows)
 
 
 @dataclass(frozen=True)
@@ -237,6 +274,9 @@ class _GmpModulus(Modulus):
 
     def fixed_base(self, base: Residue, *, exponent_bits: int) -> FixedPower:
         return FixedBase(base, self._ring, exponent_bits=exponent_bits)
+
+    def fixed_bases(self, bases: Sequence[Residue], *, exponent_bits: int, uses: int) -> FixedBases:
+        return BaseTables(bases, self._ring, exponent_bits=exponent_bits, uses=uses)
 
     def combined(self, bases: Sequence[Residue], rows: Sequence[Sequence[int]]) -> list[Residue]:
         return combine(bases, rows, self._ring)

@@ -144,6 +144,28 @@ def combine(bases: Sequence[int], rows: Rows, ring: Ring) -> list[int]:
     return [_by_buckets(bases, row, ring, bits=bits, window=window) for row in rows]
 
 
+class BaseTables:
+    """Products of powers of the same bases, again and again: their tables are made once."""
+
+    def __init__(self, bases: Sequence[int], ring: Ring, *, exponent_bits: int, uses: int) -> None:
+        """Tables that are best for about this many rows of exponents of so many bits."""
+        self.exponent_bits = exponent_bits
+        self._ring = ring
+        self._group = _best_group(len(bases), uses, exponent_bits)
+        self._tables = [
+            _subset_products(bases[start : start + self._group], ring)
+            for start in range(0, len(bases), self._group)
+        ]
+
+    def __call__(self, rows: Rows) -> list[int]:
+        """For every row of exponents, none below 0, the product of all bases to them."""
+        for row in rows:
+            if any(e < 0 or int(e).bit_length() > self.exponent_bits for e in row):
+                raise ValueError(f"fixed bases: expected up to {self.exponent_bits} bits")
+        planes = _plane_indices(rows, bits=self.exponent_bits, group=self._group)
+        return [_horner(self._tables, one, self._ring) for one in planes]
+
+
 def _of_one(base: int, exponents: Sequence[int], ring: Ring, *, bits: int) -> list[int]:
     """Many powers of one base: from a table where that is less work."""
     if len(exponents) < 4:

@@ -23,7 +23,7 @@ from sottovoce.protocols.shares import (
     verdict,
 )
 from sottovoce.protocols.two_party import comparison as two_party_comparison
-from sottovoce.protocols.two_party import directions, matrices
+from sottovoce.protocols.two_party import directions, matrices, own_masks
 from sottovoce.protocols.two_party import products as two_party_products
 from sottovoce.protocols.two_party import truncation as two_party_truncation
 from sottovoce.roles import (
@@ -143,7 +143,7 @@ class StudyCard:
         else:
             if self.study.roster.having(Role.INTERMEDIARY):
                 yield "contributions", (intermediary, uploads)
-            yield "sealed solve", (encrypted, matrices, directions, two_party_truncation)
+            yield "sealed solve", (encrypted, matrices, own_masks, two_party_truncation)
             yield "sealed solve", (two_party_products, two_party_comparison, messages)
             yield "encrypted model", (model,)
             yield "queries", _SHARED

@@ -44,7 +44,7 @@ from sottovoce.protocols.two_party.masks import Masking
 from sottovoce.protocols.two_party.matrices import FixedFactors, matrix_product
 from sottovoce.protocols.two_party.products import MaskedVectors, answer_vectors
 from sottovoce.protocols.two_party.residual import solve_checked
-from sottovoce.protocols.two_party.solve import SolvePlan, solve_stages
+from sottovoce.protocols.two_party.solve import SolvePlan, own_stages
 from sottovoce.protocols.two_party.truncation import truncate, truncation_rule
 from sottovoce.rados.moments import Moments
 from sottovoce.roles.agreement import Agreement
@@ -218,7 +218,7 @@ def open_covered(
 def _stages(key: SecretKey, plan: SolvePlan, *, entropy: Entropy) -> list[list[Rule[Any]]]:
     """What the key holder answers for one class: the solve, its check, and two cuts of θ."""
     return [
-        *solve_stages(key, plan, entropy=entropy),
+        *own_stages(key, plan, entropy=entropy),
         [
             truncation_rule(key, budget=3, entropy=entropy),
             Rule(MaskedVectors, lambda q: answer_vectors(key, q, entropy=entropy), 1),
@@ -255,11 +255,13 @@ def solve_encrypted(
 
 def _models(numbers: Numbers, sums: Sequence[Unsent], *, entropy: Entropy) -> Party[list[Unsent]]:
     """A model for every penalty."""
+    # A key pair of the evaluator's own, for this one study: see two_party/own_masks.py.
+    own = numbers.study.plan.generate(entropy=entropy)
     models = []
     if numbers.study.plan.arrangement.by_features:
         sums = (yield from _joined(numbers, sums[0], entropy=entropy)), *sums[1:]
     for index in range(len(numbers.penalties)):
-        model = yield from _model(numbers, sums, index, entropy=entropy)
+        model = yield from _model(numbers, sums, index, own=own, entropy=entropy)
         models.append(model)
     return models
 
@@ -273,15 +275,16 @@ def _joined(numbers: Numbers, columns: Unsent, *, entropy: Entropy) -> Party[Uns
 
 
 def _model(
-    numbers: Numbers, sums: Sequence[Unsent], index: int, *, entropy: Entropy
+    numbers: Numbers, sums: Sequence[Unsent], index: int, *, own: SecretKey, entropy: Entropy
 ) -> Party[Unsent]:
     """⟨⟨θ⟩⟩ folded, all classes of a word in one ciphertext."""
     scores, plan = numbers.scores, numbers.solve
     # The sum over all peers keeps the bounds that hold for the whole.
     A = sums[0].within(numbers.matrix_scale) + numbers.penalty(index)
     columns = []
-    for b in sums[1:]:
-        solved = yield from solve_checked(A, b.within(numbers.vector_scale), plan, entropy=entropy)
+    for vector in sums[1:]:
+        b = vector.within(numbers.vector_scale)
+        solved = yield from solve_checked(A, b, plan, entropy=entropy, own=own)
         theta = solved.theta.within(scores.solution)
         columns.append((yield from _folded(theta, scores, plan.masking, entropy=entropy)))
     table = stack(columns).T.within(scores.weights)

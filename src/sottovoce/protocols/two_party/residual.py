@@ -96,10 +96,15 @@ def check_residual(
 
 
 def solve_checked(
-    A: Encrypted, b: Encrypted, plan: SolvePlan, *, entropy: Entropy
+    A: Encrypted,
+    b: Encrypted,
+    plan: SolvePlan,
+    *,
+    entropy: Entropy,
+    own: SecretKey | None = None,
 ) -> Party[Solved]:
     """S.Solve and its check."""
-    solved = yield from solve(A, b, plan, entropy=entropy)
+    solved = yield from solve(A, b, plan, entropy=entropy, own=own)
     return (yield from check_residual(solved, plan, entropy=entropy))
 
 

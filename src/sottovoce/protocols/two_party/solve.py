@@ -28,9 +28,16 @@ from sottovoce.numbers.packing import Slots
 from sottovoce.paillier import Encrypted, Layout, Plain, SecretKey, Unsent
 from sottovoce.protocols.conversation import Party
 from sottovoce.protocols.guard import Rule
-from sottovoce.protocols.two_party.directions import cut_times_fixed, direction_rule
+from sottovoce.protocols.two_party.directions import CutProduct, cut_times_fixed, direction_rule
 from sottovoce.protocols.two_party.masks import Masking
-from sottovoce.protocols.two_party.matrices import FixedFactor, FixedFactors, fix
+from sottovoce.protocols.two_party.matrices import FixedFactor, FixedFactors, FixedOperand, fix
+from sottovoce.protocols.two_party.own_masks import (
+    OwnFactors,
+    OwnOperand,
+    OwnProduct,
+    cut_times_own,
+    fix_own,
+)
 from sottovoce.protocols.two_party.truncation import Cut
 
 
@@ -86,6 +93,11 @@ class SolvePlan:
     def cut(self) -> int:
         """How many bits of a direction are cut off in every step."""
         return self.matrix_fraction + self.coefficient_bits
+
+    @property
+    def whole_cut(self) -> Cut:
+        """How a direction is cut."""
+        return Cut(self.cut, self.direction_scale, self.masking)
 
     @property
     def direction_scale(self) -> Scale:
@@ -151,14 +163,58 @@ class Solved:
     residual: Unsent
 
 
-def solve(A: Encrypted, b: Encrypted, plan: SolvePlan, *, entropy: Entropy) -> Party[Solved]:
+@dataclass(frozen=True)
+class _Steps:
+    """How a direction is cut and multiplied with A, one trip a step (directions.py)."""
+
+    operand: FixedOperand
+    plan: SolvePlan
+
+    def __call__(self, u: Unsent, *, entropy: Entropy) -> Party[CutProduct | OwnProduct]:
+        cut, product = self.plan.whole_cut, self.plan.residual_scale
+        return cut_times_fixed(u, self.operand, cut, product=product, entropy=entropy)
+
+
+@dataclass(frozen=True)
+class _OwnSteps:
+    """The same with masks under the evaluator's own key (own_masks.py)."""
+
+    operand: OwnOperand
+    plan: SolvePlan
+
+    def __call__(self, u: Unsent, *, entropy: Entropy) -> Party[CutProduct | OwnProduct]:
+        cut, product = self.plan.whole_cut, self.plan.residual_scale
+        return cut_times_own(u, self.operand, cut, product=product, entropy=entropy)
+
+
+def _steps(
+    matrix: Encrypted, plan: SolvePlan, own: SecretKey | None, *, entropy: Entropy
+) -> Party[_Steps | _OwnSteps]:
+    if own is None:
+        fixed = yield from fix(matrix, entropy=entropy, masking=plan.masking)
+        return _Steps(fixed, plan)
+    sealed = yield from fix_own(
+        matrix, own, plan.whole_cut, plan.untruncated_scale, uses=plan.steps, entropy=entropy
+    )
+    return _OwnSteps(sealed, plan)
+
+
+def solve(
+    A: Encrypted,
+    b: Encrypted,
+    plan: SolvePlan,
+    *,
+    entropy: Entropy,
+    own: SecretKey | None = None,
+) -> Party[Solved]:
     """S.Solve at the evaluator: ⟨⟨θ⟩⟩ with A·θ = b.
 
-    A comes by rows and b as a vector, both in the plan's slots and scales.
+    A comes by rows and b as a vector, both in the plan's slots and scales. With a key pair of
+    its `own` the evaluator has a fraction of the work; the key holder answers `own_stages` then.
     """
     _check(A, b, plan)
     matrix, residual = A.divided(plan.shift), b.divided(plan.shift).within(plan.residual_scale)
-    operand = yield from fix(matrix, entropy=entropy, masking=plan.masking)
+    times = yield from _steps(matrix, plan, own, entropy=entropy)
     direction: Unsent | None = None
     solution: Unsent | None = None
     for alpha, beta in plan.coefficients():
@@ -166,13 +222,7 @@ def solve(A: Encrypted, b: Encrypted, plan: SolvePlan, *, entropy: Entropy) -> P
         if direction is not None:
             lifted = (direction * (alpha << plan.matrix_fraction)).divided(plan.cut)
             u = (u + lifted).within(plan.untruncated_scale)
-        step = yield from cut_times_fixed(
-            u.within(plan.untruncated_scale),
-            operand,
-            Cut(plan.cut, plan.direction_scale, plan.masking),
-            product=plan.residual_scale,
-            entropy=entropy,
-        )
+        step = yield from times(u.within(plan.untruncated_scale), entropy=entropy)
         direction = step.direction
         solution = direction if solution is None else solution + direction
         solution = solution.within(plan.direction_scale)
@@ -188,6 +238,12 @@ def solve_stages(key: SecretKey, plan: SolvePlan, *, entropy: Entropy) -> list[l
         [Rule(FixedFactor, held.keep, 1)],
         [direction_rule(held, budget=plan.steps, entropy=entropy)],
     ]
+
+
+def own_stages(key: SecretKey, plan: SolvePlan, *, entropy: Entropy) -> list[list[Rule[Any]]]:
+    """The same for an evaluator with a key pair of its own."""
+    held = OwnFactors(key, plan.masking, uses=plan.steps)
+    return held.stages(budget=plan.steps, entropy=entropy)
 
 
 def _check(A: Encrypted, b: Encrypted, plan: SolvePlan) -> None:
