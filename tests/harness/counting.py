@@ -3,7 +3,7 @@
 from collections import Counter
 from collections.abc import Sequence
 
-from sottovoce.numbers.modular import GMP, Arithmetic, FixedPower, Modulus, Residue
+from sottovoce.numbers.modular import GMP, Arithmetic, FixedBases, FixedPower, Modulus, Residue
 
 
 class CountingModulus(Modulus):
@@ -47,6 +47,15 @@ class CountingModulus(Modulus):
 
     def fixed_base(self, base: Residue, *, exponent_bits: int) -> FixedPower:
         return CountingPower(self._own.fixed_base(base, exponent_bits=exponent_bits), self)
+
+    def fixed_bases(self, bases: Sequence[Residue], *, exponent_bits: int, uses: int) -> FixedBases:
+        own = self._own.fixed_bases(bases, exponent_bits=exponent_bits, uses=uses)
+
+        def combined(rows: Sequence[Sequence[int]]) -> list[Residue]:
+            self._count("powers", len(bases) * len(rows))
+            return own(rows)
+
+        return combined
 
     def combined(self, bases: Sequence[Residue], rows: Sequence[Sequence[int]]) -> list[Residue]:
         self._count("powers", len(bases) * len(rows))

@@ -14,7 +14,7 @@ import math
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import reduce
 from itertools import accumulate
 from multiprocessing import cpu_count
@@ -192,8 +192,8 @@ class _IntModulus(Modulus):
 
 @dataclass(frozen=True)
 class _IntBases:
-    ring: "_IntModulus"
-    bases: tuple[Residue, ...]
+    ring: "_IntModulus" = field(repr=False)
+    bases: tuple[Residue, ...] = field(repr=False)
     exponent_bits: int
 
     def __call__(self, rows: Sequence[Sequence[int]]) -> list[Residue]:
