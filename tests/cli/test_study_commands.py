@@ -2,6 +2,7 @@
 
 import json
 import os
+import re
 import subprocess
 import sys
 from datetime import UTC, datetime, timedelta
@@ -199,7 +200,7 @@ def test_the_home_comes_from_the_environment(tmp_path: Path, office: Path) -> No
 @pytest.mark.parametrize(
     ("text", "says"),
     [
-        ("[jion]\n", r"line 1: jion: expected a table \(.*did you mean join"),
+        ("[jion]\n", "line 1: jion: expected a table.*did you mean join"),
         ("[join]\ntxet = ['a']\n", r"line 2: join.txet: expected a setting of \[join\]"),
         ("[join]\n\nlongest = 'x'\n", "line 3: join.longest: expected what --longest takes"),
         ("[join]\ntext = 'note'\n", "line 2: join.text: expected a list, found 'note'"),
@@ -220,9 +221,7 @@ def test_a_wrong_setting_of_a_site_is_told_with_its_line(
     (home / "sottovoce.toml").write_text(text, encoding="utf-8")
     with pytest.raises(InputError) as caught:
         call("study", "list", "--home", home)
-    whole = f"{caught.value.message} {' '.join(caught.value.hints)}"
-    assert caught.match(says.partition(".*did")[0])
-    assert says.rpartition(".*")[2] in whole or ".*did" not in says
+    assert re.search(says, f"{caught.value.message} {' '.join(caught.value.hints)}")
 
 
 def test_open_permissions_are_refused(tmp_path: Path, office: Path) -> None:

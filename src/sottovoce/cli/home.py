@@ -73,11 +73,10 @@ def _check(
             _check(source, ctx, value, inner[key], (*path, key))
         elif _name(key) in options:
             _check_value(source, ctx, (*path, key), options[_name(key)], value)
-        elif path:
-            source.check_known((*known, *options), *path)
+        elif key in inner:
             raise source.fault((*path, key), f"a table [{'.'.join((*path, key))}]", str(value))
         else:
-            source.check_known((*known, "policy"))
+            raise source.unknown((*path, key), known if path else (*known, "policy"))
 
 
 def _check_value(

@@ -89,12 +89,16 @@ class SettingsText:
         for part in table[1:]:
             held = held.get(part, {})
         for key in held:
-            if key in names:
-                continue
-            near = get_close_matches(key, names, n=1)
-            hints = (f"did you mean {near[0]}?",) if near else ()
-            what = "a table" if not table else f"a setting of [{'.'.join(table)}]"
-            raise self.fault((*table, key), f"{what} ({', '.join(names)})", key, *hints)
+            if key not in names:
+                raise self.unknown((*table, key), names)
+
+    def unknown(self, path: KeyPath, names: Iterable[str]) -> InputError:
+        """The error for a key that nobody reads: the nearest that somebody does, else all."""
+        known = tuple(names)
+        near = get_close_matches(path[-1], known, n=1)
+        hint = f"did you mean {near[0]}?" if near else f"one of {', '.join(known)}"
+        what = f"a setting of [{'.'.join(path[:-1])}]" if path[:-1] else "a table"
+        return self.fault(path, what, path[-1], hint)
 
     def take(self, path: KeyPath, kind: Kind, default: T, *hints: str) -> Any | T:
         """The value of a setting as its kind reads it, or the default where it is not there."""
