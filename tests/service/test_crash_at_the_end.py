@@ -10,6 +10,7 @@ import pytest
 from harness.network import network
 from sottovoce.ledger import What, read_ledger
 from sottovoce.service.journal import Journal
+from sottovoce.service.leaving import withdraw
 from sottovoce.service.witness import LedgerWitness
 
 SITES = ("north", "harbour", "valley")
@@ -63,3 +64,31 @@ def test_a_crash_while_deleting(
     asyncio.run(story())
     lines = list(read_ledger(net.membership("north").folder / "north" / "ledger.jsonl"))
     assert any(one.what == What.DELETION for one in lines)
+
+
+def test_a_crash_while_withdrawing_is_finished_by_withdrawing_again(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    net = network(tmp_path)
+    folder = net.membership("valley").folder / "valley"
+
+    def is_valley(journal: Journal, *_: Any) -> bool:
+        return journal.path.parent.name == "valley"
+
+    async def story() -> None:
+        async with net.serving():
+            await net.join_all(*SITES)
+            membership, model = net.membership("valley"), folder / "model"
+            dying = dying_once(Journal.close_outbox, is_valley)
+            monkeypatch.setattr(Journal, "close_outbox", dying)
+            with pytest.raises(Killed):
+                await withdraw(membership, options=net.options())
+            assert model.exists()
+            for _ in range(2):
+                assert (await withdraw(membership, options=net.options())).in_sum
+            assert not model.exists()
+
+    asyncio.run(story())
+    lines = list(read_ledger(folder / "ledger.jsonl"))
+    assert [one.kind for one in lines if one.what == What.SENT][-1] == "leaving"
+    assert sum(one.what == What.WITHDRAWAL for one in lines) == 1

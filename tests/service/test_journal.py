@@ -307,6 +307,8 @@ def test_a_forgotten_session_is_gone_and_never_begins_again(path: Path) -> None:
         journal.forget(b"s")
         with pytest.raises(MisuseError, match="is over, and was deleted"):
             journal.open_session(b"s")
+        assert journal.sessions() == (b"s", b"t")
+        assert journal.remembered() == (b"t",)
         assert [one.body for one in journal.steps(b"t")] == [b"stays"]
         left = b"".join(one.read_bytes() for one in path.parent.iterdir())
         assert box not in left

@@ -134,6 +134,12 @@ class Journal:
         """The names of all sessions, in the order in which they were opened."""
         return tuple(self._ids)
 
+    def remembered(self) -> tuple[bytes, ...]:
+        """The sessions that were not forgotten."""
+        with translated(self.path), self._lock:
+            rows = self._database.execute("SELECT name FROM sessions WHERE box IS NOT NULL")
+            return tuple(name for (name,) in rows)
+
     def steps(self, session: bytes) -> Iterator[Step]:
         """The steps of a session, in order, one at a time."""
         number = self._ids[session]

@@ -103,13 +103,16 @@ async def _withdraw_seat(work: Workplace, seat: str) -> None:
 
 
 async def leave(agent: Agent, witness: LedgerWitness, line: Line, model: Path) -> None:
-    """Say that this seat leaves, as its last word, and delete what it has."""
+    """Say that this seat leaves, as its last word, and delete what it has.
+
+    Said once; what a crash left undone is done when it is asked for again.
+    """
     book = SeatBook.read(agent.journal)
-    if book.phase == "withdrawn":
-        return
-    await agent.do(witness.note, What.WITHDRAWAL, "consent was withdrawn")
-    await agent.do(_close_outbox, agent, book.but(phase="withdrawn"))
-    await forget_sessions(agent, witness)
+    if book.phase != "withdrawn":
+        await agent.do(witness.note, What.WITHDRAWAL, "consent was withdrawn")
+        await agent.do(_close_outbox, agent, book.but(phase="withdrawn"))
+    if agent.journal.remembered():
+        await forget_sessions(agent, witness)
     await agent.do(lambda: model.unlink(missing_ok=True))
     for outgoing in await agent.do(lambda: list(agent.journal.pending())):
         await _post(agent, witness, line, outgoing)

@@ -138,7 +138,7 @@ async def forget_sessions(
 
     The notes go to disk in one piece with it: a crash leaves both, or neither.
     """
-    sessions = agent.journal.sessions()
+    sessions = await agent.do(agent.journal.remembered)
     note = f"deletes seeds, shares and masks of {len(sessions)} sessions"
     await agent.do(witness.note, What.DELETION, note)
     await agent.do(lambda: agent.journal.forget(*sessions, notes=notes or {}))
