@@ -198,7 +198,9 @@ class Agent:
         elif letter.session in self.running:
             running = self.running[letter.session]
             async with self._turn:
-                await self._deliver(running, letter)
+                # While we waited for our turn, the session may have been dropped.
+                if self.running.get(letter.session) is running:
+                    await self._deliver(running, letter)
             self._settle(running)
         elif letter.session not in self._over:
             await self._hold(position, letter)
