@@ -8,8 +8,9 @@
       │                                 │◀── two_party/truncation.py, twice  │ θ times idf
       │◀─────────────────────────────── EncryptedModel ──────────────────────│
 
-Who learns what: C sees noise, the totals and c; E sees ciphertexts that it cannot open, the
-totals, c, and one bit a class that is true unless c was wrong. Assuming that C and E do not
+E has a key pair of its own for the masks of the solve (two_party/own_masks.py). Who learns
+what: C sees noise, the totals and c; E sees noise, ciphertexts that it cannot open, the totals,
+c, and one bit a class that is true unless c was wrong. Assuming that C and E do not
 pool: together they could rebuild text of the union of all peers.
 """
 

@@ -79,8 +79,8 @@ class OwnDirection(Question[OwnStep], frozen=True):
 
     discloses: ClassVar = Disclosure(
         seen_by="the key holder, who decrypts it",
-        reveals="the size, and one step of a public number; every slot is noise",
-        assuming="masks used once reach κ bits beyond the values, in slots that hold both",
+        reveals="the size, and one step of a public number; what it multiplies is noise as well",
+        assuming="masks of a direction reach κ bits beyond it, and serve this direction only",
     )
     direction: Ciphertext
     bits: int
