@@ -80,6 +80,24 @@ def test_enrolment_that_ends_with_too_few_stops_with_the_reason(tmp_path: Path) 
     asyncio.run(story())
 
 
+def test_enrolment_that_ends_with_enough_goes_on_and_takes_nobody_later(tmp_path: Path) -> None:
+    helpers = '[helpers]\ntrust = "Trust"\nlender = "Lender"\n'
+    roles = {"evaluator": "trust", "dealer": 'dealer = "lender"', "helpers": helpers}
+    net = network(tmp_path, sites=4, documents=320, features="8", enrolment="4 seconds", **roles)
+
+    async def story() -> None:
+        async with net.serving():
+            here = [one for one in net.documents if one != "valley"]
+            found = await asyncio.gather(*(net.join(one) for one in (*here, "evaluator", "dealer")))
+            assert found[0].study.roster.peers == tuple(here)
+            late = invite_again(net.office, net.study, "Valley Practice", read=read_toy)
+            net.tokens = (*(one for one in net.tokens if "valley" not in one.seats), late)
+            with pytest.raises((InputError, TheirError), match="expected seats before it began"):
+                await net.join("valley")
+
+    asyncio.run(story())
+
+
 def test_several_studies_share_one_port(tmp_path: Path) -> None:
     net = network(tmp_path, features="8")
     tokens = create_study(net.office, net.text.replace("urgency of", "second"), read=read_toy)

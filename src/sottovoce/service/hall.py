@@ -6,6 +6,7 @@ from collections.abc import Collection, Mapping, Sequence
 from contextlib import suppress
 
 from sottovoce.entropy import Entropy
+from sottovoce.errors import InputError
 from sottovoce.keyfiles import storage
 from sottovoce.ledger import SiteLedger, What
 from sottovoce.paillier import SecretKey
@@ -115,6 +116,12 @@ class Hall:
         """Pin a seat's identity: before there is a roster, or again after the training."""
         phase = self.conductor.book.phase if self._conducts else "enrolment"
         again = phase == "trained" and seat in self.clerk.trained.peers
+        if phase != "enrolment" and seat not in self.publics:
+            raise InputError(
+                f"study {self.registry.id}: expected seats before it began, found {seat!r} "
+                "after that",
+                hints=("ask the coordinator for another study",),
+            )
         self.registry.enrol(seat, public, ticket, replacing=again or phase == "enrolment")
         known = self.publics.get(seat)
         if known != public:
@@ -191,6 +198,8 @@ class Hall:
             if conductor.book.phase == "trained":
                 self._enter("finished")
                 await self._answer()
+            if conductor.book.phase == "stopped":
+                await self._clean()
         except StopSignal as signal:
             await self._stop(signal)
         except asyncio.CancelledError:
@@ -252,8 +261,15 @@ class Hall:
         self._enter("stopped")
         await self.agent.do(self._witness.note, What.END, "the study ended without a model")
         self._on_event(StudyStopped(self.registry.id, COORDINATOR, signal.reason, signal.party))
-        await self.agent.drained()
-        await self._forget()
+        await self._clean()
+
+    async def _clean(self) -> None:
+        """Nothing of a stopped study stays, also where a crash came in between."""
+        if await self.agent.do(self.agent.journal.note, "cleaned") is None:
+            await self.agent.drained()
+            await self._forget()
+            await self._delete_key()
+            await self.agent.commit(Effect({"cleaned": b""}))
 
     async def _forget(self) -> None:
         """Delete seeds, shares and masks of all sessions that are over; the ledger says so."""
