@@ -10,7 +10,7 @@ from typing import Any
 
 from harness.entropy import SeededEntropy
 from harness.studies import notes
-from sottovoce.entropy import Entropy
+from sottovoce.entropy import Entropy, SystemEntropy
 from sottovoce.keyfiles import storage
 from sottovoce.paillier import SecretKey, generate_insecure_for_tests
 from sottovoce.roles import InsecureToyPlan, Policy
@@ -64,10 +64,12 @@ def toy_key() -> SecretKey:
 
 
 class QuickPlan(InsecureToyPlan):
-    """A toy plan whose key was drawn before."""
+    """A toy plan whose key was drawn before; a program that draws one of its own gets its own."""
 
     def generate(self, *, entropy: Entropy) -> SecretKey:
-        return toy_key()
+        if isinstance(entropy, SystemEntropy):
+            return toy_key()
+        return super().generate(entropy=entropy)
 
 
 read_toy = partial(parse_study, plan_type=QuickPlan)

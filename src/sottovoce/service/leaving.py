@@ -17,10 +17,10 @@ from sottovoce.service.agent import Agent
 from sottovoce.service.api import AskOptions, Membership, Withdrawal
 from sottovoce.service.control import COORDINATOR, Leaving
 from sottovoce.service.journal import Outgoing
+from sottovoce.service.patience import PatientLine
 from sottovoce.service.seat_book import SeatBook
 from sottovoce.service.witness import LedgerWitness
 from sottovoce.service.workplace import MODEL, Workplace, forget_sessions
-from sottovoce.transport.client import Line
 
 _MARK = "withdrawn"
 _LOOK_SECONDS = 0.25
@@ -102,7 +102,7 @@ async def _withdraw_seat(work: Workplace, seat: str) -> None:
         patience -= _LOOK_SECONDS
 
 
-async def leave(agent: Agent, witness: LedgerWitness, line: Line, model: Path) -> None:
+async def leave(agent: Agent, witness: LedgerWitness, line: PatientLine, model: Path) -> None:
     """Say that this seat leaves, as its last word, and delete what it has.
 
     Said once; what a crash left undone is done when it is asked for again.
@@ -127,7 +127,9 @@ def _close_outbox(agent: Agent, book: SeatBook) -> None:
     journal.close_outbox([*waiting, *last], notes={**notes, **book.notes()})
 
 
-async def _post(agent: Agent, witness: LedgerWitness, line: Line, outgoing: Outgoing) -> None:
+async def _post(
+    agent: Agent, witness: LedgerWitness, line: PatientLine, outgoing: Outgoing
+) -> None:
     await agent.do(witness.left, outgoing, "control")
     await line.post(outgoing.letter)
     agent.journal.mark_sent(outgoing.position)

@@ -22,13 +22,13 @@ from sottovoce.service.events import (
 from sottovoce.service.helper_seat import HelperSeat, stays
 from sottovoce.service.house import House, seated_before
 from sottovoce.service.leaving import is_withdrawn, leave, watch_for_withdrawal
+from sottovoce.service.patience import PatientLine
 from sottovoce.service.rejoining import rejoin, take_model
 from sottovoce.service.seat_keys import SeatKeys
 from sottovoce.service.sitter import Sitter
 from sottovoce.service.standing import Standing, agreement_notes
 from sottovoce.service.witness import LedgerWitness
 from sottovoce.service.workplace import MODEL, Workplace, describe, forget_sessions
-from sottovoce.transport.client import Line
 
 __all__ = ["describe", "join", "while_working"]
 
@@ -117,7 +117,7 @@ class _JoiningSeat:
                 await watch_for_withdrawal(self._work.membership)
                 raise WithdrawnError(f"{agent.name}: this site withdrew from the study")
 
-    async def _enrol(self, agent: Agent, line: Line) -> None:
+    async def _enrol(self, agent: Agent, line: PatientLine) -> None:
         """Take the seat; once taken, this is not done again."""
         if await agent.do(agent.journal.note, "enrolled") is None:
             await line.enrol(self._work.membership.token)

@@ -17,6 +17,7 @@ from sottovoce.service.control import control_session
 from sottovoce.service.events import JournalDeleted
 from sottovoce.service.hall import poll_seconds
 from sottovoce.service.journal import Journal
+from sottovoce.service.patience import LOST_SECONDS, PatientLine
 from sottovoce.service.sealed_files import SealedFiles
 from sottovoce.service.seat_keys import SeatKeys
 from sottovoce.service.seat_status import StatusFile
@@ -76,7 +77,9 @@ class Workplace:
         )
 
     @asynccontextmanager
-    async def agent(self, keys: SeatKeys) -> AsyncIterator[tuple[Agent, LedgerWitness, Line]]:
+    async def agent(
+        self, keys: SeatKeys
+    ) -> AsyncIterator[tuple[Agent, LedgerWitness, PatientLine]]:
         """A seat at work: one process at a time."""
         seat, study = keys.identity.name, self.membership.study
         with SiteLedger(self.folder(seat) / "ledger.jsonl", keys.identity) as ledger:
@@ -86,7 +89,10 @@ class Workplace:
                 key=self._files.key_for(f"journal {seat}"),
                 entropy=self.entropy,
             )
-            async with self._line(keys.identity) as line:
+            on_event = StatusFile(self.folder(seat), study, seat, self.options.on_event)
+            async with self._line(keys.identity) as raw:
+                patience = _RECEIVE_STAGES * self.stage_seconds
+                line = PatientLine(raw, study=study, patience=patience, on_event=on_event)
                 waits = Waits(self.stage_seconds, _RECEIVE_STAGES * self.stage_seconds)
                 agent = Agent(
                     seat,
@@ -96,7 +102,7 @@ class Workplace:
                     witness=witness,
                     control=lambda _: control_session(study, keys.identity.public),
                     waits=waits,
-                    on_event=StatusFile(self.folder(seat), study, seat, self.options.on_event),
+                    on_event=on_event,
                 )
                 agent.poll = poll_seconds(self.stage_seconds)
                 try:
@@ -110,7 +116,7 @@ class Workplace:
             fingerprint=self.membership.fingerprint,
             study=self.membership.study,
             identity=identity,
-            patience=_RECEIVE_STAGES * self.stage_seconds,
+            patience=LOST_SECONDS,
         )
 
     @property

@@ -1,0 +1,61 @@
+"""A line that breaks and comes back: whoever watches hears of it, and the seat tries on."""
+
+import time
+from collections.abc import Awaitable, Callable, Sequence
+from typing import TypeVar
+
+from sottovoce.errors import AbsenceError
+from sottovoce.roles.relay import Letter
+from sottovoce.service.events import LineBack, LineLost, OnEvent
+from sottovoce.transport.client import Line
+
+T = TypeVar("T")
+
+# After so many seconds without an answer a line counts as lost.
+LOST_SECONDS = 10.0
+
+
+class PatientLine:
+    """A seat's line to the coordinator, which it does not give up before its patience ends."""
+
+    def __init__(self, line: Line, *, study: str, patience: float, on_event: OnEvent) -> None:
+        """Try every call for `patience` seconds."""
+        self._line = line
+        self._study = study
+        self._patience = patience
+        self._on_event = on_event
+        self._lost = False
+
+    async def enrol(self, request: bytes) -> bytes:
+        """Take the seat."""
+        return await self._tried(lambda: self._line.enrol(request))
+
+    async def post(self, letter: Letter) -> int:
+        """Leave a letter."""
+        return await self._tried(lambda: self._line.post(letter))
+
+    async def fetch(self, after: int, *, wait: float) -> Sequence[tuple[int, Letter]]:
+        """The letters behind a position."""
+        return await self._tried(lambda: self._line.fetch(after, wait=wait))
+
+    async def acknowledge(self, position: int) -> None:
+        """These letters are on our disk."""
+        await self._tried(lambda: self._line.acknowledge(position))
+
+    async def _tried(self, call: Callable[[], Awaitable[T]]) -> T:
+        began = time.monotonic()
+        while True:
+            try:
+                answer = await call()
+            except AbsenceError as error:
+                if time.monotonic() - began >= self._patience:
+                    reason = f"{error.message}; tried for {self._patience:.0f} s"
+                    raise AbsenceError(reason, party=error.party, hints=error.hints) from None
+                if not self._lost:
+                    self._lost = True
+                    self._on_event(LineLost(self._study, self._line.seat, error.message))
+            else:
+                if self._lost:
+                    self._lost = False
+                    self._on_event(LineBack(self._study, self._line.seat))
+                return answer
