@@ -3,8 +3,9 @@
 import os
 import time
 from collections.abc import Callable, Mapping
-from contextlib import AbstractContextManager
+from contextlib import AbstractContextManager, suppress
 from pathlib import Path
+from resource import RUSAGE_SELF, getrusage
 from statistics import median
 
 from threadpoolctl import threadpool_limits
@@ -39,13 +40,18 @@ def interleaved(
 
 
 def forget_peak() -> None:
-    """Let the peak of this process' memory start again from what it has now (Linux)."""
-    Path("/proc/self/clear_refs").write_text("5", encoding="ascii")
+    """Let the peak of this process' memory start again from what it has now, where Linux can."""
+    with suppress(OSError):
+        Path("/proc/self/clear_refs").write_text("5", encoding="ascii")
 
 
 def peak_megabytes() -> float:
     """The most memory this process ever had; the parent's share of it is not counted (Linux)."""
-    for line in Path("/proc/self/status").read_text(encoding="ascii").splitlines():
+    status = Path("/proc/self/status")
+    if not status.exists():
+        # Bytes, everywhere but on Linux.
+        return getrusage(RUSAGE_SELF).ru_maxrss / 1e6
+    for line in status.read_text(encoding="ascii").splitlines():
         if line.startswith("VmHWM:"):
             return int(line.split()[1]) / 1000
     raise AssertionError("Linux says VmHWM")
