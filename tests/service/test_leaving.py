@@ -16,7 +16,7 @@ from sottovoce.roles.relay import Letter, Relay
 from sottovoce.service.api import ConsentQuestion, Joined
 from sottovoce.service.approval import Request
 from sottovoce.service.coordinator import cancel_study, close_study, study_status
-from sottovoce.service.events import AttemptFailed, Event, StageBegan, StageEnded, StudyStopped
+from sottovoce.service.events import Event, StageBegan, StageEnded, StudyStopped
 from sottovoce.service.leaving import withdraw
 from sottovoce.service.seat_status import status
 from sottovoce.wire import Codec
@@ -200,8 +200,12 @@ def test_who_withdraws_early_is_in_no_sum_and_sends_nothing_more(
     assert after[-1].kind == "leaving"
     if not far.in_sum:
         assert models(found) == set(net.documents) - {"valley"}
-        failed = [one for one in net.events if isinstance(one, AttemptFailed)]
-        assert any("valley" in one.missing for one in failed)
+        began_with = [
+            one.peers
+            for one in net.events
+            if isinstance(one, StageBegan) and one.stage == "training"
+        ]
+        assert "valley" not in began_with[-1]
 
 
 def test_who_withdraws_after_the_training_is_told_that_its_part_stays_in_the_sum(

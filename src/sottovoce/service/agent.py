@@ -96,6 +96,7 @@ class Agent:
         for one in self.running.values():
             await self.do(one.seat.close)
         self.running.clear()
+        await self.do(self.witness.flush)
         await self.do(self.journal.close)
         self._thread.shutdown(wait=False)
 
@@ -188,6 +189,7 @@ class Agent:
             if reached > acknowledged and (
                 not letters or reached - acknowledged >= _ACKNOWLEDGE_EVERY
             ):
+                await self.do(self.witness.flush)
                 await self._post.acknowledge(reached)
                 acknowledged = reached
 
@@ -204,6 +206,9 @@ class Agent:
             self._settle(running)
         elif letter.session not in self._over:
             await self._hold(position, letter)
+        else:
+            # Late, or sent again: it has its line, too.
+            await self.do(self.witness.came, letter, _tag(letter), "earlier")
 
     async def _hold(self, position: int, letter: Letter) -> None:
         """Keep a letter for a session that begins later, as long as its sender keeps measure."""
@@ -364,3 +369,11 @@ class Agent:
     def announce(self, what: str, whom: Sequence[str], until: float) -> None:
         """Say that this seat waits, for whom and until when."""
         self.tell_watcher(Waiting(self.study, self.name, what, tuple(whom), until))
+
+
+def _tag(letter: Letter) -> str:
+    """The kind of a letter that is not in a box."""
+    try:
+        return tag_of(letter.body)
+    except MalformedError:
+        return "unreadable"

@@ -40,6 +40,9 @@ class Witness(Protocol):
     def came(self, letter: Letter, kind: str, stage: str) -> None:
         """A letter came in."""
 
+    def flush(self) -> None:
+        """Write down whatever came, before it is acknowledged."""
+
     def note(self, what: What, note: str) -> None:
         """Something was decided."""
 

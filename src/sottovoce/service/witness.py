@@ -17,6 +17,7 @@ class LedgerWitness:
         self.ledger = ledger
         self._gatekeeper = Gatekeeper(gate, ledger, study=study)
         self._study = study
+        self._came: list[Entry] = []
 
     async def leaving(self, outgoing: Outgoing, stage: str) -> None:
         """Let a letter leave, or raise; a person may take their time."""
@@ -27,12 +28,20 @@ class LedgerWitness:
             )
 
     def left(self, outgoing: Outgoing, stage: str) -> None:
-        """Write down that a letter leaves."""
-        self._letter(What.SENT, outgoing.letter, outgoing.kind, stage)
+        """Write down that a letter leaves, and before it what came: both in one go to the disk."""
+        self._write(self._entry(What.SENT, outgoing.letter, outgoing.kind, stage))
 
     def came(self, letter: Letter, kind: str, stage: str) -> None:
-        """Write down that a letter came."""
-        self._letter(What.RECEIVED, letter, kind, stage)
+        """Note that a letter came; its line is written before anything leaves or is acknowledged.
+
+        After a crash before that the server sends the letter again, and its line is written then.
+        """
+        self._came.append(self._entry(What.RECEIVED, letter, kind, stage))
+
+    def flush(self) -> None:
+        """Write down whatever came."""
+        if self._came:
+            self._write()
 
     def deleted(self, erased: Erased) -> None:
         """Write down that shares, masks, seeds and letters are gone."""
@@ -44,8 +53,12 @@ class LedgerWitness:
 
     def note(self, what: What, note: str) -> None:
         """Write down what is no letter."""
-        self.ledger.append(Entry(self._study, what, note=note))
+        self._write(Entry(self._study, what, note=note))
 
-    def _letter(self, what: What, letter: Letter, kind: str, stage: str) -> None:
-        entry = Entry.of_letter(what, letter, study=self._study, stage=stage, kind=kind)
-        self.ledger.append(entry)
+    def _write(self, *entries: Entry) -> None:
+        # All calls are of the seat's one thread.
+        came, self._came = self._came, []
+        self.ledger.append(*came, *entries)
+
+    def _entry(self, what: What, letter: Letter, kind: str, stage: str) -> Entry:
+        return Entry.of_letter(what, letter, study=self._study, stage=stage, kind=kind)
