@@ -115,6 +115,11 @@ def prepare_peer(
     if summed is None:
         return None
     told = yield from receive(study.roster.coordinator, PublishedFeatures)
+    if told.peers != summed.peers:
+        raise ViolationError(
+            "expected the totals of the agreed peers, found those of others",
+            party=study.roster.coordinator,
+        )
     space = _space(study, _dictionary_of(study, told))
     return Prepared(
         _totals_of(study, told.totals, told.peers), space.dictionary.idf_halves, space, key

@@ -13,7 +13,14 @@ from contextlib import suppress
 from typing import Any, TypeVar
 
 from sottovoce.entropy import Entropy
-from sottovoce.errors import MalformedError, ViolationError
+from sottovoce.errors import (
+    JournalError,
+    LedgerError,
+    MalformedError,
+    ReplayError,
+    SottovoceError,
+    ViolationError,
+)
 from sottovoce.protocols.conversation import Gather, Party, Receive
 from sottovoce.protocols.messages import Message
 from sottovoce.roles.relay import Letter
@@ -234,7 +241,7 @@ class Agent:
 
     async def _hear(self, letter: Letter) -> None:
         """A control letter, in its turn and once."""
-        key = f"heard/{letter.session.hex()}"
+        key = f"heard/{letter.session.hex()}/{letter.sender}"
         noted = await self.do(self.journal.note, key)
         expected = int.from_bytes(noted or b"")
         if letter.number < expected:
@@ -264,7 +271,15 @@ class Agent:
             await self.do(self.witness.came, letter, "unreadable", "control")
             return await self.chair.heard(sender, Failed(b"", "MalformedError", sender))
         await self.do(self.witness.came, letter, tag_of(letter.body), "control")
-        return await self.chair.heard(sender, message)
+        try:
+            return await self.chair.heard(sender, message)
+        except (JournalError, LedgerError, ReplayError):
+            raise
+        except SottovoceError:
+            if self.name != COORDINATOR:
+                raise
+            # What one seat asks for in vain must not end the others' study, now or at a restart.
+            return Effect()
 
     async def _fault(self, sender: str, kind: str) -> None:
         """At the coordinator a seat's fault ends the study by name; elsewhere it is let go."""

@@ -43,6 +43,8 @@ from sottovoce.service.standing import AskerRecord, Standing
 from sottovoce.wire import Codec, Value
 
 _BOOK = "evaluation/book"
+# No budget lasts so long: a number beyond is nonsense, and would not fit its record.
+_MOST_QUERIES = 2**32
 _LOOK_SECONDS = 0.5
 
 
@@ -95,6 +97,7 @@ class Clerk:
             EvaluationBook() if data is None else Codec().decode(data, EvaluationBook)
         )
         self._queries: dict[bytes, _Query] = {}
+        self._records = asyncio.Lock()
         self._ends: list[Running] = []
         self._late: dict[bytes, str] = {}
         self._to_open: list[tuple[str, int]] = []
@@ -171,12 +174,19 @@ class Clerk:
         return self._standing.with_new_keys(told.now, told.consent)
 
     async def _asked(self, asker: str, number: int) -> Effect:
+        """A query in its turn: its record is read and written by one task at a time."""
+        async with self._records:
+            return await self._asked_next(asker, number)
+
+    async def _asked_next(self, asker: str, number: int) -> Effect:
         record = await self.agent.do(AskerRecord.read, self.agent.journal, asker)
         if asker not in self.trained.peers or asker in self.evaluations.gone:
             reason = "expected a peer of the model to ask, found another"
             return _refused(asker, number, record, reason)
         if number < record.following:
             return _refused(asker, number, record, "this query was asked already")
+        if number >= _MOST_QUERIES:
+            return _refused(asker, number, record, "expected the next query, found a far one")
         for session, query in tuple(self._queries.items()):
             if query.asker == asker:
                 await self.agent.drop(session)
@@ -232,15 +242,16 @@ class Clerk:
         await self.agent.commit(Effect({}, [(one, Closed()) for one in names]))
 
     async def _answer(self, asker: str, number: int) -> None:
-        record = await self.agent.do(AskerRecord.read, self.agent.journal, asker)
-        if record.open != (number,):
-            return
-        plan = self._standing.study.plan
-        book = QueryBook(plan.budget, plan.evaluations, *record.counters(asker))
-        standing = await self._standing_for(asker)
-        parties = standing.query_parties(asker)
-        sitting = standing.sitting(("query", asker, str(number)), parties)
-        self._queries[sitting.session] = _Query(asker, number, book)
+        async with self._records:
+            record = await self.agent.do(AskerRecord.read, self.agent.journal, asker)
+            if record.open != (number,):
+                return
+            plan = self._standing.study.plan
+            book = QueryBook(plan.budget, plan.evaluations, *record.counters(asker))
+            standing = await self._standing_for(asker)
+            parties = standing.query_parties(asker)
+            sitting = standing.sitting(("query", asker, str(number)), parties)
+            self._queries[sitting.session] = _Query(asker, number, book)
         program = partial(self._answering, standing, book, asker)
         await self.agent.begin(sitting, program, label=("query", number))
 
@@ -249,10 +260,11 @@ class Clerk:
 
     async def _after(self, running: Running) -> None:
         session = running.sitting.session
-        query = self._queries.pop(session, None)
-        if query is not None:
-            await self._after_query(running, query)
-        elif running.stage == "evaluation":
+        async with self._records:
+            query = self._queries.pop(session, None)
+            if query is not None:
+                await self._after_query(running, query)
+        if query is None and running.stage == "evaluation":
             await self._after_evaluation(running)
         await self.agent.drop(session)
         await self.agent.do(self.agent.journal.forget, session)

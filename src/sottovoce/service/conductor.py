@@ -47,6 +47,7 @@ from sottovoce.service.control import (
     Gone,
     Leaving,
     RefusedQuery,
+    Rejoined,
     Seating,
     Stopped,
 )
@@ -111,6 +112,10 @@ class Conductor:
                 report = Report(session, sender, "" if kept else "late", "")
             case Failed(session, kind, party):
                 report = Report(session, sender, kind, party)
+            case Leaving() | Rejoined() if self.book.phase in {"finished", "trained"}:
+                # It waited for us to start: who answers queries must hear it, and write it down.
+                await self.followed.wait()
+                return await self.agent.chair.heard(sender, message)
             case Declined() | Leaving():
                 report = Report(b"", sender, DECLINED, "")
             case AskedQuery() | AskedEvaluation():

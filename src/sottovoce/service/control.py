@@ -218,7 +218,9 @@ class AskedQuery(Message, frozen=True):
 class OpenedQuery(Message, frozen=True):
     """A peer's query begins: to the seat that deals for it."""
 
-    discloses: ClassVar = Disclosure("the dealer of this query", "that this peer asks now", _COURSE)
+    discloses: ClassVar = Disclosure(
+        "the dealer of this query", "that a peer asks, and which", _COURSE
+    )
     asker: str
     number: int
 

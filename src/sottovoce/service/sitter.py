@@ -87,8 +87,18 @@ class Sitter:
         if isinstance(message, Gone):
             await self.agent.leave(message.session, message.seats)
             return Effect()
+        if isinstance(message, Seating) and not self.book.over and self._has_begun_sums():
+            # At a new table our books of opened sums would be empty: it could open them again.
+            self._error = ViolationError(
+                "expected no new table once sums are opened, found one", party=COORDINATOR
+            )
+            self.book = self.book.but(phase="left")
+            return Effect(self.book.notes(), [(COORDINATOR, Declined(message.number))])
         self.book = self._after(message)
         return Effect(self.book.notes())
+
+    def _has_begun_sums(self) -> bool:
+        return any(one.attempt().stage.opened_sums for one in self.book.begins)
 
     def _after(self, message: Message) -> SeatBook:
         book = self.book

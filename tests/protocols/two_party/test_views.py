@@ -148,5 +148,7 @@ def test_no_kind_of_question_is_left_out() -> None:
         "BlindedTests",  # test_comparison
         "SealedTests",  # test_comparison
         "MaskedMatrices",  # test_crossed
+        "OwnFactor",  # test_own_masks
+        "OwnDirection",  # test_own_masks
     }
     assert asked == here | elsewhere
