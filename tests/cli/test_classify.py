@@ -126,6 +126,25 @@ def test_mistakes_are_told_before_anything_is_asked(
     assert not asked
 
 
+def test_a_table_without_the_text_is_refused_before_anything_is_asked(
+    site: Site, asked: list[Sequence[Document]], tmp_path: Path
+) -> None:
+    (tmp_path / "new.csv").write_text("id,words\n1,fever\n2,rash\n", encoding="utf-8")
+    with pytest.raises(InputError, match="expected a column 'note', found 'id', 'words'"):
+        call(site, tmp_path / "new.csv", "--out", tmp_path / "out.csv")
+    assert asked == []
+
+
+def test_a_label_column_over_the_text_is_refused_before_anything_is_asked(
+    site: Site, asked: list[Sequence[Document]], tmp_path: Path
+) -> None:
+    (tmp_path / "new.csv").write_text(ROWS, encoding="utf-8")
+    given = ("--out", tmp_path / "out.csv", "--label-column", "note")
+    with pytest.raises(InputError, match="expected a name of its own, found 'note'"):
+        call(site, tmp_path / "new.csv", *given)
+    assert asked == []
+
+
 def test_what_a_site_joined_with_is_remembered_sealed(site: Site) -> None:
     study = site.study()
     assert recall(site, study) == SourceChoice("/data/notes.csv", ("note",), ("dx",))

@@ -122,7 +122,7 @@ def _ask(membership: Any, documents: "Sequence[Document]", *, as_json: bool) -> 
         asked = AskOptions(parse_study, on_event=watch.on_event)
         return run(
             ask(membership, documents, options=asked),
-            afterwards="the same command again goes on with the same query",
+            afterwards="the same command again asks anew; a query that was granted stays counted",
         )
 
 
@@ -133,9 +133,13 @@ def _read(
     from dataclasses import replace
 
     from sottovoce.sources import Format, open_source
+    from sottovoce.sources.columns import find_columns
 
     asked = choice.options(plan, learning=False)
     source = open_source(choice.data, asked)
+    if source.columns:
+        # A table without the text would be labelled all the same, as empty documents are.
+        find_columns(source.columns, choice.text or ("text",), option="--text", name=source.name)
     kept = tuple(keep or ())
     if ALL in kept or (keep is None and source.format in {Format.CSV, Format.TSV}):
         kept = source.columns if len(source.columns) > 1 else ()
@@ -193,7 +197,13 @@ class _Writer:
         self._replace = replace
 
     def check(self) -> None:
-        """Refuse a place that is taken, before anything is asked and counted."""
+        """Refuse a place or a name that is taken, before anything is asked and counted."""
+        if self._column is not None and self._column in {self._text, self._group}:
+            raise InputError(
+                f"--label-column: expected a name of its own, found {self._column!r}, which is "
+                "the text's or the group's, and nothing was asked",
+                hints=("--label-column label",),
+            )
         if self._out.exists() and not self._replace:
             raise InputError(
                 f"{self._out}: exists already, and nothing was asked",

@@ -1,0 +1,156 @@
+"""What a seat refuses of a coordinator once sums were opened, and a coordinator of a seat."""
+
+import asyncio
+import json
+from pathlib import Path
+
+import pytest
+
+from harness.entropy import SeededEntropy
+from harness.network import network
+from sottovoce.errors import ViolationError
+from sottovoce.roles.agreement import SignedConsent
+from sottovoce.roles.attempts import Attempt, Stage
+from sottovoce.roles.relay import Letter
+from sottovoce.service.agent import Agent
+from sottovoce.service.chairs import Effect, Waits
+from sottovoce.service.conductor import Conductor
+from sottovoce.service.control import (
+    COORDINATOR,
+    AskedQuery,
+    Begin,
+    Closed,
+    Rejoined,
+    Seating,
+    control_session,
+)
+from sottovoce.service.journal import Journal
+from sottovoce.service.sealed_files import SealedFiles
+from sottovoce.service.seat_keys import SeatKeys
+from sottovoce.transport.client import Line
+from sottovoce.wire import Codec
+
+
+def test_a_second_table_after_the_dictionary_is_refused_by_every_site(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    net = network(tmp_path, features="16")
+    first_stage = Conductor._stage
+
+    async def stage(self: Conductor, which: Stage) -> None:
+        await first_stage(self, which)
+        if which is Stage.DICTIONARY:
+            old = self.book.seating[0]
+            seating = Seating(old.number + 1, old.seats)
+            peers = self._course.desk.study.roster.peers
+            begins = (
+                Begin.of(seating.number, self.book.begins[0].attempt()),
+                Begin.of(seating.number, Attempt(Stage.DICTIONARY, 2, peers)),
+            )
+            await self._tell(old.roster().names, seating, *begins)
+            await asyncio.sleep(3600)
+
+    monkeypatch.setattr(Conductor, "_stage", stage)
+
+    async def story() -> None:
+        async with net.serving():
+            joining = [asyncio.create_task(net.join(one)) for one in ("north", "harbour", "valley")]
+            for error in await asyncio.gather(*joining, return_exceptions=True):
+                assert isinstance(error, ViolationError)
+                assert error.party == COORDINATOR
+                assert "no new table once sums are opened" in error.message
+
+    asyncio.run(asyncio.wait_for(story(), 120))
+
+
+class _Silent:
+    async def leaving(self, *_):
+        pass
+
+    def left(self, *_):
+        pass
+
+    def came(self, *_):
+        pass
+
+    def note(self, *_):
+        pass
+
+    def flush(self):
+        pass
+
+
+class _Ears:
+    def __init__(self) -> None:
+        self.heard_of: list[str] = []
+
+    async def heard(self, sender, message):
+        self.heard_of.append(sender)
+        return Effect()
+
+    def settled(self):
+        pass
+
+
+def test_letters_of_another_seat_take_the_place_of_none_of_the_coordinator_s(
+    tmp_path: Path,
+) -> None:
+    async def story() -> list[str]:
+        session = control_session("study", bytes(32))
+        seat = Agent(
+            "north",
+            "study",
+            journal=Journal(tmp_path / "journal.db", key=bytes(32)),
+            post=None,
+            witness=_Silent(),
+            control=lambda _: session,
+            waits=Waits(9, 9),
+        )
+        seat.chair = ears = _Ears()
+        closed = Codec().encode(Closed())
+        for position, (sender, number) in enumerate(
+            [(COORDINATOR, 0), ("harbour", 0), ("harbour", 1), (COORDINATOR, 1)], 1
+        ):
+            await seat._take(position, Letter(session, sender, "north", number, closed))
+        await seat.close()
+        return ears.heard_of
+
+    assert asyncio.run(story()) == [COORDINATOR, COORDINATOR]
+
+
+def test_a_wish_that_cannot_be_granted_ends_neither_the_server_nor_a_restarted_one(
+    tmp_path: Path,
+) -> None:
+    net = network(tmp_path, features="16")
+    wishes = (
+        AskedQuery(2**64 - 1),
+        Rejoined(SignedConsent("valley", bytes(32), bytes(32), bytes(64))),
+    )
+
+    async def story() -> None:
+        async with net.serving():
+            await net.join_all("north", "harbour", "valley")
+        membership = net.membership("valley")
+        files = SealedFiles(membership.folder, membership.at_rest)
+        keys = SeatKeys.open(files, "valley", entropy=SeededEntropy(1))
+        session = control_session(net.study, keys.identity.public)
+        path = membership.folder / "valley" / "journal.db"
+        with Journal(path, key=files.key_for("journal valley")) as journal:
+            number = int.from_bytes(journal.note(f"told/{session.hex()}") or b"")
+        for _ in range(2):
+            line = Line(
+                net.address,
+                fingerprint=net.fingerprint,
+                study=net.study,
+                identity=keys.identity,
+                patience=5,
+            )
+            async with net.serving(), line:
+                for wish in wishes:
+                    body = Codec().encode(wish)
+                    await line.post(Letter(session, "valley", COORDINATOR, number, body))
+                    number += 1
+                await asyncio.sleep(0.5)
+                assert json.loads(await line.status())["phase"] == "finished"
+
+    asyncio.run(asyncio.wait_for(story(), 120))
