@@ -52,7 +52,7 @@ class Task:
 
 def known_tasks(place: Path, setting: Setting, *, splits: int) -> Iterator[Task]:
     """The sets known by name: the one at this place, or those that lie in the folder."""
-    files = {one.name: one for one in ([place] if place.is_file() else sorted(place.iterdir()))}
+    files = {one.name: one for one in (sorted(place.iterdir()) if place.is_dir() else [place])}
     if "sms_spam.csv" in files:
         documents = list(open_source(files["sms_spam.csv"]))
         yield Task("SMS", tuple(split_pairs(documents, splits=splits)), setting)
@@ -124,13 +124,13 @@ def measure(
 
 def _found(task: Task, *, kind: type[StudyPlan], key_bits: int, progress: Progress) -> Found:
     """One split, sealed and in plaintext."""
-    kept = _frequent_enough(task)
+    kept = frequent_enough(task)
     (pair,), setting = kept.pairs, kept.setting
     parts = {
         f"peer {number + 1}": part
         for number, part in enumerate(simulated_peers(pair.train, setting.peers))
     }
-    plan = _plan(kept, list(parts.values()), kind, key_bits)
+    plan = study_plan(kept, list(parts.values()), kind=kind, key_bits=key_bits)
     progress(f"{task.name}: training, sealed")
     start = cpu_seconds()
     outcome = _train(plan, parts)
@@ -161,15 +161,15 @@ def _found(task: Task, *, kind: type[StudyPlan], key_bits: int, progress: Progre
     )
 
 
-def _plan(
-    task: Task, parts: Sequence[Sequence[Document]], kind: type[StudyPlan], key_bits: int
+def study_plan(
+    task: Task, parts: Sequence[Sequence[Document]], *, kind: type[StudyPlan], key_bits: int
 ) -> StudyPlan:
     """The study's plan, with as many features as survive if they are fewer than asked for."""
     setting = task.setting
     (pair,) = task.pairs
     labels = Labels.found(_label(document) for document in pair.train)
     plan = kind(
-        f"bench sealed {task.name}",
+        f"bench {task.name}",
         labels,
         features=setting.features,
         reading=Reading(ngrams=NGrams(setting.ngrams)),
@@ -193,7 +193,7 @@ def _train(plan: StudyPlan, parts: dict[str, list[Document]]) -> StudyOutcome:
     return run_study(Study(plan, roster), parts, identities=identities, entropy=entropy)
 
 
-def _frequent_enough(task: Task) -> Task:
+def frequent_enough(task: Task) -> Task:
     """Without the documents of classes with which no study starts."""
     (pair,) = task.pairs
     names = Counter(label_name(_label(document)) for document in pair.train)

@@ -152,6 +152,55 @@ def sealed(
     show(facts, rows, title="sealed beside plaintext, label by label", as_json=as_json)
 
 
+def contributions(
+    data: Annotated[
+        Path | None,
+        typer.Option(
+            help="sms_spam.csv, mts_dialog.jsonl, a folder of these, or any labelled source; "
+            "else made-up notes."
+        ),
+    ] = None,
+    text: Annotated[str | None, typer.Option(help="Column of the text.")] = None,
+    label: Annotated[str | None, typer.Option(help="Column of the label.")] = None,
+    rados: Annotated[str, typer.Option(help="Rados of every peer, with commas.")] = (
+        "64,256,1024,4096"
+    ),
+    features: Annotated[int, typer.Option(min=1, help="Size of the joint dictionary.")] = 256,
+    peers: Annotated[int, typer.Option(min=3, help="How many peers to simulate.")] = 4,
+    seeds: Annotated[int, typer.Option(min=1, help="Studies of each kind; medians count.")] = 5,
+    as_json: Annotated[bool, typer.Option("--json", help="Print one JSON object.")] = False,
+) -> None:
+    """Studies of n sampled rados a peer beside exact moments, and plaintext on pooled documents.
+
+    Accuracy on documents that none of them saw, CPU seconds of all parties of a training, and the
+    steps of its sealed solve. Every seed has other notes (or another split) and other signatures.
+
+    \b
+    Examples:
+      sottovoce bench contributions
+      sottovoce bench contributions --data datasets/ --rados 1024,8192 --json
+      sottovoce bench contributions --data notes.csv --text note --label diagnosis
+    """
+    from rich.console import Console
+
+    from sottovoce.bench.accuracy import Setting
+    from sottovoce.bench.contributions import KEY_BITS, known_or_named, measure, notes_task
+    from sottovoce.bench.report import show
+    from sottovoce.sources import SourceOptions
+
+    numbers, setting = _numbers("rados", rados), Setting(features=features, peers=peers)
+    options = SourceOptions(text=text, label=label)
+    with Console(stderr=True).status("reading") as status:
+        if data is None:
+            tasks = [notes_task(setting, seeds=seeds)]
+        else:
+            place = place_of(data, "bench contributions")
+            tasks = known_or_named(place, options, setting, seeds=seeds)
+        rows = [row for task in tasks for row in measure(task, numbers, progress=status.update)]
+    facts = {"bits": KEY_BITS, "peers": peers, "seeds": seeds}
+    show(facts, rows, title="sampled rados beside exact moments, medians", as_json=as_json)
+
+
 def _engines(what: str, text: str) -> "list[Engine]":
     """Engines with commas between them."""
     from sottovoce.roles.plan import Engine

@@ -1,0 +1,160 @@
+"""What sampling costs: studies of n sampled rados a peer beside exact moments and plaintext.
+
+All learn from the same documents, once for each seed: other made-up notes, or another split of a
+set, and other signatures in any case. The plaintext learner has all documents in one place. CPU
+seconds are of a whole training, all parties added; the Paillier key is made before.
+"""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field, replace
+from itertools import cycle, islice
+from pathlib import Path
+from statistics import median
+from typing import Self
+
+from sottovoce.bench.accuracy import Pair, Setting, simulated_peers
+from sottovoce.bench.report import Row
+from sottovoce.bench.sealed import Task, frequent_enough, known_tasks, source_task, study_plan
+from sottovoce.bench.steps import StepCounter
+from sottovoce.bench.timing import cpu_seconds, one_thread
+from sottovoce.datasets import clinical_notes
+from sottovoce.entropy import SystemEntropy
+from sottovoce.estimators.plain_text import PlainText, accuracy
+from sottovoce.paillier import SecretKey
+from sottovoce.roles import Study, StudyPlan, memory
+from sottovoce.roles.plan import Contribution, Engine
+from sottovoce.roles.roster import draw_roster
+from sottovoce.sources import SourceOptions
+from sottovoce.text.documents import Document
+
+Progress = Callable[[str], None]
+
+FEATURES = 256
+NOTES = 2_000
+SEEDS = 5
+RADOS = (64, 256, 1024, 4096)
+KEY_BITS = 3072
+
+
+def notes_task(setting: Setting, *, seeds: int = SEEDS, notes: int = NOTES) -> Task:
+    """Made-up notes and how urgent they are, a fifth to be judged by."""
+    pairs = []
+    for seed in range(seeds):
+        made = [note.document("urgency") for note in clinical_notes(notes, random_state=seed)]
+        # Notes come site by site: every fifth of each.
+        test = made[::5]
+        pairs.append(Pair([one for number, one in enumerate(made) if number % 5], test))
+    return Task("notes", tuple(pairs), setting, Engine.SHARES)
+
+
+def known_or_named(
+    place: Path, options: SourceOptions, setting: Setting, *, seeds: int = SEEDS
+) -> list[Task]:
+    """The sets known by name in a folder, or any labelled source; a seed is another split.
+
+    A set with a split of its own keeps it, and seeds are other signatures alone.
+    """
+    tasks = list(known_tasks(place, setting, splits=seeds))
+    tasks = tasks or [source_task(place, options, setting, splits=seeds)]
+    return [
+        replace(task, pairs=tuple(islice(cycle(task.pairs), seeds)), engine=Engine.SHARES)
+        for task in tasks
+    ]
+
+
+@dataclass(frozen=True)
+class Trained:
+    """One training: its accuracy on the test documents, CPU seconds, and steps of its solve."""
+
+    accuracy: float
+    seconds: float
+    steps: int = 0
+
+
+@dataclass(frozen=True)
+class Contest:
+    """One seed: the documents of every peer, those to be judged by, and the plan of all studies."""
+
+    plan: StudyPlan
+    parts: dict[str, list[Document]] = field(repr=False)
+    test: list[Document] = field(repr=False)
+
+    @classmethod
+    def of(cls, task: Task, *, kind: type[StudyPlan], key_bits: int) -> Self:
+        """The one split of this task."""
+        kept = frequent_enough(task)
+        (pair,) = kept.pairs
+        peers = simulated_peers(pair.train, kept.setting.peers)
+        plan = study_plan(kept, peers, kind=kind, key_bits=key_bits)
+        parts = {f"peer {number + 1}": part for number, part in enumerate(peers)}
+        return cls(plan, parts, pair.test)
+
+    def plain(self) -> Trained:
+        """In one place."""
+        start = cpu_seconds()
+        learnt = PlainText.learn(self.plan, list(self.parts.values()))
+        seconds = cpu_seconds() - start
+        return Trained(learnt.accuracy(self.test), seconds)
+
+    def sealed(self, rados: int, key: SecretKey) -> Trained:
+        """A whole study of so many rados of every peer, or of exact moments."""
+        plan, entropy, steps = self.plan, SystemEntropy(), StepCounter()
+        if rados:
+            plan = replace(plan, contribution=Contribution.RADOS, rados=rados)
+        roster, identities = draw_roster(tuple(self.parts), entropy=entropy)
+        study = Study(plan, roster)
+        setting = memory.Setting(key=key, meddler=steps, views=False)
+        start = cpu_seconds()
+        outcome = memory.run_study(
+            study, self.parts, identities=identities, entropy=entropy, setting=setting
+        )
+        seconds = cpu_seconds() - start
+        labels = outcome.classify("peer 1", self.test).classes
+        return Trained(accuracy(plan, self.test, labels), seconds, steps.of(study))
+
+
+def measure(
+    task: Task,
+    rados: Sequence[int] = RADOS,
+    *,
+    kind: type[StudyPlan] = StudyPlan,
+    key_bits: int = KEY_BITS,
+    progress: Progress = lambda _: None,
+) -> list[Row]:
+    """A row for exact moments and one for every number of rados: medians over all seeds."""
+    numbers = (0, *rados)
+    plain: list[Trained] = []
+    sealed: dict[int, list[Trained]] = {number: [] for number in numbers}
+    key: SecretKey | None = None
+    for index, pair in enumerate(task.pairs):
+        contest = Contest.of(replace(task, pairs=(pair,)), kind=kind, key_bits=key_bits)
+        key = key or contest.plan.generate(entropy=SystemEntropy())
+        with one_thread():
+            progress(f"{task.name}, {index + 1} of {len(task.pairs)}: in plaintext")
+            plain.append(contest.plain())
+            for number in numbers:
+                what = f"{number:,} rados" if number else "exact moments"
+                progress(f"{task.name}, {index + 1} of {len(task.pairs)}: {what}")
+                sealed[number].append(contest.sealed(number, key))
+    plan, documents = contest.plan, sum(len(part) for part in contest.parts.values())
+    return [
+        {
+            "set": task.name,
+            "features": plan.features,
+            "documents": documents,
+            "contribution": str(Contribution.RADOS if number else Contribution.EXACT),
+            "rados": number or None,
+            **_medians("", runs),
+            "steps": median(run.steps for run in runs),
+            **_medians("plain_", plain),
+            "ratio": median(run.seconds for run in runs) / median(run.seconds for run in plain),
+        }
+        for number, runs in sealed.items()
+    ]
+
+
+def _medians(prefix: str, runs: Sequence[Trained]) -> Row:
+    return {
+        f"{prefix}accuracy": median(run.accuracy for run in runs),
+        f"{prefix}seconds": median(run.seconds for run in runs),
+    }

@@ -1,0 +1,121 @@
+"""`bench contributions` compares studies of sampled rados with exact moments and plaintext."""
+
+import json
+from functools import partial
+
+import pytest
+from typer.testing import CliRunner
+
+from sottovoce.bench import contributions as bench
+from sottovoce.bench.accuracy import Setting
+from sottovoce.bench.contributions import known_or_named, measure, notes_task
+from sottovoce.bench.steps import StepCounter
+from sottovoce.cli import app
+from sottovoce.entropy import SystemEntropy
+from sottovoce.errors import InputError
+from sottovoce.roles import InsecureToyPlan, Study
+from sottovoce.roles.memory import Setting as StudySetting
+from sottovoce.roles.memory import run_study
+from sottovoce.roles.plan import Engine
+from sottovoce.roles.roster import draw_roster
+from sottovoce.roles.solving import SolveNumbers
+from sottovoce.sources import SourceOptions
+
+COLUMNS = {
+    *("set", "features", "documents", "contribution", "rados", "accuracy", "seconds", "steps"),
+    *("plain_accuracy", "plain_seconds", "ratio"),
+}
+
+
+def test_exact_moments_are_plaintext_and_few_rados_are_worse() -> None:
+    task = notes_task(Setting(features=48, peers=3), seeds=1, notes=500)
+    exact, few = measure(task, [8], kind=InsecureToyPlan, key_bits=768)
+    assert set(exact) == set(few) == COLUMNS
+    assert (exact["contribution"], exact["rados"]) == ("exact", None)
+    assert (few["contribution"], few["rados"]) == ("rados", 8)
+    assert exact["documents"] == few["documents"] == 400
+    assert exact["accuracy"] == pytest.approx(exact["plain_accuracy"], abs=0.011)
+    assert few["accuracy"] < exact["accuracy"]
+    assert few["plain_accuracy"] == exact["plain_accuracy"]
+    # Rados are not measured from the public point near the mean.
+    assert few["steps"] > exact["steps"] > 10
+    for row in (exact, few):
+        assert row["ratio"] == pytest.approx(row["seconds"] / row["plain_seconds"])
+
+
+def test_made_up_notes_are_other_ones_for_every_seed() -> None:
+    one, two = notes_task(Setting(), seeds=2, notes=30).pairs
+    assert (len(one.train), len(one.test)) == (24, 6)
+    assert {document.text for document in one.train}.isdisjoint(two.train + one.test)
+    assert one != two
+
+
+def test_a_set_with_its_own_split_keeps_it_for_every_seed(tmp_path) -> None:
+    with (tmp_path / "mts_dialog.jsonl").open("w") as file:
+        for number in range(8):
+            split = "train" if number < 6 else "test"
+            one = {"text": f"text {number}", "label": f"label {number % 2}", "split": split}
+            file.write(json.dumps(one) + "\n")
+    (known,) = known_or_named(tmp_path, SourceOptions(), Setting(), seeds=3)
+    assert known.name == "MTS"
+    assert known.engine is Engine.SHARES
+    assert [(len(one.train), len(one.test)) for one in known.pairs] == [(6, 2)] * 3
+    other = tmp_path / "other.jsonl"
+    other.write_text("".join(f'{{"text": "note {n}", "label": "{n % 2}"}}\n' for n in range(20)))
+    (named,) = known_or_named(other, SourceOptions(), Setting(), seeds=2)
+    assert len(named.pairs) == 2
+    assert named.pairs[0] != named.pairs[1]
+
+
+def test_steps_are_those_that_the_dealer_works_out() -> None:
+    task = notes_task(Setting(features=16, peers=3), seeds=1, notes=150)
+    contest = bench.Contest.of(task, kind=InsecureToyPlan, key_bits=768)
+    entropy, counter = SystemEntropy(), StepCounter()
+    roster, identities = draw_roster(tuple(contest.parts), entropy=entropy)
+    study = Study(contest.plan, roster)
+    assert counter.of(study) == 0
+    outcome = run_study(
+        study,
+        contest.parts,
+        identities=identities,
+        entropy=entropy,
+        setting=StudySetting(meddler=counter),
+    )
+    received = outcome.views[study.trio.dealer].received
+    (told,) = (item.message for item in received if isinstance(item.message, SolveNumbers))
+    assert counter._told == told
+    assert 5 < counter.of(study) < 200
+
+
+def test_the_command_takes_notes_or_a_source(monkeypatch, tmp_path) -> None:
+    seen = []
+
+    def measured(task, rados, *, progress):
+        seen.append((task.name, task.setting.features, tuple(rados), len(task.pairs)))
+        return [{"set": task.name}]
+
+    monkeypatch.setattr(bench, "measure", measured)
+    monkeypatch.setattr(bench, "notes_task", partial(notes_task, notes=30))
+    command = ["bench", "contributions", "--seeds", "2", "--json"]
+    done = CliRunner().invoke(app, [*command, "--rados", "16,32", "--features", "8"])
+    told = json.loads(done.stdout)
+    assert told["rows"] == [{"set": "notes"}]
+    assert (told["peers"], told["seeds"], told["bits"]) == (4, 2, 3072)
+    source = tmp_path / "mine.jsonl"
+    source.write_text("".join(f'{{"note": "note {n}", "code": "{n % 2}"}}\n' for n in range(20)))
+    named = ["--data", str(source), "--text", "note", "--label", "code"]
+    done = CliRunner().invoke(app, [*command, *named])
+    assert json.loads(done.stdout)["rows"] == [{"set": "mine.jsonl"}]
+    assert seen == [
+        ("notes", 8, (16, 32), 2),
+        ("mine.jsonl", 256, (64, 256, 1024, 4096), 2),
+    ]
+
+
+def test_rados_are_whole_numbers_and_sources_exist(tmp_path) -> None:
+    done = CliRunner().invoke(app, ["bench", "contributions", "--rados", "many"])
+    assert isinstance(done.exception, InputError)
+    assert "--rados: expected whole numbers with commas, found 'many'" in str(done.exception)
+    done = CliRunner().invoke(app, ["bench", "contributions", "--data", str(tmp_path / "none")])
+    assert isinstance(done.exception, InputError)
+    assert "none" in str(done.exception)
