@@ -35,6 +35,7 @@ from sottovoce.roles.roster import Role
 from sottovoce.roles.study import Study
 from sottovoce.service.agent import Agent
 from sottovoce.service.chairs import Effect, Running
+from sottovoce.service.complaints import ABSENCE, believed, complaints, judged
 from sottovoce.service.control import (
     COORDINATOR,
     AskedEvaluation,
@@ -59,7 +60,6 @@ from sottovoce.service.judging import (
     has_opened,
     leavers,
     missing_after,
-    reported_absent,
     unreported,
 )
 from sottovoce.service.seat_keys import SeatKeys
@@ -67,6 +67,8 @@ from sottovoce.service.study_book import Report, StudyBook
 
 # A stage that came to nothing so often will not come to anything.
 MOST_ATTEMPTS = 5
+# How often a complaint is held against who was seen.
+_LOOK_SECONDS = 0.5
 
 
 class _Reseat(Exception):  # noqa: N818 - a decision
@@ -75,11 +77,15 @@ class _Reseat(Exception):  # noqa: N818 - a decision
 
 @dataclass(frozen=True)
 class Conditions:
-    """What a conductor is given: who enrolled, who was seen, the key, and how long it waits."""
+    """What a conductor is given: who enrolled, who was seen, the key, and how long it waits.
+
+    `unseen` made no request lately, `silent` none for a stage's time.
+    """
 
     publics: Callable[[], Mapping[str, bytes]]
     study: Callable[[Mapping[str, bytes]], Study]
     unseen: Callable[[Collection[str]], set[str]]
+    silent: Callable[[Collection[str]], set[str]]
     key: SecretKey | None = field(repr=False)
     patience: float
 
@@ -303,21 +309,41 @@ class Conductor:
             if running.seat.failure is not None:
                 return self._missing(attempt, running.seat.failure)
             if self._late:
-                return self._missing(attempt, AbsenceError("silent", party=self._late.pop()))
-            absent = reported_absent(self.book, running.sitting.session)
-            if absent is not None:
-                return self._missing(attempt, AbsenceError("reported", party=absent))
-            seconds = None
+                return self._in_vain(attempt, self._late.pop())
+            told = complaints(self.book, self._course.desk.study, attempt)
+            absent = believed(told, away=self._given.silent(tuple(told.values())))
+            if absent:
+                return absent
+            seconds = _LOOK_SECONDS if told else None
             if running.seat.finished:
                 finished_at = finished_at or time.monotonic()
                 waited = unreported(self.book, self._course.desk.study, attempt, running)
-                seconds = finished_at + self._given.patience - time.monotonic()
-                if not waited or seconds <= 0:
-                    self._mark_gone(waited)
+                left_seconds = finished_at + self._given.patience - time.monotonic()
+                if not waited or left_seconds <= 0:
+                    for one in waited:
+                        here = one not in self._given.unseen(waited)
+                        self._mark_gone({one, *(self._judged(attempt, one) if here else ())})
                     return None
+                seconds = min(left_seconds, seconds or left_seconds)
             with suppress(TimeoutError):
                 async with asyncio.timeout(seconds):
                     await self.changed.wait()
+
+    def _in_vain(self, attempt: Attempt, waited: str) -> set[str]:
+        """Who goes after our own program waited for one in vain."""
+        return self._away(attempt) or self._judged(attempt, waited)
+
+    def _judged(self, attempt: Attempt, waited: str) -> set[str]:
+        """Who goes of those that were seen; the rule stands in `complaints`."""
+        study = self._course.desk.study
+        verdict = judged(complaints(self.book, study, attempt), study, waited=waited)
+        if verdict.disputed and not set(verdict.missing) <= set(study.roster.peers):
+            raise StopSignal(
+                ABSENCE,
+                " or ".join(verdict.missing),
+                f"{verdict.accuser} says that it waits for {verdict.missing[-1]}, which was there",
+            )
+        return set(verdict.missing)
 
     async def _let_go(self, attempt: Attempt, running: Running) -> set[str]:
         """Let those go that cannot or will not go on.
@@ -336,8 +362,12 @@ class Conductor:
 
     def _missing(self, attempt: Attempt, error: SottovoceError) -> set[str]:
         parties = [one for one in attempt.parties(self._course.desk.study) if one != COORDINATOR]
-        away = self._given.unseen(parties) | set(self.book.gone)
-        return missing_after(error, parties, away=away)
+        return missing_after(error, parties, away=self._away(attempt))
+
+    def _away(self, attempt: Attempt) -> set[str]:
+        """Who of an attempt is not there."""
+        parties = [one for one in attempt.parties(self._course.desk.study) if one != COORDINATOR]
+        return set(parties) & (self._given.unseen(parties) | set(self.book.gone))
 
     def _mark_gone(self, names: Collection[str]) -> None:
         gone = (*self.book.gone, *(one for one in names if one not in self.book.gone))

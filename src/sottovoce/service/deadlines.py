@@ -9,6 +9,12 @@ from sottovoce.errors import InputError
 _UNITS = {"second": 1, "minute": 60, "hour": 3600, "day": 86400, "week": 604800}
 _WRITTEN = re.compile(r"\s*(\d+(?:\.\d+)?)\s*(second|minute|hour|day|week)s?\s*")
 LONGEST = timedelta(days=366)
+# How many times a stage's time is waited for what. Whoever gathers from many waits for it once.
+# A seat that is kept waiting says so before the coordinator, waiting for that seat, decides.
+COMPLAINT_STAGES = 2
+DECISION_STAGES = 3
+# For one that asks, and for a line that broke: longer than all decisions take.
+LINE_STAGES = 6
 
 
 @dataclass(frozen=True)

@@ -20,6 +20,7 @@ from sottovoce.service.chairs import Effect, Waits
 from sottovoce.service.clerk import Clerk, Surroundings
 from sottovoce.service.conductor import Conditions, Conductor
 from sottovoce.service.control import COORDINATOR, control_session
+from sottovoce.service.deadlines import DECISION_STAGES
 from sottovoce.service.events import Enrolled, OnEvent, StudyFinished, StudyStopped, Waiting
 from sottovoce.service.journal import Journal
 from sottovoce.service.judging import StopSignal
@@ -82,6 +83,7 @@ class Hall:
         self._entropy = entropy
         self._on_event = on_event
         self._seen: dict[str, float] = {}
+        self._opened = time.monotonic()
         self._enrolled = asyncio.Event()
         self._files = SealedFiles(registry.folder, at_rest)
         storage.make_folder(registry.folder / COORDINATOR)
@@ -102,7 +104,7 @@ class Hall:
             post=LocalPost(self.mailbox),
             witness=self._witness,
             control=lambda seat: control_session(registry.id, self.publics.get(seat, b"")),
-            waits=Waits(stage, 3 * stage),
+            waits=Waits(stage, DECISION_STAGES * stage),
             on_event=on_event,
         )
 
@@ -173,7 +175,12 @@ class Hall:
         if StudyBook.read(self.agent.journal).phase == "closed":
             await self._delete_key()
         conditions = Conditions(
-            lambda: self.publics, self._study, self._unseen, key, 3 * self._stage_seconds
+            lambda: self.publics,
+            self._study,
+            self._unseen,
+            self._silent,
+            key,
+            self.agent.waits.receive,
         )
         self.conductor = Conductor(self.agent, self._keys, conditions, entropy=self._entropy)
         self._conducts = True
@@ -329,9 +336,16 @@ class Hall:
 
     def _unseen(self, seats: Collection[str]) -> set[str]:
         """Who made no request for longer than a waiting one lasts."""
-        window = poll_seconds(self._stage_seconds) * 2 + 1.0
-        since = time.monotonic() - window
-        return {one for one in seats if self._seen.get(one, 0.0) < since}
+        return self._unseen_for(poll_seconds(self._stage_seconds) * 2 + 1.0, seats)
+
+    def _silent(self, seats: Collection[str]) -> set[str]:
+        """Who made no request for a stage's time."""
+        return self._unseen_for(max(self._stage_seconds, 1.0), seats)
+
+    def _unseen_for(self, seconds: float, seats: Collection[str]) -> set[str]:
+        # A server that has just begun has not waited for anybody yet.
+        since = time.monotonic() - seconds
+        return {one for one in seats if self._seen.get(one, self._opened) < since}
 
     async def close(self) -> None:
         """Let go of all files; the study goes on when it is opened again."""

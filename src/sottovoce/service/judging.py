@@ -9,11 +9,12 @@ from sottovoce.roles.model import Trained
 from sottovoce.roles.preparation import Prepared
 from sottovoce.roles.study import Study
 from sottovoce.service.chairs import Running
+from sottovoce.service.complaints import ABSENCE
 from sottovoce.service.control import COORDINATOR
 from sottovoce.service.study_book import StudyBook
 
 DECLINED, LATE = "declined", "late"
-_ABSENCE, _FAULTS = "AbsenceError", ("ViolationError", "MalformedError")
+_FAULTS = ("ViolationError", "MalformedError")
 
 
 class StopSignal(Exception):  # noqa: N818 - a decision, not a mistake
@@ -30,7 +31,7 @@ def leavers(book: StudyBook, study: Study, session: bytes) -> list[str]:
     found: list[str] = []
     for one in book.reports:
         elsewhere = one.session not in {b"", session}
-        if elsewhere or one.seat in book.gone or one.kind in {"", LATE, _ABSENCE}:
+        if elsewhere or one.seat in book.gone or one.kind in {"", LATE, ABSENCE}:
             continue
         if one.kind in _FAULTS:
             own = one.party == one.seat
@@ -48,12 +49,6 @@ def has_opened(desk: Desk, stage: Stage) -> bool:
     return bool(spent & stage.opened_sums)
 
 
-def reported_absent(book: StudyBook, session: bytes) -> str | None:
-    """Who keeps a seat waiting, if one complained."""
-    reports = book.of(session).values()
-    return next((one.party for one in reports if one.kind == _ABSENCE), None)
-
-
 def unreported(book: StudyBook, study: Study, attempt: Attempt, running: Running) -> list[str]:
     """Who is in the result, or helped to it, and has not said yet that it finished."""
     match running.seat.result:
@@ -64,7 +59,10 @@ def unreported(book: StudyBook, study: Study, attempt: Attempt, running: Running
         case _:
             peers = attempt.peers
     left_out = set(attempt.peers) - set(peers)
-    heard = {COORDINATOR, *book.of(running.sitting.session), *book.gone, *left_out}
+    # Who only complained is not at its end.
+    reports = book.of(running.sitting.session).values()
+    ended = {one.seat for one in reports if one.kind != ABSENCE}
+    heard = {COORDINATOR, *ended, *book.gone, *left_out}
     return [one for one in attempt.parties(study) if one not in heard]
 
 

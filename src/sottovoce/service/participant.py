@@ -12,7 +12,8 @@ from sottovoce.ledger import What
 from sottovoce.roles.study import Study
 from sottovoce.service.agent import Agent
 from sottovoce.service.api import Documents, Joined, JoinOptions, Membership
-from sottovoce.service.chairs import Effect, one_error
+from sottovoce.service.chairs import Effect, Waits, one_error
+from sottovoce.service.deadlines import COMPLAINT_STAGES
 from sottovoce.service.events import (
     Enrolled,
     ModelStored,
@@ -85,6 +86,8 @@ class _JoiningSeat:
             await self._enrol(agent, line)
             sitter = Sitter(agent, self._house, self._keys, entropy=self._work.entropy)
             agent.chair = sitter
+            stage, asking = self._work.stage_seconds, agent.waits
+            agent.waits = Waits(stage, COMPLAINT_STAGES * stage)
             working = asyncio.create_task(self._work_until_withdrawn(agent))
             try:
                 await while_working(working, sitter.follow())
@@ -94,6 +97,7 @@ class _JoiningSeat:
                 await self._keep(sitter, witness)
                 study = self._study_of(sitter)
                 if self._options.stay and stays(study, agent.name):
+                    agent.waits = asking
                     await self._stay(sitter, study, working)
             except WithdrawnError:
                 working.cancel()

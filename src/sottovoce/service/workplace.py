@@ -14,6 +14,7 @@ from sottovoce.service.agent import Agent
 from sottovoce.service.api import AskOptions, Membership, StudyDescribed
 from sottovoce.service.chairs import Waits
 from sottovoce.service.control import control_session
+from sottovoce.service.deadlines import LINE_STAGES
 from sottovoce.service.events import JournalDeleted
 from sottovoce.service.hall import poll_seconds
 from sottovoce.service.journal import Journal
@@ -26,8 +27,6 @@ from sottovoce.transport.client import Line
 
 MODEL = "model"
 _LONGEST_TEXT = 2**23
-# A participant waits longer for one party than the coordinator, who decides what happens then.
-_RECEIVE_STAGES = 6
 
 
 @dataclass(frozen=True)
@@ -91,9 +90,8 @@ class Workplace:
             )
             on_event = StatusFile(self.folder(seat), study, seat, self.options.on_event)
             async with self._line(keys.identity) as raw:
-                patience = _RECEIVE_STAGES * self.stage_seconds
+                patience = LINE_STAGES * self.stage_seconds
                 line = PatientLine(raw, study=study, patience=patience, on_event=on_event)
-                waits = Waits(self.stage_seconds, _RECEIVE_STAGES * self.stage_seconds)
                 agent = Agent(
                     seat,
                     study,
@@ -101,7 +99,7 @@ class Workplace:
                     post=line,
                     witness=witness,
                     control=lambda _: control_session(study, keys.identity.public),
-                    waits=waits,
+                    waits=Waits(self.stage_seconds, patience),
                     on_event=on_event,
                 )
                 agent.poll = poll_seconds(self.stage_seconds)

@@ -1,0 +1,68 @@
+"""Who has to go when a seat says that another keeps it waiting, though one of both may be lying.
+
+A complaint is one seat's word, and letters between two seats are sealed, so nobody else can see
+who of both owes the other. What is done about it:
+
+1. A complaint about a seat that the server has not seen for a stage's time is believed.
+2. Any other complaint waits, while the study goes on. If it gets to its end, nothing follows.
+3. If our own program waits in vain for somebody to the deadline, it goes; unless it complained
+   about another in time. Then we look at that one, and so on to the last that is accused:
+   two organisations that accuse it are believed, and it goes. One is not: accuser and accused go
+   both, and the study stops where one of them is a helper that nobody else can stand in for.
+
+So nobody throws another out by a word and stays at the table, and nobody by keeping silent. What
+is left to one seat alone is what it has anyway: to end its own part, and to stop a study with it.
+"""
+
+from collections.abc import Collection, Mapping
+from dataclasses import dataclass
+
+from sottovoce.roles.attempts import Attempt
+from sottovoce.roles.study import Study
+from sottovoce.service.control import COORDINATOR
+from sottovoce.service.study_book import StudyBook
+
+ABSENCE = "AbsenceError"
+
+
+@dataclass(frozen=True)
+class Verdict:
+    """Who goes, and who said so where that is but one seat's word."""
+
+    missing: tuple[str, ...]
+    accuser: str = ""
+
+    @property
+    def disputed(self) -> bool:
+        """Whether accuser and accused go both, because one of them must be at fault."""
+        return self.accuser != ""
+
+
+def complaints(book: StudyBook, study: Study, attempt: Attempt) -> dict[str, str]:
+    """By accuser, about whom it complained last in this attempt; only parties of it count."""
+    parties = set(attempt.parties(study)) - {COORDINATOR}
+    return {
+        seat: one.party
+        for seat, one in book.of(attempt.session(study)).items()
+        if one.kind == ABSENCE and {seat, one.party} <= parties and seat != one.party
+    }
+
+
+def believed(told: Mapping[str, str], *, away: Collection[str]) -> set[str]:
+    """Of whom a complaint is believed at once."""
+    return set(told.values()) & set(away)
+
+
+def judged(told: Mapping[str, str], study: Study, *, waited: str) -> Verdict:
+    """Who goes when our own program waited in vain for `waited`, and everybody was seen."""
+    accuser, accused, passed = "", waited, {""}
+    while accused in told and accused not in passed:
+        passed.add(accused)
+        accuser, accused = accused, told[accused]
+    if not accuser:
+        return Verdict((waited,))
+    houses = {one.name: one.organisation for one in study.roster.participants}
+    accusing = {houses[one] for one, other in told.items() if other == accused}
+    if len(accusing - {houses[accused]}) > 1:
+        return Verdict((accused,))
+    return Verdict((accuser, accused), accuser)
