@@ -172,4 +172,5 @@ _REASONS = {
     "InputError": "its documents or settings cannot be used",
     "BoundError": "a number there would leave the range that was agreed",
     "MisuseError": "something there would have been used twice",
+    "WithdrawnError": "declined by its owner",
 }

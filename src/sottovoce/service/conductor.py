@@ -34,6 +34,7 @@ from sottovoce.roles.relay import Relay
 from sottovoce.roles.roster import Role
 from sottovoce.roles.study import Study
 from sottovoce.service.agent import Agent
+from sottovoce.service.api import StudyDescribed
 from sottovoce.service.chairs import Effect, Running
 from sottovoce.service.complaints import ABSENCE, believed, complaints, judged
 from sottovoce.service.control import (
@@ -54,16 +55,18 @@ from sottovoce.service.control import (
 )
 from sottovoce.service.durable import Sitting
 from sottovoce.service.events import AttemptFailed, StageBegan, StageEnded
-from sottovoce.service.judging import (
+from sottovoce.service.judging import has_opened, leavers, missing_after, unreported
+from sottovoce.service.reasons import (
     DECLINED,
     StopSignal,
-    has_opened,
-    leavers,
-    missing_after,
-    unreported,
+    disputed,
+    known_kind,
+    no_attempt,
+    no_table,
+    waited,
 )
 from sottovoce.service.seat_keys import SeatKeys
-from sottovoce.service.study_book import Report, StudyBook
+from sottovoce.service.study_book import LATE, Report, StudyBook
 
 # A stage that came to nothing so often will not come to anything.
 MOST_ATTEMPTS = 5
@@ -82,6 +85,7 @@ class Conditions:
     `unseen` made no request lately, `silent` none for a stage's time.
     """
 
+    described: StudyDescribed
     publics: Callable[[], Mapping[str, bytes]]
     study: Callable[[Mapping[str, bytes]], Study]
     unseen: Callable[[Collection[str]], set[str]]
@@ -115,9 +119,11 @@ class Conductor:
         book = self.book
         match message:
             case Done(session, kept):
-                report = Report(session, sender, "" if kept else "late", "")
+                report = Report(session, sender, "" if kept else LATE, "")
             case Failed(session, kind, party):
-                report = Report(session, sender, kind, party)
+                # All of it is told to others: names and kinds that exist, and no other words.
+                named = party if party in {COORDINATOR, *self._given.publics()} else ""
+                report = Report(session, sender, known_kind(kind), named)
             case Leaving() | Rejoined() if self.book.phase in {"finished", "trained"}:
                 # It waited for us to start: who answers queries must hear it, and write it down.
                 await self.followed.wait()
@@ -184,7 +190,8 @@ class Conductor:
             study = self._given.study(publics)
             first = Attempt.first(study, Stage.AGREEMENT)
         except (InputError, AbsenceError) as error:
-            raise StopSignal(type(error).__name__, "", error.message) from error
+            described = self._given.described
+            raise no_table(self.book, described.plan, described.seats, publics) from error
         for session in tuple(self.agent.running):
             await self.agent.drop(session)
         number = self.book.seating[0].number + 1 if self.book.seating else 1
@@ -242,7 +249,8 @@ class Conductor:
         try:
             return Attempt.first(course.desk.study, stage, peers=peers)
         except AbsenceError as error:
-            raise StopSignal("AbsenceError", error.party, error.message) from error
+            study, last = course.desk.study, Attempt(stage, 1, tuple(peers))
+            raise no_attempt(self.book, study, last, missing=(), opened=False) from error
 
     async def _announce(self, attempt: Attempt) -> None:
         begin = Begin.of(self.book.seating[0].number, attempt)
@@ -262,9 +270,8 @@ class Conductor:
             )
         )
         if failed.number >= MOST_ATTEMPTS:
-            raise StopSignal(
-                "AbsenceError", "", f"the {failed.stage} came to nothing {MOST_ATTEMPTS} times"
-            )
+            reason = f"the {failed.stage} came to nothing {MOST_ATTEMPTS} times"
+            raise StopSignal(ABSENCE, "", reason)
         self._mark_gone(missing)
         if failed.stage is Stage.AGREEMENT and all(
             one in course.desk.study.roster.peers for one in missing
@@ -273,10 +280,12 @@ class Conductor:
         try:
             attempt = course.following(failed, missing=missing)
         except AbsenceError as error:
-            waits = self.agent.waits
-            waited = f"a stage waits {waits.gather:g} s for many, {waits.receive:g} s for one"
-            reason = f"{error.message}; {waited}"
-            raise StopSignal("AbsenceError", error.party, reason) from error
+            desk = course.desk
+            opened = has_opened(desk, failed.stage)
+            signal = no_attempt(self.book, desk.study, failed, missing=missing, opened=opened)
+            if signal.kind == ABSENCE:
+                signal.reason += f"; {waited(self.agent.waits)}"
+            raise signal from error
         await self._announce(attempt)
         return attempt
 
@@ -317,11 +326,11 @@ class Conductor:
             seconds = _LOOK_SECONDS if told else None
             if running.seat.finished:
                 finished_at = finished_at or time.monotonic()
-                waited = unreported(self.book, self._course.desk.study, attempt, running)
+                late = unreported(self.book, self._course.desk.study, attempt, running)
                 left_seconds = finished_at + self._given.patience - time.monotonic()
-                if not waited or left_seconds <= 0:
-                    for one in waited:
-                        here = one not in self._given.unseen(waited)
+                if not late or left_seconds <= 0:
+                    for one in late:
+                        here = one not in self._given.unseen(late)
                         self._mark_gone({one, *(self._judged(attempt, one) if here else ())})
                     return None
                 seconds = min(left_seconds, seconds or left_seconds)
@@ -329,20 +338,16 @@ class Conductor:
                 async with asyncio.timeout(seconds):
                     await self.changed.wait()
 
-    def _in_vain(self, attempt: Attempt, waited: str) -> set[str]:
+    def _in_vain(self, attempt: Attempt, party: str) -> set[str]:
         """Who goes after our own program waited for one in vain."""
-        return self._away(attempt) or self._judged(attempt, waited)
+        return self._away(attempt) or self._judged(attempt, party)
 
-    def _judged(self, attempt: Attempt, waited: str) -> set[str]:
+    def _judged(self, attempt: Attempt, party: str) -> set[str]:
         """Who goes of those that were seen; the rule stands in `complaints`."""
         study = self._course.desk.study
-        verdict = judged(complaints(self.book, study, attempt), study, waited=waited)
+        verdict = judged(complaints(self.book, study, attempt), study, waited=party)
         if verdict.disputed and not set(verdict.missing) <= set(study.roster.peers):
-            raise StopSignal(
-                ABSENCE,
-                " or ".join(verdict.missing),
-                f"{verdict.accuser} says that it waits for {verdict.missing[-1]}, which was there",
-            )
+            raise disputed(verdict)
         return set(verdict.missing)
 
     async def _let_go(self, attempt: Attempt, running: Running) -> set[str]:

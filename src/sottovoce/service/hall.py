@@ -23,7 +23,7 @@ from sottovoce.service.control import COORDINATOR, control_session
 from sottovoce.service.deadlines import DECISION_STAGES
 from sottovoce.service.events import Enrolled, OnEvent, StudyFinished, StudyStopped, Waiting
 from sottovoce.service.journal import Journal
-from sottovoce.service.judging import StopSignal
+from sottovoce.service.reasons import StopSignal
 from sottovoce.service.registry import CANCEL, CLOSE, Registry, Ticket
 from sottovoce.service.sealed_files import SealedFiles
 from sottovoce.service.seat_keys import SeatKeys, key_path, study_key
@@ -175,6 +175,7 @@ class Hall:
         if StudyBook.read(self.agent.journal).phase == "closed":
             await self._delete_key()
         conditions = Conditions(
+            self.described,
             lambda: self.publics,
             self._study,
             self._unseen,

@@ -2,7 +2,7 @@
 
 from collections.abc import Collection, Sequence
 
-from sottovoce.errors import AbsenceError, JournalError, ReplayError, SottovoceError, TheirError
+from sottovoce.errors import AbsenceError, JournalError, ReplayError, SottovoceError
 from sottovoce.roles.attempts import Attempt, Stage
 from sottovoce.roles.desk import Desk
 from sottovoce.roles.model import Trained
@@ -11,19 +11,10 @@ from sottovoce.roles.study import Study
 from sottovoce.service.chairs import Running
 from sottovoce.service.complaints import ABSENCE
 from sottovoce.service.control import COORDINATOR
-from sottovoce.service.study_book import StudyBook
+from sottovoce.service.reasons import ended, helper_left, refused
+from sottovoce.service.study_book import LATE, StudyBook
 
-DECLINED, LATE = "declined", "late"
 _FAULTS = ("ViolationError", "MalformedError")
-
-
-class StopSignal(Exception):  # noqa: N818 - a decision, not a mistake
-    """The study stops: why, for everybody to hear."""
-
-    def __init__(self, kind: str, party: str, reason: str) -> None:
-        """Keep the kind of failure, whose it was, and a sentence without content."""
-        super().__init__(reason)
-        self.kind, self.party, self.reason = kind, party, reason
 
 
 def leavers(book: StudyBook, study: Study, session: bytes) -> list[str]:
@@ -34,11 +25,9 @@ def leavers(book: StudyBook, study: Study, session: bytes) -> list[str]:
         if elsewhere or one.seat in book.gone or one.kind in {"", LATE, ABSENCE}:
             continue
         if one.kind in _FAULTS:
-            own = one.party == one.seat
-            reason = "sent what cannot be followed" if own else "refused what it was sent"
-            raise StopSignal(one.kind, one.party or one.seat, f"{one.seat} {reason}")
+            raise refused(one.kind, seat=one.seat, party=one.party)
         if one.seat not in study.roster.peers:
-            raise StopSignal(one.kind, one.seat, f"{one.seat} cannot go on")
+            raise helper_left(one.kind, seat=one.seat)
         found.append(one.seat)
     return found
 
@@ -73,7 +62,6 @@ def missing_after(
     if isinstance(error, JournalError | ReplayError):
         raise error
     if not isinstance(error, AbsenceError):
-        party = error.party if isinstance(error, TheirError) else COORDINATOR
-        raise StopSignal(type(error).__name__, party, error.message)
+        raise ended(error) from error
     missing = set(parties) & set(away)
     return missing or ({error.party} & set(parties))

@@ -7,6 +7,8 @@ from sottovoce.service.journal import Journal
 from sottovoce.wire import Codec, Value
 
 _NOTE = "study/book"
+# The kind of a report that a program returned, too late to be in the result.
+LATE = "late"
 
 
 class Report(Value, frozen=True):

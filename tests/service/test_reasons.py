@@ -1,0 +1,107 @@
+"""What everybody hears about a stop holds kinds, stages, names and numbers, and no other word."""
+
+import asyncio
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from harness.network import network
+from sottovoce.errors import (
+    AbsenceError,
+    BoundError,
+    InputError,
+    MalformedError,
+    SottovoceError,
+    StoppedError,
+    ViolationError,
+)
+from sottovoce.roles.attempts import Attempt, Stage
+from sottovoce.roles.course import Course
+from sottovoce.service.chairs import Effect
+from sottovoce.service.control import COORDINATOR, Begin, Failed
+from sottovoce.service.reasons import known_kind
+from sottovoce.service.sitter import Sitter
+
+SITES = ("north", "harbour", "valley")
+TOKEN = "hunter2-of-mrs-jones"
+
+
+def outcome(root: Path) -> list[StoppedError]:
+    """All sites join a study that stops; what each of them hears."""
+    net = network(root, documents=120, features="8", stage="2 seconds")
+
+    async def story() -> list[Any]:
+        async with net.serving():
+            return await asyncio.gather(*(net.join(one) for one in SITES), return_exceptions=True)
+
+    found = asyncio.run(story())
+    assert all(isinstance(one, StoppedError) for one in found), found
+    for path in root.rglob("*"):
+        if path.is_file():
+            assert TOKEN.encode() not in path.read_bytes(), path
+    assert not any(TOKEN in repr(one) for one in (*found, *net.events))
+    return found
+
+
+@pytest.mark.parametrize(
+    ("error", "says"),
+    [
+        (ViolationError(TOKEN, party="valley"), "the coordinator refused what valley sent"),
+        (MalformedError(TOKEN), "the coordinator ended with MalformedError"),
+        (InputError(f"line 7: {TOKEN}"), "the coordinator ended with InputError"),
+        (BoundError(TOKEN), "the coordinator ended with BoundError"),
+        (AbsenceError(TOKEN, party="valley"), "expected at least 3, found 2; missing valley"),
+    ],
+    ids=lambda one: type(one).__name__ if isinstance(one, SottovoceError) else "",
+)
+def test_an_error_s_own_words_stay_where_it_was_raised(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, error: SottovoceError, says: str
+) -> None:
+    first = Course.program
+
+    def program(self: Course, attempt: Attempt, **given: Any) -> Any:
+        if self.desk.name == COORDINATOR and attempt.stage is Stage.DICTIONARY:
+            return failing()
+        return first(self, attempt, **given)
+
+    def failing() -> Any:
+        raise error
+        yield
+
+    monkeypatch.setattr(Course, "program", program)
+    for heard in outcome(tmp_path):
+        assert heard.party == (getattr(error, "party", "") or COORDINATOR)
+        assert says in heard.message
+
+
+def test_a_seat_cannot_have_words_of_its_own_told_to_all(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    first = Sitter._begin
+
+    async def begin(self: Sitter, told: Begin) -> None:
+        if self.agent.name == "evaluator" and told.stage == Stage.DICTIONARY:
+            failed = Failed(told.attempt().session(self.study), TOKEN, TOKEN)
+            await self.agent.commit(Effect({}, [(COORDINATOR, failed)]))
+        else:
+            await first(self, told)
+
+    monkeypatch.setattr(Sitter, "_begin", begin)
+    net = network(tmp_path, documents=120, features="8")
+
+    async def story() -> list[Any]:
+        async with net.serving():
+            return await asyncio.gather(*(net.join(one) for one in SITES), return_exceptions=True)
+
+    for error in asyncio.run(story()):
+        assert isinstance(error, StoppedError)
+        assert error.party == "evaluator"
+        assert TOKEN not in str(error)
+        assert "the study cannot go on without evaluator" in error.message
+
+
+def test_kinds_are_those_of_the_tree() -> None:
+    assert known_kind("InputError") == "InputError"
+    for other in ("Self", "__name__", "errors", "no error", "", TOKEN):
+        assert known_kind(other) == "SottovoceError"
