@@ -208,6 +208,16 @@ def test_nonsense_at_the_port(tmp_path):
     assert len(fuzz(tmp_path, seed=1, seconds=30, at_most=240)) > 60
 
 
+@pytest.mark.parametrize("name", [b"Expect", b"Content-Encoding", b"Upgrade", b"Cookie"])
+def test_headers_that_are_no_text_are_the_caller_s_mistake(tmp_path, name):
+    async def story():
+        async with post_office(tmp_path) as office:
+            head = b"POST /v1/letters HTTP/1.1\r\nHost: a\r\nConnection: close\r\n"
+            return check(await throw(office, head + name + b": a\xff\r\n\r\n"))
+
+    assert asyncio.run(story()) == [400]
+
+
 @pytest.mark.soak
 @pytest.mark.parametrize("seed", range(2, 8))
 def test_nonsense_at_the_port_for_minutes(tmp_path, seed):

@@ -341,7 +341,9 @@ class Agent:
         """After a step: send what it made, watch what it waits for, and say if it ended."""
         self._outgoing.set()
         self._moved.set()
-        if running.seat.finished and running.sitting.session in self.running:
+        # The same session may have begun again meanwhile: that one is not at its end.
+        here = self.running.get(running.sitting.session) is running
+        if here and running.seat.finished:
             del self.running[running.sitting.session]
             self._over.add(running.sitting.session)
             self.chair.ended(running)

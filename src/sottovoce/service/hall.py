@@ -117,6 +117,8 @@ class Hall:
     async def enrol(self, seat: str, public: bytes, ticket: Ticket) -> None:
         """Pin a seat's identity: before there is a roster, or again after the training."""
         phase = self.conductor.book.phase if self._conducts else "enrolment"
+        if phase == "trained":
+            await self.conductor.followed.wait()
         again = phase == "trained" and seat in self.clerk.trained.peers
         if phase != "enrolment" and seat not in self.publics:
             raise InputError(
@@ -252,6 +254,10 @@ class Hall:
 
     async def _answer(self) -> None:
         """Answer queries until the study is closed."""
+        await self._open_clerk()
+        await self.clerk.serve()
+
+    async def _open_clerk(self) -> None:
         roster, journal = self.conductor.book.seating[0].roster(), self.agent.journal
         study = self._study({one.name: one.public for one in roster.participants})
         standing = await self.agent.do(Standing.read, journal, study, self._keys)
@@ -262,7 +268,6 @@ class Hall:
         self.clerk.seating = self.conductor.book.seating[0]
         self.agent.chair = self.clerk
         self.conductor.followed.set()
-        await self.clerk.serve()
 
     async def _stop(self, signal: StopSignal) -> None:
         await self.conductor.stop(signal)
@@ -308,6 +313,9 @@ class Hall:
             reason = self.registry.ordered(CANCEL) or "the coordinator cancelled the study"
             await self._stop(StopSignal("StoppedError", COORDINATOR, reason))
             return
+        if not self.conductor.followed.is_set():
+            # The order lay there before we began to answer.
+            await self._open_clerk()
         await self.clerk.close()
         await self.agent.drained()
         await self._forget()

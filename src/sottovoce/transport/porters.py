@@ -103,6 +103,9 @@ class Porter(web.RequestHandler):
         """Bytes that are no HTTP, or a handler that failed: a problem document, and no log."""
         if request.writer.output_size > 0:
             raise ConnectionError("an answer was begun already")
+        if isinstance(exc, UnicodeError):
+            # aiohttp repeats a header that it refuses, and fails at that where it is no text.
+            status = 400
         kind = "failure" if status >= 500 else "no-http"
         detail = f"the request cannot be read ({type(exc).__name__})" if exc else "not understood"
         answer = problem_answer(Problem(status, kind, detail))
