@@ -1,17 +1,27 @@
 """The command itself: version, help, and how a mistake looks."""
 
+import io
+import json
 import os
 import subprocess
 import sys
 from pathlib import Path
 
 import pytest
+import typer
 from typer.main import get_command
 from typer.testing import CliRunner
 
 import sottovoce
 from sottovoce import cli
-from sottovoce.errors import InputError
+from sottovoce.errors import (
+    AbsenceError,
+    InputError,
+    OpenPermissionsError,
+    SottovoceError,
+    StoppedError,
+    WithdrawnError,
+)
 
 
 def run(*words: str, **settings: str) -> subprocess.CompletedProcess[str]:
@@ -68,6 +78,61 @@ def test_a_mistake_is_one_line_and_hints(
     )
 
 
+@pytest.mark.parametrize(
+    ("error", "kind", "code"),
+    [
+        (InputError("no such column", hints=("--text text",)), "input", 1),
+        (OpenPermissionsError("open"), "open-permissions", 1),
+        (AbsenceError("left", party="north"), "absence", 3),
+        (StoppedError("over"), "stopped", 3),
+        (WithdrawnError("no part"), "withdrawn", 4),
+        (typer.BadParameter("no port"), "usage", 2),
+        (OSError(28, "No space left on device", "out.csv"), "file", 1),
+        (KeyboardInterrupt(), "interrupted", 130),
+    ],
+    ids=repr,
+)
+def test_scripts_get_an_error_as_one_object(
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+    error: BaseException,
+    kind: str,
+    code: int,
+) -> None:
+    def fail(**_: str) -> None:
+        raise error
+
+    monkeypatch.setattr(cli, "app", fail)
+    # The one that closes standard output must not close that of the tests.
+    monkeypatch.setattr(cli.os, "dup2", lambda *_: None)
+    monkeypatch.setattr(cli.sys, "stdout", io.TextIOWrapper(io.BytesIO()))
+    monkeypatch.setattr(cli.sys.stdout, "fileno", lambda: 1, raising=False)
+    monkeypatch.setattr(sys, "argv", ["sottovoce", "status", "--json"])
+    with pytest.raises(SystemExit) as stop:
+        cli.main()
+    (line,) = capsys.readouterr().err.splitlines()
+    told = json.loads(line)["error"]
+    assert (told["kind"], told["exit_code"], stop.value.code) == (kind, code, code)
+    assert set(told) == {"kind", "message", "hints", "party", "exit_code"}
+    if isinstance(error, SottovoceError):
+        assert told["hints"] == list(error.hints)
+        assert told["message"] == str(error)
+
+
+def test_json_in_the_environment_asks_for_json_errors(tmp_path: Path) -> None:
+    done = run("status", "--home", str(tmp_path / "home"), SOTTOVOCE_STATUS_JSON="1")
+    assert (done.returncode, done.stdout) == (1, "")
+    assert json.loads(done.stderr)["error"]["kind"] == "input"
+
+
+def test_a_wrong_option_is_one_line_and_a_hint() -> None:
+    done = run("join", "--lable", "x")
+    assert done.returncode == 2
+    first, second = done.stderr.splitlines()
+    assert first.startswith("error: no such option: --lable")
+    assert second == "hint: sottovoce join --help"
+
+
 def test_a_terminal_without_these_characters_gets_question_marks() -> None:
     done = run("attack", "--on", "blocks", "--documents", "10", PYTHONIOENCODING="ascii")
     assert done.returncode == 0
@@ -90,12 +155,14 @@ def test_a_full_disk_behind_the_output_is_one_line(tmp_path: Path, words: tuple[
     assert done.stderr == "error: output: cannot be read or written (no space left on device)\n"
 
 
-@pytest.mark.parametrize("end", [KeyboardInterrupt(), SystemExit(130)], ids=repr)
+@pytest.mark.parametrize("end", [KeyboardInterrupt(), typer.Abort(), None], ids=repr)
 def test_an_interrupt_is_one_word(
-    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], end: BaseException
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], end: BaseException | None
 ) -> None:
-    def interrupted(**_: str) -> None:
-        raise end
+    def interrupted(**_: str) -> int:
+        if end is not None:
+            raise end
+        return 130
 
     monkeypatch.setattr(cli, "app", interrupted)
     with pytest.raises(SystemExit) as stop:

@@ -5,38 +5,19 @@ import os
 import re
 import subprocess
 import sys
+from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 import pytest
 from typer.testing import CliRunner
 
+from harness.commands import call
 from sottovoce import cli
 from sottovoce.errors import InputError, OpenPermissionsError
 from sottovoce.service.invitations import Invitation
+from sottovoce.service.registry import Registry
 from sottovoce.service.study_file import example, parse_study
-
-
-def call(*words: object, **environment: str) -> str:
-    """What a command prints; what it raises comes through."""
-    done = CliRunner().invoke(cli.app, [str(word) for word in words], env=environment)
-    if done.exception is not None and not isinstance(done.exception, SystemExit):
-        raise done.exception
-    assert done.exit_code == 0, done.output
-    return done.stdout
-
-
-@pytest.fixture
-def study(tmp_path: Path) -> Path:
-    path = tmp_path / "study.toml"
-    path.write_text(example().replace("features = 2048", "features = 64"), encoding="utf-8")
-    return path
-
-
-@pytest.fixture
-def office(tmp_path: Path, study: Path) -> Path:
-    call("study", "create", study, "--home", tmp_path / "cate", "--out", tmp_path / "sent")
-    return tmp_path / "cate"
 
 
 def test_without_a_file_an_example_is_printed() -> None:
@@ -120,9 +101,104 @@ def test_a_site_without_studies(tmp_path: Path) -> None:
 
 def test_stopping_a_study_is_asked_for(office: Path) -> None:
     done = CliRunner().invoke(cli.app, ["study", "cancel", "--home", str(office)], input="n\n")
-    assert (done.exit_code, "nothing was changed" in done.output) == (1, True)
-    assert "will stop" in call("study", "cancel", "--home", office, "--yes")
+    assert (done.exit_code, "nothing was changed" in done.output) == (4, True)
+    for command in ("cancel", "close"):
+        if command == "close":
+            in_phase(office, "finished")
+        with pytest.raises(InputError, match="expected an answer, found nobody") as caught:
+            call("study", command, "--home", office)
+        assert caught.value.hints == ("--yes answers beforehand",)
     assert "will be closed" in call("study", "close", "--home", office, "--yes")
+
+
+def in_phase(office: Path, phase: str, reason: str = "") -> str:
+    """What the server would have written down; the study's name there."""
+    (folder,) = (office / "coordinator" / "studies").iterdir()
+    registry = Registry(folder)
+    now = registry.status(parse_study(registry.text))
+    registry.write_status(replace(now, phase=phase, reason=reason))
+    return registry.id
+
+
+@pytest.mark.parametrize(
+    ("command", "phase", "says", "hint"),
+    [
+        ("close", "enrolment", "expected a finished one, found its phase enrolment", "cancel"),
+        ("close", "training", "expected a finished one, found its phase training", "cancel"),
+        ("close", "stopped", "expected a finished one, found it stopped: too few", ""),
+        ("cancel", "finished", "expected one that is not finished, found its phase", "close"),
+        ("cancel", "closed", "expected one that is not finished, found it closed", ""),
+    ],
+)
+def test_an_order_that_comes_too_late_is_refused(
+    office: Path, command: str, phase: str, says: str, hint: str
+) -> None:
+    study = in_phase(office, phase, "too few" if phase == "stopped" else "")
+    with pytest.raises(InputError, match=says) as caught:
+        call("study", command, "--home", office, "--yes")
+    assert caught.value.hints == ((f"sottovoce study {hint} {study}",) if hint else ())
+    assert not any((office / "coordinator" / "studies" / study / "orders").iterdir())
+
+
+def test_scripts_read_what_was_ordered(office: Path) -> None:
+    for command, phase, what in (
+        ("cancel", "training", "stopped"),
+        ("close", "finished", "closed"),
+    ):
+        study = in_phase(office, phase)
+        told = json.loads(call("study", command, "--home", office, "--yes", "--json"))
+        assert told == {"study": study, "name": "urgency of clinical notes", "ordered": what}
+
+
+def test_an_invitation_remembers_the_address(tmp_path: Path, study: Path) -> None:
+    home, first, second = tmp_path / "cate", "https://a.example:1", "https://b.example:2"
+    call("study", "create", study, "--home", home, "--address", first)
+
+    def invited(*words: str) -> str:
+        made = json.loads(call("study", "invite", "north", "--home", home, "--json", *words))
+        found = Invitation.parse(made["invitations"]["north"]["invitation"])
+        assert found.address == made["address"]
+        return found.address
+
+    assert invited() == first
+    assert invited("--address", second) == second
+    assert invited() == second
+    made = json.loads(call("study", "create", "--from", "urgency", "--home", home, "--json"))
+    assert made["address"] == second
+
+
+@pytest.mark.parametrize("phase", ["stopped", "closed"])
+def test_nobody_is_invited_to_a_study_that_is_over(office: Path, phase: str) -> None:
+    study = in_phase(office, phase, "approval was withdrawn")
+    with pytest.raises(InputError, match=f"that is {phase}: approval was withdrawn") as caught:
+        call("study", "invite", "north", "--home", office)
+    assert caught.value.hints == (f"sottovoce study create --from {study}",)
+
+
+def test_nobody_is_invited_to_a_study_that_will_stop(office: Path) -> None:
+    call("study", "cancel", "--home", office, "--yes")
+    with pytest.raises(InputError, match="expected one that goes on, found one that is stopped"):
+        call("study", "invite", "north", "--home", office)
+
+
+def test_after_the_beginning_only_who_was_there_is_invited_again(office: Path) -> None:
+    study = in_phase(office, "finished")
+    registry = Registry(office / "coordinator" / "studies" / study)
+    ticket = next(one for one in registry.tickets() if "stanmore" in one.seats)
+    registry.enrol("stanmore", bytes(32), ticket, replacing=False)
+    assert "sottovoce-1-" in call("study", "invite", "stanmore", "--home", office)
+    with pytest.raises(InputError, match="found finished: Northfield Hospital did not come in"):
+        call("study", "invite", "north", "--home", office)
+
+
+def test_a_mistake_leaves_no_study_behind(tmp_path: Path, study: Path) -> None:
+    home, file = tmp_path / "cate", tmp_path / "file"
+    file.write_text("", encoding="utf-8")
+    for words in (("--address", "foo"), ("--out", file), ("--name", "other")):
+        with pytest.raises(InputError, match=words[0]):
+            call("study", "create", study, "--home", home, *words)
+        assert json.loads(call("study", "list", "--home", home, "--json")) == []
+        assert not (home / "coordinator" / "studies").exists()
 
 
 @pytest.mark.parametrize(
@@ -138,26 +214,25 @@ def test_a_wrong_address_is_refused(tmp_path: Path, study: Path, address: str) -
     [
         (lambda line: line[:-9], "invitation: cut short, expected"),
         (lambda line: line[:30] + ("a" if line[30] != "a" else "b") + line[31:], "damaged"),
-        (lambda line: "hello", "invitation: expected one line that begins with sottovoce-1-"),
+        (lambda line: line[40:], "expected a line that begins with sottovoce-1-, or a file"),
+        (lambda line: "hello", "or a file that holds one, found neither in 'hello'"),
         (lambda line: line.replace("sottovoce-1", "sottovoce-9"), "found version 9"),
     ],
 )
 def test_a_wrong_invitation_is_refused(tmp_path: Path, office: Path, change, says: str) -> None:
     line = change((tmp_path / "sent" / "north").read_text().strip())
     with pytest.raises(InputError, match=says):
-        call("join", line, "--home", tmp_path / "north", "--data", "notes.csv")
+        call("join", line, "--home", tmp_path / "north")
     assert not (tmp_path / "north" / "studies").exists()
 
 
 def test_an_expired_invitation_is_refused_before_anything_is_sent(
     tmp_path: Path, office: Path
 ) -> None:
-    from dataclasses import replace
-
     good = Invitation.parse((tmp_path / "sent" / "north").read_text())
     old = replace(good, expires=datetime.now(UTC) - timedelta(seconds=2))
     with pytest.raises(InputError, match="'north': expected one that is still good, found one"):
-        call("join", old.line, "--home", tmp_path / "north", "--data", "notes.csv")
+        call("join", old.line, "--home", tmp_path / "north")
 
 
 def test_an_invitation_is_read_from_a_file_or_from_standard_input(

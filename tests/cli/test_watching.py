@@ -10,6 +10,7 @@ import pytest
 from rich.console import Console
 
 from sottovoce.cli import gates
+from sottovoce.cli.consent import asked
 from sottovoce.cli.gates import PersonGate, gate_of
 from sottovoce.cli.watching import Watch, as_line, in_words
 from sottovoce.errors import InputError
@@ -30,6 +31,8 @@ EVENTS = [
     events.JournalDeleted("s-1", "north"),
     events.StudyFinished("s-1", "north"),
     events.StudyStopped("s-1", "north", "too few", "harbour"),
+    events.StudyClosed("s-1", "north"),
+    events.SeatWithdrawn("s-1", "north"),
     events.QueryServed("s-1", "dealer", "north", 4),
     events.LineLost("s-1", "north", "refused"),
     events.LineBack("s-1", "north"),
@@ -100,14 +103,36 @@ def test_scripts_get_lines_or_nothing(capsys: pytest.CaptureFixture[str]) -> Non
         assert len(capsys.readouterr().out.splitlines()) == count
 
 
+def test_a_study_that_stops_is_told_once_by_the_command() -> None:
+    for ends, count in ((True, 1), (False, 0)):
+        found, shown = watch(terminal=False, ends=ends)
+        found.on_event(EVENTS[11])
+        assert shown.getvalue().count("the study stopped: too few") == count
+
+
+def test_a_question_takes_yes_no_and_no_answer(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    for typed, answer in (("y\n", True), ("Yes\n", True), ("\n", False), ("what\nno\n", False)):
+        monkeypatch.setattr("sys.stdin", io.StringIO(typed))
+        assert asked("Take part?", yes=False) is answer
+    assert "expected y or n" in capsys.readouterr().err
+    monkeypatch.setattr("sys.stdin", io.StringIO(""))
+    assert asked("Take part?", yes=True)
+    with pytest.raises(
+        InputError, match="'Take part\\?': expected an answer, found nobody"
+    ) as caught:
+        asked("Take part?", yes=False)
+    assert "--yes" in caught.value.hints[0]
+
+
 REQUEST = Request("s-1", "training", "masked-parts", "coordinator", 8, "ab" * 32, "C", "noise", "x")
 
 
 def test_a_person_sees_what_wants_to_leave(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    answers = [True, False]
-    monkeypatch.setattr("sottovoce.cli.consent.typer.confirm", lambda *_, **__: answers.pop(0))
+    monkeypatch.setattr("sys.stdin", io.StringIO("y\n\n"))
     found, _ = watch(terminal=False)
     assert [PersonGate(found).ask(REQUEST) for _ in range(2)] == [True, False]
     told = capsys.readouterr().err
@@ -123,6 +148,8 @@ def test_who_lets_messages_go(tmp_path: Path) -> None:
         gate_of(str(tmp_path / "none"), found)
     script = tmp_path / "script"
     script.write_text("#!/bin/sh\ngrep -q masked-parts\n", encoding="utf-8")
+    with pytest.raises(InputError, match=r"expected a program, found .*which cannot be run"):
+        gate_of(str(script), found)
     script.chmod(script.stat().st_mode | stat.S_IXUSR)
     gate = gate_of(str(script), found)
     assert isinstance(gate, ScriptGate)

@@ -132,7 +132,7 @@ def test_which_study_is_meant() -> None:
         choose("none", titles)
     with pytest.raises(InputError, match=r"expected one of 3 by name .*found no name") as caught:
         choose(None, titles)
-    assert caught.value.hints == ("--study urgency-k3j4",)
+    assert caught.value.hints == ("name it: --study urgency-k3j4", "sottovoce study list")
 
 
 def test_no_study_at_all(site: Site) -> None:

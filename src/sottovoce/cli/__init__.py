@@ -25,12 +25,10 @@ from sottovoce.cli import (
     status,
     study,
     table1,
+    telling,
     withdraw,
 )
-from sottovoce.errors import SottovoceError, TheirError
-
-_OURS, _THEIRS, _STOPPED = 1, 3, 130
-"""How a program ends: a mistake at this site, another party's, interrupted at the keyboard."""
+from sottovoce.errors import SottovoceError
 
 app = typer.Typer(
     name="sottovoce",
@@ -92,34 +90,30 @@ def main() -> None:
         # A terminal that cannot show a character gets a question mark in its place.
         if isinstance(stream, TextIOWrapper):
             stream.reconfigure(errors="replace")
+    sys.exit(_ended())
+
+
+def _ended() -> int:
+    """Run the command, say what went wrong, and how the program ends."""
+    telling.note_json(asked=False)
     try:
-        _run()
+        return telling.tell_code(_run())
     except SottovoceError as error:
-        _tell(str(error), error.hints)
-        sys.exit(_THEIRS if isinstance(error, TheirError) else _OURS)
-    except KeyboardInterrupt:
-        typer.echo("stopped", err=True)
-        sys.exit(_STOPPED)
+        return telling.tell(error)
+    except telling.UsageError as error:
+        return telling.tell_usage(error)
+    except (KeyboardInterrupt, typer.Abort):
+        return telling.tell_code(telling.INTERRUPTED)
     except OSError as error:
         # What is still in the buffer cannot be written either, and would be tried once more.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         reason = (error.strerror or type(error).__name__).lower()
-        _tell(f"{error.filename or 'output'}: cannot be read or written ({reason})", ())
-        sys.exit(1)
+        message = f"{error.filename or 'output'}: cannot be read or written ({reason})"
+        return telling.tell_words(message, kind="file", code=telling.OURS)
 
 
-def _run() -> None:
+def _run() -> int:
     try:
-        app(prog_name="sottovoce")
-    except SystemExit as end:
-        if end.code == _STOPPED:
-            raise KeyboardInterrupt from None
-        raise
+        return app(prog_name="sottovoce", standalone_mode=False) or 0
     finally:
         sys.stdout.flush()
-
-
-def _tell(message: str, hints: tuple[str, ...]) -> None:
-    typer.secho(f"error: {message}", err=True, fg=typer.colors.RED)
-    for hint in hints:
-        typer.echo(f"hint: {hint}", err=True)

@@ -76,10 +76,12 @@ def classify(
       sottovoce classify new.parquet --out labelled.jsonl --text note
       sottovoce classify corpus/ --out found/ --out-format brat
     """
+    from sottovoce.cli.ended import check_goes_on
     from sottovoce.cli.source_choice import SourceChoice, recall
 
     site = open_home(home, passphrase_file)
     found = site.study(study)
+    check_goes_on(found, asking=True)
     described = found.description
     if described is None:
         raise InputError(f"study {found.id}: expected its text, found none: it was never joined")

@@ -1,16 +1,16 @@
 """The study card on the screen, and a person's answer to it."""
 
-from typing import TYPE_CHECKING
+import sys
+from typing import TYPE_CHECKING, Any
 
 import typer
+
+from sottovoce.errors import InputError
 
 if TYPE_CHECKING:
     from sottovoce.roles.card import StudyCard
     from sottovoce.service.api import ConsentQuestion
     from sottovoce.service.study_file import StudyDescription
-
-REFUSED = 4
-"""How a command ends whose user did not consent."""
 
 
 def card_of(described: "StudyDescription") -> "StudyCard":
@@ -20,6 +20,21 @@ def card_of(described: "StudyDescription") -> "StudyCard":
 
     also = (("course of the study", control),)
     return StudyCard(described.rehearsed(), waits=waits_of(described), also=also)
+
+
+def card_facts(described: "StudyDescription") -> dict[str, Any]:
+    """The card for scripts: its page, its fingerprint, and what every seat sends."""
+    from dataclasses import asdict
+
+    from sottovoce.roles.sizes import peer_sizes
+
+    card = card_of(described)
+    return {
+        "name": described.plan.name,
+        "approval": described.approval,
+        "card": card.markdown(),
+        "sizes": [asdict(one) | {"total": one.total} for one in peer_sizes(card.study)],
+    }
 
 
 def waits_of(described: "StudyDescription") -> tuple[tuple[str, str], ...]:
@@ -51,10 +66,20 @@ def asked(question: str, *, yes: bool) -> bool:
     """A person's answer; yes beforehand where the command says --yes."""
     if yes:
         return True
-    try:
-        return typer.confirm(question, default=False, err=True)
-    except typer.Abort:
-        return False
+    while True:
+        typer.echo(f"{question} [y/N]: ", nl=False, err=True)
+        answer = sys.stdin.readline()
+        if not answer:
+            typer.echo("", err=True)
+            raise InputError(
+                f"{question!r}: expected an answer, found nobody to ask, and nothing was done",
+                hints=("--yes answers beforehand",),
+            )
+        if answer.strip().lower() in {"y", "yes"}:
+            return True
+        if answer.strip().lower() in {"", "n", "no"}:
+            return False
+        typer.echo("expected y or n", err=True)
 
 
 def show_words(words: tuple[str, ...]) -> None:

@@ -37,6 +37,7 @@ def evaluate(
     """
     from dataclasses import replace
 
+    from sottovoce.cli.ended import check_goes_on
     from sottovoce.cli.running import run
     from sottovoce.cli.source_choice import recall
     from sottovoce.cli.watching import Watch
@@ -46,6 +47,7 @@ def evaluate(
 
     site = open_home(home, passphrase_file)
     found = site.study(study)
+    check_goes_on(found, asking=True)
     described, choice = found.description, recall(site, found)
     if described is None or choice is None:
         raise InputError(f"study {found.id}: expected documents that this site joined with")

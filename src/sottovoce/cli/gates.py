@@ -1,6 +1,8 @@
 """Who lets a site's messages go: nobody is asked, a person for each, or a program of the site."""
 
+import os
 from pathlib import Path
+from shlex import quote
 from typing import TYPE_CHECKING
 
 import typer
@@ -37,18 +39,29 @@ class PersonGate:
             self._watch.resumed()
 
 
-def gate_of(approve: str | None, watch: "Watch") -> "Gate":
-    """Who lets messages go: nobody is asked, a person for each, or a program of the site."""
-    from sottovoce.service.approval import OpenGate, ScriptGate
-
-    if approve is None:
-        return OpenGate()
-    if approve == "each":
-        return PersonGate(watch)
-    script = Path(approve)
-    if not script.is_file():
+def gate_name(approve: str | None) -> None:
+    """Refuse what is neither `each` nor a program, before anything else is done."""
+    if approve is None or approve == "each":
+        return
+    if not Path(approve).is_file():
         raise InputError(
             f"--approve: expected `each` or a program of this site, found {approve!r}",
             hints=("--approve each",),
         )
-    return ScriptGate(script.absolute())
+    if not os.access(approve, os.X_OK):
+        raise InputError(
+            f"--approve: expected a program, found {approve}, which cannot be run",
+            hints=(f"chmod +x {quote(approve)}",),
+        )
+
+
+def gate_of(approve: str | None, watch: "Watch") -> "Gate":
+    """Who lets messages go: nobody is asked, a person for each, or a program of the site."""
+    from sottovoce.service.approval import OpenGate, ScriptGate
+
+    gate_name(approve)
+    if approve is None:
+        return OpenGate()
+    if approve == "each":
+        return PersonGate(watch)
+    return ScriptGate(Path(approve).absolute())

@@ -32,6 +32,7 @@ def hand(
     import asyncio
 
     from sottovoce.cli.consent import asked, show_words
+    from sottovoce.cli.ended import check_goes_on
     from sottovoce.cli.running import run
     from sottovoce.cli.watching import Watch
     from sottovoce.service.api import JoinOptions
@@ -46,6 +47,7 @@ def hand(
         return await asyncio.to_thread(answer, question)
 
     found = open_home(home, passphrase_file).study(study)
+    check_goes_on(found, asking=True)
     with Watch(quiet=True) as watch:
         options = JoinOptions(parse_study, confirm, on_event=watch.on_event)
         run(

@@ -16,12 +16,12 @@ if TYPE_CHECKING:
 PORT = 8443
 
 
-def checked_address(given: str | None) -> str:
-    """Where peers reach the server: as given, else by this machine's name."""
+def checked_address(given: str | None, *, known: str = "") -> str:
+    """Where peers reach the server: as given, as they were told before, by this machine's name."""
     from socket import getfqdn
     from urllib.parse import urlsplit
 
-    address = (given or f"https://{getfqdn()}:{PORT}").rstrip("/")
+    address = (given or known or f"https://{getfqdn()}:{PORT}").rstrip("/")
     try:
         parts = urlsplit(address)
         fine = parts.scheme == "https" and bool(parts.hostname) and not (parts.path or parts.query)
@@ -30,7 +30,7 @@ def checked_address(given: str | None) -> str:
         fine = False
     if not fine:
         raise InputError(
-            f"--address: expected https://HOST:PORT, found {given!r}",
+            f"--address: expected https://HOST:PORT, found {address!r}",
             hints=(f"--address https://study.example.org:{PORT}",),
         )
     return address
@@ -58,6 +58,16 @@ def invitation_for(
     )
 
 
+def checked_out(out: Path | None) -> None:
+    """Refuse a place for invitations that is none, before anything is made."""
+    from sottovoce.keyfiles import storage
+
+    if out is not None:
+        if out.exists() and not out.is_dir():
+            raise InputError(f"--out: expected a folder, found a file at {out}")
+        storage.make_folder(out)
+
+
 def hand_out(
     described: "StudyDescription",
     letters: list[tuple["House", "Invitation"]],
@@ -69,7 +79,6 @@ def hand_out(
     from sottovoce.keyfiles import storage
 
     if out is not None:
-        storage.make_folder(out)
         for house, one in letters:
             data = one.line.encode() + b"\n"
             storage.write_whole(out / house.name, data, mode=storage.SECRET_MODE, replace=True)
@@ -82,11 +91,11 @@ def hand_out(
                 "expires": one.expires.isoformat(),
                 "invitation": one.line,
             }
+            | ({} if out is None else {"file": str(out / house.name)})
             for house, one in letters
         }
-        typer.echo(
-            json.dumps({"study": study, "name": described.plan.name, "invitations": content})
-        )
+        facts = {"study": study, "name": described.plan.name, "address": letters[0][1].address}
+        typer.echo(json.dumps(facts | {"invitations": content}))
         return
     typer.echo(f"study {study}: {described.plan.name}")
     typer.echo(

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from sottovoce.cli.telling import note_json
 from sottovoce.errors import InputError
 
 if TYPE_CHECKING:
@@ -31,7 +32,7 @@ def _from_environment(command: Any, names: tuple[str, ...]) -> dict[str, Any]:
         if below:
             found[name] = below
     for option in _options(command):
-        value = os.environ.get("_".join((*names, option.name)).upper().replace("-", "_"))
+        value = os.environ.get("_".join((*names, setting_of(option))).upper().replace("-", "_"))
         if value is not None and option.name not in _ELSEWHERE:
             found[option.name] = shlex.split(value) if option.multiple else value
     return found
@@ -50,7 +51,8 @@ def _settle(ctx: typer.Context, home: Path | None) -> Path | None:
         table: Mapping[str, Any] = source.values
         for name in ctx.command_path.split(" ")[1:]:
             table = table.get(name, {})
-        options = {_name(key): value for key, value in table.items()}
+        names = {setting_of(option): option.name for option in _options(ctx.command)}
+        options = {names.get(_key(key), key): value for key, value in table.items()}
         ctx.default_map = {**options, **(ctx.default_map or {})}
     return home
 
@@ -63,16 +65,17 @@ def _check(
     path: tuple[str, ...] = (),
 ) -> None:
     """Refuse a table that is no command, a key that is no option, a value that it cannot have."""
-    options = {option.name: option for option in _options(command) if option.name not in _ELSEWHERE}
+    found = (one for one in _options(command) if one.name not in _ELSEWHERE)
+    options = {setting_of(option): option for option in found}
     inner = getattr(command, "commands", {})
-    known = [*inner, *(name.replace("_", "-") for name in options)]
+    known = [*inner, *options]
     for key, value in table.items():
         if not path and key == "policy":
             continue
         if key in inner and isinstance(value, dict):
             _check(source, ctx, value, inner[key], (*path, key))
-        elif _name(key) in options:
-            _check_value(source, ctx, (*path, key), options[_name(key)], value)
+        elif _key(key) in options:
+            _check_value(source, ctx, (*path, key), options[_key(key)], value)
         elif key in inner:
             raise source.fault((*path, key), f"a table [{'.'.join((*path, key))}]", str(value))
         else:
@@ -98,8 +101,15 @@ def _options(command: Any) -> list[Any]:
     return [one for one in command.params if one.param_type_name == "option"]
 
 
-def _name(key: str) -> str:
-    return key.replace("-", "_")
+def setting_of(option: Any) -> str:
+    """What an option is called in settings and in the environment: as it is typed."""
+    written: list[str] = option.opts
+    return next(one for one in written if one.startswith("--")).removeprefix("--")
+
+
+def _key(written: str) -> str:
+    """A key of the settings file, which may be written with _ as well."""
+    return written.replace("_", "-")
 
 
 Home = Annotated[
@@ -122,7 +132,7 @@ StudyName = Annotated[
     str | None,
     typer.Option("--study", metavar="NAME", help="Which study, where this site has several."),
 ]
-AsJson = Annotated[bool, typer.Option("--json", help="Print JSON for scripts.")]
+AsJson = Annotated[bool, typer.Option("--json", callback=note_json, help="Print JSON for scripts.")]
 
 
 def open_home(home: Path | None, passphrase_file: Path | None = None) -> "Site":

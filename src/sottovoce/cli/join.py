@@ -8,6 +8,8 @@ import typer
 
 from sottovoce.cli import options
 from sottovoce.cli.home import AsJson, Home, PassphraseFile, StudyName, open_home
+from sottovoce.cli.telling import REFUSED
+from sottovoce.errors import InputError
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -17,9 +19,6 @@ if TYPE_CHECKING:
     from sottovoce.service.api import Consent, ConsentQuestion
     from sottovoce.service.site import JoinedStudy, Site
     from sottovoce.service.study_file import StudyDescription
-
-_LONGEST = 8192
-"""Characters of a file that are read in the hope of an invitation."""
 
 Data = Annotated[
     Path | None,
@@ -98,8 +97,12 @@ def join(
       sottovoce join sottovoce-1-mfra… --data corpus/ --format brat --yes
       sottovoce join --study urgency --approve each
     """
+    from sottovoce.cli.ended import check_goes_on
+    from sottovoce.cli.gates import gate_name
+    from sottovoce.cli.invited import read_invitation
     from sottovoce.cli.source_choice import SourceChoice
 
+    # What is wrong at this site is told first: before a passphrase, and before anything is sent.
     choice = None
     if data is not None:
         choice = SourceChoice(
@@ -117,9 +120,16 @@ def join(
             None if labels_file is None else str(labels_file),
             pattern,
             longest,
-        ).absolute()
+        )
+        choice.check()
+        choice = choice.absolute()
+    elif invitation is None:
+        _refuse_columns_alone(text, label)
+    gate_name(approve)
+    given = None if invitation is None else read_invitation(invitation)
     site = open_home(home, passphrase_file)
-    found = _invited(site, invitation, study)
+    found = site.study(study) if given is None else site.accept(given)
+    check_goes_on(found)
     joining = _Joining(site, found, choice, yes=yes, dry_run=dry_run, as_json=as_json)
     joining.run(approve=approve, stay=stay)
 
@@ -149,7 +159,7 @@ class _Joining:
 
     def run(self, *, approve: str | None, stay: bool) -> None:
         """Card, documents, consent, and then the study."""
-        from sottovoce.cli.consent import REFUSED, asked, card_of, show_card
+        from sottovoce.cli.consent import asked, card_of, show_card
         from sottovoce.cli.source_choice import check_brings_text, remember
 
         described = self._described()
@@ -159,21 +169,35 @@ class _Joining:
         ]
         check_brings_text(seats, peers, self._choice)
         begun = self._begun()
-        if self._dry_run or not (begun or self._as_json):
+        if not self._as_json and (self._dry_run or not begun):
             show_card(card_of(described))
         self._site.policy.check(described.rehearsed())
         count = len(self._choice.read(described.plan)) if self._choice else 0
         if self._choice and not self._as_json:
             typer.echo(f"{self._choice.data}: {count:,} documents", err=True)
         if self._dry_run:
-            typer.echo("dry run: nothing was sent but the request for the study's description")
+            self._rehearse(described, count)
             return
         if not begun and not asked("Take part in this study, as the card says?", yes=self._yes):
-            typer.echo("not joined: nothing was sent but the request for the study's description")
+            typer.echo(
+                "not joined: nothing was sent but the request for the study's description", err=True
+            )
             raise typer.Exit(REFUSED)
         if self._fresh and self._choice is not None:
             remember(self._site, self._study, self._choice)
         self._follow(described, approve=approve, stay=stay)
+
+    def _rehearse(self, described: "StudyDescription", documents: int) -> None:
+        """What would be sent, which is told and not done."""
+        if not self._as_json:
+            typer.echo("dry run: nothing was sent but the request for the study's description")
+            return
+        import json
+
+        from sottovoce.cli.consent import card_facts
+
+        mine = {"seats": list(self._study.invitation.seats), "documents": documents}
+        typer.echo(json.dumps({"study": self._study.id, **mine, **card_facts(described)}))
 
     def _described(self) -> "StudyDescription":
         """What the study says: from this disk, else from the coordinator."""
@@ -192,9 +216,11 @@ class _Joining:
         return (self._study.folder / "begun").exists()
 
     def _follow(self, described: "StudyDescription", *, approve: str | None, stay: bool) -> None:
+        from sottovoce.cli.ended import stopped, withdrawn
         from sottovoce.cli.gates import gate_of
         from sottovoce.cli.running import run
         from sottovoce.cli.watching import Watch
+        from sottovoce.errors import StoppedError, WithdrawnError
         from sottovoce.keyfiles import storage
         from sottovoce.service.api import JoinOptions
         from sottovoce.service.participant import join as follow
@@ -205,7 +231,7 @@ class _Joining:
         )
         choice, plan = self._choice, described.plan
         source = None if choice is None else lambda: choice.read(plan)
-        with Watch(as_json=self._as_json, expected=_expected(described)) as watch:
+        with Watch(as_json=self._as_json, ends=False, expected=_expected(described)) as watch:
             asked = JoinOptions(
                 parse_study,
                 self._consent(watch),
@@ -214,10 +240,15 @@ class _Joining:
                 on_event=watch.on_event,
                 stay=stay,
             )
-            joined = run(
-                follow(self._study.membership, source, options=asked),
-                afterwards=f"`sottovoce join --study {self._study.id}` goes on",
-            )
+            try:
+                joined = run(
+                    follow(self._study.membership, source, options=asked),
+                    afterwards=f"`sottovoce join --study {self._study.id}` goes on",
+                )
+            except StoppedError as error:
+                raise stopped(self._study, str(error)) from None
+            except WithdrawnError:
+                raise withdrawn(self._study) from None
         if self._as_json:
             import json
 
@@ -246,27 +277,14 @@ class _Joining:
         return consent
 
 
-def _invited(site: "Site", given: str | None, name: str | None) -> "JoinedStudy":
-    """The study of an invitation, or the one to go on with."""
-    from sottovoce.service.invitations import Invitation
-
-    if given is None:
-        return site.study(name)
-    invitation = Invitation.parse(_line(given))
-    invitation.check_time(datetime.now(UTC))
-    return site.accept(invitation)
-
-
-def _line(given: str) -> str:
-    """The line itself, or what a file or standard input holds: arguments show in `ps`."""
-    import sys
-
-    if given == "-":
-        return sys.stdin.read(_LONGEST)
-    if given.startswith("sottovoce-") or not Path(given).is_file():
-        return given
-    with Path(given).open(encoding="utf-8", errors="replace") as file:
-        return file.read(_LONGEST)
+def _refuse_columns_alone(*columns: list[str] | None) -> None:
+    """A site that goes on reads what it read before; other columns would go unheard."""
+    if any(columns):
+        raise InputError(
+            "--text, --label: expected --data with them, found none: a study goes on with the "
+            "documents that it began with",
+            hints=("leave them out to go on",),
+        )
 
 
 def _expected(described: "StudyDescription") -> "Mapping[tuple[str, str], int]":

@@ -65,6 +65,26 @@ class SourceChoice:
             limits=Limits(document_bytes=self.longest),
         )
 
+    def check(self) -> None:
+        """Refuse a place or a column that is not there; what a study wants of it comes later."""
+        from sottovoce.sources import SourceOptions, open_source
+
+        asked = SourceOptions(
+            text=self.text,
+            label=self.label,
+            label_map=options.label_map(self.label_map),
+            label_separator=self.label_separator,
+            group=self.group,
+            format=options.format_named(self.format),
+            encoding=self.encoding,
+            table=options.table(self.delimiter, quotes=self.quotes, header=self.header),
+            labels_file=None if self.labels_file is None else Path(self.labels_file),
+            pattern=self.pattern,
+        )
+        source = open_source(self.data, asked)
+        if next(source.outcomes(), None) is None:
+            raise source.nothing_usable()
+
     def read(self, plan: "StudyPlan", *, learning: bool = True) -> Sequence["Document"]:
         """Every usable document, in order."""
         from sottovoce.cli.progress import watched

@@ -5,12 +5,14 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from sottovoce.cli.handing_out import checked_address, hand_out, invitation_for
+from sottovoce.cli.handing_out import checked_address, checked_out, hand_out, invitation_for
 from sottovoce.cli.home import AsJson, Home, PassphraseFile, open_home, refuse_both
+from sottovoce.cli.telling import REFUSED
 from sottovoce.errors import InputError
 
 if TYPE_CHECKING:
     from sottovoce.service.api import Office
+    from sottovoce.service.site import Site
     from sottovoce.service.study_file import StudyDescription
 
 app = typer.Typer(
@@ -22,7 +24,8 @@ Address = Annotated[
     typer.Option(
         "--address",
         metavar="URL",
-        help="Where peers reach the server: https://HOST:PORT. This machine's name unless told.",
+        help="Where peers reach the server: https://HOST:PORT. Unless told, as the study said "
+        "before, or this machine's name.",
     ),
 ]
 Out = Annotated[
@@ -79,12 +82,27 @@ def create(
     if example or (file is None and old is None):
         typer.echo(example_text(), nl=False)
         return
+    if name is not None and old is None:
+        raise InputError(
+            "--name: expected --from with it, found none",
+            hints=(f"or write name = {name!r} in {file}",),
+        )
+    # Whatever can be wrong is told before anything is made.
+    if file is not None:
+        load_study(file)
+    if address is not None:
+        checked_address(address)
     office = open_home(home, passphrase_file).office()
-    described = load_study(file) if file is not None else _again(office, old or "", name)
+    if file is not None:
+        described, before = load_study(file), ""
+    else:
+        described, before = _again(office, old or "", name)
     from sottovoce.service.coordinator import create_study
 
-    tokens = create_study(office, described.text)
-    letters = [invitation_for(office, described, one, checked_address(address)) for one in tokens]
+    found = checked_address(address, known=before)
+    checked_out(out)
+    tokens = create_study(office, described.text, address=found)
+    letters = [invitation_for(office, described, one, found) for one in tokens]
     hand_out(described, letters, out=out, as_json=as_json)
 
 
@@ -102,17 +120,28 @@ def invite(
 ) -> None:
     """Print a new invitation for an organisation; its old one is void from now on.
 
+    A study that has begun takes nobody new. An organisation that took part and lost its
+    disk may come back: after it joined again, another peer runs `sottovoce hand`.
+
     \b
     Examples:
       sottovoce study invite north
       sottovoce study invite north --study urgency --out invitations
     """
-    from sottovoce.service.coordinator import invite_again
+    from sottovoce.service.coordinator import invite_again, registry_of
 
+    if address is not None:
+        checked_address(address)
     office = open_home(home, passphrase_file).office()
-    found, described = _chosen(office, study)
-    token = invite_again(office, found, described.house(house).organisation)
-    letters = [invitation_for(office, described, token, checked_address(address))]
+    found, described = _chosen(office, study, option="--study ")
+    registry, organisation = registry_of(office, found), described.house(house).organisation
+    registry.check_open(described, organisation)
+    reached = checked_address(address, known=registry.address)
+    checked_out(out)
+    token = invite_again(office, found, organisation)
+    if address is not None:
+        registry.address = reached
+    letters = [invitation_for(office, described, token, reached)]
     hand_out(described, letters, out=out, as_json=as_json)
 
 
@@ -155,6 +184,7 @@ def list_studies(
       sottovoce study list --json
     """
     from sottovoce.service.coordinator import studies
+    from sottovoce.service.seat_status import status as seats_of
 
     site = open_home(home, passphrase_file)
     rows = [
@@ -166,11 +196,12 @@ def list_studies(
             "study": one.id,
             "name": one.invitation.title,
             "as": ", ".join(one.invitation.seats),
-            "phase": "joined",
+            "phase": ", ".join(dict.fromkeys(str(seat.phase) for seat in seats_of(one.membership))),
         }
         for one in site.joined()
     ]
-    _table(rows, as_json=as_json, nothing="no study here: sottovoce study create, or join")
+    nothing = "no study here: begin with `sottovoce study create` or `sottovoce join INVITATION`"
+    _table(rows, as_json=as_json, nothing=nothing)
 
 
 @app.command(short_help="Stop a study that is not finished; everybody is told why.")
@@ -182,20 +213,23 @@ def cancel(
     home: Home = None,
     yes: Annotated[bool, typer.Option("--yes", help="Do not ask.")] = False,
     passphrase_file: PassphraseFile = None,
+    as_json: AsJson = False,
 ) -> None:
     """Stop a study that is not finished. The running server tells everybody why.
 
     \b
     Examples:
       sottovoce study cancel urgency --reason "approval was withdrawn"
+      sottovoce study cancel urgency --yes --json
     """
     from sottovoce.service.coordinator import cancel_study
 
     office = open_home(home, passphrase_file).office()
     found, described = _chosen(office, study)
-    _sure(f"stop {described.plan.name!r} for everybody?", yes=yes)
+    _check_phase(office, found, finished=False)
+    _sure(f"Stop {described.plan.name!r} for everybody?", yes=yes)
     cancel_study(office, found, reason=reason)
-    typer.echo(f"{found}: will stop as soon as the server runs")
+    _ordered(found, described, "stopped", as_json=as_json)
 
 
 @app.command(short_help="End a finished study: its key is deleted, queries are over.")
@@ -204,31 +238,63 @@ def close(
     home: Home = None,
     yes: Annotated[bool, typer.Option("--yes", help="Do not ask.")] = False,
     passphrase_file: PassphraseFile = None,
+    as_json: AsJson = False,
 ) -> None:
     """End a finished study: the Paillier key is deleted, and no query is answered any more.
 
     \b
     Examples:
       sottovoce study close urgency
+      sottovoce study close urgency --yes --json
     """
     from sottovoce.service.coordinator import close_study
 
     office = open_home(home, passphrase_file).office()
     found, described = _chosen(office, study)
-    _sure(f"delete the key of {described.plan.name!r}? Its models become useless.", yes=yes)
+    _check_phase(office, found, finished=True)
+    _sure(f"Delete the key of {described.plan.name!r}? Its models become useless.", yes=yes)
     close_study(office, found)
-    typer.echo(f"{found}: will be closed as soon as the server runs")
+    _ordered(found, described, "closed", as_json=as_json)
 
 
-def _again(office: "Office", old: str, name: str | None) -> "StudyDescription":
-    """An earlier study's text, under another name where one is given."""
+def _check_phase(office: "Office", study: str, *, finished: bool) -> None:
+    """Refuse an order that would never be obeyed, and name the one that would."""
+    from sottovoce.service.coordinator import study_status
+    from sottovoce.service.phases import OVER, Phase
+
+    now = study_status(office, study)
+    expected = "a finished one" if finished else "one that is not finished"
+    because = f": {now.reason}" if now.reason else ""
+    if now.phase in OVER:
+        raise InputError(f"study {study}: expected {expected}, found it {now.phase}{because}")
+    if (now.phase == Phase.FINISHED) is not finished:
+        instead = "cancel" if finished else "close"
+        raise InputError(
+            f"study {study}: expected {expected}, found its phase {now.phase}",
+            hints=(f"sottovoce study {instead} {study}",),
+        )
+
+
+def _ordered(study: str, described: "StudyDescription", what: str, *, as_json: bool) -> None:
+    if as_json:
+        _print({"study": study, "name": described.plan.name, "ordered": what})
+    else:
+        typer.echo(f"{study}: will be {what} as soon as the server runs")
+
+
+def _again(office: "Office", old: str, name: str | None) -> tuple["StudyDescription", str]:
+    """An earlier study's text, under another name where one is given, and its address."""
+    from sottovoce.service.coordinator import registry_of
     from sottovoce.service.study_file import parse_study, renamed
 
-    _, described = _chosen(office, old)
-    return parse_study(renamed(described.text, name)) if name else described
+    found, described = _chosen(office, old)
+    again = parse_study(renamed(described.text, name)) if name else described
+    return again, registry_of(office, found).address
 
 
-def _chosen(office: "Office", name: str | None) -> tuple[str, "StudyDescription"]:
+def _chosen(
+    office: "Office", name: str | None, *, option: str = ""
+) -> tuple[str, "StudyDescription"]:
     """Which study of this coordinator is meant, and what it says."""
     from sottovoce.service.coordinator import registries
     from sottovoce.service.site import choose
@@ -240,26 +306,32 @@ def _chosen(office: "Office", name: str | None) -> tuple[str, "StudyDescription"
             "study: expected one that this site runs, found none",
             hints=("sottovoce study create study.toml", "or name another --home"),
         )
-    chosen = choose(name, {one: described.plan.name for one, described in found.items()})
+    titles = {one: described.plan.name for one, described in found.items()}
+    chosen = choose(name, titles, option=option)
     return chosen, found[chosen]
 
 
-def _known(site: Any, name: str | None) -> "StudyDescription":
+def _known(site: "Site", name: str | None) -> "StudyDescription":
     """A study that this site runs, else one that it joined."""
     from sottovoce.service.coordinator import registries
 
     if registries(site.office()):
         return _chosen(site.office(), name)[1]
-    described: StudyDescription | None = site.study(name).description
-    if described is None:
-        raise InputError("study: expected its text, found none", hints=("sottovoce join",))
-    return described
+    joined = site.study(name, option="")
+    if joined.description is None:
+        raise InputError(
+            f"study {joined.id}: expected its text, found none yet",
+            hints=(f"sottovoce join --study {joined.id}",),
+        )
+    return joined.description
 
 
 def _sure(question: str, *, yes: bool) -> None:
-    if not yes and not typer.confirm(question):
-        typer.echo("nothing was changed")
-        raise typer.Exit(1)
+    from sottovoce.cli.consent import asked
+
+    if not asked(question, yes=yes):
+        typer.echo("nothing was changed", err=True)
+        raise typer.Exit(REFUSED)
 
 
 def _print(content: Any) -> None:

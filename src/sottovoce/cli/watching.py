@@ -34,11 +34,13 @@ _QUIET_SECONDS = 10.0
 class Watch:
     """Shows events as they come; `expected` says how many bytes a stage moves, where known.
 
-    A `quiet` one shows nothing: a script waits for the result alone.
+    A `quiet` one shows nothing: a script waits for the result alone. Without `ends` it leaves
+    it to the command to say that a study stopped, once for all its seats.
     """
 
     as_json: bool = False
     quiet: bool = False
+    ends: bool = True
     expected: Mapping[tuple[str, str], int] = field(default_factory=dict)
     console: Console = field(default_factory=lambda: Console(stderr=True, highlight=False))
     clock: Callable[[], float] = time.monotonic
@@ -88,7 +90,7 @@ class Watch:
         if isinstance(event, events.StageEnded):
             self._done((event.seat, event.stage))
         words = in_words(event)
-        if words:
+        if words and (self.ends or not isinstance(event, events.StudyStopped)):
             # Not through rich's markup: a name may hold brackets.
             self.console.print(words, markup=False, soft_wrap=True)
 
@@ -160,12 +162,17 @@ def _failed(event: events.AttemptFailed) -> str:
 
 
 def _stopped(event: events.StudyStopped) -> str:
-    because = f" (because of {event.party})" if event.party else ""
+    because = f" (because of {event.party})" if event.party not in {"", event.seat} else ""
     return f"{event.seat}: the study stopped: {event.reason}{because}"
 
 
+def _listening(event: events.Listening) -> str:
+    count = len(event.studies)
+    return f"serving at {event.address}: {count} {'study' if count == 1 else 'studies'}"
+
+
 _WORDS: Mapping[type[Any], Callable[[Any], str]] = {
-    events.Listening: lambda event: f"serving at {event.address}: {len(event.studies)} studies",
+    events.Listening: _listening,
     events.Enrolled: lambda event: f"{event.seat}: enrolled",
     events.Waiting: _waiting,
     events.StageBegan: _began,
@@ -175,6 +182,8 @@ _WORDS: Mapping[type[Any], Callable[[Any], str]] = {
     events.JournalDeleted: lambda event: f"{event.seat}: shares, masks and journals deleted",
     events.StudyFinished: lambda event: f"{event.seat}: the training is finished",
     events.StudyStopped: _stopped,
+    events.StudyClosed: lambda event: f"{event.seat}: the study was closed, and queries are over",
+    events.SeatWithdrawn: lambda event: f"{event.seat}: takes no part any longer",
     events.QueryServed: lambda event: f"{event.seat}: query {event.number} of {event.asker} served",
     events.LineLost: lambda event: f"{event.seat}: no line ({event.reason}), trying again",
     events.LineBack: lambda event: f"{event.seat}: the line is back",

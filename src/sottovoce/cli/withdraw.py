@@ -5,6 +5,7 @@ from typing import Annotated
 import typer
 
 from sottovoce.cli.home import AsJson, Home, PassphraseFile, StudyName, open_home
+from sottovoce.cli.telling import REFUSED
 
 
 def withdraw(
@@ -25,7 +26,7 @@ def withdraw(
       sottovoce withdraw
       sottovoce withdraw --study urgency --yes
     """
-    from sottovoce.cli.consent import REFUSED, asked
+    from sottovoce.cli.consent import asked
     from sottovoce.cli.running import run
     from sottovoce.cli.watching import Watch
     from sottovoce.service.api import AskOptions
@@ -36,7 +37,7 @@ def withdraw(
     found = site.study(study)
     title = found.invitation.title
     if not asked(f"Withdraw from {title!r}? This cannot be undone.", yes=yes):
-        typer.echo("nothing was changed")
+        typer.echo("nothing was changed", err=True)
         raise typer.Exit(REFUSED)
     with Watch(quiet=as_json) as watch:
         came = run(

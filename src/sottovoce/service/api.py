@@ -163,18 +163,20 @@ class Withdrawal:
 
 @dataclass(frozen=True)
 class SeatStatus:
-    """How far one seat of this site is, from its own disk."""
+    """How far one seat of this site is (a `Phase`), and why it ended, from its own disk."""
 
     study: str
     seat: str
     phase: str
     attempt: int
     letters: int
+    reason: str = ""
+    party: str = ""
 
 
 @dataclass(frozen=True)
 class StudyStatus:
-    """How far a study is, at the coordinator: who is enrolled, the stage, who was seen when."""
+    """How far a study is (a `Phase`), at the coordinator: who is enrolled, who was seen when."""
 
     study: str
     name: str

@@ -34,6 +34,7 @@ from sottovoce.service.control import (
     RefusedQuery,
     Rejoining,
 )
+from sottovoce.service.events import StudyClosed
 from sottovoce.service.seat_book import SeatBook
 from sottovoce.service.standing import Standing
 from sottovoce.service.witness import LedgerWitness
@@ -86,6 +87,7 @@ class AskerSeat:
                 return Effect(book.with_rejoining(message).notes())
             case Closed():
                 self._closed = True
+                self.agent.tell_watcher(StudyClosed(self.agent.study, self.agent.name))
         return Effect()
 
     def settled(self) -> None:

@@ -28,7 +28,12 @@ _OVER = ("stopped", "closed")
 
 
 def create_study(
-    office: Office, text: str, *, read: ReadStudy = parse_study, entropy: Entropy | None = None
+    office: Office,
+    text: str,
+    *,
+    address: str = "",
+    read: ReadStudy = parse_study,
+    entropy: Entropy | None = None,
 ) -> tuple[Token, ...]:
     """A new study, and a token for the invitation of every organisation in it."""
     described = read(text)
@@ -40,13 +45,15 @@ def create_study(
             f"found {len(open_ones)}",
             hints=("sottovoce study list", "sottovoce study close STUDY"),
         )
-    storage.make_folder(office.folder / "studies")
-    registry = Registry.create(office.folder / "studies", text, entropy=entropy)
+    folder = office.folder / "studies"
+    registry = Registry.create(folder, text, address=address, entropy=entropy)
     expires = time.time() + described.deadlines.enrolment.total_seconds()
     houses = dict.fromkeys(one.organisation for one in described.seats if one.name != COORDINATOR)
-    return tuple(
+    tokens = tuple(
         registry.invite(described, house, expires=expires, entropy=entropy) for house in houses
     )
+    registry.opened(folder)
+    return tokens
 
 
 def invite_again(

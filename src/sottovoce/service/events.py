@@ -119,12 +119,28 @@ class StudyFinished:
 
 @dataclass(frozen=True)
 class StudyStopped:
-    """The study ended without a model, or was closed: why, and because of whom (if of anybody)."""
+    """The study ended without a model: why, and because of whom (if of anybody)."""
 
     study: str
     seat: str
     reason: str
     party: str
+
+
+@dataclass(frozen=True)
+class StudyClosed:
+    """The coordinator closed a finished study: its key is deleted, and queries are over."""
+
+    study: str
+    seat: str
+
+
+@dataclass(frozen=True)
+class SeatWithdrawn:
+    """This site takes no part, or no further one, with this seat."""
+
+    study: str
+    seat: str
 
 
 @dataclass(frozen=True)
@@ -167,6 +183,8 @@ Event: TypeAlias = (
     | JournalDeleted
     | StudyFinished
     | StudyStopped
+    | StudyClosed
+    | SeatWithdrawn
     | QueryServed
     | LineLost
     | LineBack

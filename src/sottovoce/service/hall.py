@@ -23,6 +23,7 @@ from sottovoce.service.control import COORDINATOR, control_session
 from sottovoce.service.deadlines import DECISION_STAGES
 from sottovoce.service.events import Enrolled, OnEvent, StudyFinished, StudyStopped, Waiting
 from sottovoce.service.journal import Journal
+from sottovoce.service.phases import Phase
 from sottovoce.service.reasons import StopSignal
 from sottovoce.service.registry import CANCEL, CLOSE, Registry, Ticket
 from sottovoce.service.sealed_files import SealedFiles
@@ -332,7 +333,8 @@ class Hall:
             await self.agent.do(self._witness.note, What.DELETION, "deleted the Paillier key")
 
     def _enter(self, phase: str) -> None:
-        self.phase = phase
+        # Whether the journal is deleted already is this process' business alone.
+        self.phase = Phase.FINISHED if phase == "trained" else Phase(phase)
         self.registry.write_status(self.status())
 
     def _study(self, publics: Mapping[str, bytes]) -> Study:

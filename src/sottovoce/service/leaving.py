@@ -16,21 +16,17 @@ from sottovoce.ledger import What, read_ledger
 from sottovoce.service.agent import Agent
 from sottovoce.service.api import AskOptions, Membership, Withdrawal
 from sottovoce.service.control import COORDINATOR, Leaving
+from sottovoce.service.events import SeatWithdrawn
 from sottovoce.service.journal import Outgoing
 from sottovoce.service.patience import PatientLine
 from sottovoce.service.seat_book import SeatBook
+from sottovoce.service.seat_status import is_withdrawn, withdrawal_mark
 from sottovoce.service.witness import LedgerWitness
 from sottovoce.service.workplace import MODEL, Workplace, forget_sessions
 
-_MARK = "withdrawn"
 _LOOK_SECONDS = 0.25
 _REVEALED = "revealed-shares"
 _ENDED = "training"
-
-
-def is_withdrawn(membership: Membership) -> bool:
-    """Whether this site took its consent back."""
-    return (membership.folder / _MARK).exists()
 
 
 async def watch_for_withdrawal(membership: Membership) -> None:
@@ -43,8 +39,7 @@ async def withdraw(
     membership: Membership, *, options: AskOptions, entropy: Entropy | None = None
 ) -> Withdrawal:
     """Take part back as far as mathematics allows, and say how far that is."""
-    mark = membership.folder / _MARK
-    storage.write_whole(mark, b"", mode=storage.SECRET_MODE, replace=True)
+    storage.write_whole(withdrawal_mark(membership), b"", mode=storage.SECRET_MODE, replace=True)
     work = await Workplace.open(membership, options, entropy=entropy or SystemEntropy())
     for seat in membership.seats:
         await _withdraw_seat(work, seat)
@@ -114,6 +109,7 @@ async def leave(agent: Agent, witness: LedgerWitness, line: PatientLine, model: 
     if agent.journal.remembered():
         await forget_sessions(agent, witness)
     await agent.do(lambda: model.unlink(missing_ok=True))
+    agent.tell_watcher(SeatWithdrawn(agent.study, agent.name))
     for outgoing in await agent.do(lambda: list(agent.journal.pending())):
         await _post(agent, witness, line, outgoing)
 

@@ -6,7 +6,7 @@ from collections.abc import Coroutine
 from typing import Any, TypeVar
 
 from sottovoce.entropy import Entropy, SystemEntropy
-from sottovoce.errors import InputError, SottovoceError, StoppedError, WithdrawnError
+from sottovoce.errors import InputError, SottovoceError, StoppedError, TheirError, WithdrawnError
 from sottovoce.keyfiles.models import write_model
 from sottovoce.ledger import What
 from sottovoce.roles.study import Study
@@ -17,15 +17,17 @@ from sottovoce.service.deadlines import COMPLAINT_STAGES
 from sottovoce.service.events import (
     Enrolled,
     ModelStored,
+    StudyClosed,
     StudyFinished,
     StudyStopped,
 )
 from sottovoce.service.helper_seat import HelperSeat, stays
 from sottovoce.service.house import House, seated_before
-from sottovoce.service.leaving import is_withdrawn, leave, watch_for_withdrawal
+from sottovoce.service.leaving import leave, watch_for_withdrawal
 from sottovoce.service.patience import PatientLine
 from sottovoce.service.rejoining import rejoin, take_model
 from sottovoce.service.seat_keys import SeatKeys
+from sottovoce.service.seat_status import is_withdrawn
 from sottovoce.service.sitter import Sitter
 from sottovoce.service.standing import Standing, agreement_notes
 from sottovoce.service.witness import LedgerWitness
@@ -170,6 +172,7 @@ class _JoiningSeat:
         helper = HelperSeat(agent, standing, sitter.book)
         agent.chair = helper
         await while_working(working, helper.serve())
+        agent.tell_watcher(StudyClosed(self._study, agent.name))
 
     async def _end_badly(
         self,
@@ -184,12 +187,18 @@ class _JoiningSeat:
                 {asyncio.ensure_future(sitter.agent.drained()), working},
                 return_when=asyncio.FIRST_COMPLETED,
             )
+        if sitter.book.phase == "closed":
+            sitter.agent.tell_watcher(StudyClosed(self._study, sitter.agent.name))
         if sitter.book.phase in {"stopped", "left"}:
-            await sitter.agent.do(witness.note, What.END, "the study ended without a model")
-            await forget_sessions(sitter.agent, witness)
-            party = getattr(error, "party", "")
-            seat = sitter.agent.name
-            sitter.agent.tell_watcher(StudyStopped(self._study, seat, error.message, party))
+            if await sitter.agent.do(sitter.agent.journal.note, "ended") is None:
+                await sitter.agent.do(witness.note, What.END, "the study ended without a model")
+                await forget_sessions(sitter.agent, witness, {"ended": b""})
+            seat, party = sitter.agent.name, ""
+            # An error of this site may quote its data: its people hear it, and no file keeps it.
+            reason = "it left, because of an error at this site"
+            if isinstance(error, TheirError):
+                reason, party = error.message, error.party
+            sitter.agent.tell_watcher(StudyStopped(self._study, seat, reason, party))
 
     def _study_of(self, sitter: Sitter) -> Study:
         if sitter.course is not None:

@@ -1,6 +1,7 @@
 """The coordinator's folder of one study: its text, who was invited, who enrolled, what was ordered.
 
 OFFICE/studies/ID/study.toml          the text that travels
+OFFICE/studies/ID/address             where its people reach the server
 OFFICE/studies/ID/invitations/…       a hash of each organisation's token, its seats, its expiry
 OFFICE/studies/ID/seats/…             the public identity of every seat that enrolled
 OFFICE/studies/ID/orders/…            cancel or close, given by a command while the server runs
@@ -25,6 +26,7 @@ from sottovoce.protocols.sealing import KEY_BYTES
 from sottovoce.service.api import StudyDescribed, StudyStatus, Token
 from sottovoce.service.control import COORDINATOR
 from sottovoce.service.invitations import hash_of
+from sottovoce.service.phases import OVER, Phase
 from sottovoce.wire import Codec, Value
 
 _LARGEST = 8 * 2**20
@@ -63,19 +65,40 @@ class Registry:
         return self.folder.name
 
     @classmethod
-    def create(cls, studies: Path, text: str, *, entropy: Entropy) -> "Registry":
-        """A folder for a new study, under a name that nobody had before."""
+    def create(cls, studies: Path, text: str, *, address: str, entropy: Entropy) -> "Registry":
+        """A folder for a new study, under a name that nobody had before.
+
+        It lies aside until it is `opened`: a server, or a crash, never sees half a study.
+        """
         name = b32encode(entropy.read(10)).decode().lower()
-        registry = cls(studies / name)
+        registry = cls(studies.with_name("making") / name)
         for folder in ("", "invitations", "seats", "orders"):
             storage.make_folder(registry.folder / folder)
-        storage.write_whole(registry.folder / "study.toml", text.encode(), mode=storage.SECRET_MODE)
+        for name, content in (("study.toml", text), ("address", address)):
+            path = registry.folder / name
+            storage.write_whole(path, content.encode(), mode=storage.SECRET_MODE)
         return registry
+
+    def opened(self, studies: Path) -> "Registry":
+        """The study in its place, whole."""
+        storage.make_folder(studies)
+        return Registry(self.folder.rename(studies / self.id))
 
     @property
     def text(self) -> str:
         """The study's text."""
         return storage.read_whole(self.folder / "study.toml", limit=_LARGEST).data.decode()
+
+    @property
+    def address(self) -> str:
+        """Where its people were told to find the server; empty if they were told nothing."""
+        path = self.folder / "address"
+        return storage.read_whole(path, limit=_LARGEST).data.decode() if path.exists() else ""
+
+    @address.setter
+    def address(self, address: str) -> None:
+        path = self.folder / "address"
+        storage.write_whole(path, address.encode(), mode=storage.SECRET_MODE, replace=True)
 
     # Invitations.
 
@@ -101,6 +124,31 @@ class Registry:
         self._write(self._ticket_path(organisation), ticket)
         return Token(self.id, organisation, seats, secret, float(int(expires)))
 
+    def check_open(self, described: StudyDescribed, organisation: str) -> Phase:
+        """Refuse to invite where nobody can come in; how far the study is, else.
+
+        A study that has begun takes nobody new, but one that lost its disk may come back.
+        """
+        now = self.status(described)
+        phase = Phase(now.phase)
+        if self.ordered(CLOSE if phase is Phase.FINISHED else CANCEL) is not None:
+            phase = Phase.CLOSED if phase is Phase.FINISHED else Phase.STOPPED
+        again = f"sottovoce study create --from {self.id}"
+        if phase in OVER:
+            because = f": {now.reason}" if now.reason else ""
+            raise InputError(
+                f"study {self.id}: expected one that goes on, found one that is {phase}{because}",
+                hints=(again,),
+            )
+        seats = {one.name for one in described.seats if one.organisation == organisation}
+        if phase is not Phase.ENROLMENT and not seats & set(now.enrolled):
+            raise InputError(
+                f"study {self.id}: expected one whose enrolment goes on, found {phase}: "
+                f"{organisation} did not come in time",
+                hints=(again,),
+            )
+        return phase
+
     def tickets(self) -> list[Ticket]:
         """Every invitation that is out."""
         return [self._read(path, Ticket) for path in _files(self.folder / "invitations")]
@@ -114,7 +162,7 @@ class Registry:
                     raise InputError(
                         f"invitation of {ticket.organisation!r}: expected one that is still good, "
                         "found one that expired",
-                        hints=("ask the coordinator for a new one: sottovoce study invite",),
+                        hints=("ask the coordinator for a new one: sottovoce study invite NAME",),
                     )
                 return ticket
         raise InputError(
@@ -138,7 +186,7 @@ class Registry:
             raise InputError(
                 f"seat {seat!r}: expected an invitation that was not used yet, found one under "
                 "which another key enrolled",
-                hints=("ask the coordinator for a new invitation: sottovoce study invite",),
+                hints=("ask the coordinator for a new invitation: sottovoce study invite NAME",),
             )
         self._write(self.folder / "seats" / seat, EnrolledSeat(seat, public, ticket.token_hash))
 
@@ -179,14 +227,14 @@ class Registry:
         enrolled = tuple(self.seats())
         if not path.exists():
             name = described.plan.name
-            return StudyStatus(self.id, name, "enrolment", 0, enrolled, expected, "", ())
+            return StudyStatus(self.id, name, Phase.ENROLMENT, 0, enrolled, expected, "", ())
         try:
             found = json.loads(storage.read_whole(path, limit=_LARGEST).data)
             seen = tuple((str(name), float(when)) for name, when in found["seen"])
             return StudyStatus(
                 self.id,
                 str(found["name"]),
-                str(found["phase"]),
+                Phase(found["phase"]),
                 int(found["attempt"]),
                 enrolled,
                 expected,

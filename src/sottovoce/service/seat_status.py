@@ -13,10 +13,13 @@ from sottovoce.service.events import (
     Moved,
     OnEvent,
     RosterKnown,
+    SeatWithdrawn,
     StageBegan,
+    StudyClosed,
     StudyFinished,
     StudyStopped,
 )
+from sottovoce.service.phases import Phase
 
 _NAME = "status.json"
 _LARGEST = 2**16
@@ -29,12 +32,24 @@ def status(membership: Membership) -> tuple[SeatStatus, ...]:
 
 def _read(membership: Membership, seat: str) -> SeatStatus:
     path = membership.folder / seat / _NAME
-    if not path.exists():
-        return SeatStatus(membership.study, seat, "not enrolled", 0, 0)
-    try:
-        return SeatStatus(**json.loads(storage.read_whole(path, limit=_LARGEST).data))
-    except (ValueError, TypeError):
-        raise DamagedFileError(f"{path}: not what was written") from None
+    found = SeatStatus(membership.study, seat, Phase.INVITED, 0, 0)
+    if path.exists():
+        try:
+            found = SeatStatus(**json.loads(storage.read_whole(path, limit=_LARGEST).data))
+            found = replace(found, phase=Phase(found.phase))
+        except (ValueError, TypeError):
+            raise DamagedFileError(f"{path}: not what was written") from None
+    return replace(found, phase=Phase.WITHDRAWN) if is_withdrawn(membership) else found
+
+
+def withdrawal_mark(membership: Membership) -> Path:
+    """The file that says that this site took its consent back."""
+    return membership.folder / "withdrawn"
+
+
+def is_withdrawn(membership: Membership) -> bool:
+    """Whether this site took its consent back."""
+    return withdrawal_mark(membership).exists()
 
 
 class StatusFile:
@@ -44,7 +59,7 @@ class StatusFile:
         """Watch what goes to `on_event`."""
         self._path = folder / _NAME
         self._on_event = on_event
-        self._status = SeatStatus(study, seat, "joining", 0, 0)
+        self._status = SeatStatus(study, seat, Phase.INVITED, 0, 0)
         self._letters: dict[str, int] = {}
 
     def __call__(self, event: Event) -> None:
@@ -54,17 +69,22 @@ class StatusFile:
             case Moved(_, _, stage, letters, _):
                 self._letters[stage] = letters
             case Enrolled():
-                self._enter("enrolled")
+                self._enter(Phase.ENROLMENT)
             case RosterKnown():
-                self._enter("consent")
+                self._enter(Phase.CONSENT)
             case StageBegan(_, _, stage, attempt, _):
-                self._enter(stage, attempt)
+                self._enter(Phase(stage), attempt)
             case StudyFinished():
-                self._enter("finished")
-            case StudyStopped():
-                self._enter("stopped")
+                self._enter(Phase.FINISHED)
+            case StudyClosed():
+                self._enter(Phase.CLOSED)
+            case SeatWithdrawn():
+                self._enter(Phase.WITHDRAWN)
+            case StudyStopped(_, _, reason, party):
+                self._status = replace(self._status, reason=reason, party=party)
+                self._enter(Phase.STOPPED)
 
-    def _enter(self, phase: str, attempt: int = 0) -> None:
+    def _enter(self, phase: Phase, attempt: int = 0) -> None:
         self._status = replace(
             self._status, phase=phase, attempt=attempt, letters=sum(self._letters.values())
         )

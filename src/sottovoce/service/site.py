@@ -134,7 +134,7 @@ class Site:
         found = sorted(path for path in root.iterdir() if (path / "membership").is_file())
         return tuple(JoinedStudy(path, self.files) for path in found)
 
-    def study(self, name: str | None = None) -> JoinedStudy:
+    def study(self, name: str | None = None, *, option: str = "--study ") -> JoinedStudy:
         """The joined study of that name, or of which it is the beginning; the only one if None."""
         known = self.joined()
         if not known:
@@ -143,7 +143,7 @@ class Site:
                 hints=("join one: sottovoce join INVITATION --data FILE", "or name another --home"),
             )
         titles = {one.id: one.invitation.title for one in known}
-        chosen = choose(name, titles)
+        chosen = choose(name, titles, option=option)
         return next(one for one in known if one.id == chosen)
 
     def accept(self, invitation: Invitation) -> JoinedStudy:
@@ -168,18 +168,24 @@ class Site:
         return study
 
 
-def choose(name: str | None, titles: dict[str, str]) -> str:
-    """Which study is meant: by its id, its title or the beginning of its id."""
+def choose(name: str | None, titles: dict[str, str], *, option: str = "--study ") -> str:
+    """Which study is meant: by its id, its title or the beginning of either.
+
+    `option` is how the command that asks is told a study's name.
+    """
     listed = ", ".join(titles)
     if name is None:
         if len(titles) == 1:
             return next(iter(titles))
         raise InputError(
             f"study: expected one of {len(titles)} by name ({listed}), found no name",
-            hints=(f"--study {next(iter(titles), 'NAME')}",),
+            hints=(f"name it: {option}{next(iter(titles), 'NAME')}", "sottovoce study list"),
         )
     exact = [one for one, title in titles.items() if name in {one, title}]
-    found = exact or [one for one in titles if one.startswith(name)]
+    begins = (
+        one for one, title in titles.items() if one.startswith(name) or title.startswith(name)
+    )
+    found = exact or list(begins)
     if len(found) == 1:
         return found[0]
     what = f"{name!r}, which could be {', '.join(found)}" if found else repr(name)

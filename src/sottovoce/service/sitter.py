@@ -17,10 +17,12 @@ from typing import Any
 from sottovoce.entropy import Entropy
 from sottovoce.errors import (
     AbsenceError,
+    InputError,
     JournalError,
     OurError,
     ReplayError,
     SottovoceError,
+    StoppedError,
     TheirError,
     ViolationError,
     WithdrawnError,
@@ -57,6 +59,11 @@ from sottovoce.service.events import StageBegan, StageEnded
 from sottovoce.service.house import House
 from sottovoce.service.seat_book import SeatBook
 from sottovoce.service.seat_keys import SeatKeys
+
+_ENDED = ("stopped", "closed", "left", "withdrawn")
+"""Phases of the book in which a seat has nothing more to do, whoever runs it again."""
+_TELLING = (AbsenceError.__name__, InputError.__name__, WithdrawnError.__name__)
+"""Kinds of failure whose reason says all; with others, what was wrong is said first."""
 
 
 class Sitter:
@@ -145,12 +152,14 @@ class Sitter:
         None when the training ended before this process began. Raises what stopped the study,
         here or elsewhere.
         """
+        if self.book.phase in _ENDED:
+            raise self._stop_error()
         while self.book.phase not in {"trained", "reseated"}:
             self._changed.clear()
             await self._catch_up()
             if self._error is not None and not isinstance(self._error, TheirError):
                 raise self._error
-            if self.book.phase in {"stopped", "closed", "left"}:
+            if self.book.phase in _ENDED:
                 raise self._error or self._stop_error()
             if self.book.phase == "finished" and self._begun == len(self.book.begins):
                 self._keep()
@@ -313,11 +322,22 @@ class Sitter:
         return next((one for one in attempts if one.session(study) == session), None)
 
     def _stop_error(self) -> SottovoceError:
-        if not self.book.stopped:
-            return OurError(f"{self.agent.name}: the study is {self.book.phase}")
+        """What ended the study at this seat, in words that need no other line beside them."""
+        match self.book.phase:
+            case "withdrawn":
+                return WithdrawnError(f"{self.agent.name}: this site takes no part in the study")
+            case "left":
+                return OurError(f"{self.agent.name}: this site left the study, and cannot go on")
+            case "closed":
+                return StoppedError("closed the study: its key is deleted", party=COORDINATOR)
         told = self.book.stopped[0]
         error = Stop(Stage(told.stage), told.attempt, told.kind, told.party).error()
-        error.message = f"{error.message} ({told.reason})" if told.reason else error.message
+        if told.kind == StoppedError.__name__:
+            error.message = f"stopped the study: {told.reason}"
+        elif told.kind in _TELLING and told.reason:
+            error.message = f"the study was stopped in its {told.stage}: {told.reason}"
+        elif told.reason:
+            error.message = f"{error.message} ({told.reason})"
         return error
 
     @property

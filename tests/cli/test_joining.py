@@ -1,0 +1,120 @@
+"""What `join` refuses before it asks or sends anything, and what it says when all is over."""
+
+import json
+import os
+from dataclasses import asdict
+from pathlib import Path
+
+import pytest
+
+from harness.commands import call
+from sottovoce.entropy import SystemEntropy
+from sottovoce.errors import InputError, SottovoceError, StoppedError, WithdrawnError
+from sottovoce.service.api import SeatStatus
+from sottovoce.service.invitations import Invitation
+from sottovoce.service.site import open_site
+
+
+@pytest.fixture
+def notes(tmp_path: Path) -> Path:
+    path = tmp_path / "notes.csv"
+    path.write_text("note,urgency\nshe fell,urgent\nall is well,routine\n", encoding="utf-8")
+    return path
+
+
+def unreadable(path: Path) -> Path:
+    path.write_bytes(b"\x1f\x8b\x08\x00" + os.urandom(50))
+    return path
+
+
+def empty(path: Path) -> Path:
+    path.mkdir()
+    return path
+
+
+@pytest.mark.parametrize(
+    ("words", "says"),
+    [
+        (("--data", "nosuch.csv"), "nosuch.csv: expected a file or a folder, found nothing"),
+        (("--data", "notes.csv"), "notes.csv: expected a column 'text', found 'note', 'urgency'"),
+        (("--data", "notes.csv", "--text", "note", "--label", "x"), "expected a column 'x'"),
+        (("--data", "notes.csv", "--text", "note", "--group", "x"), "expected a column 'x'"),
+        (("--data", "packed.csv"), "packed.csv: "),
+        (("--data", "folder"), r"folder: expected files that match '\*.txt', found "),
+        (("--data", "notes.csv", "--text", "note", "--format", "xls"), "format: expected one of"),
+        (("--approve", "nosuch"), "--approve: expected `each` or a program of this site"),
+        (("--label", "urgency"), "--text, --label: expected --data with them, found none"),
+    ],
+    ids=lambda value: " ".join(value) if isinstance(value, tuple) else "",
+)
+def test_a_mistake_at_this_site_is_told_before_anything_else(
+    tmp_path: Path, notes: Path, monkeypatch: pytest.MonkeyPatch, words: tuple[str, ...], says: str
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    unreadable(tmp_path / "packed.csv")
+    empty(tmp_path / "folder")
+    with pytest.raises(InputError, match=says):
+        call("join", *words, "--home", "north", "--passphrase-file", "nosuch")
+    assert not Path("north").exists()
+
+
+def test_a_mistyped_invitation_is_named(
+    tmp_path: Path,
+    office: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    notes: Path,
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    with pytest.raises(InputError, match="found neither in 'sent/nort'") as caught:
+        call("join", "sent/nort", "--home", "north")
+    assert caught.value.hints[0] == "did you mean sent/north?"
+    with pytest.raises(InputError, match="found the folder sent") as caught:
+        call("join", "sent", "--home", "north")
+    assert "sottovoce join sent/north" in caught.value.hints
+    with pytest.raises(InputError, match=r"notes\.csv: invitation: expected one line that begins"):
+        call("join", "notes.csv", "--home", "north")
+    line = Path("sent/north").read_text(encoding="utf-8").strip()
+    with pytest.raises(InputError, match=r"found neither in .* characters"):
+        call("join", line[len(line) // 2 :], "--home", "north")
+    assert not Path("north").exists()
+
+
+ENDED = [
+    ("stopped", "approval withdrawn", "coordinator", StoppedError, 3),
+    ("stopped", "too few peers are left", "", StoppedError, 3),
+    ("closed", "", "", StoppedError, 3),
+    ("withdrawn", "", "", WithdrawnError, 4),
+]
+
+
+@pytest.mark.parametrize(("phase", "reason", "party", "error", "code"), ENDED)
+@pytest.mark.parametrize(
+    "words", [("join",), ("classify", "notes.csv", "--out", "x.csv"), ("evaluate",)], ids=" ".join
+)
+def test_a_study_that_is_over_says_what_happened_and_what_can_be_done(
+    tmp_path: Path,
+    office: Path,
+    words: tuple[str, ...],
+    phase: str,
+    reason: str,
+    party: str,
+    error: type[SottovoceError],
+    code: int,
+) -> None:
+    from sottovoce.cli.telling import code_of
+
+    home = tmp_path / "stanmore"
+    invitation = Invitation.parse((tmp_path / "sent" / "stanmore").read_text())
+    joined = open_site(home, entropy=SystemEntropy()).accept(invitation)
+    (joined.folder / "stanmore").mkdir()
+    status = SeatStatus(joined.id, "stanmore", phase, 0, 0, reason, party)
+    (joined.folder / "stanmore" / "status.json").write_text(json.dumps(asdict(status)))
+    with pytest.raises(error, match="study 'urgency of clinical notes'") as caught:
+        call(*words, "--home", home)
+    assert code_of(caught.value) == code
+    assert reason in str(caught.value)
+    assert "journal" not in str(caught.value)
+    assert all("sottovoce join" not in hint for hint in caught.value.hints)
+    (row,) = json.loads(call("study", "list", "--home", home, "--json"))
+    (seat,) = json.loads(call("status", "--home", home, "--json"))["joined"]
+    assert row["phase"] == seat["phase"] == phase
