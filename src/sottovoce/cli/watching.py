@@ -185,6 +185,7 @@ _WORDS: Mapping[type[Any], Callable[[Any], str]] = {
     events.StudyClosed: lambda event: f"{event.seat}: the study was closed, and queries are over",
     events.SeatWithdrawn: lambda event: f"{event.seat}: takes no part any longer",
     events.QueryServed: lambda event: f"{event.seat}: query {event.number} of {event.asker} served",
+    events.Refused: lambda event: f"{event.seat}: refused ({event.party}): {event.reason}",
     events.LineLost: lambda event: f"{event.seat}: no line ({event.reason}), trying again",
     events.LineBack: lambda event: f"{event.seat}: the line is back",
 }

@@ -21,6 +21,7 @@ class What(StrEnum):
     WITHDRAWAL = "withdrawal"
     END = "end"
     REPAIR = "repair"
+    REFUSAL = "refusal"
 
 
 # Lines about one letter: a letter has one of each at most.

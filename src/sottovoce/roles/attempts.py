@@ -87,6 +87,12 @@ class Attempt:
             seats += [one for one in builders if one is not None]
         return (*seats, *self.peers)
 
+    def follows(self, before: "Attempt") -> bool:
+        """Whether this one can come after another: a later attempt, or one at a later stage."""
+        stages = list(Stage)
+        here = (stages.index(self.stage), self.number)
+        return here > (stages.index(before.stage), before.number)
+
     def again(self, *, without: Collection[str] = ()) -> "Attempt":
         """The next attempt, perhaps without some peers."""
         peers = tuple(one for one in self.peers if one not in without)

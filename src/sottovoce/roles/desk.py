@@ -50,9 +50,21 @@ class Desk:
         """The session of this attempt."""
         return self.attempt.session(self.study)
 
-    def round(self, name: str, peers: Collection[str], *, fewest: int = 0) -> Round:
+    def round(
+        self, name: str, peers: Collection[str], *, fewest: int = 0, series: str = ""
+    ) -> Round:
         """A blind sum of this attempt among the peers that are still there."""
-        return self.study.round(name, peers, attempt=self.attempt.number, fewest=fewest)
+        study, roster = self.study, self.study.roster
+        return Round(
+            study.digest.hex(),
+            name,
+            tuple(one for one in roster.peers if one in peers),
+            attempt=self.attempt.number,
+            fewest=max(study.fewest_peers, fewest),
+            coordinator=roster.coordinator,
+            evaluator=roster.evaluator,
+            series=series,
+        )
 
     def context(self, peers: Collection[str], *, round: int) -> Context:  # noqa: A002 - PROTOCOLS' word
         """What one-time material of this attempt among these peers is bound to."""

@@ -11,8 +11,9 @@ Who learns what: C learns how many of which class were taken for which, and how 
 which threshold, if there are enough documents; everybody learns the same without small cells,
 and figures that follow from that alone. What one site's own documents gave stays at that site:
 of their number a site says no more than whether it is enough, and the second sum is opened over
-the very peers of the first, else their difference would be who left. Assuming that C and E do
-not pool.
+the very peers of the first, else their difference would be who left. For the same reason all
+evaluations of a study are over the same peers, and none is held twice: every party looks into its
+own book. Assuming that C and E do not pool.
 """
 
 from collections.abc import Mapping, Sequence
@@ -40,10 +41,16 @@ __all__ = [
     "EvaluationSize",
     "JointConfusion",
     "Tested",
+    "check_opening",
     "evaluate_coordinator",
     "evaluate_evaluator",
     "evaluate_peer",
+    "evaluated",
+    "was_held",
 ]
+
+
+_SERIES, _SIZE = "evaluation", "size"
 
 
 class EvaluationSize(Message, frozen=True):
@@ -177,14 +184,49 @@ def _sum_of(desk: Desk, number: int) -> "CountSum":
     count = len(plan.labels.names)
     shape = (count, count) if plan.labels.exclusive else (count, 2, 2)
     counted = (plan.labels.width, 2, len(plan.thresholds)) if plan.draws_roc else None
-    return CountSum(desk, f"evaluation {number}", shape, counted, together=True)
+    return CountSum(desk, _name_of(number), shape, counted, series=_SERIES)
+
+
+def _name_of(number: int) -> str:
+    return f"evaluation {number}"
+
+
+def evaluated(desk: Desk) -> tuple[str, ...] | None:
+    """Over whom this study was evaluated so far, as this party knows; None before the first time.
+
+    Every evaluation of a study is over the same peers: the same documents in two tables over
+    sets that differ by one peer would show that peer's table.
+    """
+    return desk.book.series(desk.study.digest.hex(), _SERIES)
+
+
+def was_held(desk: Desk, number: int) -> bool:
+    """Whether a sum of this evaluation was opened, so that it is not held again."""
+    return (desk.study.digest.hex(), f"{_name_of(number)} {_SIZE}") in desk.book.spent
+
+
+def check_opening(desk: Desk, peers: Sequence[str], *, number: int) -> None:
+    """At a seat: refuse to begin an evaluation that was held, or one over others than before."""
+    coordinator, before = desk.study.roster.coordinator, evaluated(desk)
+    if was_held(desk, number):
+        raise ViolationError(
+            f"expected an evaluation that was not held yet, found number {number + 1} again",
+            party=coordinator,
+        )
+    if before is not None and before != tuple(peers):
+        raise ViolationError(
+            f"expected to evaluate over the same peers as before ({', '.join(before)}), found "
+            f"{', '.join(peers)}: two tables over different peers give the table of those in one "
+            "of them",
+            party=coordinator,
+        )
 
 
 @dataclass(frozen=True)
 class CountSum:
     """A table of counts that is opened over all peers: its size first, and only if it is enough.
 
-    Beside it, where there is one, a table of shares of counts. `together` tables are opened
+    Beside it, where there is one, a table of shares of counts. Tables of a `series` are opened
     over the very peers whose documents were counted: the difference would be who left.
     """
 
@@ -192,18 +234,18 @@ class CountSum:
     name: str
     shape: tuple[int, ...]
     counted: tuple[int, int, int] | None = None
-    together: bool = False
+    series: str = ""
 
     def sizes(self, peers: Sequence[str]) -> Plan:
         """The blind sum of how many documents there are."""
-        return self._plan("size", peers, {"size": (1,)}, fewest=FEWEST_PEERS)
+        return self._plan(_SIZE, peers, {"size": (1,)}, fewest=FEWEST_PEERS)
 
     def tables(self, peers: Sequence[str]) -> Plan:
         """The blind sum of the tables."""
         shapes: dict[str, tuple[int, ...]] = {"counts": self.shape}
         if self.counted is not None:
             shapes["above"] = self.counted
-        fewest = max(len(peers), FEWEST_PEERS) if self.together else FEWEST_PEERS
+        fewest = max(len(peers), FEWEST_PEERS) if self.series else FEWEST_PEERS
         return self._plan("counts", peers, shapes, fewest=fewest)
 
     def _plan(
@@ -214,7 +256,7 @@ class CountSum:
                 f"evaluation: expected at least {FEWEST_PEERS} peers, found {len(peers)}: "
                 "each of two would learn the other's table"
             )
-        this = self.desk.round(f"{self.name} {what}", peers, fewest=fewest)
+        this = self.desk.round(f"{self.name} {what}", peers, fewest=fewest, series=self.series)
         coordinator = self.desk.study.roster.coordinator
         parts = (Part(coordinator, name, WordSpace(shape)) for name, shape in shapes.items())
         return Plan(this, tuple(parts))

@@ -6,7 +6,7 @@ from functools import cached_property
 
 from sottovoce.errors import InputError
 from sottovoce.paillier import PublicKey
-from sottovoce.protocols.blind_sum import Member, Round
+from sottovoce.protocols.blind_sum import Member
 from sottovoce.protocols.ciphertexts import ciphertexts_under
 from sottovoce.protocols.identities import Identity, digest
 from sottovoce.protocols.shares.holders import Trio
@@ -172,20 +172,6 @@ class Study:
     def member(self, identity: Identity) -> Member:
         """A participant with the pins of all others."""
         return Member(identity, self.roster.pins)
-
-    def round(
-        self, name: str, peers: Collection[str], *, attempt: int = 1, fewest: int = 0
-    ) -> Round:
-        """The blind sum `name` among the peers that are still there."""
-        return Round(
-            self.digest.hex(),
-            name,
-            tuple(one for one in self.roster.peers if one in peers),
-            attempt=attempt,
-            fewest=max(self.fewest_peers, fewest),
-            coordinator=self.roster.coordinator,
-            evaluator=self.roster.evaluator,
-        )
 
     @property
     def fewest_peers(self) -> int:

@@ -129,6 +129,15 @@ class Agent:
         self._settle(running)
         return running
 
+    async def recall(
+        self, sitting: Sitting, program: Callable[[Entropy], Party[Any]], *, label: tuple[str, int]
+    ) -> Running:
+        """What became of a session that is over; late letters for it change nothing."""
+        await self.drop(sitting.session)
+        async with self._turn:
+            seat = await self.do(DurableSeat.recall, self.journal, sitting, program)
+        return Running(sitting, *label, seat)
+
     async def drop(self, session: bytes) -> None:
         """Stop a program, whose session is over for this seat."""
         async with self._turn:

@@ -17,7 +17,7 @@ from sottovoce.errors import AbsenceError, InputError, MisuseError, ViolationErr
 from sottovoce.numbers.ring import from_ring, to_ring
 from sottovoce.protocols.messages import Message
 from sottovoce.roles.classification import Answer, ask
-from sottovoce.roles.evaluation import evaluate_peer
+from sottovoce.roles.evaluation import check_opening, evaluate_peer
 from sottovoce.roles.figures import Evaluation, HeldOut, Tested, own_view
 from sottovoce.roles.model import SealedModel
 from sottovoce.roles.score_shares import decided
@@ -211,6 +211,7 @@ class AskerSeat:
             if sitting.session not in self.agent.journal.sessions():
                 break
             await self.agent.do(lambda: self.agent.journal.commit(notes={_OPENED: b""}))
+        await self._check(opened)
         program = partial(self._evaluating, tested, opened)
         running = await self.agent.begin(sitting, program, label=("evaluation", opened.number))
         refusal = await self._outcome(running, 0)
@@ -222,6 +223,15 @@ class AskerSeat:
         await self.agent.do(lambda: self.agent.journal.commit(notes={_TESTED: b"", _OPENED: b""}))
         assert isinstance(result, Evaluation)
         return own, result
+
+    async def _check(self, opened: OpenedEvaluation) -> None:
+        """Refuse what was held already, or is over others than before; it is not asked again."""
+        try:
+            desk = self.standing.desk(self.standing.drawn)
+            check_opening(desk, opened.peers, number=opened.number)
+        except ViolationError:
+            await self.agent.do(lambda: self.agent.journal.commit(notes={_OPENED: b""}))
+            raise
 
     async def _opened(self) -> OpenedEvaluation:
         while True:

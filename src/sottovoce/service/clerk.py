@@ -18,7 +18,8 @@ from sottovoce.entropy import Entropy
 from sottovoce.protocols.messages import Message
 from sottovoce.roles.agreement import SignedConsent
 from sottovoce.roles.classification import QueryBook, answer, query_trio
-from sottovoce.roles.evaluation import evaluate_coordinator
+from sottovoce.roles.desk import Desk
+from sottovoce.roles.evaluation import evaluate_coordinator, evaluated, was_held
 from sottovoce.roles.model import Trained
 from sottovoce.roles.plan import FEWEST_PEERS
 from sottovoce.service.agent import Agent
@@ -208,6 +209,11 @@ class Clerk:
         if await self._standing_for(peer) is not self._standing:
             reason = "a site that enrolled again takes no part in evaluations"
             return _refused(peer, 0, AskerRecord(), reason)
+        before = evaluated(self._desk)
+        if before is not None and {peer, *before} - (set(before) - set(book.gone)):
+            who = ", ".join(before)
+            reason = f"every evaluation is over the same peers: {who} took part in the first"
+            return _refused(peer, 0, AskerRecord(), reason)
         if peer in self.trained.peers and peer not in book.ready:
             self.evaluations = _but(book, ready=(*book.ready, peer))
             self._newest = time.monotonic()
@@ -289,11 +295,11 @@ class Clerk:
 
     async def _open_evaluation(self) -> None:
         """Begin when everybody is here and ready, or enough are and the rest keeps away."""
-        book = self.evaluations
-        expected = [one for one in self.trained.peers if one not in book.gone]
+        book, before = self.evaluations, evaluated(self._desk)
+        expected = before or [one for one in self.trained.peers if one not in book.gone]
         here = [one for one in expected if one in book.ready and not self._around.unseen([one])]
-        late = time.monotonic() - self._newest > self._around.patience
-        if len(here) < FEWEST_PEERS or (here != expected and not late):
+        late = before is None and time.monotonic() - self._newest > self._around.patience
+        if len(here) < FEWEST_PEERS or (here != list(expected) and not late):
             return
         self.evaluations = _but(book, open=tuple(here))
         opened = OpenedEvaluation(book.number, book.attempt, tuple(here))
@@ -318,20 +324,31 @@ class Clerk:
     def _evaluating(
         self, book: EvaluationBook, counted: Mapping[str, Any], entropy: Entropy
     ) -> Any:
-        self._sums = desk = self._standing.desk(entropy, attempt=book.attempt, peers=book.open)
+        desk = self._standing.desk(entropy, attempt=book.attempt, peers=book.open)
         ring = self.trained.scores.ring
         return evaluate_coordinator(desk, book.open, number=book.number, counted=counted, ring=ring)
+
+    @property
+    def _desk(self) -> Desk:
+        """Our book of opened sums, with the study that it is of."""
+        return self._standing.desk(self._standing.drawn)
 
     async def _after_evaluation(self, running: Running) -> None:
         """The next one; or the same again, if nothing of it was opened."""
         book, letters = self.evaluations, list[tuple[str, Message]]()
         failure = running.seat.failure
-        again = (not running.seat.finished or failure is not None) and not self._sums.book.spent
+        failed = not running.seat.finished or failure is not None
+        again = failed and not was_held(self._desk, book.number)
         number, attempt = (book.number, book.attempt + 1) if again else (book.number + 1, 1)
-        if not running.seat.finished or failure is not None:
+        if failed:
             reason = f"the evaluation failed: {type(failure or TimeoutError()).__name__}"
             letters += [(one, RefusedQuery(0, 0, reason)) for one in book.open]
-        self.evaluations = EvaluationBook(number, attempt, gone=book.gone)
+        late = tuple(one for one in book.ready if one not in book.open)
+        if not again:
+            reason = f"the evaluation was held without it, among {', '.join(book.open)}"
+            letters += [(one, RefusedQuery(0, 0, reason)) for one in late]
+        ready = late if again else ()
+        self.evaluations = EvaluationBook(number, attempt, ready, gone=book.gone)
         await self.agent.commit(Effect(self.evaluations.notes(), letters))
 
 

@@ -65,6 +65,7 @@ from sottovoce.service.reasons import (
     no_table,
     waited,
 )
+from sottovoce.service.opened_sums import OpenedSums
 from sottovoce.service.seat_keys import SeatKeys
 from sottovoce.service.study_book import LATE, Report, StudyBook
 
@@ -103,6 +104,7 @@ class Conductor:
         """Go on from what the coordinator's journal remembers."""
         self.agent = agent
         self.book = StudyBook.read(agent.journal)
+        self._sums = OpenedSums.read(agent.journal)
         self.course: Course | None = None
         self._keys = keys
         self._given = conditions
@@ -203,20 +205,21 @@ class Conductor:
         roster = self.book.seating[0].roster()
         study = self._given.study({one.name: one.public for one in roster.participants})
         first = Attempt.first(study, Stage.AGREEMENT)
-        desk = Desk(study, self._keys.identity, self._entropy, self._keys.box, first)
+        book = self._sums.book
+        desk = Desk(study, self._keys.identity, self._entropy, self._keys.box, first, book)
         self.course = Course(desk, key=self._given.key)
 
     async def _catch_up(self) -> None:
-        """Run attempts that are over again: what they kept, and what they may not do twice."""
+        """Run attempts again that are over, for what they left; nothing reaches them any more."""
         course = self._course
         begins = [one.attempt() for one in self.book.begins]
         for attempt, following in pairwise(begins):
-            running = await self._run(attempt)
-            if following.stage is not attempt.stage:
-                course.keep(attempt, running.seat.result)
-            else:
-                await self.agent.drop(running.sitting.session)
-        self._ends.clear()
+            if following.stage is attempt.stage:
+                # It failed; which sums were opened in it, the book of sums knows.
+                await self.agent.drop(attempt.session(course.desk.study))
+                continue
+            running = await self.agent.recall(*self._sitting(attempt), label=_label(attempt))
+            course.keep(attempt, running.seat.result)
 
     async def _stage(self, stage: Stage) -> None:
         """Try a stage until it succeeds, with those that are there."""
@@ -290,22 +293,25 @@ class Conductor:
         return attempt
 
     async def _run(self, attempt: Attempt) -> Running:
-        course, study = self._course, self._course.desk.study
-        session = attempt.session(study)
         self._late.clear()
+        self.agent.tell_watcher(
+            StageBegan(self.agent.study, COORDINATOR, attempt.stage, attempt.number, attempt.peers)
+        )
+        return await self.agent.begin(*self._sitting(attempt), label=_label(attempt))
+
+    def _sitting(self, attempt: Attempt) -> tuple[Sitting, Callable[[Entropy], Any]]:
+        """Where we sit in an attempt, and what we run there."""
+        course, study = self._course, self._course.desk.study
         sitting = Sitting(
             COORDINATOR,
-            session,
+            attempt.session(study),
             tuple(one for one in attempt.parties(study) if one != COORDINATOR),
             Relay(course.desk, course.agreement),
             course.codec(),
             head=f"{attempt.stage} {attempt.number} {','.join(attempt.peers)}".encode(),
+            sums=self._sums,
         )
-        self.agent.tell_watcher(
-            StageBegan(self.agent.study, COORDINATOR, attempt.stage, attempt.number, attempt.peers)
-        )
-        label = (str(attempt.stage), attempt.number)
-        return await self.agent.begin(sitting, partial(_program, course, attempt), label=label)
+        return sitting, partial(_program, course, attempt)
 
     async def _outcome(self, attempt: Attempt, running: Running) -> set[str] | None:
         """None when the attempt succeeded, else who is missing; raises where the study stops."""
@@ -413,6 +419,10 @@ class Conductor:
         """Whether a seat of the roster is a peer's."""
         roster = self._course.desk.study.roster
         return any(one.name == name and one.role is Role.PEER for one in roster.participants)
+
+
+def _label(attempt: Attempt) -> tuple[str, int]:
+    return str(attempt.stage), attempt.number
 
 
 def _program(course: Course, attempt: Attempt, entropy: Entropy) -> Any:

@@ -21,6 +21,7 @@ from sottovoce.protocols.conversation import Gather, Party, Receive
 from sottovoce.protocols.seat import Packet, Seat, body_digest
 from sottovoce.roles.relay import Letter
 from sottovoce.service.journal import Journal, Outgoing, Sent, Step, StepHead
+from sottovoce.service.opened_sums import OpenedSums
 from sottovoce.wire import Codec
 from sottovoce.wire.codec import tag_of
 
@@ -54,7 +55,8 @@ class Sitting:
     """Where a seat sits: its name, the session, with whom, and how they write to each other.
 
     `head` says in the service's words what the session is (its stage and attempt); a
-    journal that began the session under another head refuses.
+    journal that began the session under another head refuses. `sums` is the seat's book of
+    opened sums: what a step adds to it is on disk with the step.
     """
 
     name: str
@@ -63,6 +65,7 @@ class Sitting:
     relay: Packer = field(repr=False)
     codec: Codec = field(default_factory=Codec, repr=False)
     head: bytes = field(default=b"", repr=False)
+    sums: OpenedSums = field(default_factory=OpenedSums, repr=False)
 
 
 @dataclass(frozen=True, repr=False)
@@ -104,6 +107,20 @@ class DurableSeat(Generic[R]):
             durable._replay()
         else:
             durable._step(Event.BEGIN)
+        return durable
+
+    @classmethod
+    def recall(
+        cls, journal: Journal, sitting: Sitting, program: Callable[[Entropy], Party[R]]
+    ) -> "DurableSeat[R]":
+        """The program of a session that is over, run again: for its result, and nothing else.
+
+        Whatever comes for it later is late: it takes no further step, so it sends nothing.
+        """
+        if not journal.has_begun(sitting.session):
+            raise MisuseError(f"{sitting.name}: expected a session that was begun, found none")
+        durable = cls.begin(journal, sitting, program)
+        durable.close()
         return durable
 
     def __repr__(self) -> str:
@@ -184,6 +201,7 @@ class DurableSeat(Generic[R]):
         self._check()
         # Until the commit the program is ahead of the journal: an error in between leaves it so.
         self._stale = True
+        opened = len(self._sitting.sums)
         packets = self._happen(event, party, came)
         head = self._head(event, party, came, packets)
         letters = [
@@ -195,6 +213,7 @@ class DurableSeat(Generic[R]):
             step=Step(head, came.letter.body if came is not None else b""),
             letters=letters,
             position=position,
+            notes=self._sitting.sums.notes() if len(self._sitting.sums) > opened else {},
         )
         self._stale = False
 

@@ -154,6 +154,16 @@ class QueryServed:
 
 
 @dataclass(frozen=True)
+class Refused:
+    """A seat has no part in what it was asked to do: why, and who asked."""
+
+    study: str
+    seat: str
+    reason: str
+    party: str
+
+
+@dataclass(frozen=True)
 class LineLost:
     """The coordinator cannot be reached; the seat tries again by itself."""
 
@@ -186,6 +196,7 @@ Event: TypeAlias = (
     | StudyClosed
     | SeatWithdrawn
     | QueryServed
+    | Refused
     | LineLost
     | LineBack
 )

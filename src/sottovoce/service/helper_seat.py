@@ -5,10 +5,11 @@ from functools import partial
 from typing import Any
 
 from sottovoce.entropy import Entropy
-from sottovoce.errors import MisuseError, ViolationError
+from sottovoce.errors import MisuseError, ReplayError, ViolationError
+from sottovoce.ledger import What
 from sottovoce.protocols.messages import Message
 from sottovoce.roles.classification import deal
-from sottovoce.roles.evaluation import evaluate_evaluator
+from sottovoce.roles.evaluation import check_opening, evaluate_evaluator
 from sottovoce.roles.study import Study
 from sottovoce.service.agent import Agent
 from sottovoce.service.chairs import Effect, Running
@@ -19,7 +20,7 @@ from sottovoce.service.control import (
     OpenedQuery,
     Rejoining,
 )
-from sottovoce.service.events import QueryServed
+from sottovoce.service.events import QueryServed, Refused
 from sottovoce.service.seat_book import Helped, SeatBook
 from sottovoce.service.standing import Standing
 
@@ -75,6 +76,10 @@ class HelperSeat:
         """Help until the study is closed."""
         while self.book.phase != "closed":
             self._changed.clear()
+            for session, begun in tuple(self._begun.items()):
+                if begun not in self.book.helping:
+                    await self.agent.drop(session)
+                    await self._forget(session)
             for wanted in self.book.helping:
                 if wanted not in self._begun.values():
                     await self._begin(wanted)
@@ -93,12 +98,24 @@ class HelperSeat:
         sitting = standing.sitting(name, parties)
         self._begun[sitting.session] = wanted
         try:
+            if not wanted.asker and not self.agent.journal.has_begun(sitting.session):
+                check_opening(standing.desk(standing.drawn), wanted.peers, number=wanted.number)
             await self.agent.begin(
                 sitting, partial(self._program, wanted), label=(name[0], wanted.number)
             )
-        except MisuseError:
+        except ViolationError as error:
+            await self._refuse(sitting.session, error)
+        except (MisuseError, ReplayError):
             # It was over already, or cannot be done twice: whoever asked hears nothing of us.
             await self._forget(sitting.session)
+
+    async def _refuse(self, session: bytes, error: ViolationError) -> None:
+        """Have no part in it, say so to this site's people, and go on helping others."""
+        await self.agent.do(self.agent.witness.note, What.REFUSAL, error.message)
+        refused = Refused(self.agent.study, self.agent.name, error.message, error.party)
+        self.agent.tell_watcher(refused)
+        await self.agent.drop(session)
+        await self._forget(session)
 
     def _standing_for(self, wanted: Helped) -> Standing:
         """The study of an asker: with its new keys, if it enrolled again."""

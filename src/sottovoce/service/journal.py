@@ -134,6 +134,10 @@ class Journal:
         """The names of all sessions, in the order in which they were opened."""
         return tuple(self._ids)
 
+    def has_begun(self, session: bytes) -> bool:
+        """Whether a program took its first step in this session, and it was not forgotten since."""
+        return self._ids.get(session) in self._counts
+
     def remembered(self) -> tuple[bytes, ...]:
         """The sessions that were not forgotten."""
         with translated(self.path), self._lock:

@@ -38,7 +38,6 @@ class SeatBook(Value, frozen=True):
     phase: str = ""
     stopped: tuple[Stopped, ...] = ()
     peers: tuple[str, ...] = ()
-    sums: tuple[str, ...] = ()
     helping: tuple[Helped, ...] = ()
     reseated: tuple[Reseated, ...] = ()
     rejoining: tuple[Rejoining, ...] = ()
@@ -58,14 +57,18 @@ class SeatBook(Value, frozen=True):
         return msgspec.structs.replace(self, **changes)
 
     def with_help(self, message: OpenedQuery | OpenedEvaluation) -> "SeatBook":
-        """The book with one more query or evaluation in which this seat helps."""
+        """The book with one more query or evaluation in which this seat helps.
+
+        Evaluations are held one after another: an earlier one, or an earlier attempt, is over.
+        """
         if isinstance(message, OpenedQuery):
-            wanted = Helped(message.asker, message.number, 1, ())
+            wanted, others = Helped(message.asker, message.number, 1, ()), self.helping
         else:
             wanted = Helped("", message.number, message.attempt, message.peers)
+            others = tuple(one for one in self.helping if one.asker)
         if wanted in self.helping:
             return self
-        return self.but(helping=(*self.helping, wanted))
+        return self.but(helping=(*others, wanted))
 
     def with_rejoining(self, message: Rejoining) -> "SeatBook":
         """The book with the new keys of a seat; those that it had before are void."""

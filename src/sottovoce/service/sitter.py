@@ -11,6 +11,7 @@ that failed elsewhere.
 import asyncio
 import time
 from collections import deque
+from collections.abc import Callable
 from functools import partial
 from typing import Any
 
@@ -57,6 +58,7 @@ from sottovoce.service.control import (
 from sottovoce.service.durable import Sitting
 from sottovoce.service.events import StageBegan, StageEnded
 from sottovoce.service.house import House
+from sottovoce.service.opened_sums import OpenedSums
 from sottovoce.service.seat_book import SeatBook
 from sottovoce.service.seat_keys import SeatKeys
 
@@ -73,6 +75,7 @@ class Sitter:
         """Go on from what the seat's journal remembers."""
         self.agent = agent
         self.book = SeatBook.read(agent.journal)
+        self._sums = OpenedSums.read(agent.journal)
         self.course: Course | None = None
         self._house = house
         self._keys = keys
@@ -94,18 +97,27 @@ class Sitter:
         if isinstance(message, Gone):
             await self.agent.leave(message.session, message.seats)
             return Effect()
-        if isinstance(message, Seating) and not self.book.over and self._has_begun_sums():
-            # At a new table our books of opened sums would be empty: it could open them again.
-            self._error = ViolationError(
-                "expected no new table once sums are opened, found one", party=COORDINATOR
-            )
+        wrong = "" if self.book.over else self._out_of_order(message)
+        if wrong:
+            self._error = ViolationError(wrong, party=COORDINATOR)
             self.book = self.book.but(phase="left")
-            return Effect(self.book.notes(), [(COORDINATOR, Declined(message.number))])
+            return Effect(self.book.notes(), [(COORDINATOR, Declined(self._seated))])
         self.book = self._after(message)
         return Effect(self.book.notes())
 
-    def _has_begun_sums(self) -> bool:
-        return any(one.attempt().stage.opened_sums for one in self.book.begins)
+    def _out_of_order(self, message: Message) -> str:
+        """What is wrong with a letter that would lead back to what is over; nothing, if empty."""
+        begun = [one.attempt() for one in self.book.begins]
+        match message:
+            case Seating() if any(one.stage.opened_sums for one in begun):
+                # Among other peers our book of opened sums would not know the sums again.
+                return "expected no new table once sums are opened, found one"
+            case Begin(seating) if [seating] == [one.number for one in self.book.seating]:
+                now = message.attempt()
+                if begun and not now.follows(begun[-1]):
+                    last = f"attempt {begun[-1].number} at the {begun[-1].stage}"
+                    return f"expected what follows {last}, found {now.number} at the {now.stage}"
+        return ""
 
     def _after(self, message: Message) -> SeatBook:
         book = self.book
@@ -213,7 +225,8 @@ class Sitter:
         role = next(one.role for one in study.roster.participants if one.name == self.agent.name)
         documents = await self._house.documents() if role is Role.PEER else None
         first = Attempt.first(study, Stage.AGREEMENT)
-        desk = Desk(study, self._keys.identity, self._entropy, self._keys.box, first)
+        book = self._sums.book
+        desk = Desk(study, self._keys.identity, self._entropy, self._keys.box, first, book)
         return Course(desk, documents=documents)
 
     async def _refuse(self, seating: Seating, error: SottovoceError) -> None:
@@ -231,34 +244,59 @@ class Sitter:
         self._keep(before=attempt.stage)
         for other in tuple(self.agent.running):
             await self.agent.drop(other)
-        superseded = self._begun < len(self.book.begins)
-        if not course.takes_part(attempt) or (
-            superseded and session not in self.agent.journal.sessions()
-        ):
+        if not course.takes_part(attempt):
+            await self.agent.drop(session)
+        elif self._begun < len(self.book.begins):
+            await self._recall(attempt)
+        else:
+            await self._run(attempt)
+
+    async def _recall(self, attempt: Attempt) -> None:
+        """An attempt that is over: for what it left, if the coordinator went on to a later stage.
+
+        Nothing reaches it any more. Which sums it opened, the book of sums knows.
+        """
+        course = self.course
+        assert course is not None
+        session = attempt.session(course.desk.study)
+        following = self.book.begins[self._begun].attempt()
+        if following.stage is attempt.stage or not self.agent.journal.has_begun(session):
             await self.agent.drop(session)
             return
+        running = await self.agent.recall(*self._sitting(attempt), label=_label(attempt))
+        if running.seat.finished and running.seat.failure is None:
+            self._last = (attempt, running.seat.result)
+
+    def _sitting(self, attempt: Attempt) -> tuple[Sitting, Callable[[Entropy], Any]]:
+        """Where we sit in an attempt, and what we run there."""
+        course = self.course
+        assert course is not None
+        study = course.desk.study
         parties = attempt.parties(study)
         sitting = Sitting(
             self.agent.name,
-            session,
+            attempt.session(study),
             tuple(one for one in parties if one != self.agent.name),
             Relay(course.desk, course.agreement),
             course.codec(),
             head=f"{attempt.stage} {attempt.number} {','.join(attempt.peers)}".encode(),
+            sums=self._sums,
         )
+        return sitting, partial(_program, course, attempt)
+
+    async def _run(self, attempt: Attempt) -> None:
         self.agent.tell_watcher(
             StageBegan(
                 self.agent.study, self.agent.name, attempt.stage, attempt.number, attempt.peers
             )
         )
-        program = partial(_program, course, attempt)
-        label = (str(attempt.stage), attempt.number)
+        sitting, program = self._sitting(attempt)
         try:
-            await self.agent.begin(sitting, program, label=label)
+            await self.agent.begin(sitting, program, label=_label(attempt))
         except (JournalError, ReplayError):
             raise
         except SottovoceError as error:
-            await self._fail(session, error)
+            await self._fail(sitting.session, error)
 
     async def _after_end(self, running: Running) -> None:
         """A program returned or failed: say so, but not what its error said."""
@@ -349,6 +387,10 @@ class Sitter:
     def study(self) -> Study | None:
         """The study, once it is agreed on who takes part."""
         return None if self.course is None else self.course.desk.study
+
+
+def _label(attempt: Attempt) -> tuple[str, int]:
+    return str(attempt.stage), attempt.number
 
 
 def _program(course: Course, attempt: Attempt, entropy: Entropy) -> Any:

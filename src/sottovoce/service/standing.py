@@ -2,7 +2,7 @@
 
 from collections import Counter
 from collections.abc import Collection, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import numpy as np
 
@@ -31,6 +31,7 @@ from sottovoce.roles.totals import Totals
 from sottovoce.service.control import Reseated, Seating
 from sottovoce.service.durable import Sitting
 from sottovoce.service.journal import Journal
+from sottovoce.service.opened_sums import OpenedSums
 from sottovoce.service.seat_keys import SeatKeys
 from sottovoce.wire import Codec, Value
 
@@ -110,6 +111,7 @@ class Standing:
     study: Study
     keys: SeatKeys
     agreement: Agreement
+    sums: OpenedSums = field(default_factory=OpenedSums, repr=False)
 
     @classmethod
     def read(cls, journal: Journal, study: Study, keys: SeatKeys) -> "Standing":
@@ -121,7 +123,7 @@ class Standing:
                 "is not",
                 hints=("sottovoce status",),
             )
-        return cls(study, keys, agreement)
+        return cls(study, keys, agreement, OpenedSums.read(journal))
 
     @classmethod
     def again(cls, journal: Journal, told: Reseated, before: Study, keys: SeatKeys) -> "Standing":
@@ -131,7 +133,8 @@ class Standing:
             raise MisuseError(f"{seat}: expected a study that it agreed to again, found none")
         boxes = {**agreement.boxes, seat: keys.box.public}
         study = reseated_study(before, told.now, seat)
-        return cls(study, keys, Agreement(agreement.key, boxes, agreement.proof))
+        mine = Agreement(agreement.key, boxes, agreement.proof)
+        return cls(study, keys, mine, OpenedSums.read(journal))
 
     def with_new_keys(self, now: Seating, consent: SignedConsent) -> "Standing":
         """The same study with the new keys of a seat that enrolled again.
@@ -143,16 +146,17 @@ class Standing:
             reseated_study(self.study, now, consent.name),
             self.keys,
             rejoined_agreement(self.agreement, self.study, now, consent),
+            self.sums,
         )
 
     def desk(
         self, entropy: Entropy, *, attempt: int = 1, peers: Collection[str] | None = None
     ) -> Desk:
-        """A desk for one conversation: its books are new, for its session is used once."""
+        """A desk for one conversation; what was opened in another, its book knows."""
         roster = self.study.roster.peers
         chosen = roster if peers is None else tuple(one for one in roster if one in peers)
         at = Attempt(Stage.TRAINING, attempt, chosen)
-        return Desk(self.study, self.keys.identity, entropy, self.keys.box, at)
+        return Desk(self.study, self.keys.identity, entropy, self.keys.box, at, self.sums.book)
 
     @property
     def drawn(self) -> Entropy:
@@ -170,6 +174,7 @@ class Standing:
             Relay(desk, self.agreement),
             self.study.codec(self.agreement.key),
             head=" ".join(name).encode(),
+            sums=self.sums,
         )
 
     def query_parties(self, asker: str) -> tuple[str, ...]:

@@ -416,7 +416,7 @@ def test_a_packet_of_an_earlier_attempt_is_refused() -> None:
 def test_the_evaluator_signs_one_set_per_round() -> None:
     plan = plan_for()
     books = {name: RoundBook() for name in (*PEERS, C, E)}
-    books[E].spend(plan.this)
+    books[E].spend(plan.this, PEERS)
     with pytest.raises(MisuseError, match="was unmasked already") as caught:
         table(plan, small(plan), entropy=SeededEntropy(), books=books).run()
     assert caught.value.__notes__ == ["in the program of 'evaluator'"]

@@ -29,6 +29,7 @@ from sottovoce.protocols.blind_sum import (
     Part,
     ResidueSpace,
     Round,
+    OpenedSum,
     RoundBook,
     TwoPeersWarning,
     WordSpace,
@@ -399,11 +400,11 @@ def test_an_attempt_is_made_once_and_a_round_unmasked_once() -> None:
     check(again, values, table(again, values, entropy=SeededEntropy(2), books=books).run())
     third = Plan(again.this.again(), plan.parts)
     for name in (*third.this.peers, *BOTH):
-        assert books[name].spent == {("study", "moments")}
+        assert books[name].spent == {("study", "moments"): OpenedSum(2, again.this.peers)}
         with pytest.raises(MisuseError, match="'moments' of study 'study' was unmasked already"):
             books[name].begin(third.this)
         with pytest.raises(MisuseError, match="unmasking runs once per round"):
-            books[name].spend(third.this)
+            books[name].spend(third.this, third.this.peers)
     # Bob left before the unmasking: his book is not spent, and he may join another round.
     books["bob"].begin(third.this)
 

@@ -3,12 +3,13 @@
 from sottovoce.protocols.blind_sum.keys import Member
 from sottovoce.protocols.blind_sum.masks import Part
 from sottovoce.protocols.blind_sum.plan import Plan, Summed, ideal
-from sottovoce.protocols.blind_sum.rounds import Round, RoundBook, TwoPeersWarning
+from sottovoce.protocols.blind_sum.rounds import OpenedSum, Round, RoundBook, TwoPeersWarning
 from sottovoce.protocols.blind_sum.spaces import CiphertextSpace, ResidueSpace, Space, WordSpace
 
 __all__ = [
     "CiphertextSpace",
     "Member",
+    "OpenedSum",
     "Part",
     "Plan",
     "ResidueSpace",

@@ -109,7 +109,7 @@ def peer(
     check_agreed(dealing, agreed, who.pins)
     if who.name not in agreed.peers:
         return None
-    book.spend(this)
+    book.spend(this, agreed.peers)
     for receiver in plan.receivers:
         yield Send(receiver, reveal(dealing, held, who.name, agreed.peers))
     return Summed(agreed.peers)
@@ -126,7 +126,7 @@ def coordinator(plan: Plan, *, who: Member, book: RoundBook) -> Party[Summed]:
     arrived = yield from receive(this.evaluator, Arrived)
     final = tuple(p for p in dealing.peers if p in arrived.peers and p in masked)
     dealing.check_set(final, "contributions")
-    book.spend(this)
+    book.spend(this, final)
     signature = sign_set(dealing, final, who.identity)
     agreed = yield from ask(this.evaluator, ProposedSet(final, signature))
     request = UnmaskRequest(final, signature, agreed.signature)
@@ -156,7 +156,7 @@ def evaluator(
     yield Send(this.coordinator, Arrived(arrived))
     proposed = yield from receive(this.coordinator, ProposedSet)
     check_proposed(dealing, proposed, arrived, who.pins)
-    book.spend(this)
+    book.spend(this, proposed.peers)
     yield Send(this.coordinator, AgreedSet(sign_set(dealing, proposed.peers, who.identity)))
     return (yield from _unmask(plan, dealing, masked, proposed.peers, receiver=who.name))
 

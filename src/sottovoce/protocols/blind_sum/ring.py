@@ -141,7 +141,7 @@ def peer(
         if index == plan.count - 1:
             # The last ring completes the sum; a second one over other peers would give the
             # difference of the two.
-            book.spend(plan.this)
+            book.spend(plan.this, plan.this.peers)
         if order[0] == who.name:
             yield from _start(place, index, order, pieces[index], entropy=entropy)
         else:

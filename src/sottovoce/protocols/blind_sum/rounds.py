@@ -2,7 +2,7 @@
 
 import warnings
 from collections import Counter
-from collections.abc import Collection
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 
@@ -22,6 +22,7 @@ class Round:
     `fewest` is the smallest number of peers that may be summed: 3, or 2 if the
     plan says so by value (which warns by name). An attempt that failed before
     its unmasking may be followed by another (`again`), with everything new.
+    Rounds of one `series` in a study are all opened over the very same peers.
     """
 
     study: str
@@ -31,6 +32,7 @@ class Round:
     fewest: int = 3
     coordinator: str = COORDINATOR
     evaluator: str = EVALUATOR
+    series: str = ""
 
     def __post_init__(self) -> None:
         parties = Counter((*self.peers, self.coordinator, self.evaluator))
@@ -99,20 +101,39 @@ class Round:
             )
 
 
+@dataclass(frozen=True)
+class OpenedSum:
+    """A round that a party agreed to unmask: in which attempt, over whom, and of which series."""
+
+    attempt: int
+    peers: tuple[str, ...]
+    series: str = ""
+
+
 @dataclass
 class RoundBook:
     """What one party did already, so that it does it only once.
 
-    A party keeps its book for the whole study (whoever runs it writes `attempts`
-    and `spent` down before anything is sent). Attempts only go up; once a set was
-    agreed on for unmasking, the round is spent: two sums over sets that differ by
-    one peer would give that peer's part. A round of another name is another sum to
-    the book; that nobody opens the same values under two names is for the study to
-    see to.
+    A party keeps its book for the whole study (whoever runs it writes `spent` down
+    before anything is sent). Attempts only go up; once a set was agreed on for
+    unmasking, the round is spent: two sums over sets that differ by one peer would
+    give that peer's part. For the same reason the rounds of a series are opened over
+    one set. A round of another name is another sum to the book; that nobody opens
+    the same values under two names is for the study to see to.
     """
 
     attempts: dict[tuple[str, str], int] = field(default_factory=dict)
-    spent: set[tuple[str, str]] = field(default_factory=set)
+    spent: dict[tuple[str, str], OpenedSum] = field(default_factory=dict)
+    _written: set[tuple[str, str]] = field(default_factory=set)
+
+    @classmethod
+    def written(cls, spent: Mapping[tuple[str, str], OpenedSum]) -> "RoundBook":
+        """The book of a party that starts again, from what it wrote down.
+
+        The attempt that spent a round may say so once more, over the same peers: its program
+        is run again, and sends nothing new. Any other is refused.
+        """
+        return cls(spent=dict(spent), _written=set(spent))
 
     def begin(self, this: Round) -> None:
         """Start an attempt; the same one, an older one, or one after unmasking is refused."""
@@ -126,15 +147,46 @@ class RoundBook:
             )
         self.attempts[key] = this.attempt
 
-    def spend(self, this: Round) -> None:
-        """Agree to unmask this round: once, whatever the attempt."""
+    def spend(self, this: Round, peers: tuple[str, ...]) -> None:
+        """Agree to unmask this round over these peers: once, whatever the attempt."""
+        key, now = (this.study, this.name), OpenedSum(this.attempt, peers, this.series)
         self._check_unspent(this)
-        self.spent.add((this.study, this.name))
+        if self.spent.get(key, now) != now:
+            raise self._spent_error(this)
+        series = self.series(this.study, this.series)
+        if series is not None and series != peers:
+            raise MisuseError(
+                f"blind sum {this.name!r}: expected the peers of the {this.series} before "
+                f"({', '.join(series)}), found {', '.join(peers)}: two such sums over different "
+                "peers give the part of those in one of them"
+            )
+        self.spent[key] = now
+        self._written.discard(key)
+
+    def series(self, study: str, series: str) -> tuple[str, ...] | None:
+        """Over whom the rounds of a series were opened; None before the first."""
+        if not series:
+            return None
+        return next(
+            (
+                one.peers
+                for (of, _), one in self.spent.items()
+                if (of, one.series) == (study, series)
+            ),
+            None,
+        )
 
     def _check_unspent(self, this: Round) -> None:
-        if (this.study, this.name) in self.spent:
-            raise MisuseError(
-                f"blind sum {this.name!r} of study {this.study!r} was unmasked already: "
-                "unmasking runs once per round",
-                hints=("a new round has a new name, and new keys",),
-            )
+        key = (this.study, this.name)
+        opened = self.spent.get(key)
+        again = key in self._written and opened is not None and opened.attempt == this.attempt
+        if opened is not None and not again:
+            raise self._spent_error(this)
+
+    def _spent_error(self, this: Round) -> MisuseError:
+        opened = self.spent[this.study, this.name]
+        return MisuseError(
+            f"blind sum {this.name!r} of study {this.study!r} was unmasked already, in attempt "
+            f"{opened.attempt} over {', '.join(opened.peers)}: unmasking runs once per round",
+            hints=("a new round has a new name, and new keys",),
+        )
