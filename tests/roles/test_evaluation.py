@@ -140,6 +140,19 @@ def test_who_leaves_between_both_sums_stops_the_second(binary: Case) -> None:
     assert outcome.views["north"].of(JointConfusion) == []
 
 
+def test_a_second_evaluation_is_over_the_peers_of_the_first(binary: Case) -> None:
+    """Else the difference of both tables would be the table of who is in one of them."""
+    case = Case(notes(500, sites=4), replace(binary.plan, evaluations=3), binary.key)
+    outcome = case.run()
+    everybody = outcome.evaluate(case.documents)
+    kept = outcome.models.pop("lakeside")
+    with pytest.raises(MisuseError, match=r"the evaluation before \(.*lakeside\), found north"):
+        outcome.evaluate(case.documents)
+    assert len(outcome.views["north"].of(JointConfusion)) == 1
+    outcome.models["lakeside"] = kept
+    assert_same(outcome.evaluate(case.documents), everybody)
+
+
 def test_of_its_number_of_documents_a_site_says_only_that_it_is_enough(
     binary: Case, monkeypatch: pytest.MonkeyPatch
 ) -> None:

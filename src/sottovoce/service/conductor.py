@@ -56,6 +56,7 @@ from sottovoce.service.control import (
 from sottovoce.service.durable import Sitting
 from sottovoce.service.events import AttemptFailed, StageBegan, StageEnded
 from sottovoce.service.judging import has_opened, leavers, missing_after, unreported
+from sottovoce.service.opened_sums import OpenedSums
 from sottovoce.service.reasons import (
     DECLINED,
     StopSignal,
@@ -65,7 +66,6 @@ from sottovoce.service.reasons import (
     no_table,
     waited,
 )
-from sottovoce.service.opened_sums import OpenedSums
 from sottovoce.service.seat_keys import SeatKeys
 from sottovoce.service.study_book import LATE, Report, StudyBook
 

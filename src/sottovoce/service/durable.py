@@ -120,7 +120,7 @@ class DurableSeat(Generic[R]):
         if not journal.has_begun(sitting.session):
             raise MisuseError(f"{sitting.name}: expected a session that was begun, found none")
         durable = cls.begin(journal, sitting, program)
-        durable.close()
+        durable.retire()
         return durable
 
     def __repr__(self) -> str:
@@ -159,6 +159,10 @@ class DurableSeat(Generic[R]):
     def close(self) -> None:
         """Stop the program where it is, as a crash would: the journal still has it all."""
         self._seat.close()
+        self._stale = True
+
+    def retire(self) -> None:
+        """Take no further step; what came of the program can still be asked for."""
         self._stale = True
 
     # How it stands.

@@ -26,10 +26,10 @@ from sottovoce.numbers.packing import Slots
 from sottovoce.paillier import Layout, Plain, decrypt, encrypt
 from sottovoce.protocols.blind_sum import (
     CiphertextSpace,
+    OpenedSum,
     Part,
     ResidueSpace,
     Round,
-    OpenedSum,
     RoundBook,
     TwoPeersWarning,
     WordSpace,

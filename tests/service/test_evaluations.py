@@ -1,0 +1,109 @@
+"""Evaluations over the same peers each, none of them twice; whoever asks for more is refused."""
+
+import asyncio
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any
+
+import pytest
+
+from harness.network import Network, network
+from sottovoce.errors import MisuseError, ViolationError
+from sottovoce.ledger import What, read_ledger
+from sottovoce.service.chairs import Effect
+from sottovoce.service.clerk import Clerk
+from sottovoce.service.control import COORDINATOR, OpenedEvaluation
+from sottovoce.service.events import Refused
+from sottovoce.service.leaving import withdraw
+
+FOUR = ("north", "harbour", "valley", "lakeside")
+THREE = FOUR[:3]
+
+
+@pytest.fixture(scope="module")
+def trained(tmp_path_factory: pytest.TempPathFactory) -> Network:
+    """Four peers with a model, who evaluated it once; the evaluator is a house of its own."""
+    net = network(
+        tmp_path_factory.mktemp("evaluated"),
+        documents=360,
+        sites=4,
+        features="8",
+        more="evaluations = 3",
+        helpers='[helpers]\ntrust = "Trust"\n',
+        evaluator="trust",
+    )
+
+    async def story() -> None:
+        async with net.serving():
+            await net.join_all(*FOUR, "evaluator")
+        async with net.serving(), net.staying("evaluator", "harbour"):
+            found = await asyncio.gather(*(net.evaluate(one) for one in FOUR))
+            assert {one.joint.peers for one in found} == {FOUR}
+
+    asyncio.run(asyncio.wait_for(story(), 240))
+    return net
+
+
+@contextmanager
+def asking_for(told: OpenedEvaluation) -> Iterator[None]:
+    """A coordinator that opens this evaluation as soon as three are ready, whatever it knows."""
+
+    async def opened(self: Clerk) -> None:
+        if set(self.evaluations.ready) >= set(told.peers):
+            seats = (*told.peers, "evaluator")
+            await self.agent.commit(Effect({}, [(one, told) for one in seats]))
+            await asyncio.sleep(3600)
+
+    with pytest.MonkeyPatch.context() as patched:
+        patched.setattr(Clerk, "_open_evaluation", opened)
+        yield
+
+
+async def refused(net: Network, told: OpenedEvaluation) -> list[Any]:
+    """What three peers, in processes of their own, say to a coordinator that asks for this."""
+    net.events.clear()
+    with asking_for(told):
+        async with net.serving(), net.staying("evaluator", "harbour"):
+            asked = (net.evaluate(one) for one in told.peers)
+            found = await asyncio.gather(*asked, return_exceptions=True)
+            while not any(isinstance(one, Refused) for one in net.events):  # noqa: ASYNC110 - events are a list
+                await asyncio.sleep(0.05)
+    return found
+
+
+@pytest.mark.parametrize(
+    ("told", "why"),
+    [
+        (OpenedEvaluation(0, 2, THREE), "not held yet, found number 1 again"),
+        (OpenedEvaluation(0, 3, FOUR), "not held yet, found number 1 again"),
+        (OpenedEvaluation(1, 1, THREE), "over the same peers as before"),
+    ],
+    ids=["without a peer", "over the same", "the next one without a peer"],
+)
+def test_an_evaluation_that_would_show_one_peer_s_table_is_refused_by_every_seat(
+    trained: Network, told: OpenedEvaluation, why: str
+) -> None:
+    found = asyncio.run(asyncio.wait_for(refused(trained, told), 120))
+    for error in found:
+        assert isinstance(error, ViolationError), error
+        assert error.party == COORDINATOR
+        assert why in error.message
+    (event,) = (one for one in trained.events if isinstance(one, Refused))
+    assert (event.seat, event.party) == ("evaluator", COORDINATOR)
+    assert why in event.reason
+    lines = list(read_ledger(trained.membership("evaluator").folder / "evaluator/ledger.jsonl"))
+    assert why in [one.entry.note for one in lines if one.what == What.REFUSAL][-1]
+
+
+def test_two_evaluations_over_the_same_peers_are_held_and_another_set_is_not(
+    trained: Network,
+) -> None:
+    async def story() -> None:
+        async with trained.serving(), trained.staying("evaluator", "harbour"):
+            found = await asyncio.gather(*(trained.evaluate(one) for one in FOUR))
+            assert {one.joint.peers for one in found} == {FOUR}
+            await withdraw(trained.membership("lakeside"), options=trained.options())
+            with pytest.raises(MisuseError, match="every evaluation is over the same peers: north"):
+                await trained.evaluate("north")
+
+    asyncio.run(asyncio.wait_for(story(), 120))
