@@ -34,6 +34,7 @@ EVENTS = [
     events.StudyClosed("s-1", "north"),
     events.SeatWithdrawn("s-1", "north"),
     events.QueryServed("s-1", "dealer", "north", 4),
+    events.Refused("s-1", "evaluator", "asked again", "coordinator"),
     events.LineLost("s-1", "north", "refused"),
     events.LineBack("s-1", "north"),
 ]
