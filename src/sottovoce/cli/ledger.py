@@ -84,6 +84,18 @@ def verify(
             "--beside", metavar="FILE", help="Another seat's ledger of the study, to compare with."
         ),
     ] = None,
+    receipt: Annotated[
+        Path | None,
+        typer.Option(
+            "--receipt",
+            metavar="FILE",
+            help="The coordinator's receipt that was put away; else the one beside the ledger.",
+        ),
+    ] = None,
+    online: Annotated[
+        bool,
+        typer.Option("--online", help="Ask the coordinator how long the ledger was."),
+    ] = False,
     home: Home = None,
     passphrase_file: PassphraseFile = None,
     as_json: AsJson = False,
@@ -91,26 +103,34 @@ def verify(
     """Check every line's signature and place, and that the end was not cut off.
 
     Prints the end in a form to write down: given to --against later, it shows whether
-    anything before it was taken away since. Another seat's ledger (--beside) shows it too:
-    what came there from here must stand here.
+    anything before it was taken away since. The coordinator's receipts show it too: the last
+    one lies beside the ledger, a copy elsewhere is given by --receipt, and --online asks the
+    coordinator itself. So does another seat's ledger (--beside): what came there from here
+    must stand here.
 
     \b
     Examples:
       sottovoce ledger verify
+      sottovoce ledger verify --online
+      sottovoce ledger verify --seat north --receipt /mnt/safe/north.receipt
       sottovoce ledger verify --seat north --against 412-0123…cdef
       sottovoce ledger verify --seat north --beside coordinator.jsonl
     """
+    import asyncio
     import json
     from dataclasses import asdict
 
-    from sottovoce.ledger import Seat, Witness
+    from sottovoce.ledger import Witness
     from sottovoce.ledger import verify as check
 
     site = open_home(home, passphrase_file)
     witnesses = () if against is None else (Witness.of_words(against),)
     found = []
     for one in _places(site, study, seat):
-        done = check(one.path, Seat(one.seat, one.public), witnesses=witnesses)
+        told = (*witnesses, *one.kept_receipt(receipt))
+        if online:
+            told = (*told, *asyncio.run(one.asked_receipt()))
+        done = check(one.path, one.whose, witnesses=told)
         alike = None if beside is None else _compared(one.path, beside)
         found.append({"seat": one.seat} | asdict(done) | {"alike": alike})
         if not as_json:

@@ -4,6 +4,7 @@ from sottovoce.ledger.chain import Head, Line
 from sottovoce.ledger.comparison import Compared, Difference, compare
 from sottovoce.ledger.entries import Entry, What
 from sottovoce.ledger.export import FORMATS, to_csv, to_json, to_markdown
+from sottovoce.ledger.receipts import Receipt, parse_receipt, read_receipt, receipt_path
 from sottovoce.ledger.site import SiteLedger, read_ledger, select
 from sottovoce.ledger.verification import Seat, Verified, Witness, verify
 
@@ -14,13 +15,17 @@ __all__ = [
     "Entry",
     "Head",
     "Line",
+    "Receipt",
     "Seat",
     "SiteLedger",
     "Verified",
     "What",
     "Witness",
     "compare",
+    "parse_receipt",
     "read_ledger",
+    "read_receipt",
+    "receipt_path",
     "select",
     "to_csv",
     "to_json",

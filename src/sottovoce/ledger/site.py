@@ -100,8 +100,12 @@ class SiteLedger:
 
     def verify(self, *, witnesses: tuple[Witness, ...] = ()) -> Verified:
         """Check every line and the end, as anybody with our public key can."""
-        seat = Seat(self._identity.name, self._identity.public)
-        return verify(self.path, seat, witnesses=witnesses)
+        return verify(self.path, self.seat, witnesses=witnesses)
+
+    @property
+    def seat(self) -> Seat:
+        """Whose ledger it is."""
+        return Seat(self._identity.name, self._identity.public)
 
     def close(self) -> None:
         """Let another process open the ledger."""

@@ -34,7 +34,7 @@ from sottovoce.service.chairs import (
     Witness,
     one_error,
 )
-from sottovoce.service.control import COORDINATOR, Failed, read_control
+from sottovoce.service.control import COORDINATOR, Failed, LedgerReceipt, read_control
 from sottovoce.service.durable import DurableSeat, Sitting
 from sottovoce.service.events import Moved, OnEvent, Waiting, unheard
 from sottovoce.service.journal import Journal, Outgoing
@@ -51,6 +51,10 @@ MOST_HELD_BYTES = 256 * 2**20
 _ACKNOWLEDGE_EVERY = 64
 # After so many seconds whoever watches is told what a seat waits for, and until when.
 _LONG = 2.0
+# After these the coordinator hears how long our ledger is.
+_MILESTONES = frozenset({"done", "asked-query", "asked-evaluation"})
+# Whoever ends waits so long for the last receipt, and can ask for it later.
+_RECEIPT_SECONDS = 5.0
 
 
 class Agent:
@@ -87,6 +91,8 @@ class Agent:
         self._moved = asyncio.Event()
         self._drained = asyncio.Event()
         self._arrived = asyncio.Event()
+        self._receipt_came = asyncio.Event()
+        self._receipted = 0
         self._thread = ThreadPoolExecutor(1, thread_name_prefix=f"seat {name}")
 
     async def run(self) -> None:
@@ -280,6 +286,10 @@ class Agent:
             await self.do(self.witness.came, letter, "unreadable", "control")
             return await self.chair.heard(sender, Failed(b"", "MalformedError", sender))
         await self.do(self.witness.came, letter, tag_of(letter.body), "control")
+        if isinstance(message, LedgerReceipt) and self.name != COORDINATOR:
+            self._receipted = await self.do(self.witness.receipt, message.receipt)
+            self._receipt_came.set()
+            return Effect()
         try:
             return await self.chair.heard(sender, message)
         except (JournalError, LedgerError, ReplayError):
@@ -322,11 +332,27 @@ class Agent:
                 await self.do(self.witness.left, outgoing, stage)
                 await self._post.post(outgoing.letter)
                 self.journal.mark_sent(outgoing.position)
+                if outgoing.kind in _MILESTONES and self.name != COORDINATOR:
+                    await self.tell_head()
                 running = self.running.get(outgoing.letter.session)
                 if running is not None:
                     self._count(running, len(outgoing.letter.body))
             self._drained.set()
             await self._outgoing.wait()
+
+    async def tell_head(self) -> int:
+        """Tell the coordinator where our ledger ends now; of how many lines that is."""
+        head = await self.do(self.witness.head)
+        await self.commit(Effect({}, [(COORDINATOR, head)]))
+        return head.entries
+
+    async def receipted(self, entries: int) -> None:
+        """Wait until the coordinator gave a receipt for so many lines, but not for ever."""
+        with suppress(TimeoutError):
+            async with asyncio.timeout(_RECEIPT_SECONDS):
+                while self._receipted < entries:
+                    self._receipt_came.clear()
+                    await self._receipt_came.wait()
 
     def _first_pending(self) -> Outgoing | None:
         return next(self.journal.pending(), None)

@@ -11,6 +11,7 @@ from sottovoce.ledger import What
 from sottovoce.protocols.conversation import Gather, Receive
 from sottovoce.protocols.messages import Message
 from sottovoce.roles.relay import Letter
+from sottovoce.service.control import LedgerHead
 from sottovoce.service.durable import DurableSeat, Sitting
 from sottovoce.service.journal import Outgoing
 
@@ -45,6 +46,12 @@ class Witness(Protocol):
 
     def note(self, what: What, note: str) -> None:
         """Something was decided."""
+
+    def head(self) -> LedgerHead:
+        """Where the ledger ends now, for the coordinator to remember."""
+
+    def receipt(self, data: bytes) -> int:
+        """The coordinator remembers so many lines; refused if we have fewer."""
 
 
 @dataclass(frozen=True)

@@ -30,6 +30,7 @@ from sottovoce.service.control import (
     AskedQuery,
     Closed,
     Leaving,
+    LedgerHead,
     OpenedEvaluation,
     OpenedQuery,
     RefusedQuery,
@@ -40,6 +41,7 @@ from sottovoce.service.control import (
     SeatRecord,
 )
 from sottovoce.service.events import QueryServed
+from sottovoce.service.receipts import take_head
 from sottovoce.service.standing import AskerRecord, Standing
 from sottovoce.wire import Codec, Value
 
@@ -116,6 +118,10 @@ class Clerk:
                 return await self._ready(sender)
             case Rejoined(consent):
                 return await self._rejoined(sender, consent)
+            case LedgerHead():
+                identity, public = self._standing.keys.identity, self._around.publics()[sender]
+                journal = self.agent.journal
+                return await self.agent.do(take_head, journal, identity, sender, public, message)
             case Leaving():
                 gone = (*self.evaluations.gone, sender)
                 self.evaluations = _but(self.evaluations, gone=gone)

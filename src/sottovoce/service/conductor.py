@@ -48,6 +48,7 @@ from sottovoce.service.control import (
     Finished,
     Gone,
     Leaving,
+    LedgerHead,
     RefusedQuery,
     Rejoined,
     Seating,
@@ -66,6 +67,7 @@ from sottovoce.service.reasons import (
     no_table,
     waited,
 )
+from sottovoce.service.receipts import take_head
 from sottovoce.service.seat_keys import SeatKeys
 from sottovoce.service.study_book import LATE, Report, StudyBook
 
@@ -132,12 +134,18 @@ class Conductor:
                 return await self.agent.chair.heard(sender, message)
             case Declined() | Leaving():
                 report = Report(b"", sender, DECLINED, "")
+            case LedgerHead():
+                return await self._remember(sender, message)
             case AskedQuery() | AskedEvaluation():
                 return await self._too_early(sender, message)
             case _:
                 return Effect()
         self.book = book.but(reports=(*book.reports, report))
         return Effect(self.book.notes())
+
+    async def _remember(self, sender: str, head: LedgerHead) -> Effect:
+        identity, public = self._keys.identity, self._given.publics()[sender]
+        return await self.agent.do(take_head, self.agent.journal, identity, sender, public, head)
 
     async def _too_early(self, sender: str, message: Message) -> Effect:
         """A query before we answer any; it waits if the model is there already."""

@@ -1,8 +1,9 @@
 """What the coordinator's service and the seats tell each other about the course of a study.
 
     coordinator → seat   Seating, Begin, Gone, Stopped, Finished, Closed, OpenedQuery,
-                         RefusedQuery, OpenedEvaluation, Reseated, Rejoining
-    seat → coordinator   Declined, Done, Failed, Leaving, AskedQuery, AskedEvaluation, Rejoined
+                         RefusedQuery, OpenedEvaluation, Reseated, Rejoining, LedgerReceipt
+    seat → coordinator   Declined, Done, Failed, Leaving, AskedQuery, AskedEvaluation, Rejoined,
+                         LedgerHead
 
 These letters travel in a session of their own, which needs no roster. They carry names, stages
 and kinds of failures: never a word of an error's own message, which may quote a document.
@@ -206,6 +207,25 @@ class Leaving(Message, frozen=True):
     """A site withdrew: it sends nothing after this."""
 
     discloses: ClassVar = _reported("that this site withdrew its consent")
+
+
+class LedgerHead(Message, frozen=True):
+    """Where the ledger of a seat ends: how many lines, what the last hashes to, signed by it."""
+
+    discloses: ClassVar = _reported("how many lines this seat's ledger has")
+    study: str
+    entries: int
+    head: bytes
+    signature: bytes
+
+
+class LedgerReceipt(Message, frozen=True):
+    """The coordinator's signed word for the longest end of a ledger that this seat told it."""
+
+    discloses: ClassVar = Disclosure(
+        "the seat whose ledger it is", "what this seat told the coordinator before", _COURSE
+    )
+    receipt: bytes
 
 
 class AskedQuery(Message, frozen=True):

@@ -37,9 +37,11 @@ class Desk:
         return self._hall(study).registry.text.encode()
 
     async def status(self, study: str, seat: str) -> bytes:
-        """How far the study is, as JSON."""
-        del seat
-        return json.dumps(asdict(self._hall(study).status())).encode()
+        """How far the study is, and the receipt of this seat's ledger, as JSON."""
+        hall = self._hall(study)
+        receipt = await hall.receipt(seat)
+        kept = None if receipt is None else receipt.encoded().decode()
+        return json.dumps(asdict(hall.status()) | {"receipt": kept}).encode()
 
     def identity_of(self, study: str, seat: str) -> bytes | None:
         """The public identity of a seat that enrolled."""

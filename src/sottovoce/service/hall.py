@@ -8,7 +8,7 @@ from contextlib import suppress
 from sottovoce.entropy import Entropy
 from sottovoce.errors import InputError
 from sottovoce.keyfiles import storage
-from sottovoce.ledger import SiteLedger, What
+from sottovoce.ledger import Receipt, SiteLedger, What
 from sottovoce.paillier import SecretKey
 from sottovoce.roles.relay import Letter
 from sottovoce.roles.roster import Participant, Roster
@@ -25,6 +25,7 @@ from sottovoce.service.events import Enrolled, OnEvent, StudyFinished, StudyStop
 from sottovoce.service.journal import Journal
 from sottovoce.service.phases import Phase
 from sottovoce.service.reasons import StopSignal
+from sottovoce.service.receipts import kept_receipt
 from sottovoce.service.registry import CANCEL, CLOSE, Registry, Ticket
 from sottovoce.service.sealed_files import SealedFiles
 from sottovoce.service.seat_keys import SeatKeys, key_path, study_key
@@ -160,6 +161,10 @@ class Hall:
             reason,
             tuple((name, wall - (now - when)) for name, when in self._seen.items()),
         )
+
+    async def receipt(self, seat: str) -> Receipt | None:
+        """How long we were told that a seat's ledger is."""
+        return await self.agent.do(kept_receipt, self.agent.journal, self.publics.get(seat, b""))
 
     @property
     def _expected(self) -> tuple[str, ...]:

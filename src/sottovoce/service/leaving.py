@@ -119,7 +119,8 @@ def _close_outbox(agent: Agent, book: SeatBook) -> None:
     journal, control = agent.journal, agent.control(COORDINATOR)
     waiting = [one for one in journal.pending() if one.letter.session == control]
     notes: dict[str, bytes] = {}
-    last = agent.numbered([(COORDINATOR, Leaving())], notes)
+    head = agent.witness.head()
+    last = agent.numbered([(COORDINATOR, head), (COORDINATOR, Leaving())], notes)
     journal.close_outbox([*waiting, *last], notes={**notes, **book.notes()})
 
 

@@ -1,13 +1,21 @@
-"""Where the ledgers of a site lie, seat by seat, and by which key each is checked."""
+"""Where the ledgers of a site lie, by which key each is checked, and who remembers its end."""
 
-from dataclasses import dataclass
+import json
+from dataclasses import dataclass, field
 from pathlib import Path
 
+from sottovoce.errors import InputError, LedgerError
+from sottovoce.ledger import Receipt, Seat, Witness, parse_receipt, read_receipt, receipt_path
+from sottovoce.protocols.identities import Identity
+from sottovoce.service.api import Membership
 from sottovoce.service.control import COORDINATOR
 from sottovoce.service.coordinator import registries
 from sottovoce.service.sealed_files import SealedFiles
 from sottovoce.service.seat_keys import SeatKeys
 from sottovoce.service.site import Site, choose
+from sottovoce.transport.client import Line
+
+_ASKING_SECONDS = 15.0
 
 
 @dataclass(frozen=True)
@@ -16,7 +24,45 @@ class SeatLedger:
 
     seat: str
     path: Path
-    public: bytes
+    identity: Identity = field(repr=False)
+    membership: Membership | None = None
+
+    @property
+    def whose(self) -> Seat:
+        """The seat with its key."""
+        return Seat(self.seat, self.identity.public)
+
+    def kept_receipt(self, elsewhere: Path | None = None) -> tuple[Witness, ...]:
+        """The coordinator's last receipt: the one put away elsewhere, or beside the ledger."""
+        path = elsewhere or receipt_path(self.path)
+        if elsewhere is None and not path.exists():
+            return ()
+        return (read_receipt(path).witness(self.whose, str(path)),)
+
+    async def asked_receipt(self) -> tuple[Witness, ...]:
+        """What the coordinator remembers of this ledger, asked now over the pinned line."""
+        if self.membership is None:
+            raise InputError(
+                f"{self.seat}: expected a site that joined, found the coordinator itself",
+                hints=("nobody gives a coordinator receipts: compare with --beside",),
+            )
+        receipt = await _asked(self.membership, self.identity)
+        where = f"{self.membership.address}: the receipt of {self.seat}"
+        if receipt is None:
+            raise LedgerError(f"{where}: expected one, found none: no stage has ended yet")
+        return (receipt.witness(self.whose, where),)
+
+
+async def _asked(membership: Membership, identity: Identity) -> Receipt | None:
+    async with Line(
+        membership.address,
+        fingerprint=membership.fingerprint,
+        study=membership.study,
+        identity=identity,
+        patience=_ASKING_SECONDS,
+    ) as line:
+        told = json.loads(await line.status()).get("receipt")
+    return None if told is None else parse_receipt(str(told).encode(), "what the coordinator sent")
 
 
 def ledgers_of(site: Site, study: str | None) -> list[SeatLedger]:
@@ -32,11 +78,14 @@ def ledgers_of(site: Site, study: str | None) -> list[SeatLedger]:
         titles[one.id] = one.id
     if not places:
         return []
-    files, seats = places[choose(study, titles)]
+    chosen = choose(study, titles)
+    files, seats = places[chosen]
+    memberships = {one.id: one.membership for one in site.joined()}
     found = []
     for seat in seats:
         path = files.root / seat / "ledger.jsonl"
         if path.exists():
             keys = SeatKeys.open(files, seat, entropy=site.entropy)
-            found.append(SeatLedger(seat, path, keys.identity.public))
+            joined = None if seat == COORDINATOR else memberships.get(chosen)
+            found.append(SeatLedger(seat, path, keys.identity, joined))
     return found

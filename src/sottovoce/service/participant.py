@@ -96,7 +96,7 @@ class _JoiningSeat:
                 if sitter.book.phase == "reseated":
                     again = self._again(sitter, witness)
                     await while_working(working, again)
-                await self._keep(sitter, witness)
+                await while_working(working, self._keep(sitter, witness))
                 study = self._study_of(sitter)
                 if self._options.stay and stays(study, agent.name):
                     agent.waits = asking
@@ -147,6 +147,7 @@ class _JoiningSeat:
             sitter.book = sitter.book.but(phase="trained")
             notes = {**sitter.book.notes(), **agreement_notes(course)}
             await forget_sessions(agent, witness, notes)
+            await agent.receipted(await agent.tell_head())
         agent.tell_watcher(StudyFinished(self._study, agent.name))
 
     async def _again(self, sitter: Sitter, witness: LedgerWitness) -> None:
@@ -182,23 +183,20 @@ class _JoiningSeat:
         working: "asyncio.Task[None]",
     ) -> None:
         """Tell the coordinator if the line still works, and delete what must not stay."""
-        if not working.done():
-            await asyncio.wait(
-                {asyncio.ensure_future(sitter.agent.drained()), working},
-                return_when=asyncio.FIRST_COMPLETED,
-            )
+        agent = sitter.agent
+        await _unless_over(working, agent.drained())
         if sitter.book.phase == "closed":
-            sitter.agent.tell_watcher(StudyClosed(self._study, sitter.agent.name))
+            agent.tell_watcher(StudyClosed(self._study, agent.name))
         if sitter.book.phase in {"stopped", "left"}:
-            if await sitter.agent.do(sitter.agent.journal.note, "ended") is None:
-                await sitter.agent.do(witness.note, What.END, "the study ended without a model")
-                await forget_sessions(sitter.agent, witness, {"ended": b""})
-            seat, party = sitter.agent.name, ""
+            if await agent.do(agent.journal.note, "ended") is None:
+                await agent.do(witness.note, What.END, "the study ended without a model")
+                await forget_sessions(agent, witness, {"ended": b""})
+                await _unless_over(working, agent.receipted(await agent.tell_head()))
             # An error of this site may quote its data: its people hear it, and no file keeps it.
-            reason = "it left, because of an error at this site"
+            reason, party = "it left, because of an error at this site", ""
             if isinstance(error, TheirError):
                 reason, party = error.message, error.party
-            sitter.agent.tell_watcher(StudyStopped(self._study, seat, reason, party))
+            agent.tell_watcher(StudyStopped(self._study, agent.name, reason, party))
 
     def _study_of(self, sitter: Sitter) -> Study:
         if sitter.course is not None:
@@ -206,6 +204,14 @@ class _JoiningSeat:
         if not sitter.book.seating:
             raise InputError(f"{sitter.agent.name}: expected a study with a roster, found none")
         return self._house.seated(sitter.book.seating[0])
+
+
+async def _unless_over(working: "asyncio.Task[None]", doing: Coroutine[Any, Any, None]) -> None:
+    """Do something as long as the agent works."""
+    task = asyncio.create_task(doing)
+    await asyncio.wait({task, working}, return_when=asyncio.FIRST_COMPLETED)
+    task.cancel()
+    await asyncio.gather(task, return_exceptions=True)
 
 
 async def while_working(working: "asyncio.Task[None]", doing: Coroutine[Any, Any, T]) -> T:

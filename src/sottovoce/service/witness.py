@@ -2,10 +2,12 @@
 
 import asyncio
 
-from sottovoce.errors import WithdrawnError
-from sottovoce.ledger import Entry, SiteLedger, What
+from sottovoce.errors import LedgerError, WithdrawnError
+from sottovoce.keyfiles import storage
+from sottovoce.ledger import Entry, SiteLedger, What, parse_receipt, receipt_path
 from sottovoce.roles.relay import Letter
 from sottovoce.service.approval import Gate, Gatekeeper
+from sottovoce.service.control import LedgerHead
 from sottovoce.service.journal import Erased, Outgoing
 
 
@@ -54,6 +56,33 @@ class LedgerWitness:
     def note(self, what: What, note: str) -> None:
         """Write down what is no letter."""
         self._write(Entry(self._study, what, note=note))
+
+    def head(self) -> LedgerHead:
+        """Where the ledger ends now, for the coordinator to remember."""
+        self.flush()
+        head = self.ledger.head()
+        digest, signature = bytes.fromhex(head.hash), bytes.fromhex(head.signature)
+        return LedgerHead(self._study, head.count, digest, signature)
+
+    def receipt(self, data: bytes) -> int:
+        """Put a receipt beside the ledger; how many lines it is for.
+
+        The coordinator remembers the longest end that this seat told it. Where there are fewer
+        lines here, the end was cut off, and nothing goes on from there.
+        """
+        self.flush()
+        receipt = parse_receipt(data, "what the coordinator sent")
+        told = receipt.witness(self.ledger.seat, "what the coordinator sent")
+        found = self.ledger.head().count
+        if told.count > found:
+            raise LedgerError(
+                f"{self.ledger.path}: cut off at the end: {told.name} says {told.count} lines, "
+                f"found {found}",
+                hints=("bring the whole ledger back from a copy",),
+            )
+        path = receipt_path(self.ledger.path)
+        storage.write_whole(path, data, mode=storage.SECRET_MODE, replace=True)
+        return receipt.count
 
     def _write(self, *entries: Entry) -> None:
         # All calls are of the seat's one thread.

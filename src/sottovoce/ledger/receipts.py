@@ -1,0 +1,92 @@
+"""Somebody else's word that a ledger had so many lines once: the coordinator's receipt of a head.
+
+A seat tells the coordinator where its ledger ends, signed. The coordinator keeps the longest that
+it was told and hands a receipt back. Whoever cuts the ledger and the head beside it off at the
+seat cannot cut the coordinator's memory, nor a receipt that was put away elsewhere.
+"""
+
+from pathlib import Path
+from typing import Self
+
+from sottovoce.errors import LedgerError
+from sottovoce.ledger.chain import MAX_LINE_BYTES, Head, Signed, read_signed
+from sottovoce.ledger.verification import Seat, Witness
+from sottovoce.protocols.identities import Identity
+
+_SIGNED_RECEIPT = "ledger/receipt/v1"
+
+
+class Receipt(Signed, frozen=True, kw_only=True):
+    """A head as the coordinator was told it: whose, when, and the coordinator's signature.
+
+    `public` is the seat's key, `by` the coordinator's; both stand in the study's roster. `head`
+    is the seat's own signature, without which a coordinator could make lines up.
+    """
+
+    study: str
+    seat: str
+    public: str
+    count: int
+    hash: str
+    head: str
+    when: str
+    by: str
+
+    @classmethod
+    def of(cls, head: Head, identity: Identity, *, study: str, public: bytes, when: str) -> Self:
+        """The coordinator's receipt of a head that this seat signed."""
+        head.check(head.seat, public, "ledger head")
+        receipt = cls(
+            study=study,
+            seat=head.seat,
+            public=public.hex(),
+            count=head.count,
+            hash=head.hash,
+            head=head.signature,
+            when=when,
+            by=identity.public.hex(),
+        )
+        return receipt.signed(identity, _SIGNED_RECEIPT)
+
+    @property
+    def is_whole(self) -> bool:
+        """Whether the key that it names signed it, as it stands."""
+        try:
+            public = bytes.fromhex(self.by)
+        except ValueError:
+            return False
+        return self.is_signed("coordinator", public, _SIGNED_RECEIPT)
+
+    def witness(self, seat: Seat, where: str) -> Witness:
+        """What this receipt says about the ledger of a seat; refused if it is another's."""
+        if (self.seat, self.public) != (seat.name, seat.public.hex()):
+            raise LedgerError(f"{where}: expected a receipt of {seat.name!r}, found another's")
+        if not self.is_whole:
+            raise LedgerError(f"{where}: was changed: the coordinator's signature does not fit")
+        head = Head(seat=self.seat, count=self.count, hash=self.hash, signature=self.head)
+        head.check(seat.name, seat.public, where)
+        return Witness(f"the coordinator's receipt of {self.when}", self.count, self.hash)
+
+
+def receipt_path(path: Path) -> Path:
+    """Where the last receipt lies: beside the ledger, to be put away elsewhere."""
+    return path.with_name(path.name + ".receipt")
+
+
+def read_receipt(path: Path) -> Receipt:
+    """The receipt in a file, or `LedgerError`."""
+    try:
+        with path.open("rb") as file:
+            data = file.read(MAX_LINE_BYTES + 1)
+    except OSError as error:
+        reason = (error.strerror or type(error).__name__).lower()
+        raise LedgerError(f"{path}: cannot be read ({reason})") from None
+    return parse_receipt(data, str(path))
+
+
+def parse_receipt(data: bytes, where: str) -> Receipt:
+    """The one receipt that these bytes encode."""
+    found = read_signed(Receipt, data)
+    if found is None:
+        raise LedgerError(f"{where}: expected a coordinator's receipt, found something else")
+    return found
