@@ -81,7 +81,7 @@ def root(
     ] = False,
 ) -> None:
     """Several owners of confidential text train one classifier together."""
-    home.from_environment(ctx)
+    home.take_settings(ctx)
 
 
 def main() -> None:

@@ -3,6 +3,7 @@
 import os
 import shlex
 from collections.abc import Mapping
+from copy import copy
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -16,13 +17,42 @@ if TYPE_CHECKING:
     from sottovoce.service.site import Site
 
 PREFIX = "SOTTOVOCE"
-_ELSEWHERE = frozenset({"home", "help", "version", "passphrase_file", "passphrase_fd"})
-"""What no settings file holds: where it is itself, and ways to a secret."""
+ELSEWHERE = {
+    "home": "where the settings are; SOTTOVOCE_HOME in the environment",
+    "help": "an answer, not a setting",
+    "version": "an answer, not a setting",
+    "install_completion": "done once, for a shell",
+    "show_completion": "an answer, not a setting",
+    "passphrase_file": "a way to a secret",
+    "passphrase_fd": "a way to a secret",
+    "new_passphrase_file": "a way to a secret",
+    "new_passphrase_fd": "a way to a secret",
+}
+"""The options that no settings file and no variable of their own hold, and why."""
 
 
-def from_environment(ctx: typer.Context) -> None:
-    """Let SOTTOVOCE_JOIN_TEXT stand for --text of `join`, and so on for every option."""
+def take_settings(ctx: typer.Context) -> None:
+    """Let SOTTOVOCE_JOIN_TEXT stand for --text of `join`, and so on for every option.
+
+    A command that has no site of its own takes what the settings of the usual one say.
+    """
     ctx.default_map = _from_environment(ctx.command, (PREFIX,))
+    name = ctx.invoked_subcommand or ""
+    called = getattr(ctx.command, "commands", {}).get(name)
+    if called is not None and not _has_home(called):
+        found = _from_settings(ctx, None, {name: called})
+        ctx.default_map = _below(found, ctx.default_map)
+
+
+def _has_home(command: Any) -> bool:
+    inner = getattr(command, "commands", {}).values()
+    return any(option.name == "home" for option in _options(command)) or any(map(_has_home, inner))
+
+
+def _below(low: dict[str, Any], high: Mapping[str, Any]) -> dict[str, Any]:
+    """The first, where the second says nothing else."""
+    both = {name: _below(low[name], high[name]) for name in low if isinstance(high.get(name), dict)}
+    return {**low, **high, **both}
 
 
 def _from_environment(command: Any, names: tuple[str, ...]) -> dict[str, Any]:
@@ -33,28 +63,47 @@ def _from_environment(command: Any, names: tuple[str, ...]) -> dict[str, Any]:
             found[name] = below
     for option in _options(command):
         value = os.environ.get("_".join((*names, setting_of(option))).upper().replace("-", "_"))
-        if value is not None and option.name not in _ELSEWHERE:
+        if value is not None and option.name not in ELSEWHERE:
             found[option.name] = shlex.split(value) if option.multiple else value
     return found
 
 
 def _settle(ctx: typer.Context, home: Path | None) -> Path | None:
     """Take this command's options from the site's sottovoce.toml, below the environment's."""
-    if ctx.resilient_parsing:
-        return home
+    if not ctx.resilient_parsing:
+        path = ctx.command_path.split(" ")[1:]
+        command: Any = ctx.command
+        found: Any = _from_settings(ctx, home, {path[-1]: command}, tuple(path[:-1]))
+        ctx.default_map = _below(found.get(path[-1], {}), ctx.default_map or {})
+    return home
+
+
+def _from_settings(
+    ctx: typer.Context, home: Path | None, commands: Mapping[str, Any], path: tuple[str, ...] = ()
+) -> dict[str, Any]:
+    """What sottovoce.toml says about these commands, by the names of their parameters."""
     from sottovoce.service.site import SETTINGS, home_folder
     from sottovoce.service.site_settings import read_settings
 
     source = read_settings(home_folder(home) / SETTINGS).source
-    if source is not None:
-        _check(source, ctx, source.values, ctx.find_root().command)
-        table: Mapping[str, Any] = source.values
-        for name in ctx.command_path.split(" ")[1:]:
-            table = table.get(name, {})
-        names = {setting_of(option): option.name for option in _options(ctx.command)}
-        options = {names.get(_key(key), key): value for key, value in table.items()}
-        ctx.default_map = {**options, **(ctx.default_map or {})}
-    return home
+    if source is None:
+        return {}
+    _check(source, ctx, source.values, ctx.find_root().command)
+    table: Mapping[str, Any] = source.values
+    for name in path:
+        table = table.get(name, {})
+    return _by_parameter(table, commands)
+
+
+def _by_parameter(table: Mapping[str, Any], commands: Mapping[str, Any]) -> dict[str, Any]:
+    found: dict[str, Any] = {}
+    for name, command in commands.items():
+        inner = getattr(command, "commands", {})
+        held = table.get(name, {})
+        names = {setting_of(option): option.name for option in _options(command)}
+        found[name] = _by_parameter(held, inner) if inner else {}
+        found[name] |= {names[_key(key)]: held[key] for key in held if _key(key) in names}
+    return found
 
 
 def _check(
@@ -65,7 +114,7 @@ def _check(
     path: tuple[str, ...] = (),
 ) -> None:
     """Refuse a table that is no command, a key that is no option, a value that it cannot have."""
-    found = (one for one in _options(command) if one.name not in _ELSEWHERE)
+    found = (one for one in _options(command) if one.name not in ELSEWHERE)
     options = {setting_of(option): option for option in found}
     inner = getattr(command, "commands", {})
     known = [*inner, *options]
@@ -91,7 +140,10 @@ def _check_value(
         expected = "a list" if option.multiple else "a single value"
         raise source.fault(path, expected, shown(value))
     try:
-        option.process_value(ctx, value)
+        # What an option does besides is done when its command runs.
+        alone = copy(option)
+        alone.callback = None
+        alone.process_value(ctx, value)
     except (typer.BadParameter, ValueError, TypeError) as error:
         expected = str(error).rstrip(".").replace("\n", " ")
         raise source.fault(path, f"what {option.opts[0]} takes", shown(value), expected) from None

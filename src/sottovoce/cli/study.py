@@ -268,10 +268,10 @@ def _check_phase(office: "Office", study: str, *, finished: bool) -> None:
     if now.phase in OVER:
         raise InputError(f"study {study}: expected {expected}, found it {now.phase}{because}")
     if (now.phase == Phase.FINISHED) is not finished:
-        instead = "cancel" if finished else "close"
+        cancel, close = f"sottovoce study cancel {study}", f"sottovoce study close {study}"
         raise InputError(
             f"study {study}: expected {expected}, found its phase {now.phase}",
-            hints=(f"sottovoce study {instead} {study}",),
+            hints=(cancel if finished else close,),
         )
 
 

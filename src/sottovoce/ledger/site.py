@@ -151,7 +151,7 @@ class SiteLedger:
             if line is None or (line.line, line.after) != (self._end.count + 1, self._end.hash):
                 raise LedgerError(
                     f"{self.path}: line {self._end.count + 1} is not what was written there",
-                    hints=("sottovoce ledger verify says what was changed",),
+                    hints=("`sottovoce ledger verify` says what was changed",),
                 )
             self._end = self._end.after(data)
             size, study = size + len(data), line.study
@@ -209,7 +209,7 @@ def read_ledger(path: Path) -> Iterator[Line]:
         if line is None:
             raise LedgerError(
                 f"{path}: line {number} is no ledger line",
-                hints=("sottovoce ledger verify says what was changed",),
+                hints=("`sottovoce ledger verify` says what was changed",),
             )
         yield line
 

@@ -94,7 +94,7 @@ async def _asking(work: Workplace) -> "AsyncIterator[tuple[AskerSeat, asyncio.Ta
         if not path.exists() or not book.seating:
             raise InputError(
                 f"{path}: expected the sealed model of a finished study, found none",
-                hints=("sottovoce status", "sottovoce join, until the study is finished"),
+                hints=("sottovoce status", "`sottovoce join` until the study is finished"),
             )
         standing = await agent.do(_standing, agent.journal, work, book, keys)
         _, model = await agent.do(read_model, path, standing.study)

@@ -17,6 +17,6 @@ def choose_version(offer: str | None) -> int:
         "version",
         f"expected a client that speaks version {OFFER} of the protocol, "
         f"found {'another' if offer else 'none said'}",
-        hints=("install the release of sottovoce that the coordinator runs",),
+        hints=("install the release of Sottovoce that the coordinator runs",),
         facts={"newest": max(VERSIONS)},
     )

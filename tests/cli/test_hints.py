@@ -1,0 +1,138 @@
+"""Every command that the program, its pages or its hints name is one that it understands."""
+
+import ast
+import re
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+
+from harness.commands import call
+from harness.parsing import commands_in, is_known, mentioned, options_of, parsed
+from sottovoce.errors import SottovoceError
+
+ROOT = Path(__file__).parents[2]
+SOURCES = sorted((ROOT / "src").rglob("*.py"))
+PAGES = [ROOT / "README.md", ROOT / "SECURITY.md", *sorted((ROOT / "docs").glob("*.md"))]
+PLACEHOLDER = "X1"
+
+
+@pytest.fixture(autouse=True)
+def _nowhere(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("SOTTOVOCE_HOME", str(tmp_path / "home"))
+    monkeypatch.chdir(tmp_path)
+
+
+def texts(node: ast.AST) -> Iterator[str]:
+    """Every text below a node, a value that it fills in replaced by a word."""
+    if isinstance(node, ast.JoinedStr):
+        parts = (one.value if isinstance(one, ast.Constant) else PLACEHOLDER for one in node.values)
+        yield "".join(map(str, parts))
+    elif isinstance(node, ast.Constant) and isinstance(node.value, str):
+        yield node.value
+    else:
+        for one in ast.iter_child_nodes(node):
+            yield from texts(one)
+
+
+def hints_of(tree: ast.AST) -> Iterator[str]:
+    for node in ast.walk(tree):
+        if isinstance(node, ast.keyword) and node.arg == "hints":
+            yield from texts(node.value)
+
+
+def test_every_hint_in_the_source_that_names_a_command_can_be_typed() -> None:
+    hints = (hint for path in SOURCES for hint in hints_of(ast.parse(path.read_text("utf-8"))))
+    found = [command for hint in hints for command in commands_in(hint)]
+    assert [one for one in found if not understood(parsed, one)] == []
+    assert len(found) > 25
+
+
+def test_every_command_in_the_source_exists() -> None:
+    said = (text for path in SOURCES for text in texts(ast.parse(path.read_text("utf-8"))))
+    found = [command for text in said for command in commands_in(text) if is_known(command)]
+    assert [one for one in found if not understood(mentioned, one)] == []
+    assert len(found) > 120
+
+
+def understood(read: Callable[[str], None], command: str) -> bool:
+    try:
+        read(command)
+    except Exception:  # noqa: BLE001 - whatever a parser says of a command that it refuses
+        return False
+    return True
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
+def test_every_command_on_a_page_exists(page: Path) -> None:
+    text = page.read_text(encoding="utf-8")
+    for block in re.findall(r"```console[^\n]*\n(.*?)```", text, re.DOTALL):
+        for line in block.splitlines():
+            for command in commands_in(line.partition(" # ")[0]):
+                parsed(command)
+    for command in commands_in(re.sub(r"```.*?```", "", text, flags=re.DOTALL)):
+        if is_known(command):
+            mentioned(command)
+
+
+SITUATIONS: list[tuple[str, ...]] = [
+    ("join",),
+    ("join", "nosuch"),
+    ("join", "sottovoce-1-abc"),
+    ("join", "sent"),
+    ("join", "sent/nort"),
+    ("join", "sent/north", "--approve", "nosuch"),
+    ("join", "sent/north", "--data", "nosuch.csv"),
+    ("join", "sent/north", "--data", "notes.csv"),
+    ("join", "sent/north", "--data", "notes.csv", "--text", "note", "--label", "x"),
+    ("join", "sent/north", "--text", "note", "--data", "notes.csv", "--format", "xls"),
+    ("join", "--label", "x"),
+    ("status",),
+    ("withdraw",),
+    ("hand", "north"),
+    ("evaluate",),
+    ("classify", "notes.csv", "--out", "labelled.csv"),
+    ("ledger", "show"),
+    ("ledger", "show", "--what", "nothing"),
+    ("ledger", "verify"),
+    ("ledger", "export", "--out", "x.csv"),
+    ("data", "inspect", "nosuch.csv"),
+    ("data", "inspect", "notes.csv"),
+    ("data", "inspect", "."),
+    ("keys", "show", "nosuch.key"),
+    ("keys", "generate", "--out", "keys", "--bits", "1000"),
+    ("study", "create", "nosuch.toml"),
+    ("study", "create", "notes.csv"),
+    ("study", "create", "study.toml", "--address", "foo"),
+    ("study", "create", "study.toml", "--name", "x"),
+    ("study", "create", "study.toml", "--from", "x"),
+    ("study", "show", "--home", "cate"),
+    ("study", "show", "nosuch", "--home", "cate"),
+    ("study", "cancel", "--home", "cate"),
+    ("study", "close", "--home", "cate"),
+    ("study", "invite", "north", "--home", "cate"),
+    ("study", "invite", "nosuch", "--study", "urgency", "--home", "cate"),
+    ("study", "show"),
+    ("study", "cancel"),
+    ("study", "close"),
+    ("study", "invite", "north"),
+    ("demo", "--folder", "sent"),
+]
+
+
+def test_every_hint_of_a_mistake_can_be_typed(tmp_path: Path, office: Path, study: Path) -> None:
+    Path("notes.csv").write_text("note,dx\nshe fell,flu\n", encoding="utf-8")
+    call("study", "create", study, "--home", office)  # two studies: which one is meant?
+    told = 0
+    for words in SITUATIONS:
+        with pytest.raises(SottovoceError) as caught:
+            call(*words)
+        for hint in caught.value.hints:
+            commands = commands_in(hint)
+            for command in commands:
+                parsed(command)
+            if not commands:
+                named = set(re.findall(r"(?<![\w-])--[a-z][a-z-]*", hint))
+                assert named <= options_of(words), (words, hint)
+            told += 1
+    assert told > len(SITUATIONS) // 2
