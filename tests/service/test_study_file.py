@@ -1,6 +1,7 @@
 """study.toml: everything that it can say, and every mistake with its line."""
 
 import re
+import tomllib
 from dataclasses import fields
 from datetime import timedelta
 from pathlib import Path
@@ -221,7 +222,12 @@ def test_deadlines() -> None:
 
 WRONG = [
     # (a line, its table, what the error says, its hint)
-    ("alpha = 0", "study", "study.alpha: expected penalties alpha above 0, found 0.0", "alpha=1.0"),
+    (
+        "alpha = 0",
+        "study",
+        "study.alpha: expected penalties alpha above 0, found 0.0",
+        "alpha = 1.0",
+    ),
     ('alpha = "one"', "study", "study.alpha: expected a number above 0, or a list", "alpha = 1.0"),
     ("alpha = [1, 1]", "study", "study.alpha: expected different penalties", ""),
     ("features = 0", "study", "study.features: expected at least 1 feature, found 0", ""),
@@ -230,8 +236,8 @@ WRONG = [
     ('engine = "fast"', "study", "study.engine: expected one of auto, shares, paillier", ""),
     ('engine = "paillier"', "study", "study.features: .*at most 128 features, found 2048", "deal"),
     ('labels = "no"', "study", "study.labels: expected a list of texts", 'labels = ["routine"'),
-    ('labels = ["no"]', "study", "study.labels: labels: expected at least 2 different", "class"),
-    ('labels = ["no", "no"]', "study", "study.labels: labels: expected different names", ""),
+    ('labels = ["no"]', "study", "study.labels: expected at least 2 different", "class"),
+    ('labels = ["no", "no"]', "study", "study.labels: expected different names", ""),
     ('level = "page"', "study", "study.level: expected one of document, sentence, token", ""),
     ('labelling = "bio"', "study", "study.labels: expected nothing: with labelling bio", "leave"),
     ('types = ["Drug"]', "study", "study.types: expected nothing without a labelling", "labelling"),
@@ -247,7 +253,7 @@ WRONG = [
     ('verdict = "maybe"', "study", "study.verdict: expected one of auto, fss, dgk", ""),
     ("query_budget = 0", "study", "study.query_budget: expected query_budget of at least 1", ""),
     ("evaluations = -1", "study", "study.evaluations: expected evaluations of at least 0", ""),
-    ('contribution = "rados"', "study", "study.rados: a contribution of rados needs", "rados="),
+    ('contribution = "rados"', "study", "study.rados: a contribution of rados needs", "rados = "),
     ("thresholds = [0.5, 0]", "study", "study.thresholds: expected rising thresholds", ""),
     ("operating_point = [0, 1]", "study", "study.operating_point: expected an operating", ""),
     ("held_out = 2", "study", "study.held_out: split: expected a share from 0 to 1", ""),
@@ -286,6 +292,37 @@ def test_a_wrong_setting_is_told_with_file_line_and_key(
     key = at[2].rpartition(".")[2]
     assert key in named or named == f"[{table}]" or named.startswith("[peers]")
     assert hint in " ".join(caught.value.hints)
+    assert caught.value.message.count(f"{key}: ") == 1
+    check_speaks_toml(caught.value.hints)
+
+
+def check_speaks_toml(hints: tuple[str, ...]) -> None:
+    """What a hint says to write is TOML, and nothing in it is a call of Python's."""
+    for hint in hints:
+        assert not re.search(r"\w=|=\w|None|\(\)|\(…\)", hint), hint
+        said = re.search(r"\b[a-z_]+ = .*$", hint)
+        if said and "…" not in hint:
+            tomllib.loads(re.split(r", (?:and|or) | or ", said[0])[0])
+
+
+@pytest.mark.parametrize(
+    ("line", "table"),
+    [
+        ('partition = "features"', "study"),
+        ('remote = "full"', "study"),
+        ('weights = "whole"', "study"),
+        ('outsourced_to = "cloud"', "study"),
+        ('intermediary = "north"', "roles"),
+    ],
+)
+def test_arrangements_of_in_memory_federations_are_named(line: str, table: str) -> None:
+    key = line.split(maxsplit=1)[0]
+    says = rf"line \d+: {table}.{key}: expected .*, found {key}, which is for in-memory federations"
+    with pytest.raises(InputError, match=says) as caught:
+        parse_study(with_line(line, table))
+    assert "docs/arrangements.md" in caught.value.hints[0]
+    with pytest.raises(InputError, match="in-memory federations only"):
+        parse_study(SMALL + f"\n[{key}]\n")
 
 
 @pytest.mark.parametrize(

@@ -127,6 +127,22 @@ _EXAMPLES = {
     "ngrams": "ngrams = [1, 2]",
     "key_bits": "key_bits = 3072",
 }
+# What people look for in a study.toml, and only federations in memory have.
+IN_MEMORY = (
+    "arrangement",
+    "partition",
+    "shared",
+    "own",
+    "remote",
+    "answering",
+    "weights",
+    "intermediary",
+    "intermediaries",
+    "outsourced",
+    "outsourced_to",
+)
+# A setting as Python has it, in hints that the plan makes.
+_CALLED = re.compile(r"""\b([a-z_]+)=('[^']*'|"[^"]*"|\([^)]*\)|[\w.]+)""")
 # Where a mistake that the plan found was written, by what its message speaks of.
 _SPOKEN = (
     (r"penalt|\balpha\b", "alpha"),
@@ -147,6 +163,7 @@ _SPOKEN = (
 
 def read_plan(settings: SettingsText, *, plan_type: type[StudyPlan] = StudyPlan) -> StudyPlan:
     """The plan of [study] and [columns]; whatever is wrong is told with its line."""
+    refuse_in_memory(settings, "study")
     settings.check_known(KEYS, "study")
     found = {
         key: settings.take(("study", key), kind, None, *_hint(key)) for key, kind in KEYS.items()
@@ -244,6 +261,19 @@ def _column(settings: SettingsText, name: str, value: Any) -> Column:
     )
 
 
+def refuse_in_memory(settings: SettingsText, *table: str) -> None:
+    """Refuse an arrangement that studies between machines do not have."""
+    held = settings.table(table[0]) if table else settings.values
+    key = next((key for key in held if key in IN_MEMORY), None)
+    if key is not None:
+        raise settings.fault(
+            (*table, key),
+            "a setting of studies between machines",
+            f"{key}, which is for in-memory federations only",
+            "in Python: LocalFederation and SealedClassifier, see docs/arrangements.md",
+        )
+
+
 def _placed(settings: SettingsText, error: InputError) -> InputError:
     """The plan's own complaint, with the line of what it complains about."""
     if error.message.startswith(f"{settings.name}, line"):
@@ -253,11 +283,24 @@ def _placed(settings: SettingsText, error: InputError) -> InputError:
         named = (key for key in KEYS if re.search(rf"\b{key}\b", error.message))
         key = max(named, key=len, default=None)
     path = ("study", key) if key else ("study",)
-    message = error.message.removeprefix("plan: ")
+    message = error.message.removeprefix("plan: ").removeprefix(f"{key}: ")
     return InputError(
         f"{settings.name}, line {settings.line(*path)}: {'.'.join(path)}: {message}",
-        hints=error.hints,
+        hints=tuple(map(in_toml, error.hints)),
     )
+
+
+def in_toml(hint: str) -> str:
+    """A hint of the plan's, its settings written as a study.toml has them."""
+
+    def written(found: re.Match[str]) -> str:
+        value = found[2].replace("'", '"')
+        if value.startswith("("):
+            value = f"[{value[1:-1].rstrip(', ')}]"
+        truths = {"True": "true", "False": "false"}
+        return f"{found[1]} = {truths.get(value, value)}"
+
+    return _CALLED.sub(written, hint)
 
 
 def _hint(key: str) -> tuple[str, ...]:

@@ -17,7 +17,7 @@ from sottovoce.roles.plan import StudyPlan
 from sottovoce.roles.roster import Participant, Role, Roster
 from sottovoce.roles.study import Study
 from sottovoce.service.deadlines import Deadlines, duration
-from sottovoce.service.plan_settings import read_plan
+from sottovoce.service.plan_settings import in_toml, read_plan, refuse_in_memory
 from sottovoce.service.settings import TEXT, SettingsText, shown
 
 LONGEST = 4 * 2**20
@@ -129,6 +129,7 @@ def parse_study(
 ) -> StudyDescription:
     """The study of a text that arrived, or of a file whose words are in it."""
     settings = SettingsText.parse(text, name=name)
+    refuse_in_memory(settings)
     settings.check_known(_TABLES)
     for table in ("study", "peers", "roles"):
         if table not in settings.values:
@@ -235,6 +236,7 @@ def _organisation(settings: SettingsText, path: tuple[str, ...], value: Any) -> 
 
 
 def _roles(settings: SettingsText, known: tuple[str, ...]) -> dict[Role, str]:
+    refuse_in_memory(settings, "roles")
     settings.check_known(map(str, _HELPING), "roles")
     found: dict[Role, str] = {}
     for role in _HELPING:
@@ -289,5 +291,5 @@ def _placed(settings: SettingsText, error: InputError) -> InputError:
         path = ("study", "features")
     return InputError(
         f"{settings.name}, line {settings.line(*path)}: {'.'.join(path)}: {message}",
-        hints=error.hints,
+        hints=tuple(map(in_toml, error.hints)),
     )
