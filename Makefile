@@ -4,11 +4,12 @@ PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 READY := $(VENV)/.ready
-# One test process per core; a number, or `auto`.
-JOBS ?= auto
+# One test process more than there are cores: tests of services wait for each other now and then.
+JOBS ?= $(shell expr $$(getconf _NPROCESSORS_ONLN) + 1)
+PYTEST = $(BIN)/python -m pytest -n $(JOBS) --dist worksteal
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo test lint bench soak clean
+.PHONY: help setup demo test coverage lint bench soak clean
 
 help:  ## this list
 	@grep -E '^[a-z]+:.*##' Makefile | sed -E 's/^([a-z]+):[^#]*## /\1\t/' | expand -t 10
@@ -39,7 +40,12 @@ lint: setup  ## ruff, mypy --strict, the layer map
 # that wait for each other there take several times as long.
 test: export OPENBLAS_NUM_THREADS = 1
 test: lint  ## lint, then every test but the long ones
-	$(BIN)/python -m pytest -n $(JOBS) --cov --cov-report=term:skip-covered
+	$(PYTEST)
+
+# Apart from `test`, because watching every branch doubles the time that the tests take.
+coverage: export OPENBLAS_NUM_THREADS = 1
+coverage: setup  ## every test but the long ones, and which branches of the pure layers they take
+	$(PYTEST) --cov --cov-report=term:skip-covered
 
 bench: setup  ## every benchmark beside its partner
 	$(BIN)/python -m pip install --quiet --editable '.[bench]'
@@ -47,7 +53,7 @@ bench: setup  ## every benchmark beside its partner
 
 soak: export OPENBLAS_NUM_THREADS = 1
 soak: setup  ## the long tests, and every property on a thousand examples
-	$(BIN)/python -m pytest -n $(JOBS) -m 'soak or hypothesis' --hypothesis-profile=soak
+	$(PYTEST) -m 'soak or hypothesis' --hypothesis-profile=soak
 
 clean:  ## remove the virtual environment and every cache
 	rm -rf $(VENV) .mypy_cache .pytest_cache .ruff_cache .hypothesis .import_linter_cache .coverage*

@@ -1,9 +1,26 @@
-"""Hypothesis profiles: short by default, long in `make soak`."""
+"""Hypothesis profiles, short by default and long in `make soak`; and what is run first."""
 
+from pathlib import Path
+
+import pytest
 from hypothesis import HealthCheck, settings
+
+TESTS = Path(__file__).parent
+# Whole commands and processes, which take up to a minute each: nobody should wait for them alone.
+FIRST = ("test_readme_terminals.py", "test_demo.py", "e2e", "simulation")
 
 settings.register_profile(
     "default", max_examples=30, deadline=None, suppress_health_check=[HealthCheck.too_slow]
 )
 settings.register_profile("soak", parent=settings.get_profile("default"), max_examples=1000)
 settings.load_profile("default")
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """The longest tests come first, all others in their order."""
+    items.sort(key=_turn)
+
+
+def _turn(item: pytest.Item) -> int:
+    place = item.path.relative_to(TESTS).parts[0]
+    return FIRST.index(place) if place in FIRST else len(FIRST)
