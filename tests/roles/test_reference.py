@@ -13,7 +13,7 @@ from sottovoce import wire
 from sottovoce.errors import ViolationError
 from sottovoce.rados import Moments, joined
 from sottovoce.roles import InsecureToyPlan
-from sottovoce.roles.contributions import _told, end_parts, penalties_of, solve_plan
+from sottovoce.roles.contributions import end_parts, penalties_of, solve_plan, told_parts
 from sottovoce.roles.reference import END_PARTS, WHOLE, Reference, moved_norm
 from sottovoce.roles.scoring import ScorePlan
 from sottovoce.roles.solving import SolveNumbers, _ends_of
@@ -29,7 +29,7 @@ def plan_of(features: int, **more) -> InsecureToyPlan:
     return InsecureToyPlan("point", BINARY, features=features, key_bits=768, **more)
 
 
-def told_parts(moved: Moments, reference: Reference) -> int:
+def told_exactly(moved: Moments, reference: Reference) -> int:
     return rounded_up(math.ceil(END_PARTS * reference.told(moved)))
 
 
@@ -80,7 +80,7 @@ def test_both_ends_hold_and_the_model_is_the_same(seed, alpha, guess, left) -> N
         reference.move(one)
     published = rounded_up(int(union.weight))
     kept = peers[1:] if left and peers[0].weight < 0.8 * union.weight else peers
-    parts = sum(told_parts(one, reference) for one in kept)
+    parts = sum(told_exactly(one, reference) for one in kept)
     found = reference.ends(
         rounded_up(parts), penalties, weight=published, all_peers=len(kept) == len(peers)
     )
@@ -109,7 +109,7 @@ def test_what_a_peer_tells_leaves_it_rounded_up() -> None:
             rows_of(rng, count, np.full(5, 0.4), np.ones(5), bias=0.3), np.ones(count)
         )
         reference.move(moments)
-        parts = _told(plan, moments, reference, fraction_bits=20)
+        parts = told_parts(plan, moments, reference, fraction_bits=20)
         assert rounded_up(parts) == parts
         least = max(
             np.linalg.eigvalsh(moments.second[:-1, :-1])[-1],
@@ -140,7 +140,7 @@ def test_text_is_solved_in_two_thirds_of_the_steps() -> None:
     before = sum(end_parts(one, fraction_bits=20) for one in peers)
     for one in peers:
         reference.move(one)
-    after = sum(told_parts(one, reference) for one in peers)
+    after = sum(told_exactly(one, reference) for one in peers)
     found = reference.ends(after, penalties, weight=2100, all_peers=True)
     still = replace(found.ends, ceiling_parts=before, floor_share=WHOLE)
     fewer, more = (

@@ -201,6 +201,51 @@ def contributions(
     show(facts, rows, title="sampled rados beside exact moments, medians", as_json=as_json)
 
 
+def steps(
+    data: Annotated[
+        Path | None,
+        typer.Option(help="sms_spam.csv, mts_dialog.jsonl, or a folder of these; else made-up."),
+    ] = None,
+    features: Annotated[str, typer.Option(help="Features, with commas.")] = "512,1024,2048,4096",
+    documents: Annotated[int, typer.Option(min=100, help="Made-up documents.")] = 10_000,
+    as_json: Annotated[bool, typer.Option("--json", help="Print one JSON object.")] = False,
+) -> None:
+    """Steps of a sealed solve with rows measured from the public point, and from zero.
+
+    Steps follow from what peers tell of their moments: nothing is sealed for this.
+
+    \b
+    Examples:
+      sottovoce bench steps
+      sottovoce bench steps --data datasets/ --features 512,2048 --json
+    """
+    from rich.console import Console
+
+    from sottovoce.bench.accuracy import Setting
+    from sottovoce.bench.report import show
+    from sottovoce.bench.sealed import known_tasks
+    from sottovoce.bench.steps import Case, measure
+
+    widths = _numbers("features", features)
+    with Console(stderr=True).status("reading") as status:
+        if data is None:
+            cases = (Case.made_up(width, documents) for width in widths)
+        else:
+            tasks = [
+                task
+                for width in widths
+                for task in known_tasks(data, Setting(features=width), splits=1)
+            ]
+            if not tasks:
+                raise InputError(
+                    f"{data}: expected sms_spam.csv or mts_dialog.jsonl, found neither",
+                    hints=("sottovoce bench steps",),
+                )
+            cases = (Case.of(task) for task in tasks)
+        rows = list(measure(cases, progress=status.update))
+    show({}, rows, title="steps of a sealed solve", as_json=as_json)
+
+
 def _engines(what: str, text: str) -> "list[Engine]":
     """Engines with commas between them."""
     from sottovoce.roles.plan import Engine

@@ -195,7 +195,7 @@ def contribute(
     if reference is not None:
         reference.move(moments)
     words, bits = layout.write(moments), layout.scales.matrix.fraction_bits
-    end = _told(study.plan, moments, reference, fraction_bits=bits)
+    end = told_parts(study.plan, moments, reference, fraction_bits=bits)
     # Sums of squares of all columns: nobody needs them while others are waited for.
     del moments
     return (yield from send_halves(desk, layout, words, end=end))
@@ -278,7 +278,7 @@ def expanded_share(session: bytes, seed: bytes, layout: Shared) -> Words:
     return Expansion(seed, f"roles/{layout.purpose}/v1", session).words(layout.length)
 
 
-def _told(
+def told_parts(
     plan: StudyPlan, moments: Moments, reference: Reference | None, *, fraction_bits: int
 ) -> int:
     """What a peer tells of its spectrum, from where its rows are measured."""
