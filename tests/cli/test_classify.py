@@ -2,10 +2,11 @@
 
 import csv
 import json
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from datetime import UTC, datetime
 from pathlib import Path
 from types import SimpleNamespace
+from typing import Any
 
 import pytest
 from typer.testing import CliRunner
@@ -42,9 +43,13 @@ def asked(monkeypatch: pytest.MonkeyPatch) -> list[Sequence[Document]]:
     """Everybody is urgent, and what was asked is kept."""
     kept: list[Sequence[Document]] = []
 
-    def ask(_: object, documents: Sequence[Document], *, as_json: bool) -> object:
+    def ask(
+        _: object, documents: Sequence[Document], deliver: Callable[[Any], None], *, as_json: bool
+    ) -> object:
         kept.append(documents)
-        return SimpleNamespace(classes=[("urgent",)] * len(documents), left=7)
+        answer = SimpleNamespace(classes=[("urgent",)] * len(documents), left=7)
+        deliver(answer)
+        return answer
 
     monkeypatch.setattr(command, "_ask", ask)
     return kept

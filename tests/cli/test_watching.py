@@ -35,6 +35,8 @@ EVENTS = [
     events.SeatWithdrawn("s-1", "north"),
     events.QueryServed("s-1", "dealer", "north", 4),
     events.Refused("s-1", "evaluator", "asked again", "coordinator"),
+    events.QueryGoesOn("s-1", "north", 4),
+    events.QueryGivenUp("s-1", "north", 4, 12),
     events.LineLost("s-1", "north", "refused"),
     events.LineBack("s-1", "north"),
 ]

@@ -27,7 +27,7 @@ from sottovoce.service.api import (
 from sottovoce.service.coordinator import create_study, run_coordinator
 from sottovoce.service.events import Event, Listening
 from sottovoce.service.participant import join
-from sottovoce.service.query import classify, evaluate
+from sottovoce.service.query import classify, evaluate, in_hand
 from sottovoce.service.study_file import StudyDescription, parse_study
 from sottovoce.text.documents import Document
 
@@ -187,14 +187,17 @@ class Network:
             source = partial(self.documents.__getitem__, peer)
         return await join(membership, source, options=self.options(**changes))
 
-    async def classify(self, seat: str, documents: Sequence[Document]) -> Answer:
+    async def classify(
+        self, seat: str, documents: Sequence[Document], deliver: Callable[[Any], Any] = in_hand
+    ) -> Answer:
         """A fresh process of this site asks."""
-        return await classify(self.membership(seat), documents, options=self.options())
+        options = self.options()
+        return await classify(self.membership(seat), documents, options=options, deliver=deliver)
 
-    async def evaluate(self, seat: str) -> Evaluated:
+    async def evaluate(self, seat: str, deliver: Callable[[Any], Any] = in_hand) -> Evaluated:
         """A fresh process of this site evaluates."""
-        mine = self.documents[seat]
-        return await evaluate(self.membership(seat), mine, options=self.options())
+        mine, options = self.documents[seat], self.options()
+        return await evaluate(self.membership(seat), mine, options=options, deliver=deliver)
 
     @asynccontextmanager
     async def staying(self, *seats: str) -> AsyncIterator[None]:

@@ -10,9 +10,10 @@ from sottovoce.cli.home import AsJson, Home, PassphraseFile, StudyName, open_hom
 from sottovoce.errors import InputError
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Callable, Sequence
 
     from sottovoce.cli.source_choice import SourceChoice
+    from sottovoce.roles.classification import Answer
     from sottovoce.roles.plan import StudyPlan
     from sottovoce.sources import Format
     from sottovoce.text.documents import Document
@@ -102,8 +103,14 @@ def classify(
     writer = _Writer(out, kind, label_column, names=(choice.text, group), replace=replace)
     writer.check()
     documents = _read(choice, described.plan, keep)
-    answer = _ask(found.membership, documents, as_json=as_json)
-    written = writer.write(documents, answer.classes, described.plan)
+    written = 0
+
+    def deliver(answer: "Answer") -> None:
+        # Inside the query: until the labels are in the file, a restart brings them again.
+        nonlocal written
+        written = writer.write(documents, answer.classes, described.plan)
+
+    answer = _ask(found.membership, documents, deliver, as_json=as_json)
     if as_json:
         import json
 
@@ -113,7 +120,13 @@ def classify(
         typer.echo(f"{out}: {written:,} rows labelled; {answer.left:,} labels left in the budget")
 
 
-def _ask(membership: Any, documents: "Sequence[Document]", *, as_json: bool) -> Any:
+def _ask(
+    membership: Any,
+    documents: "Sequence[Document]",
+    deliver: "Callable[[Answer], None]",
+    *,
+    as_json: bool,
+) -> "Answer":
     from sottovoce.cli.running import run
     from sottovoce.cli.watching import Watch
     from sottovoce.service.api import AskOptions
@@ -123,8 +136,8 @@ def _ask(membership: Any, documents: "Sequence[Document]", *, as_json: bool) -> 
     with Watch(quiet=as_json) as watch:
         asked = AskOptions(parse_study, on_event=watch.on_event)
         return run(
-            ask(membership, documents, options=asked),
-            afterwards="the same command again asks anew; a query that was granted stays counted",
+            ask(membership, documents, options=asked, deliver=deliver),
+            afterwards="the same command again goes on, and is charged once",
         )
 
 

@@ -12,6 +12,7 @@ if TYPE_CHECKING:
     from rich.console import Console
 
     from sottovoce.roles.figures import Evaluation
+    from sottovoce.service.api import Evaluated
 
 
 def evaluate(
@@ -56,10 +57,19 @@ def evaluate(
     documents = choice.read(described.plan)
     with Watch(quiet=as_json) as watch:
         asked = AskOptions(parse_study, on_event=watch.on_event)
-        came = run(
-            ask(found.membership, documents, options=asked),
-            afterwards="`sottovoce evaluate` again goes on",
+
+        def deliver(came: "Evaluated") -> None:
+            # Inside the evaluation: until it is shown, a restart brings it again.
+            watch.paused()
+            _tell(came, as_json=as_json)
+
+        run(
+            ask(found.membership, documents, options=asked, deliver=deliver),
+            afterwards="`sottovoce evaluate` again goes on, and is charged once",
         )
+
+
+def _tell(came: "Evaluated", *, as_json: bool) -> None:
     if as_json:
         import json
 

@@ -171,6 +171,17 @@ def _listening(event: events.Listening) -> str:
     return f"serving at {event.address}: {count} {'study' if count == 1 else 'studies'}"
 
 
+def _given_up(event: events.QueryGivenUp) -> str:
+    return (
+        f"{event.seat}: query {event.number}, of {event.documents:,} other rows, was broken off "
+        "and is given up; it is charged only if its labels were sent already"
+    )
+
+
+def _goes_on(event: events.QueryGoesOn) -> str:
+    return f"{event.seat}: query {event.number} goes on where it was broken off, charged once"
+
+
 _WORDS: Mapping[type[Any], Callable[[Any], str]] = {
     events.Listening: _listening,
     events.Enrolled: lambda event: f"{event.seat}: enrolled",
@@ -186,6 +197,8 @@ _WORDS: Mapping[type[Any], Callable[[Any], str]] = {
     events.SeatWithdrawn: lambda event: f"{event.seat}: takes no part any longer",
     events.QueryServed: lambda event: f"{event.seat}: query {event.number} of {event.asker} served",
     events.Refused: lambda event: f"{event.seat}: refused ({event.party}): {event.reason}",
+    events.QueryGoesOn: _goes_on,
+    events.QueryGivenUp: _given_up,
     events.LineLost: lambda event: f"{event.seat}: no line ({event.reason}), trying again",
     events.LineBack: lambda event: f"{event.seat}: the line is back",
 }

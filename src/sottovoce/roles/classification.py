@@ -15,27 +15,41 @@ when, and for how many documents, rounded up to whole ciphertexts; the asker lea
 the dealer, who is neither C nor of the asker's house, learns that there was a query. Labels of
 many chosen documents give the model away, so C counts them against a budget; an evaluation has
 one of the same size. Assuming that the dealer pools with neither.
+
+What is charged: a query is charged once C makes the message from which labels can be read, its
+last one, whether or not the asker ever fetches it; until then the asker saw uniform words, and a
+query that ends there is given back. So an asker that breaks off early gains nothing but other
+people's time, and one that breaks off late has paid. Without a dealer every answer of C tells a
+bit, so there the first one charges the whole query. What an evaluation counts at the thresholds
+comes before its labels: who has paid for them finds everything else done.
 """
 
 import warnings
 from collections import Counter
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass, field
-from typing import ClassVar
+from dataclasses import dataclass, field, replace
+from functools import partial
+from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
 from sottovoce import wire
-from sottovoce.errors import AbsenceError, InputError, MisuseError, ViolationError
+from sottovoce.errors import (
+    AbsenceError,
+    InputError,
+    MisuseError,
+    SottovoceError,
+    ViolationError,
+)
 from sottovoce.numbers.fixed import Scale
 from sottovoce.numbers.ring import Words
 from sottovoce.paillier import Ciphertext, Encrypted, Plain, SparseRows, Unsent
 from sottovoce.protocols.casting import Cast
 from sottovoce.protocols.conversation import Party, Receive, Send, receive
-from sottovoce.protocols.guard import Guard, serve
+from sottovoce.protocols.guard import Guard, Rule, serve
 from sottovoce.protocols.messages import Disclosure, Message
 from sottovoce.protocols.sealed_model import closing
 from sottovoce.protocols.shares.holders import Holder, Trio, deal_seeds, take_seed
@@ -162,29 +176,39 @@ class QueryBook:
     evaluations: int
     spent: Counter[str] = field(default_factory=Counter)
     evaluated: Counter[str] = field(default_factory=Counter)
+    _untold: dict[str, QueryRequest] = field(default_factory=dict, init=False, repr=False)
 
     def left(self, asker: str) -> int:
         """How many documents this peer may still ask about."""
         return self.budget - self.spent[asker]
 
     def grant(self, asker: str, request: QueryRequest) -> bool:
-        """Count a query, if it is within the budget."""
+        """Count a query, if it is within the budget; until it is `told` it can be given back."""
         if request.documents < 1:
             raise ViolationError(
                 f"expected a query for at least 1 document, found {request.documents}", party=asker
             )
         if request.evaluation:
-            if request.documents > self.budget:  # else one evaluation would be any number of labels
+            # Else one evaluation would be any number of labels.
+            if request.documents > self.budget or self.evaluated[asker] >= self.evaluations:
                 return False
             self.evaluated[asker] += 1
-            return self.evaluated[asker] <= self.evaluations
-        if request.documents > self.left(asker):
+        elif request.documents > self.left(asker):
             return False
-        self.spent[asker] += request.documents
+        else:
+            self.spent[asker] += request.documents
+        self._untold[asker] = request
         return True
 
-    def give_back(self, asker: str, request: QueryRequest) -> None:
+    def told(self, asker: str) -> None:
+        """The labels leave now: what was counted stays so."""
+        self._untold.pop(asker, None)
+
+    def give_back(self, asker: str) -> None:
         """Take back what was counted for a query that ended before it told anything."""
+        request = self._untold.pop(asker, None)
+        if request is None:
+            return
         if request.evaluation:
             self.evaluated[asker] -= 1
         else:
@@ -250,13 +274,13 @@ def ask(
         return Answer(decided(study.plan.labels, margins, model.operating_point), left, margins)
     with dealt_by(query_trio(study, desk.name).dealer):
         holder = yield from _seated(desk, desk.name, number)
+        counted = None
+        if truth is not None and thresholds:
+            values = above(plan, share, filled, study.plan.thresholds)
+            this = _tally_plan(plan, size, thresholds)
+            counted = yield from tally(holder, this, values, groups_of(truth, size))
         shifted = less(plan, share, filled, model.operating_point)
         found = yield from ask_verdict(holder, plan.verdict(size), arranged(plan, shifted))
-    counted = None
-    if truth is not None and thresholds:
-        values = above(plan, share, filled, study.plan.thresholds)
-        this = _tally_plan(plan, size, thresholds)
-        counted = yield from tally(holder, this, values, groups_of(truth, size))
     classes = classes_of(study.plan.labels, found, plan.classes)[:count]
     return Answer(classes, left, counted=counted)
 
@@ -278,9 +302,22 @@ def answer(desk: Desk, trained: Trained, book: QueryBook, *, asker: str) -> Part
         yield Send(asker, QueryRefusal(max(0, book.left(asker))))
         return None
     yield Send(asker, QueryGrant(book.left(asker)))
+    try:
+        return (yield from _answered(desk, trained, book, request, asker=asker))
+    except SottovoceError:
+        book.give_back(asker)
+        raise
+
+
+def _answered(
+    desk: Desk, trained: Trained, book: QueryBook, request: QueryRequest, *, asker: str
+) -> Party[Words | None]:
+    """At the coordinator: a query that was granted, up to the message that tells the labels."""
+    study, plan = desk.study, trained.scores
     if not plan.packed:
         rules = undealt_rules(trained.key, plan, request.documents, entropy=desk.entropy)
-        yield from serve(Guard(asker, [rules], codec=study.codec(trained.key.public)))
+        telling = [_telling(rule, partial(book.told, asker)) for rule in rules]
+        yield from serve(Guard(asker, [telling], codec=study.codec(trained.key.public)))
         return None
     verdict = plan.verdict(request.documents)
     if study.plan.deals_verdicts:
@@ -291,20 +328,30 @@ def answer(desk: Desk, trained: Trained, book: QueryBook, *, asker: str) -> Part
     told = yield from receive(asker, MaskedScores)
     share = opened_scores(trained.key, plan, told.scores, request.documents, asker=asker)
     if study.plan.release is Release.MARGIN:
+        book.told(asker)
         yield Send(asker, ScoreShare(wire.Words.of(share)))
         return None
-    try:
-        with dealt_by(query_trio(study, asker).dealer):
-            holder = yield from _seated(desk, asker, request.number)
-            yield from give_verdict(holder, verdict, arranged(plan, share))
-    except AbsenceError:
-        book.give_back(asker, request)
-        raise
-    if not request.thresholds:
-        return None
-    values = np.repeat(share[:, :, np.newaxis], request.thresholds, axis=2)
-    this = _tally_plan(plan, request.documents, request.thresholds)
-    return (yield from tally(holder, this, values, None))
+    counted = None
+    with dealt_by(query_trio(study, asker).dealer):
+        holder = yield from _seated(desk, asker, request.number)
+        if request.thresholds:
+            values = np.repeat(share[:, :, np.newaxis], request.thresholds, axis=2)
+            this = _tally_plan(plan, request.documents, request.thresholds)
+            counted = yield from tally(holder, this, values, None)
+        # Its last message leaves in the step in which it returns.
+        yield from give_verdict(holder, verdict, arranged(plan, share))
+    book.told(asker)
+    return counted
+
+
+def _telling(rule: Rule[Any], told: Callable[[], None]) -> Rule[Any]:
+    """A rule whose answers tell something: the first one charges the query."""
+
+    def answer(question: Any) -> Any:
+        told()
+        return rule.answer(question)
+
+    return replace(rule, answer=answer)
 
 
 def _check_thresholds(study: Study, request: QueryRequest, asker: str) -> None:
@@ -335,11 +382,11 @@ def deal_for(desk: Desk, told: DealRequest) -> Party[None]:
     dealer = yield from deal_seeds(trio, context, ledger=desk.ledger, entropy=desk.entropy)
     scale = Scale(told.fraction_bits, told.bound)
     verdict = VerdictPlan(told.documents, told.scores, scale)
-    yield from deal_verdict(dealer, verdict)
     if told.thresholds:
         documents = told.documents * told.scores // told.classes
         counts = TallyPlan(documents, told.classes, told.thresholds, verdict.ring)
         yield from deal_tally(dealer, counts)
+    yield from deal_verdict(dealer, verdict)
 
 
 @contextmanager

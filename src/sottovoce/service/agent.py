@@ -7,7 +7,7 @@ nothing but time. Program steps run in a thread of the seat's own; the loop only
 
 import asyncio
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from typing import Any, TypeVar
@@ -165,10 +165,13 @@ class Agent:
     def _held_of(self, session: bytes) -> list[int]:
         return [at for at, one in self._held.items() if one.session == session]
 
-    async def settle_known(self) -> None:
-        """What the journal knows and nobody runs any longer is over: late letters are dropped."""
+    async def settle_known(self, *, besides: Collection[bytes] = ()) -> None:
+        """What the journal knows and nobody runs any longer is over: late letters are dropped.
+
+        Those `besides` will begin again, and their letters wait.
+        """
         for session in self.journal.sessions():
-            if session not in self.running:
+            if session not in self.running and session not in besides:
                 await self.drop(session)
 
     async def leave(self, session: bytes, parties: Sequence[str]) -> None:

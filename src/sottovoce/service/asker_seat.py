@@ -1,20 +1,21 @@
-"""A peer's seat after the training: one query or evaluation at a time, each on disk first."""
+"""A peer's seat after the training: one query or evaluation at a time, each on disk first.
+
+A killed process loses nothing: asked again about the same documents, the seat says its query's
+number once more and goes on where it stood (`under_way.py`). If the coordinator gave the query
+up meanwhile it refuses the number, and the seat asks anew; what it pays for, and why nobody
+gains by breaking off, stands in `roles/classification.py` and `clerk.py`. A query's seeds are
+deleted once whoever asked has the answer in hand.
+"""
 
 import asyncio
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from functools import partial
-from typing import Any
+from typing import Any, TypeAlias, TypeVar
 
-import numpy as np
-from numpy.typing import NDArray
-from scipy import sparse
-
-from sottovoce import wire
 from sottovoce.entropy import Entropy
-from sottovoce.errors import AbsenceError, InputError, MisuseError, ViolationError
-from sottovoce.numbers.ring import from_ring, to_ring
+from sottovoce.errors import AbsenceError, InputError, MisuseError, ReplayError, ViolationError
 from sottovoce.protocols.messages import Message
 from sottovoce.roles.classification import Answer, ask
 from sottovoce.roles.evaluation import check_opening, evaluate_peer
@@ -24,6 +25,7 @@ from sottovoce.roles.score_shares import decided
 from sottovoce.roles.thresholds import unit_scores
 from sottovoce.roles.training import held_out_side
 from sottovoce.service.agent import Agent
+from sottovoce.service.api import Evaluated
 from sottovoce.service.chairs import Effect, Running
 from sottovoce.service.control import (
     COORDINATOR,
@@ -31,26 +33,35 @@ from sottovoce.service.control import (
     AskedQuery,
     Closed,
     OpenedEvaluation,
+    RefusedEvaluation,
     RefusedQuery,
     Rejoining,
 )
-from sottovoce.service.events import StudyClosed
+from sottovoce.service.durable import Sitting
+from sottovoce.service.events import QueryGivenUp, QueryGoesOn, StudyClosed
 from sottovoce.service.seat_book import SeatBook
 from sottovoce.service.standing import Standing
+from sottovoce.service.under_way import (
+    ATTEMPT_OVER,
+    EVALUATION_OVER,
+    QUERY_OVER,
+    Asked,
+    KeptTest,
+    OpenQuery,
+    UnderWay,
+    asked_notes,
+    opened_notes,
+)
 from sottovoce.service.witness import LedgerWitness
 from sottovoce.text.documents import Document
 from sottovoce.text.features import FeatureReader
-from sottovoce.wire import Codec, Value
 
-_NEXT, _TESTED, _OPENED = "query/next", "evaluation/tested", "evaluation/opened"
+T = TypeVar("T")
+Deliver: TypeAlias = Callable[[T], object]
+"""Takes an answer into safety; until it returned, a restart brings the same answer again."""
 
-
-class KeptTest(Value, frozen=True):
-    """What a site's own held-out documents gave, until the others are ready."""
-
-    documents: int
-    table: wire.Words
-    counted: tuple[wire.Words, ...]
+# A number that the coordinator knows already is followed by the one that it expects.
+_TRIES = 2
 
 
 class AskerSeat:
@@ -66,9 +77,10 @@ class AskerSeat:
         self.model = model
         self._plan = standing.study.plan
         self._changed = asyncio.Event()
-        self._ended: Running | None = None
         self._late = ""
-        self._refusals: list[RefusedQuery] = []
+        self._late_party = ""
+        self._refused: list[RefusedQuery] = []
+        self._unheld: list[RefusedEvaluation] = []
         self._closed = False
 
     # What the agent tells.
@@ -79,9 +91,11 @@ class AskerSeat:
             raise ViolationError("expected control letters of the coordinator alone", party=sender)
         match message:
             case RefusedQuery():
-                self._refusals.append(message)
+                self._refused.append(message)
             case OpenedEvaluation():
-                return Effect({_OPENED: Codec().encode(message)})
+                return Effect(opened_notes(message))
+            case RefusedEvaluation():
+                self._unheld.append(message)
             case Rejoining():
                 book = await self.agent.do(SeatBook.read, self.agent.journal)
                 return Effect(book.with_rejoining(message).notes())
@@ -96,7 +110,7 @@ class AskerSeat:
 
     def ended(self, running: Running) -> None:
         """The program is at its end."""
-        self._ended = running
+        del running
         self._changed.set()
 
     def overdue(self, running: Running, party: str) -> None:
@@ -122,107 +136,187 @@ class AskerSeat:
 
     # Queries.
 
-    async def classify(self, documents: Sequence[Document]) -> Answer:
+    async def classify(self, documents: Sequence[Document], deliver: Deliver[Answer]) -> Answer:
         """The classes of every row of the documents."""
         rows = FeatureReader(self.model.space, self.model.key).read(documents).integers()
-        return await self._classified(rows, evaluation=False, truth=None)
+        asked = Asked(rows)
+        answer, session = await self._answered(asked)
+        await asyncio.to_thread(deliver, answer)
+        await self._forget(session, QUERY_OVER)
+        return answer
 
-    async def _classified(
-        self, rows: sparse.csr_array, *, evaluation: bool, truth: NDArray[np.bool_] | None
-    ) -> Answer:
-        model = self.model
+    async def _answered(self, asked: Asked) -> tuple[Answer, bytes]:
+        """The answer, and the session that has to be forgotten once it is in safety."""
+        model, rows = self.model, asked.rows
         if model.released is not None:
             scores = unit_scores(rows, rows @ model.released)
             classes = decided(self._plan.labels, scores, model.operating_point)
-            return Answer(classes, self._plan.budget, scores)
-        number = await self._number(_NEXT)
-        while True:
-            await self.agent.commit(
-                Effect({_NEXT: (number + 1).to_bytes(8)}, [(COORDINATOR, AskedQuery(number))])
-            )
-            me = self.agent.name
-            parties = self.standing.query_parties(me)
-            sitting = self.standing.sitting(("query", me, str(number)), parties)
-            program = partial(self._asking, rows, number=number, evaluation=evaluation, truth=truth)
-            running = await self.agent.begin(sitting, program, label=("query", number))
-            until = time.time() + self.agent.waits.receive
-            self.agent.announce("an answer to our query", sitting.partners, until)
-            refusal = await self._outcome(running, number)
+            return Answer(classes, self._plan.budget, scores), b""
+        number = await self._taken_up(asked)
+        reason = ""
+        for _ in range(_TRIES):
+            running = await self._begun_query(asked, number)
+            session = running.sitting.session
+            refused = partial(self._query_refused, number)
+            refusal = await self._outcome(running, refused, over=QUERY_OVER)
             if refusal is None:
                 result = running.seat.result
                 assert isinstance(result, Answer)
-                return result
+                return result, session
+            await self._forget(session, QUERY_OVER)
+            reason = refusal.reason
             if refusal.expected <= number:
-                raise MisuseError(f"{me}: the query was refused: {refusal.reason}")
-            number = refusal.expected
+                break
+            number = await self._taken(asked, refusal.expected)
+        raise MisuseError(f"{self.agent.name}: the query was refused: {reason}")
 
-    def _asking(
-        self,
-        rows: sparse.csr_array,
-        entropy: Entropy,
-        *,
-        number: int,
-        evaluation: bool,
-        truth: NDArray[np.bool_] | None,
-    ) -> Any:
-        desk = self.standing.desk(entropy)
-        return ask(desk, self.model, rows, number=number, evaluation=evaluation, truth=truth)
+    async def _taken_up(self, asked: Asked) -> int:
+        """The number of this query, which is on disk: the one it had before, or the next."""
+        found = await self._under_way()
+        before = found.query
+        if before is None:
+            return await self._taken(asked, found.following)
+        if before.digest != asked.digest:
+            return await self._instead_of(before, asked)
+        self.agent.tell_watcher(QueryGoesOn(self.agent.study, self.agent.name, before.number))
+        # Said again: the coordinator answers only if it has given the query up.
+        await self.agent.commit(Effect({}, [(COORDINATOR, AskedQuery(before.number))]))
+        return before.number
 
-    async def _outcome(self, running: Running, number: int) -> RefusedQuery | None:
-        """Wait for the program's end, a refusal, or the end of our patience."""
-        session = running.sitting.session
+    async def _taken(self, asked: Asked, number: int) -> int:
+        query = OpenQuery(number, asked.digest, int(asked.rows.shape[0]))
+        await self.agent.commit(Effect(asked_notes(query), [(COORDINATOR, AskedQuery(number))]))
+        return number
+
+    async def _instead_of(self, before: OpenQuery, asked: Asked) -> int:
+        """Ask another query; the one before is given up, and whoever watches is told."""
+        given_up = QueryGivenUp(self.agent.study, self.agent.name, before.number, before.documents)
+        self.agent.tell_watcher(given_up)
+        await self._forget(self._query_sitting(before.number).session, QUERY_OVER)
+        return await self._taken(asked, before.number + 1)
+
+    async def _begun_query(self, asked: Asked, number: int) -> Running:
+        sitting = self._query_sitting(number)
+        program = partial(self._asking, asked, number=number)
         try:
-            while not running.seat.finished:
-                self._changed.clear()
-                if self._closed:
-                    raise MisuseError(
-                        "the study is closed: its coordinator deleted the key, and answers nothing"
-                    )
-                if self._late:
-                    raise AbsenceError(f"does not answer: {self._late}", party=self._late_party)
-                here = [one for one in self._refusals if one.number == number]
-                self._refusals.clear()
-                if here:
-                    return here[0]
-                await self._changed.wait()
-            if running.seat.failure is not None:
-                raise running.seat.failure
-            return None
-        finally:
-            await self.agent.drop(session)
-            await self.agent.do(self.agent.journal.forget, session)
+            running = await self.agent.begin(sitting, program, label=("query", number))
+        except ReplayError:
+            # Another version of the model or of this program: these bytes are not made again.
+            before = OpenQuery(number, asked.digest, int(asked.rows.shape[0]))
+            return await self._begun_query(asked, await self._instead_of(before, asked))
+        until = time.time() + self.agent.waits.receive
+        self.agent.announce("an answer to our query", sitting.partners, until)
+        return running
+
+    def _query_sitting(self, number: int) -> Sitting:
+        me = self.agent.name
+        parties = self.standing.query_parties(me)
+        return self.standing.sitting(("query", me, str(number)), parties)
+
+    def _asking(self, asked: Asked, entropy: Entropy, *, number: int) -> Any:
+        desk, more = self.standing.desk(entropy), (asked.evaluation, asked.truth)
+        return ask(desk, self.model, asked.rows, number=number, evaluation=more[0], truth=more[1])
+
+    def _query_refused(self, number: int) -> RefusedQuery | None:
+        here = [one for one in self._refused if one.number == number]
+        self._refused.clear()
+        return here[0] if here else None
+
+    async def _outcome(
+        self, running: Running, refused: Callable[[], T | None], *, over: Mapping[str, bytes]
+    ) -> T | None:
+        """Wait for the program's end, a refusal, or the end of our patience.
+
+        After the end of our patience, and of this process, the query can be gone on with.
+        """
+        while not running.seat.finished:
+            self._changed.clear()
+            if self._closed:
+                await self._forget(running.sitting.session, over)
+                raise MisuseError(
+                    "the study is closed: its coordinator deleted the key, and answers nothing"
+                )
+            if self._late:
+                raise AbsenceError(f"does not answer: {self._late}", party=self._late_party)
+            if (refusal := refused()) is not None:
+                return refusal
+            await self._changed.wait()
+        if running.seat.failure is not None:
+            await self._forget(running.sitting.session, over)
+            raise running.seat.failure
+        return None
+
+    async def _forget(self, session: bytes, notes: Mapping[str, bytes]) -> None:
+        """A session is over: its seeds go, and what the journal says of it, in one piece."""
+        journal = self.agent.journal
+        if session not in journal.sessions():
+            await self.agent.do(lambda: journal.commit(notes=notes))
+            return
+        await self.agent.drop(session)
+        await self.agent.do(lambda: journal.forget(session, notes=notes))
+
+    async def _under_way(self) -> UnderWay:
+        return await self.agent.do(UnderWay.read, self.agent.journal)
+
+    async def settle(self) -> None:
+        """What was broken off before and cannot be gone on with is over."""
+        found, open_ones = await self._under_way(), set[bytes]()
+        if found.query is not None:
+            open_ones.add(self._query_sitting(found.query.number).session)
+        if found.evaluation is not None:
+            open_ones.add(self._evaluation_sitting(found.evaluation).session)
+        journal = self.agent.journal
+        for session in await self.agent.do(journal.remembered):
+            if session not in open_ones:
+                await self.agent.do(journal.forget, session)
+        await self.agent.settle_known(besides=open_ones)
 
     # Evaluations.
 
     async def evaluate(
-        self, documents: Sequence[Document], *, until: float
-    ) -> tuple[Evaluation, Evaluation]:
+        self, documents: Sequence[Document], deliver: Deliver[Evaluated], *, until: float
+    ) -> Evaluated:
         """This site's own table, and the joint one."""
         tested = await self._tested(documents)
         own = own_view(self._plan, tested, self.agent.name)
-        await self.agent.commit(Effect({}, [(COORDINATOR, AskedEvaluation())]))
-        self.agent.announce("the other peers to be ready", self.standing.study.roster.peers, until)
+        joint, session = await self._joint(tested, until)
+        await asyncio.to_thread(deliver, Evaluated(own, joint))
+        await self._forget(session, EVALUATION_OVER)
+        return Evaluated(own, joint)
+
+    async def _joint(self, tested: Tested, until: float) -> tuple[Evaluation, bytes]:
         while True:
-            opened = await self._opened()
-            me, peers = self.agent.name, opened.peers
-            parties = (COORDINATOR, self.standing.study.roster.evaluator, *peers)
-            name = ("evaluation", str(opened.number), str(opened.attempt))
-            sitting = self.standing.sitting(name, parties)
-            if sitting.session not in self.agent.journal.sessions():
+            opened = await self._opened(until)
+            sitting = self._evaluation_sitting(opened)
+            before = sitting.session in await self.agent.do(self.agent.journal.remembered)
+            if not before:
+                await self._check(opened)
+            program = partial(self._evaluating, tested, opened)
+            label = ("evaluation", opened.number)
+            try:
+                running = await self.agent.begin(sitting, program, label=label)
+            except ReplayError:
+                # Other documents: what the attempt was begun with cannot be gone on with.
+                await self._forget(sitting.session, ATTEMPT_OVER)
+                continue
+            if before and not running.seat.finished:
+                # Said again: the coordinator answers only if none is held any longer.
+                await self.agent.commit(Effect({}, [(COORDINATOR, AskedEvaluation())]))
+            refused = partial(self._attempt_over, opened)
+            reason = await self._outcome(running, refused, over=ATTEMPT_OVER)
+            if reason is None:
                 break
-            await self.agent.do(lambda: self.agent.journal.commit(notes={_OPENED: b""}))
-        await self._check(opened)
-        program = partial(self._evaluating, tested, opened)
-        running = await self.agent.begin(sitting, program, label=("evaluation", opened.number))
-        refusal = await self._outcome(running, 0)
-        if refusal is not None:
-            raise MisuseError(f"{me}: {refusal.reason}", hints=("run it again with the others",))
+            await self._forget(sitting.session, ATTEMPT_OVER)
+            if not before:
+                hints = ("run it again with the others",)
+                raise MisuseError(f"{self.agent.name}: {reason}", hints=hints)
         result = running.seat.result
         if result is None:
-            raise AbsenceError("this site came too late for the joint evaluation", party=me)
-        await self.agent.do(lambda: self.agent.journal.commit(notes={_TESTED: b"", _OPENED: b""}))
+            await self._forget(sitting.session, ATTEMPT_OVER)
+            late = "this site came too late for the joint evaluation"
+            raise AbsenceError(late, party=self.agent.name)
         assert isinstance(result, Evaluation)
-        return own, result
+        return result, sitting.session
 
     async def _check(self, opened: OpenedEvaluation) -> None:
         """Refuse what was held already, or is over others than before; it is not asked again."""
@@ -230,19 +324,50 @@ class AskerSeat:
             desk = self.standing.desk(self.standing.drawn)
             check_opening(desk, opened.peers, number=opened.number)
         except ViolationError:
-            await self.agent.do(lambda: self.agent.journal.commit(notes={_OPENED: b""}))
+            await self.agent.do(lambda: self.agent.journal.commit(notes=ATTEMPT_OVER))
             raise
 
-    async def _opened(self) -> OpenedEvaluation:
+    def _evaluation_sitting(self, opened: OpenedEvaluation) -> Sitting:
+        parties = (COORDINATOR, self.standing.study.roster.evaluator, *opened.peers)
+        name = ("evaluation", str(opened.number), str(opened.attempt))
+        return self.standing.sitting(name, parties)
+
+    async def _opened(self, until: float) -> OpenedEvaluation:
+        """The joint evaluation that is under way, or the next that begins with us."""
+        if (found := (await self._under_way()).evaluation) is not None:
+            return found
+        await self.agent.commit(Effect({}, [(COORDINATOR, AskedEvaluation())]))
+        self.agent.announce("the other peers to be ready", self.standing.study.roster.peers, until)
+        with suppress(TimeoutError):
+            async with asyncio.timeout(until - time.time()):
+                return await self._next_opened()
+        raise AbsenceError(
+            "opened no joint evaluation: too few peers were ready at the same time",
+            party=COORDINATOR,
+            hints=("agree on a time with the other sites, and run it again: nothing is lost",),
+        )
+
+    async def _next_opened(self) -> OpenedEvaluation:
+        known = set(self.agent.journal.sessions())
         while True:
             self._changed.clear()
-            data = await self.agent.do(self.agent.journal.note, _OPENED)
-            if data:
-                return Codec().decode(data, OpenedEvaluation)
-            for refusal in self._refusals:
-                if refusal.number == 0:
+            found = (await self._under_way()).evaluation
+            if found is not None and self._evaluation_sitting(found).session not in known:
+                return found
+            for refusal in self._unheld:
+                if not refusal.attempt:
                     raise MisuseError(f"{self.agent.name}: {refusal.reason}")
+            if self._unheld:
+                # One failed without us; we are no longer among those who are ready.
+                self._unheld.clear()
+                await self.agent.commit(Effect({}, [(COORDINATOR, AskedEvaluation())]))
             await self._changed.wait()
+
+    def _attempt_over(self, opened: OpenedEvaluation) -> str | None:
+        """Why there is nothing to wait for in this attempt."""
+        here = [one for one in self._unheld if one.attempt in {0, opened.attempt}]
+        self._unheld.clear()
+        return here[0].reason if here else None
 
     def _evaluating(self, tested: Tested, opened: OpenedEvaluation, entropy: Entropy) -> Any:
         desk = self.standing.desk(entropy, attempt=opened.attempt, peers=opened.peers)
@@ -250,30 +375,17 @@ class AskerSeat:
 
     async def _tested(self, documents: Sequence[Document]) -> Tested:
         """What our held-out documents give; asked for once, also over restarts."""
-        data = await self.agent.do(self.agent.journal.note, _TESTED)
-        if data:
-            kept = Codec().decode(data, KeptTest)
-            above = kept.counted[0].array() if kept.counted else None
-            return Tested(kept.documents, from_ring(kept.table.array()), above)
-        tested = await self._test(documents)
-        words = () if tested.counted is None else (wire.Words.of(tested.counted),)
-        kept = KeptTest(tested.documents, wire.Words.of(to_ring(tested.table)), words)
-        note = {_TESTED: Codec().encode(kept)}
-        await self.agent.do(lambda: self.agent.journal.commit(notes=note))
-        return tested
-
-    async def _test(self, documents: Sequence[Document]) -> Tested:
         plan, model = self._plan, self.model
         mine = held_out_side(self.standing.desk(self.standing.drawn), documents)
         if not mine:
             raise InputError(f"{self.agent.name}: expected held-out documents, found none")
         read = FeatureReader(model.space, model.key).read(mine)
         test = HeldOut.of(plan, mine, read.places)
-        found = await self._classified(read.integers(), evaluation=True, truth=test.truth)
-        return test.tested(found)
-
-    async def _number(self, key: str) -> int:
-        data = await self.agent.do(self.agent.journal.note, key)
-        return int.from_bytes(data or b"")
-
-    _late_party = ""
+        asked = Asked(read.integers(), evaluation=True, truth=test.truth)
+        kept = (await self._under_way()).test
+        if kept is not None and kept.digest == asked.digest:
+            return kept.tested()
+        answer, session = await self._answered(asked)
+        tested = test.tested(answer)
+        await self._forget(session, {**QUERY_OVER, **KeptTest.of(tested, asked.digest).notes()})
+        return tested

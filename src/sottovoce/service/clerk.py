@@ -1,8 +1,15 @@
 """The coordinator after the training: it answers queries, counts them, and opens evaluations.
 
-A peer's queries are numbered, one at a time. What was granted is counted, also if the query was
-broken off. An evaluation waits until the peers of the model are ready at the same time, because
-its sums are opened once.
+A peer's queries are numbered, one at a time. An asker that was killed says its number again and
+goes on where it stood; one that asks the next has given the last one up. Charged is what was
+told (`roles.classification`): the count goes to disk with the record of the query's end, and a
+query whose end a crash took is run again from the journal before anything else of its asker is
+looked at. So nobody gets labels for free: not by asking the next number right after the last
+message, nor with a coordinator that falls at that moment. Who never lets a query come to its
+labels costs the others time, and learns nothing.
+
+An evaluation waits until the peers of the model are ready at the same time, because its sums
+are opened once.
 """
 
 import asyncio
@@ -33,6 +40,7 @@ from sottovoce.service.control import (
     LedgerHead,
     OpenedEvaluation,
     OpenedQuery,
+    RefusedEvaluation,
     RefusedQuery,
     Rejoined,
     Rejoining,
@@ -106,6 +114,7 @@ class Clerk:
         self._to_open: list[tuple[str, int]] = []
         self._changed = asyncio.Event()
         self._newest = time.monotonic()
+        self._tidy = False
 
     # What the agent tells.
 
@@ -190,15 +199,13 @@ class Clerk:
         if asker not in self.trained.peers or asker in self.evaluations.gone:
             reason = "expected a peer of the model to ask, found another"
             return _refused(asker, number, record, reason)
+        if record.open == (number,):
+            return Effect()
         if number < record.following:
             return _refused(asker, number, record, "this query was asked already")
         if number >= _MOST_QUERIES:
             return _refused(asker, number, record, "expected the next query, found a far one")
-        for session, query in tuple(self._queries.items()):
-            if query.asker == asker:
-                await self.agent.drop(session)
-                record = _counted(record, query)
-                del self._queries[session]
+        record = await self._given_up(asker, record)
         record = AskerRecord(number + 1, record.spent, record.evaluated, (number,))
         self._to_open.append((asker, number))
         study, letters = self._standing.study, []
@@ -206,20 +213,38 @@ class Clerk:
             letters.append((query_trio(study, asker).dealer, OpenedQuery(asker, number)))
         return Effect(record.notes(asker), letters)
 
+    async def _given_up(self, asker: str, record: AskerRecord) -> AskerRecord:
+        """The asker asks another query: the one before ends, and what it told is charged."""
+        for number in record.open:
+            if not any(one.asker == asker for one in self._queries.values()):
+                # What it told before a crash, only its journal knows.
+                await self._begin_query(asker, number, record)
+        for session, query in tuple(self._queries.items()):
+            if query.asker != asker:
+                continue
+            ended = next((one for one in self._ends if one.sitting.session == session), None)
+            del self._queries[session]
+            if ended is not None:
+                await self._after_query(ended, query)
+            await self.agent.drop(session)
+            self._tidy = False
+            record = _counted(record, query)
+        return record
+
     async def _ready(self, peer: str) -> Effect:
         book = self.evaluations
         most = self._standing.study.plan.evaluations
         if book.number >= most:
             reason = f"the study has {most} evaluations, and all were held"
-            return _refused(peer, 0, AskerRecord(), reason)
+            return Effect({}, [(peer, RefusedEvaluation(book.number, 0, reason))])
         if await self._standing_for(peer) is not self._standing:
             reason = "a site that enrolled again takes no part in evaluations"
-            return _refused(peer, 0, AskerRecord(), reason)
+            return Effect({}, [(peer, RefusedEvaluation(book.number, 0, reason))])
         before = evaluated(self._desk)
         if before is not None and {peer, *before} - (set(before) - set(book.gone)):
             who = ", ".join(before)
             reason = f"every evaluation is over the same peers: {who} took part in the first"
-            return _refused(peer, 0, AskerRecord(), reason)
+            return Effect({}, [(peer, RefusedEvaluation(book.number, 0, reason))])
         if peer in self.trained.peers and peer not in book.ready:
             self.evaluations = _but(book, ready=(*book.ready, peer))
             self._newest = time.monotonic()
@@ -234,13 +259,15 @@ class Clerk:
             self._to_open += [(asker, number) for number in record.open]
         if self.evaluations.open:
             await self._evaluate()
+        await self._answer_all()
         await self.agent.settle_known()
         while True:
             self._changed.clear()
-            while self._to_open:
-                await self._answer(*self._to_open.pop(0))
+            await self._answer_all()
             while self._ends:
                 await self._after(self._ends.pop(0))
+            if not self._tidy:
+                await self._forget_ended()
             waiting = self.evaluations.ready and not self.evaluations.open
             if waiting:
                 await self._open_evaluation()
@@ -253,17 +280,32 @@ class Clerk:
         names = [one for one in self._standing.study.roster.names if one != COORDINATOR]
         await self.agent.commit(Effect({}, [(one, Closed()) for one in names]))
 
-    async def _answer(self, asker: str, number: int) -> None:
-        async with self._records:
-            record = await self.agent.do(AskerRecord.read, self.agent.journal, asker)
-            if record.open != (number,):
-                return
-            plan = self._standing.study.plan
-            book = QueryBook(plan.budget, plan.evaluations, *record.counters(asker))
-            standing = await self._standing_for(asker)
-            parties = standing.query_parties(asker)
-            sitting = standing.sitting(("query", asker, str(number)), parties)
-            self._queries[sitting.session] = _Query(asker, number, book)
+    async def _answer_all(self) -> None:
+        """Begin to answer whatever was asked."""
+        while self._to_open:
+            asker, number = self._to_open.pop(0)
+            async with self._records:
+                record = await self.agent.do(AskerRecord.read, self.agent.journal, asker)
+                begun = any(one.asker == asker for one in self._queries.values())
+                if record.open == (number,) and not begun:
+                    await self._begin_query(asker, number, record)
+
+    async def _forget_ended(self) -> None:
+        """Delete the seeds of queries that were given up, now or before a crash."""
+        self._tidy = True
+        known = {*self._queries, *self.agent.running, *(one.sitting.session for one in self._ends)}
+        for session in await self.agent.do(self.agent.journal.remembered):
+            if session not in known:
+                await self.agent.do(self.agent.journal.forget, session)
+
+    async def _begin_query(self, asker: str, number: int, record: AskerRecord) -> None:
+        """Begin to answer, or go on where the journal left it; the record is held meanwhile."""
+        plan = self._standing.study.plan
+        book = QueryBook(plan.budget, plan.evaluations, *record.counters(asker))
+        standing = await self._standing_for(asker)
+        parties = standing.query_parties(asker)
+        sitting = standing.sitting(("query", asker, str(number)), parties)
+        self._queries[sitting.session] = _Query(asker, number, book)
         program = partial(self._answering, standing, book, asker)
         await self.agent.begin(sitting, program, label=("query", number))
 
@@ -348,11 +390,12 @@ class Clerk:
         number, attempt = (book.number, book.attempt + 1) if again else (book.number + 1, 1)
         if failed:
             reason = f"the evaluation failed: {type(failure or TimeoutError()).__name__}"
-            letters += [(one, RefusedQuery(0, 0, reason)) for one in book.open]
+            refused = RefusedEvaluation(book.number, book.attempt, reason)
+            letters += [(one, refused) for one in book.open]
         late = tuple(one for one in book.ready if one not in book.open)
         if not again:
             reason = f"the evaluation was held without it, among {', '.join(book.open)}"
-            letters += [(one, RefusedQuery(0, 0, reason)) for one in late]
+            letters += [(one, RefusedEvaluation(book.number, 0, reason)) for one in late]
         ready = late if again else ()
         self.evaluations = EvaluationBook(number, attempt, ready, gone=book.gone)
         await self.agent.commit(Effect(self.evaluations.notes(), letters))
@@ -364,8 +407,9 @@ def _but(book: EvaluationBook, **changes: Any) -> EvaluationBook:
 
 
 def _counted(record: AskerRecord, query: _Query) -> AskerRecord:
-    """What a query that is over cost, whether it was answered or broken off."""
+    """What a query that is over cost: nothing, where it was broken off before it told labels."""
     asker = query.asker
+    query.book.give_back(asker)
     return AskerRecord(record.following, query.book.spent[asker], query.book.evaluated[asker])
 
 

@@ -49,6 +49,7 @@ from sottovoce.service.control import (
     Gone,
     Leaving,
     LedgerHead,
+    RefusedEvaluation,
     RefusedQuery,
     Rejoined,
     Seating,
@@ -150,8 +151,11 @@ class Conductor:
     async def _too_early(self, sender: str, message: Message) -> Effect:
         """A query before we answer any; it waits if the model is there already."""
         if self.book.phase not in {"finished", "trained"}:
-            number = message.number if isinstance(message, AskedQuery) else 0
-            return Effect({}, [(sender, RefusedQuery(number, 0, "there is no model yet"))])
+            reason = "there is no model yet"
+            refused: Message = RefusedEvaluation(0, 0, reason)
+            if isinstance(message, AskedQuery):
+                refused = RefusedQuery(message.number, 0, reason)
+            return Effect({}, [(sender, refused)])
         await self.followed.wait()
         return await self.agent.chair.heard(sender, message)
 

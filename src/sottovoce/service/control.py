@@ -1,7 +1,8 @@
 """What the coordinator's service and the seats tell each other about the course of a study.
 
     coordinator → seat   Seating, Begin, Gone, Stopped, Finished, Closed, OpenedQuery,
-                         RefusedQuery, OpenedEvaluation, Reseated, Rejoining, LedgerReceipt
+                         RefusedQuery, OpenedEvaluation, RefusedEvaluation, Reseated, Rejoining,
+                         LedgerReceipt
     seat → coordinator   Declined, Done, Failed, Leaving, AskedQuery, AskedEvaluation, Rejoined,
                          LedgerHead
 
@@ -229,7 +230,7 @@ class LedgerReceipt(Message, frozen=True):
 
 
 class AskedQuery(Message, frozen=True):
-    """A peer wants to ask: its how-manieth query."""
+    """A peer wants to ask: its how-manieth query; or, said again, to go on with it."""
 
     discloses: ClassVar = _reported("that this peer asks now")
     number: int
@@ -267,6 +268,17 @@ class OpenedEvaluation(Message, frozen=True):
     number: int
     attempt: int
     peers: tuple[str, ...]
+
+
+class RefusedEvaluation(Message, frozen=True):
+    """An attempt at an evaluation failed; or (attempt 0) none is held with this peer."""
+
+    discloses: ClassVar = Disclosure(
+        "a peer of the evaluation", "why there is no joint evaluation now", _COURSE
+    )
+    number: int
+    attempt: int
+    reason: str
 
 
 def read_control(body: bytes, *, sender: str) -> Message:

@@ -164,6 +164,28 @@ class Refused:
 
 
 @dataclass(frozen=True)
+class QueryGoesOn:
+    """A query that was broken off goes on where it stood: it is not asked, or charged, twice."""
+
+    study: str
+    seat: str
+    number: int
+
+
+@dataclass(frozen=True)
+class QueryGivenUp:
+    """A query that was broken off is given up for one about other documents.
+
+    It stays charged if its labels were on their way already, and not otherwise.
+    """
+
+    study: str
+    seat: str
+    number: int
+    documents: int
+
+
+@dataclass(frozen=True)
 class LineLost:
     """The coordinator cannot be reached; the seat tries again by itself."""
 
@@ -197,6 +219,8 @@ Event: TypeAlias = (
     | SeatWithdrawn
     | QueryServed
     | Refused
+    | QueryGoesOn
+    | QueryGivenUp
     | LineLost
     | LineBack
 )

@@ -10,7 +10,7 @@ from sottovoce.errors import InputError
 from sottovoce.keyfiles.models import read_model
 from sottovoce.roles.classification import Answer
 from sottovoce.service.api import AskOptions, Evaluated, JoinOptions, Membership
-from sottovoce.service.asker_seat import AskerSeat
+from sottovoce.service.asker_seat import AskerSeat, Deliver
 from sottovoce.service.chairs import Waits
 from sottovoce.service.house import seated, seated_before
 from sottovoce.service.journal import Journal
@@ -23,17 +23,28 @@ from sottovoce.service.workplace import MODEL, Workplace
 from sottovoce.text.documents import Document
 
 
+def in_hand(answer: object) -> None:
+    """Whoever called has the answer when it is returned."""
+    del answer
+
+
 async def classify(
     membership: Membership,
     documents: Sequence[Document],
     *,
     options: AskOptions,
+    deliver: Deliver[Answer] = in_hand,
     entropy: Entropy | None = None,
 ) -> Answer:
-    """The classes of every row of these documents, which nobody but this site learns."""
+    """The classes of every row of these documents, which nobody but this site learns.
+
+    Broken off at any moment and called again with the same documents, it goes on where it was.
+    `deliver` takes the answer into safety (a file): until it returned, the answer can be had
+    again without asking, or paying, again.
+    """
     work = await Workplace.open(membership, options, entropy=entropy or SystemEntropy())
     async with _asking(work) as (asker, working):
-        return await while_working(working, asker.classify(documents))
+        return await while_working(working, asker.classify(documents, deliver))
 
 
 async def evaluate(
@@ -41,14 +52,17 @@ async def evaluate(
     documents: Sequence[Document],
     *,
     options: AskOptions,
+    deliver: Deliver[Evaluated] = in_hand,
     entropy: Entropy | None = None,
 ) -> Evaluated:
-    """This site's own table, which stays here, and the joint one of all peers that take part."""
+    """This site's own table, which stays here, and the joint one of all peers that take part.
+
+    Broken off and called again it goes on, as `classify` does.
+    """
     work = await Workplace.open(membership, options, entropy=entropy or SystemEntropy())
     until = time.time() + work.described.deadlines.enrolment.total_seconds()
     async with _asking(work) as (asker, working):
-        own, joint = await while_working(working, asker.evaluate(documents, until=until))
-        return Evaluated(own, joint)
+        return await while_working(working, asker.evaluate(documents, deliver, until=until))
 
 
 async def hand_model(
@@ -85,7 +99,7 @@ def _standing(journal: Journal, work: Workplace, book: SeatBook, keys: SeatKeys)
 
 @asynccontextmanager
 async def _asking(work: Workplace) -> "AsyncIterator[tuple[AskerSeat, asyncio.Task[None]]]":
-    """The peer's seat of this site, ready to ask; what was broken off before is over."""
+    """The peer's seat of this site, ready to ask, or to go on with what was broken off before."""
     seat = work.peer
     keys = work.keys(seat)
     path = work.folder(seat) / MODEL
@@ -98,11 +112,11 @@ async def _asking(work: Workplace) -> "AsyncIterator[tuple[AskerSeat, asyncio.Ta
             )
         standing = await agent.do(_standing, agent.journal, work, book, keys)
         _, model = await agent.do(read_model, path, standing.study)
-        await agent.settle_known()
         # The asker gives up before the coordinator does, and knows for whom it waited.
         agent.waits = Waits(work.stage_seconds, 2 * work.stage_seconds)
         asker = AskerSeat(agent, standing, model, witness)
         agent.chair = asker
+        await asker.settle()
         working = asyncio.create_task(agent.run())
         try:
             yield asker, working

@@ -1,0 +1,70 @@
+"""A process of one seat that is killed at a chosen moment: nothing of it happens after that."""
+
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from typing import Any
+
+import pytest
+
+from sottovoce.service.agent import Agent
+from sottovoce.service.journal import Journal
+from sottovoce.service.patience import PatientLine
+
+
+class KilledError(Exception):
+    """The process is dead."""
+
+
+@dataclass
+class Life:
+    """One life of a seat's process: it ends before its step number `steps`, or never.
+
+    A step is a letter that is posted or comes in, something put on disk, or (`delivering`) the
+    answer handed to whoever asked.
+    """
+
+    seat: str
+    steps: int | None = None
+    done: list[str] = field(default_factory=list)
+    dead: bool = False
+
+    def step(self, what: str) -> None:
+        """One more step, or the end."""
+        if self.dead or len(self.done) == self.steps:
+            self.dead = True
+            raise KilledError
+        self.done.append(what)
+
+    def delivering(self, answer: object) -> None:
+        """The answer is handed over."""
+        self.step("deliver")
+
+    @contextmanager
+    def lived(self) -> Iterator[None]:
+        """While the block runs, the seat's steps are those of this life."""
+        with pytest.MonkeyPatch.context() as patch:
+            for kind, name in ((Journal, "commit"), (Journal, "forget"), (Journal, "open_session")):
+                patch.setattr(kind, name, self._before(kind, name, lambda one: one.path.parent))
+            patch.setattr(Agent, "_take", self._before(Agent, "_take", lambda one: one))
+            patch.setattr(PatientLine, "post", self._before(PatientLine, "post", _line))
+            yield
+
+    def _before(self, kind: type, name: str, of: Callable[[Any], Any]) -> Callable[..., Any]:
+        real = getattr(kind, name)
+
+        def counted(one: Any, *arguments: Any, **named: Any) -> Any:
+            if of(one).name == self.seat:
+                self.step(f"{kind.__name__}.{name}")
+            return real(one, *arguments, **named)
+
+        return counted
+
+
+@dataclass(frozen=True)
+class _Named:
+    name: str
+
+
+def _line(line: PatientLine) -> _Named:
+    return _Named(line._line.seat)
