@@ -168,6 +168,7 @@ class Course:
         if self.role is Role.INTERMEDIARY:
             return train_intermediary(desk, self.agreement)
         assert self.prepared is not None
+        desk = desk.having(self.prepared.shown)
         if self.role is Role.PEER:
             return train_peer(desk, self.agreement, self.prepared, self._documents)
         if self.role is Role.EVALUATOR:

@@ -14,7 +14,10 @@ from sottovoce.roles.study import Study
 
 @dataclass(frozen=True)
 class Desk:
-    """One party's own things; its books outlive every conversation of the study."""
+    """One party's own things; its books outlive every conversation of the study.
+
+    `shown` stands for the dictionary that it was shown, once it was: blind sums are bound to it.
+    """
 
     study: Study
     identity: Identity
@@ -23,6 +26,7 @@ class Desk:
     attempt: Attempt
     book: RoundBook = field(default_factory=RoundBook, repr=False)
     ledger: Ledger = field(default_factory=Ledger, repr=False)
+    shown: bytes = field(default=b"", repr=False)
 
     @classmethod
     def open(cls, study: Study, identity: Identity, *, entropy: Entropy) -> "Desk":
@@ -34,6 +38,10 @@ class Desk:
         """The same party in one attempt, which draws from an entropy of its own."""
         attempt.check(self.study)
         return replace(self, attempt=attempt, entropy=entropy)
+
+    def having(self, shown: bytes) -> "Desk":
+        """The same party after it was shown a dictionary, for which this digest stands."""
+        return replace(self, shown=shown)
 
     @property
     def name(self) -> str:
@@ -64,6 +72,7 @@ class Desk:
             coordinator=roster.coordinator,
             evaluator=roster.evaluator,
             series=series,
+            shown=self.shown,
         )
 
     def context(self, peers: Collection[str], *, round: int) -> Context:  # noqa: A002 - PROTOCOLS' word

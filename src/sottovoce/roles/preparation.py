@@ -11,6 +11,9 @@ the key that turns words into buckets; where one peer alone has a bucket, that p
 Peers: which buckets were chosen (so each can test any word), their rounded idf, totals of
 documents and classes rounded up. E: idf in the order of columns, without buckets, and the
 totals. The dealer: nothing. Assuming that no peer gives the key to C.
+
+A coordinator that published different things to different peers could tell their contributions
+apart; so the keys and masks of the training depend on a digest of what each was shown.
 """
 
 from collections.abc import Sequence
@@ -26,6 +29,7 @@ from sottovoce.numbers.ring import from_ring, to_ring
 from sottovoce.protocols.blind_sum import Part, WordSpace, pairwise
 from sottovoce.protocols.blind_sum.plan import Plan
 from sottovoce.protocols.conversation import Party, Send, receive
+from sottovoce.protocols.identities import digest
 from sottovoce.protocols.messages import Disclosure, Message
 from sottovoce.protocols.sealing import seal, unseal
 from sottovoce.roles.agreement import Agreement
@@ -80,22 +84,27 @@ class PublishedWeights(Message, frozen=True):
 
     discloses: ClassVar = Disclosure(
         seen_by="the evaluator, who folds idf into its share of the model",
-        reveals="how rare each nameless column is, and rounded totals",
+        reveals="how rare each nameless column is, a digest of the chosen buckets, rounded totals",
         assuming="the evaluator does not learn which bucket a column is, unless it is a peer's",
     )
     idf_halves: wire.Words
     totals: wire.Words
     peers: tuple[str, ...]
+    buckets: bytes
 
 
 @dataclass(frozen=True)
 class Prepared:
-    """What a party knows after this stage; E's dictionary has idf and no buckets."""
+    """What a party knows after this stage; E's dictionary has idf and no buckets.
+
+    `shown` stands for all that was published; the blind sums of the training are bound to it.
+    """
 
     totals: Totals
     idf_halves: tuple[int, ...]
     space: FeatureSpace | None = None
     key: DictionaryKey = field(default=PUBLIC, repr=False)
+    shown: bytes = field(default=b"", repr=False)
 
 
 def prepare_peer(
@@ -121,9 +130,9 @@ def prepare_peer(
             party=study.roster.coordinator,
         )
     space = _space(study, _dictionary_of(study, told))
-    return Prepared(
-        _totals_of(study, told.totals, told.peers), space.dictionary.idf_halves, space, key
-    )
+    totals = _totals_of(study, told.totals, told.peers)
+    shown = _digest(_of_buckets(told.buckets), told.idf_halves, told.totals, told.peers)
+    return Prepared(totals, space.dictionary.idf_halves, space, key, shown)
 
 
 def prepare_alone(desk: Desk, training: Sequence[Document]) -> Prepared:
@@ -145,12 +154,14 @@ def prepare_coordinator(desk: Desk) -> Party[Prepared]:
     totals = published(study, counts.rows, counts.rows_by_class, summed.peers)
     dictionary = _chosen(study, counts)
     words = _words((totals.rows, *totals.by_class))
-    buckets = dictionary.buckets if isinstance(dictionary, JointDictionary) else ()
-    halves = _words(dictionary.idf_halves)
+    buckets = _words(dictionary.buckets if isinstance(dictionary, JointDictionary) else ())
+    halves, told = _words(dictionary.idf_halves), _of_buckets(buckets)
     for name in summed.peers:
-        yield Send(name, PublishedFeatures(_words(buckets), halves, words, totals.peers))
-    yield Send(study.roster.evaluator, PublishedWeights(halves, words, totals.peers))
-    return Prepared(totals, dictionary.idf_halves, _space(study, dictionary))
+        yield Send(name, PublishedFeatures(buckets, halves, words, totals.peers))
+    yield Send(study.roster.evaluator, PublishedWeights(halves, words, totals.peers, told))
+    shown = _digest(told, halves, words, totals.peers)
+    space = _space(study, dictionary)
+    return Prepared(totals, dictionary.idf_halves, space, shown=shown)
 
 
 def prepare_evaluator(desk: Desk) -> Party[Prepared]:
@@ -164,7 +175,19 @@ def prepare_evaluator(desk: Desk) -> Party[Prepared]:
             party=study.roster.coordinator,
         )
     halves = _halves_of(study, told.idf_halves)
-    return Prepared(_totals_of(study, told.totals, told.peers), halves)
+    shown = _digest(told.buckets, told.idf_halves, told.totals, told.peers)
+    return Prepared(_totals_of(study, told.totals, told.peers), halves, shown=shown)
+
+
+def _of_buckets(buckets: wire.Words) -> bytes:
+    """What the evaluator is told of the buckets: enough to compare them, too little to know one."""
+    return digest("roles/buckets/v1", buckets.data)
+
+
+def _digest(buckets: bytes, halves: wire.Words, totals: wire.Words, peers: Sequence[str]) -> bytes:
+    """32 bytes that stand for all that was published, the same for everybody."""
+    names = (one.encode() for one in peers)
+    return digest("roles/published/v1", buckets, halves.data, totals.data, *names)
 
 
 def _blind_plan(desk: Desk) -> Plan:

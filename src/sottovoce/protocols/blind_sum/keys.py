@@ -107,10 +107,16 @@ def check_keys(this: Round, signed: SignedKeys, pins: Pins) -> None:
     sizes = (len(signed.pair), len(signed.box), len(signed.commitment))
     if sizes != (KEY_BYTES, KEY_BYTES, SEED_BYTES):
         raise ViolationError(f"expected keys of 32 bytes each, found {sizes}", party=signed.peer)
-    public = (signed.pair, signed.box, signed.commitment)
-    pins.check(
-        signed.peer, signed.signature, _SIGNED_KEYS, this.context, signed.peer.encode(), *public
-    )
+    said = (this.context, signed.peer.encode(), signed.pair, signed.box, signed.commitment)
+    try:
+        pins.check(signed.peer, signed.signature, _SIGNED_KEYS, *said)
+    except ViolationError as error:
+        if not this.shown:
+            raise
+        raise ViolationError(
+            f"{error.message}: not its own, or it was shown something else than we were",
+            party=signed.peer,
+        ) from error
 
 
 def agree_keys(this: Round, who: Member, own: OwnKeys) -> Party[Keyring | None]:

@@ -23,6 +23,8 @@ class Round:
     plan says so by value (which warns by name). An attempt that failed before
     its unmasking may be followed by another (`again`), with everything new.
     Rounds of one `series` in a study are all opened over the very same peers.
+    `shown` stands for what everybody was shown before, on which their values depend:
+    keys and masks of somebody who was shown something else fit nobody's.
     """
 
     study: str
@@ -33,6 +35,7 @@ class Round:
     coordinator: str = COORDINATOR
     evaluator: str = EVALUATOR
     series: str = ""
+    shown: bytes = field(default=b"", repr=False)
 
     def __post_init__(self) -> None:
         parties = Counter((*self.peers, self.coordinator, self.evaluator))
@@ -83,7 +86,10 @@ class Round:
         """32 bytes for study, round, attempt and roles: part of every key, mask and signature."""
         numbers = (self.attempt.to_bytes(8), self.fewest.to_bytes(8))
         names = (self.study, self.name, self.coordinator, self.evaluator, *self.peers)
-        return digest("blind-sum/round/v1", *numbers, *(name.encode() for name in names))
+        parts = (*numbers, *(name.encode() for name in names))
+        if self.shown:
+            return digest("blind-sum/round-shown/v1", self.shown, *parts)
+        return digest("blind-sum/round/v1", *parts)
 
     def again(self, *, without: Collection[str] = ()) -> "Round":
         """The next attempt, perhaps without some peers: new keys, new masks, new everything."""
