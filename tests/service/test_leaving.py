@@ -10,16 +10,19 @@ import pytest
 from harness.network import Network, network, read_toy
 from sottovoce.errors import InputError, MisuseError, StoppedError, WithdrawnError
 from sottovoce.ledger import What, read_ledger
-from sottovoce.protocols.messages import Enough
+from sottovoce.protocols.messages import Enough, kind_of
 from sottovoce.protocols.seat import Packet
 from sottovoce.roles.relay import Letter, Relay
+from sottovoce.service import control
 from sottovoce.service.api import ConsentQuestion, Joined
 from sottovoce.service.approval import Request
 from sottovoce.service.coordinator import cancel_study, close_study, study_status
-from sottovoce.service.events import Event, StageBegan, StageEnded, StudyStopped
+from sottovoce.service.events import Event, StageBegan, StageEnded, StudyStopped, Waiting
 from sottovoce.service.leaving import withdraw
-from sottovoce.service.seat_status import status
+from sottovoce.service.patience import PatientLine
+from sottovoce.service.seat_status import status, withdrawal_mark
 from sottovoce.wire import Codec
+from sottovoce.wire.codec import tag_of
 
 SITES = ("north", "harbour", "valley")
 HELPERS = '[helpers]\ntrust = "Trust"\nlender = "Lender"\n'
@@ -127,6 +130,14 @@ def test_a_violation_stops_the_study_and_names_the_party(
         assert "was not as agreed" in error.message
 
 
+def _sent_after_withdrawal(net: Network) -> list[str]:
+    """The kinds of everything that valley sent once its consent was withdrawn."""
+    path = net.membership("valley").folder / "valley/ledger.jsonl"
+    lines = [one.entry for one in read_ledger(path)]
+    end = next(at for at, one in enumerate(lines) if one.what is What.WITHDRAWAL)
+    return [one.kind for one in lines[end:] if one.what is What.SENT]
+
+
 def when(net: Network, wanted: Callable[[Event], bool]) -> asyncio.Event:
     """Set once an event of this kind was told."""
     happened = asyncio.Event()
@@ -191,13 +202,9 @@ def test_who_withdraws_early_is_in_no_sum_and_sends_nothing_more(
 
     found = asyncio.run(story())
     far = found.pop("far")
-    lines = [
-        one.entry for one in read_ledger(net.membership("valley").folder / "valley/ledger.jsonl")
-    ]
-    end = next(at for at, one in enumerate(lines) if one.what is What.WITHDRAWAL)
-    after = [one for one in lines[end:] if one.what is What.SENT]
-    assert {one.stage for one in after} == {"control"}
-    assert after[-1].kind == "leaving"
+    after = _sent_after_withdrawal(net)
+    assert {kind_of(one).__module__ for one in after} == {control.__name__}
+    assert after[-1] == "leaving"
     if not far.in_sum:
         assert models(found) == set(net.documents) - {"valley"}
         began_with = [
@@ -209,24 +216,63 @@ def test_who_withdraws_early_is_in_no_sum_and_sends_nothing_more(
 
 
 def test_who_withdraws_after_the_training_is_told_that_its_part_stays_in_the_sum(
-    tmp_path: Path,
+    trained: Network,
 ) -> None:
-    net = network(tmp_path, features="16")
+    net = trained
+    asks = when(net, lambda one: isinstance(one, Waiting) and one.what == "an answer to our query")
+    mine = net.documents["valley"][:2]
 
     async def story() -> None:
         async with net.serving():
-            await net.join_all(*SITES)
             membership = net.membership("valley")
             model = membership.folder / "valley" / "model"
             assert model.exists()
+            # The dealer is not there: this process of the site asks, and waits.
+            asking = asyncio.create_task(net.classify("valley", mine))
+            await asks.wait()
             far = await withdraw(membership, options=net.options())
             assert far.in_sum
             assert "cannot be taken out" in far.says
             assert not model.exists()
-            with pytest.raises(InputError, match="expected the sealed model"):
-                await net.classify("valley", net.documents["valley"][:2])
+            with pytest.raises(WithdrawnError, match="this site withdrew"):
+                await asking
+            for again in (net.classify("valley", mine), net.evaluate("valley")):
+                with pytest.raises(WithdrawnError, match="this site withdrew"):
+                    await again
 
     asyncio.run(story())
+    assert _sent_after_withdrawal(net)[-2:] == ["ledger-head", "leaving"]
+    assert not {"query-request", "masked-scores"} & set(_sent_after_withdrawal(net))
+
+
+def test_nothing_leaves_once_a_site_withdrew_even_before_its_process_looked(
+    trained: Network, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async def never(_: object) -> None:
+        await asyncio.Event().wait()
+
+    monkeypatch.setattr("sottovoce.service.leaving.watch_for_withdrawal", never)
+    posted, post = list[str](), PatientLine.post
+
+    async def noted(self: PatientLine, letter: Letter) -> int:
+        posted.append(tag_of(letter.body))
+        done = await post(self, letter)
+        if posted[-1] == "query-request":
+            # Another process of this site writes it down, while this one waits for an answer.
+            withdrawal_mark(trained.membership("valley")).touch()
+        return done
+
+    monkeypatch.setattr(PatientLine, "post", noted)
+
+    async def story() -> None:
+        async with trained.serving():
+            with pytest.raises(WithdrawnError, match="this site withdrew"):
+                await trained.classify("valley", trained.documents["valley"][:2])
+
+    asyncio.run(story())
+    assert posted[-2:] == ["ledger-head", "leaving"]
+    assert "masked-scores" not in posted
+    assert _sent_after_withdrawal(trained)[-1:] == ["leaving"]
 
 
 def test_a_cancelled_study_stops_everywhere_and_a_closed_one_answers_nothing(

@@ -81,6 +81,8 @@ class Agent:
         self.running: dict[bytes, Running] = {}
         self.chair: Chair = Nobody()
         self.poll = LONGEST_WAIT
+        # Raises where nothing may leave any longer; asked before every letter.
+        self.may_send: Callable[[], None] = lambda: None
         self._post = post
         self.witness = witness
         self.control = control
@@ -332,6 +334,7 @@ class Agent:
             while (outgoing := await self.do(self._first_pending)) is not None:
                 stage = self._stage_of(outgoing.letter)
                 await self.witness.leaving(outgoing, stage)
+                self.may_send()
                 await self.do(self.witness.left, outgoing, stage)
                 await self._post.post(outgoing.letter)
                 self.journal.mark_sent(outgoing.position)

@@ -10,11 +10,12 @@ import asyncio
 from pathlib import Path
 
 from sottovoce.entropy import Entropy, SystemEntropy
-from sottovoce.errors import AbsenceError, JournalError, LedgerError
+from sottovoce.errors import AbsenceError, JournalError, LedgerError, WithdrawnError
 from sottovoce.keyfiles import storage
 from sottovoce.ledger import What, read_ledger
 from sottovoce.service.agent import Agent
 from sottovoce.service.api import AskOptions, Membership, Withdrawal
+from sottovoce.service.chairs import one_error
 from sottovoce.service.control import COORDINATOR, Leaving
 from sottovoce.service.events import SeatWithdrawn
 from sottovoce.service.journal import Outgoing
@@ -33,6 +34,15 @@ async def watch_for_withdrawal(membership: Membership) -> None:
     """Wait until a command takes the consent back."""
     while not is_withdrawn(membership):  # noqa: ASYNC110 - another process says so, by a file
         await asyncio.sleep(_LOOK_SECONDS)
+
+
+async def work_until_withdrawn(agent: Agent, membership: Membership) -> None:
+    """Run the agent; a command that withdraws ends it."""
+    with one_error():
+        async with asyncio.TaskGroup() as tasks:
+            tasks.create_task(agent.run())
+            await watch_for_withdrawal(membership)
+            raise WithdrawnError(f"{agent.name}: this site withdrew from the study")
 
 
 async def withdraw(

@@ -12,7 +12,7 @@ from sottovoce.ledger import What
 from sottovoce.roles.study import Study
 from sottovoce.service.agent import Agent
 from sottovoce.service.api import Documents, Joined, JoinOptions, Membership
-from sottovoce.service.chairs import Effect, Waits, one_error
+from sottovoce.service.chairs import Effect, Waits
 from sottovoce.service.deadlines import COMPLAINT_STAGES
 from sottovoce.service.events import (
     Enrolled,
@@ -23,7 +23,7 @@ from sottovoce.service.events import (
 )
 from sottovoce.service.helper_seat import HelperSeat, stays
 from sottovoce.service.house import House, seated_before
-from sottovoce.service.leaving import leave, watch_for_withdrawal
+from sottovoce.service.leaving import leave, work_until_withdrawn
 from sottovoce.service.patience import PatientLine
 from sottovoce.service.rejoining import rejoin, take_model
 from sottovoce.service.seat_keys import SeatKeys
@@ -90,7 +90,7 @@ class _JoiningSeat:
             agent.chair = sitter
             stage, asking = self._work.stage_seconds, agent.waits
             agent.waits = Waits(stage, COMPLAINT_STAGES * stage)
-            working = asyncio.create_task(self._work_until_withdrawn(agent))
+            working = asyncio.create_task(work_until_withdrawn(agent, self._work.membership))
             try:
                 await while_working(working, sitter.follow())
                 if sitter.book.phase == "reseated":
@@ -114,14 +114,6 @@ class _JoiningSeat:
                 await asyncio.gather(working, return_exceptions=True)
             path = self._work.folder(agent.name) / MODEL
             return Joined(study, path if path.exists() else None)
-
-    async def _work_until_withdrawn(self, agent: Agent) -> None:
-        """Run the agent; a command that withdraws ends it."""
-        with one_error():
-            async with asyncio.TaskGroup() as tasks:
-                tasks.create_task(agent.run())
-                await watch_for_withdrawal(self._work.membership)
-                raise WithdrawnError(f"{agent.name}: this site withdrew from the study")
 
     async def _enrol(self, agent: Agent, line: PatientLine) -> None:
         """Take the seat; once taken, this is not done again."""

@@ -6,7 +6,7 @@ from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
 
 from sottovoce.entropy import Entropy, SystemEntropy
-from sottovoce.errors import InputError
+from sottovoce.errors import InputError, WithdrawnError
 from sottovoce.keyfiles.models import read_model
 from sottovoce.roles.classification import Answer
 from sottovoce.service.api import AskOptions, Evaluated, JoinOptions, Membership
@@ -14,6 +14,7 @@ from sottovoce.service.asker_seat import AskerSeat, Deliver
 from sottovoce.service.chairs import Waits
 from sottovoce.service.house import seated, seated_before
 from sottovoce.service.journal import Journal
+from sottovoce.service.leaving import leave, work_until_withdrawn
 from sottovoce.service.participant import while_working
 from sottovoce.service.rejoining import hand_over
 from sottovoce.service.seat_book import SeatBook
@@ -103,7 +104,8 @@ async def _asking(work: Workplace) -> "AsyncIterator[tuple[AskerSeat, asyncio.Ta
     seat = work.peer
     keys = work.keys(seat)
     path = work.folder(seat) / MODEL
-    async with work.agent(keys) as (agent, witness, _):
+    work.check_consent()
+    async with work.agent(keys) as (agent, witness, line):
         book = SeatBook.read(agent.journal)
         if not path.exists() or not book.seating:
             raise InputError(
@@ -117,11 +119,15 @@ async def _asking(work: Workplace) -> "AsyncIterator[tuple[AskerSeat, asyncio.Ta
         asker = AskerSeat(agent, standing, model, witness)
         agent.chair = asker
         await asker.settle()
-        working = asyncio.create_task(agent.run())
+        working = asyncio.create_task(work_until_withdrawn(agent, work.membership))
         try:
             yield asker, working
-            if not working.done():
-                await agent.drained()
+            await while_working(working, agent.drained())
+        except WithdrawnError:
+            working.cancel()
+            await asyncio.gather(working, return_exceptions=True)
+            await leave(agent, witness, line, path)
+            raise
         finally:
             working.cancel()
             await asyncio.gather(working, return_exceptions=True)

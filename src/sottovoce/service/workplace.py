@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from sottovoce.entropy import Entropy
-from sottovoce.errors import InputError
+from sottovoce.errors import InputError, WithdrawnError
 from sottovoce.keyfiles import storage
 from sottovoce.ledger import SiteLedger, What
 from sottovoce.protocols.identities import Identity
@@ -21,7 +21,7 @@ from sottovoce.service.journal import Journal
 from sottovoce.service.patience import LOST_SECONDS, PatientLine
 from sottovoce.service.sealed_files import SealedFiles
 from sottovoce.service.seat_keys import SeatKeys
-from sottovoce.service.seat_status import StatusFile
+from sottovoce.service.seat_status import StatusFile, is_withdrawn
 from sottovoce.service.witness import LedgerWitness
 from sottovoce.transport.client import Line
 
@@ -103,10 +103,16 @@ class Workplace:
                     on_event=on_event,
                 )
                 agent.poll = poll_seconds(self.stage_seconds)
+                agent.may_send = self.check_consent
                 try:
                     yield agent, witness, line
                 finally:
                     await agent.close()
+
+    def check_consent(self) -> None:
+        """Raise once this site withdrew, which another process of it may do at any moment."""
+        if is_withdrawn(self.membership):
+            raise WithdrawnError(f"study {self.membership.study!r}: this site withdrew from it")
 
     def _line(self, identity: Identity) -> Line:
         return Line(
