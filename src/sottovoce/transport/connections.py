@@ -54,11 +54,16 @@ class Server:
 
     async def close(self) -> None:
         """Take no more callers, and end those there are."""
-        tasks = [self._accepting, *self._welcomes]
+        self._accepting.cancel()
+        await asyncio.gather(self._accepting, return_exceptions=True)
+        self._listening.close()
+        if self._welcomes:
+            # A handshake that is cancelled before its first byte would keep its socket open.
+            await asyncio.wait(self._welcomes, timeout=_CLOSING_SECONDS)
+        tasks = list(self._welcomes)
         for task in tasks:
             task.cancel()
         await asyncio.gather(*tasks, return_exceptions=True)
-        self._listening.close()
         await self._runner.cleanup()
 
     async def _accept(self) -> None:
