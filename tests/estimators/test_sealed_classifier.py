@@ -6,6 +6,7 @@ import numpy as np
 import pandas as pd
 import polars as pl
 import pytest
+from scipy import sparse
 from sklearn.base import clone
 from sklearn.exceptions import NotFittedError
 from sklearn.linear_model import Ridge
@@ -143,6 +144,31 @@ def test_rows_of_another_shape_are_named() -> None:
         LocalFederation({"a": ([[1, 2], [1]], ["x", "y"])})
     with pytest.raises(InputError, match="expected 2 labels"):
         LocalFederation({"a": (np.zeros((2, 2)), ["x"])})
+
+
+@pytest.mark.parametrize(
+    ("table", "words"),
+    [
+        (np.zeros(2), "expected a table of rows and columns, found 1 dimension"),
+        ([90, 1], "expected a table of rows and columns, found 1 dimension"),
+        (["eye", [90, "eye"]], "expected a table of rows and columns, found 1 dimension"),
+        (np.zeros((1, 2, 2)), "expected a table of rows and columns, found 3 dimensions"),
+        (None, "expected a table of rows and columns, found nothing"),
+        (3, "expected a table of rows and columns, found an int"),
+        ("eye", "expected a table of rows and columns, found a text"),
+        (sparse.csr_array(np.zeros((1, 2))), "expected a dense table, found a sparse one"),
+        ([[np.nan, "eye"]], "row 1: expected a number in column age, found nothing"),
+    ],
+)
+def test_what_is_no_table_is_named(table, words) -> None:
+    with pytest.raises(InputError, match=words):
+        wards().predict(table)
+
+
+def test_labels_are_looked_at_before_a_query_is_spent() -> None:
+    for labels in (None, "eye", 3):
+        with pytest.raises(InputError, match="score: expected a list of labels, found"):
+            wards().score([[90, "eye"]], labels)
 
 
 def test_the_contract() -> None:

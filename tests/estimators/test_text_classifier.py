@@ -6,6 +6,7 @@ from functools import cache
 from pathlib import Path
 
 import numpy as np
+import pandas as pd
 import pytest
 from sklearn.base import clone
 from sklearn.exceptions import NotFittedError
@@ -152,13 +153,13 @@ PART = (["one two", "two three"], ["a", "b"])
         ({"alice": (["one"], ["a", "b"])}, "alice: expected 1 labels, one a text, found 2"),
         ({"alice": "notes.csv"}, "documents of 'alice', found a bare path"),
         ({"alice": Path("notes.csv")}, "documents of 'alice', found a bare path"),
-        ({"alice": None}, "documents of 'alice', found a NoneType"),
-        ({"alice": 5}, "documents of 'alice', found a int"),
+        ({"alice": None}, "documents of 'alice', found nothing"),
+        ({"alice": 5}, "documents of 'alice', found an int"),
         ({}, "federation: expected parts of several peers, found none"),
         ([1], "federation: expected every peer's part by its name, found a list"),
         ({1: (["one"], ["a"])}, "federation: expected names of peers, found 1"),
         ({"alice": []}, "documents of 'alice', found nothing"),
-        ({"alice": ([1], ["a"])}, "alice row 1: expected a text, found int"),
+        ({"alice": ([1], ["a"])}, "alice row 1: expected a text, found an int"),
         ({"alice": ("one text", ["a"])}, "expected a list of texts, found one text"),
     ],
 )
@@ -252,6 +253,31 @@ def test_texts_and_labels_of_unequal_length_are_named() -> None:
 def test_one_text_is_not_a_list_of_texts() -> None:
     with pytest.raises(InputError, match="expected a list of texts, found one text"):
         fitted().predict("chest pain")
+
+
+@pytest.mark.parametrize(
+    ("texts", "words"),
+    [
+        (None, "predict: expected a list of texts, found nothing"),
+        (3, "predict: expected a list of texts, found an int"),
+        ({"a": "b"}, "predict: expected a list of texts, found a dict"),
+        ({"a"}, "predict: expected a list of texts, found a set"),
+        (pd.DataFrame({"text": ["a"]}), "predict: expected a list of texts, found a table"),
+        (["a", None], "predict row 2: expected a text, found nothing"),
+        (pd.Series(["a", float("nan")]), "predict row 2: expected a text, found nothing"),
+        ([b"a"], "predict row 1: expected a text, found a bytes"),
+    ],
+)
+def test_what_is_no_list_of_texts_is_named(texts, words) -> None:
+    with pytest.raises(InputError, match=words):
+        fitted().predict(texts)
+
+
+def test_a_row_without_a_label_is_named_once() -> None:
+    parts = {name: (["one", "two"] * 20, ["a", "b"] * 20) for name in ("x", "y", "z")}
+    parts["z"] = (["one", "two"] * 20, [None] * 40)
+    with pytest.raises(InputError, match=r"^z row \d+: expected one label, found none"):
+        TextClassifier(features=2).fit(LocalFederation(parts))
 
 
 def test_a_stranger_cannot_ask() -> None:

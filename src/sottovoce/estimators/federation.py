@@ -1,12 +1,13 @@
 """Several owners of text at one table: a federation in memory, for notebooks and trials."""
 
 from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, field, fields
 from os import PathLike
 from typing import Any
 
 from sottovoce.errors import InputError
-from sottovoce.estimators.tables import Table, is_table
+from sottovoce.estimators.tables import Table, is_table, kind_of
 from sottovoce.roles.arrangement import Partition, one_of
 from sottovoce.text.documents import Document, Label, Origin
 from sottovoce.text.labels import Labels, label_name
@@ -125,7 +126,7 @@ def _check_parts(parts: Any) -> None:
     hint = 'LocalFederation({"alice": (texts, labels), "bob": (texts, labels), …})'
     if not isinstance(parts, Mapping):
         raise InputError(
-            f"federation: expected every peer's part by its name, found a {type(parts).__name__}",
+            f"federation: expected every peer's part by its name, found {kind_of(parts)}",
             hints=(hint,),
         )
     if not parts:
@@ -160,7 +161,7 @@ def _documents(peer: str, part: Any) -> list[Document]:
     documents = list(part) if isinstance(part, Iterable) else [part]
     strangers = [one for one in documents if not isinstance(one, Document)]
     if strangers or not documents:
-        found = f"a {type(strangers[0]).__name__}" if strangers else "nothing"
+        found = kind_of(strangers[0]) if strangers else "nothing"
         raise InputError(
             f"federation: expected (texts, labels) or documents of {peer!r}, found {found}",
             hints=(f'LocalFederation({{"{peer}": (texts, labels), …}})',),
@@ -180,12 +181,24 @@ def as_documents(
         raise InputError(
             f"{who}: expected a list of texts, found one text", hints=("predict([text])",)
         )
-    items = list(texts)
+    items = _listed(texts, who)
     columns = [_column(values, len(items), what, who) for values, what in _named(labels, groups)]
     return [
         _document(item, label, group, Origin(who, number))
         for number, (item, label, group) in enumerate(zip(items, *columns, strict=True), start=1)
     ]
+
+
+def _listed(texts: Any, who: str) -> list[Any]:
+    """The texts in their order; what has none, or would give names in their place, is refused."""
+    if hasattr(texts, "columns"):
+        raise InputError(
+            f"{who}: expected a list of texts, found a table",
+            hints=('its column of texts: frame["text"]',),
+        )
+    if isinstance(texts, Mapping | AbstractSet) or not isinstance(texts, Iterable):
+        raise InputError(f"{who}: expected a list of texts, found {kind_of(texts)}")
+    return list(texts)
 
 
 def as_rows(
@@ -229,5 +242,5 @@ def _document(item: Any, label: Any, group: Any, origin: Origin) -> Document:
     if isinstance(item, Document):
         return item
     if not isinstance(item, str):
-        raise InputError(f"{origin}: expected a text, found {type(item).__name__}")
+        raise InputError(f"{origin}: expected a text, found {kind_of(item)}")
     return Document(item, label, None if group is None else str(group), origin=origin)

@@ -10,7 +10,7 @@ from sottovoce.errors import InputError
 from sottovoce.estimators.arrangements import check_split, joint_columns, table_arrangement
 from sottovoce.estimators.federation import LocalFederation, as_rows
 from sottovoce.estimators.operating_point import OperatingPoint, written
-from sottovoce.estimators.sealed_study import SealedEstimator, share_found
+from sottovoce.estimators.sealed_study import SealedEstimator, check_labels, share_found
 from sottovoce.estimators.tables import ROW, columns_of
 from sottovoce.roles import StudyPlan
 from sottovoce.roles.arrangement import Remote
@@ -139,6 +139,7 @@ class SealedClassifier(SealedEstimator):
         entities: Sequence[Any] | None = None,
     ) -> float:
         """The share of rows whose label is found."""
+        check_labels(y)
         return share_found(self.predict(X, peer=peer, entities=entities), y)
 
     def _rows(self, X: Any, asker: str, entities: Sequence[Any] | None) -> list[Document]:

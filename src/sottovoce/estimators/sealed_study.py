@@ -228,6 +228,13 @@ class SealedEstimator(BaseEstimator, ABC):  # type: ignore[misc]  # scikit-learn
         )
 
 
+def check_labels(labels: Any) -> None:
+    """Refuse what is no list of labels, before a query is spent on it."""
+    if isinstance(labels, str) or not hasattr(labels, "__len__"):
+        found = "nothing" if labels is None else f"a {type(labels).__name__}"
+        raise InputError(f"score: expected a list of labels, found {found}")
+
+
 def share_found(found: Sequence[Any], labels: Sequence[Any]) -> float:
     """The share of rows whose label was found."""
     if len(found) != len(labels):

@@ -34,6 +34,7 @@ class Table:
             columns = [_listed(table[name]) for name in table.columns]
             read = cls(found, list(zip(*columns, strict=True)))
         else:
+            check_is_table(table, who)
             rows = [tuple(map(_plain, row)) for row in table]
             width = len(rows[0]) if rows else len(names or ())
             if any(len(row) != width for row in rows):
@@ -66,6 +67,37 @@ class Table:
             columns = dict(zip(self.names, row, strict=True))
             made.append(Document(ROW, label, named, columns, origin=Origin(who, place)))
         return made
+
+
+def check_is_table(table: Any, who: str) -> None:
+    """Refuse what has no rows of columns, by what it is."""
+    dimensions = getattr(table, "ndim", None)
+    if hasattr(table, "toarray"):
+        raise InputError(
+            f"{who}: expected a dense table, found a sparse one", hints=("X.toarray()",)
+        )
+    if dimensions is None and (isinstance(table, str) or not isinstance(table, Sequence)):
+        raise InputError(f"{who}: expected a table of rows and columns, found {kind_of(table)}")
+    if dimensions is None:
+        rows = (isinstance(row, list | tuple | np.ndarray) for row in table)
+        dimensions = 2 if all(rows) else 1
+    if dimensions != 2:
+        alone = ("one row: X.reshape(1, -1)", "one column: X.reshape(-1, 1)")
+        raise InputError(
+            f"{who}: expected a table of rows and columns, found {dimensions} "
+            f"dimension{'s' if dimensions != 1 else ''}",
+            hints=alone if dimensions == 1 else (),
+        )
+
+
+def kind_of(thing: Any) -> str:
+    """What a value is, in words for people."""
+    if thing is None or (isinstance(thing, float) and np.isnan(thing)):
+        return "nothing"
+    if isinstance(thing, str):
+        return "a text"
+    name = type(thing).__name__
+    return f"{'an' if name[0] in 'aeiou' else 'a'} {name}"
 
 
 def is_table(thing: Any) -> bool:

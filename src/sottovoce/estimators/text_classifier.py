@@ -12,7 +12,7 @@ from sottovoce.errors import InputError, MisuseError
 from sottovoce.estimators.arrangements import text_arrangement
 from sottovoce.estimators.federation import LocalFederation, as_documents
 from sottovoce.estimators.operating_point import OperatingPoint, written
-from sottovoce.estimators.sealed_study import SealedEstimator, share_found
+from sottovoce.estimators.sealed_study import SealedEstimator, check_labels, share_found
 from sottovoce.roles import StudyPlan
 from sottovoce.roles.kinds import whole
 from sottovoce.text.documents import Document
@@ -139,6 +139,7 @@ class TextClassifier(SealedEstimator):
             raise MisuseError(
                 f"score: expected level document, found {self.level}", hints=("use evaluate()",)
             )
+        check_labels(labels)
         return share_found(self.predict(texts, peer=peer), labels)
 
     def top_words(self, peer: str | None = None, k: int = 10) -> dict[Any, list[TopWord]]:

@@ -232,7 +232,9 @@ def _vector(
     try:
         counts = count(training, study.plan.count_plan, key=key)
     except InputError as error:
-        raise InputError(f"{name}: {error.message}", hints=error.hints) from error
+        # In memory a row is called after its peer, elsewhere after its file.
+        whose = "" if error.message.startswith(f"{name} row ") else f"{name}: "
+        raise InputError(f"{whose}{error.message}", hints=error.hints) from error
     _check_classes(study, name, counts)
     if study.has_counts and not counts.total.any():
         raise InputError(
