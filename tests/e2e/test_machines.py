@@ -3,12 +3,22 @@
 import signal
 import time
 from collections.abc import Callable
+from pathlib import Path
 
 import pytest
 
 from harness.machines import Village
+from sottovoce.ledger import read_ledger
 
 Founded = Callable[..., Village]
+
+
+def until(happened: Callable[[], bool], *, seconds: float = 150.0) -> None:
+    """Wait for something that a process does."""
+    ends = time.monotonic() + seconds
+    while not happened():
+        assert time.monotonic() < ends
+        time.sleep(0.01)
 
 
 @pytest.mark.parametrize("engine", ["shares", "paillier"])
@@ -75,6 +85,32 @@ def test_where_too_few_stay_everybody_is_told_by_name(founded: Founded) -> None:
     assert {one["error"] for one in told} == {"StoppedError"}
     assert {one["party"] for one in told} == {"valley"}
     assert len({one["message"] for one in told}) == 1
+
+
+def test_a_letter_that_waits_for_approval_is_asked_for_again_after_a_kill(
+    founded: Founded, tmp_path: Path
+) -> None:
+    place = founded()
+    script, asked, hold = (tmp_path / name for name in ("approve", "asked", "hold"))
+    hold.touch()
+    waits = f'echo $$ >> "{asked}"; while [ -e "{hold}" ]; do sleep 0.05; done'
+    script.write_text(f'#!/bin/sh\ncase "$(cat)" in *masked-parts*) {waits};; esac\n')
+    script.chmod(0o700)
+    place.start("coordinator", "north", "harbour")
+    place.start("valley", approve=script)
+    until(asked.exists)
+    place["valley"].kill()
+    before = list(read_ledger(tmp_path / "valley-hospital/valley/ledger.jsonl"))
+    assert "masked-parts" not in {one.kind for one in before}
+    hold.unlink()
+    place.start("valley", approve=script)
+    place.check_model()
+    lines = list(read_ledger(tmp_path / "valley-hospital/valley/ledger.jsonl"))
+    let_go = [one.digest for one in lines if one.what == "approval"]
+    assert let_go == [one.digest for one in lines if one.what == "sent"]
+    masked = [one for one in lines if one.kind == "masked-parts" and one.what == "sent"]
+    # The dead process had asked for the first of them already.
+    assert len(asked.read_text().split()) == len(masked) + 1
 
 
 def test_a_bad_line_changes_nothing_but_the_time_it_takes(founded: Founded) -> None:

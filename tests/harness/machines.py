@@ -37,6 +37,7 @@ from sottovoce.roles import Policy, Release, Study
 from sottovoce.roles.memory import StudyOutcome, run_study
 from sottovoce.roles.roster import draw_roster
 from sottovoce.service.api import Token
+from sottovoce.service.approval import OpenGate, ScriptGate
 from sottovoce.service.coordinator import certificate_fingerprint, run_coordinator
 from sottovoce.text.documents import Document
 
@@ -142,6 +143,7 @@ class Order:
     space: str = ""
     stay: bool = False
     ask: int = 0
+    approve: str = ""
 
     def encode(self) -> str:
         content = asdict(self)
@@ -189,7 +191,10 @@ async def _serve(order: Order, tell: Callable[[Any], None]) -> dict[str, Any]:
 
 async def _join(order: Order, tell: Callable[[Any], None]) -> dict[str, Any]:
     policy = Policy(key_bits=768, releases=frozenset(Release))
-    joined = await order.network.join(order.name, policy=policy, on_event=tell, stay=order.stay)
+    gate = ScriptGate(Path(order.approve)) if order.approve else OpenGate()
+    joined = await order.network.join(
+        order.name, policy=policy, on_event=tell, stay=order.stay, gate=gate
+    )
     if joined.model is None:
         return {"weights": None}
     _, model = read_model(joined.model, joined.study)
@@ -337,7 +342,9 @@ class Village:
         self.tokens = net.tokens
         self.fingerprint = certificate_fingerprint(net.office)
 
-    def start(self, *names: str, stay: bool = False, ask: int = 0) -> None:
+    def start(
+        self, *names: str, stay: bool = False, ask: int = 0, approve: Path | None = None
+    ) -> None:
         """Start machines, or start them again: to join and leave, to stay and deal, or to ask."""
         for name in names:
             log = self.root / f"{name}.{self.starts[name]}.jsonl"
@@ -355,6 +362,7 @@ class Village:
                 self.lan.names[name] if self.lan else "",
                 stay,
                 ask,
+                "" if approve is None else str(approve),
             )
             assert self.forks.stdin is not None
             assert self.forks.stdout is not None

@@ -42,6 +42,8 @@ class SiteLedger:
         self._clock = clock
         self._lock = RLock()
         self._places: dict[tuple[str, str, str, int], str] = {}
+        self.has_left = False
+        """Whether a line says that this seat withdrew: nothing follows but its last word."""
         self._end = End.none(identity.name, identity.public)
         self._size = 0
         with ExitStack() as undo:
@@ -76,6 +78,7 @@ class SiteLedger:
                 end, data = end.after(encoded), data + encoded
             self._write(data)
             self._places |= {one.place: one.digest for one in new if one.place is not None}
+            self.has_left |= any(one.what is What.WITHDRAWAL for one in new)
             self._end = end
             self._write_head()
             return len(new)
@@ -155,6 +158,7 @@ class SiteLedger:
                 )
             self._end = self._end.after(data)
             size, study = size + len(data), line.study
+            self.has_left |= line.what == What.WITHDRAWAL
             place = line.entry.place
             if place is not None:
                 self._places[place] = line.digest

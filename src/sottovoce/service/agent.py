@@ -311,6 +311,10 @@ class Agent:
             await self.commit(await self.chair.heard(sender, Failed(b"", kind, sender)))
             self.chair.settled()
 
+    def renumbered(self, number: int) -> dict[str, bytes]:
+        """The note that the next control letter to the coordinator has this number."""
+        return {f"told/{self.control(COORDINATOR).hex()}": number.to_bytes(8)}
+
     def numbered(
         self, letters: Sequence[tuple[str, Message]], notes: dict[str, bytes]
     ) -> list[Outgoing]:

@@ -30,6 +30,11 @@ _REVEALED = "revealed-shares"
 _ENDED = "training"
 
 
+def mark_withdrawn(membership: Membership) -> None:
+    """Take the consent back for all seats of this site, also for those of other processes."""
+    storage.write_whole(withdrawal_mark(membership), b"", mode=storage.SECRET_MODE, replace=True)
+
+
 async def watch_for_withdrawal(membership: Membership) -> None:
     """Wait until a command takes the consent back."""
     while not is_withdrawn(membership):  # noqa: ASYNC110 - another process says so, by a file
@@ -49,7 +54,7 @@ async def withdraw(
     membership: Membership, *, options: AskOptions, entropy: Entropy | None = None
 ) -> Withdrawal:
     """Take part back as far as mathematics allows, and say how far that is."""
-    storage.write_whole(withdrawal_mark(membership), b"", mode=storage.SECRET_MODE, replace=True)
+    mark_withdrawn(membership)
     work = await Workplace.open(membership, options, entropy=entropy or SystemEntropy())
     for seat in membership.seats:
         await _withdraw_seat(work, seat)
@@ -115,7 +120,7 @@ async def leave(agent: Agent, witness: LedgerWitness, line: PatientLine, model: 
     book = SeatBook.read(agent.journal)
     if book.phase != "withdrawn":
         await agent.do(witness.note, What.WITHDRAWAL, "consent was withdrawn")
-        await agent.do(_close_outbox, agent, book.but(phase="withdrawn"))
+        await agent.do(_close_outbox, agent, witness, book.but(phase="withdrawn"))
     if agent.journal.remembered():
         await forget_sessions(agent, witness)
     await agent.do(lambda: model.unlink(missing_ok=True))
@@ -124,14 +129,20 @@ async def leave(agent: Agent, witness: LedgerWitness, line: PatientLine, model: 
         await _post(agent, witness, line, outgoing)
 
 
-def _close_outbox(agent: Agent, book: SeatBook) -> None:
-    """Only control letters stay, which the coordinator may wait for, and our last word."""
+def _close_outbox(agent: Agent, witness: LedgerWitness, book: SeatBook) -> None:
+    """Nothing stays but our last word, and control letters that the server may have already.
+
+    The last word takes the place of the first that certainly never left: numbers have no gaps.
+    """
     journal, control = agent.journal, agent.control(COORDINATOR)
-    waiting = [one for one in journal.pending() if one.letter.session == control]
-    notes: dict[str, bytes] = {}
-    head = agent.witness.head()
-    last = agent.numbered([(COORDINATOR, head), (COORDINATOR, Leaving())], notes)
-    journal.close_outbox([*waiting, *last], notes={**notes, **book.notes()})
+    pending = [one for one in journal.pending() if one.letter.session == control]
+    left = [one for one in pending if witness.may_have_left(one)]
+    unsent = [one.letter.number for one in pending if one not in left]
+    notes = agent.renumbered(min(unsent)) if unsent else {}
+    if not witness.asks:
+        left += agent.numbered([(COORDINATOR, witness.head())], notes)
+    left += agent.numbered([(COORDINATOR, Leaving())], notes)
+    journal.close_outbox(left, notes={**notes, **book.notes()})
 
 
 async def _post(

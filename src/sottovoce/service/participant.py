@@ -23,7 +23,7 @@ from sottovoce.service.events import (
 )
 from sottovoce.service.helper_seat import HelperSeat, stays
 from sottovoce.service.house import House, seated_before
-from sottovoce.service.leaving import leave, work_until_withdrawn
+from sottovoce.service.leaving import leave, mark_withdrawn, withdraw, work_until_withdrawn
 from sottovoce.service.patience import PatientLine
 from sottovoce.service.rejoining import rejoin, take_model
 from sottovoce.service.seat_keys import SeatKeys
@@ -47,6 +47,8 @@ async def join(
 ) -> Joined:
     """Take all seats of this site, and follow the study until it is over."""
     if is_withdrawn(membership):
+        # What a crash left undone of it is done first: the others wait for our last word.
+        await withdraw(membership, options=options, entropy=entropy)
         raise WithdrawnError(f"study {membership.study!r}: this site withdrew from it")
     work = await Workplace.open(membership, options, entropy=entropy or SystemEntropy())
     keys = {seat: work.keys(seat) for seat in membership.seats}
@@ -102,6 +104,8 @@ class _JoiningSeat:
                     agent.waits = asking
                     await self._stay(sitter, study, working)
             except WithdrawnError:
+                # A refusal at one seat takes the site out, with all its seats.
+                mark_withdrawn(self._work.membership)
                 working.cancel()
                 await asyncio.gather(working, return_exceptions=True)
                 await leave(agent, witness, line, self._work.folder(agent.name) / MODEL)

@@ -23,11 +23,26 @@ class LedgerWitness:
 
     async def leaving(self, outgoing: Outgoing, stage: str) -> None:
         """Let a letter leave, or raise; a person may take their time."""
-        if not await asyncio.to_thread(self._gatekeeper.lets_go, outgoing, stage=stage):
+        try:
+            lets_go = await asyncio.to_thread(self._gatekeeper.lets_go, outgoing, stage=stage)
+        except asyncio.CancelledError:
+            self._gatekeeper.give_up()
+            raise
+        if not lets_go:
             raise WithdrawnError(
                 f"{outgoing.kind} to {outgoing.letter.recipient!r} was refused, and was not sent; "
                 "this site leaves the study"
             )
+
+    @property
+    def asks(self) -> bool:
+        """Whether somebody is asked before a letter leaves."""
+        return self._gatekeeper.asks
+
+    def may_have_left(self, outgoing: Outgoing) -> bool:
+        """Whether a letter has its line already: then the server may have it, too."""
+        entry = self._entry(What.SENT, outgoing.letter, outgoing.kind, "")
+        return self.ledger.has(entry)
 
     def left(self, outgoing: Outgoing, stage: str) -> None:
         """Write down that a letter leaves, and before it what came: both in one go to the disk."""
