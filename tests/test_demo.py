@@ -193,12 +193,15 @@ def test_a_command_that_fails_is_told_by_name(tmp_path: Path) -> None:
 
 def test_processes_end_with_the_demo(tmp_path: Path) -> None:
     """Interrupted in the middle, nothing of it runs on."""
+    # A shell lets what it starts in the background ignore Ctrl-C, and all that comes of it.
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
     demo = subprocess.Popen(
         [sys.executable, "-m", "sottovoce", "demo", "--documents", "300"],
         env={**os.environ, "TMPDIR": str(tmp_path)},
         stdout=subprocess.PIPE,
         stderr=subprocess.STDOUT,
     )
+    signal.signal(signal.SIGINT, before)
     deadline = time.monotonic() + 60
     while not _children(demo.pid) and time.monotonic() < deadline:
         time.sleep(0.1)

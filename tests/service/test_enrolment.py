@@ -67,7 +67,7 @@ def test_an_expired_invitation_is_refused_by_name(
 
 
 def test_enrolment_that_ends_with_too_few_stops_with_the_reason(tmp_path: Path) -> None:
-    net = network(tmp_path, enrolment="2 seconds", stage="5 seconds")
+    net = network(tmp_path, enrolment="6 seconds", stage="5 seconds")
 
     async def story() -> None:
         async with net.serving():
