@@ -150,8 +150,8 @@ class Network:
         return replace(mine, **changes)
 
     @asynccontextmanager
-    async def serving(self) -> AsyncIterator[None]:
-        """The coordinator serves while the block runs."""
+    async def serving(self) -> "AsyncIterator[asyncio.Task[None]]":
+        """The coordinator serves while the block runs, in this task."""
         listening, until = asyncio.Event(), asyncio.Event()
 
         def heard(event: Event) -> None:
@@ -169,7 +169,7 @@ class Network:
         if task.done():
             await task
         try:
-            yield
+            yield task
         finally:
             until.set()
             await task

@@ -6,12 +6,12 @@ from contextlib import suppress
 
 import pytest
 
+from harness.absence import Absence
 from harness.lives import KilledError, Life
-from harness.network import Network, network
+from harness.network import Network
 from sottovoce.errors import AbsenceError, InputError, MisuseError
 from sottovoce.roles.classification import Answer
 from sottovoce.service.api import Evaluated
-from sottovoce.service.chairs import Waits
 from sottovoce.service.events import QueryGivenUp, QueryGoesOn, Waiting
 from sottovoce.service.journal import Journal
 from sottovoce.service.sealed_files import SealedFiles
@@ -21,29 +21,6 @@ from sottovoce.text.documents import Document
 SITES = ("north", "harbour", "valley")
 # Steps beyond the end of every life: it is not killed.
 NEVER = 10**6
-
-
-@pytest.fixture(scope="module")
-def trained(tmp_path_factory: pytest.TempPathFactory) -> Network:
-    """A study whose training is over, and nobody of which runs."""
-    return _trained(tmp_path_factory, stage="5 seconds")
-
-
-@pytest.fixture(scope="module")
-def often(tmp_path_factory: pytest.TempPathFactory) -> Network:
-    """A trained study that may be evaluated as often as a test kills somebody in it."""
-    return _trained(tmp_path_factory, more="evaluations = 99\n")
-
-
-def _trained(folders: pytest.TempPathFactory, **changes: str) -> Network:
-    net = network(folders.mktemp("trained"), features="16", **changes)
-
-    async def story() -> None:
-        async with net.serving():
-            await net.join_all(*SITES)
-
-    asyncio.run(story())
-    return net
 
 
 def _record(net: Network, asker: str) -> AskerRecord:
@@ -85,93 +62,126 @@ def _shown(found: Sequence[Evaluated]) -> list[list[object]]:
     return [one.counts.tolist() for one in tables] + [list(one.peers) for one in tables]
 
 
-def test_a_query_that_is_killed_at_any_step_is_answered_and_charged_once(often: Network) -> None:
+def test_a_query_that_is_killed_at_any_step_is_answered_and_charged_once(trained: Network) -> None:
     async def story() -> None:
-        async with often.serving(), often.staying("north", "harbour"):
-            first = await often.classify("valley", often.documents["valley"][:3])
-            second, life = await _killed_and_again(often, NEVER)
+        async with trained.serving(), trained.staying("north", "harbour"):
+            first = await trained.classify("valley", trained.documents["valley"][:3])
+            second, life = await _killed_and_again(trained, NEVER)
             batch, left = first.left - second.left, second.left
             assert batch > 0
             assert "deliver" in life.done
-            for steps in range(len(life.done) + 3):
-                answer, life = await _killed_and_again(often, steps)
+            for steps in range(NEVER):
+                answer, life = await _killed_and_again(trained, steps)
                 assert answer.classes == first.classes, steps
                 assert left - answer.left == batch, (steps, life.done)
                 left = answer.left
-            assert not life.dead
+                if not life.dead:
+                    break
 
     asyncio.run(story())
 
 
 def test_an_evaluation_that_is_killed_again_and_again_is_held_and_charged_once(
-    often: Network,
+    trained: Network,
 ) -> None:
     async def story() -> None:
-        async with often.serving(), often.staying("north", "harbour"):
-            first, life = await _evaluated(often, ())
+        async with trained.serving(), trained.staying("north", "harbour"):
+            first, life = await _evaluated(trained, ())
             # Every life gets a little further than the one before.
             lives = range(1, len(life.done), 4)
-            found, life = await _evaluated(often, lives)
+            found, life = await _evaluated(trained, lives)
             assert life.steps != NEVER
             assert _shown(found) == _shown(first)
 
-    before = _record(often, "valley").evaluated
+    before = _record(trained, "valley").evaluated
     asyncio.run(story())
-    assert _record(often, "valley").evaluated == before + 2
+    assert _record(trained, "valley").evaluated == before + 2
 
 
 @pytest.mark.soak
-def test_an_evaluation_that_is_killed_at_any_step_is_held_and_charged_once(often: Network) -> None:
+def test_an_evaluation_that_is_killed_at_any_step_is_held_and_charged_once(
+    trained: Network,
+) -> None:
     async def story() -> int:
-        async with often.serving(), often.staying("north", "harbour"):
-            first, life = await _evaluated(often, ())
+        async with trained.serving(), trained.staying("north", "harbour"):
+            first, life = await _evaluated(trained, ())
             count = len(life.done) + 3
             for steps in range(count):
-                found, _ = await _evaluated(often, (steps,))
+                found, _ = await _evaluated(trained, (steps,))
                 assert _shown(found) == _shown(first), steps
             return count + 1
 
-    before = _record(often, "valley").evaluated
+    before = _record(trained, "valley").evaluated
     held = asyncio.run(story())
-    assert _record(often, "valley").evaluated == before + held
+    assert _record(trained, "valley").evaluated == before + held
 
 
-def test_other_documents_give_a_query_up_and_it_is_charged_only_if_it_told(often: Network) -> None:
-    mine, others = often.documents["valley"][:3], often.documents["valley"][3:6]
+def test_other_documents_give_a_query_up_and_it_is_charged_only_if_it_told(
+    trained: Network,
+) -> None:
+    mine, others = trained.documents["valley"][:3], trained.documents["valley"][3:6]
 
     async def story() -> None:
-        async with often.serving(), often.staying("north", "harbour"):
-            left = (await often.classify("valley", mine)).left
-            batch = left - (await often.classify("valley", mine)).left
+        async with trained.serving(), trained.staying("north", "harbour"):
+            left = (await trained.classify("valley", mine)).left
+            batch = left - (await trained.classify("valley", mine)).left
             left -= batch
-            whole = (await _killed(often, mine, NEVER)).done
+            whole = (await _killed(trained, mine, NEVER)).done
             left -= batch
             # Before anything was answered, and when the labels are in hand.
             for steps, cost in ((6, batch), (whole.index("deliver"), 2 * batch)):
-                often.events.clear()
-                assert (await _killed(often, mine, steps)).dead
-                answer = await often.classify("valley", others)
+                trained.events.clear()
+                assert (await _killed(trained, mine, steps)).dead
+                answer = await trained.classify("valley", others)
                 assert left - answer.left == cost, steps
                 left = answer.left
-                assert [one for one in often.events if isinstance(one, QueryGivenUp)]
-                assert not [one for one in often.events if isinstance(one, QueryGoesOn)]
+                assert [one for one in trained.events if isinstance(one, QueryGivenUp)]
+                assert not [one for one in trained.events if isinstance(one, QueryGoesOn)]
 
     asyncio.run(story())
 
 
-def test_an_absent_dealer_is_named_with_the_time_that_was_waited(trained: Network) -> None:
+def test_an_absent_dealer_is_named_with_the_time_that_was_waited(
+    trained: Network, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    mine = trained.documents["valley"][:3]
+
     async def story() -> None:
         async with trained.serving():
-            with pytest.raises(
-                AbsenceError, match=r"dealer: does not answer: waited 10 s"
-            ) as error:
-                await trained.classify("valley", trained.documents["valley"][:3])
+            with monkeypatch.context() as patch:
+                Absence(patch).of("dealer")
+                with pytest.raises(
+                    AbsenceError, match=r"dealer: does not answer: waited 40 s"
+                ) as error:
+                    await trained.classify("valley", mine)
             assert error.value.party == "dealer"
             waits = [one for one in trained.events if isinstance(one, Waiting)]
             assert ("coordinator", "dealer") in [one.whom for one in waits]
         async with trained.serving(), trained.staying("harbour"):
-            answer = await trained.classify("valley", trained.documents["valley"][:3])
-            assert len(answer.classes) == 3
+            assert len((await trained.classify("valley", mine)).classes) == 3
+
+    asyncio.run(story())
+
+
+def test_an_asker_that_dies_keeps_nobody_else_from_being_answered(
+    trained: Network, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    mine, theirs = trained.documents["valley"][:3], trained.documents["harbour"][:3]
+    absence = Absence(monkeypatch)
+
+    async def story() -> None:
+        async with trained.serving() as serving, trained.staying("north", "harbour"):
+            first = await trained.classify("valley", mine)
+            assert (await _killed(trained, mine, 8)).dead
+            # Its query is open; then the coordinator gives it up.
+            for gone in ((), ("valley",)):
+                absence.of(*gone)
+                assert len((await trained.classify("harbour", theirs)).classes) == 3
+            assert not serving.done()
+            absence.over()
+            again = await trained.classify("valley", mine)
+            assert again.classes == first.classes
+            assert first.left - again.left == 4000 - first.left
 
     asyncio.run(story())
 
@@ -188,22 +198,33 @@ def test_a_budget_that_is_spent_is_told_by_name(trained: Network) -> None:
     asyncio.run(story())
 
 
-def test_a_coordinator_that_restarts_in_the_middle_of_a_query_answers_it(
-    trained: Network, monkeypatch: pytest.MonkeyPatch
+def test_a_coordinator_that_is_killed_again_and_again_answers_a_query_and_counts_it_once(
+    trained: Network,
 ) -> None:
-    # The study's own patience is of ten seconds, which a busy machine needs for a restart.
-    monkeypatch.setattr("sottovoce.service.query.Waits", lambda *_: Waits(60.0, 60.0))
+    mine = trained.documents["harbour"][:40]
 
     async def story() -> None:
-        mine = trained.documents["harbour"][:40]
         async with trained.serving(), trained.staying("north"):
-            expected = (await trained.classify("harbour", mine)).classes
+            first = await trained.classify("harbour", mine)
+        deaths = 0
         async with trained.staying("north"):
             asking = asyncio.create_task(trained.classify("harbour", mine))
-            for seconds in (0.05, 0.1, 0.15, 0.2, 0.3):
-                async with trained.serving():
-                    await asyncio.wait({asking}, timeout=seconds)
+            # Every life gets a little further than the one before.
+            for steps in range(1, NEVER, 4):
+                life = Life("coordinator", steps)
+                with life.lived(), suppress(KilledError):
+                    async with trained.serving() as serving:
+                        both = {asking, serving}
+                        await asyncio.wait(both, return_when=asyncio.FIRST_COMPLETED)
+                deaths += life.dead
+                if asking.done():
+                    break
+            second = await asking
+            assert deaths > 2
             async with trained.serving():
-                assert (await asking).classes == expected
+                third = await trained.classify("harbour", mine)
+        assert first.classes == second.classes == third.classes
+        # Also where the coordinator fell between the labels and its own record of them.
+        assert 4000 - first.left == first.left - second.left == second.left - third.left
 
     asyncio.run(story())

@@ -337,7 +337,9 @@ class Clerk:
         elif running.seat.result is not None:
             notes[f"counted/{asker}"] = Codec().encode(wire.Words.of(running.seat.result))
         await self.agent.commit(Effect(notes, letters))
-        self.agent.tell_watcher(QueryServed(self.agent.study, COORDINATOR, asker, query.number))
+        if not letters:
+            served = QueryServed(self.agent.study, COORDINATOR, asker, query.number)
+            self.agent.tell_watcher(served)
 
     # Evaluations.
 

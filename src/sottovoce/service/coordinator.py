@@ -153,6 +153,8 @@ async def run_coordinator(
                     for running in opening.running:
                         running.cancel()
     finally:
+        for hall in halls.values():
+            hall.mailbox.hurry()
         await server.close()
         for hall in halls.values():
             await hall.close()

@@ -52,6 +52,7 @@ class Mailbox:
         self._path = path
         self._clock = clock
         self._closed = False
+        self._hurried = False
         writing = open_database(path, writing=True)
         self._store = Store(writing, self.limits)
         self._committer = Committer(writing, self._store.count)
@@ -121,7 +122,7 @@ class Mailbox:
                 found = self._read(recipient, after, limit)
                 if found:
                     return found
-            if not await self._wait(recipient, deadline):
+            if self._hurried or not await self._wait(recipient, deadline):
                 break
         return ()
 
@@ -175,6 +176,12 @@ class Mailbox:
             to.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchall()
 
         await self._committer.submit(rewrite, alone=True)
+
+    def hurry(self) -> None:
+        """Keep nobody waiting any longer: the server is about to close."""
+        self._hurried = True
+        for recipient in list(self._waiters):
+            self._wake(recipient)
 
     async def close(self) -> None:
         """Finish what was begun, and let go of the file."""

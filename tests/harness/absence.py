@@ -1,0 +1,47 @@
+"""Deadlines that pass when a test says so: nobody is given up because the machine is slow."""
+
+import time
+from weakref import WeakSet
+
+import pytest
+
+from sottovoce.protocols.conversation import Gather, Receive
+from sottovoce.service.agent import Agent
+from sottovoce.service.chairs import Running
+
+
+class Absence:
+    """Every seat waits for ever for anybody, but not a moment for who is gone."""
+
+    def __init__(self, patch: pytest.MonkeyPatch) -> None:
+        self._gone: set[str] = set()
+        self._agents: WeakSet[Agent] = WeakSet()
+
+        def due(agent: Agent, running: Running) -> float:
+            return self._due(agent, running)
+
+        patch.setattr(Agent, "_due", due)
+
+    def of(self, *seats: str) -> None:
+        """These seats are gone, as far as anybody waits for them."""
+        self._gone |= set(seats)
+        for agent in self._agents:
+            agent._moved.set()
+
+    def over(self) -> None:
+        """Everybody is back."""
+        self._gone.clear()
+
+    def _due(self, agent: Agent, running: Running) -> float:
+        self._agents.add(agent)
+        late = self._late(running)
+        return running.since if late and late <= self._gone else time.monotonic() + 3600
+
+    def _late(self, running: Running) -> set[str]:
+        match running.waiting:
+            case Receive(sender, _):
+                return {sender}
+            case Gather(_, senders):
+                lines = running.seat._seat._lines
+                return {one for one in senders if not lines[one].waiting}
+        return set()
