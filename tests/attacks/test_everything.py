@@ -198,6 +198,7 @@ def test_it_never_raises_on_what_a_view_may_hold(view: list[Any]) -> None:
         np.array(5),
         np.full((20, 20), np.nan),
         np.full((20, 20), np.inf),
+        np.full(6, 1e308),
         np.array([["a", "b"]]),
         np.array([2**4000, -(2**4000)], dtype=object),
         [[1, 2], [3]],

@@ -128,8 +128,8 @@ def _unfolded(flat: Floats, side: int, *, upper: bool) -> Floats:
     """The symmetric matrix of which this is one triangle, row by row."""
     matrix = np.zeros((side, side))
     places = np.triu_indices(side) if upper else np.tril_indices(side)
-    matrix[places] = flat
-    return matrix + matrix.T - np.diag(np.diag(matrix))
+    matrix[places] = matrix.T[places] = flat
+    return matrix
 
 
 def _large_enough(reading: Reading, matrix: Floats) -> Iterator[Reading]:
