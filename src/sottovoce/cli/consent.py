@@ -39,15 +39,9 @@ def card_facts(described: "StudyDescription") -> dict[str, Any]:
 
 def waits_of(described: "StudyDescription") -> tuple[tuple[str, str], ...]:
     """How long everybody waits, in words for the card."""
-    from sottovoce.service.deadlines import in_words
+    from sottovoce.service.deadlines import waits_in_words
 
-    return (
-        ("People may join for", in_words(described.deadlines.enrolment)),
-        (
-            "A stage waits for one that is silent, and then goes on without it or stops, after",
-            in_words(described.deadlines.stage),
-        ),
-    )
+    return waits_in_words(described.deadlines.enrolment, described.deadlines.stage)
 
 
 def show_card(card: "StudyCard") -> None:

@@ -34,6 +34,25 @@ class Deadlines:
                 )
 
 
+def waits_in_words(enrolment: timedelta, stage: timedelta) -> tuple[tuple[str, str], ...]:
+    """How long everybody waits for whom, as the programs do: for the card."""
+    return (
+        ("People may join for", in_words(enrolment)),
+        (
+            "A stage gathers what many send, and goes on without who is late or stops, after",
+            in_words(stage),
+        ),
+        (
+            "Whoever alone is waited for in a stage is given up after",
+            in_words(DECISION_STAGES * stage),
+        ),
+        (
+            "A site whose line to the coordinator broke tries again for",
+            in_words(LINE_STAGES * stage),
+        ),
+    )
+
+
 def duration(words: str) -> timedelta:
     """The time that words such as "10 minutes" stand for."""
     found = _WRITTEN.fullmatch(words.lower())

@@ -42,6 +42,8 @@ from sottovoce.transport.mailbox import Mailbox
 
 # How often the server looks whether a command left an order.
 _LOOK_SECONDS = 1.0
+# How old the times may be at which seats were seen last, as the disk has them.
+_SEEN_SECONDS = 1.0
 
 
 class LocalPost:
@@ -86,6 +88,7 @@ class Hall:
         self._on_event = on_event
         self._seen: dict[str, float] = {}
         self._opened = time.monotonic()
+        self._seen_before = dict(registry.status(described).seen)
         self._enrolled = asyncio.Event()
         self._files = SealedFiles(registry.folder, at_rest)
         storage.make_folder(registry.folder / COORDINATOR)
@@ -150,7 +153,8 @@ class Hall:
         attempt = book.begins[-1] if book and book.begins else None
         stage = attempt.stage if attempt and book and book.phase == "training" else self.phase
         reason = book.stopped[0].reason if book and book.stopped else ""
-        now, wall = time.monotonic(), time.time()
+        began = time.time() - time.monotonic()
+        since = {name: began + when for name, when in self._seen.items()}
         return StudyStatus(
             self.registry.id,
             self.described.plan.name,
@@ -159,7 +163,7 @@ class Hall:
             tuple(self.publics),
             self._expected,
             reason,
-            tuple((name, wall - (now - when)) for name, when in self._seen.items()),
+            tuple((self._seen_before | since).items()),
         )
 
     async def receipt(self, seat: str) -> Receipt | None:
@@ -198,6 +202,7 @@ class Hall:
             tasks.create_task(self.agent.run())
             course = tasks.create_task(self._course())
             tasks.create_task(self._look_for_orders(course))
+            tasks.create_task(self._keep_seen())
 
     async def _course(self) -> None:
         conductor = self.conductor
@@ -336,6 +341,16 @@ class Hall:
         if key.exists():
             await self.agent.do(key.unlink)
             await self.agent.do(self._witness.note, What.DELETION, "deleted the Paillier key")
+
+    async def _keep_seen(self) -> None:
+        """Whoever asks for the status on this disk finds the attempt, and who was seen when."""
+        written: dict[str, float] = {}
+        while True:
+            await asyncio.sleep(_SEEN_SECONDS)
+            if self._seen != written:
+                # Here and not in a thread: an older status must not come after a newer one.
+                written = dict(self._seen)
+                self.registry.write_status(self.status())
 
     def _enter(self, phase: str) -> None:
         # Whether the journal is deleted already is this process' business alone.
