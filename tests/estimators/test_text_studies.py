@@ -25,8 +25,8 @@ from sottovoce.keyfiles.models import HEAD, StoredPart
 from sottovoce.protocols.identities import SIGNATURE_BYTES, Identity
 from sottovoce.protocols.runner import Meddler
 from sottovoce.roles import InsecureToyPlan
+from sottovoce.roles.budget import QueryBudgetWarning
 from sottovoce.roles.card import StudyCard
-from sottovoce.roles.classification import QueryBudgetWarning
 from sottovoce.text.documents import Document, Fragment, Span
 from sottovoce.wire import Codec
 

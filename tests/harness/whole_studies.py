@@ -17,7 +17,8 @@ from sottovoce.protocols.conversation import Party
 from sottovoce.protocols.runner import Meddler, Outcome, Table
 from sottovoce.protocols.seat import Packet
 from sottovoce.roles import InsecureToyPlan, Study
-from sottovoce.roles.classification import QueryBook, answer, ask, deal, query_trio
+from sottovoce.roles.budget import QueryBook
+from sottovoce.roles.classification import answer, ask, deal, query_trio
 from sottovoce.roles.course import Attempt, Course, Stage
 from sottovoce.roles.desk import Desk
 from sottovoce.roles.roster import draw_roster

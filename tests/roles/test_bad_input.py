@@ -12,7 +12,7 @@ from sottovoce.errors import AbsenceError, InputError, MisuseError, SottovoceErr
 from sottovoce.protocols.runner import converse
 from sottovoce.roles import InsecureToyPlan, Participant, Policy, Role, Roster, Study, StudyPlan
 from sottovoce.roles.agreement import collected, consented
-from sottovoce.roles.classification import QueryBook, QueryBudgetWarning, QueryRequest
+from sottovoce.roles.budget import QueryBook, QueryBudgetWarning, QueryRequest
 from sottovoce.roles.desk import Desk
 from sottovoce.roles.roster import draw_roster
 from sottovoce.text.documents import Document
@@ -283,14 +283,16 @@ def test_a_budget_is_two_a_feature_and_some_whole_ciphertexts_at_least(
 def test_a_dealer_that_is_not_there_ends_a_query_that_is_not_counted(
     binary: Case, *, evaluation: bool
 ) -> None:
-    outcome = binary.run()
+    outcome = binary.changed(verdict="fss").run()
     few = binary.documents["north"][:3]
     left = outcome.queries.left("north")
     outcome.meddler = Crashing({"dealer": 0})
-    with pytest.raises(AbsenceError, match=r"dealer: .*dealt anew, and none was answered") as error:
+    with pytest.raises(
+        AbsenceError, match=r"dealer: .*dealt anew, and this one was not answered"
+    ) as error:
         outcome.classify("north", few, evaluation=evaluation)
     assert error.value.hints[0] == "ask again when 'dealer' is back: this query was not counted"
-    assert "verdict='dgk'" in error.value.hints[1]
+    assert "verdict='auto'" in error.value.hints[1]
     assert outcome.queries.left("north") == left
     assert outcome.queries.evaluated["north"] == 0
     outcome.meddler = None

@@ -13,7 +13,8 @@ from harness.studies import Case, accuracy, notes
 from sottovoce.datasets.notes import DIAGNOSES
 from sottovoce.errors import AbsenceError, InputError, MisuseError, ViolationError
 from sottovoce.protocols.blind_sum import pairwise
-from sottovoce.roles.classification import QueryRequest
+from sottovoce.roles.budget import QueryRequest
+from sottovoce.roles.classification import DealRequest, VerdictWarning
 from sottovoce.roles.evaluation import EvaluationSize, JointConfusion
 from sottovoce.roles.figures import Evaluation, confusion, own_view, truth_of
 from sottovoce.roles.plan import FEWEST_EVALUATED
@@ -118,13 +119,23 @@ def test_every_label_of_those_that_overlap_has_a_roc(binary: Case) -> None:
     assert found.roc
 
 
-def test_without_a_dealer_there_are_tables_and_no_roc(binary: Case) -> None:
-    case = binary.changed(verdict="dgk", features=12, held_out=0.05)
-    found = case.outcome.evaluate(case.documents)
-    assert found.counts.sum() >= 20
-    assert found.roc == {}
-    with pytest.raises(MisuseError, match="expected a ROC of 'urgent', found none"):
-        found.operating_point("youden")
+def test_without_a_dealer_the_roc_is_the_same(binary: Case) -> None:
+    """Peers that asked with a dealer and peers that asked without one are added up alike."""
+    few = (-0.5, -0.125, 0.0, 0.25)
+    cases = [
+        binary.changed(verdict=one, features=12, thresholds=few) for one in ("fss", "dgk", "auto")
+    ]
+    mixed = cases[2].outcome
+    mixed.tested("north", cases[2].documents["north"])
+    mixed.leave("dealer")
+    with pytest.warns(VerdictWarning):
+        found = mixed.evaluate(cases[2].documents)
+    dealt, undealt = (one.outcome.evaluate(one.documents) for one in cases[:2])
+    assert dealt.roc["urgent"].thresholds
+    for other in (undealt, found):
+        assert_same(other, dealt)
+    kinds = {type(one.message) for one in cases[1].outcome.views["dealer"].received}
+    assert DealRequest not in kinds
 
 
 def test_who_leaves_between_both_sums_stops_the_second(binary: Case) -> None:

@@ -120,7 +120,7 @@ def test_what_a_peer_tells_leaves_it_rounded_up() -> None:
 
 @pytest.mark.parametrize(("parts", "share"), [(-1, WHOLE), (10, 0), (10, WHOLE + 1)])
 def test_ends_without_an_interval_name_who_told_them(parts: int, share: int) -> None:
-    told = SolveNumbers(wire.Words.of(np.zeros(1, np.uint64)), parts, share, (1, 1), 1, 64, ())
+    told = SolveNumbers(wire.Words.of(np.zeros(1, np.uint64)), parts, share, (1, 1), ())
     with pytest.raises(ViolationError, match=f"coordinator: .*found {parts} and {share}"):
         _ends_of(told, sender="coordinator")
 

@@ -14,21 +14,21 @@ from harness.studies import Case, notes
 from sottovoce.datasets.notes import DIAGNOSES
 from sottovoce.errors import InputError, MalformedError, MisuseError, ViolationError
 from sottovoce.paillier import SecretKey, decrypt, generate_insecure_for_tests
-from sottovoce.protocols.conversation import Party, Send, dismiss, receive
-from sottovoce.protocols.conversation import ask as ask_one
+from sottovoce.protocols.conversation import Party, Send, receive
 from sottovoce.protocols.identities import Identity
 from sottovoce.protocols.messages import kind_of
 from sottovoce.protocols.runner import Meddler, Table, converse
 from sottovoce.protocols.seat import Packet
+from sottovoce.protocols.shares.carries import DigitTests
 from sottovoce.protocols.shares.holders import deal_seeds
-from sottovoce.protocols.two_party.comparison import BlindedTests
+from sottovoce.protocols.shares.undealt import LabelShare, MaskedChoices
 from sottovoce.rados import Moments
 from sottovoce.roles import Participant, Role, Roster, Study
 from sottovoce.roles.agreement import AgreedStudy, Agreement, collected, consented
+from sottovoce.roles.budget import QueryGrant, QueryRequest
 from sottovoce.roles.classification import (
     DealRequest,
-    QueryGrant,
-    QueryRequest,
+    MaskedScores,
     answer,
     ask,
     deal,
@@ -41,7 +41,6 @@ from sottovoce.roles.relay import Letter, Relay, padded_size
 from sottovoce.roles.roster import draw_roster
 from sottovoce.roles.solving import EncryptedModel
 from sottovoce.roles.totals import rounded_up
-from sottovoce.roles.undealt import MaskedWinners
 from sottovoce.text.documents import Document
 from sottovoce.text.features import FeatureReader
 from sottovoce.text.labels import Labels
@@ -442,8 +441,8 @@ def test_seeds_of_one_context_are_dealt_once(binary: Case) -> None:
 # What a peer that deviates could learn from a query is what its budget counts.
 
 
-def curious(case: Case, question: Any) -> Any:
-    """A peer that has one batch granted, and asks the key holder something else."""
+def curious(case: Case, *sent: Any) -> Any:
+    """A peer that has one batch granted, and sends the coordinator something else."""
     outcome = case.outcome
     asked = outcome.numbers["north"] + 1000
     outcome.numbers["north"] += 1
@@ -452,15 +451,15 @@ def curious(case: Case, question: Any) -> Any:
         batch = outcome.models["north"].scores.batch
         yield Send("coordinator", QueryRequest(asked, batch, evaluation=False))
         yield from receive("coordinator", QueryGrant)
-        told = yield from ask_one("coordinator", question)
-        yield from dismiss("coordinator")
-        return told
+        for message in sent:
+            yield Send("coordinator", message)
+        return (yield from receive("coordinator", LabelShare))
 
     programs = {
-        "north": thief(),
         "coordinator": answer(
             outcome.desks["coordinator"], outcome.trained, outcome.queries, asker="north"
         ),
+        "north": thief(),
     }
     return outcome.converse(programs, "query", "north", str(asked)).results["north"]
 
@@ -476,32 +475,16 @@ def undealt(binary: Case) -> Case:
     return Case(documents, plan, binary.key)
 
 
-def test_without_a_dealer_a_deviating_asker_reads_no_weights(undealt: Case) -> None:
-    """Asked to open encrypted weights, the key holder gives them modulo the classes only."""
-    weights = undealt.outcome.models["north"].weights
-    one = weights[0, :1]
-    true = decrypt(undealt.key, one).flat()
-    assert abs(true[0]) > 3
-    told = curious(undealt, MaskedWinners(one.fresh(entropy=SeededEntropy(1))))
-    assert told.numbers.read(modulus=3) == [value % 3 for value in true]
-    fresh = weights.fresh(entropy=SeededEntropy(1))
-    with pytest.raises(ViolationError, match=r"north: .*winners: expected at most \d+ numbers"):
-        curious(undealt, MaskedWinners(fresh))
-    with pytest.raises(ViolationError, match=r"north: .*found BlindedTests"):
-        curious(undealt, BlindedTests(fresh, fresh, 2))
-
-
-def test_winners_without_a_dealer_are_noise_to_the_key_holder(undealt: Case) -> None:
-    """Uniform modulo the classes, whoever wins, under masks that drown what is above."""
-    outcome, same = undealt.outcome, [undealt.documents["valley"][0]] * 60
-    label = outcome.classify("valley", same).classes
-    assert len(set(label)) == 1
-    asked = outcome.views["coordinator"].of(MaskedWinners)
-    seen = [value for one in asked for value in decrypt(undealt.key, one.values).flat()][-60:]
-    counts = Counter(value % 3 for value in seen)
-    assert max(counts.values()) < 35
-    assert min(counts.values()) > 7
-    assert sum(value > 2**60 for value in seen) > 50
+def test_without_a_dealer_the_coordinator_opens_nothing_out_of_turn_or_size(undealt: Case) -> None:
+    """Encrypted weights in the place of scores, or of anything else, are not opened."""
+    weights = undealt.outcome.models["north"].weights.fresh(entropy=SeededEntropy(1))
+    left = undealt.outcome.queries.left("north")
+    for message in (MaskedScores(weights), MaskedChoices(weights), DigitTests(weights)):
+        with pytest.raises(ViolationError, match=r"expected (layout|MaskedScores)") as error:
+            curious(undealt, message)
+        assert error.value.party == "north"
+    # Nothing was told, so nothing is counted.
+    assert undealt.outcome.queries.left("north") == left
 
 
 def test_labels_that_overlap_are_compared_without_a_dealer(undealt: Case) -> None:

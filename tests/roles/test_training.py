@@ -12,6 +12,7 @@ from sottovoce.datasets.notes import DIAGNOSES
 from sottovoce.errors import InputError, MisuseError
 from sottovoce.paillier import SecretKey
 from sottovoce.roles import StudyPlan
+from sottovoce.roles.plan import Verdict
 from sottovoce.roles.training import held_back_side
 from sottovoce.text.documents import Document
 from sottovoce.text.labels import Classes, Labels
@@ -219,12 +220,15 @@ def test_winners_without_a_dealer_equal_the_plain_winner(eight: Case) -> None:
 
 def test_engine_paillier_without_a_dealer_when_a_peer_evaluates(encrypted: Case) -> None:
     seats = {"with_dealer": False, "evaluator_at": "north"}
+    dealt = replace(encrypted.plan, verdict="fss")
     with pytest.raises(InputError, match="expected a dealer for the queries of 'north'"):
-        _ = Case(encrypted.documents, encrypted.plan, encrypted.key, seats).study
-    plan = replace(encrypted.plan, verdict="dgk", features=6)
+        _ = Case(encrypted.documents, dealt, encrypted.key, seats).study
+    plan = replace(encrypted.plan, verdict="auto", features=6)
     case = Case(encrypted.documents, plan, encrypted.key, seats)
     test = case.held_out()[:8]
-    assert case.outcome.classify("north", test).classes == case.plain(test)
+    for name, verdict in (("north", Verdict.DGK), ("harbour", Verdict.FSS)):
+        found = case.outcome.classify(name, test)
+        assert (found.classes, found.verdict) == (case.plain(test), verdict)
 
 
 def test_a_plan_that_is_no_toy_draws_its_own_key(binary: Case) -> None:

@@ -12,15 +12,12 @@ from harness.noise import FEWEST, assert_looks_uniform, assert_shows_structure
 from harness.studies import BINARY, Case, notes
 from sottovoce.attacks import attack_everything, score
 from sottovoce.numbers.ring import decode
-from sottovoce.paillier import Ciphertext, SecretKey, decrypt, decrypt_residues
+from sottovoce.paillier import Ciphertext, SecretKey, decrypt_residues
 from sottovoce.protocols.blind_sum.messages import MaskedParts
 from sottovoce.protocols.runner import Outcome, Table
+from sottovoce.protocols.shares.carries import CarryPlan, DigitTests, slices
 from sottovoce.protocols.shares.triangle import Triangle
-from sottovoce.protocols.two_party.comparison import (
-    BlindedTests,
-    MaskedNumbers,
-    answer_tests,
-)
+from sottovoce.protocols.two_party.masks import Masking
 from sottovoce.protocols.view import View, leaves
 from sottovoce.rados import joined
 from sottovoce.roles import InsecureToyPlan
@@ -47,6 +44,7 @@ from sottovoce.roles.preparation import (
     prepare_peer,
 )
 from sottovoce.roles.reference import Reference
+from sottovoce.roles.scoring import slots_of
 from sottovoce.roles.solving import SolveNumbers
 from sottovoce.text.features import FeatureReader
 from sottovoce.wire import Words
@@ -178,17 +176,30 @@ def test_attacks_recover_nothing_where_scores_or_weights_are_released(
 
 def test_a_key_holder_that_helps_to_compare_sees_no_score(toy_key: SecretKey) -> None:
     case = small(toy_key, {}, documents=240, features=16).changed(verdict="dgk")
-    asked = case.documents["north"][:64]
-    case.outcome.classify("north", asked)
-    view = case.outcome.views["coordinator"]
-    (masked,) = view.of(MaskedNumbers)
-    opened = decrypt(toy_key, masked.values).flat()
     scores = case.outcome.trained.scores
-    lift, reach = 1 << scores.score.bits, scores.score.bits + 1 + case.plan.kappa
-    assert_looks_uniform([one - lift for one in opened if lift <= one < 1 << reach], 1 << reach)
-    (tests,) = view.of(BlindedTests)
-    zeros = answer_tests(toy_key, tests).flipped
-    assert 12 < sum(zeros) < 52
+    case.outcome.classify("north", case.documents["north"][:64])
+    view = case.outcome.views["coordinator"]
+    words = [
+        decrypted
+        for one in view.of(MaskedScores)
+        for decrypted in slots_of(
+            decrypt_residues(toy_key, one.scores), scores.slots, scores.ring
+        ).tolist()
+    ]
+    assert_looks_uniform(words, 1 << scores.ring.bits)
+    asked = view.of(DigitTests)
+    zeros, together = 0, 0
+    for one in asked:
+        # Every number of a ciphertext has a prime of its own; the first ones are the smallest.
+        plan = CarryPlan(scores.ring.bits - 1, 1, Masking(case.plan.kappa))
+        while plan.scale != one.tests.scale:
+            plan = CarryPlan(plan.bits, plan.count + 1, plan.masking)
+        slots = plan.slots(toy_key.public.plaintext_bits)
+        found = slices(decrypt_residues(toy_key, one.tests), slots, plan.tests)
+        zeros += sum(any(value % prime == 0 for value in found) for prime in plan.primes)
+        together += plan.count
+    assert together >= 64
+    assert 0.25 < zeros / together < 0.75
 
 
 def test_the_dealer_receives_public_numbers_alone(case: Case) -> None:

@@ -24,7 +24,8 @@ from sottovoce.errors import InputError
 from sottovoce.paillier import Plain, SecretKey, encrypt
 from sottovoce.protocols.runner import converse
 from sottovoce.roles import Study, StudyPlan
-from sottovoce.roles.classification import Answer, QueryBook, answer, ask, deal, query_trio
+from sottovoce.roles.budget import QueryBook
+from sottovoce.roles.classification import Answer, answer, ask, deal, query_trio
 from sottovoce.roles.contributions import solve_plan
 from sottovoce.roles.desk import Desk
 from sottovoce.roles.model import SealedModel, Trained, model_scale
@@ -121,7 +122,7 @@ class Desks:
             asker: ask(desks[asker], self.model, documents.rows, number=number),
             coordinator: answer(desks[coordinator], self.trained, book, asker=asker),
         }
-        if study.plan.deals_verdicts:
+        if study.verdict_for(asker) is Verdict.FSS:
             dealer = query_trio(study, asker).dealer
             programs[dealer] = deal(desks[dealer])
         codec = study.codec(self.trained.key.public)
@@ -177,7 +178,7 @@ def measure(
 def _rows(trial: Trial, desks: Mapping[str, Desks], documents: Documents) -> Iterator[Row]:
     """A row per verdict, all measured in turns; one that is slow is asked for a part of them."""
     sizes = {"fss": trial.documents, "scores": trial.documents}
-    sizes["dgk"] = min(trial.documents, desks["dgk"].model.scores.batch)
+    sizes["dgk"] = min(trial.documents, 2 * desks["dgk"].model.scores.batch)
     partner = Partner.of(desks["fss"], documents.first(min(THEIRS, trial.documents)))
     for verdict in ("fss", "dgk"):
         _check(desks[verdict], documents.first(sizes[verdict]))

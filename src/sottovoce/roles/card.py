@@ -12,6 +12,7 @@ from sottovoce.protocols import messages
 from sottovoce.protocols.blind_sum import messages as blind_sums
 from sottovoce.protocols.messages import Disclosure, Message
 from sottovoce.protocols.shares import (
+    carries,
     handover,
     holders,
     multiplier,
@@ -20,6 +21,8 @@ from sottovoce.protocols.shares import (
     signs,
     solve,
     truncation,
+    undealt,
+    undealt_tally,
     verdict,
 )
 from sottovoce.protocols.two_party import comparison as two_party_comparison
@@ -29,6 +32,7 @@ from sottovoce.protocols.two_party import truncation as two_party_truncation
 from sottovoce.roles import (
     agreement,
     blocks,
+    budget,
     choice,
     classification,
     contributions,
@@ -41,7 +45,6 @@ from sottovoce.roles import (
     preparation,
     remote,
     solving,
-    undealt,
     uploads,
 )
 from sottovoce.roles.arranged import arranged_lines, outsourced_lines, pooled_lines
@@ -53,7 +56,9 @@ from sottovoce.roles.plan import (
     DictionaryKind,
     Engine,
     Release,
+    Verdict,
 )
+from sottovoce.roles.query_lines import budget_lines, verdict_lines
 from sottovoce.roles.roster import Role
 from sottovoce.roles.sizes import ASSUMED_DOCUMENTS, peer_sizes
 from sottovoce.roles.study import Study, grouped
@@ -146,19 +151,34 @@ class StudyCard:
             yield "sealed solve", (encrypted, matrices, own_masks, two_party_truncation)
             yield "sealed solve", (two_party_products, two_party_comparison, messages)
             yield "encrypted model", (model,)
-            yield "queries", _SHARED
         if arrangement.weights is Weights.LISTED:
             yield "encrypted model", (listing,)
         if len(self.study.plan.alphas) > 1:
             yield "choice of the penalty", (choice, messages)
-        if self.study.plan.packs_scores:
-            yield "queries", (classification, verdict)
-        else:
-            yield "queries", (classification, undealt, two_party_comparison)
-            yield "queries", (two_party_products, messages)
+        yield from self._asked()
+        yield "evaluation", (evaluation,)
+
+    def _asked(self) -> Iterator[tuple[str, tuple[ModuleType, ...]]]:
+        yield "queries", (budget, classification)
+        if Verdict.FSS in self._verdicts:
+            # Engine shares has named these for its solve already.
+            shared = _SHARED if self.study.engine is Engine.PAILLIER else ()
+            yield "queries", (*shared, verdict)
+        if Verdict.DGK in self._verdicts:
+            yield "queries", (carries, undealt)
+            if self.study.plan.counts_sealed:
+                yield "queries", (undealt_tally,)
+        arrangement = self.study.plan.arrangement
         if arrangement.by_features and arrangement.remote is not Remote.ZERO:
             yield "queries", (remote,)
-        yield "evaluation", (evaluation,)
+
+    @property
+    def _verdicts(self) -> set[Verdict]:
+        """Every way in which a peer's labels may be found."""
+        study = self.study
+        first = {study.verdict_for(name) for name in study.roster.peers}
+        back = {Verdict.DGK} if study.plan.falls_back else set()
+        return {one for one in first if one is not None} | back
 
     def _head(self) -> Iterator[str]:
         plan = self.study.plan
@@ -204,12 +224,8 @@ class StudyCard:
             "- Totals of documents and classes, and the upper end of the spectrum, are "
             "published rounded up to two digits. Iterations, sizes and times follow from them."
         )
-        yield (
-            f"- Each peer may ask for {plan.budget} labels. Batches are padded to whole "
-            f"ciphertexts and count whole. A sealed model is not sealed against its own answers: "
-            f"beyond about {2 * plan.features} labels of chosen documents (two a feature) it "
-            f"counts as known to that peer; {16 * plan.features} (sixteen a feature) give it."
-        )
+        yield from verdict_lines(self.study)
+        yield from budget_lines(plan)
         yield (
             f"- Evaluation: {plan.evaluations} time(s), each of at most {plan.budget} documents of "
             f"a peer, opened over at least {FEWEST_EVALUATED} documents and {FEWEST_PEERS} peers; "

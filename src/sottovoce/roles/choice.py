@@ -23,17 +23,12 @@ from sottovoce.numbers.ring import from_ring, to_ring
 from sottovoce.protocols.conversation import Party, Receive, Send, dismiss, receive
 from sottovoce.protocols.messages import Disclosure, Enough, Message
 from sottovoce.protocols.shares.verdict import DEALT_KINDS
-from sottovoce.roles.classification import (
-    DealRequest,
-    QueryBook,
-    answer,
-    ask,
-    deal_for,
-    query_trio,
-)
+from sottovoce.roles.budget import QueryBook
+from sottovoce.roles.classification import DealRequest, answer, ask, deal_for, query_trio
 from sottovoce.roles.desk import Desk
 from sottovoce.roles.evaluation import CountSum, add_counts, open_counts, witness_counts
 from sottovoce.roles.model import SealedModel, Trained
+from sottovoce.roles.plan import Verdict
 from sottovoce.roles.scoring import ScorePlan
 from sottovoce.roles.study import Study
 from sottovoce.text.documents import Document
@@ -135,19 +130,25 @@ def choose_dealer(desk: Desk) -> Party[None]:
 
 def needs_dealer(study: Study) -> bool:
     """Whether queries are dealt for while a penalty is chosen."""
-    return len(study.plan.alphas) > 1 and study.plan.deals_verdicts
+    return len(study.plan.alphas) > 1 and bool(_dealt(study))
+
+
+def _dealt(study: Study) -> list[str]:
+    """The peers for whom somebody deals."""
+    peers = study.roster.peers
+    return [name for name in peers if study.verdict_for(name) is Verdict.FSS]
 
 
 def _dealers(study: Study) -> tuple[str, ...]:
     """Everybody who may have to deal while a penalty is chosen, whoever of the peers is left."""
     if not needs_dealer(study):
         return ()
-    return tuple(dict.fromkeys(query_trio(study, name).dealer for name in study.roster.peers))
+    return tuple(dict.fromkeys(query_trio(study, name).dealer for name in _dealt(study)))
 
 
 def _abandon(study: Study, asker: str) -> Party[None]:
     """At the coordinator: throw away what was dealt for a query that nobody will finish."""
-    if not needs_dealer(study):
+    if asker not in _dealt(study):
         return
     dealer = query_trio(study, asker).dealer
     yield Send(dealer, Abandoned())

@@ -1,12 +1,14 @@
 """A query: the asker learns the labels of its documents, and nobody learns anything else.
 
     dealer                  coordinator C                        asker (a peer)
-      │                          │◀── QueryRequest ─────────────────│
+      │                          │◀── QueryRequest ─────────────────│   (budget.py)
       │                          │─── QueryGrant (or Refusal) ─────▶│
       │◀─── DealRequest ─────────│                                  │
       │                          │◀── MaskedScores ─────────────────│   ⟨⟨scores + r⟩⟩, packed
       │   shares/verdict.py: both hold shares of every score        │
       │─────────────────────────▶│◀────────────────────────────────▶│   the labels
+
+Without a dealer (`dgk`) the same shares go through shares/undealt.py, between C and the asker.
 
 The asker multiplies ciphertexts of the words that its documents have, packs many documents
 into one ciphertext and hides them under one mask uniform in Z_N. C decrypts noise; C's noise
@@ -14,53 +16,53 @@ and the asker's mask, shifted, are shares of every score. Who learns what: C lea
 when, and for how many documents, rounded up to whole ciphertexts; the asker learns labels;
 the dealer, who is neither C nor of the asker's house, learns that there was a query. Labels of
 many chosen documents give the model away, so C counts them against a budget; an evaluation has
-one of the same size. Assuming that the dealer pools with neither.
+one of the same size (budget.py). Assuming that the dealer pools with neither.
 
 What is charged: a query is charged once C makes the message from which labels can be read, its
-last one, whether or not the asker ever fetches it; until then the asker saw uniform words, and a
-query that ends there is given back. So an asker that breaks off early gains nothing but other
-people's time, and one that breaks off late has paid. Without a dealer every answer of C tells a
-bit, so there the first one charges the whole query. What an evaluation counts at the thresholds
-comes before its labels: who has paid for them finds everything else done.
+last one, whether or not the asker ever fetches it; until then the asker saw noise, and a query
+that ends there is given back. So an asker that breaks off early gains nothing but other people's
+time, and one that breaks off late has paid. What an evaluation counts at the thresholds comes
+before its labels: who has paid for them finds everything else done.
+
+A plan with `verdict` auto asks the dealer first. If it does not answer, the asker begins anew
+without it, in another conversation with masks of its own, and says so (`VerdictWarning`,
+`Answer.verdict`). It is the asker who decides, and the plan that allows it. A coordinator who
+pretends that the dealer is away (it carries the dealer's letters, so it can) gains nothing but
+the asker's time: it sees a second set of scores under masks as uniform as the first, of the same
+padded number, and coins; what it could have learnt by pooling with the dealer it can no longer
+learn. An asker who pretends so gets the labels that it pays for, in a slower way.
 """
 
 import warnings
-from collections import Counter
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass, field, replace
-from functools import partial
-from typing import Any, ClassVar
+from dataclasses import dataclass, field
+from typing import ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
 from sottovoce import wire
-from sottovoce.errors import (
-    AbsenceError,
-    InputError,
-    MisuseError,
-    SottovoceError,
-    ViolationError,
-)
+from sottovoce.errors import AbsenceError, InputError, SottovoceError, ViolationError
 from sottovoce.numbers.fixed import Scale
 from sottovoce.numbers.ring import Words
-from sottovoce.paillier import Ciphertext, Encrypted, Plain, SparseRows, Unsent
-from sottovoce.protocols.casting import Cast
-from sottovoce.protocols.conversation import Party, Receive, Send, receive
-from sottovoce.protocols.guard import Guard, Rule, serve
+from sottovoce.paillier import Ciphertext, Encrypted, SparseRows, Unsent
+from sottovoce.protocols.conversation import Party, Send, receive
 from sottovoce.protocols.messages import Disclosure, Message
-from sottovoce.protocols.sealed_model import closing
+from sottovoce.protocols.shares.carries import AskSide, KeySide
 from sottovoce.protocols.shares.holders import Holder, Trio, deal_seeds, take_seed
 from sottovoce.protocols.shares.material import Context
 from sottovoce.protocols.shares.tally import TallyPlan, deal_tally, tally
+from sottovoce.protocols.shares.undealt import ask_labels, give_labels
+from sottovoce.protocols.shares.undealt_tally import ask_tally, give_tally
 from sottovoce.protocols.shares.verdict import VerdictPlan, ask_verdict, deal_verdict, give_verdict
 from sottovoce.protocols.two_party.masks import Masking
+from sottovoce.roles.budget import QueryBook, QueryGrant, QueryRefusal, QueryRequest, granted
 from sottovoce.roles.desk import Desk
 from sottovoce.roles.holdings import own_reach
 from sottovoce.roles.model import SealedModel, Trained
-from sottovoce.roles.plan import Release
+from sottovoce.roles.plan import Verdict
 from sottovoce.roles.score_shares import (
     above,
     arranged,
@@ -72,60 +74,17 @@ from sottovoce.roles.score_shares import (
     opened_scores,
     padded,
 )
-from sottovoce.roles.scoring import ScorePlan
+from sottovoce.roles.scoring import ScorePlan, counting_ring
 from sottovoce.roles.study import Study
-from sottovoce.roles.thresholds import shifts, unit_scores
-from sottovoce.roles.undealt import undealt_labels, undealt_rules
+from sottovoce.roles.thresholds import unit_scores
 from sottovoce.text.labels import Classes
 
 RemotePart = Callable[[int], Party[Encrypted]]
 """Brings what others add to the scores of so many rows (partition `features`)."""
 
-# The asker is told when less than this share of its budget is left.
-_NEAR_THE_END = 0.1
 
-
-class QueryBudgetWarning(UserWarning):
-    """Few queries are left."""
-
-
-class QueryRequest(Message, frozen=True):
-    """The asker's wish: its how-manieth query, for how many documents, padded.
-
-    With `thresholds` the scores are also counted at the plan's thresholds, in shares.
-    """
-
-    discloses: ClassVar = Disclosure(
-        seen_by="the coordinator, who counts queries",
-        reveals="that this peer asks now, and for how many documents, rounded up",
-        assuming="batches are padded to whole ciphertexts",
-    )
-    number: int
-    documents: int
-    evaluation: bool
-    thresholds: int = 0
-
-
-class QueryGrant(Message, frozen=True):
-    """The query may be asked; so many documents are left afterwards."""
-
-    discloses: ClassVar = Disclosure(
-        seen_by="the asker of the query",
-        reveals="what is left of its own budget",
-        assuming="the budget is on the study card",
-    )
-    left: int
-
-
-class QueryRefusal(Message, frozen=True):
-    """The query is more than what is left."""
-
-    discloses: ClassVar = Disclosure(
-        seen_by="the asker of the query",
-        reveals="that it asked for more than is left of its own budget",
-        assuming="the budget is on the study card",
-    )
-    left: int
+class VerdictWarning(UserWarning):
+    """Labels were found without the dealer, who did not answer."""
 
 
 class MaskedScores(Message, frozen=True):
@@ -168,65 +127,20 @@ class ScoreShare(Message, frozen=True):
     words: wire.Words
 
 
-@dataclass
-class QueryBook:
-    """The coordinator's count of every peer's queries, kept for the whole life of the model."""
-
-    budget: int
-    evaluations: int
-    spent: Counter[str] = field(default_factory=Counter)
-    evaluated: Counter[str] = field(default_factory=Counter)
-    _untold: dict[str, QueryRequest] = field(default_factory=dict, init=False, repr=False)
-
-    def left(self, asker: str) -> int:
-        """How many documents this peer may still ask about."""
-        return self.budget - self.spent[asker]
-
-    def grant(self, asker: str, request: QueryRequest) -> bool:
-        """Count a query, if it is within the budget; until it is `told` it can be given back."""
-        if request.documents < 1:
-            raise ViolationError(
-                f"expected a query for at least 1 document, found {request.documents}", party=asker
-            )
-        if request.evaluation:
-            # Else one evaluation would be any number of labels.
-            if request.documents > self.budget or self.evaluated[asker] >= self.evaluations:
-                return False
-            self.evaluated[asker] += 1
-        elif request.documents > self.left(asker):
-            return False
-        else:
-            self.spent[asker] += request.documents
-        self._untold[asker] = request
-        return True
-
-    def told(self, asker: str) -> None:
-        """The labels leave now: what was counted stays so."""
-        self._untold.pop(asker, None)
-
-    def give_back(self, asker: str) -> None:
-        """Take back what was counted for a query that ended before it told anything."""
-        request = self._untold.pop(asker, None)
-        if request is None:
-            return
-        if request.evaluation:
-            self.evaluated[asker] -= 1
-        else:
-            self.spent[asker] -= request.documents
-
-
 @dataclass(frozen=True)
 class Answer:
     """What the asker learnt: for every row its classes (and scores of unit rows, if released).
 
     After an evaluation `counted` is the asker's share of how many of its rows lie above which
-    threshold (`roc.py`), which nobody can read without the coordinator's.
+    threshold (`roc.py`), which nobody can read without the coordinator's. `verdict` is how the
+    labels were found, `fss` with a dealer or `dgk` without; None where scores gave them.
     """
 
     classes: list[Classes] = field(repr=False)
     left: int
     scores: NDArray[np.float64] | None = field(default=None, repr=False)
     counted: Words | None = field(default=None, repr=False)
+    verdict: Verdict | None = None
 
 
 def ask(
@@ -238,14 +152,16 @@ def ask(
     evaluation: bool = False,
     truth: NDArray[np.bool_] | None = None,
     remote: RemotePart | None = None,
+    verdict: Verdict | None = None,
 ) -> Party[Answer]:
     """At the asker: the labels of integer feature rows (`FeatureRows.integers`).
 
     `truth` (rows × scores) says which rows are of which class, where an evaluation counts
     them at the plan's thresholds; `remote` brings the part of the scores that others hold.
+    `verdict` is how the labels are found, as the plan says unless told.
     """
     study, plan = desk.study, model.scores
-    count = int(rows.shape[0])
+    count, found_by = int(rows.shape[0]), study.verdict_for(desk.name, verdict)
     if not count:
         raise InputError(f"{desk.name}: expected at least 1 document to classify, found none")
     size = -(-count // plan.batch) * plan.batch
@@ -258,39 +174,80 @@ def ask(
     counts = study.plan.counts_sealed and truth is not None
     thresholds = len(study.plan.thresholds) if counts else 0
     request = QueryRequest(number, size, evaluation, thresholds)
-    left = yield from _granted(study, request, desk.name)
+    left = yield from granted(study, request, desk.name)
     filled = padded(rows, size)
     scores = _products(study, model, filled, asker=desk.name)
     if remote is not None:
         scores = scores + (yield from remote(size))
-    if not plan.packed:
-        found = yield from _undealt(desk, model, scores, filled)
-        return Answer(classes_of(study.plan.labels, found, plan.classes)[:count], left)
     masked, share = masked_scores(model, scores, entropy=desk.entropy)
     yield Send(study.roster.coordinator, MaskedScores(masked))
-    if study.plan.release is Release.MARGIN:
+    if found_by is None:
         told = yield from receive(study.roster.coordinator, ScoreShare)
         margins = unit_scores(rows, _scores(plan, share, told, study)[:count])
         return Answer(decided(study.plan.labels, margins, model.operating_point), left, margins)
-    with dealt_by(query_trio(study, desk.name).dealer):
-        holder = yield from _seated(desk, desk.name, number)
-        counted = None
-        if truth is not None and thresholds:
-            values = above(plan, share, filled, study.plan.thresholds)
-            this = _tally_plan(plan, size, thresholds)
-            counted = yield from tally(holder, this, values, groups_of(truth, size))
-        shifted = less(plan, share, filled, model.operating_point)
-        found = yield from ask_verdict(holder, plan.verdict(size), arranged(plan, shifted))
+    mine = _Mine(
+        arranged(plan, less(plan, share, filled, model.operating_point)),
+        above(plan, share, filled, study.plan.thresholds) if counts else None,
+        groups_of(truth, size) if counts and truth is not None else None,
+    )
+    asked = _ask_dealt if found_by is Verdict.FSS else _ask_undealt
+    found, counted = yield from asked(desk, model, request, mine)
     classes = classes_of(study.plan.labels, found, plan.classes)[:count]
-    return Answer(classes, left, counted=counted)
+    return Answer(classes, left, counted=counted, verdict=found_by)
 
 
-def answer(desk: Desk, trained: Trained, book: QueryBook, *, asker: str) -> Party[Words | None]:
+@dataclass(frozen=True, repr=False)
+class _Mine:
+    """The asker's shares of the scores, and where they are counted, less every threshold."""
+
+    scores: Words
+    above: Words | None = None
+    groups: Words | None = None
+
+
+_Found = tuple[NDArray[np.int64], Words | None]
+
+
+def _ask_dealt(
+    desk: Desk, model: SealedModel, request: QueryRequest, mine: _Mine
+) -> Party[_Found]:
+    plan, counted = model.scores, None
+    with dealt_by(desk.study, desk.name):
+        holder = yield from _seated(desk, desk.name, request.number)
+        if mine.above is not None:
+            counted = yield from tally(holder, _tally_plan(plan, request), mine.above, mine.groups)
+        found = yield from ask_verdict(holder, plan.verdict(request.documents), mine.scores)
+    return found, counted
+
+
+def _ask_undealt(
+    desk: Desk, model: SealedModel, request: QueryRequest, mine: _Mine
+) -> Party[_Found]:
+    study, plan, counted = desk.study, model.scores, None
+    masking = Masking(study.plan.kappa)
+    side = AskSide(model.weights.key, study.roster.coordinator, masking, desk.entropy)
+    if mine.above is not None and mine.groups is not None:
+        ring = counting_ring(study.plan, plan.ring, peers=len(study.roster.peers))
+        this = _tally_plan(plan, request)
+        counted = yield from ask_tally(side, this, mine.above, mine.groups, counts=ring)
+    found = yield from ask_labels(side, plan.verdict(request.documents), mine.scores)
+    return found, counted
+
+
+def answer(
+    desk: Desk,
+    trained: Trained,
+    book: QueryBook,
+    *,
+    asker: str,
+    verdict: Verdict | None = None,
+) -> Party[Words | None]:
     """At the coordinator: count, decrypt noise, and help to a label that it does not learn.
 
     After an evaluation's query it holds its share of what was counted at the thresholds.
     """
     study, plan = desk.study, trained.scores
+    found_by = study.verdict_for(asker, verdict)
     request = yield from receive(asker, QueryRequest)
     _check_thresholds(study, request, asker)
     if request.documents % plan.batch:
@@ -301,57 +258,59 @@ def answer(desk: Desk, trained: Trained, book: QueryBook, *, asker: str) -> Part
     if not book.grant(asker, request):
         yield Send(asker, QueryRefusal(max(0, book.left(asker))))
         return None
-    yield Send(asker, QueryGrant(book.left(asker)))
     try:
-        return (yield from _answered(desk, trained, book, request, asker=asker))
-    except SottovoceError:
+        yield Send(asker, QueryGrant(book.left(asker)))
+        if found_by is Verdict.FSS:
+            yield from _ask_dealer(desk, trained, request, asker)
+        told = yield from receive(asker, MaskedScores)
+        share = opened_scores(trained.key, plan, told.scores, request.documents, asker=asker)
+        counted = None
+        if found_by is None:
+            yield Send(asker, ScoreShare(wire.Words.of(share)))
+        else:
+            helped = _answer_dealt if found_by is Verdict.FSS else _answer_undealt
+            counted = yield from helped(desk, trained, request, share, asker=asker)
+    except (SottovoceError, GeneratorExit):
+        # It ended here or (the program is closed) at another seat, before anything was told.
         book.give_back(asker)
         raise
-
-
-def _answered(
-    desk: Desk, trained: Trained, book: QueryBook, request: QueryRequest, *, asker: str
-) -> Party[Words | None]:
-    """At the coordinator: a query that was granted, up to the message that tells the labels."""
-    study, plan = desk.study, trained.scores
-    if not plan.packed:
-        rules = undealt_rules(trained.key, plan, request.documents, entropy=desk.entropy)
-        telling = [_telling(rule, partial(book.told, asker)) for rule in rules]
-        yield from serve(Guard(asker, [telling], codec=study.codec(trained.key.public)))
-        return None
-    verdict = plan.verdict(request.documents)
-    if study.plan.deals_verdicts:
-        size = (verdict.documents, verdict.scores, plan.score.fraction_bits, plan.score.bound)
-        dealer = query_trio(study, asker).dealer
-        more = (plan.classes, request.thresholds)
-        yield Send(dealer, DealRequest(asker, request.number, *size, *more))
-    told = yield from receive(asker, MaskedScores)
-    share = opened_scores(trained.key, plan, told.scores, request.documents, asker=asker)
-    if study.plan.release is Release.MARGIN:
-        book.told(asker)
-        yield Send(asker, ScoreShare(wire.Words.of(share)))
-        return None
-    counted = None
-    with dealt_by(query_trio(study, asker).dealer):
-        holder = yield from _seated(desk, asker, request.number)
-        if request.thresholds:
-            values = np.repeat(share[:, :, np.newaxis], request.thresholds, axis=2)
-            this = _tally_plan(plan, request.documents, request.thresholds)
-            counted = yield from tally(holder, this, values, None)
-        # Its last message leaves in the step in which it returns.
-        yield from give_verdict(holder, verdict, arranged(plan, share))
+    # The message that tells the labels leaves in the step in which it returns.
     book.told(asker)
     return counted
 
 
-def _telling(rule: Rule[Any], told: Callable[[], None]) -> Rule[Any]:
-    """A rule whose answers tell something: the first one charges the query."""
+def _ask_dealer(desk: Desk, trained: Trained, request: QueryRequest, asker: str) -> Party[None]:
+    plan = trained.scores
+    verdict = plan.verdict(request.documents)
+    size = (verdict.documents, verdict.scores, plan.score.fraction_bits, plan.score.bound)
+    dealer = query_trio(desk.study, asker).dealer
+    more = (plan.classes, request.thresholds)
+    yield Send(dealer, DealRequest(asker, request.number, *size, *more))
 
-    def answer(question: Any) -> Any:
-        told()
-        return rule.answer(question)
 
-    return replace(rule, answer=answer)
+def _answer_dealt(
+    desk: Desk, trained: Trained, request: QueryRequest, share: Words, *, asker: str
+) -> Party[Words | None]:
+    plan, counted = trained.scores, None
+    with dealt_by(desk.study, asker):
+        holder = yield from _seated(desk, asker, request.number)
+        if request.thresholds:
+            values = np.repeat(share[:, :, np.newaxis], request.thresholds, axis=2)
+            counted = yield from tally(holder, _tally_plan(plan, request), values, None)
+        yield from give_verdict(holder, plan.verdict(request.documents), arranged(plan, share))
+    return counted
+
+
+def _answer_undealt(
+    desk: Desk, trained: Trained, request: QueryRequest, share: Words, *, asker: str
+) -> Party[Words | None]:
+    study, plan, counted = desk.study, trained.scores, None
+    side = KeySide(trained.key, asker, Masking(study.plan.kappa), desk.entropy)
+    if request.thresholds:
+        ring = counting_ring(study.plan, plan.ring, peers=len(study.roster.peers))
+        counted = yield from give_tally(side, _tally_plan(plan, request), share, counts=ring)
+    yield from give_labels(side, plan.verdict(request.documents), arranged(plan, share))
+    return counted
 
 
 def _check_thresholds(study: Study, request: QueryRequest, asker: str) -> None:
@@ -390,21 +349,38 @@ def deal_for(desk: Desk, told: DealRequest) -> Party[None]:
 
 
 @contextmanager
-def dealt_by(dealer: str) -> Iterator[None]:
-    """Say what can be done when the dealer of a query is not there: no query goes on without it."""
+def dealt_by(study: Study, asker: str) -> Iterator[None]:
+    """Say what can be done when the dealer of a query is not there."""
+    dealer = query_trio(study, asker).dealer
     try:
         yield
     except AbsenceError as error:
         if error.party != dealer:
             raise
         raise AbsenceError(
-            f"{error.message}; every query is dealt anew, and none was answered",
+            f"{error.message}; every query is dealt anew, and this one was not answered",
             party=dealer,
             hints=(
                 f"ask again when {dealer!r} is back: this query was not counted",
-                "a new study may find labels without a dealer: verdict='dgk'",
+                "a new study may do without the dealer when it is away: verdict='auto'",
             ),
         ) from error
+
+
+def goes_on_without(study: Study, asker: str, error: AbsenceError) -> bool:
+    """At the asker: whether a query that failed is asked again, without the dealer; it is told."""
+    if not study.plan.falls_back or study.verdict_for(asker) is not Verdict.FSS:
+        return False
+    dealer = query_trio(study, asker).dealer
+    if error.party != dealer:
+        return False
+    warnings.warn(
+        f"{asker}: {dealer!r} does not answer: these labels are found without a dealer "
+        f"(verdict {Verdict.DGK} instead of {Verdict.FSS}), which takes longer",
+        VerdictWarning,
+        stacklevel=2,
+    )
+    return True
 
 
 def query_trio(study: Study, asker: str) -> Trio:
@@ -425,37 +401,6 @@ def query_context(study: Study, asker: str, number: int) -> Context:
     return Context.among(f"{study.digest.hex()} query", [asker], round=number)
 
 
-def _spent(study: Study, request: QueryRequest, asker: str, *, left: int) -> MisuseError:
-    if request.evaluation:
-        return MisuseError(
-            f"{asker}: the query budget of {study.plan.evaluations} evaluations is spent",
-            hints=("a new study may agree on more: evaluations=2",),
-        )
-    return MisuseError(
-        f"{asker}: the query budget of {study.plan.budget} documents is spent: "
-        f"asked for {request.documents}, {left} are left",
-        hints=(
-            f"a query is filled up to {request.documents} documents here: ask for many in one call",
-            "a new study may agree on a larger query_budget",
-        ),
-    )
-
-
-def _granted(study: Study, request: QueryRequest, asker: str) -> Party[int]:
-    coordinator = study.roster.coordinator
-    yield Send(coordinator, request)
-    told = yield Receive(coordinator, (QueryGrant, QueryRefusal))
-    if isinstance(told, QueryRefusal):
-        raise _spent(study, request, asker, left=told.left)
-    if told.left < _NEAR_THE_END * study.plan.budget:
-        warnings.warn(
-            f"{asker}: {told.left} of {study.plan.budget} queries are left",
-            QueryBudgetWarning,
-            stacklevel=2,
-        )
-    return int(told.left)
-
-
 def _products(study: Study, model: SealedModel, rows: sparse.csr_array, *, asker: str) -> Unsent:
     """Encrypted scores of rows, as far as the asker has their features."""
     reach = model.scores.reach
@@ -465,23 +410,8 @@ def _products(study: Study, model: SealedModel, rows: sparse.csr_array, *, asker
     return SparseRows.of(rows, reach=reach) @ model.weights
 
 
-def _undealt(
-    desk: Desk, model: SealedModel, products: Unsent, rows: sparse.csr_array
-) -> Party[NDArray[np.int64]]:
-    """At the asker: labels without a dealer, by questions to the key holder."""
-    study, plan = desk.study, model.scores
-    scores = products.within(plan.score)
-    if model.operating_point:
-        taken = shifts(rows, model.operating_point, bits=plan.score.fraction_bits)
-        scores = (scores - Plain(taken, plan.shift)).within(plan.score)
-    masking = Masking(study.plan.kappa)
-    cast = Cast(study.roster.peers, study.roster.coordinator, study.roster.evaluator)
-    program = undealt_labels(scores, plan, masking=masking, entropy=desk.entropy)
-    return (yield from cast.seated(closing(program)))
-
-
-def _tally_plan(plan: ScorePlan, documents: int, thresholds: int) -> TallyPlan:
-    return TallyPlan(documents, plan.classes, thresholds, plan.ring)
+def _tally_plan(plan: ScorePlan, request: QueryRequest) -> TallyPlan:
+    return TallyPlan(request.documents, plan.classes, request.thresholds, plan.ring)
 
 
 def _scores(plan: ScorePlan, share: Words, told: ScoreShare, study: Study) -> NDArray[np.float64]:

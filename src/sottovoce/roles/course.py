@@ -164,7 +164,7 @@ class Course:
     def _training(self, desk: Desk, told: Told) -> Party[Any]:
         assert self.agreement is not None
         if self.role is Role.DEALER:
-            return train_dealer(desk, self.agreement)
+            return train_dealer(desk)
         if self.role is Role.INTERMEDIARY:
             return train_intermediary(desk, self.agreement)
         assert self.prepared is not None

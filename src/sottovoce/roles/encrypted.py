@@ -289,8 +289,7 @@ def _model(
         theta = solved.theta.within(scores.solution)
         columns.append((yield from _folded(theta, scores, plan.masking, entropy=entropy)))
     table = stack(columns).T.within(scores.weights)
-    packed = table.packed(_slots(scores)) if scores.packed else table
-    return packed.within(model_scale(scores))
+    return table.packed(_slots(scores)).within(model_scale(scores))
 
 
 def _folded(
@@ -312,7 +311,6 @@ def cover(desk: Desk, scores: ScorePlan, model: Unsent, peers: Sequence[str]) ->
     if study.plan.release is not Release.PEERS:
         return
     slots = _slots(scores)
-    model = model if scores.packed else model.packed(slots)
     secrets = [desk.entropy.below(modulus) for _ in model.residues]
     masks = [(secret + half_slots(slots)) % modulus for secret in secrets]
     covered = model.cover(masks).fresh(entropy=desk.entropy)

@@ -33,6 +33,7 @@ from sottovoce.protocols.shares.rings import RING64, Ring
 from sottovoce.roles.desk import Desk
 from sottovoce.roles.figures import Evaluation, Marks, Numbers, Tested
 from sottovoce.roles.plan import FEWEST_CELL, FEWEST_EVALUATED, FEWEST_PEERS, StudyPlan
+from sottovoce.roles.scoring import counting_ring
 from sottovoce.roles.study import Study
 
 __all__ = [
@@ -128,7 +129,8 @@ def evaluate_coordinator(
     """At the coordinator: the joint table and ROC, shown without small cells.
 
     `counted` are its shares of the counts of every peer, from `answer`, in the scores' `ring`.
-    Without them, and unless the peers' own counts are whole, no ROC is opened.
+    Without them, and unless the peers' own counts are whole, no ROC is opened. Who asked with
+    a dealer and who asked without one are added up alike.
     """
     study, this = desk.study, _sum_of(desk, number)
     sums, final = yield from open_counts(desk, this, peers)
@@ -140,7 +142,8 @@ def evaluate_coordinator(
     sealed = study.plan.counts_sealed
     if this.counted is not None and (not sealed or set(final) <= set(shares)):
         mine = [shares[name] for name in final] if sealed else []
-        whole = from_ring(ring.reduce(sum(mine, start=sums[1])))
+        counts = counting_ring(study.plan, ring, peers=len(study.roster.peers))
+        whole = from_ring(counts.reduce(sum(mine, start=sums[1])))
         marks = result.points(whole)
         above = np.where(marks[:, np.newaxis], whole, 0)
         result = result.with_roc(study.plan.thresholds, above, marks)

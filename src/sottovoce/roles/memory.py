@@ -9,7 +9,7 @@ results, their views (everything that each received) and the traffic.
 """
 
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -24,15 +24,17 @@ from sottovoce.paillier import SecretKey
 from sottovoce.protocols.conversation import Party
 from sottovoce.protocols.identities import Identity
 from sottovoce.protocols.runner import Meddler, Outcome, Table
+from sottovoce.protocols.seat import Packet
 from sottovoce.protocols.view import Traffic, View
 from sottovoce.roles.answering import RemoteSide, remote_part
 from sottovoce.roles.attempts import Attempt, Stage, Stop, check_roles
+from sottovoce.roles.budget import QueryBook
 from sottovoce.roles.classification import (
     Answer,
-    QueryBook,
     answer,
     ask,
     deal,
+    goes_on_without,
     query_trio,
 )
 from sottovoce.roles.course import Course
@@ -45,6 +47,7 @@ from sottovoce.roles.evaluation import (
 from sottovoce.roles.figures import Evaluation, HeldOut, Tested
 from sottovoce.roles.holdings import integer_rows, labelled, read_rows
 from sottovoce.roles.model import SealedModel, Trained
+from sottovoce.roles.plan import Verdict
 from sottovoce.roles.policy import Policy
 from sottovoce.roles.score_shares import decided
 from sottovoce.roles.study import Study
@@ -70,6 +73,23 @@ class Record:
         ):
             mine.update(more)
         self.traffic.kinds.update(traffic.kinds)
+
+
+@dataclass(frozen=True)
+class _Away(Meddler):
+    """Some seats are not there, whatever else happens."""
+
+    seats: Collection[str]
+    other: Meddler
+
+    def carry(self, packet: Packet) -> Iterable[Packet]:
+        return self.other.carry(packet)
+
+    def silent(self) -> Iterable[Packet]:
+        return self.other.silent()
+
+    def crashes(self, party: str, step: int) -> bool:
+        return party in self.seats or self.other.crashes(party, step)
 
 
 @dataclass(frozen=True)
@@ -99,6 +119,7 @@ class StudyOutcome:
     own: dict[tuple[int, str], Tested] = field(default_factory=dict, repr=False)
     counted: dict[str, Words] = field(default_factory=dict, repr=False)
     remote: RemoteSide = field(default_factory=RemoteSide)
+    away: set[str] = field(default_factory=set)
 
     @property
     def views(self) -> Mapping[str, View]:
@@ -183,6 +204,23 @@ class StudyOutcome:
     def _ask(
         self, asked: "_Asked", model: SealedModel, *, truth: NDArray[np.bool_] | None
     ) -> Answer:
+        """Ask as the plan says first; without the dealer, if it is away and the plan allows it."""
+        verdict = self.study.verdict_for(asked.peer)
+        try:
+            return self._query(asked, model, truth=truth, verdict=verdict)
+        except AbsenceError as error:
+            if not goes_on_without(self.study, asked.peer, error):
+                raise
+        return self._query(asked, model, truth=truth, verdict=Verdict.DGK)
+
+    def _query(
+        self,
+        asked: "_Asked",
+        model: SealedModel,
+        *,
+        truth: NDArray[np.bool_] | None,
+        verdict: Verdict | None,
+    ) -> Answer:
         study, desks, peer = self.study, self.desks, asked.peer
         remote, answering = remote_part(self, peer, asked.entities)
         number = self.numbers[peer]
@@ -190,7 +228,9 @@ class StudyOutcome:
         coordinator = study.roster.coordinator
         # The coordinator first: it is the first to hear that somebody left, and counts.
         programs: dict[str, Party[Any]] = {
-            coordinator: answer(desks[coordinator], self.trained, self.queries, asker=peer),
+            coordinator: answer(
+                desks[coordinator], self.trained, self.queries, asker=peer, verdict=verdict
+            ),
             peer: ask(
                 desks[peer],
                 model,
@@ -199,9 +239,10 @@ class StudyOutcome:
                 evaluation=asked.evaluation,
                 truth=truth,
                 remote=remote,
+                verdict=verdict,
             ),
         }
-        if study.plan.deals_verdicts:
+        if verdict is Verdict.FSS:
             dealer = query_trio(study, peer).dealer
             programs[dealer] = deal(desks[dealer])
         outcome = self.converse(programs | answering, "query", peer, str(number))
@@ -211,10 +252,22 @@ class StudyOutcome:
         assert isinstance(result, Answer)
         return result
 
+    def leave(self, seat: str) -> None:
+        """A seat is away from now on: it answers nobody; `come_back` ends that."""
+        if seat not in self.study.roster.names:
+            known = ", ".join(self.study.roster.names)
+            raise InputError(f"study: expected one of its seats ({known}), found {seat!r}")
+        self.away.add(seat)
+
+    def come_back(self, seat: str) -> None:
+        """A seat that was away is there again."""
+        self.away.discard(seat)
+
     def converse(self, programs: Mapping[str, Party[Any]], *session: str) -> Outcome:
         """Run one more conversation of this study, and keep what everybody saw."""
         study, key = self.study, self.trained.key.public
-        return _converse(programs, study, session, self.record, key=key, meddler=self.meddler)
+        meddler = _Away(self.away, self.meddler or Meddler())
+        return _converse(programs, study, session, self.record, key=key, meddler=meddler)
 
     def _model(self, peer: str) -> SealedModel:
         if peer not in self.models:

@@ -77,9 +77,7 @@ class Trained:
 
 
 def model_scale(scores: ScorePlan) -> Scale:
-    """How large the two shares of a weight can be together; without a dealer, a weight itself."""
-    if not scores.packed:
-        return scores.weights
+    """How large the two shares of a weight can be together."""
     return scores.model.share_scale.plus(scores.model.share_scale)
 
 

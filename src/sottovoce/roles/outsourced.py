@@ -44,7 +44,7 @@ from sottovoce.protocols.view import View
 from sottovoce.rados.moments import Moments
 from sottovoce.roles.agreement import Agreement, collected, consented
 from sottovoce.roles.attempts import Attempt, Stage
-from sottovoce.roles.classification import QueryBook
+from sottovoce.roles.budget import QueryBook
 from sottovoce.roles.desk import Desk
 from sottovoce.roles.encrypted import told_end
 from sottovoce.roles.encrypted_numbers import Numbers, Own

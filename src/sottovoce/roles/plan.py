@@ -31,6 +31,8 @@ from sottovoce.text.splits import Split
 
 # Beyond about two queries a feature, a sealed model counts as known to the asker.
 QUERIES_PER_FEATURE = 2
+# So many labels of chosen documents give it (docs/studies.md).
+KNOWN_QUERIES_PER_FEATURE = 16
 # Queries are filled up to whole ciphertexts and counted whole: about ten of them at 3072 bits.
 FEWEST_QUERIES = 512
 # Joint totals are opened over at least so many documents, and so many peers.
@@ -87,7 +89,10 @@ class Contribution(StrEnum):
 
 
 class Verdict(StrEnum):
-    """How a label is found: `fss` with a dealer, `dgk` without; `auto` takes `fss` if it can."""
+    """How a label is found: `fss` with a dealer and never else, `dgk` without one.
+
+    `auto` takes `fss` where an asker has a dealer that answers, else `dgk`, and says so.
+    """
 
     AUTO = "auto"
     FSS = "fss"
@@ -212,28 +217,33 @@ class StudyPlan:
     def budget(self) -> int:
         """How many documents each peer may have labelled."""
         if self.query_budget is None:
-            return default_budget(self.features)
+            return default_budget(self.asked_features)
         return self.query_budget
 
     @property
-    def packs_scores(self) -> bool:
-        """Whether many scores share a ciphertext: always but for verdicts without a dealer."""
-        return self.verdict is not Verdict.DGK or self.release is Release.MARGIN
+    def asked_features(self) -> int:
+        """How many weights a score has beside the bias: words and further columns."""
+        return self.width - 1
 
     @property
     def deals_verdicts(self) -> bool:
-        """Whether a query needs a dealer."""
+        """Whether queries ask for a dealer, where there is one for the asker."""
         return self.verdict is not Verdict.DGK and self.release is not Release.MARGIN
 
     @property
+    def falls_back(self) -> bool:
+        """Whether a query goes on without a dealer that does not answer."""
+        return self.verdict is Verdict.AUTO and self.release is not Release.MARGIN
+
+    @property
     def draws_roc(self) -> bool:
-        """Whether a joint evaluation draws a ROC: not where every comparison is an encryption."""
-        return bool(self.thresholds) and (self.packs_scores or self.release is Release.PEERS)
+        """Whether a joint evaluation draws a ROC."""
+        return bool(self.thresholds)
 
     @property
     def counts_sealed(self) -> bool:
         """Whether scores are compared with the thresholds of a ROC in shares."""
-        return self.draws_roc and self.deals_verdicts and self.release is Release.SEALED
+        return self.draws_roc and self.release is Release.SEALED
 
     def generate(self, *, entropy: Entropy) -> SecretKey:
         """The study's Paillier key, drawn by the coordinator."""
@@ -371,7 +381,10 @@ class StudyPlan:
 
 
 def default_budget(features: int) -> int:
-    """Two documents a feature, and for small models enough for some whole ciphertexts."""
+    """Two documents a feature, and for small models enough for some whole ciphertexts.
+
+    Below 32 features the latter is more than what gives a model away: the card says so.
+    """
     return max(QUERIES_PER_FEATURE * features, FEWEST_QUERIES)
 
 

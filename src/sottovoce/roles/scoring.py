@@ -33,8 +33,6 @@ _TEXT_BITS = 20
 # Further columns are whole multiples of 1/1024 of the norm: as many more bits for their weights.
 _COLUMN_BITS = 30
 _WORD_BITS = 61
-# Where every score has a ciphertext of its own, queries are padded to a multiple of this.
-_UNPACKED_BATCH = 8
 
 
 @dataclass(frozen=True)
@@ -49,7 +47,6 @@ class ScorePlan:
     largest_norm: float
     reach: int
     room: int
-    packed: bool = True
     bits: int = _TEXT_BITS
 
     @classmethod
@@ -77,7 +74,6 @@ class ScorePlan:
             largest + 1 / NORM_PARTS,
             reach,
             plan.key_bits - 2 - plan.kappa,
-            packed=plan.packs_scores,
             bits=score_bits(plan),
         )
 
@@ -159,12 +155,12 @@ class ScorePlan:
     @property
     def batch(self) -> int:
         """How many documents share a ciphertext; queries are padded to a multiple of it."""
-        return self.slots.count // self.classes if self.packed else _UNPACKED_BATCH
+        return self.slots.count // self.classes
 
     @cached_property
     def model(self) -> ModelPlan:
-        """The encrypted model: all classes of a word in one ciphertext, if scores are packed."""
-        slots = Slots(self.slots.width, self.classes) if self.packed else None
+        """The encrypted model: all classes of a word in one ciphertext."""
+        slots = Slots(self.slots.width, self.classes)
         return ModelPlan(self.shape, self.weights, self.ring, slots)
 
     def fold(self, words: NDArray[np.uint64]) -> NDArray[np.uint64]:
@@ -181,6 +177,15 @@ class ScorePlan:
 def score_bits(plan: StudyPlan) -> int:
     """The fraction bits of scores and folded weights."""
     return _COLUMN_BITS if plan.columns else _TEXT_BITS
+
+
+def counting_ring(plan: StudyPlan, ring: Ring, *, peers: int) -> Ring:
+    """Where the counts of a ROC are shared: no longer than the largest joint count.
+
+    An evaluation has at most as many documents of a peer as its budget. The coordinator keeps no
+    more than this of what it opens of a tally, whatever an asker made it open.
+    """
+    return Ring(min(ring.bits, max(3, (plan.budget * peers).bit_length())))
 
 
 def half_slots(slots: Slots) -> int:

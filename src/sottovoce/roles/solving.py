@@ -22,25 +22,15 @@ from numpy.typing import NDArray
 
 from sottovoce import wire
 from sottovoce.errors import ViolationError
-from sottovoce.numbers.fixed import Scale
 from sottovoce.numbers.ring import Words
-from sottovoce.paillier import Ciphertext, SecretKey
+from sottovoce.paillier import SecretKey
 from sottovoce.protocols.conversation import Party, Send, receive
 from sottovoce.protocols.messages import Disclosure, Message
-from sottovoce.protocols.shares.handover import (
-    ModelPlan,
-    deal_model_masks,
-    give_masked_share,
-    give_share,
-    take_masked_share,
-    take_share,
-)
+from sottovoce.protocols.shares.handover import give_share, take_share
 from sottovoce.protocols.shares.holders import Dealer, Holder, deal_seeds, take_seed
 from sottovoce.protocols.shares.plan import SolvePlan
-from sottovoce.protocols.shares.rings import Ring
 from sottovoce.protocols.shares.solve import SystemShare, deal_solve, solve
 from sottovoce.protocols.shares.truncation import Truncation, deal_truncation, truncated
-from sottovoce.roles.agreement import Agreement
 from sottovoce.roles.contributions import (
     Contributed,
     penalties_of,
@@ -51,7 +41,7 @@ from sottovoce.roles.listing import Columns, Lists, completed, part_of
 from sottovoce.roles.model import EncryptedModel, SealedModel, take_model
 from sottovoce.roles.preparation import Prepared
 from sottovoce.roles.reference import WHOLE, Ends, Reference
-from sottovoce.roles.scoring import ScorePlan, score_bits
+from sottovoce.roles.scoring import ScorePlan
 from sottovoce.roles.study import Study
 from sottovoce.roles.totals import Totals
 
@@ -72,8 +62,6 @@ class SolveNumbers(Message, frozen=True):
     ceiling_parts: int
     floor_share: int
     cuts: tuple[int, int]
-    weight_bound: int
-    ring_bits: int
     peers: tuple[str, ...]
 
 
@@ -102,9 +90,8 @@ class _Work:
 
     def numbers(self, totals: Words, contributed: Contributed) -> SolveNumbers:
         """What the dealer is told."""
-        size = (self.scores.weights.bound, self.scores.ring.bits)
         ends = (self.ends.ceiling_parts, self.ends.floor_share)
-        return SolveNumbers(wire.Words.of(totals), *ends, self.cuts, *size, contributed.peers)
+        return SolveNumbers(wire.Words.of(totals), *ends, self.cuts, contributed.peers)
 
 
 @dataclass(frozen=True)
@@ -174,10 +161,7 @@ def solve_first(
         holder = yield from _seated(desk, contributed.peers, index)
         share = yield from _model_share(holder, work, contributed)
         model, to = work.scores.model, study.roster.evaluator
-        if work.scores.packed:
-            yield from give_share(share, model, key, to=to, entropy=desk.entropy)
-        else:
-            yield from give_masked_share(holder, share, model)
+        yield from give_share(share, model, key, to=to, entropy=desk.entropy)
         found.append(Solved(work.scores, share))
     return found
 
@@ -192,7 +176,9 @@ def solve_second(
         work = _work(study, prepared, contributed, alpha)
         holder = yield from _seated(desk, contributed.peers, index)
         share = yield from _model_share(holder, work, contributed)
-        model = yield from _handed_over(desk, holder, work, share)
+        sender = study.roster.coordinator
+        plan, entropy = work.scores.model, desk.entropy
+        model = yield from take_share(share, plan, sender=sender, entropy=entropy)
         for name in contributed.peers:
             ends = work.ends
             part = part_of(model, lists, name)
@@ -201,15 +187,7 @@ def solve_second(
     return found
 
 
-def _handed_over(desk: Desk, holder: Holder, work: _Work, share: Words) -> Party[Ciphertext]:
-    """At the evaluator: the model mod 2^b, or its true integers for verdicts without a dealer."""
-    model, sender = work.scores.model, desk.study.roster.coordinator
-    if work.scores.packed:
-        return (yield from take_share(share, model, sender=sender, entropy=desk.entropy))
-    return (yield from take_masked_share(holder, share, model, entropy=desk.entropy))
-
-
-def solve_dealt(desk: Desk, agreement: Agreement) -> Party[None]:
+def solve_dealt(desk: Desk) -> Party[None]:
     """At the dealer: everything random that the solves need."""
     study = desk.study
     for index, alpha in enumerate(study.plan.alphas):
@@ -224,10 +202,6 @@ def solve_dealt(desk: Desk, agreement: Agreement) -> Party[None]:
         )
         yield from deal_solve(dealer, plan)
         yield from _deal_cuts(dealer, told.cuts, plan.shape)
-        if not study.plan.packs_scores:
-            scale = Scale(score_bits(study.plan), told.weight_bound)
-            model = ModelPlan(plan.shape, scale, Ring(told.ring_bits))
-            yield from deal_model_masks(dealer, model, agreement.key, entropy=desk.entropy)
 
 
 def take_solved(

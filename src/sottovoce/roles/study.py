@@ -4,7 +4,7 @@ from collections.abc import Collection
 from dataclasses import dataclass
 from functools import cached_property
 
-from sottovoce.errors import InputError
+from sottovoce.errors import InputError, MisuseError
 from sottovoce.paillier import PublicKey
 from sottovoce.protocols.blind_sum import Member
 from sottovoce.protocols.ciphertexts import ciphertexts_under
@@ -12,7 +12,7 @@ from sottovoce.protocols.identities import Identity, digest
 from sottovoce.protocols.shares.holders import Trio
 from sottovoce.protocols.shares.material import Context
 from sottovoce.roles.arrangement import Arrangement
-from sottovoce.roles.plan import DictionaryKind, Engine, StudyPlan
+from sottovoce.roles.plan import DictionaryKind, Engine, Release, StudyPlan, Verdict
 from sottovoce.roles.roster import Role, Roster
 from sottovoce.wire import Codec, Value
 
@@ -105,16 +105,31 @@ class Study:
                 f", found those of {', '.join(holders) or 'nobody'}"
             )
 
+    def verdict_for(self, asker: str, wanted: Verdict | None = None) -> Verdict | None:
+        """How labels of an asker are found, first or as it wants; None where it gets scores."""
+        plan = self.plan
+        if plan.release is Release.MARGIN:
+            return None
+        dealt = plan.deals_verdicts and self.roster.query_dealer(asker) is not None
+        first = Verdict.FSS if dealt else Verdict.DGK
+        allowed = {first, Verdict.DGK} if plan.falls_back else {first}
+        if wanted is not None and wanted not in allowed:
+            raise MisuseError(
+                f"query: the plan's verdict {plan.verdict} allows {' or '.join(sorted(allowed))} "
+                f"for {asker!r}, found {wanted}"
+            )
+        return wanted or first
+
     def _check_dealers(self) -> None:
-        """Every peer has somebody who may deal for it, or verdicts are without a dealer."""
-        if not self.plan.deals_verdicts or self.outsourced:
+        """Where verdicts must be dealt, every peer has somebody who may deal for it."""
+        if self.plan.verdict is not Verdict.FSS or not self.plan.deals_verdicts or self.outsourced:
             return
         for name in self.roster.peers:
             if self.roster.query_dealer(name) is None:
                 raise InputError(
                     f"study {self.plan.name!r}: expected a dealer for the queries of {name!r} "
                     "that is not its own house, found none",
-                    hints=("let another organisation deal", "or use verdict='dgk'"),
+                    hints=("let another organisation deal", "or use verdict='auto'"),
                 )
 
     def _check_engine(self) -> None:

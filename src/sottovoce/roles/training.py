@@ -113,12 +113,12 @@ def train_evaluator(desk: Desk, agreement: Agreement, prepared: Prepared) -> Par
     yield from release_share(desk.study, contributed.peers, solved[chosen].share)
 
 
-def train_dealer(desk: Desk, agreement: Agreement) -> Party[None]:
+def train_dealer(desk: Desk) -> Party[None]:
     """At the dealer: nothing stays with it; engine paillier asks it for verdicts at most."""
     if desk.study.engine is Engine.SHARES:
         if desk.study.plan.arrangement.by_features:
             yield from deal_blocks(desk)
-        yield from solve_dealt(desk, agreement)
+        yield from solve_dealt(desk)
     yield from choose_dealer(desk)
 
 

@@ -24,11 +24,12 @@ from sottovoce import wire
 from sottovoce.entropy import Entropy
 from sottovoce.protocols.messages import Message
 from sottovoce.roles.agreement import SignedConsent
-from sottovoce.roles.classification import QueryBook, answer, query_trio
+from sottovoce.roles.budget import QueryBook
+from sottovoce.roles.classification import answer, query_trio
 from sottovoce.roles.desk import Desk
 from sottovoce.roles.evaluation import evaluate_coordinator, evaluated, was_held
 from sottovoce.roles.model import Trained
-from sottovoce.roles.plan import FEWEST_PEERS
+from sottovoce.roles.plan import FEWEST_PEERS, Verdict
 from sottovoce.service.agent import Agent
 from sottovoce.service.chairs import Effect, Running
 from sottovoce.service.control import (
@@ -209,7 +210,7 @@ class Clerk:
         record = AskerRecord(number + 1, record.spent, record.evaluated, (number,))
         self._to_open.append((asker, number))
         study, letters = self._standing.study, []
-        if study.plan.deals_verdicts:
+        if study.verdict_for(asker) is Verdict.FSS:
             letters.append((query_trio(study, asker).dealer, OpenedQuery(asker, number)))
         return Effect(record.notes(asker), letters)
 

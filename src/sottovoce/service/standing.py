@@ -23,7 +23,7 @@ from sottovoce.roles.classification import query_trio
 from sottovoce.roles.course import Course
 from sottovoce.roles.desk import Desk
 from sottovoce.roles.model import Trained
-from sottovoce.roles.plan import StudyPlan
+from sottovoce.roles.plan import StudyPlan, Verdict
 from sottovoce.roles.relay import Relay
 from sottovoce.roles.scoring import ScorePlan
 from sottovoce.roles.study import Study
@@ -179,7 +179,7 @@ class Standing:
 
     def query_parties(self, asker: str) -> tuple[str, ...]:
         """Who talks in a query."""
-        if not self.study.plan.deals_verdicts:
+        if self.study.verdict_for(asker) is not Verdict.FSS:
             return (self.study.roster.coordinator, asker)
         return (self.study.roster.coordinator, asker, query_trio(self.study, asker).dealer)
 

@@ -93,10 +93,17 @@ def negative(holder: Holder, shares: Words, *, purpose: str, ring: Ring = RING64
     else:
         tops = ring.draw(stream, count)
     masked = ring.reduce(shares.reshape(count) + mask)
+    early: list[Corrections] = []
+    if not holder.first:
+        # Who asks opens nothing before it has all that it needs: if the dealer leaves in between,
+        # the first holder comes no further either, and tells no label that nobody could read.
+        for part in _parts(count):
+            keys = yield from _keys(holder, part, ring)
+            early.append(keys)
     public = yield from opened(holder, ComparandShare, masked, ring=ring)
     bits = tops.copy()
     for part in _parts(count):
-        keys = yield from _keys(holder, part, ring)
+        keys = early.pop(0) if early else (yield from _keys(holder, part, ring))
         bits[part] += evaluate(roots[part], keys, ring.low(public[part]), first=holder.first)
     return ring.reduce(_xor_public(bits, ring.top(public), first=holder.first)).reshape(
         shares.shape

@@ -1,0 +1,370 @@
+"""Shares of [x < 0] for many shared values x, without a dealer: by one comparison of digits each.
+
+    key holder (first, the coordinator)             asker (second)
+    x = x_C + x_A mod 2^b; d is what x_C lacks of 2^(b−1) − 1, ρ is x_A, both without the top bit
+      |   ShareDigits: ⟨⟨[digit j of d is v]⟩⟩         |   for all j and v, many values a ciphertext
+      |--------------------------------------------->|
+      |                                              |   a coin δ for each value
+      |   DigitTests: r·c for every digit            |
+      |<---------------------------------------------|   in an order of its own for each value
+    λ: whether one of them is 0                      δ
+
+The top bit of x is that of x_C, that of x_A and the carry from below, added without carry;
+there is a carry exactly if d < ρ. That holds if one digit of d is smaller than ρ's and all above
+it are equal (the tests of Damgård, Geisler and Krøigaard 2007, with digits of four bits): so
+many tests c_j, at most one of which is 0. With δ = 1 they ask for d ≥ ρ instead. So λ ⊕ δ is
+the carry, λ at the one and δ at the other, and neither knows it.
+
+Many values share a ciphertext by their remainders: value number i is what is left modulo the
+prime P_i, and a factor below the product M of all primes multiplies every value by a number of
+its own. So one power does for a hundred values what else takes a hundred, and the order of the
+tests can be another for each. r is uniform from 1 to P_i − 1 and makes every c ≠ 0 uniform among
+the remainders that are not 0; M·k, with k so long that it drowns what is above M, hides the rest.
+
+Who learns what: the asker sees ciphertexts that it cannot open. The key holder sees for every
+value remainders that are uniform, in a random order, at most one of them 0, and whether there is
+one: a fair coin. An asker who deviates decides what λ is about, and learns nothing of it unless
+the key holder tells it: then one bit for every bit that is told. Assuming that both do not pool
+what they saw, and that Paillier hides.
+"""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property, lru_cache
+from itertools import pairwise
+from math import prod
+from typing import ClassVar
+
+import numpy as np
+
+from sottovoce.entropy import Entropy
+from sottovoce.errors import BoundError, ViolationError
+from sottovoce.numbers.fixed import Scale
+from sottovoce.numbers.modular import Residue
+from sottovoce.numbers.packing import Slots
+from sottovoce.numbers.ring import Words
+from sottovoce.paillier import (
+    Ciphertext,
+    Layout,
+    Plain,
+    PublicKey,
+    SecretKey,
+    Unsent,
+    decrypt_residues,
+    encrypt,
+)
+from sottovoce.protocols.conversation import Party, Send, receive
+from sottovoce.protocols.messages import Disclosure, Message
+from sottovoce.protocols.shares.rings import Ring
+from sottovoce.protocols.two_party.masks import Masking, filled
+
+DIGIT_BITS = 4
+_RADIX = 1 << DIGIT_BITS
+
+
+class ShareDigits(Message, frozen=True):
+    """For every digit and every value that it could have, whether it has it; many numbers each."""
+
+    discloses: ClassVar = Disclosure(
+        seen_by="the asker of a query, who cannot decrypt it",
+        reveals="nothing: fresh ciphertexts of the digits of the coordinator's shares",
+        assuming="Paillier encryption hides, under the assumption of the key's profile",
+    )
+    digits: Ciphertext
+
+
+class DigitTests(Message, frozen=True):
+    """Blinded tests of every number, each number's in an order of its own."""
+
+    discloses: ClassVar = Disclosure(
+        seen_by="the coordinator, who decrypts it",
+        reveals="a fair coin for each number: remainders are uniform but for at most one zero",
+        assuming="coins, factors, orders and masks are the asker's own, and used once",
+    )
+    tests: Ciphertext
+
+
+@dataclass(frozen=True)
+class KeySide:
+    """The key holder in a conversation with one asker."""
+
+    key: SecretKey = field(repr=False)
+    asker: str
+    masking: Masking
+    entropy: Entropy = field(repr=False)
+
+    def checked(self, found: Ciphertext, layout: Layout, scale: Scale) -> list[int]:
+        """What the asker sent, decrypted, if it has the form that the plan gives it.
+
+        Whatever it holds is read: an error over its size would tell the asker about it.
+        """
+        try:
+            return decrypt_residues(self.key, found.expected(layout, scale))
+        except ViolationError as error:
+            raise error.by(self.asker) from error
+
+
+@dataclass(frozen=True)
+class AskSide:
+    """The asker in a conversation with the key holder."""
+
+    key: PublicKey
+    holder: str
+    masking: Masking
+    entropy: Entropy = field(repr=False)
+
+    def checked(self, found: Ciphertext, layout: Layout, scale: Scale) -> Ciphertext:
+        """What the key holder sent, if it has the form that the plan gives it."""
+        try:
+            return found.expected(layout, scale)
+        except ViolationError as error:
+            raise error.by(self.holder) from error
+
+
+@dataclass(frozen=True)
+class CarryPlan:
+    """What is public about the comparison of `count` numbers of `bits` bits in one ciphertext."""
+
+    bits: int
+    count: int
+    masking: Masking
+
+    @property
+    def places(self) -> int:
+        """Digits of a number."""
+        return -(-self.bits // DIGIT_BITS)
+
+    @property
+    def tests(self) -> int:
+        """Tests of a number: one a digit, and one for equality."""
+        return self.places + 1
+
+    @cached_property
+    def primes(self) -> tuple[int, ...]:
+        """The first primes above every test."""
+        found: list[int] = []
+        candidate = self.tests + 1
+        while len(found) < self.count:
+            if all(candidate % k for k in range(2, int(candidate**0.5) + 1)):
+                found.append(candidate)
+            candidate += 1
+        return tuple(found)
+
+    @cached_property
+    def modulus(self) -> int:
+        """M, the product of all primes."""
+        return prod(self.primes)
+
+    @cached_property
+    def units(self) -> tuple[int, ...]:
+        """For each number what is 1 modulo its own prime and 0 modulo all others."""
+        rest = [self.modulus // prime for prime in self.primes]
+        return tuple(
+            one * pow(one, -1, prime) for one, prime in zip(rest, self.primes, strict=True)
+        )
+
+    @property
+    def digits(self) -> Scale:
+        """What the key holder encrypts."""
+        return Scale(0, self.modulus - 1)
+
+    @property
+    def _above(self) -> int:
+        """How often M goes into the tests before they are drowned, at most."""
+        picked = _RADIX * self.modulus**2
+        return self.tests * self.tests * picked + 1
+
+    @property
+    def drown_bits(self) -> int:
+        """Bits of k."""
+        return self._above.bit_length() + self.masking.kappa
+
+    @property
+    def factored(self) -> Scale:
+        """Tests times their factors."""
+        return Scale(0, self.modulus * self._above)
+
+    @property
+    def known(self) -> Scale:
+        """What the asker adds to them in the clear."""
+        return Scale(0, self.modulus << self.drown_bits)
+
+    @property
+    def scale(self) -> Scale:
+        """Blinded tests."""
+        return self.factored.plus(self.known)
+
+    def slots(self, plaintext_bits: int) -> Slots:
+        """How blinded tests share ciphertexts."""
+        return Slots.fit(self.scale.bound, plaintext_bits=plaintext_bits)
+
+
+@lru_cache(maxsize=64)
+def most_together(bits: int, masking: Masking, *, plaintext_bits: int) -> int:
+    """How many numbers of so many bits one ciphertext holds."""
+    count = 0
+    while CarryPlan(bits, count + 1, masking).scale.bits < plaintext_bits:
+        count += 1
+    if not count:
+        raise BoundError(
+            f"comparison: a number of {bits} bits does not fit into {plaintext_bits} bits",
+            hints=("use a larger key",),
+        )
+    return count
+
+
+def _parts(
+    count: int, ring: Ring, masking: Masking, key: PublicKey
+) -> Iterator[tuple[slice, CarryPlan]]:
+    """All numbers in as few parts as possible, of about the same size."""
+    most = most_together(ring.bits - 1, masking, plaintext_bits=key.plaintext_bits)
+    parts = -(-count // most)
+    ends = [count * part // parts for part in range(parts + 1)]
+    for start, end in pairwise(ends):
+        yield slice(start, end), CarryPlan(ring.bits - 1, end - start, masking)
+
+
+def give_signs(side: KeySide, words: Words, *, ring: Ring, columns: int = 1) -> Party[Words]:
+    """The key holder's bits, (values, columns): with the asker's, added mod 2, they are [x < 0]."""
+    found = np.empty((len(words), columns), np.uint64)
+    for part, plan in _parts(len(words), ring, side.masking, side.key.public):
+        lacking = ring.low(~ring.low(words[part]))
+        digits = Plain(filled(_digits_of(plan, lacking), (plan.places * _RADIX,)), plan.digits)
+        yield Send(side.asker, ShareDigits(encrypt(side.key, digits, entropy=side.entropy)))
+        answer = yield from receive(side.asker, DigitTests)
+        slots = plan.slots(side.key.public.plaintext_bits)
+        layout = Layout((columns * plan.tests,), slots)
+        residues = side.checked(answer.tests, layout, plan.scale)
+        values = slices(residues, slots, columns * plan.tests)
+        found[part] = _zeros(plan, values, columns) ^ ring.top(words[part])[:, np.newaxis]
+    return found
+
+
+def ask_signs(side: AskSide, words: Words, *, ring: Ring) -> Party[Words]:
+    """The asker's bits for its shares, (values, columns).
+
+    All columns of a row are compared with the same share of the key holder's.
+    """
+    found = np.empty_like(words)
+    for part, plan in _parts(len(words), ring, side.masking, side.key):
+        told = yield from receive(side.holder, ShareDigits)
+        layout = Layout((plan.places * _RADIX,))
+        digits = side.checked(told.digits, layout, plan.digits)
+        shares = words[part]
+        coins = np.array([side.entropy.coin() for _ in range(shares.size)], np.uint64)
+        coins = coins.reshape(shares.shape)
+        tests = _blinded(side, plan, digits, ring.low(shares), coins)
+        yield Send(side.holder, DigitTests(tests))
+        found[part] = ring.top(shares) ^ coins
+    return found
+
+
+def slices(residues: Sequence[int], slots: Slots, count: int) -> list[int]:
+    """The first so many slots of plaintexts in which nothing is below 0."""
+    mask = (1 << slots.width) - 1
+    found = [int(one) >> slots.width * at & mask for one in residues for at in range(slots.count)]
+    return found[:count]
+
+
+def _digit(words: Words, place: int) -> list[int]:
+    shifted: list[int] = (words >> np.uint64(DIGIT_BITS * place) & np.uint64(_RADIX - 1)).tolist()
+    return shifted
+
+
+def _digits_of(plan: CarryPlan, numbers: Words) -> list[int]:
+    """For every place and every value of a digit, which of the numbers have it there."""
+    found = []
+    for place in range(plan.places):
+        having = [0] * _RADIX
+        for digit, unit in zip(_digit(numbers, place), plan.units, strict=True):
+            having[digit] += unit
+        found += [one % plan.modulus for one in having]
+    return found
+
+
+def _zeros(plan: CarryPlan, values: Sequence[int], columns: int) -> Words:
+    """For each number and column whether one of its tests is 0."""
+    found = np.zeros((plan.count, columns), np.uint64)
+    for column in range(columns):
+        tests = values[column * plan.tests : (column + 1) * plan.tests]
+        found[:, column] = [any(one % prime == 0 for one in tests) for prime in plan.primes]
+    return found
+
+
+def _blinded(
+    side: AskSide, plan: CarryPlan, digits: Ciphertext, numbers: Words, coins: Words
+) -> Ciphertext:
+    """All tests of all numbers, (columns × tests), packed."""
+    columns, square = numbers.shape[1], digits.key.square
+    picked = _picked(plan, digits, numbers, coins)
+    blinded: list[Residue] = []
+    known: list[int] = []
+    for column in range(columns):
+        tests = _tests_of(digits.key, [pairs[column] for pairs in picked])
+        factors, constants = _drawn(plan, coins[:, column], entropy=side.entropy)
+        blinded += square.combined(tests, factors)
+        known += constants
+    packed = Unsent(digits.key, tuple(blinded), Layout((len(blinded),)), plan.factored).packed(
+        plan.slots(digits.key.plaintext_bits)
+    )
+    return (packed + Plain(filled(known, (len(known),)), plan.known)).fresh(entropy=side.entropy)
+
+
+def _picked(
+    plan: CarryPlan, digits: Ciphertext, numbers: Words, coins: Words
+) -> list[list[tuple[Residue, Residue]]]:
+    """For every place and column ⟨⟨[d is on the right side]⟩⟩ and ⟨⟨[d = ρ]⟩⟩ of that digit.
+
+    The right side is below ρ for δ = 0, above it for δ = 1.
+    """
+    found = []
+    for place in range(plan.places):
+        rows = []
+        for column in range(numbers.shape[1]):
+            beside, equal = [0] * _RADIX, [0] * _RADIX
+            own = zip(
+                _digit(numbers[:, column], place),
+                coins[:, column].tolist(),
+                plan.units,
+                strict=True,
+            )
+            for digit, coin, unit in own:
+                equal[digit] += unit
+                for value in range(digit + 1, _RADIX) if coin else range(digit):
+                    beside[value] += unit
+            rows += [[one % plan.modulus for one in row] for row in (beside, equal)]
+        bases = digits.residues[place * _RADIX : (place + 1) * _RADIX]
+        made = digits.key.square.combined(bases, rows)
+        found.append(list(zip(made[::2], made[1::2], strict=True)))
+    return found
+
+
+def _tests_of(key: PublicKey, pairs: Sequence[tuple[Residue, Residue]]) -> list[Residue]:
+    """⟨⟨beside + Σ equal above⟩⟩ for each place from the top, and ⟨⟨Σ equal⟩⟩.
+
+    Less what `_drawn` takes away, one of these is 0 if d is on the right side of ρ or, for
+    δ = 1, equal to it.
+    """
+    times = key.square.multiplied
+    above = key.square.product([])
+    found = []
+    for beside, equal in reversed(pairs):
+        found += times([beside], [above])
+        (above,) = times([above], [equal])
+    return [*found, above]
+
+
+def _drawn(plan: CarryPlan, coins: Words, *, entropy: Entropy) -> tuple[list[list[int]], list[int]]:
+    """What each blinded test takes of which test, and what is added to it in the clear."""
+    factors = [[0] * plan.tests for _ in range(plan.tests)]
+    added = [0] * plan.tests
+    for prime, unit, coin in zip(plan.primes, plan.units, coins.tolist(), strict=True):
+        for here, test in enumerate(entropy.shuffled(range(plan.tests))):
+            factor = 1 + entropy.below(prime - 1)
+            factors[here][test] = factors[here][test] + factor * unit
+            # As many digits are equal above, and one is beside; the last test has all equal.
+            whole = test + 1 if test < plan.places else plan.places + (not coin)
+            added[here] += -factor * whole % prime * unit
+    factors = [[one % plan.modulus for one in row] for row in factors]
+    drowned = [one % plan.modulus + plan.modulus * entropy.bits(plan.drown_bits) for one in added]
+    return factors, drowned

@@ -1,0 +1,324 @@
+"""The verdict without a dealer: the asker learns the labels of its documents, nobody anything else.
+
+    key holder (first, the coordinator)                    asker (second)
+      |   every level: digits, blinded tests                 |   (carries.py)
+      |<---------------------------------------------------->|   β = β_C ⊕ β_A
+      |   Choices ⟨⟨β_C⟩⟩, ⟨⟨β_C·D_C⟩⟩, ⟨⟨(1 − β_C)·D_C⟩⟩        |
+      |----------------------------------------------------->|   D = D_C + D_A
+      |   MaskedChoices ⟨⟨β·D + m⟩⟩, several a ciphertext      |
+      |<-----------------------------------------------------|
+      |   in the end LabelShare: its share of the label      |
+      |----------------------------------------------------->|
+
+The shares and the labels are those of verdict.py: two classes give a sign, more a tournament in
+⌈log2 K⌉ levels, a tie goes to the lower index. The bit of a comparison carries on the larger
+value and its index: D holds both differences side by side, and the asker, who knows β_A, picks
+the one or the other of two products and adds its own part, β·D_A, to it. What the key holder
+opens is noise to it (m is κ bits longer than β·D); what it keeps of that, modulo 2^b for a value
+and modulo K for an index, and what m is, are the new shares.
+
+Who learns what: the asker learns the labels, of several classes only the winner. The key holder
+sees coins and noise. An asker who deviates makes the key holder open what it likes, and is told
+one bit of that for a sign and a number below K for a winner, as much as the labels that were
+counted against its budget; the program answers each message once, in its turn, and refuses any
+other number of ciphertexts. Assuming that the two do not pool what they saw, and that Paillier
+hides.
+"""
+
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from sottovoce import wire
+from sottovoce.errors import MismatchError, ViolationError
+from sottovoce.numbers.fixed import Scale
+from sottovoce.numbers.packing import Slots
+from sottovoce.numbers.ring import Words
+from sottovoce.paillier import Ciphertext, Layout, Plain, Unsent, encrypt
+from sottovoce.protocols.ciphertexts import ciphertexts_under
+from sottovoce.protocols.conversation import Party, Send, receive
+from sottovoce.protocols.messages import Disclosure, Message
+from sottovoce.protocols.runner import Meddler, Outcome, converse
+from sottovoce.protocols.shares.carries import AskSide, KeySide, ask_signs, give_signs, slices
+from sottovoce.protocols.shares.verdict import VerdictPlan
+from sottovoce.protocols.two_party.masks import Masking, filled
+from sottovoce.wire import Codec
+
+BIT = Scale(0, 1)
+# Choices that travel together: three ciphertexts each.
+_TOGETHER = 1024
+
+
+class Choices(Message, frozen=True):
+    """The coordinator's bits, and its differences times the bits and times their opposites."""
+
+    discloses: ClassVar = Disclosure(
+        seen_by="the asker of a query, who cannot decrypt it",
+        reveals="nothing: fresh ciphertexts of the coordinator's own shares",
+        assuming="Paillier encryption hides, under the assumption of the key's profile",
+    )
+    bits: Ciphertext
+    kept: Ciphertext
+    left: Ciphertext
+
+
+class MaskedChoices(Message, frozen=True):
+    """Differences that were chosen, or zeros, under masks."""
+
+    discloses: ClassVar = Disclosure(
+        seen_by="the coordinator, who decrypts it",
+        reveals="nothing: every number is under a mask of its own, κ bits longer",
+        assuming="the masks are the asker's own, and used once",
+    )
+    steps: Ciphertext
+
+
+class LabelShare(Message, frozen=True):
+    """The coordinator's shares of the labels: bits, or numbers modulo the number of classes."""
+
+    discloses: ClassVar = Disclosure(
+        seen_by="the asker of these documents' labels",
+        reveals="the labels of its own documents, and nothing about their scores",
+        assuming="the asker asks only about labels that it may know; they are counted",
+    )
+    words: wire.Words
+
+
+@dataclass(frozen=True)
+class ChoicePlan:
+    """What is public about a choice: how long values and indices are, and the masks over them."""
+
+    verdict: VerdictPlan
+    masking: Masking
+
+    @property
+    def classes(self) -> int:
+        """Indices are shared modulo this."""
+        return self.verdict.scores
+
+    @property
+    def value_mask(self) -> int:
+        """Masks of values are below this: κ bits longer than the sum of two shares."""
+        return 1 << (self.verdict.ring.bits + 1 + self.masking.kappa)
+
+    @property
+    def index_mask(self) -> int:
+        """Masks of indices are below this, a multiple of the number of classes."""
+        return self.classes << (1 + self.masking.kappa)
+
+    @property
+    def place(self) -> int:
+        """Where the index begins, in bits."""
+        return self.value_mask.bit_length() + 1
+
+    @property
+    def difference(self) -> Scale:
+        """A holder's share of both differences, side by side."""
+        return Scale(0, (self.classes << self.place) - 1)
+
+    @property
+    def mask(self) -> Scale:
+        """Both masks, side by side."""
+        return Scale(0, (self.index_mask << self.place) - 1)
+
+    @property
+    def scale(self) -> Scale:
+        """A masked step."""
+        return self.difference.plus(self.difference).plus(self.mask)
+
+    def slots(self, plaintext_bits: int) -> Slots:
+        """How masked steps share ciphertexts."""
+        return Slots.fit(self.scale.bound, plaintext_bits=plaintext_bits)
+
+    def joined(self, values: Words, indices: Words) -> list[int]:
+        """Differences of values and of indices, side by side."""
+        pairs = zip(values.ravel().tolist(), indices.ravel().tolist(), strict=True)
+        return [value + (index << self.place) for value, index in pairs]
+
+    def split(self, steps: list[int], shape: tuple[int, ...]) -> tuple[Words, Words]:
+        """Shares of both steps out of what is side by side."""
+        ring, low = self.verdict.ring, (1 << self.place) - 1
+        values = [(one & low) & ((1 << ring.bits) - 1) for one in steps]
+        indices = [(one >> self.place) % self.classes for one in steps]
+        return (
+            np.array(values, np.uint64).reshape(shape),
+            np.array(indices, np.uint64).reshape(shape),
+        )
+
+
+@dataclass(frozen=True, repr=False)
+class Candidates:
+    """A holder's shares of the values and indices that are left, (documents, candidates)."""
+
+    values: Words
+    indices: Words
+
+    @property
+    def pairs(self) -> int:
+        """How many pairs meet at this level; one candidate may be left over."""
+        return int(self.values.shape[1]) // 2
+
+    def sides(self) -> tuple["Candidates", "Candidates"]:
+        """Left and right of every pair."""
+        end = 2 * self.pairs
+        return (
+            Candidates(self.values[:, 0:end:2], self.indices[:, 0:end:2]),
+            Candidates(self.values[:, 1:end:2], self.indices[:, 1:end:2]),
+        )
+
+    def less(self, other: "Candidates", plan: ChoicePlan) -> "Candidates":
+        """The differences from others."""
+        classes = np.uint64(plan.classes)
+        return Candidates(
+            plan.verdict.ring.reduce(self.values - other.values),
+            (self.indices + classes - other.indices) % classes,
+        )
+
+    def stepped(self, steps: tuple[Words, Words], plan: ChoicePlan) -> "Candidates":
+        """The winners: the left ones and a step each; who had no partner stays as it is."""
+        left, _ = self.sides()
+        rest = slice(2 * self.pairs, None)
+        values = plan.verdict.ring.reduce(left.values + steps[0])
+        indices = (left.indices + steps[1]) % np.uint64(plan.classes)
+        return Candidates(
+            np.concatenate([values, self.values[:, rest]], axis=1),
+            np.concatenate([indices, self.indices[:, rest]], axis=1),
+        )
+
+
+def give_labels(side: KeySide, plan: VerdictPlan, scores: Words) -> Party[None]:
+    """The coordinator's part, from its shares of the scores, (documents, scores)."""
+    values = _checked(plan, scores)
+    if plan.scores == 1:
+        bits = yield from give_signs(side, values[:, 0], ring=plan.ring)
+        yield Send(side.asker, LabelShare(wire.Words.of(bits[:, 0])))
+        return
+    choice = ChoicePlan(plan, side.masking)
+    index = np.broadcast_to(np.arange(plan.scores, dtype=np.uint64), values.shape)
+    table = Candidates(values, index)
+    for _ in plan.levels():
+        left, right = table.sides()
+        behind = left.less(right, choice).values
+        bits = yield from give_signs(side, behind.ravel(), ring=plan.ring)
+        steps = yield from _give_steps(side, choice, bits[:, 0], right.less(left, choice))
+        table = table.stepped(steps, choice)
+    yield Send(side.asker, LabelShare(wire.Words.of(table.indices[:, 0].copy())))
+
+
+def ask_labels(side: AskSide, plan: VerdictPlan, scores: Words) -> Party[NDArray[np.int64]]:
+    """The asker's part: the index of the winner, or 1 where a single score is not negative."""
+    values = _checked(plan, scores)
+    if plan.scores == 1:
+        bits = yield from ask_signs(side, values, ring=plan.ring)
+        theirs = yield from _told(side, plan, below=2)
+        return (np.uint64(1) ^ bits[:, 0] ^ theirs).astype(np.int64)
+    choice = ChoicePlan(plan, side.masking)
+    table = Candidates(values, np.zeros_like(values))
+    for _ in plan.levels():
+        left, right = table.sides()
+        behind = left.less(right, choice).values
+        bits = yield from ask_signs(side, behind.reshape(-1, 1), ring=plan.ring)
+        steps = yield from _ask_steps(side, choice, bits[:, 0], right.less(left, choice))
+        table = table.stepped(steps, choice)
+    theirs = yield from _told(side, plan, below=plan.scores)
+    return ((table.indices[:, 0] + theirs) % np.uint64(plan.scores)).astype(np.int64)
+
+
+def _checked(plan: VerdictPlan, scores: Words) -> Words:
+    if scores.shape != (plan.documents, plan.scores):
+        raise MismatchError(
+            f"verdict: expected scores of shape {(plan.documents, plan.scores)}, "
+            f"found {scores.shape}"
+        )
+    return plan.ring.reduce(scores)
+
+
+def _told(side: AskSide, plan: VerdictPlan, *, below: int) -> Party[Words]:
+    """The coordinator's shares of the labels, if they are as many and as small as agreed."""
+    told = yield from receive(side.holder, LabelShare)
+    words = told.words.array()
+    if words.shape != (plan.documents,) or (words >= below).any():
+        raise ViolationError(
+            f"LabelShare: expected {plan.documents} labels below {below}, "
+            f"found {words.shape} up to {words.max(initial=0)}",
+            party=side.holder,
+        )
+    return words
+
+
+def _parts(count: int) -> list[slice]:
+    return [slice(at, min(at + _TOGETHER, count)) for at in range(0, count, _TOGETHER)]
+
+
+def _give_steps(
+    side: KeySide, plan: ChoicePlan, bits: Words, apart: Candidates
+) -> Party[tuple[Words, Words]]:
+    """The key holder's shares of bit × difference."""
+    own, found = plan.joined(apart.values, apart.indices), []
+    slots = plan.slots(side.key.public.plaintext_bits)
+    for part in _parts(len(own)):
+        chosen, numbers = bits[part].tolist(), own[part]
+        kept = [bit * one for bit, one in zip(chosen, numbers, strict=True)]
+        left = [one - other for one, other in zip(numbers, kept, strict=True)]
+        sealed = (
+            encrypt(side.key, Plain(filled(one, (len(one),)), scale), entropy=side.entropy)
+            for one, scale in ((chosen, BIT), (kept, plan.difference), (left, plan.difference))
+        )
+        yield Send(side.asker, Choices(*sealed))
+        told = yield from receive(side.asker, MaskedChoices)
+        layout = Layout((len(numbers),), slots)
+        found += slices(side.checked(told.steps, layout, plan.scale), slots, len(numbers))
+    return plan.split(found, apart.values.shape)
+
+
+def _ask_steps(
+    side: AskSide, plan: ChoicePlan, bits: Words, apart: Candidates
+) -> Party[tuple[Words, Words]]:
+    """The asker's shares of bit × difference: what it drew as masks, with the other sign."""
+    own = plan.joined(apart.values, apart.indices)
+    values = [side.entropy.below(plan.value_mask) for _ in own]
+    indices = [side.entropy.below(plan.index_mask) for _ in own]
+    masks = [value + (index << plan.place) for value, index in zip(values, indices, strict=True)]
+    slots = plan.slots(side.key.plaintext_bits)
+    for part in _parts(len(own)):
+        told = yield from receive(side.holder, Choices)
+        steps = _chosen(side, plan, told, bits[part], own[part])
+        masked = steps.packed(slots) + Plain(filled(masks[part], steps.shape), plan.mask)
+        yield Send(side.holder, MaskedChoices(masked.fresh(entropy=side.entropy)))
+    low = np.array([-one % (1 << plan.verdict.ring.bits) for one in values], np.uint64)
+    high = np.array([-one % plan.classes for one in indices], np.uint64)
+    return low.reshape(apart.values.shape), high.reshape(apart.values.shape)
+
+
+def _chosen(side: AskSide, plan: ChoicePlan, told: Choices, bits: Words, own: list[int]) -> Unsent:
+    """⟨⟨β·D⟩⟩: one of the two products, and β times the asker's own part."""
+    layout = Layout((len(own),))
+    theirs = side.checked(told.bits, layout, BIT)
+    kept = side.checked(told.kept, layout, plan.difference).residues
+    left = side.checked(told.left, layout, plan.difference).residues
+    picked = tuple(
+        two if bit else one for bit, one, two in zip(bits.tolist(), kept, left, strict=True)
+    )
+    flips = bits.astype(np.int64)
+    chosen = (theirs * Plain(1 - 2 * flips, BIT) + Plain(flips, BIT)).within(BIT)
+    mine = chosen * Plain(filled(own, layout.shape), plan.difference)
+    return Unsent(side.key, picked, layout, plan.difference) + mine
+
+
+def run(
+    plan: VerdictPlan,
+    scores: tuple[Words, Words],
+    sides: tuple[KeySide, AskSide],
+    *,
+    meddler: Meddler | None = None,
+) -> Outcome:
+    """The whole verdict in memory: the labels at the asker, and what everybody saw."""
+    first, second = sides
+    programs: dict[str, Party[Any]] = {
+        second.holder: give_labels(first, plan, scores[0]),
+        first.asker: ask_labels(second, plan, scores[1]),
+    }
+    codec = Codec([ciphertexts_under(second.key)], limit=1 << 26)
+    return converse(programs, codec=codec, meddler=meddler)
