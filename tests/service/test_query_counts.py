@@ -7,7 +7,8 @@ from typing import Any
 
 import pytest
 
-from sottovoce.roles.classification import QueryBook
+from sottovoce.roles.budget import QueryBook
+from sottovoce.roles.plan import Verdict
 from sottovoce.service import clerk
 from sottovoce.service.chairs import Effect
 from sottovoce.service.clerk import Clerk, Surroundings, _Query
@@ -41,7 +42,7 @@ class Desk:
 def clerk_at(desk: Desk, monkeypatch: pytest.MonkeyPatch) -> Clerk:
     """A clerk of a study without people: it only counts here."""
     monkeypatch.setattr(clerk, "Seating", SimpleNamespace(of=lambda *_: None))
-    study = SimpleNamespace(plan=SimpleNamespace(deals_verdicts=False), roster=None)
+    study = SimpleNamespace(verdict_for=lambda *_: Verdict.DGK, roster=None)
     standing, trained = SimpleNamespace(study=study), SimpleNamespace(peers=("north",))
     around = Surroundings(dict, lambda _: set(), 1.0)
     return Clerk(desk, standing, trained, around)  # type: ignore[arg-type]

@@ -208,9 +208,7 @@ class _Mine:
 _Found = tuple[NDArray[np.int64], Words | None]
 
 
-def _ask_dealt(
-    desk: Desk, model: SealedModel, request: QueryRequest, mine: _Mine
-) -> Party[_Found]:
+def _ask_dealt(desk: Desk, model: SealedModel, request: QueryRequest, mine: _Mine) -> Party[_Found]:
     plan, counted = model.scores, None
     with dealt_by(desk.study, desk.name):
         holder = yield from _seated(desk, desk.name, request.number)
