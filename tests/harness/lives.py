@@ -18,20 +18,20 @@ class KilledError(Exception):
 
 @dataclass
 class Life:
-    """One life of a seat's process: it ends before its step number `steps`, or never.
+    """One life of a seat's process: it ends before its step number `steps`, or one named so.
 
     A step is a letter that is posted or comes in, something put on disk, or (`delivering`) the
     answer handed to whoever asked.
     """
 
     seat: str
-    steps: int | None = None
+    steps: int | str | None = None
     done: list[str] = field(default_factory=list)
     dead: bool = False
 
     def step(self, what: str) -> None:
         """One more step, or the end."""
-        if self.dead or len(self.done) == self.steps:
+        if self.dead or self.steps in {len(self.done), what}:
             self.dead = True
             raise KilledError
         self.done.append(what)
