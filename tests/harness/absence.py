@@ -14,7 +14,7 @@ class Absence:
     """Every seat waits for ever for anybody, but not a moment for who is gone."""
 
     def __init__(self, patch: pytest.MonkeyPatch) -> None:
-        self._gone: set[str] = set()
+        self.gone: set[str] = set()
         self._agents: WeakSet[Agent] = WeakSet()
 
         def due(agent: Agent, running: Running) -> float:
@@ -24,18 +24,18 @@ class Absence:
 
     def of(self, *seats: str) -> None:
         """These seats are gone, as far as anybody waits for them."""
-        self._gone |= set(seats)
+        self.gone |= set(seats)
         for agent in self._agents:
             agent._moved.set()
 
     def over(self) -> None:
         """Everybody is back."""
-        self._gone.clear()
+        self.gone.clear()
 
     def _due(self, agent: Agent, running: Running) -> float:
         self._agents.add(agent)
         late = self._late(running)
-        return running.since if late and late <= self._gone else time.monotonic() + 3600
+        return running.since if late and late <= self.gone else time.monotonic() + 3600
 
     def _late(self, running: Running) -> set[str]:
         match running.waiting:

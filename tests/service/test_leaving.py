@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 
+from harness.absence import Absence
 from harness.network import Network, network, read_toy
 from sottovoce.errors import InputError, MisuseError, StoppedError, WithdrawnError
 from sottovoce.ledger import What, read_ledger
@@ -18,6 +19,7 @@ from sottovoce.service.api import ConsentQuestion, Joined
 from sottovoce.service.approval import Request
 from sottovoce.service.coordinator import cancel_study, close_study, study_status
 from sottovoce.service.events import Event, StageBegan, StageEnded, StudyStopped, Waiting
+from sottovoce.service.hall import Hall
 from sottovoce.service.leaving import withdraw
 from sottovoce.service.patience import PatientLine
 from sottovoce.service.seat_status import status, withdrawal_mark
@@ -152,8 +154,11 @@ def when(net: Network, wanted: Callable[[Event], bool]) -> asyncio.Event:
     return happened
 
 
-def test_a_peer_that_never_returns_is_left_behind_after_the_deadline(tmp_path: Path) -> None:
-    net = four(tmp_path, stage="4 seconds")
+def test_a_peer_that_never_returns_is_left_behind_after_the_deadline(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    net, absence = four(tmp_path), Absence(monkeypatch)
+    monkeypatch.setattr(Hall, "_unseen", lambda _, seats: absence.gone & set(seats))
     began = when(
         net,
         lambda one: (
@@ -171,6 +176,8 @@ def test_a_peer_that_never_returns_is_left_behind_after_the_deadline(tmp_path: P
             rest = asyncio.create_task(results(net, *others, "evaluator", "dealer"))
             await began.wait()
             dying.cancel()
+            await asyncio.gather(dying, return_exceptions=True)
+            absence.of("valley")
             return await rest
 
     found = asyncio.run(story())
@@ -275,9 +282,7 @@ def test_nothing_leaves_once_a_site_withdrew_even_before_its_process_looked(
     assert _sent_after_withdrawal(trained)[-1:] == ["leaving"]
 
 
-def test_a_cancelled_study_stops_everywhere_and_a_closed_one_answers_nothing(
-    tmp_path: Path,
-) -> None:
+def test_a_cancelled_study_stops_everywhere(tmp_path: Path) -> None:
     net = network(tmp_path, features="16")
     began = when(net, lambda one: isinstance(one, StageEnded) and one.stage == "agreement")
 
@@ -291,21 +296,21 @@ def test_a_cancelled_study_stops_everywhere_and_a_closed_one_answers_nothing(
                 assert "the committee asked us to" in error.message
 
     asyncio.run(cancelled())
-    other = network(tmp_path / "other", features="16")
 
+
+def test_a_closed_study_answers_nothing(trained: Network) -> None:
     async def closed() -> None:
-        async with other.serving():
-            await other.join_all(*SITES)
-            close_study(other.office, other.study)
+        async with trained.serving():
+            close_study(trained.office, trained.study)
             while (  # noqa: ASYNC110 - another process would look at this file, too
-                study_status(other.office, other.study, read=read_toy).phase != "closed"
+                study_status(trained.office, trained.study, read=read_toy).phase != "closed"
             ):
                 await asyncio.sleep(0.1)
             with pytest.raises(MisuseError, match="the study is closed"):
-                await other.classify("valley", other.documents["valley"][:2])
+                await trained.classify("valley", trained.documents["valley"][:2])
 
     asyncio.run(closed())
-    assert not list((other.office.folder / "studies").rglob("coordinator/key"))
+    assert not list((trained.office.folder / "studies").rglob("coordinator/key"))
 
 
 def test_a_gate_that_refuses_a_letter_takes_the_site_out(tmp_path: Path) -> None:
