@@ -9,7 +9,9 @@ from harness.studies import Case
 from sottovoce.protocols.sealing import OVERHEAD
 from sottovoce.roles.card import JOINT_DICTIONARY, StudyCard
 from sottovoce.roles.relay import padded_size
+from sottovoce.roles.seat_sizes import helper_sizes
 from sottovoce.roles.sizes import peer_sizes
+from sottovoce.wire.values import kebab
 
 
 @pytest.mark.parametrize(
@@ -96,6 +98,41 @@ def test_the_sizes_on_the_card_are_those_of_a_study(
     said = sum(row.total for row in peer_sizes(case.study))
     assert said == pytest.approx(sent, rel=slack)
     assert f"{said:,}" in StudyCard(case.study).markdown()
+
+
+@pytest.mark.parametrize(
+    ("engine", "settings", "slack"),
+    [
+        ("binary", {}, 0.1),
+        ("binary", {"release": "peers"}, 0.1),
+        ("encrypted", {"features": 8}, 0.6),
+    ],
+)
+def test_what_passes_through_the_other_seats_stands_on_the_card(
+    engine: str, settings: dict[str, Any], slack: float, request: pytest.FixtureRequest
+) -> None:
+    case: Case = request.getfixturevalue(engine).changed(**settings)
+    views, roster = case.run().views, case.study.roster
+    kind = "own-direction" if engine == "encrypted" else "direction-share"
+    coordinator = views[roster.coordinator].received
+    steps = sum(kebab(type(one.message).__name__) == kind for one in coordinator)
+    rows = helper_sizes(case.study)
+    assert {row.seat for row in rows} == {"evaluator"} | ({"dealer"} if roster.dealer else set())
+    for seat in {row.seat for row in rows}:
+        moved = sum(
+            item.size if roster.coordinator in {name, item.sender} else boxed(item.size)
+            for name, view in views.items()
+            for item in view.received
+            if seat in {name, item.sender}
+        )
+        said = sum(row.total * (steps if row.each else 1) for row in rows if row.seat == seat)
+        assert said == pytest.approx(moved, rel=slack), seat
+    page = StudyCard(case.study).markdown()
+    assert all(f"| {row.seat} | {row.stage} | {row.kind} |" in page for row in rows)
+
+
+def boxed(size: int) -> int:
+    return padded_size(size) + OVERHEAD
 
 
 def test_the_card_names_thresholds_and_the_operating_point(binary: Case) -> None:

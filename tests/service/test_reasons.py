@@ -50,6 +50,7 @@ def outcome(root: Path) -> list[StoppedError]:
         (ViolationError(TOKEN, party="valley"), "the coordinator refused what valley sent"),
         (MalformedError(TOKEN), "the coordinator ended with MalformedError"),
         (InputError(f"line 7: {TOKEN}"), "the coordinator ended with InputError"),
+        (InputError("dictionary: expected 9 features, found 7"), "fewer words than the plan's"),
         (BoundError(TOKEN), "the coordinator ended with BoundError"),
         (AbsenceError(TOKEN, party="valley"), "expected at least 3, found 2; missing valley"),
     ],

@@ -26,14 +26,16 @@ def card_facts(described: "StudyDescription") -> dict[str, Any]:
     """The card for scripts: its page, its fingerprint, and what every seat sends."""
     from dataclasses import asdict
 
+    from sottovoce.roles.seat_sizes import helper_sizes
     from sottovoce.roles.sizes import peer_sizes
 
     card = card_of(described)
+    sizes = (*peer_sizes(card.study), *helper_sizes(card.study))
     return {
         "name": described.plan.name,
         "approval": described.approval,
         "card": card.markdown(),
-        "sizes": [asdict(one) | {"total": one.total} for one in peer_sizes(card.study)],
+        "sizes": [asdict(one) | {"total": one.total} for one in sizes],
     }
 
 

@@ -60,6 +60,7 @@ from sottovoce.roles.plan import (
 )
 from sottovoce.roles.query_lines import budget_lines, verdict_lines
 from sottovoce.roles.roster import Role
+from sottovoce.roles.seat_sizes import helper_sizes
 from sottovoce.roles.sizes import ASSUMED_DOCUMENTS, peer_sizes
 from sottovoce.roles.study import Study, grouped
 from sottovoce.roles.thresholds import scored_names
@@ -275,6 +276,30 @@ class StudyCard:
         )
         if self.study.engine is Engine.PAILLIER:
             yield f"Ciphertexts are counted for {ASSUMED_DOCUMENTS:,} documents in all."
+        yield ""
+        yield from self._helper_sizes()
+
+    def _helper_sizes(self) -> Iterator[str]:
+        """What passes through the other seats, in bytes."""
+        yield "## How much passes through the evaluator's and the dealer's seats"
+        yield ""
+        yield "| seat | stage | message | way | times | bytes |"
+        yield "|---|---|---|---|---:|---:|"
+        for row in helper_sizes(self.study):
+            way = f"to {row.to}" if row.way == "sends" else f"from {row.to}"
+            times = f"each {row.each}" if row.each else str(row.times)
+            about = "" if row.exact else "about "
+            cells = (row.seat, row.stage, row.kind, way, times, f"{about}{row.bytes:,}")
+            yield f"| {' | '.join(cells)} |"
+        yield ""
+        yield (
+            "A solve takes some dozens of steps to a few hundred: how many follows from the joint "
+            "moments, which nobody knows beforehand. Messages of a few dozen bytes are left out."
+        )
+        if self.study.plan.deals_verdicts:
+            yield (
+                "For each query the dealer sends keys for its comparisons, some kilobytes a batch."
+            )
 
     def _messages(self) -> Iterator[str]:
         yield "## What is sent"

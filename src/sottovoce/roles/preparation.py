@@ -54,6 +54,10 @@ _KEY_USE = "dictionary key/v1"
 SEED_BYTES = 32
 
 
+TOO_FEW_WORDS = "dictionary: expected"
+"""How the error begins that tells of fewer words than the plan has features."""
+
+
 class DictionaryKeyBox(Message, frozen=True):
     """The key under which words become buckets, sealed by the peer that drew it."""
 
@@ -268,7 +272,7 @@ def _chosen(study: Study, counts: Counts) -> Dictionary:
     dictionary = chosen(counts, study.plan.selection, exclusive=study.plan.labels.exclusive)
     if dictionary.size < study.plan.features:
         raise InputError(
-            f"dictionary: expected {study.plan.features} features, "
+            f"{TOO_FEW_WORDS} {study.plan.features} features, "
             f"found {dictionary.size} that survive suppression",
             hints=(f"features={dictionary.size}", "or bring more documents"),
         )

@@ -5,7 +5,7 @@ sizes are those of the boxes.
 """
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from sottovoce import wire
 from sottovoce.protocols.blind_sum.messages import MaskedParts
@@ -36,7 +36,11 @@ _SHARE_BYTES = 190
 
 @dataclass(frozen=True)
 class Size:
-    """A kind of message that a peer sends in a stage: to whom, how often, of how many bytes."""
+    """A kind of message that a seat sends in a stage: to whom, how often, of how many bytes.
+
+    Where its `way` is "receives", `to` names whom it comes from; with `each` "step" it is sent
+    in every step of the solve.
+    """
 
     stage: str
     kind: str
@@ -44,11 +48,19 @@ class Size:
     times: int
     bytes: int
     exact: bool = True
+    seat: str = "peer"
+    way: str = "sends"
+    each: str = ""
 
     @property
     def total(self) -> int:
-        """Bytes of all of them."""
+        """Bytes of all of them; of one step, where it is sent in each."""
         return self.times * self.bytes
+
+    @property
+    def received(self) -> "Size":
+        """The same, as it comes."""
+        return replace(self, way="receives")
 
 
 def peer_sizes(study: Study) -> tuple[Size, ...]:

@@ -88,6 +88,7 @@ class Agent:
         self.control = control
         self._held: dict[int, Letter] = {}
         self._over: set[bytes] = set()
+        self._stages: dict[bytes, str] = {}
         self._turn = asyncio.Lock()
         self._outgoing = asyncio.Event()
         self._moved = asyncio.Event()
@@ -130,6 +131,8 @@ class Agent:
             running = Running(sitting, *label, seat)
             running.note_wait()
             self.running[sitting.session] = running
+            # What a program sends last may leave after it ended.
+            self._stages[sitting.session] = running.stage
             self._outgoing.set()
             self._moved.set()
             for position in self._held_of(sitting.session):
@@ -235,7 +238,8 @@ class Agent:
             await self._hold(position, letter)
         else:
             # Late, or sent again: it has its line, too.
-            await self.do(self.witness.came, letter, _tag(letter), "earlier")
+            stage = self._stages.get(letter.session, "earlier")
+            await self.do(self.witness.came, letter, _tag(letter), stage)
 
     async def _hold(self, position: int, letter: Letter) -> None:
         """Keep a letter for a session that begins later, as long as its sender keeps measure."""
@@ -368,10 +372,9 @@ class Agent:
         return next(self.journal.pending(), None)
 
     def _stage_of(self, letter: Letter) -> str:
-        running = self.running.get(letter.session)
-        if running is not None:
-            return running.stage
-        return "control" if letter.session == self.control(letter.recipient) else "earlier"
+        if letter.session == self.control(letter.recipient):
+            return "control"
+        return self._stages.get(letter.session, "earlier")
 
     def _count(self, running: Running, size: int) -> None:
         running.letters += 1

@@ -284,7 +284,8 @@ class Hall:
         await self.conductor.stop(signal)
         self._enter("stopped")
         await self.agent.do(self._witness.note, What.END, "the study ended without a model")
-        self._on_event(StudyStopped(self.registry.id, COORDINATOR, signal.reason, signal.party))
+        told = f"{signal.reason}{signal.here}"
+        self._on_event(StudyStopped(self.registry.id, COORDINATOR, told, signal.party))
         await self._clean()
 
     async def _clean(self) -> None:

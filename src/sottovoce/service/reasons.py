@@ -9,6 +9,7 @@ from sottovoce import errors
 from sottovoce.errors import SottovoceError, TheirError
 from sottovoce.roles.attempts import Attempt
 from sottovoce.roles.plan import StudyPlan
+from sottovoce.roles.preparation import TOO_FEW_WORDS
 from sottovoce.roles.roster import Role
 from sottovoce.roles.study import Study
 from sottovoce.service.api import SeatDescribed
@@ -29,10 +30,13 @@ _WORDS = {
 class StopSignal(Exception):  # noqa: N818 - a decision, not a mistake
     """The study stops: why, for everybody to hear."""
 
-    def __init__(self, kind: str, party: str, reason: str) -> None:
-        """Keep the kind of failure, whose it was, and a sentence without content."""
+    def __init__(self, kind: str, party: str, reason: str, *, here: str = "") -> None:
+        """Keep the kind of failure, whose it was, and a sentence without content.
+
+        What is said `here` besides stays at the coordinator.
+        """
         super().__init__(reason)
-        self.kind, self.party, self.reason = kind, party, reason
+        self.kind, self.party, self.reason, self.here = kind, party, reason, here
 
 
 def known_kind(kind: str) -> str:
@@ -129,6 +133,10 @@ def ended(error: SottovoceError) -> StopSignal:
     party = error.party if isinstance(error, TheirError) else ""
     if party:
         return StopSignal(kind, party, f"the coordinator refused what {party} sent")
+    if error.message.startswith(TOO_FEW_WORDS):
+        reason = "fewer words than the plan's features stand in enough documents"
+        # Numbers alone, which the coordinator's people need and nobody else is told.
+        return StopSignal(kind, COORDINATOR, reason, here=f" ({error.message})")
     return StopSignal(kind, COORDINATOR, f"the coordinator ended with {kind}")
 
 
