@@ -2,14 +2,17 @@
 
 import io
 import json
+import re
 import stat
 from pathlib import Path
 from typing import get_args
 
 import pytest
 from rich.console import Console
+from rich.progress import Progress
 
 from sottovoce.cli import gates
+from sottovoce.cli.bars import Amount, TimeLeft
 from sottovoce.cli.consent import asked
 from sottovoce.cli.gates import PersonGate, gate_of
 from sottovoce.cli.watching import Watch, as_line, in_words
@@ -94,6 +97,46 @@ def test_a_bar_at_a_terminal() -> None:
         found.on_event(EVENTS[6])
     assert "north: training" in shown.getvalue()
     assert "training done in 1.2 s" in shown.getvalue()
+
+
+def test_a_bar_says_how_much_how_fast_and_how_long() -> None:
+    def beside(moved: int, expected: int | None, *, after: float) -> list[str]:
+        now = [0.0]
+        bars = Progress(get_time=lambda: now[0])
+        task = bars.add_task("training", total=expected, expected=expected, letters=0)
+        now[0] = after
+        bars.update(task, completed=moved, letters=2 if moved else 0)
+        return [column.render(bars.tasks[0]).plain for column in (Amount(), TimeLeft())]
+
+    assert beside(0, None, after=7.0) == ["", "for 0:07"]
+    assert beside(1_500, None, after=70.0) == ["1.5 kB, 2 letters", "for 1:10"]
+    assert beside(1_000, 4_000_000, after=5.0) == ["1.0 kB of 4.0 MB", "for 0:05"]
+    assert beside(1_000_000, 4_000_000, after=5.0) == ["1.0 MB of 4.0 MB", "0:15 left"]
+    assert beside(1_000_000, 4_000_000, after=3600.0)[1] == "3:00:00 left"
+    assert beside(4_000_000, 4_000_000, after=5.0) == ["4.0 MB, 2 letters", "for 0:05"]
+
+
+def test_the_bars_of_a_site_fit_in_eighty_columns() -> None:
+    shown = io.StringIO()
+    console = Console(file=shown, force_terminal=True, width=80, highlight=False)
+    found = Watch(console=console, ends=False, expected={("stanmore", "dictionary"): 4_200_000})
+    with found:
+        found.on_event(events.Enrolled("s", "stanmore"))
+        found.on_event(events.Enrolled("s", "evaluator"))
+        found._bars.refresh()
+        for seat in ("stanmore", "evaluator"):
+            found.on_event(events.StageBegan("s", seat, "dictionary", 1, ("north",)))
+            found.on_event(events.Moved("s", seat, "dictionary", 1_276, 2_345_678))
+        found._bars.refresh()
+        found.on_event(events.StudyStopped("s", "stanmore", "too few", ""))
+        found.on_event(events.StudyStopped("s", "evaluator", "too few", ""))
+        assert found._tasks == {}
+    lines = re.sub(r"\x1b\[[0-9;?]*[A-Za-z]", "", shown.getvalue()).replace("\r", "\n").split("\n")
+    assert sum(line.startswith("waits until everybody has come") for line in lines) >= 1
+    assert not any(line.startswith("evaluator: waits") for line in lines)
+    assert any(re.match("stanmore: dictionary .* 2.3 MB of 4.2 MB .* left", one) for one in lines)
+    assert any(re.match("evaluator: dictionary .* 2.3 MB, 1,276 letters", one) for one in lines)
+    assert max(map(len, map(str.rstrip, lines))) <= 80
 
 
 def test_scripts_get_lines_or_nothing(capsys: pytest.CaptureFixture[str]) -> None:

@@ -226,6 +226,12 @@ class _Joining:
         from sottovoce.service.participant import join as follow
         from sottovoce.service.study_file import parse_study
 
+        if not (self._begun() or self._as_json):
+            typer.echo(
+                "the study begins when everybody has come; this may be interrupted, and "
+                f"`sottovoce join --study {self._study.id}` goes on",
+                err=True,
+            )
         storage.write_whole(
             self._study.folder / "begun", b"", mode=storage.SECRET_MODE, replace=True
         )
@@ -288,14 +294,17 @@ def _refuse_columns_alone(*columns: list[str] | None) -> None:
 
 
 def _expected(described: "StudyDescription") -> "Mapping[tuple[str, str], int]":
-    """Bytes that each peer moves in a stage, as its card says."""
+    """Bytes that each peer moves in a stage, as its card says: what it sends, and its model."""
+    from sottovoce.roles.seat_sizes import MODEL, helper_sizes
     from sottovoce.roles.sizes import peer_sizes
 
     study = described.rehearsed()
     names = {"agreement": "agreement", "dictionary and totals": "dictionary"}
     found: dict[tuple[str, str], int] = {}
-    for row in peer_sizes(study):
-        for peer in study.roster.peers:
+    for peer in study.roster.peers:
+        for row in peer_sizes(study):
             place = (peer, names.get(row.stage, "training"))
             found[place] = found.get(place, 0) + row.total
+        sent = (row for row in helper_sizes(study) if row.stage == MODEL and row.to == "peers")
+        found[peer, "training"] += sum(row.bytes for row in sent)
     return found

@@ -10,22 +10,18 @@ from typing import TYPE_CHECKING, Any, Self
 import msgspec
 import typer
 from rich.console import Console
-from rich.progress import (
-    BarColumn,
-    DownloadColumn,
-    Progress,
-    TaskID,
-    TextColumn,
-    TimeRemainingColumn,
-    TransferSpeedColumn,
-)
+from rich.filesize import decimal
+from rich.progress import BarColumn, Progress, TaskID, TextColumn
 
+from sottovoce.cli.bars import Amount, Rate, TimeLeft
 from sottovoce.service import events
 from sottovoce.wire.values import kebab
 
 if TYPE_CHECKING:
     from sottovoce.service.events import Event
 
+_ENROLMENT = ("", "waits until everybody has come")
+"""The bar of all seats of a site, before there are stages."""
 _QUIET_SECONDS = 10.0
 """How often a plain log repeats that letters are moving."""
 
@@ -50,10 +46,10 @@ class Watch:
     def __post_init__(self) -> None:
         columns = (
             TextColumn("{task.description}"),
-            BarColumn(bar_width=24),
-            DownloadColumn(),
-            TransferSpeedColumn(),
-            TimeRemainingColumn(),
+            BarColumn(bar_width=18),
+            Amount(),
+            Rate(),
+            TimeLeft(),
         )
         self._bars = Progress(*columns, console=self.console, transient=True)
         self._drawn = self.console.is_terminal and not (self.as_json or self.quiet)
@@ -87,8 +83,8 @@ class Watch:
         if isinstance(event, events.Moved):
             self._moved(event)
             return
-        if isinstance(event, events.StageEnded):
-            self._done((event.seat, event.stage))
+        if self._drawn:
+            self._open_or_close(event)
         words = in_words(event)
         if words and (self.ends or not isinstance(event, events.StudyStopped)):
             # Not through rich's markup: a name may hold brackets.
@@ -97,20 +93,41 @@ class Watch:
     def _moved(self, event: events.Moved) -> None:
         place, now = (event.seat, event.stage), self.clock()
         if self._drawn:
-            if place not in self._tasks:
-                title = f"{event.seat}: {event.stage}"
-                self._tasks[place] = self._bars.add_task(title, total=None)
-            total = None
-            if place in self.expected:
-                total = max(self.expected[place], event.bytes)
-            self._bars.update(self._tasks[place], completed=event.bytes, total=total)
+            known = self.expected.get(place)
+            self._bars.update(
+                self._bar(*place),
+                completed=event.bytes,
+                letters=event.letters,
+                # Once all of it moved, others are waited for: nobody knows how long.
+                total=known if known and event.bytes < known else None,
+            )
         elif now >= self._told.setdefault(place, now + _QUIET_SECONDS):
             self._told[place] = now + _QUIET_SECONDS
             self.console.print(
-                f"{event.seat}: {event.stage}, {event.letters:,} letters, "
-                f"{event.bytes / 1e6:,.1f} MB",
+                f"{event.seat}: {event.stage}, {event.letters:,} letters, {decimal(event.bytes)}",
                 markup=False,
             )
+
+    def _open_or_close(self, event: "Event") -> None:
+        """Have a bar for every stage that goes on, and for the wait before the first."""
+        match event:
+            case events.Enrolled() if not self.ends:
+                self._bar(*_ENROLMENT)
+            case events.StageBegan():
+                self._done(_ENROLMENT)
+                self._bar(event.seat, event.stage)
+            case events.StageEnded():
+                self._done((event.seat, event.stage))
+            case events.StudyStopped() | events.StudyFinished() | events.SeatWithdrawn():
+                for place in [one for one in self._tasks if one[0] in {event.seat, ""}]:
+                    self._done(place)
+
+    def _bar(self, seat: str, stage: str) -> TaskID:
+        place = (seat, stage)
+        if place not in self._tasks:
+            title, known = f"{seat}: {stage}" if seat else stage, self.expected.get(place)
+            self._tasks[place] = self._bars.add_task(title, total=None, expected=known, letters=0)
+        return self._tasks[place]
 
     def _done(self, place: tuple[str, str]) -> None:
         task = self._tasks.pop(place, None)
