@@ -3,6 +3,7 @@
 import json
 import os
 import re
+import shutil
 import subprocess
 import sys
 from dataclasses import replace
@@ -308,6 +309,29 @@ def test_open_permissions_are_refused(tmp_path: Path, office: Path) -> None:
     office.chmod(0o755)
     with pytest.raises(OpenPermissionsError, match="expected mode 700, found 755"):
         call("study", "list", "--home", office)
+
+
+@pytest.mark.parametrize(("shell", "check"), [("bash", "bash"), ("zsh", "zsh"), ("fish", "fish")])
+def test_completion_prints_what_the_shell_can_read(shell: str, check: str) -> None:
+    done = subprocess.run(
+        [sys.executable, "-m", "sottovoce", "--show-completion", shell],
+        env={**os.environ, "_TYPER_COMPLETE_TEST_DISABLE_SHELL_DETECTION": "1"},
+        capture_output=True,
+        text=True,
+        check=True,
+        timeout=60,
+    )
+    assert "_SOTTOVOCE_COMPLETE" in done.stdout
+    if shutil.which(check):
+        read = subprocess.run(
+            [check, "-n"],
+            input=done.stdout,
+            capture_output=True,
+            text=True,
+            check=False,
+            timeout=60,
+        )
+        assert (read.returncode, read.stderr) == (0, "")
 
 
 def test_completion_knows_the_commands() -> None:

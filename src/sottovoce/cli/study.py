@@ -160,14 +160,14 @@ def show(
       sottovoce study show
       sottovoce study show urgency --toml > study.toml
     """
-    from sottovoce.cli.consent import card_of, show_card
+    from sottovoce.cli.consent import card_facts, card_of, show_card
 
     site = open_home(home, passphrase_file)
     described = _known(site, study)
     if toml:
         typer.echo(described.text, nl=False)
     elif as_json:
-        _print({"name": described.plan.name, "card": card_of(described).markdown()})
+        _print(card_facts(described))
     else:
         show_card(card_of(described))
 
