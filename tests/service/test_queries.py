@@ -11,8 +11,9 @@ from harness.lives import KilledError, Life
 from harness.network import Network
 from sottovoce.errors import AbsenceError, InputError, MisuseError
 from sottovoce.roles.classification import Answer
+from sottovoce.roles.plan import StudyPlan, Verdict
 from sottovoce.service.api import Evaluated
-from sottovoce.service.events import QueryGivenUp, QueryGoesOn, Waiting
+from sottovoce.service.events import QueryGivenUp, QueryGoesOn, QueryWithoutDealer, Waiting
 from sottovoce.service.journal import Journal
 from sottovoce.service.sealed_files import SealedFiles
 from sottovoce.service.standing import AskerRecord
@@ -142,11 +143,13 @@ def test_other_documents_give_a_query_up_and_it_is_charged_only_if_it_told(
 def test_an_absent_dealer_is_named_with_the_time_that_was_waited(
     trained: Network, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    """Where the plan is for a dealer alone."""
     mine = trained.documents["valley"][:3]
 
     async def story() -> None:
         async with trained.serving():
             with monkeypatch.context() as patch:
+                patch.setattr(StudyPlan, "falls_back", property(lambda _: False))
                 Absence(patch).of("dealer")
                 with pytest.raises(
                     AbsenceError, match=r"dealer: does not answer: waited 40 s"
@@ -157,6 +160,54 @@ def test_an_absent_dealer_is_named_with_the_time_that_was_waited(
             assert ("coordinator", "dealer") in [one.whom for one in waits]
         async with trained.serving(), trained.staying("harbour"):
             assert len((await trained.classify("valley", mine)).classes) == 3
+
+    asyncio.run(story())
+
+
+def test_without_the_dealer_labels_are_found_all_the_same_and_charged_once(
+    trained: Network, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The dealer's process is away; another peer's is there, and so is the dealer's later."""
+    mine = trained.documents["valley"][:3]
+
+    async def story() -> None:
+        async with trained.serving(), trained.staying("harbour"):
+            dealt = await trained.classify("valley", mine)
+            batch = dealt.left - (await trained.classify("valley", mine)).left
+        trained.events.clear()
+        async with trained.serving():
+            with monkeypatch.context() as patch:
+                Absence(patch).of("dealer")
+                found = await trained.classify("valley", mine)
+        assert (dealt.verdict, found.verdict) == (Verdict.FSS, Verdict.DGK)
+        assert found.classes == dealt.classes
+        assert found.left == dealt.left - 2 * batch
+        (told,) = [one for one in trained.events if isinstance(one, QueryWithoutDealer)]
+        assert told.dealer == "dealer"
+        async with trained.serving(), trained.staying("harbour"):
+            again = await trained.classify("valley", mine)
+            assert (again.verdict, again.left) == (Verdict.FSS, found.left - batch)
+
+    asyncio.run(story())
+    assert _record(trained, "valley").open == ()
+
+
+def test_a_query_without_the_dealer_that_is_killed_goes_on_without_it(
+    trained: Network, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    mine = trained.documents["valley"][:3]
+
+    async def story() -> None:
+        async with trained.serving():
+            with monkeypatch.context() as patch:
+                Absence(patch).of("dealer")
+                assert (await _killed(trained, mine, "deliver")).dead
+                trained.events.clear()
+                found = await trained.classify("valley", mine)
+        assert found.verdict is Verdict.DGK
+        kinds = {type(one) for one in trained.events}
+        assert QueryGoesOn in kinds
+        assert QueryWithoutDealer not in kinds
 
     asyncio.run(story())
 

@@ -115,6 +115,7 @@ def classify(
         import json
 
         facts: dict[str, Any] = {"study": found.id, "documents": len(documents)}
+        facts["verdict"] = answer.verdict
         typer.echo(json.dumps(facts | {"written": written, "left": answer.left, "out": str(out)}))
     else:
         typer.echo(f"{out}: {written:,} rows labelled; {answer.left:,} labels left in the budget")

@@ -199,6 +199,13 @@ def _goes_on(event: events.QueryGoesOn) -> str:
     return f"{event.seat}: query {event.number} goes on where it was broken off, charged once"
 
 
+def _without(event: events.QueryWithoutDealer) -> str:
+    return (
+        f"{event.seat}: {event.dealer} does not answer: query {event.number} finds the labels "
+        "without a dealer, which takes longer; they are charged once"
+    )
+
+
 _WORDS: Mapping[type[Any], Callable[[Any], str]] = {
     events.Listening: _listening,
     events.Enrolled: lambda event: f"{event.seat}: enrolled",
@@ -216,6 +223,7 @@ _WORDS: Mapping[type[Any], Callable[[Any], str]] = {
     events.Refused: lambda event: f"{event.seat}: refused ({event.party}): {event.reason}",
     events.QueryGoesOn: _goes_on,
     events.QueryGivenUp: _given_up,
+    events.QueryWithoutDealer: _without,
     events.LineLost: lambda event: f"{event.seat}: no line ({event.reason}), trying again",
     events.LineBack: lambda event: f"{event.seat}: the line is back",
 }

@@ -365,20 +365,24 @@ def dealt_by(study: Study, asker: str) -> Iterator[None]:
         ) from error
 
 
-def goes_on_without(study: Study, asker: str, error: AbsenceError) -> bool:
-    """At the asker: whether a query that failed is asked again, without the dealer; it is told."""
+def goes_on_without(study: Study, asker: str, missing: str) -> bool:
+    """At the asker: whether its query, which `missing` keeps waiting, begins anew without it.
+
+    Whoever asks again must say so.
+    """
     if not study.plan.falls_back or study.verdict_for(asker) is not Verdict.FSS:
         return False
-    dealer = query_trio(study, asker).dealer
-    if error.party != dealer:
-        return False
+    return missing == query_trio(study, asker).dealer
+
+
+def warn_without(asker: str, dealer: str) -> None:
+    """Say that labels are found without the dealer."""
     warnings.warn(
         f"{asker}: {dealer!r} does not answer: these labels are found without a dealer "
         f"(verdict {Verdict.DGK} instead of {Verdict.FSS}), which takes longer",
         VerdictWarning,
         stacklevel=2,
     )
-    return True
 
 
 def query_trio(study: Study, asker: str) -> Trio:

@@ -36,6 +36,7 @@ from sottovoce.roles.classification import (
     deal,
     goes_on_without,
     query_trio,
+    warn_without,
 )
 from sottovoce.roles.course import Course
 from sottovoce.roles.desk import Desk
@@ -209,8 +210,9 @@ class StudyOutcome:
         try:
             return self._query(asked, model, truth=truth, verdict=verdict)
         except AbsenceError as error:
-            if not goes_on_without(self.study, asked.peer, error):
+            if not goes_on_without(self.study, asked.peer, error.party):
                 raise
+            warn_without(asked.peer, error.party)
         return self._query(asked, model, truth=truth, verdict=Verdict.DGK)
 
     def _query(

@@ -17,10 +17,11 @@ from typing import Any, TypeAlias, TypeVar
 from sottovoce.entropy import Entropy
 from sottovoce.errors import AbsenceError, InputError, MisuseError, ReplayError, ViolationError
 from sottovoce.protocols.messages import Message
-from sottovoce.roles.classification import Answer, ask
+from sottovoce.roles.classification import Answer, ask, goes_on_without
 from sottovoce.roles.evaluation import check_opening, evaluate_peer
 from sottovoce.roles.figures import Evaluation, HeldOut, Tested, own_view
 from sottovoce.roles.model import SealedModel
+from sottovoce.roles.plan import Verdict
 from sottovoce.roles.score_shares import decided
 from sottovoce.roles.thresholds import unit_scores
 from sottovoce.roles.training import held_out_side
@@ -38,9 +39,14 @@ from sottovoce.service.control import (
     Rejoining,
 )
 from sottovoce.service.durable import Sitting
-from sottovoce.service.events import QueryGivenUp, QueryGoesOn, StudyClosed
+from sottovoce.service.events import (
+    QueryGivenUp,
+    QueryGoesOn,
+    QueryWithoutDealer,
+    StudyClosed,
+)
 from sottovoce.service.seat_book import SeatBook
-from sottovoce.service.standing import Standing
+from sottovoce.service.standing import Standing, wanted_verdict
 from sottovoce.service.under_way import (
     ATTEMPT_OVER,
     EVALUATION_OVER,
@@ -60,8 +66,9 @@ T = TypeVar("T")
 Deliver: TypeAlias = Callable[[T], object]
 """Takes an answer into safety; until it returned, a restart brings the same answer again."""
 
-# A number that the coordinator knows already is followed by the one that it expects.
-_TRIES = 2
+# A number that the coordinator knows already is followed by the one that it expects, and a dealer
+# that does not answer by a query without it.
+_TRIES = 3
 
 
 class AskerSeat:
@@ -152,26 +159,47 @@ class AskerSeat:
             scores = unit_scores(rows, rows @ model.released)
             classes = decided(self._plan.labels, scores, model.operating_point)
             return Answer(classes, self._plan.budget, scores), b""
-        number = await self._taken_up(asked)
-        reason = ""
+        query, reason = await self._taken_up(asked), ""
         for _ in range(_TRIES):
-            running = await self._begun_query(asked, number)
+            running, query = await self._begun_query(asked, query)
             session = running.sitting.session
-            refused = partial(self._query_refused, number)
-            refusal = await self._outcome(running, refused, over=QUERY_OVER)
+            refusal = await self._query_outcome(running, query)
             if refusal is None:
                 result = running.seat.result
                 assert isinstance(result, Answer)
                 return result, session
             await self._forget(session, QUERY_OVER)
             reason = refusal.reason
-            if refusal.expected <= number:
+            if self._without(query, refusal.missing):
+                following = max(refusal.expected, query.number + 1)
+                query = await self._taken(asked, following, Verdict.DGK)
+                self._late = ""
+                dealt = (query.number, refusal.missing)
+                told = QueryWithoutDealer(self.agent.study, self.agent.name, *dealt)
+                self.agent.tell_watcher(told)
+                continue
+            if refusal.expected <= query.number:
                 break
-            number = await self._taken(asked, refusal.expected)
+            query = await self._taken(asked, refusal.expected, wanted_verdict(query.verdict))
         raise MisuseError(f"{self.agent.name}: the query was refused: {reason}")
 
-    async def _taken_up(self, asked: Asked) -> int:
-        """The number of this query, which is on disk: the one it had before, or the next."""
+    async def _query_outcome(self, running: Running, query: OpenQuery) -> RefusedQuery | None:
+        """As `_outcome`; who waits for a dealer that it can do without is refused by itself."""
+        refused = partial(self._query_refused, query.number)
+        try:
+            return await self._outcome(running, refused, over=QUERY_OVER)
+        except AbsenceError as error:
+            if not self._without(query, error.party):
+                raise
+            return RefusedQuery(query.number, 0, error.message, error.party)
+
+    def _without(self, query: OpenQuery, missing: str) -> bool:
+        """Whether a query begins anew because of who is missing; once, and never silently."""
+        study, me = self.standing.study, self.agent.name
+        return not query.verdict and goes_on_without(study, me, missing)
+
+    async def _taken_up(self, asked: Asked) -> OpenQuery:
+        """This query, which is on disk: the one that was broken off, or the next."""
         found = await self._under_way()
         before = found.query
         if before is None:
@@ -180,42 +208,52 @@ class AskerSeat:
             return await self._instead_of(before, asked)
         self.agent.tell_watcher(QueryGoesOn(self.agent.study, self.agent.name, before.number))
         # Said again: the coordinator answers only if it has given the query up.
-        await self.agent.commit(Effect({}, [(COORDINATOR, AskedQuery(before.number))]))
-        return before.number
+        again = AskedQuery(before.number, before.verdict)
+        await self.agent.commit(Effect({}, [(COORDINATOR, again)]))
+        return before
 
-    async def _taken(self, asked: Asked, number: int) -> int:
-        query = OpenQuery(number, asked.digest, int(asked.rows.shape[0]))
-        await self.agent.commit(Effect(asked_notes(query), [(COORDINATOR, AskedQuery(number))]))
-        return number
+    async def _taken(self, asked: Asked, number: int, verdict: Verdict | None = None) -> OpenQuery:
+        how = str(verdict or "")
+        query = OpenQuery(number, asked.digest, int(asked.rows.shape[0]), how)
+        letter = (COORDINATOR, AskedQuery(number, how))
+        await self.agent.commit(Effect(asked_notes(query), [letter]))
+        return query
 
-    async def _instead_of(self, before: OpenQuery, asked: Asked) -> int:
+    async def _instead_of(self, before: OpenQuery, asked: Asked) -> OpenQuery:
         """Ask another query; the one before is given up, and whoever watches is told."""
         given_up = QueryGivenUp(self.agent.study, self.agent.name, before.number, before.documents)
         self.agent.tell_watcher(given_up)
-        await self._forget(self._query_sitting(before.number).session, QUERY_OVER)
+        await self._forget(self._query_sitting(before).session, QUERY_OVER)
         return await self._taken(asked, before.number + 1)
 
-    async def _begun_query(self, asked: Asked, number: int) -> Running:
-        sitting = self._query_sitting(number)
-        program = partial(self._asking, asked, number=number)
+    async def _begun_query(self, asked: Asked, query: OpenQuery) -> tuple[Running, OpenQuery]:
+        sitting = self._query_sitting(query)
+        program = partial(self._asking, asked, query=query)
         try:
-            running = await self.agent.begin(sitting, program, label=("query", number))
+            running = await self.agent.begin(sitting, program, label=("query", query.number))
         except ReplayError:
             # Another version of the model or of this program: these bytes are not made again.
-            before = OpenQuery(number, asked.digest, int(asked.rows.shape[0]))
-            return await self._begun_query(asked, await self._instead_of(before, asked))
+            return await self._begun_query(asked, await self._instead_of(query, asked))
         until = time.time() + self.agent.waits.receive
         self.agent.announce("an answer to our query", sitting.partners, until)
-        return running
+        return running, query
 
-    def _query_sitting(self, number: int) -> Sitting:
+    def _query_sitting(self, query: OpenQuery) -> Sitting:
         me = self.agent.name
-        parties = self.standing.query_parties(me)
-        return self.standing.sitting(("query", me, str(number)), parties)
+        verdict = self.standing.study.verdict_for(me, wanted_verdict(query.verdict))
+        parties = self.standing.query_parties(me, verdict)
+        return self.standing.sitting(("query", me, str(query.number)), parties)
 
-    def _asking(self, asked: Asked, entropy: Entropy, *, number: int) -> Any:
-        desk, more = self.standing.desk(entropy), (asked.evaluation, asked.truth)
-        return ask(desk, self.model, asked.rows, number=number, evaluation=more[0], truth=more[1])
+    def _asking(self, asked: Asked, entropy: Entropy, *, query: OpenQuery) -> Any:
+        return ask(
+            self.standing.desk(entropy),
+            self.model,
+            asked.rows,
+            number=query.number,
+            evaluation=asked.evaluation,
+            truth=asked.truth,
+            verdict=wanted_verdict(query.verdict),
+        )
 
     def _query_refused(self, number: int) -> RefusedQuery | None:
         here = [one for one in self._refused if one.number == number]
@@ -262,7 +300,7 @@ class AskerSeat:
         """What was broken off before and cannot be gone on with is over."""
         found, open_ones = await self._under_way(), set[bytes]()
         if found.query is not None:
-            open_ones.add(self._query_sitting(found.query.number).session)
+            open_ones.add(self._query_sitting(found.query).session)
         if found.evaluation is not None:
             open_ones.add(self._evaluation_sitting(found.evaluation).session)
         journal = self.agent.journal

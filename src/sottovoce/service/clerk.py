@@ -22,6 +22,7 @@ from typing import Any
 
 from sottovoce import wire
 from sottovoce.entropy import Entropy
+from sottovoce.errors import AbsenceError, MisuseError
 from sottovoce.protocols.messages import Message
 from sottovoce.roles.agreement import SignedConsent
 from sottovoce.roles.budget import QueryBook
@@ -51,7 +52,7 @@ from sottovoce.service.control import (
 )
 from sottovoce.service.events import QueryServed
 from sottovoce.service.receipts import take_head
-from sottovoce.service.standing import AskerRecord, Standing
+from sottovoce.service.standing import AskerRecord, Standing, wanted_verdict
 from sottovoce.wire import Codec, Value
 
 _BOOK = "evaluation/book"
@@ -81,6 +82,7 @@ class _Query:
     asker: str
     number: int
     book: QueryBook
+    verdict: Verdict | None = None
 
 
 @dataclass(frozen=True)
@@ -111,7 +113,7 @@ class Clerk:
         self._queries: dict[bytes, _Query] = {}
         self._records = asyncio.Lock()
         self._ends: list[Running] = []
-        self._late: dict[bytes, str] = {}
+        self._late: dict[bytes, tuple[str, str]] = {}
         self._to_open: list[tuple[str, int]] = []
         self._changed = asyncio.Event()
         self._newest = time.monotonic()
@@ -122,8 +124,8 @@ class Clerk:
     async def heard(self, sender: str, message: Message) -> Effect:
         """A peer asks, is ready to evaluate, or leaves."""
         match message:
-            case AskedQuery(number):
-                return await self._asked(sender, number)
+            case AskedQuery():
+                return await self._asked(sender, message)
             case AskedEvaluation():
                 return await self._ready(sender)
             case Rejoined(consent):
@@ -150,7 +152,7 @@ class Clerk:
     def overdue(self, running: Running, party: str) -> None:
         """A query or evaluation hangs: it is given up."""
         seconds = self.agent.waits.receive
-        self._late[running.sitting.session] = f"waited {seconds:.0f} s for {party}"
+        self._late[running.sitting.session] = (f"waited {seconds:.0f} s for {party}", party)
         self._ends.append(running)
         self._changed.set()
 
@@ -190,13 +192,14 @@ class Clerk:
         told = Codec().decode(data, Rejoining)
         return self._standing.with_new_keys(told.now, told.consent)
 
-    async def _asked(self, asker: str, number: int) -> Effect:
+    async def _asked(self, asker: str, asked: AskedQuery) -> Effect:
         """A query in its turn: its record is read and written by one task at a time."""
         async with self._records:
-            return await self._asked_next(asker, number)
+            return await self._asked_next(asker, asked)
 
-    async def _asked_next(self, asker: str, number: int) -> Effect:
+    async def _asked_next(self, asker: str, asked: AskedQuery) -> Effect:
         record = await self.agent.do(AskerRecord.read, self.agent.journal, asker)
+        number, study = asked.number, self._standing.study
         if asker not in self.trained.peers or asker in self.evaluations.gone:
             reason = "expected a peer of the model to ask, found another"
             return _refused(asker, number, record, reason)
@@ -206,11 +209,16 @@ class Clerk:
             return _refused(asker, number, record, "this query was asked already")
         if number >= _MOST_QUERIES:
             return _refused(asker, number, record, "expected the next query, found a far one")
+        try:
+            verdict = study.verdict_for(asker, wanted_verdict(asked.verdict))
+        except MisuseError as error:
+            return _refused(asker, number, record, error.message)
         record = await self._given_up(asker, record)
-        record = AskerRecord(number + 1, record.spent, record.evaluated, (number,))
+        open_one = ((number,), asked.verdict)
+        record = AskerRecord(number + 1, record.spent, record.evaluated, *open_one)
         self._to_open.append((asker, number))
-        study, letters = self._standing.study, []
-        if study.verdict_for(asker) is Verdict.FSS:
+        letters: list[tuple[str, Message]] = []
+        if verdict is Verdict.FSS:
             letters.append((query_trio(study, asker).dealer, OpenedQuery(asker, number)))
         return Effect(record.notes(asker), letters)
 
@@ -304,14 +312,16 @@ class Clerk:
         plan = self._standing.study.plan
         book = QueryBook(plan.budget, plan.evaluations, *record.counters(asker))
         standing = await self._standing_for(asker)
-        parties = standing.query_parties(asker)
+        verdict = standing.study.verdict_for(asker, wanted_verdict(record.verdict))
+        parties = standing.query_parties(asker, verdict)
         sitting = standing.sitting(("query", asker, str(number)), parties)
-        self._queries[sitting.session] = _Query(asker, number, book)
-        program = partial(self._answering, standing, book, asker)
+        self._queries[sitting.session] = query = _Query(asker, number, book, verdict)
+        program = partial(self._answering, standing, query)
         await self.agent.begin(sitting, program, label=("query", number))
 
-    def _answering(self, standing: Standing, book: QueryBook, asker: str, entropy: Entropy) -> Any:
-        return answer(standing.desk(entropy), self.trained, book, asker=asker)
+    def _answering(self, standing: Standing, query: _Query, entropy: Entropy) -> Any:
+        desk, book = standing.desk(entropy), query.book
+        return answer(desk, self.trained, book, asker=query.asker, verdict=query.verdict)
 
     async def _after(self, running: Running) -> None:
         session = running.sitting.session
@@ -331,10 +341,13 @@ class Clerk:
         notes = record.notes(asker)
         letters: list[tuple[str, Message]] = []
         if not running.seat.finished or running.seat.failure is not None:
-            late = self._late.pop(running.sitting.session, "")
-            why = late or type(running.seat.failure).__name__
+            failure = running.seat.failure
+            gone = failure.party if isinstance(failure, AbsenceError) else ""
+            default = (type(failure).__name__, gone)
+            why, missing = self._late.pop(running.sitting.session, default)
             reason = f"the coordinator gave it up: {why}"
-            letters.append((asker, RefusedQuery(query.number, record.following, reason)))
+            refused = RefusedQuery(query.number, record.following, reason, missing)
+            letters.append((asker, refused))
         elif running.seat.result is not None:
             notes[f"counted/{asker}"] = Codec().encode(wire.Words.of(running.seat.result))
         await self.agent.commit(Effect(notes, letters))

@@ -230,10 +230,14 @@ class LedgerReceipt(Message, frozen=True):
 
 
 class AskedQuery(Message, frozen=True):
-    """A peer wants to ask: its how-manieth query; or, said again, to go on with it."""
+    """A peer wants to ask: its how-manieth query; or, said again, to go on with it.
 
-    discloses: ClassVar = _reported("that this peer asks now")
+    `verdict` says how labels are to be found, if not as the plan says first.
+    """
+
+    discloses: ClassVar = _reported("that this peer asks now, and whether without the dealer")
     number: int
+    verdict: str = ""
 
 
 class OpenedQuery(Message, frozen=True):
@@ -247,12 +251,16 @@ class OpenedQuery(Message, frozen=True):
 
 
 class RefusedQuery(Message, frozen=True):
-    """A query cannot be asked now, and why: its number, the number that comes next, the reason."""
+    """A query cannot be asked now, and why: its number, the number that comes next, the reason.
+
+    `missing` is who did not answer, if somebody did not.
+    """
 
     discloses: ClassVar = Disclosure("the asker of the query", "why it cannot ask now", _COURSE)
     number: int
     expected: int
     reason: str
+    missing: str = ""
 
 
 class AskedEvaluation(Message, frozen=True):

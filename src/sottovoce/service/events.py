@@ -186,6 +186,16 @@ class QueryGivenUp:
 
 
 @dataclass(frozen=True)
+class QueryWithoutDealer:
+    """The dealer does not answer: this query begins anew without it, under another number."""
+
+    study: str
+    seat: str
+    number: int
+    dealer: str
+
+
+@dataclass(frozen=True)
 class LineLost:
     """The coordinator cannot be reached; the seat tries again by itself."""
 
@@ -221,6 +231,7 @@ Event: TypeAlias = (
     | Refused
     | QueryGoesOn
     | QueryGivenUp
+    | QueryWithoutDealer
     | LineLost
     | LineBack
 )

@@ -10,6 +10,7 @@ from sottovoce.ledger import What
 from sottovoce.protocols.messages import Message
 from sottovoce.roles.classification import deal
 from sottovoce.roles.evaluation import check_opening, evaluate_evaluator
+from sottovoce.roles.plan import Verdict
 from sottovoce.roles.study import Study
 from sottovoce.service.agent import Agent
 from sottovoce.service.chairs import Effect, Running
@@ -91,7 +92,7 @@ class HelperSeat:
         standing, roster = self._standing_for(wanted), self._standing.study.roster
         if wanted.asker:
             name: tuple[str, ...] = ("query", wanted.asker, str(wanted.number))
-            parties = standing.query_parties(wanted.asker)
+            parties = standing.query_parties(wanted.asker, Verdict.FSS)
         else:
             name = ("evaluation", str(wanted.number), str(wanted.attempt))
             parties = (COORDINATOR, roster.evaluator, *wanted.peers)

@@ -177,11 +177,20 @@ class Standing:
             sums=self.sums,
         )
 
-    def query_parties(self, asker: str) -> tuple[str, ...]:
-        """Who talks in a query."""
-        if self.study.verdict_for(asker) is not Verdict.FSS:
+    def query_parties(self, asker: str, verdict: Verdict | None) -> tuple[str, ...]:
+        """Who talks in a query whose labels are found like this."""
+        if verdict is not Verdict.FSS:
             return (self.study.roster.coordinator, asker)
         return (self.study.roster.coordinator, asker, query_trio(self.study, asker).dealer)
+
+
+def wanted_verdict(name: str) -> Verdict | None:
+    """How an asker wants its labels found, by the name in a letter or a note; None as planned."""
+    if not name:
+        return None
+    if name not in {Verdict.FSS, Verdict.DGK}:
+        raise MisuseError(f"query: expected a verdict fss or dgk, found {name!r}")
+    return Verdict(name)
 
 
 def reseated_study(before: Study, now: Seating, seat: str) -> Study:
@@ -209,12 +218,16 @@ def rejoined_agreement(
 
 
 class AskerRecord(Value, frozen=True):
-    """What one peer asked so far: its next number, what it spent, and the query that is open."""
+    """What one peer asked so far: its next number, what it spent, and the query that is open.
+
+    `verdict` is how the labels of the open one are found, if not as the plan says first.
+    """
 
     following: int = 0
     spent: int = 0
     evaluated: int = 0
     open: tuple[int, ...] = ()
+    verdict: str = ""
 
     @classmethod
     def read(cls, journal: Journal, asker: str) -> "AskerRecord":

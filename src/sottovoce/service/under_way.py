@@ -45,11 +45,15 @@ class Asked:
 
 
 class OpenQuery(Value, frozen=True):
-    """A query that has no answer yet: its number, of what, and for how many documents."""
+    """A query that has no answer yet: its number, of what, and for how many documents.
+
+    `verdict` is how its labels are found, if not as the plan says first.
+    """
 
     number: int
     digest: bytes
     documents: int
+    verdict: str = ""
 
 
 class KeptTest(Value, frozen=True):
