@@ -47,7 +47,8 @@ def asked(monkeypatch: pytest.MonkeyPatch) -> list[Sequence[Document]]:
         _: object, documents: Sequence[Document], deliver: Callable[[Any], None], *, as_json: bool
     ) -> object:
         kept.append(documents)
-        answer = SimpleNamespace(classes=[("urgent",)] * len(documents), left=7)
+        classes = [("urgent",)] * len(documents)
+        answer = SimpleNamespace(classes=classes, left=7, verdict="dgk")
         deliver(answer)
         return answer
 
@@ -98,7 +99,8 @@ def test_folders_and_brat(site: Site, asked: list[Sequence[Document]], tmp_path:
     words = ("--out", tmp_path / "brat", "--out-format", "brat", "--json")
     facts = json.loads(call(site, tmp_path / "texts", "--text", "text", *words))
     assert facts == {
-        "study": "s-1", "documents": 1, "written": 1, "left": 7, "out": str(tmp_path / "brat"),
+        "study": "s-1", "documents": 1, "verdict": "dgk", "written": 1, "left": 7,
+        "out": str(tmp_path / "brat"),
     }  # fmt: skip
     assert (tmp_path / "brat" / "one.ann").read_text() == "T1\turgent 0 5\tfever\n"
 

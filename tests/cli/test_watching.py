@@ -40,6 +40,7 @@ EVENTS = [
     events.Refused("s-1", "evaluator", "asked again", "coordinator"),
     events.QueryGoesOn("s-1", "north", 4),
     events.QueryGivenUp("s-1", "north", 4, 12),
+    events.QueryWithoutDealer("s-1", "north", 5, "dealer"),
     events.LineLost("s-1", "north", "refused"),
     events.LineBack("s-1", "north"),
 ]
