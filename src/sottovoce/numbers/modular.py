@@ -29,6 +29,7 @@ from sottovoce.numbers.multiexp import (
     SparseRow,
     combine,
     combine_sparse,
+    join_shifted,
 )
 
 # An element of Z_m: an int in the reference twin, a gmpy2.mpz (which behaves as an int) in the
@@ -282,14 +283,7 @@ class _GmpModulus(Modulus):
         return combine(bases, rows, self._ring)
 
     def joined(self, values: Sequence[Residue], *, shift: int) -> Residue:
-        times = self._ring.times
-        total: Residue = gmpy2.mpz(1)
-        for value in reversed(values):
-            if total != 1:
-                for _ in range(shift):
-                    total = times(total, total)
-            total = times(total, value)
-        return total
+        return join_shifted(values, self._ring, shift=shift)
 
     def combined_sparse(self, bases: Sequence[Residue], rows: Sequence[SparseRow]) -> list[Residue]:
         return combine_sparse(bases, rows, self._ring)

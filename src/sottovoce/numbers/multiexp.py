@@ -17,6 +17,8 @@ import gmpy2
 import numpy as np
 from numpy.typing import NDArray
 
+from sottovoce.numbers.halves import FEWEST_BITS, Chain, Element, halves, whole
+
 # Which bases, and to which (signed) exponents.
 SparseRow: TypeAlias = tuple[Sequence[int], Sequence[int]]
 Rows: TypeAlias = Sequence[Sequence[int]]
@@ -29,10 +31,11 @@ _WINDOW_ENTRIES = 1 << 16
 
 @dataclass(frozen=True)
 class Ring:
-    """A modulus, and how to multiply by it."""
+    """A modulus, and how to multiply by it; its `root` where it is the square of a large one."""
 
     modulus: int
     times: Times
+    root: int | None = None
 
     @classmethod
     def modulo(cls, modulus: int) -> "Ring":
@@ -50,7 +53,12 @@ class Ring:
             reduced: int = ((product >> shift) * top + (product & mask)) % modulus
             return reduced
 
-        return cls(modulus, times)
+        square = modulus.bit_length() > 2 * FEWEST_BITS - 2 and gmpy2.is_square(modulus)
+        return cls(modulus, times, gmpy2.isqrt(modulus) if square else None)
+
+    def chain(self) -> Chain:
+        """How to hold elements over many products."""
+        return whole(self.times) if self.root is None else halves(self.root)
 
     def inverse(self, value: int) -> int:
         """The inverse; a value without one raises ZeroDivisionError."""
@@ -67,10 +75,10 @@ class FixedBase:
     def __init__(self, base: int, ring: Ring, *, exponent_bits: int) -> None:
         """Powers with exponents of up to `exponent_bits` bits."""
         self.exponent_bits = exponent_bits
-        self._base = base
-        self._ring = ring
+        self._chain = ring.chain()
+        self._base = self._chain.enter(base)
         self._uses = 0
-        self._table: tuple[int, list[list[int]]] = (0, [])
+        self._table: tuple[int, list[list[Element]]] = (0, [])
 
     @property
     def window(self) -> int:
@@ -104,11 +112,11 @@ class FixedBase:
     def _entries(self, window: int) -> int:
         return -(-self.exponent_bits // window) << window
 
-    def _made(self, window: int) -> list[list[int]]:
-        times, base = self._ring.times, self._base
+    def _made(self, window: int) -> list[list[Element]]:
+        times, base = self._chain.times, self._base
         places = []
         for _ in range(0, self.exponent_bits, window):
-            place = [gmpy2.mpz(1), base]
+            place = [None, base]
             for _ in range((1 << window) - 2):
                 place.append(times(place[-1], base))
             places.append(place)
@@ -116,15 +124,15 @@ class FixedBase:
         return places
 
     def _power(self, exponent: int) -> int:
-        (window, places), times = self._table, self._ring.times
+        (window, places), times = self._table, self._chain.times
         mask = (1 << window) - 1
-        total: int = gmpy2.mpz(1)
+        total: Element = None
         for place in places:
             digit = exponent & mask
             if digit:
-                total = place[digit] if total == 1 else times(total, place[digit])
+                total = place[digit] if total is None else times(total, place[digit])
             exponent >>= window
-        return total
+        return gmpy2.mpz(1) if total is None else self._chain.leave(total)
 
 
 def combine(bases: Sequence[int], rows: Rows, ring: Ring) -> list[int]:
@@ -181,30 +189,49 @@ def _of_one(base: int, exponents: Sequence[int], ring: Ring, *, bits: int) -> li
 
 def combine_sparse(bases: Sequence[int], rows: Sequence[SparseRow], ring: Ring) -> list[int]:
     """The same for rows that name only the bases with an exponent that is not 0."""
-    return [_small_powers(bases, indices, exponents, ring) for indices, exponents in rows]
+    chain = ring.chain()
+    named = {index for indices, _ in rows for index in indices}
+    entered = {index: chain.enter(bases[index]) for index in named}
+    found = []
+    for indices, exponents in rows:
+        terms = [(entered[i], int(e)) for i, e in zip(indices, exponents, strict=True)]
+        above = _nonnegative([(b, e) for b, e in terms if e > 0], chain)
+        below = [(b, -e) for b, e in terms if e < 0]
+        if below:
+            above = ring.times(above, ring.inverse(_nonnegative(below, chain)))
+        found.append(above)
+    return found
 
 
-def _small_powers(
-    bases: Sequence[int], indices: Sequence[int], exponents: Sequence[int], ring: Ring
-) -> int:
+def _nonnegative(terms: Sequence[tuple[Element, int]], chain: Chain) -> int:
     """Bit by bit from the top, all bases of a row together: for exponents 1, products only."""
-    terms = [(bases[i], int(e)) for i, e in zip(indices, exponents, strict=True)]
-    above = _nonnegative([(b, e) for b, e in terms if e > 0], ring)
-    below = [(b, -e) for b, e in terms if e < 0]
-    if not below:
-        return above
-    return ring.times(above, ring.inverse(_nonnegative(below, ring)))
-
-
-def _nonnegative(terms: Sequence[tuple[int, int]], ring: Ring) -> int:
-    total: int = gmpy2.mpz(1)
-    for bit in range(max((e.bit_length() for _, e in terms), default=0) - 1, -1, -1):
-        if total != 1:
-            total = ring.times(total, total)
-        for base, exponent in terms:
+    times, square = chain.times, chain.square
+    total: Element = None
+    larger = [(base, exponent) for base, exponent in terms if exponent > 1]
+    for bit in range(max((e.bit_length() for _, e in larger), default=0) - 1, -1, -1):
+        if total is not None:
+            total = square(total)
+        for base, exponent in larger:
             if exponent >> bit & 1:
-                total = ring.times(total, base)
-    return total
+                total = base if total is None else times(total, base)
+    for base, exponent in terms:
+        if exponent == 1:
+            total = base if total is None else times(total, base)
+    return gmpy2.mpz(1) if total is None else chain.leave(total)
+
+
+def join_shifted(values: Sequence[int], ring: Ring, *, shift: int) -> int:
+    """The product of the values, each to 2^shift times the power of the one before it."""
+    chain = ring.chain()
+    total: Element = None
+    for value in map(chain.enter, reversed(values)):
+        if total is None:
+            total = value
+            continue
+        for _ in range(shift):
+            total = chain.square(total)
+        total = chain.times(total, value)
+    return gmpy2.mpz(1) if total is None else chain.leave(total)
 
 
 # Many rows over the same bases: products of every subset of a group of bases are made once, and
@@ -232,25 +259,28 @@ def _by_planes(bases: Sequence[int], rows: Rows, ring: Ring, *, bits: int, group
     ]
 
 
-def _subset_products(bases: Sequence[int], ring: Ring) -> list[int]:
-    """table[s] is the product of the bases whose bit is set in s."""
-    table = [gmpy2.mpz(1)]
-    for base in bases:
-        table += [base, *(ring.times(entry, base) for entry in table[1:])]
+def _subset_products(bases: Sequence[int], ring: Ring) -> list[Element]:
+    """table[s] is the product of the bases whose bit is set in s; nothing for no base."""
+    chain = ring.chain()
+    table: list[Element] = [None]
+    for base in map(chain.enter, bases):
+        table += [base, *(chain.times(entry, base) for entry in table[1:])]
     return table
 
 
-def _horner(tables: Sequence[Sequence[int]], planes: NDArray[np.int64], ring: Ring) -> int:
-    total: int = gmpy2.mpz(1)
+def _horner(tables: Sequence[Sequence[Element]], planes: NDArray[np.int64], ring: Ring) -> int:
+    chain = ring.chain()
+    times, square = chain.times, chain.square
+    total: Element = None
     for level, plane in enumerate(planes.tolist()):
-        if total != 1:
-            total = ring.times(total, total)
+        if total is not None:
+            total = square(total)
         for table, subset in zip(tables, plane, strict=True):
             if subset:
-                total = ring.times(total, table[subset])
-        if level == 0 and total != 1:  # the plane of the signs weighs −2^bits
-            total = ring.inverse(total)
-    return total
+                total = table[subset] if total is None else times(total, table[subset])
+        if level == 0 and total is not None:  # the plane of the signs weighs −2^bits
+            total = chain.enter(ring.inverse(chain.leave(total)))
+    return gmpy2.mpz(1) if total is None else chain.leave(total)
 
 
 def _plane_indices(rows: Rows, *, bits: int, group: int) -> Iterator[NDArray[np.int64]]:
