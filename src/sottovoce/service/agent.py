@@ -89,6 +89,7 @@ class Agent:
         self._held: dict[int, Letter] = {}
         self._over: set[bytes] = set()
         self._stages: dict[bytes, str] = {}
+        self._read = self._acknowledged = 0
         self._turn = asyncio.Lock()
         self._outgoing = asyncio.Event()
         self._moved = asyncio.Event()
@@ -210,18 +211,21 @@ class Agent:
     # Letters in.
 
     async def _receive(self) -> None:
-        position = acknowledged = 0
         while True:
-            letters = await self._post.fetch(position, wait=self.poll)
+            letters = await self._post.fetch(self._read, wait=self.poll)
             for position, letter in letters:
                 await self._take(position, letter)
-            reached = min((*(at - 1 for at in self._held), position))
-            if reached > acknowledged and (
-                not letters or reached - acknowledged >= _ACKNOWLEDGE_EVERY
-            ):
-                await self.do(self.witness.flush)
-                await self._post.acknowledge(reached)
-                acknowledged = reached
+                self._read = position
+            if not letters or self._read - self._acknowledged >= _ACKNOWLEDGE_EVERY:
+                await self.acknowledge()
+
+    async def acknowledge(self) -> None:
+        """Let the server delete what we have dealt with; letters that wait here stay there."""
+        reached = min((*(at - 1 for at in self._held), self._read))
+        if reached > self._acknowledged:
+            await self.do(self.witness.flush)
+            await self._post.acknowledge(reached)
+            self._acknowledged = reached
 
     async def _take(self, position: int, letter: Letter) -> None:
         """One letter: control, for a program here, for one to come, or late."""

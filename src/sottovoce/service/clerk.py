@@ -377,7 +377,7 @@ class Clerk:
         counted = {}
         for peer in book.open:
             data = await self.agent.do(self.agent.journal.note, f"counted/{peer}")
-            if data is not None:
+            if data:
                 counted[peer] = Codec().decode(data, wire.Words).array()
         parties = (COORDINATOR, self._standing.study.roster.evaluator, *book.open)
         name = ("evaluation", str(book.number), str(book.attempt))
@@ -414,7 +414,9 @@ class Clerk:
             letters += [(one, RefusedEvaluation(book.number, 0, reason)) for one in late]
         ready = late if again else ()
         self.evaluations = EvaluationBook(number, attempt, ready, gone=book.gone)
-        await self.agent.commit(Effect(self.evaluations.notes(), letters))
+        # Our shares of what was counted are of no more use, and must not stay.
+        spent = {} if again else {f"counted/{one}": b"" for one in book.open}
+        await self.agent.commit(Effect({**self.evaluations.notes(), **spent}, letters))
 
 
 def _but(book: EvaluationBook, **changes: Any) -> EvaluationBook:

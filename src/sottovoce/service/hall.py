@@ -44,6 +44,7 @@ from sottovoce.transport.mailbox import Mailbox
 _LOOK_SECONDS = 1.0
 # How old the times may be at which seats were seen last, as the disk has them.
 _SEEN_SECONDS = 1.0
+_OVER = frozenset({"trained", "stopped", "closed"})
 
 
 class LocalPost:
@@ -198,8 +199,10 @@ class Hall:
         self.conductor = Conductor(self.agent, self._keys, conditions, entropy=self._entropy)
         self._conducts = True
         self.agent.chair = self.conductor
+        await self._compact()
         async with asyncio.TaskGroup() as tasks:
             tasks.create_task(self.agent.run())
+            tasks.create_task(self._compact_later())
             course = tasks.create_task(self._course())
             tasks.create_task(self._look_for_orders(course))
             tasks.create_task(self._keep_seen())
@@ -300,8 +303,10 @@ class Hall:
         """Delete seeds, shares and masks of all sessions that are over; the ledger says so."""
         journal = self.agent.journal
         sessions = journal.sessions()
+        for session in tuple(self.agent.running):
+            await self.agent.drop(session)
+        await self.agent.do(journal.forget, *sessions)
         for session in sessions:
-            await self.agent.do(journal.forget, session)
             await self.mailbox.take(COORDINATOR, session)
         # What we were sent must not lie about in free pages of the file either.
         await self.mailbox.compact()
@@ -379,8 +384,24 @@ class Hall:
         since = time.monotonic() - seconds
         return {one for one in seats if self._seen.get(one, self._opened) < since}
 
+    async def _compact(self) -> None:
+        """Once the training is over, leave no remains of letters that were taken or late since."""
+        if self._conducts and self.conductor.book.phase in _OVER:
+            journal = self.agent.journal
+            for session in set(journal.sessions()) - set(journal.remembered()):
+                await self.mailbox.take(COORDINATOR, session)
+            await self.mailbox.compact()
+
+    async def _compact_later(self) -> None:
+        """When the training is over, and everybody had a stage's time to take its last letters."""
+        while self.conductor.book.phase not in _OVER:  # noqa: ASYNC110 - it lasts days
+            await asyncio.sleep(_LOOK_SECONDS)
+        await asyncio.sleep(self._stage_seconds)
+        await self._compact()
+
     async def close(self) -> None:
         """Let go of all files; the study goes on when it is opened again."""
+        await self._compact()
         await self.agent.close()
         await self.mailbox.close()
         self._witness.ledger.close()

@@ -45,7 +45,7 @@ _STEP_BITS = 32
 _CODEC = Codec()
 _LAST = 2**63 - 1
 _NOTHING: Mapping[str, bytes] = MappingProxyType({})
-_CURSOR, _CLOSED = "journal/cursor", "journal/closed"
+_CURSOR, _CLOSED, _UNTIDY = "journal/cursor", "journal/closed", "journal/untidy"
 
 
 class Journal:
@@ -71,6 +71,9 @@ class Journal:
             self._handled = self._cursor
             # Nothing is sent any longer: consent was withdrawn, or the study has ended.
             self.closed = self.note(_CLOSED) is not None
+            if self.note(_UNTIDY) is not None:
+                # A process that was deleting fell over its work.
+                self._tidy()
         except BaseException:
             self._database.close()
             raise
@@ -200,6 +203,9 @@ class Journal:
 
     def _add_step(self, run: Any, session: bytes, step: Step) -> None:
         number = self._ids[session]
+        (over,) = run("SELECT box IS NULL FROM sessions WHERE id = ?", number).fetchone()
+        if over:
+            raise MisuseError(f"{self.path}: session {session.hex()[:16]} is over, and was deleted")
         index = self._counts.get(number, 0) + 1
         place = (session, index.to_bytes(8))
         head = self._vault.seal(_CODEC.encode(step.head), "step", *place)
@@ -299,19 +305,36 @@ class Journal:
         """
         numbers = [self._ids[session] for session in sessions]
         with self._lock:
-            with translated(self.path):
-                self._database.execute("PRAGMA secure_delete = ON")
             with self._transaction() as run:
                 for number in numbers:
                     run("UPDATE sessions SET box = NULL WHERE id = ?", number)
                     first = number << _STEP_BITS
                     self._steps.delete(run, first, first + 2**_STEP_BITS - 1)
-                self._add_notes(run, notes)
-            with translated(self.path):
-                self._database.execute("PRAGMA wal_checkpoint(TRUNCATE)")
-                self._database.execute("PRAGMA secure_delete = FAST")
+                for sent in self._sent:
+                    self._outbox.delete(run, sent, sent)
+                self._add_notes(run, {**notes, _UNTIDY: b""})
+            self._sent.clear()
             for number in numbers:
                 self._counts.pop(number, None)
+            self._tidy()
+
+    def discard(self, *sessions: bytes) -> None:
+        """Delete what these sessions still had to send: the study is over, nobody waits for it."""
+        with self._lock:
+            waiting = [one.position for one in self.pending() if one.letter.session in sessions]
+            with self._transaction() as run:
+                for position in waiting:
+                    self._outbox.delete(run, position, position)
+
+    def _tidy(self) -> None:
+        """Rewrite the file without the remains of what was deleted, in free pages and in the log.
+
+        Letters that were sent before left theirs, too. A crash meanwhile leaves a note of it.
+        """
+        with self._lock, translated(self.path):
+            self._database.execute("VACUUM")
+            self._database.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchall()
+            self._database.execute("DELETE FROM notes WHERE name = ?", (_UNTIDY,))
 
     def destroy(self) -> Erased:
         """Delete the journal: seeds, shares and masks that were in it are gone; says what was."""

@@ -144,6 +144,7 @@ class _JoiningSeat:
             notes = {**sitter.book.notes(), **agreement_notes(course)}
             await forget_sessions(agent, witness, notes)
             await agent.receipted(await agent.tell_head())
+            await agent.acknowledge()
         agent.tell_watcher(StudyFinished(self._study, agent.name))
 
     async def _again(self, sitter: Sitter, witness: LedgerWitness) -> None:
@@ -188,6 +189,7 @@ class _JoiningSeat:
                 await agent.do(witness.note, What.END, "the study ended without a model")
                 await forget_sessions(agent, witness, {"ended": b""})
                 await _unless_over(working, agent.receipted(await agent.tell_head()))
+                await _unless_over(working, agent.acknowledge())
             # An error of this site may quote its data: its people hear it, and no file keeps it.
             reason, party = "it left, because of an error at this site", ""
             if isinstance(error, TheirError):

@@ -117,6 +117,8 @@ def connect(path: Path) -> sqlite3.Connection:
             database.execute("PRAGMA journal_mode = WAL")
             database.execute("PRAGMA synchronous = FULL")
             database.execute("PRAGMA secure_delete = FAST")
+            # Whatever is sorted or rewritten stays out of files that are not ours.
+            database.execute("PRAGMA temp_store = MEMORY")
             database.execute(f"PRAGMA journal_size_limit = {_LOG_BYTES}")
             database.execute("BEGIN EXCLUSIVE")
             database.execute("COMMIT")

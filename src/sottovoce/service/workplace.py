@@ -151,6 +151,9 @@ async def forget_sessions(
     sessions = await agent.do(agent.journal.remembered)
     note = f"deletes seeds, shares and masks of {len(sessions)} sessions"
     await agent.do(witness.note, What.DELETION, note)
+    for session in sessions:
+        await agent.drop(session)
+    await agent.do(agent.journal.discard, *sessions)
     await agent.do(lambda: agent.journal.forget(*sessions, notes=notes or {}))
     await agent.settle_known()
     agent.tell_watcher(JournalDeleted(agent.study, agent.name))
