@@ -165,7 +165,7 @@ class Sitter:
         here or elsewhere.
         """
         if self.book.phase in _ENDED:
-            raise self._stop_error()
+            raise self._error or self._stop_error()
         while self.book.phase not in {"trained", "reseated"}:
             self._changed.clear()
             await self._catch_up()
