@@ -19,6 +19,7 @@ from sottovoce.roles.evaluation import EvaluationSize, JointConfusion
 from sottovoce.roles.figures import Evaluation, confusion, own_view, truth_of
 from sottovoce.roles.plan import FEWEST_EVALUATED
 from sottovoce.roles.roc import Roc, Side, counted, shown_points
+from sottovoce.roles.scoring import counting_ring
 from sottovoce.text.documents import Document
 from sottovoce.text.labels import Labels
 
@@ -136,6 +137,20 @@ def test_without_a_dealer_the_roc_is_the_same(binary: Case) -> None:
         assert_same(other, dealt)
     kinds = {type(one.message) for one in cases[1].outcome.views["dealer"].received}
     assert DealRequest not in kinds
+    for case in cases:
+        assert_only_a_sum_is_opened(case)
+
+
+def assert_only_a_sum_is_opened(case: Case) -> None:
+    """How often sites' shares ran over, beside the coordinator's, would tell of single counts."""
+    outcome, peers = case.outcome, case.study.roster.peers
+    mine = [outcome.own[0, name].counted for name in peers]
+    opened = np.sum(np.array([one for one in mine if one is not None]), axis=0)
+    scores = outcome.trained.scores.ring
+    ring = counting_ring(case.plan, scores, peers=len(peers))
+    sums = opened + np.sum(np.array([outcome.counted[name] for name in peers]), axis=0)
+    assert ring.reduce(sums).max() <= len(case.held_out())
+    assert np.mean(sums >> np.uint64(scores.bits) > len(peers)) > 0.9
 
 
 def test_who_leaves_between_both_sums_stops_the_second(binary: Case) -> None:

@@ -132,8 +132,9 @@ class Answer:
     """What the asker learnt: for every row its classes (and scores of unit rows, if released).
 
     After an evaluation `counted` is the asker's share of how many of its rows lie above which
-    threshold (`roc.py`), which nobody can read without the coordinator's. `verdict` is how the
-    labels were found, `fss` with a dealer or `dgk` without; None where scores gave them.
+    threshold (`roc.py`), which nobody can read without the coordinator's: it fills its 64-bit
+    words, so that a sum of such shares tells no more than the sum of the counts. `verdict` is how
+    the labels were found, `fss` with a dealer or `dgk` without; None where scores gave them.
     """
 
     classes: list[Classes] = field(repr=False)
@@ -213,7 +214,8 @@ def _ask_dealt(desk: Desk, model: SealedModel, request: QueryRequest, mine: _Min
     with dealt_by(desk.study, desk.name):
         holder = yield from _seated(desk, desk.name, request.number)
         if mine.above is not None:
-            counted = yield from tally(holder, _tally_plan(plan, request), mine.above, mine.groups)
+            shared = yield from tally(holder, _tally_plan(plan, request), mine.above, mine.groups)
+            counted = plan.ring.spread(shared, desk.entropy)
         found = yield from ask_verdict(holder, plan.verdict(request.documents), mine.scores)
     return found, counted
 
@@ -227,7 +229,8 @@ def _ask_undealt(
     if mine.above is not None and mine.groups is not None:
         ring = counting_ring(study.plan, plan.ring, peers=len(study.roster.peers))
         this = _tally_plan(plan, request)
-        counted = yield from ask_tally(side, this, mine.above, mine.groups, counts=ring)
+        shared = yield from ask_tally(side, this, mine.above, mine.groups, counts=ring)
+        counted = ring.spread(shared, desk.entropy)
     found = yield from ask_labels(side, plan.verdict(request.documents), mine.scores)
     return found, counted
 

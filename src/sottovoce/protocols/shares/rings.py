@@ -52,6 +52,15 @@ class Ring:
         spare = np.uint64(64 - self.bits)
         return (words << spare).view(np.int64) >> np.int64(spare)
 
+    def spread(self, words: Words, entropy: Entropy) -> Words:
+        """Words that are these mod 2^bits, and uniform above: for a sum mod 2^64.
+
+        How many of the summands ran over 2^bits would else be seen in the sum.
+        """
+        if self.bits == 64:
+            return words
+        return words + (entropy.words(*words.shape) << np.uint64(self.bits))
+
     def draw(self, entropy: Entropy, *shape: int) -> Words:
         """Uniform words."""
         return self.reduce(entropy.words(*shape))
