@@ -5,7 +5,6 @@ import json
 from collections.abc import Callable, Sequence
 from datetime import UTC, datetime
 from pathlib import Path
-from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -16,6 +15,8 @@ from sottovoce.cli import classify as command
 from sottovoce.cli.source_choice import SourceChoice, check_brings_text, recall, remember
 from sottovoce.entropy import SystemEntropy
 from sottovoce.errors import DamagedFileError, InputError
+from sottovoce.roles.plan import Verdict
+from sottovoce.service.api import Classified
 from sottovoce.service.invitations import Invitation
 from sottovoce.service.site import Site, open_site
 from sottovoce.service.study_file import example, parse_study
@@ -47,8 +48,9 @@ def asked(monkeypatch: pytest.MonkeyPatch) -> list[Sequence[Document]]:
         _: object, documents: Sequence[Document], deliver: Callable[[Any], None], *, as_json: bool
     ) -> object:
         kept.append(documents)
+        bare = tuple(at for at, one in enumerate(documents) if not one.text)
         classes = [("urgent",)] * len(documents)
-        answer = SimpleNamespace(classes=classes, left=7, verdict="dgk")
+        answer = Classified(classes, 7, verdict=Verdict.DGK, charged=16, wordless=bare)
         deliver(answer)
         return answer
 
@@ -70,7 +72,7 @@ def test_every_row_comes_back_with_its_columns(
 ) -> None:
     (tmp_path / "new.csv").write_text(ROWS, encoding="utf-8")
     said = call(site, tmp_path / "new.csv", "--out", tmp_path / "out.csv")
-    assert "3 rows labelled; 7 labels left" in said
+    assert "3 rows labelled, counted as 16; 7 labels left" in said
     with (tmp_path / "out.csv").open(encoding="utf-8", newline="") as file:
         rows = list(csv.DictReader(file))
     assert [row["note"] for row in rows] == ["fever, rash", "well", ""]
@@ -91,6 +93,34 @@ def test_every_table_can_be_read_again(
     assert [(one.text, one.label) for one in again] == [("a b", "urgent"), ("c", "urgent")]
 
 
+@pytest.mark.parametrize("kind", ["csv", "tsv", "jsonl"])
+def test_standard_output_gets_the_table_and_nothing_else(
+    site: Site, asked: list[Sequence[Document]], tmp_path: Path, kind: str
+) -> None:
+    (tmp_path / "new.jsonl").write_text('{"note": "a b"}\n{"note": ""}\n', encoding="utf-8")
+    words = ("--out", "-", "--remark-column", "remark", "--out-format", kind)
+    said = call(site, tmp_path / "new.jsonl", *words)
+    if kind == "jsonl":
+        rows = [json.loads(line) for line in said.splitlines()]
+    else:
+        rows = list(csv.DictReader(said.splitlines(), delimiter="," if kind == "csv" else "\t"))
+    assert [one["label"] for one in rows] == ["urgent", "urgent"]
+    assert [one["remark"] for one in rows] == ["", "no known word"]
+    assert not (Path.cwd() / "-").exists()
+
+
+def test_rows_without_a_known_word_are_counted_and_marked_only_where_asked_for(
+    site: Site, asked: list[Sequence[Document]], tmp_path: Path
+) -> None:
+    (tmp_path / "new.csv").write_text(ROWS, encoding="utf-8")
+    given = ["classify", tmp_path / "new.csv", "--out", tmp_path / "out.csv", "--home", site.home]
+    done = CliRunner().invoke(cli.app, [str(one) for one in given])
+    assert "1 of 3 rows have no word that the model knows" in done.stderr
+    assert "known word" not in (tmp_path / "out.csv").read_text(encoding="utf-8")
+    facts = json.loads(call(site, tmp_path / "new.csv", "--out", tmp_path / "two.csv", "--json"))
+    assert facts["wordless"] == 1
+
+
 def test_folders_and_brat(site: Site, asked: list[Sequence[Document]], tmp_path: Path) -> None:
     (tmp_path / "texts").mkdir()
     (tmp_path / "texts" / "one.txt").write_text("fever", encoding="utf-8")
@@ -99,7 +129,8 @@ def test_folders_and_brat(site: Site, asked: list[Sequence[Document]], tmp_path:
     words = ("--out", tmp_path / "brat", "--out-format", "brat", "--json")
     facts = json.loads(call(site, tmp_path / "texts", "--text", "text", *words))
     assert facts == {
-        "study": "s-1", "documents": 1, "verdict": "dgk", "written": 1, "left": 7,
+        "study": "s-1", "documents": 1, "verdict": "dgk", "written": 1, "counted": 16, "left": 7,
+        "wordless": 0,
         "out": str(tmp_path / "brat"),
     }  # fmt: skip
     assert (tmp_path / "brat" / "one.ann").read_text() == "T1\turgent 0 5\tfever\n"
@@ -116,6 +147,12 @@ def test_folders_and_brat(site: Site, asked: list[Sequence[Document]], tmp_path:
         (("new.csv", "--out", "out.csv", "--keep", "aeg"), "aeg"),
         (("new.csv", "--out", "out.csv", "--study", "other"), "expected one that this site knows"),
         (("new.csv", "--out", "out", "--out-format", "odt"), "format: expected one of"),
+        (("new.csv", "--out", "-", "--out-format", "parquet"), "--out -: expected csv, tsv or"),
+        (("new.csv", "--out", "-", "--json"), "both write to stdout"),
+        (
+            ("new.csv", "--out", "out", "--out-format", "brat", "--remark-column", "r"),
+            "--remark-column: expected a table to write, found brat",
+        ),
     ],
 )
 def test_mistakes_are_told_before_anything_is_asked(

@@ -38,6 +38,7 @@ EVENTS = [
     events.SeatWithdrawn("s-1", "north"),
     events.QueryServed("s-1", "dealer", "north", 4),
     events.Refused("s-1", "evaluator", "asked again", "coordinator"),
+    events.QueryPriced("s-1", "north", 3, 48, 400),
     events.QueryGoesOn("s-1", "north", 4),
     events.QueryGivenUp("s-1", "north", 4, 12),
     events.QueryWithoutDealer("s-1", "north", 5, "dealer"),

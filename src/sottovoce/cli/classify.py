@@ -13,13 +13,14 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
     from sottovoce.cli.source_choice import SourceChoice
-    from sottovoce.roles.classification import Answer
     from sottovoce.roles.plan import StudyPlan
+    from sottovoce.service.api import Classified
     from sottovoce.sources import Format
     from sottovoce.text.documents import Document
-    from sottovoce.text.labels import Classes
 
 ALL = "*"
+STDOUT = "-"
+_WORDLESS = "no known word"
 
 
 def classify(
@@ -31,12 +32,16 @@ def classify(
         typer.Option(
             "--out",
             metavar="PLACE",
-            help="Where the labelled ones go: .csv, .tsv, .jsonl, .parquet, .arrow or a folder.",
+            help="Where they go: .csv, .tsv, .jsonl, .parquet, .arrow, a folder, or - (stdout).",
         ),
     ],
     out_format: Annotated[
         str | None,
-        typer.Option("--out-format", metavar="NAME", help="folder or brat, for a folder."),
+        typer.Option(
+            "--out-format",
+            metavar="NAME",
+            help="folder or brat, for a folder; jsonl or tsv, for -.",
+        ),
     ] = None,
     text: options.TextColumns = None,
     group: options.GroupColumn = None,
@@ -49,6 +54,12 @@ def classify(
     label_column: Annotated[
         str | None,
         typer.Option("--label-column", metavar="NAME", help="How the new column is called."),
+    ] = None,
+    remark_column: Annotated[
+        str | None,
+        typer.Option(
+            "--remark-column", metavar="NAME", help="Also a column that marks rows without a word."
+        ),
     ] = None,
     format: options.FormatName = None,  # noqa: A002 - the option's name
     encoding: options.EncodingName = None,
@@ -67,8 +78,10 @@ def classify(
 ) -> None:
     """Label FILE with a trained study. Only this site learns the labels.
 
-    The coordinator learns that this site asks, and for how many documents, rounded up; they
-    are counted against this site's budget. The columns of the text are those that this site
+    The coordinator learns that this site asks, and for how many documents, rounded up to whole
+    batches; so many are counted against this site's budget. Stopped and run again it goes on,
+    and is charged once. A row without a word that the model knows gets the label that the bias
+    alone gives, and is counted on the screen. The columns of the text are those that this site
     joined with, unless told.
 
     \b
@@ -76,6 +89,7 @@ def classify(
       sottovoce classify new.csv --out labelled.csv
       sottovoce classify new.parquet --out labelled.jsonl --text note
       sottovoce classify corpus/ --out found/ --out-format brat
+      sottovoce classify new.csv --out - --out-format jsonl | jq .label
     """
     from sottovoce.cli.ended import check_goes_on
     from sottovoce.cli.source_choice import SourceChoice, recall
@@ -100,34 +114,48 @@ def classify(
         longest=longest,
     )
     kind = _kind_of(out, out_format, described.plan)
-    writer = _Writer(out, kind, label_column, names=(choice.text, group), replace=replace)
+    if str(out) == STDOUT and as_json:
+        raise InputError("expected --out FILE with --json, found --out -: both write to stdout")
+    columns = (label_column, remark_column)
+    writer = _Writer(out, kind, columns, names=(choice.text, group), replace=replace)
     writer.check()
     documents = _read(choice, described.plan, keep)
     written = 0
 
-    def deliver(answer: "Answer") -> None:
+    def deliver(answer: "Classified") -> None:
         # Inside the query: until the labels are in the file, a restart brings them again.
         nonlocal written
-        written = writer.write(documents, answer.classes, described.plan)
+        written = writer.write(documents, answer, described.plan)
 
     answer = _ask(found.membership, documents, deliver, as_json=as_json)
     if as_json:
         import json
 
         facts: dict[str, Any] = {"study": found.id, "documents": len(documents)}
-        facts["verdict"] = answer.verdict
-        typer.echo(json.dumps(facts | {"written": written, "left": answer.left, "out": str(out)}))
-    else:
-        typer.echo(f"{out}: {written:,} rows labelled; {answer.left:,} labels left in the budget")
+        facts |= {"verdict": answer.verdict, "written": written}
+        cost = {"counted": answer.charged, "left": answer.left}
+        typer.echo(json.dumps({**facts, **cost, "wordless": len(answer.wordless), "out": str(out)}))
+        return
+    typer.echo(
+        f"{out}: {written:,} rows labelled, counted as {answer.charged:,}; "
+        f"{answer.left:,} labels left in the budget",
+        err=str(out) == STDOUT,
+    )
+    if answer.wordless:
+        typer.echo(
+            f"{len(answer.wordless):,} of {len(answer.classes):,} rows have no word that the model "
+            "knows: their label is the one that the bias alone gives",
+            err=True,
+        )
 
 
 def _ask(
     membership: Any,
     documents: "Sequence[Document]",
-    deliver: "Callable[[Answer], None]",
+    deliver: "Callable[[Classified], None]",
     *,
     as_json: bool,
-) -> "Answer":
+) -> "Classified":
     from sottovoce.cli.running import run
     from sottovoce.cli.watching import Watch
     from sottovoce.service.api import AskOptions
@@ -180,6 +208,13 @@ def _kind_of(out: Path, named: str | None, plan: "StudyPlan") -> "Format":
     from sottovoce.text.reading import Level
 
     stated = options.format_named(named)
+    if str(out) == STDOUT:
+        kind = stated or Format.CSV
+        if kind not in {Format.CSV, Format.TSV, Format.JSONL}:
+            raise InputError(
+                f"--out -: expected csv, tsv or jsonl, found {kind}", hints=("--out FILE",)
+            )
+        return kind
     if stated is not None:
         return stated
     by_suffix = format_of_name(out)
@@ -200,26 +235,35 @@ class _Writer:
         self,
         out: Path,
         kind: "Format",
-        column: str | None,
+        columns: tuple[str | None, str | None],
         *,
         names: tuple[tuple[str, ...] | None, str | None],
         replace: bool,
     ) -> None:
         self._out = out
         self._kind = kind
-        self._column = column
+        self._column, self._remark = columns
         text, self._group = names
         self._text = text[0] if text and len(text) == 1 else "text"
         self._replace = replace
 
     def check(self) -> None:
         """Refuse a place or a name that is taken, before anything is asked and counted."""
+        from sottovoce.sources import Format
+
         if self._column is not None and self._column in {self._text, self._group}:
             raise InputError(
                 f"--label-column: expected a name of its own, found {self._column!r}, which is "
                 "the text's or the group's, and nothing was asked",
                 hints=("--label-column label",),
             )
+        if self._remark is not None and self._kind in {Format.BRAT, Format.FOLDER}:
+            raise InputError(
+                f"--remark-column: expected a table to write, found {self._kind}",
+                hints=("--out labelled.csv",),
+            )
+        if str(self._out) == STDOUT:
+            return
         if self._out.exists() and not self._replace:
             raise InputError(
                 f"{self._out}: exists already, and nothing was asked",
@@ -229,21 +273,28 @@ class _Writer:
             raise InputError(f"{self._out}: expected a folder to write to, found none")
 
     def write(
-        self, documents: "Sequence[Document]", classes: "Sequence[Classes]", plan: "StudyPlan"
+        self, documents: "Sequence[Document]", answer: "Classified", plan: "StudyPlan"
     ) -> int:
         """Write them; how many rows were labelled."""
-        from sottovoce.service.labelled import as_spans, as_table, by_document
+        from sottovoce.service.labelled import as_spans, as_table, by_document, remarked
         from sottovoce.sources import Format
-        from sottovoce.sources.writing import Layout, write_documents
+        from sottovoce.sources.writing import Layout, write_documents, write_stream
 
-        found = by_document(documents, classes, plan)
+        found = by_document(documents, answer.classes, plan)
         if self._kind is Format.BRAT:
             write_documents(as_spans(found, plan), self._out, format=self._kind)
-            return len(classes)
+            return len(answer.classes)
         rows = list(as_table(found, plan))
+        if self._remark is not None:
+            rows = list(remarked(rows, self._remark, dict.fromkeys(answer.wordless, _WORDLESS)))
         taken = rows[0].columns if rows else {}
         column = self._column or ("label" if "label" not in taken else "predicted_label")
         layout = Layout(text=self._text, label=column, group=self._group or "group")
+        if str(self._out) == STDOUT:
+            stream = typer.get_binary_stream("stdout")
+            written = write_stream(rows, stream, self._kind, layout)
+            stream.flush()
+            return written
         return write_documents(
             rows, self._out, format=self._kind, layout=layout, replace=self._replace
         )

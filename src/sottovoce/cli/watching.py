@@ -195,6 +195,13 @@ def _given_up(event: events.QueryGivenUp) -> str:
     )
 
 
+def _priced(event: events.QueryPriced) -> str:
+    return (
+        f"{event.seat}: {event.rows:,} rows count as {event.counted:,} (whole batches) of the "
+        f"{event.left:,} labels left"
+    )
+
+
 def _goes_on(event: events.QueryGoesOn) -> str:
     return f"{event.seat}: query {event.number} goes on where it was broken off, charged once"
 
@@ -221,6 +228,7 @@ _WORDS: Mapping[type[Any], Callable[[Any], str]] = {
     events.SeatWithdrawn: lambda event: f"{event.seat}: takes no part any longer",
     events.QueryServed: lambda event: f"{event.seat}: query {event.number} of {event.asker} served",
     events.Refused: lambda event: f"{event.seat}: refused ({event.party}): {event.reason}",
+    events.QueryPriced: _priced,
     events.QueryGoesOn: _goes_on,
     events.QueryGivenUp: _given_up,
     events.QueryWithoutDealer: _without,

@@ -174,6 +174,16 @@ class ScorePlan:
         return np.rint(np.ldexp(grid, self.bits - _FACTOR_BITS)).astype(np.int64)
 
 
+def largest_batch(plan: StudyPlan) -> int:
+    """The most documents that one ciphertext of a study can hold, whatever it will learn.
+
+    How many it is the dictionary and the solve decide: longer rows and larger weights leave room
+    for fewer. This is with one word and no weight at all.
+    """
+    least = Scale(2 * score_bits(plan), 1)
+    return ScorePlan.fit(plan, (0,), least).batch
+
+
 def score_bits(plan: StudyPlan) -> int:
     """The fraction bits of scores and folded weights."""
     return _COLUMN_BITS if plan.columns else _TEXT_BITS

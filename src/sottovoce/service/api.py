@@ -12,7 +12,7 @@
       async withdraw(membership, *, options) -> Withdrawal     (leaving.py)   and how far it goes
       status(membership) -> tuple[SeatStatus, ...]         (seat_status.py)   from its own disk
     with a trained study (service/query.py)
-      async classify(membership, documents, *, options) -> Answer             roles.classification's
+      async classify(membership, documents, *, options) -> Classified         labels, and their cost
       async evaluate(membership, documents, *, options) -> Evaluated          own table, joint one
 
 A `source` is a function without arguments that returns the peer's documents; it is called when
@@ -28,6 +28,7 @@ from pathlib import Path
 from typing import Protocol, TypeAlias
 
 from sottovoce.roles.card import StudyCard
+from sottovoce.roles.classification import Answer
 from sottovoce.roles.figures import Evaluation
 from sottovoce.roles.plan import StudyPlan
 from sottovoce.roles.policy import Policy
@@ -143,6 +144,17 @@ class Joined:
 
     study: Study
     model: Path | None
+
+
+@dataclass(frozen=True)
+class Classified(Answer):
+    """An answer, what it cost, and the numbers of rows without a word that the model knows.
+
+    Such a row has the label that the bias alone gives.
+    """
+
+    charged: int = 0
+    wordless: tuple[int, ...] = field(default=(), repr=False)
 
 
 @dataclass(frozen=True)

@@ -14,6 +14,8 @@ from contextlib import suppress
 from functools import partial
 from typing import Any, TypeAlias, TypeVar
 
+import numpy as np
+
 from sottovoce.entropy import Entropy
 from sottovoce.errors import AbsenceError, InputError, MisuseError, ReplayError, ViolationError
 from sottovoce.protocols.messages import Message
@@ -26,7 +28,7 @@ from sottovoce.roles.score_shares import decided
 from sottovoce.roles.thresholds import unit_scores
 from sottovoce.roles.training import held_out_side
 from sottovoce.service.agent import Agent
-from sottovoce.service.api import Evaluated
+from sottovoce.service.api import Classified, Evaluated
 from sottovoce.service.chairs import Effect, Running
 from sottovoce.service.control import (
     COORDINATOR,
@@ -42,6 +44,7 @@ from sottovoce.service.durable import Sitting
 from sottovoce.service.events import (
     QueryGivenUp,
     QueryGoesOn,
+    QueryPriced,
     QueryWithoutDealer,
     StudyClosed,
 )
@@ -55,6 +58,7 @@ from sottovoce.service.under_way import (
     KeptTest,
     OpenQuery,
     UnderWay,
+    answered_notes,
     asked_notes,
     opened_notes,
 )
@@ -143,14 +147,33 @@ class AskerSeat:
 
     # Queries.
 
-    async def classify(self, documents: Sequence[Document], deliver: Deliver[Answer]) -> Answer:
+    async def classify(
+        self, documents: Sequence[Document], deliver: Deliver[Classified]
+    ) -> Classified:
         """The classes of every row of the documents."""
-        rows = FeatureReader(self.model.space, self.model.key).read(documents).integers()
-        asked = Asked(rows)
-        answer, session = await self._answered(asked)
+        read = FeatureReader(self.model.space, self.model.key).read(documents)
+        asked, wordless = Asked(read.integers()), np.flatnonzero(np.diff(read.tf.indptr) == 0)
+        if not asked.count:
+            name = self.agent.name
+            raise InputError(f"{name}: expected at least 1 document to classify, found none")
+        charged = await self._price(asked)
+        found, session = await self._answered(asked)
+        parts = (found.classes, found.left, found.scores, found.counted, found.verdict)
+        answer = Classified(*parts, charged=charged, wordless=tuple(wordless.tolist()))
         await asyncio.to_thread(deliver, answer)
-        await self._forget(session, QUERY_OVER)
+        await self._forget(session, answered_notes(answer.left))
         return answer
+
+    async def _price(self, asked: Asked) -> int:
+        """Say what a query will count as, before it is asked; whoever has the weights asks none."""
+        if self.model.released is not None:
+            return 0
+        batch, left = self.model.scores.batch, (await self._under_way()).left
+        counted = -(-asked.count // batch) * batch
+        known = self._plan.budget if left is None else left
+        priced = QueryPriced(self.agent.study, self.agent.name, asked.count, counted, known)
+        self.agent.tell_watcher(priced)
+        return counted
 
     async def _answered(self, asked: Asked) -> tuple[Answer, bytes]:
         """The answer, and the session that has to be forgotten once it is in safety."""
@@ -214,7 +237,7 @@ class AskerSeat:
 
     async def _taken(self, asked: Asked, number: int, verdict: Verdict | None = None) -> OpenQuery:
         how = str(verdict or "")
-        query = OpenQuery(number, asked.digest, int(asked.rows.shape[0]), how)
+        query = OpenQuery(number, asked.digest, asked.count, how)
         letter = (COORDINATOR, AskedQuery(number, how))
         await self.agent.commit(Effect(asked_notes(query), [letter]))
         return query

@@ -164,6 +164,17 @@ class Refused:
 
 
 @dataclass(frozen=True)
+class QueryPriced:
+    """Before a query is asked: its rows, what they count as, and what was left when last heard."""
+
+    study: str
+    seat: str
+    rows: int
+    counted: int
+    left: int
+
+
+@dataclass(frozen=True)
 class QueryGoesOn:
     """A query that was broken off goes on where it stood: it is not asked, or charged, twice."""
 
@@ -229,6 +240,7 @@ Event: TypeAlias = (
     | SeatWithdrawn
     | QueryServed
     | Refused
+    | QueryPriced
     | QueryGoesOn
     | QueryGivenUp
     | QueryWithoutDealer

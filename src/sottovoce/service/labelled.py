@@ -1,6 +1,6 @@
 """Labels that came back, put where people look for them: on documents, on rows, or as spans."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 
 from sottovoce.errors import MismatchError
@@ -47,6 +47,16 @@ def as_table(found: Sequence[tuple[Document, Found]], plan: StudyPlan) -> Iterat
             }
             text = document.text[place.start : place.end]
             yield replace(document, text=text, label=label, columns=own, spans=())
+
+
+def remarked(
+    rows: Sequence[Document], column: str, remarks: Mapping[int, str]
+) -> Iterator[Document]:
+    """The rows of a table with one more column, which says what there is to say about a row."""
+    for number, row in enumerate(rows):
+        if column in row.columns:
+            raise MismatchError(f"{row.origin}: expected no column {column!r} yet, found one")
+        yield replace(row, columns={**row.columns, column: remarks.get(number, "")})
 
 
 def as_spans(found: Sequence[tuple[Document, Found]], plan: StudyPlan) -> Iterator[Document]:

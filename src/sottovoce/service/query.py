@@ -8,8 +8,7 @@ from contextlib import asynccontextmanager
 from sottovoce.entropy import Entropy, SystemEntropy
 from sottovoce.errors import InputError, WithdrawnError
 from sottovoce.keyfiles.models import read_model
-from sottovoce.roles.classification import Answer
-from sottovoce.service.api import AskOptions, Evaluated, JoinOptions, Membership
+from sottovoce.service.api import AskOptions, Classified, Evaluated, JoinOptions, Membership
 from sottovoce.service.asker_seat import AskerSeat, Deliver
 from sottovoce.service.chairs import Waits
 from sottovoce.service.house import seated, seated_before
@@ -34,9 +33,9 @@ async def classify(
     documents: Sequence[Document],
     *,
     options: AskOptions,
-    deliver: Deliver[Answer] = in_hand,
+    deliver: Deliver[Classified] = in_hand,
     entropy: Entropy | None = None,
-) -> Answer:
+) -> Classified:
     """The classes of every row of these documents, which nobody but this site learns.
 
     Broken off at any moment and called again with the same documents, it goes on where it was.

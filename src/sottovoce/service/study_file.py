@@ -13,8 +13,9 @@ from typing import Any
 
 from sottovoce.errors import InputError
 from sottovoce.protocols.identities import digest
-from sottovoce.roles.plan import StudyPlan
+from sottovoce.roles.plan import Release, StudyPlan
 from sottovoce.roles.roster import Participant, Role, Roster
+from sottovoce.roles.scoring import largest_batch
 from sottovoce.roles.study import Study
 from sottovoce.service.deadlines import Deadlines, duration
 from sottovoce.service.plan_settings import in_toml, read_plan, refuse_in_memory
@@ -137,6 +138,7 @@ def parse_study(
             raise settings.missing((table,), f"a table [{table}]", hint)
         settings.table(table)
     plan = read_plan(settings, plan_type=plan_type)
+    _check_budget(settings, plan)
     coordinator = PlannedSeat(
         COORDINATOR, settings.values["study"]["coordinator"].strip(), Role.COORDINATOR
     )
@@ -146,6 +148,20 @@ def parse_study(
     except InputError as error:
         raise _placed(settings, error) from None
     return found
+
+
+def _check_budget(settings: SettingsText, plan: StudyPlan) -> None:
+    """A query is filled up to whole ciphertexts: what is less than one could never be asked."""
+    if plan.release is Release.PEERS:
+        return
+    most = largest_batch(plan)
+    if plan.budget < most:
+        raise settings.fault(
+            ("study", "query_budget"),
+            f"at least {most}, the most that one batch can be: a query counts whole batches",
+            str(plan.budget),
+            f"query_budget = {most}",
+        )
 
 
 def renamed(text: str, name: str) -> str:

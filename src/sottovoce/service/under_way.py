@@ -21,7 +21,7 @@ from sottovoce.service.journal import Journal
 from sottovoce.wire import Codec, Value
 
 _PURPOSE = "service/asked/v1"
-_NEXT, _OPEN = "query/next", "query/open"
+_NEXT, _OPEN, _LEFT = "query/next", "query/open", "query/left"
 _TESTED, _OPENED = "evaluation/kept", "evaluation/opened"
 
 
@@ -32,6 +32,11 @@ class Asked:
     rows: sparse.csr_array = field(repr=False)
     evaluation: bool = False
     truth: NDArray[np.bool_] | None = field(default=None, repr=False)
+
+    @property
+    def count(self) -> int:
+        """How many rows there are."""
+        return int(self.rows.shape[0])
 
     @property
     def digest(self) -> bytes:
@@ -85,6 +90,8 @@ class UnderWay:
     """What stands in the journal of a peer about its queries and evaluations."""
 
     following: int
+    left: int | None
+    """What was left of the budget when an answer last said so."""
     query: OpenQuery | None
     test: KeptTest | None
     evaluation: OpenedEvaluation | None
@@ -93,9 +100,10 @@ class UnderWay:
     def read(cls, journal: Journal) -> "UnderWay":
         """From the journal's notes."""
         query, test, opened = (journal.note(one) for one in (_OPEN, _TESTED, _OPENED))
-        codec = Codec()
+        codec, left = Codec(), journal.note(_LEFT)
         return cls(
             int.from_bytes(journal.note(_NEXT) or b""),
+            None if left is None else int.from_bytes(left),
             codec.decode(query, OpenQuery) if query else None,
             codec.decode(test, KeptTest) if test else None,
             codec.decode(opened, OpenedEvaluation) if opened else None,
@@ -110,6 +118,11 @@ def asked_notes(query: OpenQuery) -> dict[str, bytes]:
 def opened_notes(opened: OpenedEvaluation) -> dict[str, bytes]:
     """A joint evaluation is under way."""
     return {_OPENED: Codec().encode(opened)}
+
+
+def answered_notes(left: int) -> dict[str, bytes]:
+    """A query was answered, and so much is left."""
+    return {**QUERY_OVER, _LEFT: left.to_bytes(8)}
 
 
 QUERY_OVER = {_OPEN: b""}

@@ -77,11 +77,19 @@ def _write_table(
 ) -> int:
     if kind in {Format.PARQUET, Format.ARROW}:
         arrow(str(path))
+    with draft_file(path, replace=replace) as file:
+        return write_stream(documents, file, kind, layout)
+
+
+def write_stream(
+    documents: Iterable[Document], file: BinaryIO, kind: Format, layout: Layout
+) -> int:
+    """Write a table of documents to an open file, and say how many rows it has."""
     remaining = iter(documents)
     first = next(remaining, None)
     columns = _columns(first, layout)
     written = 0
-    with draft_file(path, replace=replace) as file, _sink(file, kind, columns, layout) as put:
+    with _sink(file, kind, columns, layout) as put:
         while first is not None:
             record = _record(first, layout, columns)
             try:
