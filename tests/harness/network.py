@@ -36,7 +36,7 @@ TEXT = """
 name = "urgency of notes"
 coordinator = "Institute"
 approval = "none needed: made up"
-labels = ["routine", "urgent"]
+labels = [{labels}]
 features = {features}
 bucket_bits = 12
 key_bits = 768
@@ -78,6 +78,7 @@ read_toy = partial(parse_study, plan_type=QuickPlan)
 def study_text(**changes: str) -> str:
     """The text of a small study."""
     settings = {
+        "labels": '"routine", "urgent"',
         "features": "32",
         "engine": "shares",
         "evaluator": "north",

@@ -1,19 +1,27 @@
 """The coordinator carries everything and holds the Paillier key: what it can read, and what not."""
 
 import asyncio
+import logging
+import secrets
+from base64 import b64encode
+from collections.abc import Iterator
+from dataclasses import dataclass
+from math import gcd
 from pathlib import Path
 from typing import Any
 
+import msgspec
 import pytest
 
 from harness.entropy import SeededEntropy
-from harness.network import network
+from harness.network import Network, network, toy_key
 from sottovoce.errors import TheirError, ViolationError
 from sottovoce.keyfiles.models import read_model
 from sottovoce.protocols.messages import kind_of
 from sottovoce.protocols.sealing import OVERHEAD, Address, unseal
 from sottovoce.roles.relay import Letter, padded_size
 from sottovoce.roles.roster import Roster
+from sottovoce.roles.study import Study
 from sottovoce.service.agent import Agent
 from sottovoce.service.api import ConsentQuestion
 from sottovoce.service.chairs import Effect
@@ -22,7 +30,9 @@ from sottovoce.service.journal import Journal
 from sottovoce.service.sealed_files import SealedFiles
 from sottovoce.service.seat_keys import SeatKeys
 from sottovoce.service.standing import kept_agreement
+from sottovoce.text.documents import Document
 from sottovoce.transport.mailbox import Mailbox
+from sottovoce.wire import Codec
 from sottovoce.wire.codec import tag_of
 
 SITES = ("north", "harbour", "valley")
@@ -42,17 +52,53 @@ def carried(monkeypatch: pytest.MonkeyPatch) -> list[Letter]:
     return seen
 
 
-def test_what_the_coordinator_carries_between_others_tells_it_nothing(
-    tmp_path: Path, carried: list[Letter]
-) -> None:
-    net = network(tmp_path, features="8", engine="paillier")
+@dataclass(frozen=True)
+class Overheard:
+    """A study whose classes have names that no noise hits upon, and all that was carried in it."""
+
+    net: Network
+    names: tuple[str, str]
+    study: Study
+    model: Path
+    carried: tuple[Letter, ...]
+    said: str
+
+
+@pytest.fixture
+def overheard(
+    tmp_path: Path,
+    carried: list[Letter],
+    caplog: pytest.LogCaptureFixture,
+    capfd: pytest.CaptureFixture[str],
+) -> Overheard:
+    caplog.set_level(logging.DEBUG)
+    names = (secrets.token_hex(8), secrets.token_hex(8))
+    labels = ", ".join(f'"{one}"' for one in names)
+    net = network(tmp_path, features="8", engine="paillier", labels=labels)
+    renamed = dict(zip(("routine", "urgent"), names, strict=True))
+    net.documents = {
+        site: [Document(one.text, renamed[str(one.label)]) for one in mine]
+        for site, mine in net.documents.items()
+    }
 
     async def story() -> list[Any]:
         async with net.serving():
-            return await net.join_all(*SITES)
+            joined = await net.join_all(*SITES)
+        async with net.serving(), net.staying("north", "harbour"):
+            answer = await net.classify("valley", net.documents["valley"][:5])
+            assert len(answer.classes) == 5
+        return joined
 
     joined = asyncio.run(story())
-    study = joined[0].study
+    out, err = capfd.readouterr()
+    said = "\n".join((out, err, caplog.text, *map(repr, net.events)))
+    return Overheard(net, names, joined[0].study, joined[0].model, tuple(carried), said)
+
+
+def test_what_the_coordinator_carries_between_others_tells_it_nothing(
+    overheard: Overheard,
+) -> None:
+    net, study, carried = overheard.net, overheard.study, overheard.carried
     between = [one for one in carried if "coordinator" not in {one.sender, one.recipient}]
     assert {one.recipient for one in between} >= {"evaluator", *SITES}
 
@@ -76,12 +122,87 @@ def test_what_the_coordinator_carries_between_others_tells_it_nothing(
         assert padded_size(len(one.body) - OVERHEAD) == len(one.body) - OVERHEAD
 
     # The encrypted model, which its Paillier key would open, passed by: it is in no letter.
-    path = joined[0].model
-    weights = read_model(path, study)[1].weights.to_bytes()
+    weights = read_model(overheard.model, study)[1].weights.to_bytes()
     pieces = [weights[start : start + 48] for start in range(64, len(weights) - 48, 48)]
     assert pieces
     everything = b"".join(one.body for one in carried)
     assert not any(piece in everything for piece in pieces)
+
+    # Its key opens whatever is a ciphertext, wherever it begins: the model's own bytes show it.
+    assert opened_anywhere(weights) > 0
+    assert sum(opened_anywhere(one.body) for one in between) == 0
+    for one in carried:
+        if one not in between:
+            leaves = list(leaves_of(study.codec(toy_key().public), one.body))
+            assert sum(map(opened_leaf, leaves)) == 0, tag_of(one.body)
+
+    # Nor do the names of classes, which consents quote with the whole plan, pass in anything else,
+    # lie where they do not belong, or are said aloud.
+    quoting = {one.body for one in carried if one not in between and tag_of(one.body) == "consent"}
+    rest = b"".join(one.body for one in carried if one.body not in quoting)
+    for form in forms_of(overheard.names):
+        assert form not in rest
+        assert form not in overheard.said.encode()
+        for path in net.root.rglob("*"):
+            if path.is_file() and path.name not in {"study.toml", "model"}:
+                assert form not in path.read_bytes(), path
+
+
+def forms_of(names: tuple[str, ...]) -> list[bytes]:
+    """Names as they could stand in a file."""
+    plain = [one.encode() for one in names]
+    coded = [form(one) for one in plain for form in (b64encode, bytes.hex)]
+    return [
+        *plain,
+        *(one if isinstance(one, bytes) else one.encode() for one in coded),
+        *(one.encode("utf-16-le") for one in names),
+    ]
+
+
+WIDTH = (2 * 768) // 8
+# By chance a plaintext is so far below the modulus once in 2^48 times.
+FAR = 48
+
+
+def reads(residues: list[int]) -> int:
+    """How many of these the coordinator's key opens to a number that is not noise."""
+    key = toy_key()
+    modulus = key.public.modulus
+    fit = [one for one in residues if 1 < one < modulus**2 and gcd(one, modulus) == 1]
+    found = key.residues(fit) if fit else []
+    return sum(min(one, modulus - one).bit_length() < modulus.bit_length() - FAR for one in found)
+
+
+def opened_anywhere(body: bytes) -> int:
+    """A run of ciphertexts that begins anywhere has one that begins in each of these windows."""
+    starts = {*range(WIDTH + 64), *range(len(body) // 2, len(body) // 2 + WIDTH)}
+    pieces = [body[at : at + WIDTH] for at in sorted(starts) if at + WIDTH <= len(body)]
+    return reads([int.from_bytes(one) for one in pieces])
+
+
+def opened_leaf(leaf: bytes | int) -> int:
+    """A field that could be a ciphertext, read as an integer in both directions."""
+    if isinstance(leaf, int):
+        return reads([leaf]) if leaf.bit_length() > 8 * WIDTH // 2 else 0
+    if len(leaf) < WIDTH // 2:
+        return 0
+    return reads([int.from_bytes(leaf[-WIDTH:]), int.from_bytes(leaf[:WIDTH], "little")])
+
+
+def leaves_of(codec: Codec, body: bytes) -> Iterator[bytes | int]:
+    """Every number and string of bytes of a message; ciphertexts in it are for the coordinator."""
+    yield from _leaves(codec.decode(body, kind_of(tag_of(body))))
+
+
+def _leaves(value: Any) -> Iterator[bytes | int]:
+    if isinstance(value, bytes | int):
+        yield value
+    elif isinstance(value, tuple | list):
+        for one in value:
+            yield from _leaves(one)
+    elif isinstance(value, msgspec.Struct):
+        for name in value.__struct_fields__:
+            yield from _leaves(getattr(value, name))
 
 
 def swapped(seating: Seating, seat: str) -> Seating:
