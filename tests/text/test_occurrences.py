@@ -122,3 +122,16 @@ def test_what_does_not_count_at_a_level_does_not_change_its_fingerprint() -> Non
     token = Reading(Level.TOKEN)
     assert token.fingerprint == Reading(Level.TOKEN, ngrams=pairs).fingerprint
     assert len({Reading(level).fingerprint for level in Level}) == 3
+
+
+def test_a_memory_serves_its_own_reading_and_key_alone() -> None:
+    reading, other = Reading(), Reading(Level.SENTENCE)
+    memory = PieceMemory(reading, KEY)
+    assert PieceMemory.suited(memory, reading, KEY) is memory
+    for found in (
+        PieceMemory.suited(memory, other, KEY),
+        PieceMemory.suited(memory, reading, DictionaryKey(b"another key of thirty-two bytes.")),
+        PieceMemory.suited(None, reading, KEY),
+    ):
+        assert found is not memory
+    assert PieceMemory.suited(memory, other, KEY).is_of(other, KEY)

@@ -16,6 +16,7 @@ from sottovoce.text.features import FeatureSpace
 from sottovoce.text.hashing import DictionaryKey
 from sottovoce.text.labelling import Labelling, Scheme
 from sottovoce.text.labels import Labels
+from sottovoce.text.occurrences import PieceMemory
 from sottovoce.text.passes import CountPlan, count, examples
 from sottovoce.text.reading import Level, NGrams, Reading
 from sottovoce.text.splits import Side, Split, position
@@ -233,3 +234,20 @@ def test_a_share_out_of_range_is_refused() -> None:
     with pytest.raises(InputError, match=r"split: expected a share from 0 to 1, found 1\.5"):
         Split(1.5)
     assert Split(0.2).fingerprint != Split(0.2, "x").fingerprint
+
+
+def test_a_memory_from_counting_changes_no_row_and_is_read_from() -> None:
+    """The second pass over the same documents folds no piece again."""
+    documents = [Document(f"Some words, {n % 7} of them!", f"class {n % 2}") for n in range(40)]
+    labelling = Labelling(Labels(("class 0", "class 1")))
+    plan = CountPlan(labelling)
+    memory = PieceMemory(plan.reading, KEY)
+    counts = count(documents, plan, key=KEY, memory=memory)
+    assert (counts.total == count(documents, plan, key=KEY).total).all()
+    learnt = memory._characters
+    space = FeatureSpace(HashedDictionary(32), plan.reading)
+    found = list(examples(documents, space, labelling, key=KEY, memory=memory))
+    plain = list(examples(documents, space, labelling, key=KEY))
+    assert memory._characters == learnt > 0
+    assert len(found) == len(plain) == 1
+    assert (found[0].rows != plain[0].rows).nnz == 0

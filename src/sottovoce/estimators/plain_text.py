@@ -19,6 +19,7 @@ from sottovoce.text.documents import Document
 from sottovoce.text.features import FeatureReader, FeatureSpace
 from sottovoce.text.hashing import DictionaryKey
 from sottovoce.text.labels import Classes
+from sottovoce.text.occurrences import PieceMemory
 from sottovoce.text.passes import count, examples
 from sottovoce.text.selection import chosen
 from sottovoce.text.splits import Side
@@ -50,13 +51,15 @@ class PlainText:
         that the two can be compared label by label.
         """
         training = [on_side(plan, part, Side.TRAIN) for part in parts]
-        counts = reduce(add, (count(part, plan.count_plan, key=key) for part in training))
+        memory = PieceMemory(plan.reading, key)
+        tallies = (count(part, plan.count_plan, key=key, memory=memory) for part in training)
+        counts = reduce(add, tallies)
         words = chosen(counts, plan.selection, exclusive=plan.labels.exclusive)
         space = FeatureSpace(words, plan.reading, plan.weighting, plan.columns)
         weights = _balanced(counts) if plan.class_weight == "balanced" else None
         moments = Moments(space.width, plan.labels.width)
         for part in training:
-            for block in examples(part, space, plan.labelled, key=key):
+            for block in examples(part, space, plan.labelled, key=key, memory=memory):
                 heavy = None if weights is None else weights[_numbers(block.targets)]
                 moments.add(block.rows, block.targets, weights=heavy)
         penalty = penalties_of(plan, space.width, plan.alphas[0])

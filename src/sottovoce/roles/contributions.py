@@ -153,7 +153,8 @@ def local_moments(
     # The order in which several BLAS threads add shows in the last bits, and a peer that was
     # interrupted must come to the very same words again.
     with threadpool_limits(1, user_api="blas"):
-        blocks = examples(training, prepared.space, plan.labelled, key=prepared.key)
+        key, memory = prepared.key, prepared.memory
+        blocks = examples(training, prepared.space, plan.labelled, key=key, memory=memory)
         if plan.contribution is Contribution.RADOS:
             kept = list(blocks)
             heavy = [row_weights(study, totals, block) for block in kept]

@@ -47,6 +47,7 @@ from sottovoce.text.dictionaries import (
 from sottovoce.text.documents import Document
 from sottovoce.text.features import FeatureSpace
 from sottovoce.text.hashing import PUBLIC, DictionaryKey
+from sottovoce.text.occurrences import PieceMemory
 from sottovoce.text.passes import count
 from sottovoce.text.selection import chosen
 
@@ -102,6 +103,7 @@ class Prepared:
     """What a party knows after this stage; E's dictionary has idf and no buckets.
 
     `shown` stands for all that was published; the blind sums of the training are bound to it.
+    A peer remembers how the pieces of its documents were read, which it will read once more.
     """
 
     totals: Totals
@@ -109,6 +111,7 @@ class Prepared:
     space: FeatureSpace | None = None
     key: DictionaryKey = field(default=PUBLIC, repr=False)
     shown: bytes = field(default=b"", repr=False)
+    memory: PieceMemory | None = field(default=None, repr=False, compare=False)
 
 
 def prepare_peer(
@@ -117,7 +120,8 @@ def prepare_peer(
     """At a peer: the dictionary and totals; None if its counts came too late."""
     study = desk.study
     key = yield from _shared_key(desk, agreement)
-    vector = _vector(study, desk.name, training, key)
+    memory = PieceMemory(study.plan.reading, key)
+    vector = _vector(study, desk.name, training, key, memory=memory)
     plan = _blind_plan(desk)
     if study.plan.arrangement.by_features and desk.name != study.plan.arrangement.first:
         vector = np.zeros_like(vector)  # the first peer counts the entities of all
@@ -136,7 +140,7 @@ def prepare_peer(
     space = _space(study, _dictionary_of(study, told))
     totals = _totals_of(study, told.totals, told.peers)
     shown = _digest(_of_buckets(told.buckets), told.idf_halves, told.totals, told.peers)
-    return Prepared(totals, space.dictionary.idf_halves, space, key, shown)
+    return Prepared(totals, space.dictionary.idf_halves, space, key, shown, memory)
 
 
 def prepare_alone(desk: Desk, training: Sequence[Document]) -> Prepared:
@@ -230,11 +234,16 @@ def _shared_key(desk: Desk, agreement: Agreement) -> Party[DictionaryKey]:
 
 
 def _vector(
-    study: Study, name: str, training: Sequence[Document], key: DictionaryKey
+    study: Study,
+    name: str,
+    training: Sequence[Document],
+    key: DictionaryKey,
+    *,
+    memory: PieceMemory | None = None,
 ) -> NDArray[np.int64]:
     """What leaves a peer, under masks: suppressed counts, and how many rows of which class."""
     try:
-        counts = count(training, study.plan.count_plan, key=key)
+        counts = count(training, study.plan.count_plan, key=key, memory=memory)
     except InputError as error:
         # In memory a row is called after its peer, elsewhere after its file.
         whose = "" if error.message.startswith(f"{name} row ") else f"{name}: "

@@ -138,11 +138,17 @@ def _beside(text: sparse.csr_array, rest: NDArray[Any]) -> sparse.csr_array:
 class FeatureReader:
     """Reads documents into rows of one feature space under one key."""
 
-    def __init__(self, space: FeatureSpace, key: DictionaryKey = PUBLIC) -> None:
-        """Prepare the dictionary's table and an empty memory of pieces."""
+    def __init__(
+        self,
+        space: FeatureSpace,
+        key: DictionaryKey = PUBLIC,
+        *,
+        memory: PieceMemory | None = None,
+    ) -> None:
+        """Prepare the dictionary's table; a `memory` of pieces that were read before saves time."""
         self._space = space
         self._locate = space.dictionary.locator(space.reading, key)
-        self._memory = PieceMemory(space.reading, key)
+        self._memory = PieceMemory.suited(memory, space.reading, key)
         self._halves = space.halves
 
     def read(self, documents: Sequence[Document]) -> FeatureRows:

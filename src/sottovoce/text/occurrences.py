@@ -101,12 +101,23 @@ class PieceMemory:
 
     def __init__(self, reading: Reading, key: DictionaryKey, *, limit: int = REMEMBERED) -> None:
         """Nothing remembered yet; at most about `limit` pieces will be."""
-        self._reading = reading
+        self._reading, self._key = reading, key
         self._word, self._part = key.words(), key.parts()
         self._limit = limit
         self._numbering = _Numbering()
         self._tokens, self._parts = _Ragged.empty(), _Ragged.empty()
         self._characters = 0
+
+    @classmethod
+    def suited(
+        cls, memory: "PieceMemory | None", reading: Reading, key: DictionaryKey
+    ) -> "PieceMemory":
+        """This memory if it is of this reading and key, else a new one."""
+        return memory if memory is not None and memory.is_of(reading, key) else cls(reading, key)
+
+    def is_of(self, reading: Reading, key: DictionaryKey) -> bool:
+        """Whether it remembers what this reading makes of pieces under this key."""
+        return (self._reading, self._key) == (reading, key)
 
     def read(self, documents: Sequence[Document]) -> Occurrences:
         """The features of a chunk of documents, at the reading's level."""

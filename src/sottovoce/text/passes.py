@@ -55,13 +55,22 @@ class CountPlan:
 
 
 def count(
-    documents: Iterable[Document], plan: CountPlan, *, key: DictionaryKey, workers: int = 1
+    documents: Iterable[Document],
+    plan: CountPlan,
+    *,
+    key: DictionaryKey,
+    workers: int = 1,
+    memory: PieceMemory | None = None,
 ) -> Counts:
-    """What may leave this peer for a joint dictionary; refuses a source without any word."""
+    """What may leave this peer for a joint dictionary; refuses a source without any word.
+
+    A `memory` learns what pieces are, for the next pass over the same documents; it is of use to
+    one worker.
+    """
     tally = Tally(plan.labelling.labels, plan.suppression, bits=plan.bits)
     seen = words = 0
     chunks = _chunks(documents, plan.reading.level)
-    for chunk in in_order(_CountJob(plan, key), chunks, workers=workers):
+    for chunk in in_order(_CountJob(plan, key, _of_one(memory, workers)), chunks, workers=workers):
         tally.add(chunk.presence, chunk.membership, chunk.groups)
         seen += len(chunk.groups)
         words += len(chunk.presence.rows)
@@ -80,11 +89,18 @@ def examples(
     *,
     key: DictionaryKey,
     workers: int = 1,
+    memory: PieceMemory | None = None,
 ) -> Iterator[Examples]:
     """The documents' rows and targets, in order, in blocks that suit moments."""
     labelling.check(space.reading.level)
     chunks = _chunks(documents, space.reading.level)
-    return _blocks(in_order(_ReadJob(space, labelling, key), chunks, workers=workers))
+    job = _ReadJob(space, labelling, key, _of_one(memory, workers))
+    return _blocks(in_order(job, chunks, workers=workers))
+
+
+def _of_one(memory: PieceMemory | None, workers: int) -> PieceMemory | None:
+    """Other processes have memories of their own."""
+    return memory if workers == 1 else None
 
 
 def _chunks(documents: Iterable[Document], level: Level) -> Iterator[list[Document]]:
@@ -121,13 +137,15 @@ class _Counted:
 class _CountJob:
     plan: CountPlan
     key: DictionaryKey
+    memory: PieceMemory | None = field(default=None, repr=False, compare=False)
 
     @property
     def name(self) -> tuple[str, DictionaryKey]:
         return self.plan.fingerprint, self.key
 
     def prepare(self) -> Callable[[Sequence[Document]], _Counted]:
-        return partial(self._count, PieceMemory(self.plan.reading, self.key))
+        memory = PieceMemory.suited(self.memory, self.plan.reading, self.key)
+        return partial(self._count, memory)
 
     def _count(self, memory: PieceMemory, documents: Sequence[Document]) -> _Counted:
         found = memory.read(documents)
@@ -143,13 +161,14 @@ class _ReadJob:
     space: FeatureSpace
     labelling: Labelling
     key: DictionaryKey
+    memory: PieceMemory | None = field(default=None, repr=False, compare=False)
 
     @property
     def name(self) -> tuple[str, str, DictionaryKey]:
         return self.space.fingerprint, self.labelling.fingerprint, self.key
 
     def prepare(self) -> Callable[[Sequence[Document]], Examples]:
-        return partial(self._read, FeatureReader(self.space, self.key))
+        return partial(self._read, FeatureReader(self.space, self.key, memory=self.memory))
 
     def _read(self, reader: FeatureReader, documents: Sequence[Document]) -> Examples:
         rows = reader.read(documents)
