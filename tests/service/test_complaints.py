@@ -86,6 +86,20 @@ def test_only_who_is_away_is_given_up_at_once() -> None:
         ({"north": "harbour", "dealer": "harbour"}, Verdict(("north", "harbour"), "north")),
         # A ring of complaints has somebody in it who lies.
         ({"north": "valley", "valley": "north"}, Verdict(("valley", "north"), "valley")),
+        # Who waits behind the ring does not know who: else a liar would have north thrown out.
+        (
+            {"north": "valley", "valley": "north", "harbour": "north", "evaluator": "north"},
+            Verdict(("valley", "north"), "valley"),
+        ),
+        (
+            {"north": "valley", "valley": "evaluator", "evaluator": "north", "harbour": "north"},
+            Verdict(("valley", "evaluator", "north"), "evaluator"),
+        ),
+        # North is not of the ring behind which it waits.
+        (
+            {"north": "valley", "valley": "evaluator", "evaluator": "valley"},
+            Verdict(("evaluator", "valley"), "evaluator"),
+        ),
     ],
 )
 def test_who_goes_when_we_wait_for_north_in_vain(

@@ -9,6 +9,8 @@ who of both owes the other. What is done about it:
    about another in time. Then we look at that one, and so on to the last that is accused:
    two organisations that accuse it are believed, and it goes. One is not: accuser and accused go
    both, and the study stops where one of them is a helper that nobody else can stand in for.
+4. A ring of complaints has somebody in it who lies, and whoever waits behind the ring cannot
+   tell who: however many accuse one of the ring, all of it go.
 
 So nobody throws another out by a word and stays at the table, and nobody by keeping silent. What
 is left to one seat alone is what it has anyway: to end its own part, and to stop a study with it.
@@ -27,14 +29,14 @@ ABSENCE = "AbsenceError"
 
 @dataclass(frozen=True)
 class Verdict:
-    """Who goes, and who said so where that is but one seat's word."""
+    """Who goes, and who said so (of the last that goes) where that is but one seat's word."""
 
     missing: tuple[str, ...]
     accuser: str = ""
 
     @property
     def disputed(self) -> bool:
-        """Whether accuser and accused go both, because one of them must be at fault."""
+        """Whether accusers and accused go, because one of them must be at fault."""
         return self.accuser != ""
 
 
@@ -55,12 +57,15 @@ def believed(told: Mapping[str, str], *, away: Collection[str]) -> set[str]:
 
 def judged(told: Mapping[str, str], study: Study, *, waited: str) -> Verdict:
     """Who goes when our own program waited in vain for `waited`, and everybody was seen."""
-    accuser, accused, passed = "", waited, {""}
-    while accused in told and accused not in passed:
-        passed.add(accused)
-        accuser, accused = accused, told[accused]
-    if not accuser:
+    chain = [waited]
+    while (accused := told.get(chain[-1], "")) and accused not in chain:
+        chain.append(accused)
+    if accused:
+        ring = chain[chain.index(accused) + 1 :]
+        return Verdict((*ring, accused), ring[-1])
+    if len(chain) == 1:
         return Verdict((waited,))
+    accuser, accused = chain[-2:]
     houses = {one.name: one.organisation for one in study.roster.participants}
     accusing = {houses[one] for one, other in told.items() if other == accused}
     if len(accusing - {houses[accused]}) > 1:
