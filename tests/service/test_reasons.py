@@ -20,7 +20,7 @@ from sottovoce.roles.attempts import Attempt, Stage
 from sottovoce.roles.course import Course
 from sottovoce.service.chairs import Effect
 from sottovoce.service.control import COORDINATOR, Begin, Failed
-from sottovoce.service.reasons import known_kind
+from sottovoce.service.reasons import known_kind, refused
 from sottovoce.service.sitter import Sitter
 
 SITES = ("north", "harbour", "valley")
@@ -106,3 +106,12 @@ def test_kinds_are_those_of_the_tree() -> None:
     assert known_kind("InputError") == "InputError"
     for other in ("Self", "__name__", "errors", "no error", "", TOKEN):
         assert known_kind(other) == "SottovoceError"
+
+
+def test_a_seat_that_says_another_broke_the_rules_is_named_beside_it() -> None:
+    """One's word about a letter that nobody else can read stops a study, in no other's name."""
+    told = refused("ViolationError", seat="north", party="valley")
+    assert told.party == "valley or north"
+    assert told.reason == "north refused what valley sent"
+    assert refused("MalformedError", seat="north", party="north").party == "north"
+    assert refused("ViolationError", seat="north", party="").party == "north"

@@ -116,10 +116,15 @@ def waited(waits: Waits) -> str:
 
 
 def refused(kind: str, *, seat: str, party: str) -> StopSignal:
-    """A seat reports that something broke the rules; perhaps it was its own letter."""
+    """A seat reports that something broke the rules; perhaps it was its own letter.
+
+    What one seat sent to another nobody else can read: either may be at fault, and both are named.
+    """
     if party == seat:
         return StopSignal(kind, seat, f"{seat} sent what cannot be followed")
-    return StopSignal(kind, party or seat, f"{seat} refused what it was sent")
+    if not party:
+        return StopSignal(kind, seat, f"{seat} refused what it was sent")
+    return StopSignal(kind, f"{party} or {seat}", f"{seat} refused what {party} sent")
 
 
 def helper_left(kind: str, *, seat: str) -> StopSignal:
