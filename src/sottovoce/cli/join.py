@@ -161,6 +161,7 @@ class _Joining:
         """Card, documents, consent, and then the study."""
         from sottovoce.cli.consent import asked, card_of, show_card
         from sottovoce.cli.source_choice import check_brings_text, remember
+        from sottovoce.roles.rehearsal import check_documents
 
         described = self._described()
         seats = self._study.invitation.seats
@@ -172,9 +173,13 @@ class _Joining:
         if not self._as_json and (self._dry_run or not begun):
             show_card(card_of(described))
         self._site.policy.check(described.rehearsed())
-        count = len(self._choice.read(described.plan)) if self._choice else 0
+        documents = self._choice.read(described.plan) if self._choice else ()
+        count = len(documents)
         if self._choice and not self._as_json:
             typer.echo(f"{self._choice.data}: {count:,} documents", err=True)
+        if not begun:
+            for peer in set(peers) & set(seats):
+                check_documents(described.rehearsed(), peer, documents)
         if self._dry_run:
             self._rehearse(described, count)
             return

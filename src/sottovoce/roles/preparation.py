@@ -242,6 +242,17 @@ def _vector(
     memory: PieceMemory | None = None,
 ) -> NDArray[np.int64]:
     """What leaves a peer, under masks: suppressed counts, and how many rows of which class."""
+    counts = own_counts(study, name, training, key)
+    layout = counts_layout(study)
+    if not study.has_counts:
+        nothing = np.zeros((layout.classes, 0), np.int64)
+        none = nothing.sum(axis=0)
+        counts = Counts(counts.rows, counts.rows_by_class, none, nothing, none)
+    return layout.vector(counts)
+
+
+def own_counts(study: Study, name: str, training: Sequence[Document], key: DictionaryKey) -> Counts:
+    """The counts of one peer, if they can go into a study at all."""
     try:
         counts = count(training, study.plan.count_plan, key=key, memory=memory)
     except InputError as error:
@@ -255,12 +266,7 @@ def _vector(
             "so nothing is left after suppression",
             hints=("bring more documents, or agree on a lower min_documents",),
         )
-    layout = counts_layout(study)
-    if not study.has_counts:
-        nothing = np.zeros((layout.classes, 0), np.int64)
-        none = nothing.sum(axis=0)
-        counts = Counts(counts.rows, counts.rows_by_class, none, nothing, none)
-    return layout.vector(counts)
+    return counts
 
 
 def _check_classes(study: Study, name: str, counts: Counts) -> None:

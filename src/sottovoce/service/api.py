@@ -82,6 +82,9 @@ class StudyDescribed(Protocol):
     def deadlines(self) -> DeadlinesDescribed:
         """How long everybody waits."""
 
+    def rehearsed(self) -> Study:
+        """The study as it will be if everybody comes, with keys that are none."""
+
 
 ReadStudy: TypeAlias = Callable[[str], StudyDescribed]
 

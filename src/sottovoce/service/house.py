@@ -5,6 +5,7 @@ from collections.abc import Mapping, Sequence
 
 from sottovoce.errors import InputError, ViolationError
 from sottovoce.roles.card import StudyCard
+from sottovoce.roles.rehearsal import check_documents
 from sottovoce.roles.roster import Role, Roster
 from sottovoce.roles.study import Study
 from sottovoce.service.api import ConsentQuestion, Documents, JoinOptions, StudyDescribed
@@ -51,6 +52,13 @@ class House:
         self._options.policy.check(study)
         question = ConsentQuestion(study, StudyCard(study), words, tuple(self._publics))
         return await self._options.consent(question)
+
+    async def check_documents(self) -> None:
+        """Refuse documents that cannot go into the study, before anything is sent."""
+        peers = {one.name for one in self._description.seats if one.role is Role.PEER}
+        for peer in peers & set(self._publics) if self._source is not None else ():
+            study, documents = self._description.rehearsed(), await self.documents()
+            await asyncio.to_thread(check_documents, study, peer, documents)
 
     async def documents(self) -> Sequence[Document]:
         """The peer's documents, read in a thread when they are first needed."""

@@ -54,6 +54,9 @@ async def join(
     keys = {seat: work.keys(seat) for seat in membership.seats}
     publics = {name: one.identity.public for name, one in keys.items()}
     house = House(membership.study, work.described, publics, source=source, options=options)
+    if not all((work.folder(seat) / "journal.db").exists() for seat in membership.seats):
+        # A seat is taken once: what would end this site later must not cost it that.
+        await house.check_documents()
     seats = [_JoiningSeat(work, house, options, keys[seat]) for seat in membership.seats]
     tasks = [asyncio.create_task(one.follow()) for one in seats]
     try:
