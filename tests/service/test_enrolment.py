@@ -3,6 +3,7 @@
 import asyncio
 import time
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 
 import pytest
@@ -17,13 +18,14 @@ SITES = ("north", "harbour", "valley")
 
 def test_an_invitation_is_for_one_house_one_study_and_one_set_of_keys(tmp_path: Path) -> None:
     net = network(tmp_path, enrolment="1 hour")
+    documents = partial(net.documents.__getitem__, "valley")
 
     async def refused(match: str, **changes: object) -> None:
         membership = replace(net.membership("valley"), folder=tmp_path / str(len(changes)))
         membership = replace(membership, **changes)
         membership.folder.mkdir(mode=0o700, exist_ok=True)
         with pytest.raises((InputError, TheirError), match=match):
-            await join(membership, list, options=net.options())
+            await join(membership, documents, options=net.options())
 
     async def story() -> None:
         async with net.serving():
@@ -40,7 +42,7 @@ def test_an_invitation_is_for_one_house_one_study_and_one_set_of_keys(tmp_path: 
             thief = replace(membership, folder=tmp_path / "thief")
             thief.folder.mkdir(mode=0o700)
             with pytest.raises((InputError, TheirError), match="not used yet"):
-                await join(thief, list, options=net.options())
+                await join(thief, documents, options=net.options())
             joining.cancel()
             await asyncio.gather(joining, return_exceptions=True)
             # A newer invitation makes the older one void.

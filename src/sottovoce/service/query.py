@@ -13,11 +13,12 @@ from sottovoce.service.asker_seat import AskerSeat, Deliver
 from sottovoce.service.chairs import Waits
 from sottovoce.service.house import seated, seated_before
 from sottovoce.service.journal import Journal
-from sottovoce.service.leaving import leave, work_until_withdrawn
+from sottovoce.service.leaving import leave, mark_withdrawn, work_until_withdrawn
 from sottovoce.service.participant import while_working
 from sottovoce.service.rejoining import hand_over
 from sottovoce.service.seat_book import SeatBook
 from sottovoce.service.seat_keys import SeatKeys
+from sottovoce.service.seat_status import is_withdrawn
 from sottovoce.service.standing import Standing
 from sottovoce.service.workplace import MODEL, Workplace
 from sottovoce.text.documents import Document
@@ -125,7 +126,11 @@ async def _asking(work: Workplace) -> "AsyncIterator[tuple[AskerSeat, asyncio.Ta
         except WithdrawnError:
             working.cancel()
             await asyncio.gather(working, return_exceptions=True)
-            await leave(agent, witness, line, path)
+            # Who only did not confirm another's words keeps the model.
+            if witness.ledger.has_left:
+                mark_withdrawn(work.membership)
+            if is_withdrawn(work.membership):
+                await leave(agent, witness, line, path)
             raise
         finally:
             working.cancel()
