@@ -23,6 +23,7 @@ from sottovoce.roles.card import StudyCard
 from sottovoce.roles.intermediary import TableNumbers
 from sottovoce.roles.outsourced import train_for_owner
 from sottovoce.roles.roster import draw_outsourced
+from sottovoce.roles.training import held_back_side, training_side
 from sottovoce.roles.uploads import SealedRows
 from sottovoce.wire import Words
 
@@ -47,11 +48,11 @@ def fitted(rados: int = 0, **settings: Any) -> ToySealedClassifier:
 
 def test_the_model_is_ridge_on_the_owners_rows() -> None:
     X, y = rows()
-    on_grid = np.hstack([np.ones((len(X), 1)), np.rint(64 * X) / 64])
-    ridge = Ridge(alpha=10.0, fit_intercept=False).fit(on_grid, y)
+    ridge = Ridge(alpha=10.0, fit_intercept=False).fit(on_grid(X), y)
     model = fitted()
-    assert model.decision_function(X) == pytest.approx(ridge.predict(on_grid), abs=1e-3)
-    assert model.predict(X).tolist() == np.where(ridge.predict(on_grid) > 0, 1, -1).tolist()
+    scores = ridge.predict(on_grid(X))
+    assert model.decision_function(X) == pytest.approx(scores, abs=1e-3)
+    assert model.predict(X).tolist() == np.where(scores > 0, 1, -1).tolist()
     assert model.score(X, y.tolist()) > 0.75
     assert model.engine_ == "paillier"
 
@@ -119,6 +120,35 @@ def test_every_message_stands_on_the_card() -> None:
     assert "At least 3 peers" not in page
 
 
+def on_grid(X: np.ndarray) -> np.ndarray:
+    return np.hstack([np.ones((len(X), 1)), np.rint(64 * X) / 64])
+
+
+def test_one_of_several_penalties_is_chosen_at_home() -> None:
+    """The evaluator solves for all of them, and hears of no choice."""
+    alphas = (300.0, 3.0)
+    model = fitted(alpha=alphas)
+    outcome, desk = model.study_, model.study_.desks["alice"]
+    documents = alone(*rows()).documents["alice"]
+    sides = [
+        (
+            on_grid(np.array([[one.columns[f"x{k}"] for k in (1, 2, 3)] for one in side])),
+            np.array([float(one.label) for one in side]),
+        )
+        for side in (training_side(desk, documents), held_back_side(desk, documents))
+    ]
+    ridges = [Ridge(alpha=one, fit_intercept=False).fit(*sides[0]) for one in alphas]
+    right = [np.sum((one.predict(sides[1][0]) > 0) == (sides[1][1] > 0)) for one in ridges]
+    assert right[0] != right[1]
+    best = int(np.argmax(right))
+    assert outcome.trained.alpha == outcome.models["alice"].alpha == alphas[best]
+    asked, _ = rows()
+    expected = ridges[best].predict(on_grid(asked))
+    assert model.decision_function(asked) == pytest.approx(expected, abs=1e-3)
+    kinds = {type(one.message).__name__ for one in outcome.views["evaluator"].received}
+    assert "ChosenPenalty" not in kinds
+
+
 # Bad input by name
 
 
@@ -130,8 +160,6 @@ def test_mistakes_are_named() -> None:
         toy().fit(LocalFederation({"alice": (X, y)}, outsourced_to="alice"))
     with pytest.raises(InputError, match="needs engine paillier, found shares"):
         toy(engine="shares").fit(alone(X, y))
-    with pytest.raises(InputError, match="own and one penalty, found 2"):
-        toy(alpha=(1.0, 2.0)).fit(alone(X, y))
     with pytest.raises(InputError, match="a power of 4 of rados, found 70"):
         toy(contribution="rados", rados=70).fit(alone(X, y))
     with pytest.raises(InputError, match="at least 2 different labels, found 1"):

@@ -40,7 +40,7 @@ from sottovoce.roles.remote import (
     answer_entities,
     ask_entities,
 )
-from sottovoce.roles.training import training_side
+from sottovoce.roles.training import held_back_side, training_side
 from sottovoce.wire import Words
 
 
@@ -89,13 +89,13 @@ def peer_blocks(outcome: StudyOutcome, entities: Entities) -> list[Any]:
     ]
 
 
-def twin(model: Any, entities: Entities) -> np.ndarray:
+def twin(model: Any, entities: Entities, alpha: float | None = None) -> np.ndarray:
     """θ of the plaintext learner on the same rounded block columns."""
     outcome = model.study_
     blocks = peer_blocks(outcome, entities)
     columns = joined_columns(outcome, entities).reshape(blocks[0].rows.shape)
     b = sum(one.moments.products for one in blocks)
-    penalties = penalties_of(outcome.study.plan, columns.shape[1], model.alpha)
+    penalties = penalties_of(outcome.study.plan, columns.shape[1], alpha or model.alpha)
     return solve(columns.T @ columns, b, penalty=penalties)
 
 
@@ -173,6 +173,52 @@ def test_both_engines_give_the_labels_of_the_plaintext_twin(engine: str, verdict
     assert clear.sum() > 25
     assert found[clear].tolist() == plain[clear].tolist()
     assert model.engine_ == engine
+
+
+@pytest.mark.parametrize(
+    ("engine", "remote"),
+    [("shares", "full"), ("shares", "zero"), ("shares", "normalised"), ("paillier", "full")],
+)
+def test_one_of_several_penalties_is_chosen_as_a_friend_would(engine: str, remote: str) -> None:
+    """By all peers' labels of entities that were held back, with the plan's remote part."""
+    entities, alphas = wards(150), (0.5, 2.0)
+    model = toy(
+        engine=engine,
+        remote=remote,
+        alpha=alphas,
+        categories=entities.categories,
+        held_out=0.0,
+    ).fit(entities.federation())
+    outcome = model.study_
+    asked = held_back_side(outcome.desks["bob"], entities.federation().documents["bob"])
+    names = [one.group for one in asked]
+    assert len(names) >= 20
+    right = []
+    for alpha in alphas:
+        theta = twin(model, entities, alpha=alpha)
+        found = 0
+        for asker in PEERS:
+            peers = PEERS if remote == "full" else (asker,)
+            rows = joint_rows(outcome, entities, names, asker=asker, peers=peers)
+            scores = rows @ (outcome.models[asker].space.factors[:, np.newaxis] * theta)
+            labels = [entities.labels[entities.names.index(name)] for name in names]
+            found += int(np.sum((scores[:, 0] > 0) == (np.array(labels) == "class 1")))
+        right.append(found)
+    chosen = outcome.trained.alpha
+    assert {one.alpha for one in outcome.models.values()} == {chosen}
+    if remote != "normalised":
+        assert right[0] != right[1]
+        assert chosen == alphas[int(np.argmax(right))]
+    numbers = slice(0, 30)
+    model.alpha = chosen
+    expected = plain_scores(model, entities, "bob", numbers)[:, 0]
+    if remote == "full":
+        found = model.predict(
+            entities.rows("bob", numbers), peer="bob", entities=entities.names[numbers]
+        )
+        clear = np.abs(expected) > 5e-3
+        plain = np.where(expected > 0, "class 1", "class 0")
+        assert found[clear].tolist() == plain[clear].tolist()
 
 
 def test_three_classes_and_balanced_weights() -> None:
@@ -489,8 +535,6 @@ def test_one_class_no_number_and_other_mistakes() -> None:
         fit(entities, answering=["dora"])
     with pytest.raises(InputError, match="released weights score what a peer holds, found remote"):
         fit(entities, release="peers", remote="full")
-    with pytest.raises(InputError, match="partition features takes one penalty, found 2"):
-        fit(entities, alpha=(1.0, 2.0))
     three = wards(90, classes=3)
     with pytest.raises(InputError, match="normalised remote part is for two classes, found 3"):
         fit(three, remote="normalised")

@@ -6,6 +6,9 @@
       │   how many labels were right, for every penalty, in a blind sum ───▶│           │
       │◀──────────────── ChosenPenalty ──────│─────────────────────────────▶│           │
 
+In partition `features` every asker's query has the remote part that the plan gives all queries;
+peers ask in the roster's order, and answer whoever's turn it is.
+
 Every model stays sealed; only the one that is chosen is kept, and only it may be released
 (several models of one contribution give moments away). Who learns what: C learns how many
 labels were right over all peers for each penalty, and everybody which penalty won. Assuming
@@ -24,15 +27,15 @@ from sottovoce.protocols.conversation import Party, Receive, Send, dismiss, rece
 from sottovoce.protocols.messages import Disclosure, Enough, Message
 from sottovoce.protocols.shares.verdict import DEALT_KINDS
 from sottovoce.roles.budget import QueryBook
-from sottovoce.roles.classification import DealRequest, answer, ask, deal_for, query_trio
+from sottovoce.roles.classification import DealRequest, answer, deal_for, query_trio
 from sottovoce.roles.desk import Desk
 from sottovoce.roles.evaluation import CountSum, add_counts, open_counts, witness_counts
 from sottovoce.roles.model import SealedModel, Trained
 from sottovoce.roles.plan import Verdict
 from sottovoce.roles.scoring import ScorePlan
 from sottovoce.roles.study import Study
+from sottovoce.roles.trial import Trial
 from sottovoce.text.documents import Document
-from sottovoce.text.features import FeatureReader
 
 # Queries of this stage are numbered from here on, far from those of users.
 _FIRST_NUMBER = 2**31
@@ -60,7 +63,12 @@ class ChosenPenalty(Message, frozen=True):
 
 
 def choose_peer(
-    desk: Desk, models: Sequence[SealedModel], held_back: Sequence[Document], peers: Sequence[str]
+    desk: Desk,
+    models: Sequence[SealedModel],
+    peers: Sequence[str],
+    *,
+    held_back: Sequence[Document],
+    training: Sequence[Document],
 ) -> Party[int]:
     """At a peer: it tries every model on its own documents, and adds up how often it was right."""
     if len(models) == 1:
@@ -68,14 +76,16 @@ def choose_peer(
     study = desk.study
     if not held_back:
         raise InputError(f"{desk.name}: expected documents to choose a penalty with, found none")
-    rows = FeatureReader(models[0].space, models[0].key).read(held_back)
-    places = zip(held_back, rows.places, strict=True)
-    true = [one for each in places for one in study.plan.labelled.classes(*each)]
+    trial = Trial.of(desk, models[0], held_back, training)
     right = []
     for index, model in enumerate(models):
         number = first_number(desk) + index
-        found = yield from ask(desk, model, rows.integers(), number=number, evaluation=True)
-        right.append(sum(a == b for a, b in zip(true, found.classes, strict=True)))
+        for name in peers if trial.answers else (desk.name,):
+            if name == desk.name:
+                found = yield from trial.ask(model, number=number)
+                right.append(trial.right(found.classes))
+            else:
+                yield from trial.answer(model, asker=name)
     counts = np.array(right, np.int64)
     tables = [to_ring(counts)]
     yield from add_counts(desk, _sum_of(desk), peers, documents=len(held_back), tables=tables)

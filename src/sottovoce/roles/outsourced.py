@@ -6,6 +6,9 @@
       ◀── OwnersModel ⟨⟨θ⟩⟩ ────────────────────────────────
      decrypts θ, and classifies at home
 
+With several penalties the evaluator solves for each, and the owner picks the θ that is right most
+often on documents that it held back: all of them are its own, and nobody hears which one it was.
+
 The paper's single-party case: the owner lends its work to a machine that it does not trust.
 Who learns what. The owner: θ, and noise from the questions. The evaluator: rounded numbers of
 rows and features, the upper end of the spectrum, and ciphertexts; signatures that it draws it
@@ -17,6 +20,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any, ClassVar
 
 import numpy as np
+from numpy.typing import NDArray
 
 from sottovoce import wire
 from sottovoce.entropy import Entropy
@@ -54,7 +58,7 @@ from sottovoce.roles.model import SealedModel, Trained, model_scale
 from sottovoce.roles.preparation import Prepared, prepare_alone
 from sottovoce.roles.study import Study
 from sottovoce.roles.totals import Totals
-from sottovoce.roles.training import training_side
+from sottovoce.roles.training import held_back_side, training_side
 from sottovoce.roles.uploads import (
     SealedRows,
     TablePlan,
@@ -66,10 +70,11 @@ from sottovoce.roles.uploads import (
     upload_rows,
 )
 from sottovoce.text.documents import Document
+from sottovoce.text.features import FeatureReader
 
 
 class OwnersModel(Message, frozen=True):
-    """The model under the owner's own key: θ of every class."""
+    """The model under the owner's own key: θ of every class, for every penalty."""
 
     discloses: ClassVar = Disclosure(
         seen_by="the owner of data and key, who decrypts it",
@@ -96,12 +101,14 @@ def train_owner(
         mine, table, to=evaluator, slots=slots, key=key.public, entropy=desk.entropy
     )
     stages = product_stages(key, table, entropy=desk.entropy)
-    for _ in range(numbers.scores.classes):
+    for _ in range(numbers.scores.classes * len(study.plan.alphas)):
         stages += checked_stages(key, numbers.solve, entropy=desk.entropy)
     yield from serve(Guard(evaluator, stages, codec=study.codec(key.public)))
     told = yield from receive(evaluator, OwnersModel)
-    model = _opened(desk, prepared, numbers, told, key=key)
-    peers, alpha = (desk.name,), study.plan.alphas[0]
+    thetas = _opened(desk, numbers, told, key=key)
+    best = _best(desk, prepared, held_back_side(desk, documents), thetas)
+    alpha, peers = study.plan.alphas[best], (desk.name,)
+    model = _model(desk, prepared, numbers, thetas[best], key=key, alpha=alpha)
     return model, Trained(numbers.scores, prepared.totals, peers, key, alpha=alpha)
 
 
@@ -117,29 +124,69 @@ def _shown(study: Study, totals: Totals) -> Totals:
 
 
 def _opened(
-    desk: Desk, prepared: Prepared, numbers: Numbers, told: OwnersModel, *, key: SecretKey
-) -> SealedModel:
-    """At the owner: its model in the clear, and encrypted as sealed models are stored."""
-    assert prepared.space is not None
-    study, scores, evaluator = desk.study, numbers.scores, desk.study.roster.evaluator
-    if len(told.thetas) != scores.classes:
+    desk: Desk, numbers: Numbers, told: OwnersModel, *, key: SecretKey
+) -> list[NDArray[np.float64]]:
+    """At the owner: θ in the clear, for every penalty."""
+    scores, evaluator = numbers.scores, desk.study.roster.evaluator
+    penalties = len(desk.study.plan.alphas)
+    if len(told.thetas) != scores.classes * penalties:
         raise ViolationError(
-            f"expected θ of {scores.classes} classes, found {len(told.thetas)}", party=evaluator
+            f"expected θ of {scores.classes} classes for {penalties} penalties, "
+            f"found {len(told.thetas)}",
+            party=evaluator,
         )
     layout = Layout((numbers.width,), _slots(numbers, key.public))
     found = [
         agreed_from(evaluator, one, layout, numbers.solve.direction_scale) for one in told.thetas
     ]
-    theta = np.column_stack([decrypt(key, one).floats() for one in found])
+    columns = np.column_stack([decrypt(key, one).floats() for one in found])
+    return np.split(columns, penalties, axis=1)
+
+
+def _best(
+    desk: Desk,
+    prepared: Prepared,
+    held_back: Sequence[Document],
+    thetas: Sequence[NDArray[np.float64]],
+) -> int:
+    """At the owner: which penalty is right most often; of equals the strongest."""
+    plan = desk.study.plan
+    if len(thetas) == 1:
+        return 0
+    if not held_back:
+        raise InputError(f"{desk.name}: expected documents to choose a penalty with, found none")
+    assert prepared.space is not None
+    rows = FeatureReader(prepared.space, prepared.key).read(held_back)
+    places = zip(held_back, rows.places, strict=True)
+    true = [one for each in places for one in plan.labelled.classes(*each)]
+    right = [
+        sum(a == b for a, b in zip(true, plan.labels.decide(rows.unit() @ theta), strict=True))
+        for theta in thetas
+    ]
+    return max(range(len(thetas)), key=lambda one: (right[one], plan.alphas[one]))
+
+
+def _model(
+    desk: Desk,
+    prepared: Prepared,
+    numbers: Numbers,
+    theta: NDArray[np.float64],
+    *,
+    key: SecretKey,
+    alpha: float,
+) -> SealedModel:
+    """At the owner: its model in the clear, and encrypted as sealed models are stored."""
+    assert prepared.space is not None
+    scores = numbers.scores
     plain, slots = Plain(scores.folded(theta), model_scale(scores)), scores.model.slots
     return SealedModel(
         prepared.space,
         scores,
         encrypt(key.public, plain, slots=slots, entropy=desk.entropy),
-        study.plan.alphas[0],
+        alpha,
         prepared.key,
         released=prepared.space.factors[:, np.newaxis] * theta,
-        operating_point=study.plan.operating_point,
+        operating_point=desk.study.plan.operating_point,
     )
 
 
@@ -165,17 +212,18 @@ def _solved(
     slots: Slots,
     entropy: Entropy,
 ) -> Party[list[Unsent]]:
-    """⟨⟨θ⟩⟩ of every class, with the owner's answers."""
+    """⟨⟨θ⟩⟩ of every class for every penalty, with the owner's answers."""
     plan = numbers.solve
     second = yield from sealed_second(
         parts, table, slots=slots, masking=plan.masking, entropy=entropy
     )
-    A = second.within(numbers.matrix_scale) + numbers.penalty(0)
+    vectors = [one.within(numbers.vector_scale) for one in sealed_products(parts)]
     found = []
-    for products in sealed_products(parts):
-        b = products.within(numbers.vector_scale)
-        solved = yield from solve_checked(A, b, plan, entropy=entropy)
-        found.append(solved.theta)
+    for index in range(len(numbers.penalties)):
+        A = second.within(numbers.matrix_scale) + numbers.penalty(index)
+        for b in vectors:
+            solved = yield from solve_checked(A, b, plan, entropy=entropy)
+            found.append(solved.theta)
     return found
 
 

@@ -295,8 +295,6 @@ class StudyPlan:
             f"released weights score what a peer holds, found remote {self.arrangement.remote}",
             'remote="zero", or release="sealed"',
         )
-        several = self.arrangement.by_features and len(self.alphas) > 1
-        yield several, f"partition features takes one penalty, found {len(self.alphas)}", ""
         text = self.arrangement.by_features and self.features > 1
         yield text, f"partition features is for columns, found {self.features} words", ""
         other = self.labelling is not None and self.labelling.labels != self.labels

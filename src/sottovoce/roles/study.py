@@ -85,11 +85,10 @@ class Study:
                 f"found {rados}",
                 hints=("rados=256", 'or contribution="exact"'),
             )
-        if self.outsourced and (arrangement != Arrangement() or len(self.plan.alphas) > 1):
+        if self.outsourced and arrangement != Arrangement():
             raise InputError(
-                f"study {self.plan.name!r}: a lone owner has documents of its own and one penalty, "
-                f"found {len(self.plan.alphas)}, partition {arrangement.partition}, and weights "
-                f"{arrangement.weights}"
+                f"study {self.plan.name!r}: a lone owner has documents of its own, found partition "
+                f"{arrangement.partition} and weights {arrangement.weights}"
             )
         if not arrangement.by_features:
             return

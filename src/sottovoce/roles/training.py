@@ -56,7 +56,7 @@ def train_peer(
         return None
     models, peers = found
     held_back = held_back_side(desk, documents)
-    chosen = yield from choose_peer(desk, models, held_back, peers)
+    chosen = yield from choose_peer(desk, models, peers, held_back=held_back, training=training)
     return (yield from take_release(desk.study, models[chosen]))
 
 
