@@ -1,4 +1,4 @@
-"""One peer's held-back documents, tried on several sealed models, and its part in others' trials."""
+"""One peer's held-back documents, tried on several models, and its part in others' trials."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
