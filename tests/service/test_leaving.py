@@ -77,11 +77,11 @@ def test_a_data_error_at_a_peer_tells_nobody_what_was_in_the_data(
     net, counted = four(tmp_path), preparation.own_counts
     secret = "aneurysm of the famous patient"
 
-    def unreadable(study: Study, name: str, *given: Any) -> Any:
+    def unreadable(study: Study, name: str, *given: Any, **options: Any) -> Any:
         # Under the study's own key: where documents are only looked at before, all is well.
         if name == "valley" and given[-1] is not PUBLIC:
             raise InputError(f"notes.csv, line 7: expected a label, found {secret!r}")
-        return counted(study, name, *given)
+        return counted(study, name, *given, **options)
 
     monkeypatch.setattr(preparation, "own_counts", unreadable)
     found = everybody(net)

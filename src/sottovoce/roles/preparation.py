@@ -242,7 +242,7 @@ def _vector(
     memory: PieceMemory | None = None,
 ) -> NDArray[np.int64]:
     """What leaves a peer, under masks: suppressed counts, and how many rows of which class."""
-    counts = own_counts(study, name, training, key)
+    counts = own_counts(study, name, training, key, memory=memory)
     layout = counts_layout(study)
     if not study.has_counts:
         nothing = np.zeros((layout.classes, 0), np.int64)
@@ -251,7 +251,14 @@ def _vector(
     return layout.vector(counts)
 
 
-def own_counts(study: Study, name: str, training: Sequence[Document], key: DictionaryKey) -> Counts:
+def own_counts(
+    study: Study,
+    name: str,
+    training: Sequence[Document],
+    key: DictionaryKey,
+    *,
+    memory: PieceMemory | None = None,
+) -> Counts:
     """The counts of one peer, if they can go into a study at all."""
     try:
         counts = count(training, study.plan.count_plan, key=key, memory=memory)
