@@ -129,6 +129,19 @@ class Network:
     def study(self) -> str:
         return self.tokens[0].study
 
+    def when(self, wanted: Callable[[Event], bool]) -> asyncio.Event:
+        """Set once an event of this kind was told."""
+        happened = asyncio.Event()
+
+        class Told(list[Event]):
+            def append(self, event: Event) -> None:
+                super().append(event)
+                if wanted(event):
+                    happened.set()
+
+        self.events = Told(self.events)
+        return happened
+
     def membership(self, seat: str) -> Membership:
         """What the organisation of this seat knows."""
         token = next(one for one in self.tokens if seat in one.seats)

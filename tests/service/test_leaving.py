@@ -1,7 +1,6 @@
 """Whoever leaves, refuses, fails or is cancelled: the others go on, or everybody hears why not."""
 
 import asyncio
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -20,7 +19,7 @@ from sottovoce.service import control
 from sottovoce.service.api import ConsentQuestion, Joined
 from sottovoce.service.approval import Request
 from sottovoce.service.coordinator import cancel_study, close_study, study_status
-from sottovoce.service.events import Event, StageBegan, StageEnded, StudyStopped, Waiting
+from sottovoce.service.events import StageBegan, StageEnded, StudyStopped, Waiting
 from sottovoce.service.hall import Hall
 from sottovoce.service.leaving import withdraw
 from sottovoce.service.patience import PatientLine
@@ -142,27 +141,12 @@ def _sent_after_withdrawal(net: Network) -> list[str]:
     return [one.kind for one in lines[end:] if one.what is What.SENT]
 
 
-def when(net: Network, wanted: Callable[[Event], bool]) -> asyncio.Event:
-    """Set once an event of this kind was told."""
-    happened = asyncio.Event()
-
-    class Told(list[Event]):
-        def append(self, event: Event) -> None:
-            super().append(event)
-            if wanted(event):
-                happened.set()
-
-    net.events = Told(net.events)
-    return happened
-
-
 def test_a_peer_that_never_returns_is_left_behind_after_the_deadline(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     net, absence = four(tmp_path), Absence(monkeypatch)
     monkeypatch.setattr(Hall, "_unseen", lambda _, seats: absence.gone & set(seats))
-    began = when(
-        net,
+    began = net.when(
         lambda one: (
             isinstance(one, StageBegan)
             and one.seat == "valley"
@@ -191,8 +175,8 @@ def test_who_withdraws_early_is_in_no_sum_and_sends_nothing_more(
     tmp_path: Path, stage: str
 ) -> None:
     net = four(tmp_path)
-    began = when(
-        net, lambda one: isinstance(one, StageBegan) and one.seat == "valley" and one.stage == stage
+    began = net.when(
+        lambda one: isinstance(one, StageBegan) and one.seat == "valley" and one.stage == stage
     )
 
     async def story() -> dict[str, Any]:
@@ -228,7 +212,7 @@ def test_who_withdraws_after_the_training_is_told_that_its_part_stays_in_the_sum
     trained: Network,
 ) -> None:
     net = trained
-    asks = when(net, lambda one: isinstance(one, Waiting) and one.what == "an answer to our query")
+    asks = net.when(lambda one: isinstance(one, Waiting) and one.what == "an answer to our query")
     mine = net.documents["valley"][:2]
 
     async def story() -> None:
@@ -286,7 +270,7 @@ def test_nothing_leaves_once_a_site_withdrew_even_before_its_process_looked(
 
 def test_a_cancelled_study_stops_everywhere(tmp_path: Path) -> None:
     net = network(tmp_path, features="16")
-    began = when(net, lambda one: isinstance(one, StageEnded) and one.stage == "agreement")
+    began = net.when(lambda one: isinstance(one, StageEnded) and one.stage == "agreement")
 
     async def cancelled() -> None:
         async with net.serving():

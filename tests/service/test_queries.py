@@ -9,7 +9,8 @@ import pytest
 from harness.absence import Absence
 from harness.lives import KilledError, Life
 from harness.network import Network
-from sottovoce.errors import AbsenceError, InputError, MisuseError
+from sottovoce.entropy import SystemEntropy
+from sottovoce.errors import AbsenceError, InputError, LedgerError, MisuseError
 from sottovoce.roles.classification import Answer
 from sottovoce.roles.plan import StudyPlan, Verdict
 from sottovoce.service.api import Evaluated
@@ -17,6 +18,7 @@ from sottovoce.service.events import QueryGivenUp, QueryGoesOn, QueryWithoutDeal
 from sottovoce.service.journal import Journal
 from sottovoce.service.sealed_files import SealedFiles
 from sottovoce.service.standing import AskerRecord
+from sottovoce.service.workplace import Workplace
 from sottovoce.text.documents import Document
 
 SITES = ("north", "harbour", "valley")
@@ -275,5 +277,25 @@ def test_a_coordinator_that_is_killed_again_and_again_answers_a_query_and_counts
         assert first.classes == second.classes == third.classes
         # Also where the coordinator fell between the labels and its own record of them.
         assert 4000 - first.left == first.left - second.left == second.left - third.left
+
+    asyncio.run(story())
+
+
+def test_a_process_that_is_still_ending_is_waited_for_by_name(trained: Network) -> None:
+    mine, membership = trained.documents["valley"][:3], trained.membership("valley")
+    waits = "another process of this site to end"
+
+    async def story() -> None:
+        work = await Workplace.open(membership, trained.options(), entropy=SystemEntropy())
+        keys = work.keys("valley")
+        async with trained.serving(), trained.staying("harbour"):
+            async with work.agent(keys):
+                told = trained.when(lambda one: isinstance(one, Waiting) and one.what == waits)
+                asking = asyncio.create_task(trained.classify("valley", mine))
+                await told.wait()
+                with pytest.raises(LedgerError, match="another process writes it; waited 0 s"):
+                    async with work.agent(keys, ending=0.0):
+                        raise AssertionError
+            assert len((await asking).classes) == 3
 
     asyncio.run(story())

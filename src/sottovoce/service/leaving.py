@@ -23,7 +23,7 @@ from sottovoce.service.patience import PatientLine
 from sottovoce.service.seat_book import SeatBook
 from sottovoce.service.seat_status import is_withdrawn, withdrawal_mark
 from sottovoce.service.witness import LedgerWitness
-from sottovoce.service.workplace import MODEL, Workplace, forget_sessions
+from sottovoce.service.workplace import MODEL, Workplace, forget_sessions, in_use
 
 _LOOK_SECONDS = 0.25
 _REVEALED = "revealed-shares"
@@ -93,23 +93,16 @@ async def _withdraw_seat(work: Workplace, seat: str) -> None:
     """Leave with this seat; where another process runs it, that one leaves."""
     if not (work.folder(seat) / "journal.db").exists():
         return
-    keys = work.keys(seat)
-    patience = work.stage_seconds
-    while True:
-        try:
-            async with work.agent(keys) as (agent, witness, line):
-                await leave(agent, witness, line, work.folder(seat) / MODEL)
-                return
-        except (JournalError, LedgerError) as error:
-            if "another process" not in error.message:
-                raise
-            if patience <= 0:
-                raise AbsenceError(
-                    f"waited {work.stage_seconds:.0f} s for the process that runs {seat!r} to end",
-                    party=seat,
-                ) from error
-        await asyncio.sleep(_LOOK_SECONDS)
-        patience -= _LOOK_SECONDS
+    try:
+        async with work.agent(work.keys(seat), ending=work.stage_seconds) as (agent, witness, line):
+            await leave(agent, witness, line, work.folder(seat) / MODEL)
+    except (JournalError, LedgerError) as error:
+        if not in_use(error):
+            raise
+        raise AbsenceError(
+            f"waited {work.stage_seconds:.0f} s for the process that runs {seat!r} to end",
+            party=seat,
+        ) from error
 
 
 async def leave(agent: Agent, witness: LedgerWitness, line: PatientLine, model: Path) -> None:

@@ -1,12 +1,14 @@
 """Where the seats of a site work in one study: keys, lines, journals and ledgers."""
 
+import asyncio
+import time
 from collections.abc import AsyncIterator, Mapping
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 
 from sottovoce.entropy import Entropy
-from sottovoce.errors import InputError, WithdrawnError
+from sottovoce.errors import InputError, JournalError, LedgerError, WithdrawnError
 from sottovoce.keyfiles import storage
 from sottovoce.ledger import SiteLedger, What
 from sottovoce.protocols.identities import Identity
@@ -15,7 +17,7 @@ from sottovoce.service.api import AskOptions, Membership, StudyDescribed
 from sottovoce.service.chairs import Waits
 from sottovoce.service.control import control_session
 from sottovoce.service.deadlines import LINE_STAGES
-from sottovoce.service.events import JournalDeleted
+from sottovoce.service.events import JournalDeleted, Waiting
 from sottovoce.service.hall import poll_seconds
 from sottovoce.service.journal import Journal
 from sottovoce.service.patience import LOST_SECONDS, PatientLine
@@ -27,6 +29,9 @@ from sottovoce.transport.client import Line
 
 MODEL = "model"
 _LONGEST_TEXT = 2**23
+# A process that was just killed or told to stop has not always ended when the next one begins.
+ENDING_SECONDS = 5.0
+_LOOK_SECONDS = 0.1
 
 
 @dataclass(frozen=True)
@@ -77,17 +82,13 @@ class Workplace:
 
     @asynccontextmanager
     async def agent(
-        self, keys: SeatKeys
+        self, keys: SeatKeys, *, ending: float = ENDING_SECONDS
     ) -> AsyncIterator[tuple[Agent, LedgerWitness, PatientLine]]:
-        """A seat at work: one process at a time."""
+        """A seat at work: one process at a time; the one before may take so long to end."""
         seat, study = keys.identity.name, self.membership.study
-        with SiteLedger(self.folder(seat) / "ledger.jsonl", keys.identity) as ledger:
+        ledger, journal = await self._opened(keys, ending)
+        with ledger:
             witness = LedgerWitness(ledger, self.options.gate, study=study)
-            journal = Journal(
-                self.folder(seat) / "journal.db",
-                key=self._files.key_for(f"journal {seat}"),
-                entropy=self.entropy,
-            )
             on_event = StatusFile(self.folder(seat), study, seat, self.options.on_event)
             async with self._line(keys.identity) as raw:
                 patience = LINE_STAGES * self.stage_seconds
@@ -109,6 +110,36 @@ class Workplace:
                 finally:
                     await agent.close()
 
+    async def _opened(self, keys: SeatKeys, ending: float) -> tuple[SiteLedger, Journal]:
+        """The seat's ledger and journal, once the process that ran here before has let them go."""
+        until, seat = time.monotonic() + ending, keys.identity.name
+        told = False
+        while True:
+            try:
+                return self._open(keys)
+            except (JournalError, LedgerError) as error:
+                if not in_use(error):
+                    raise
+                if time.monotonic() >= until:
+                    reason = f"{error.message}; waited {ending:.0f} s for it to end"
+                    raise type(error)(reason, hints=error.hints) from None
+            if not told:
+                what, wall = "another process of this site to end", time.time() + ending
+                self.options.on_event(Waiting(self.membership.study, seat, what, (seat,), wall))
+                told = True
+            await asyncio.sleep(_LOOK_SECONDS)
+
+    def _open(self, keys: SeatKeys) -> tuple[SiteLedger, Journal]:
+        seat = keys.identity.name
+        ledger = SiteLedger(self.folder(seat) / "ledger.jsonl", keys.identity)
+        try:
+            key = self._files.key_for(f"journal {seat}")
+            journal = Journal(self.folder(seat) / "journal.db", key=key, entropy=self.entropy)
+        except BaseException:
+            ledger.close()
+            raise
+        return ledger, journal
+
     def check_consent(self) -> None:
         """Raise once this site withdrew, which another process of it may do at any moment."""
         if is_withdrawn(self.membership):
@@ -126,6 +157,11 @@ class Workplace:
     @property
     def _files(self) -> SealedFiles:
         return SealedFiles(self.membership.folder, self.membership.at_rest)
+
+
+def in_use(error: JournalError | LedgerError) -> bool:
+    """Whether a journal or ledger is another process' now."""
+    return "another process" in error.message
 
 
 async def describe(membership: Membership) -> str:
