@@ -27,10 +27,12 @@ before its labels: who has paid for them finds everything else done.
 A plan with `verdict` auto asks the dealer first. If it does not answer, the asker begins anew
 without it, in another conversation with masks of its own, and says so (`VerdictWarning`,
 `Answer.verdict`). It is the asker who decides, and the plan that allows it. A coordinator who
-pretends that the dealer is away (it carries the dealer's letters, so it can) gains nothing but
-the asker's time: it sees a second set of scores under masks as uniform as the first, of the same
-padded number, and coins; what it could have learnt by pooling with the dealer it can no longer
-learn. An asker who pretends so gets the labels that it pays for, in a slower way.
+pretends that the dealer is away (it carries the dealer's letters, so it can) gains nothing by that
+alone: it sees a second set of scores under masks as uniform as the first, of the same padded
+number, and coins; what it could have learnt by pooling with the dealer it can no longer learn. If
+it breaks the rules of the comparison as well (carries.py), it learns of scores, which it cannot
+with a dealer, whatever it sends: a plan that fears this says `fss`. An asker who pretends so gets
+the labels that it pays for, in a slower way.
 """
 
 import warnings

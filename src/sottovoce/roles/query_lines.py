@@ -34,7 +34,8 @@ def verdict_lines(study: Study) -> Iterator[str]:
         f"- Labels are found with a dealer (`{Verdict.FSS}`). If it does not answer, the query "
         f"begins anew without one (`{Verdict.DGK}`), which takes longer; the asker is told, and "
         "its documents are counted once. A coordinator who keeps the dealer's letters back learns "
-        "nothing by that."
+        "nothing by that, unless it also breaks the rules of the comparison that follows; "
+        f"`verdict={Verdict.FSS}` leaves it no such comparison."
     )
     if alone:
         yield (

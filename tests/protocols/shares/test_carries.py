@@ -145,6 +145,24 @@ def test_tests_in_their_own_order_would_tell_how_large_a_number_is(
     assert len(Counter(zero_places(opened(outcome, plan), plan))) < 3
 
 
+def test_a_key_holder_that_sends_no_digits_reads_a_bit_of_every_share() -> None:
+    """Why it is assumed that it sends digits; what is dealt has no such message."""
+    ring, most = Ring(36), most_together(35, MASKING, plaintext_bits=PLAIN_BITS)
+    plan, entropy = CarryPlan(35, most, MASKING), SeededEntropy(3)
+    lie = [0] * (plan.places * 16)
+    lie[-16:] = [2 if value < 4 else 0 for value in range(16)]  # of the top digit of three bits
+
+    def edit(message: Any) -> Any:
+        plain = Plain(np.array(lie), plan.digits)
+        return ShareDigits(encrypt(KEY, plain, entropy=entropy))
+
+    meddler = rewriting(lambda one: is_kind(one, ShareDigits), ShareDigits, edit, CODEC)
+    second = ring.draw(entropy, most)
+    outcome = compare(np.zeros(most, np.uint64), second[:, np.newaxis], ring, meddler=meddler)
+    read = [any(one % prime == 0 for one in opened(outcome, plan)) for prime in plan.primes]
+    assert read == [not word >> 34 & 1 for word in second.tolist()]
+
+
 def test_the_asker_receives_ciphertexts_alone() -> None:
     ring = Ring(36)
     outcome = compare(*shared([1, -1], ring), ring)

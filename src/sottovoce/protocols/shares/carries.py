@@ -24,8 +24,9 @@ the remainders that are not 0; M·k, with k so long that it drowns what is above
 Who learns what: the asker sees ciphertexts that it cannot open. The key holder sees for every
 value remainders that are uniform, in a random order, at most one of them 0, and whether there is
 one: a fair coin. An asker who deviates decides what λ is about, and learns nothing of it unless
-the key holder tells it: then one bit for every bit that is told. Assuming that both do not pool
-what they saw, and that Paillier hides.
+the key holder tells it: then one bit for every bit that is told. Assuming that the key holder sends
+digits and nothing else (the asker cannot see what it multiplies: other numbers in their place make
+zeros that tell of ρ), that both do not pool what they saw, and that Paillier hides.
 """
 
 from collections.abc import Iterator, Sequence
