@@ -2,21 +2,21 @@
 
 import asyncio
 import shutil
-from pathlib import Path
 from typing import Any
 
 import pytest
 
-from harness.network import Network, network, read_toy
+from harness.network import Network, read_toy
 from sottovoce.errors import AbsenceError, InputError, MisuseError, TheirError, WithdrawnError
 from sottovoce.keyfiles.models import read_model
+from sottovoce.ledger import What, read_ledger
 from sottovoce.roles.relay import Letter
 from sottovoce.service.api import ConsentQuestion
+from sottovoce.service.asker_seat import AskerSeat
+from sottovoce.service.control import Rejoining
 from sottovoce.service.coordinator import invite_again
 from sottovoce.service.query import hand_model
 from sottovoce.transport.mailbox import Mailbox
-
-SITES = ("north", "harbour", "valley")
 
 
 def lost(net: Network, seat: str) -> None:
@@ -29,10 +29,16 @@ def lost(net: Network, seat: str) -> None:
     net.tokens = (*others, token)
 
 
+def sent(net: Network, seat: str) -> list[str]:
+    """The kinds of what a seat sent, as its ledger says."""
+    lines = read_ledger(net.membership(seat).folder / seat / "ledger.jsonl")
+    return [one.entry.kind for one in lines if one.entry.what is What.SENT]
+
+
 def test_a_site_that_lost_its_disk_gets_the_model_again_from_a_peer(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    trained: Network, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    net = network(tmp_path, features="16")
+    net = trained
     heard: dict[str, tuple[str, ...]] = {}
     carried: list[Letter] = []
     put = Mailbox.put
@@ -52,7 +58,7 @@ def test_a_site_that_lost_its_disk_gets_the_model_again_from_a_peer(
 
     async def story() -> None:
         async with net.serving():
-            first = (await net.join_all(*SITES))[0]
+            first = await net.join("north")
         assert first.model is not None
         weights = read_model(first.model, first.study)[1].weights.to_bytes()
         mine = net.documents["valley"][:10]
@@ -83,16 +89,23 @@ def test_a_site_that_lost_its_disk_gets_the_model_again_from_a_peer(
             assert (await net.classify("valley", mine)).classes == expected
             with pytest.raises(MisuseError, match="takes no part in evaluations"):
                 await net.evaluate("valley")
+        assert "asked-evaluation" not in sent(net, "valley")
 
     asyncio.run(story())
 
 
-def test_keys_are_replaced_by_a_new_invitation_alone(tmp_path: Path) -> None:
-    net = network(tmp_path, features="16", stage="3 seconds")
+def test_keys_are_replaced_by_a_new_invitation_alone(
+    trained: Network, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    net, waiting = trained, AskerSeat.rejoining
+
+    async def impatient(self: AskerSeat, seat: str, *, seconds: float) -> Rejoining:
+        return await waiting(self, seat, seconds=seconds / 100)
+
+    monkeypatch.setattr(AskerSeat, "rejoining", impatient)
 
     async def story() -> None:
         async with net.serving():
-            await net.join_all(*SITES)
             used = net.membership("valley")
             shutil.rmtree(used.folder)
             with pytest.raises((InputError, TheirError), match="not used yet"):

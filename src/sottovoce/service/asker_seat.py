@@ -338,6 +338,12 @@ class AskerSeat:
         self, documents: Sequence[Document], deliver: Deliver[Evaluated], *, until: float
     ) -> Evaluated:
         """This site's own table, and the joint one."""
+        if (await self.agent.do(SeatBook.read, self.agent.journal)).reseated:
+            raise MisuseError(
+                f"{self.agent.name}: a site that enrolled again takes no part in evaluations: "
+                "not everybody agreed to its new keys; nothing was asked",
+                hints=("the sites that kept their keys evaluate without it",),
+            )
         tested = await self._tested(documents)
         own = own_view(self._plan, tested, self.agent.name)
         joint, session = await self._joint(tested, until)

@@ -247,6 +247,7 @@ class Clerk:
             reason = f"the study has {most} evaluations, and all were held"
             return Effect({}, [(peer, RefusedEvaluation(book.number, 0, reason))])
         if await self._standing_for(peer) is not self._standing:
+            # We could pose as it: nobody but the peer that handed the model over compared its keys.
             reason = "a site that enrolled again takes no part in evaluations"
             return Effect({}, [(peer, RefusedEvaluation(book.number, 0, reason))])
         before = evaluated(self._desk)
