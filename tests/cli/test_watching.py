@@ -52,7 +52,8 @@ def test_every_event_has_words_or_a_reason_for_none() -> None:
     silent = (events.Moved, events.RosterKnown)  # the bar, and the words that consent shows
     for event in EVENTS:
         assert bool(in_words(event)) != isinstance(event, silent), event
-    assert in_words(EVENTS[2]).endswith("waits for harbour until 1970-01-01 00:00:00 UTC")
+    waits = "north: waits for harbour (enrolment) until 1970-01-01 00:00:00 UTC"
+    assert in_words(EVENTS[2]) == waits
     assert "attempt 2" in in_words(EVENTS[4])
     assert "because of harbour" in in_words(EVENTS[11])
 

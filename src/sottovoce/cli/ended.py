@@ -11,16 +11,17 @@ if TYPE_CHECKING:
 def check_goes_on(study: "JoinedStudy", *, asking: bool = False) -> None:
     """Refuse a study that is over here, from this site's own disk and before anybody is asked.
 
-    A seat that goes on is enough to take part; to ask, no seat may have heard that it is over.
+    Where one seat was stopped, another may go on taking part; to ask, none may have been.
     """
     from sottovoce.service.phases import OVER, Phase
     from sottovoce.service.seat_status import status
 
     seats = status(study.membership)
     over = [one for one in seats if one.phase in OVER]
-    if not over or (len(over) < len(seats) and not asking):
+    ended = [one for one in over if one.phase != Phase.STOPPED]
+    if not ended and (not over or (len(over) < len(seats) and not asking)):
         return
-    found = over[0]
+    found = (*ended, *over)[0]
     if found.phase == Phase.WITHDRAWN:
         raise withdrawn(study)
     if found.phase == Phase.CLOSED:
@@ -43,7 +44,7 @@ def stopped(study: "JoinedStudy", why: str) -> StoppedError:
 def withdrawn(study: "JoinedStudy") -> SottovoceError:
     """The error for a study in which this site takes no part."""
     return WithdrawnError(
-        f"study {study.invitation.title!r} goes on without this site, which did not consent or "
+        f"study {study.invitation.title!r}: this site takes no part, because it did not consent or "
         "withdrew, and cannot come back",
         hints=(f"what left this site before: sottovoce ledger show --study {study.id}",),
     )

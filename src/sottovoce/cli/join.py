@@ -213,12 +213,23 @@ class _Joining:
         if known is not None:
             return known
         self._study.invitation.check_time(datetime.now(UTC))
-        text = run(describe(self._study.membership), afterwards="nothing was begun")
+        from rich.console import Console
+
+        asking = f"asking {self._study.invitation.address} what the study is"
+        with Console(stderr=True).status(asking):
+            text = run(describe(self._study.membership), afterwards="nothing was begun")
         return self._study.keep_text(text)
 
     def _begun(self) -> bool:
         """Whether this site consented before, and only goes on now."""
         return (self._study.folder / "begun").exists()
+
+    def _closed(self) -> bool:
+        """Whether this site stayed until no query is answered any longer."""
+        from sottovoce.service.phases import Phase
+        from sottovoce.service.seat_status import status
+
+        return any(one.phase == Phase.CLOSED for one in status(self._study.membership))
 
     def _follow(self, described: "StudyDescription", *, approve: str | None, stay: bool) -> None:
         from sottovoce.cli.ended import stopped, withdrawn
@@ -265,7 +276,7 @@ class _Joining:
 
             model = None if joined.model is None else str(joined.model)
             typer.echo(json.dumps({"event": "result", "study": self._study.id, "model": model}))
-        elif joined.model is not None:
+        elif joined.model is not None and not self._closed():
             typer.echo("next: sottovoce classify FILE --out labelled.csv")
 
     def _consent(self, watch: "Watch") -> "Consent":

@@ -64,6 +64,8 @@ def show(
     lines = list(select(found, what=sort, party=party or ""))
     if as_json:
         typer.echo(to_json(lines), nl=False)
+    elif not lines:
+        typer.echo("no such line", err=True)
     else:
         _print(lines)
 

@@ -163,7 +163,9 @@ def _names(names: tuple[str, ...]) -> str:
 
 
 def _waiting(event: events.Waiting) -> str:
-    return f"{event.seat}: {event.what}: waits for {_names(event.whom)} until {moment(event.until)}"
+    return (
+        f"{event.seat}: waits for {_names(event.whom)} ({event.what}) until {moment(event.until)}"
+    )
 
 
 def _began(event: events.StageBegan) -> str:
@@ -226,7 +228,9 @@ _WORDS: Mapping[type[Any], Callable[[Any], str]] = {
     events.StudyStopped: _stopped,
     events.StudyClosed: lambda event: f"{event.seat}: the study was closed, and queries are over",
     events.SeatWithdrawn: lambda event: f"{event.seat}: takes no part any longer",
-    events.QueryServed: lambda event: f"{event.seat}: query {event.number} of {event.asker} served",
+    events.QueryServed: lambda event: (
+        f"{event.seat}: query {event.number + 1} of {event.asker} served"
+    ),
     events.Refused: lambda event: f"{event.seat}: refused ({event.party}): {event.reason}",
     events.QueryPriced: _priced,
     events.QueryGoesOn: _goes_on,

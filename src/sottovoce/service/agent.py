@@ -411,7 +411,7 @@ class Agent:
                     await self._expire(running)
                 elif now - running.since >= _LONG and not running.announced:
                     running.announced = True
-                    what = f"{running.stage}: {running.seat.describe()}"
+                    what = f"{running.stage}: {running.awaited}"
                     self.announce(what, running.whom, time.time() + when - now)
             left = [when for when, one in due if when > now]
             left += [one.since + _LONG for _, one in due if not one.announced]

@@ -126,7 +126,7 @@ class AskerSeat:
 
     def overdue(self, running: Running, party: str) -> None:
         """Somebody does not answer."""
-        self._late = f"waited {self.agent.waits.receive:.0f} s: {running.seat.describe()}"
+        self._late = f"waited {self.agent.waits.receive:.0f} s for its {running.awaited}"
         self._late_party = party
         self._changed.set()
 

@@ -14,6 +14,7 @@ from sottovoce.roles.relay import Letter
 from sottovoce.service.control import LedgerHead
 from sottovoce.service.durable import DurableSeat, Sitting
 from sottovoce.service.journal import Outgoing
+from sottovoce.wire.values import kebab
 
 
 class Post(Protocol):
@@ -110,6 +111,16 @@ class Running:
             case Gather(_, senders):
                 return senders
         return ()
+
+    @property
+    def awaited(self) -> str:
+        """What it waits for, as the card and the ledger call it."""
+        match self.waiting:
+            case Receive(_, kinds):
+                return " or ".join(kebab(one.__name__) for one in kinds)
+            case Gather(kind, _):
+                return kebab(kind.__name__)
+        return "nothing"
 
     def note_wait(self) -> bool:
         """Start the clock anew if the program waits for something else now."""

@@ -21,7 +21,14 @@ from sottovoce.service.clerk import Clerk, Surroundings
 from sottovoce.service.conductor import Conditions, Conductor
 from sottovoce.service.control import COORDINATOR, control_session
 from sottovoce.service.deadlines import DECISION_STAGES
-from sottovoce.service.events import Enrolled, OnEvent, StudyFinished, StudyStopped, Waiting
+from sottovoce.service.events import (
+    Enrolled,
+    OnEvent,
+    StudyClosed,
+    StudyFinished,
+    StudyStopped,
+    Waiting,
+)
 from sottovoce.service.journal import Journal
 from sottovoce.service.phases import Phase
 from sottovoce.service.reasons import StopSignal
@@ -340,6 +347,7 @@ class Hall:
         await self.agent.commit(Effect(self.conductor.book.notes()))
         await self._delete_key()
         self._enter("closed")
+        self._on_event(StudyClosed(self.registry.id, COORDINATOR))
 
     async def _delete_key(self) -> None:
         """Delete the key of a study that is closed, also where a crash came in between."""
