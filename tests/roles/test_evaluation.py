@@ -166,6 +166,27 @@ def test_who_leaves_between_both_sums_stops_the_second(binary: Case) -> None:
     assert outcome.views["north"].of(JointConfusion) == []
 
 
+def test_the_evaluator_opens_no_table_of_too_few_documents_whatever_it_is_told(
+    binary: Case, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    few = binary.changed(held_out=0.01)
+    outcome = few.run()
+    with pytest.raises(InputError, match="expected at least 20 held-out documents over all peers"):
+        outcome.evaluate(few.documents)
+    outcome = few.run()
+    outcome.meddler = rewriting(
+        lambda packet: is_kind(packet, EvaluationSize),
+        EvaluationSize,
+        lambda _: EvaluationSize(enough=True),
+    )
+    # A coordinator that goes on all the same, having told everybody that there are enough.
+    monkeypatch.setattr("sottovoce.roles.evaluation.check_size", lambda _: None)
+    with pytest.raises(ViolationError, match=r"coordinator: expected at least 20 .* found fewer"):
+        outcome.evaluate(few.documents)
+    assert outcome.views["north"].of(EvaluationSize) == [EvaluationSize(enough=True)]
+    assert outcome.views["north"].of(JointConfusion) == []
+
+
 def test_a_second_evaluation_is_over_the_peers_of_the_first(binary: Case) -> None:
     """Else the difference of both tables would be the table of who is in one of them."""
     case = Case(notes(500, sites=4), replace(binary.plan, evaluations=3), binary.key)

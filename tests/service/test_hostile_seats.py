@@ -12,11 +12,16 @@ import pytest
 from harness.entropy import SeededEntropy
 from harness.network import network, read_toy
 from sottovoce.errors import InputError, StoppedError
+from sottovoce.ledger import read_ledger
 from sottovoce.protocols.identities import Identity
 from sottovoce.roles.relay import Letter
 from sottovoce.service import agent, coordinator
-from sottovoce.service.control import Stopped, control_session
+from sottovoce.service.control import COORDINATOR, AskedQuery, Stopped, control_session
 from sottovoce.service.coordinator import create_study, registry_of
+from sottovoce.service.journal import Journal
+from sottovoce.service.sealed_files import SealedFiles
+from sottovoce.service.seat_book import SeatBook
+from sottovoce.service.seat_keys import SeatKeys
 from sottovoce.transport import Line
 from sottovoce.wire import Codec
 
@@ -121,3 +126,43 @@ def test_the_number_of_open_studies_is_bounded(
     with pytest.raises(InputError, match="expected less than 2 open ones") as refused:
         create_study(net.office, net.text, read=read_toy)
     assert "sottovoce study close STUDY" in refused.value.hints
+
+
+def test_however_many_queries_a_peer_asks_for_one_is_dealt_for(tmp_path: Path) -> None:
+    """Else each would leave a session at the dealer, and a line in a note that it writes anew."""
+    net, many = network(tmp_path, features="8", stage="1 minute"), 40
+
+    async def story() -> None:
+        async with net.serving():
+            await net.join_all("north", "harbour", "valley")
+        membership = net.membership("valley")
+        files = SealedFiles(membership.folder, membership.at_rest)
+        keys = SeatKeys.open(files, "valley", entropy=SeededEntropy(1))
+        session = control_session(net.study, keys.identity.public)
+        path = membership.folder / "valley" / "journal.db"
+        with Journal(path, key=files.key_for("journal valley")) as journal:
+            first = int.from_bytes(journal.note(f"told/{session.hex()}") or b"")
+        line = Line(
+            net.address,
+            fingerprint=net.fingerprint,
+            study=net.study,
+            identity=keys.identity,
+            patience=30,
+        )
+        async with net.serving(), net.staying("harbour"), line:
+            for number in range(many):
+                body = Codec().encode(AskedQuery(number))
+                await line.post(Letter(session, "valley", COORDINATOR, first + number, body))
+            while opened_at_the_dealer() < many:  # noqa: ASYNC110 - another task's file
+                await asyncio.sleep(0.1)
+
+    def opened_at_the_dealer() -> int:
+        lines = read_ledger(net.membership("harbour").folder / "dealer" / "ledger.jsonl")
+        return sum(one.entry.kind == "opened-query" for one in lines)
+
+    asyncio.run(asyncio.wait_for(story(), 200))
+    membership = net.membership("harbour")
+    key = SealedFiles(membership.folder, membership.at_rest).key_for("journal dealer")
+    with Journal(membership.folder / "dealer" / "journal.db", key=key) as journal:
+        assert len(SeatBook.read(journal).helping) <= 1
+        assert len(journal.remembered()) <= 2

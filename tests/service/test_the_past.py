@@ -174,3 +174,19 @@ def test_a_coordinator_that_goes_back_to_an_earlier_attempt_is_left(place: Place
                     await chair.follow()
 
     asyncio.run(story())
+
+
+@pytest.mark.parametrize("place", ["evaluator"], indirect=True)
+def test_a_table_under_the_number_of_another_is_left(place: Place) -> None:
+    """We would sit at the first, and believe that what begins is agreed at the second."""
+
+    async def story() -> None:
+        with place.started(AGREED) as chair:
+            await chair.heard(COORDINATOR, Seating.of(1, place.study.roster))
+            with pytest.raises(ViolationError, match="expected a table after number 1, found 1"):
+                await chair.follow()
+        with place.started(AGREED) as chair:
+            await chair.heard(COORDINATOR, Seating.of(2, place.study.roster))
+            assert chair.book.phase == ""
+
+    asyncio.run(story())

@@ -1,15 +1,16 @@
 """How good the joint model is, over all peers' held-out documents, from sums alone.
 
     peers (each has asked for the labels of its own held-out documents)
-      │   how many documents, in a blind sum ───────▶ coordinator C ◀──▶ evaluator E
+      │   how many documents, in a blind sum ───────▶ coordinator C, and evaluator E
       │◀──────────── EvaluationSize ─────────────────│   at least 20 documents, 3 peers
       │   who was taken for what, in a blind sum ───▶│
       │   its shares of the ROC's counts, likewise ─▶│   adds its own shares (tally.py)
       │◀──────────── JointConfusion ─────────────────│   small cells left out
 
-Who learns what: C learns how many of which class were taken for which, and how many lie above
-which threshold, if there are enough documents; everybody learns the same without small cells,
-and figures that follow from that alone. What one site's own documents gave stays at that site:
+Who learns what: C and E learn whether there are enough documents (the sum of their numbers, each
+cut off at what is enough). If so, C learns how many of which class were taken for which, and how
+many lie above which threshold; everybody learns the same without small cells, and figures that
+follow from that alone. What one site's own documents gave stays at that site:
 of their number a site says no more than whether it is enough, and the second sum is opened over
 the very peers of the first, else their difference would be who left. For the same reason all
 evaluations of a study are over the same peers, and none is held twice: every party looks into its
@@ -240,8 +241,15 @@ class CountSum:
     series: str = ""
 
     def sizes(self, peers: Sequence[str]) -> Plan:
-        """The blind sum of how many documents there are."""
-        return self._plan(_SIZE, peers, {"size": (1,)}, fewest=FEWEST_PEERS)
+        """The blind sum of how many documents there are; the evaluator looks for itself."""
+        plan = self._plan(_SIZE, peers, {_SIZE: (1,)}, fewest=FEWEST_PEERS)
+        mine = Part(self.desk.study.roster.evaluator, _SIZE, WordSpace((1,)))
+        return Plan(plan.this, (*plan.parts, mine))
+
+    def enough(self, summed: Summed) -> bool:
+        """Whether the peers in a sum of sizes have enough documents together."""
+        fewest = FEWEST_EVALUATED * _times(self.desk.study.plan, summed.peers)
+        return int(summed.sums[0][0]) >= fewest
 
     def tables(self, peers: Sequence[str]) -> Plan:
         """The blind sum of the tables."""
@@ -273,7 +281,7 @@ def add_counts(
     size = to_ring(np.array([min(documents, FEWEST_EVALUATED)], np.int64))
     who, book, entropy = desk.member, desk.book, desk.entropy
     summed = yield from pairwise.peer(
-        this.sizes(peers), [size], who=who, book=book, entropy=entropy
+        this.sizes(peers), [size, size], who=who, book=book, entropy=entropy
     )
     if summed is None:
         return None
@@ -287,8 +295,7 @@ def open_counts(
 ) -> Party[tuple[tuple[Words, ...], tuple[str, ...]]]:
     """At the coordinator: the size first, and the tables only if it hides every document."""
     summed = yield from pairwise.coordinator(this.sizes(peers), who=desk.member, book=desk.book)
-    fewest = FEWEST_EVALUATED * _times(desk.study.plan, summed.peers)
-    told = EvaluationSize(int(summed.sums[0][0]) >= fewest)
+    told = EvaluationSize(this.enough(summed))
     for name in (*summed.peers, desk.study.roster.evaluator):
         yield Send(name, told)
     check_size(told)
@@ -298,9 +305,17 @@ def open_counts(
 
 
 def witness_counts(desk: Desk, this: CountSum, peers: Sequence[str]) -> Party[None]:
-    """At the evaluator: it signs who is in each sum."""
+    """At the evaluator: it signs who is in each sum; in that of the tables only if it is enough."""
     summed = yield from pairwise.evaluator(this.sizes(peers), who=desk.member, book=desk.book)
-    check_size((yield from receive(desk.study.roster.coordinator, EvaluationSize)))
+    coordinator = desk.study.roster.coordinator
+    told = yield from receive(coordinator, EvaluationSize)
+    check_size(told)
+    if not this.enough(summed):
+        raise ViolationError(
+            f"expected at least {FEWEST_EVALUATED} held-out documents before tables are opened, "
+            "found fewer, and a coordinator that says there are enough",
+            party=coordinator,
+        )
     plan = this.tables(summed.peers)
     yield from pairwise.evaluator(plan, who=desk.member, book=desk.book)
 

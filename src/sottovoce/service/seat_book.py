@@ -59,15 +59,16 @@ class SeatBook(Value, frozen=True):
     def with_help(self, message: OpenedQuery | OpenedEvaluation) -> "SeatBook":
         """The book with one more query or evaluation in which this seat helps.
 
-        Evaluations are held one after another: an earlier one, or an earlier attempt, is over.
+        A peer asks one query after another, and evaluations are held so, too: an earlier one, or
+        an earlier attempt, is over. However many somebody asks for, one is under way.
         """
         if isinstance(message, OpenedQuery):
-            wanted, others = Helped(message.asker, message.number, 1, ()), self.helping
+            wanted = Helped(message.asker, message.number, 1, ())
         else:
             wanted = Helped("", message.number, message.attempt, message.peers)
-            others = tuple(one for one in self.helping if one.asker)
         if wanted in self.helping:
             return self
+        others = tuple(one for one in self.helping if one.asker != wanted.asker)
         return self.but(helping=(*others, wanted))
 
     def with_rejoining(self, message: Rejoining) -> "SeatBook":

@@ -112,6 +112,10 @@ class Sitter:
             case Seating() if any(one.stage.opened_sums for one in begun):
                 # Among other peers our book of opened sums would not know the sums again.
                 return "expected no new table once sums are opened, found one"
+            case Seating(number) if [number] <= [one.number for one in self.book.seating]:
+                return (
+                    f"expected a table after number {self.book.seating[0].number}, found {number}"
+                )
             case Begin(seating) if [seating] == [one.number for one in self.book.seating]:
                 now = message.attempt()
                 if begun and not now.follows(begun[-1]):
