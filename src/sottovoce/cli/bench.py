@@ -5,7 +5,7 @@ from typing import Annotated
 import typer
 
 from sottovoce.cli.bench_serve import serve
-from sottovoce.cli.bench_study import classify, contributions, sealed, steps, train
+from sottovoce.cli.bench_study import arrangements, classify, contributions, sealed, steps, train
 from sottovoce.cli.bench_text import accuracy, text
 
 app = typer.Typer(no_args_is_help=True, help="Measure: ours beside a named partner, in one run.")
@@ -24,6 +24,7 @@ app.command(short_help="Many peers at one coordinator beside a bare echo.")(serv
 app.command(short_help="A sealed study on real text beside plaintext.")(sealed)
 app.command(short_help="Sampled rados beside exact moments.")(contributions)
 app.command(short_help="Steps of a solve from a point and from zero.")(steps)
+app.command(short_help="Other arrangements beside peers with rows.")(arrangements)
 
 
 @app.command("all", short_help="Every benchmark in turn, as tables.")

@@ -246,6 +246,31 @@ def steps(
     show({}, rows, title="steps of a sealed solve", as_json=as_json)
 
 
+def arrangements(
+    rows: Annotated[int, typer.Option(min=30, help="Rows of the made-up table.")] = 90,
+    as_json: Annotated[bool, typer.Option("--json", help="Print one JSON object.")] = False,
+) -> None:
+    """Trainings in the paper's other arrangements beside peers with rows of their own.
+
+    CPU seconds of all parties, a key of 3072 bits; `ratio` is to peers with rows of their own and
+    the same engine. Intermediaries and an outsourcing owner grow with rows times columns.
+
+    \b
+    Examples:
+      sottovoce bench arrangements
+      sottovoce bench arrangements --rows 300 --json
+    """
+    from rich.console import Console
+
+    from sottovoce.bench.arrangements import measure
+    from sottovoce.bench.report import show
+
+    with Console(stderr=True).status("") as status:
+        found = list(measure(rows, progress=status.update))
+    facts = {"bits": 3072, "peers": 3}
+    show(facts, found, title="arrangements beside peers with rows, CPU seconds", as_json=as_json)
+
+
 def _engines(what: str, text: str) -> "list[Engine]":
     """Engines with commas between them."""
     from sottovoce.roles.plan import Engine
