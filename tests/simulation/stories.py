@@ -149,9 +149,8 @@ def _opened(model: SealedModel, key: SecretKey) -> Any:
     """The weights that nobody sees."""
     plan = model.scores.model
     values = decrypt(key, model.weights).integers
-    if model.scores.packed:
-        words = np.array([int(one) % 2**64 for one in values.ravel()], np.uint64)
-        values = plan.ring.signed(plan.ring.reduce(words.reshape(values.shape)))
+    words = np.array([int(one) % 2**64 for one in values.ravel()], np.uint64)
+    values = plan.ring.signed(plan.ring.reduce(words.reshape(values.shape)))
     return np.ldexp(values.astype(np.float64), -model.scores.weights.fraction_bits)
 
 
