@@ -2,6 +2,7 @@
 
 import asyncio
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -15,6 +16,7 @@ from sottovoce.roles.study import Study
 from sottovoce.service.agent import Agent
 from sottovoce.service.chairs import Effect, Running
 from sottovoce.service.complaints import Verdict, believed, complaints, judged
+from sottovoce.service.conductor import Conductor
 from sottovoce.service.control import COORDINATOR, Begin, Failed
 from sottovoce.service.events import AttemptFailed
 from sottovoce.service.sitter import Sitter
@@ -106,6 +108,19 @@ def test_who_goes_when_we_wait_for_north_in_vain(
     study: Study, told: dict[str, str], verdict: Verdict
 ) -> None:
     assert judged(told, study, waited="north") == verdict
+
+
+@pytest.mark.parametrize(
+    ("waited", "goes"), [("north", {"north"}), ("valley", {"valley", "harbour"})]
+)
+def test_who_is_there_and_silent_goes_and_not_who_is_away_for_a_moment(
+    study: Study, waited: str, goes: set[str]
+) -> None:
+    conductor = Conductor.__new__(Conductor)
+    conductor.book = StudyBook()
+    conductor.course = SimpleNamespace(desk=SimpleNamespace(study=study))  # type: ignore[assignment]
+    conductor._given = SimpleNamespace(unseen=lambda _: {"valley", "harbour"})  # type: ignore[assignment]
+    assert conductor._in_vain(training(study), waited) == goes
 
 
 def complaining(monkeypatch: pytest.MonkeyPatch, seat: str, about: str) -> None:

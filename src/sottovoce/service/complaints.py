@@ -13,10 +13,10 @@ who of both owes the other. What is done about it:
    tell who: however many accuse one of the ring, all of it go.
 
 So nobody throws another out by a word and stays at the table. What is left to one seat alone is
-what it has anyway: to end its own part, and to stop a study with it; and where others can do without
-somebody (what is gathered from many goes on after a stage's time), to be the reason why that one is
-late: the peer that draws the key of the dictionary, if it keeps the key from another peer, and the
-evaluator, if it says that a peer's part did not come.
+what it has anyway: to end its own part, and to stop a study with it. And where others can do
+without somebody (what is gathered from many goes on after a stage's time), it can be the reason
+why that one is late: the peer that draws the key of the dictionary, if it keeps it from another
+peer, and the evaluator, if it says that a peer's part did not come.
 """
 
 from collections.abc import Collection, Mapping

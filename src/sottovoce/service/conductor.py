@@ -357,8 +357,12 @@ class Conductor:
                     await self.changed.wait()
 
     def _in_vain(self, attempt: Attempt, party: str) -> set[str]:
-        """Who goes after our own program waited for one in vain."""
-        return self._away(attempt) or self._judged(attempt, party)
+        """Who goes after our own program waited for one in vain.
+
+        One that is there is not excused by whoever just happens to be away.
+        """
+        away = self._away(attempt)
+        return away if party in away else self._judged(attempt, party)
 
     def _judged(self, attempt: Attempt, party: str) -> set[str]:
         """Who goes of those that were seen; the rule stands in `complaints`."""
