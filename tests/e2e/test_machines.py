@@ -68,7 +68,7 @@ def test_helpers_that_restart_in_the_middle_of_a_solve_go_on(founded: Founded) -
 
 
 def test_a_peer_that_never_returns_is_left_behind(founded: Founded) -> None:
-    place = founded(sites=4, stage="3 seconds")
+    place = founded(sites=4, stage="6 seconds")
     place.start_all()
     place["lakeside"].until("stage-began", stage="dictionary")
     place["lakeside"].kill()
@@ -77,7 +77,7 @@ def test_a_peer_that_never_returns_is_left_behind(founded: Founded) -> None:
 
 
 def test_where_too_few_stay_everybody_is_told_by_name(founded: Founded) -> None:
-    place = founded(stage="3 seconds")
+    place = founded(stage="6 seconds")
     place.start_all()
     place["valley"].until("stage-began", stage="dictionary")
     place["valley"].kill()

@@ -157,7 +157,7 @@ def test_a_helper_that_stalls_and_blames_a_peer_stops_the_study_and_is_named_wit
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     net = network(
-        tmp_path, documents=240, features="8", stage="1 second", helpers=HELPERS, evaluator="trust"
+        tmp_path, documents=240, features="8", stage="3 seconds", helpers=HELPERS, evaluator="trust"
     )
     complaining(monkeypatch, "evaluator", "valley")
     stall(monkeypatch, "evaluator")

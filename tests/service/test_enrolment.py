@@ -11,6 +11,7 @@ import pytest
 from harness.network import network, read_toy
 from sottovoce.errors import InputError, StoppedError, TheirError
 from sottovoce.service.coordinator import create_study, invite_again, studies
+from sottovoce.service.hall import Hall
 from sottovoce.service.participant import describe, join
 
 SITES = ("north", "harbour", "valley")
@@ -68,8 +69,23 @@ def test_an_expired_invitation_is_refused_by_name(
     asyncio.run(story())
 
 
-def test_enrolment_that_ends_with_too_few_stops_with_the_reason(tmp_path: Path) -> None:
-    net = network(tmp_path, enrolment="6 seconds", stage="5 seconds")
+def ends_with(monkeypatch: pytest.MonkeyPatch, *seats: str) -> None:
+    """The time for enrolment is up as soon as these seats are taken."""
+
+    async def ends(self: Hall) -> float:
+        while not set(seats) <= set(self.publics):
+            self._enrolled.clear()
+            await self._enrolled.wait()
+        return time.time()
+
+    monkeypatch.setattr(Hall, "_enrolment_ends", ends)
+
+
+def test_enrolment_that_ends_with_too_few_stops_with_the_reason(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    net = network(tmp_path)
+    ends_with(monkeypatch, "north", "evaluator", "harbour", "dealer")
 
     async def story() -> None:
         async with net.serving():
@@ -82,14 +98,17 @@ def test_enrolment_that_ends_with_too_few_stops_with_the_reason(tmp_path: Path) 
     asyncio.run(story())
 
 
-def test_enrolment_that_ends_with_enough_goes_on_and_takes_nobody_later(tmp_path: Path) -> None:
+def test_enrolment_that_ends_with_enough_goes_on_and_takes_nobody_later(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     helpers = '[helpers]\ntrust = "Trust"\nlender = "Lender"\n'
     roles = {"evaluator": "trust", "dealer": 'dealer = "lender"', "helpers": helpers}
-    net = network(tmp_path, sites=4, documents=320, features="8", enrolment="4 seconds", **roles)
+    net = network(tmp_path, sites=4, documents=320, features="8", **roles)
+    here = [one for one in net.documents if one != "valley"]
+    ends_with(monkeypatch, *here, "evaluator", "dealer")
 
     async def story() -> None:
         async with net.serving():
-            here = [one for one in net.documents if one != "valley"]
             found = await asyncio.gather(*(net.join(one) for one in (*here, "evaluator", "dealer")))
             assert found[0].study.roster.peers == tuple(here)
             late = invite_again(net.office, net.study, "Valley Practice", read=read_toy)

@@ -29,7 +29,7 @@ TOKEN = "hunter2-of-mrs-jones"
 
 def outcome(root: Path) -> list[StoppedError]:
     """All sites join a study that stops; what each of them hears."""
-    net = network(root, documents=120, features="8", stage="2 seconds")
+    net = network(root, documents=120, features="8")
 
     async def story() -> list[Any]:
         async with net.serving():
