@@ -48,10 +48,10 @@ def outcome(root: Path) -> list[StoppedError]:
     ("error", "says"),
     [
         (ViolationError(TOKEN, party="valley"), "the coordinator refused what valley sent"),
-        (MalformedError(TOKEN), "the coordinator ended with MalformedError"),
-        (InputError(f"line 7: {TOKEN}"), "the coordinator ended with InputError"),
+        (MalformedError(TOKEN), "the coordinator ended with an error (malformed)"),
+        (InputError(f"line 7: {TOKEN}"), "the coordinator ended with an error (input)"),
         (InputError("dictionary: expected 9 features, found 7"), "fewer words than the plan's"),
-        (BoundError(TOKEN), "the coordinator ended with BoundError"),
+        (BoundError(TOKEN), "the coordinator ended with an error (bound)"),
         (AbsenceError(TOKEN, party="valley"), "expected at least 3, found 2; missing valley"),
     ],
     ids=lambda one: type(one).__name__ if isinstance(one, SottovoceError) else "",

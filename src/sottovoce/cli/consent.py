@@ -78,14 +78,14 @@ def asked(question: str, *, yes: bool) -> bool:
         typer.echo("expected y or n", err=True)
 
 
-def show_words(words: tuple[str, ...]) -> None:
+def show_words(words: tuple[str, ...], *, err: bool = False) -> None:
     """The words of the roster, for the phone."""
     from sottovoce.service.words import in_lines
 
-    typer.echo("\nCompare these words with the other sites over the phone:\n")
+    typer.echo("\nCompare these words with the other sites over the phone:\n", err=err)
     for line in in_lines(words):
-        typer.echo(f"    {line}")
-    typer.echo("")
+        typer.echo(f"    {line}", err=err)
+    typer.echo("", err=err)
 
 
 def show_roster(question: "ConsentQuestion") -> None:

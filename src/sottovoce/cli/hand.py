@@ -4,7 +4,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from sottovoce.cli.home import Home, PassphraseFile, StudyName, open_home
+from sottovoce.cli.home import AsJson, Home, PassphraseFile, StudyName, open_home
 
 if TYPE_CHECKING:
     from sottovoce.service.api import ConsentQuestion
@@ -17,6 +17,7 @@ def hand(
     study: StudyName = None,
     home: Home = None,
     passphrase_file: PassphraseFile = None,
+    as_json: AsJson = False,
 ) -> None:
     """Give the model again to PEER, which lost its disk and was invited anew.
 
@@ -27,7 +28,7 @@ def hand(
     \b
     Examples:
       sottovoce hand valley
-      sottovoce hand valley --study urgency
+      sottovoce hand valley --study urgency --json
     """
     import asyncio
 
@@ -40,7 +41,7 @@ def hand(
     from sottovoce.service.study_file import parse_study
 
     def answer(question: "ConsentQuestion") -> bool:
-        show_words(question.words)
+        show_words(question.words, err=as_json)
         return asked(f"Does {peer} read the same words to you?", yes=False)
 
     async def confirm(question: "ConsentQuestion") -> bool:
@@ -54,4 +55,9 @@ def hand(
             hand_model(found.membership, peer, options=options),
             afterwards=f"`sottovoce hand {peer}` again goes on",
         )
-    typer.echo(f"{peer} has the model again, as soon as it fetches its letters")
+    if as_json:
+        import json
+
+        typer.echo(json.dumps({"study": found.id, "handed_to": peer}))
+    else:
+        typer.echo(f"{peer} has the model again, as soon as it fetches its letters")

@@ -152,6 +152,7 @@ def public(
     out: Annotated[Path, typer.Option(metavar="FILE", help="Where the public half goes.")],
     passphrase_file: PassphraseFile = None,
     passphrase_fd: PassphraseFd = None,
+    as_json: AsJson = False,
 ) -> None:
     """Write the public half of a secret key again.
 
@@ -164,7 +165,8 @@ def public(
     storage.check_absent(out)
     key = keys.read_secret(file, _passphrase(passphrase_file, passphrase_fd))
     keys.write_public(out, key.public)
-    typer.echo(f"{out}: {key.public.fingerprint}")
+    facts = {"public": str(out), "fingerprint": key.public.fingerprint}
+    _print_facts(facts, as_json=as_json)
 
 
 @app.command(short_help="Change the passphrase of a secret key.")
@@ -174,6 +176,7 @@ def passphrase(
     passphrase_fd: PassphraseFd = None,
     new_passphrase_file: PassphraseFile = None,
     new_passphrase_fd: PassphraseFd = None,
+    as_json: AsJson = False,
 ) -> None:
     """Change the passphrase of a secret key. Copies of the old file keep the old one.
 
@@ -188,7 +191,8 @@ def passphrase(
     key = keys.read_secret(file, _passphrase(passphrase_file, passphrase_fd))
     new = _passphrase(new_passphrase_file, new_passphrase_fd, new=True)
     keys.write_secret(file, key, new, entropy=SystemEntropy(), replace=True)
-    typer.echo(f"{file}: sealed under the new passphrase")
+    facts = {"file": str(file), "verdict": "sealed under the new passphrase"}
+    _print_facts(facts, as_json=as_json)
 
 
 def _passphrase(file: Path | None, descriptor: int | None, *, new: bool = False) -> "Passphrase":

@@ -166,6 +166,7 @@ def export(
     seat: SeatName = None,
     home: Home = None,
     passphrase_file: PassphraseFile = None,
+    as_json: AsJson = False,
 ) -> None:
     """Write all lines to a file for other tools.
 
@@ -182,11 +183,17 @@ def export(
         raise InputError(
             f"--out: expected a name that ends in {', '.join(kinds)}, found {out.name!r}"
         )
+    storage.check_absent(out)
     site = open_home(home, passphrase_file)
     lines = list(_lines(site, study, seat))
     data = FORMATS[kinds[out.suffix]](lines).encode()
     storage.write_whole(out, data, mode=storage.SECRET_MODE)
-    typer.echo(f"{out}: {len(lines):,} lines")
+    if as_json:
+        import json
+
+        typer.echo(json.dumps({"out": str(out), "lines": len(lines)}))
+    else:
+        typer.echo(f"{out}: {len(lines):,} lines")
 
 
 def _lines(site: "Site", study: str | None, seat: str | None) -> "Iterator[Line]":

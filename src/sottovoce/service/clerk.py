@@ -51,6 +51,7 @@ from sottovoce.service.control import (
     SeatRecord,
 )
 from sottovoce.service.events import QueryServed
+from sottovoce.service.reasons import an_error
 from sottovoce.service.receipts import take_head
 from sottovoce.service.standing import AskerRecord, Standing, wanted_verdict
 from sottovoce.wire import Codec, Value
@@ -406,7 +407,8 @@ class Clerk:
         again = failed and not was_held(self._desk, book.number)
         number, attempt = (book.number, book.attempt + 1) if again else (book.number + 1, 1)
         if failed:
-            reason = f"the evaluation failed: {type(failure or TimeoutError()).__name__}"
+            kind = AbsenceError if failure is None else type(failure)
+            reason = f"the evaluation ended with {an_error(kind.__name__)}"
             refused = RefusedEvaluation(book.number, book.attempt, reason)
             letters += [(one, refused) for one in book.open]
         late = tuple(one for one in book.ready if one not in book.open)

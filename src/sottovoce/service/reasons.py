@@ -17,6 +17,7 @@ from sottovoce.service.chairs import Waits
 from sottovoce.service.complaints import ABSENCE, Verdict
 from sottovoce.service.control import COORDINATOR
 from sottovoce.service.study_book import LATE, StudyBook
+from sottovoce.wire.values import kebab
 
 DECLINED = errors.WithdrawnError.__name__
 _UNKNOWN = SottovoceError.__name__
@@ -58,7 +59,12 @@ def _each(book: StudyBook, names: Collection[str]) -> str:
 
 
 def _words(kind: str) -> str:
-    return _WORDS.get(kind, f"ended with {kind}")
+    return _WORDS.get(kind, f"ended with {an_error(kind)}")
+
+
+def an_error(kind: str) -> str:
+    """An error by its kind, as people and scripts read it."""
+    return f"an error ({kebab(kind).removesuffix('-error')})"
 
 
 def no_table(
@@ -142,7 +148,7 @@ def ended(error: SottovoceError) -> StopSignal:
         reason = "fewer words than the plan's features stand in enough documents"
         # Numbers alone, which the coordinator's people need and nobody else is told.
         return StopSignal(kind, COORDINATOR, reason, here=f" ({error.message})")
-    return StopSignal(kind, COORDINATOR, f"the coordinator ended with {kind}")
+    return StopSignal(kind, COORDINATOR, f"the coordinator ended with {an_error(kind)}")
 
 
 def disputed(verdict: Verdict) -> StopSignal:
