@@ -25,3 +25,15 @@ def test_drawn_words_stay_in_the_ring_and_fill_it() -> None:
 def test_a_ring_has_3_to_64_bits(bits: int) -> None:
     with pytest.raises(MisuseError, match=f"3 to 64 bits, found {bits}"):
         Ring(bits)
+
+
+def test_spread_words_are_the_same_in_their_ring_and_fill_the_word() -> None:
+    """A sum of shares below 2^bits would tell how many of them ran over."""
+    ring, entropy = Ring(12), SeededEntropy(1)
+    words = ring.draw(entropy, 4, 500)
+    spread = ring.spread(words, entropy)
+    assert (ring.reduce(spread) == words).all()
+    over = spread.sum(axis=0) >> np.uint64(ring.bits)
+    assert (over > len(words)).all()
+    assert 0.4 < np.mean(over >> np.uint64(51)) < 0.6
+    assert (RING64.spread(words, entropy) == words).all()
