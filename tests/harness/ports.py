@@ -77,7 +77,7 @@ class Office:
     def mailbox(self) -> Mailbox:
         return self.desk.mailboxes[STUDY]
 
-    async def line(self, seat: str, *, study: str = STUDY, patience: float = 5.0) -> Line:
+    async def line(self, seat: str, *, study: str = STUDY, patience: float = 30.0) -> Line:
         """The line of a seat that is enrolled."""
         identity = identity_of(seat)
         self.desk.keys[study, seat] = identity.public

@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 from harness.network import Network, network
+from sottovoce.service.events import StudyFinished
 
 SITES = ("north", "harbour", "valley")
 
@@ -21,6 +22,9 @@ def trained_once(tmp_path_factory: pytest.TempPathFactory) -> Network:
     async def story() -> None:
         async with net.serving():
             await net.join_all(*SITES)
+            # The others are at their end before the coordinator is.
+            while StudyFinished(net.study, "coordinator") not in net.events:  # noqa: ASYNC110 - told by a list
+                await asyncio.sleep(0.05)
 
     asyncio.run(story())
     return net

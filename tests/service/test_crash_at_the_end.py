@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from harness.network import network
+from harness.network import Network, network
 from sottovoce.ledger import What, read_ledger
 from sottovoce.service.journal import Journal
 from sottovoce.service.leaving import withdraw
@@ -67,9 +67,9 @@ def test_a_crash_while_deleting(
 
 
 def test_a_crash_while_withdrawing_is_finished_by_withdrawing_again(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    trained: Network, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    net = network(tmp_path)
+    net = trained
     folder = net.membership("valley").folder / "valley"
 
     def is_valley(journal: Journal, *_: Any) -> bool:
@@ -77,7 +77,6 @@ def test_a_crash_while_withdrawing_is_finished_by_withdrawing_again(
 
     async def story() -> None:
         async with net.serving():
-            await net.join_all(*SITES)
             membership, model = net.membership("valley"), folder / "model"
             dying = dying_once(Journal.close_outbox, is_valley)
             monkeypatch.setattr(Journal, "close_outbox", dying)

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from harness.entropy import SeededEntropy
-from harness.network import network
+from harness.network import Network, network
 from sottovoce.errors import ViolationError
 from sottovoce.roles.agreement import SignedConsent
 from sottovoce.roles.attempts import Attempt, Stage
@@ -119,9 +119,9 @@ def test_letters_of_another_seat_take_the_place_of_none_of_the_coordinator_s(
 
 
 def test_a_wish_that_cannot_be_granted_ends_neither_the_server_nor_a_restarted_one(
-    tmp_path: Path,
+    trained: Network,
 ) -> None:
-    net = network(tmp_path, features="16")
+    net = trained
     wishes = (
         AskedQuery(2**64 - 1),
         Rejoined(SignedConsent("valley", bytes(32), bytes(32), bytes(64))),
@@ -129,7 +129,7 @@ def test_a_wish_that_cannot_be_granted_ends_neither_the_server_nor_a_restarted_o
 
     async def story() -> None:
         async with net.serving():
-            await net.join_all("north", "harbour", "valley")
+            """Its address is known now."""
         membership = net.membership("valley")
         files = SealedFiles(membership.folder, membership.at_rest)
         keys = SeatKeys.open(files, "valley", entropy=SeededEntropy(1))
@@ -143,7 +143,7 @@ def test_a_wish_that_cannot_be_granted_ends_neither_the_server_nor_a_restarted_o
                 fingerprint=net.fingerprint,
                 study=net.study,
                 identity=keys.identity,
-                patience=5,
+                patience=60,
             )
             async with net.serving(), line:
                 for wish in wishes:

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from harness.entropy import SeededEntropy
-from harness.network import network, read_toy
+from harness.network import Network, network, read_toy
 from sottovoce.errors import InputError, StoppedError
 from sottovoce.ledger import read_ledger
 from sottovoce.protocols.identities import Identity
@@ -41,7 +41,7 @@ async def seated(net, seat):
         fingerprint=net.fingerprint,
         study=net.study,
         identity=mallory_at(seat),
-        patience=5,
+        patience=60,
     )
     async with line:
         await line.enrol(membership.token)
@@ -126,13 +126,13 @@ def test_the_number_of_open_studies_is_bounded(
     assert "sottovoce study close STUDY" in refused.value.hints
 
 
-def test_however_many_queries_a_peer_asks_for_one_is_dealt_for(tmp_path: Path) -> None:
+def test_however_many_queries_a_peer_asks_for_one_is_dealt_for(trained: Network) -> None:
     """Else each would leave a session at the dealer, and a line in a note that it writes anew."""
-    net, many = network(tmp_path, features="8", stage="1 minute"), 40
+    net, many = trained, 40
 
     async def story() -> None:
         async with net.serving():
-            await net.join_all("north", "harbour", "valley")
+            """Its address is known now."""
         membership = net.membership("valley")
         files = SealedFiles(membership.folder, membership.at_rest)
         keys = SeatKeys.open(files, "valley", entropy=SeededEntropy(1))
