@@ -27,6 +27,7 @@ from sottovoce.protocols.runner import Meddler
 from sottovoce.roles import InsecureToyPlan
 from sottovoce.roles.budget import QueryBudgetWarning
 from sottovoce.roles.card import StudyCard
+from sottovoce.roles.classification import VerdictWarning
 from sottovoce.text.documents import Document, Fragment, Span
 from sottovoce.wire import Codec
 
@@ -175,6 +176,21 @@ def test_a_budget_that_is_spent_is_said_before_and_after() -> None:
         model.predict(["heart pain"])
     with pytest.warns(QueryBudgetWarning):
         assert model.predict(["heart pain"], peer="harbour").tolist() == ["heart"]
+
+
+def test_a_dealer_that_leaves_after_the_training_is_done_without_and_said() -> None:
+    texts = ["heart pain", "bone break"] * 9
+    parts = dict.fromkeys(PEERS, (texts, ["heart", "bone"] * 9))
+    model = toy(features=4).fit(LocalFederation(parts, dealer_at="north"))
+    model.study_.leave("dealer")
+    with pytest.warns(VerdictWarning, match="harbour: 'dealer' does not answer"):
+        assert model.predict(["heart pain"], peer="harbour").tolist() == ["heart"]
+    # For its own house the evaluator deals, who is there.
+    assert model.predict(["bone break"], peer="north").tolist() == ["bone"]
+    alone = toy(features=4, verdict="fss").fit(LocalFederation(parts))
+    alone.study_.leave("dealer")
+    with pytest.raises(AbsenceError, match="dealer"):
+        alone.predict(["heart pain"])
 
 
 def test_labels_without_a_dealer_and_a_penalty_from_a_list() -> None:

@@ -39,7 +39,8 @@ class SealedClassifier(SealedEstimator):
     engine : "shares" (with a dealer), "paillier" (without, few columns) or "auto".
     release : "sealed" (labels only), "margin" (scores to the asker) or "peers" (weights too).
     alpha : Ridge's penalty, or a tuple of penalties to choose from jointly.
-    verdict : how labels are found: "fss" (with a dealer), "dgk" (without) or "auto".
+    verdict : how labels are found: "fss" (with a dealer), "dgk" (without) or "auto" (with one
+        that answers, else without: a `VerdictWarning` says so).
     key_bits : size of the Paillier key.
     min_documents : a class with fewer rows than this for each peer stops the study.
     min_peers : the fewest peers with which the study goes on.

@@ -45,7 +45,8 @@ class TextClassifier(SealedEstimator):
     engine : "shares" (with a dealer), "paillier" (without, few features) or "auto".
     release : "sealed" (labels only), "margin" (scores to the asker) or "peers" (weights too).
     alpha : Ridge's penalty on unit rows, or a tuple of penalties to choose from jointly.
-    verdict : how labels are found: "fss" (with a dealer), "dgk" (without) or "auto".
+    verdict : how labels are found: "fss" (with a dealer), "dgk" (without) or "auto" (with one
+        that answers, else without: a `VerdictWarning` says so).
     ngrams : (1, 2) counts words and word pairs.
     level : "document", "sentence" or "token": what one label is for.
     labelling : "label" (the document's own), or how entities that were marked give classes to

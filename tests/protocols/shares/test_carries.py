@@ -1,7 +1,9 @@
 """Comparisons without a dealer: equal to the ideal, and noise to the key holder."""
 
+import json
 from collections import Counter
 from itertools import product
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -15,8 +17,9 @@ from harness.meddling import is_kind, repeating, rewriting
 from harness.noise import assert_looks_uniform
 from sottovoce.errors import BoundError, ViolationError
 from sottovoce.numbers.fixed import Scale
+from sottovoce.numbers.modular import INT
 from sottovoce.numbers.ring import Words, to_ring
-from sottovoce.paillier import Layout, Plain, Unsent, decrypt_residues, encrypt
+from sottovoce.paillier import Layout, Plain, SecretKey, Unsent, decrypt_residues, encrypt
 from sottovoce.protocols.ciphertexts import ciphertexts_under
 from sottovoce.protocols.runner import Meddler, Outcome, converse
 from sottovoce.protocols.shares.carries import (
@@ -41,21 +44,33 @@ PLAIN_BITS = KEY.public.plaintext_bits
 
 
 def compare(
-    first: Words, second: Words, ring: Ring, *, seed: int = 1, meddler: Meddler | None = None
+    first: Words,
+    second: Words,
+    ring: Ring,
+    *,
+    key: SecretKey = KEY,
+    meddler: Meddler | None = None,
 ) -> Outcome:
-    entropy = SeededEntropy(seed)
+    entropy = SeededEntropy(1)
     programs: dict[str, Any] = {
         "coordinator": give_signs(
-            KeySide(KEY, "alice", MASKING, entropy), first, ring=ring, columns=second.shape[1]
+            KeySide(key, "alice", MASKING, entropy), first, ring=ring, columns=second.shape[1]
         ),
-        "alice": ask_signs(AskSide(KEY.public, "coordinator", MASKING, entropy), second, ring=ring),
+        "alice": ask_signs(AskSide(key.public, "coordinator", MASKING, entropy), second, ring=ring),
     }
-    return converse(programs, codec=CODEC, meddler=meddler)
+    codec = Codec([ciphertexts_under(key.public)])
+    return converse(programs, codec=codec, meddler=meddler)
 
 
 def negative(outcome: Outcome) -> Words:
     bits: Words = outcome.results["coordinator"] ^ outcome.results["alice"]
     return bits
+
+
+def real_key() -> SecretKey:
+    vectors = Path(__file__).parents[2] / "vectors" / "paillier.json"
+    keys = json.loads(vectors.read_text(encoding="utf-8"))["keys"]
+    return SecretKey.from_bytes(bytes.fromhex(keys["short 3072"]["secret"]))
 
 
 def shared(values: list[int], ring: Ring, seed: int = 2) -> tuple[Words, Words]:
@@ -91,6 +106,13 @@ def test_more_numbers_than_fit_into_one_ciphertext_go_in_even_parts() -> None:
     outcome = compare(*shared(values, ring), ring)
     assert (negative(outcome)[:, 0] == (np.array(values) < 0)).all()
     assert len(outcome.views["coordinator"].of(DigitTests)) == 3
+
+
+@pytest.mark.parametrize("key", [toy_key(arithmetic=INT), real_key()], ids=["plain twin", "3072"])
+def test_under_the_plain_twin_and_under_a_key_of_full_size(key: SecretKey) -> None:
+    values, ring = [0, -1, 1, 2**34 - 1, -(2**34), 77], Ring(36)
+    found = negative(compare(*shared(values, ring), ring, key=key))[:, 0]
+    assert (found == (np.array(values) < 0)).all()
 
 
 def opened(outcome: Outcome, plan: CarryPlan) -> list[int]:
