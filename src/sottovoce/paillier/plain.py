@@ -117,7 +117,7 @@ class SparseRows:
         for number, (columns, factors) in enumerate(self.rows):
             if len(columns) != len(factors):
                 raise InputError(f"sparse rows: row {number} has unequal columns and factors")
-            if sum(abs(int(f)) for f in factors) > self.reach:
+            if sum(map(abs, map(int, factors))) > self.reach:
                 raise BoundError(f"sparse rows: row {number} reaches further than {self.reach}")
             if columns and not 0 <= min(columns) <= max(columns) < self.width:
                 raise InputError(
@@ -132,7 +132,7 @@ class SparseRows:
         columns, factors = matrix.indices.tolist(), matrix.data.tolist()
         ends = matrix.indptr.tolist()
         rows = [
-            (columns[start:end], [int(f) for f in factors[start:end]])
+            (columns[start:end], list(map(int, factors[start:end])))
             for start, end in pairwise(ends)
         ]
         return cls(rows, int(matrix.shape[1]), index(reach))
