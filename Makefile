@@ -7,6 +7,8 @@ READY := $(VENV)/.ready
 # One test process more than there are cores: tests of services wait for each other now and then.
 JOBS ?= $(shell expr $$(getconf _NPROCESSORS_ONLN) + 1)
 PYTEST = $(BIN)/python -m pytest -n $(JOBS) --dist worksteal
+# Tests start a hundred processes, which would each compile the package for themselves.
+unexport PYTHONDONTWRITEBYTECODE
 
 .DEFAULT_GOAL := help
 .PHONY: help setup demo test coverage lint bench soak clean
