@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 
+from harness.absence import Absence
 from harness.entropy import SeededEntropy
 from harness.network import Network, described, network, study_text
 from sottovoce.errors import AbsenceError, StoppedError
@@ -156,11 +157,9 @@ def test_a_complaint_about_one_that_is_there_throws_nobody_out(
 def test_a_helper_that_stalls_and_blames_a_peer_stops_the_study_and_is_named_with_it(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    net = network(
-        tmp_path, documents=240, features="8", stage="3 seconds", helpers=HELPERS, evaluator="trust"
-    )
+    net = network(tmp_path, documents=240, features="8", helpers=HELPERS, evaluator="trust")
     complaining(monkeypatch, "evaluator", "valley")
-    stall(monkeypatch, "evaluator")
+    stall(monkeypatch, "evaluator", Absence(monkeypatch))
 
     async def story() -> list[Any]:
         async with net.serving():
@@ -174,12 +173,16 @@ def test_a_helper_that_stalls_and_blames_a_peer_stops_the_study_and_is_named_wit
     assert_nobody_was_left_behind(net)
 
 
-def stall(monkeypatch: pytest.MonkeyPatch, seat: str) -> None:
-    """This seat's program of the training never begins; its agent asks for letters all the same."""
+def stall(monkeypatch: pytest.MonkeyPatch, seat: str, absence: Absence) -> None:
+    """This seat's program of the training never begins; its agent asks for letters all the same.
+
+    From then on every wait for it has lasted long enough.
+    """
     first = Agent.begin
 
     async def begin(self: Agent, sitting: Any, program: Any, *, label: tuple[str, int]) -> Running:
         if self.name == seat and label[0] == Stage.TRAINING:
+            absence.of(seat)
             return None  # type: ignore[return-value]
         return await first(self, sitting, program, label=label)
 
