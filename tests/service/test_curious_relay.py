@@ -239,7 +239,7 @@ def test_a_relay_that_shows_one_site_another_roster_is_heard_in_the_words(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Valley is shown another key of the evaluator; who compares hears it, who does not is safe."""
-    net, commit = network(tmp_path, stage="1 second"), Agent.commit
+    net, commit = network(tmp_path, stage="2 seconds"), Agent.commit
     words: dict[str, tuple[str, ...]] = {}
 
     async def lying(self: Agent, effect: Effect) -> None:
