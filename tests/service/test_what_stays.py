@@ -16,7 +16,8 @@ from sottovoce.errors import MalformedError, MisuseError, StoppedError
 from sottovoce.roles.relay import Letter
 from sottovoce.service.control import COORDINATOR
 from sottovoce.service.coordinator import cancel_study
-from sottovoce.service.events import StageBegan
+from sottovoce.service.events import StageBegan, StudyFinished
+from sottovoce.service.hall import Hall
 from sottovoce.service.journal import Journal, Opened, Outgoing, Step, StepHead
 from sottovoce.service.vault import Vault
 from sottovoce.wire.codec import tag_of
@@ -130,15 +131,26 @@ def test_after_a_finished_study(tmp_path: Path, written: Written, engine: str) -
     async def story() -> None:
         async with net.serving():
             await net.join_all(*SITES)
+            # Sites may be through with it while the coordinator still deletes.
+            while StudyFinished(net.study, COORDINATOR) not in net.events:  # noqa: ASYNC110 - a list
+                await asyncio.sleep(0.05)
 
-    asyncio.run(story())
+    asyncio.run(asyncio.wait_for(story(), 200))
     assert held(tmp_path, written) == []
     assert left_in_the_mailbox(net, written) == []
 
 
-def test_after_a_study_that_was_cancelled_in_the_middle(tmp_path: Path, written: Written) -> None:
+def test_after_a_study_that_was_cancelled_in_the_middle(
+    tmp_path: Path, written: Written, monkeypatch: pytest.MonkeyPatch
+) -> None:
     net = network(tmp_path, features="8", documents=200)
-    begun = asyncio.Event()
+    begun, cleaned, clean = asyncio.Event(), asyncio.Event(), Hall._clean
+
+    async def cleaning(self: Hall) -> None:
+        await clean(self)
+        cleaned.set()
+
+    monkeypatch.setattr(Hall, "_clean", cleaning)
 
     def watch(event: Any) -> None:
         if isinstance(event, StageBegan) and event.stage == "training":
@@ -151,6 +163,7 @@ def test_after_a_study_that_was_cancelled_in_the_middle(tmp_path: Path, written:
             cancel_study(net.office, net.study, reason="we changed our minds")
             found = await asyncio.gather(*joining, return_exceptions=True)
             assert all(isinstance(one, StoppedError) for one in found), found
+            await cleaned.wait()
 
     asyncio.run(asyncio.wait_for(story(), 120))
     assert held(tmp_path, written) == []

@@ -77,6 +77,8 @@ class HelperSeat:
         """Help until the study is closed."""
         while self.book.phase != "closed":
             self._changed.clear()
+            while self._ends:
+                await self._after(self._ends.pop(0))
             for session, begun in tuple(self._begun.items()):
                 if begun not in self.book.helping:
                     await self.agent.drop(session)
@@ -84,8 +86,6 @@ class HelperSeat:
             for wanted in self.book.helping:
                 if wanted not in self._begun.values():
                     await self._begin(wanted)
-            while self._ends:
-                await self._after(self._ends.pop(0))
             await self._changed.wait()
 
     async def _begin(self, wanted: Helped) -> None:
