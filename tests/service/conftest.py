@@ -17,7 +17,7 @@ SITES = ("north", "harbour", "valley")
 def trained_once(tmp_path_factory: pytest.TempPathFactory) -> Network:
     """A study whose training is over, and nobody of which runs; not to be used itself."""
     more = "evaluations = 99\n"
-    net = network(tmp_path_factory.mktemp("trained"), features="16", more=more)
+    net = network(tmp_path_factory.mktemp("trained"), features="16", more=more, enrolment="1 hour")
 
     async def story() -> None:
         async with net.serving():
