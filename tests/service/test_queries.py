@@ -214,6 +214,28 @@ def test_a_query_without_the_dealer_that_is_killed_goes_on_without_it(
     asyncio.run(story())
 
 
+def test_an_asker_that_dies_in_a_query_without_the_dealer_keeps_nobody_waiting(
+    trained: Network, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The same documents are charged once when it is back."""
+    mine, theirs = trained.documents["valley"][:3], trained.documents["harbour"][:3]
+
+    async def story() -> None:
+        async with trained.serving() as serving:
+            with monkeypatch.context() as patch:
+                # Harbour's house is the dealer's, so the evaluator deals for it.
+                Absence(patch).of("dealer", "evaluator")
+                first = await trained.classify("valley", mine)
+                assert (await _killed(trained, mine, 12)).dead
+                assert (await trained.classify("harbour", theirs)).verdict is Verdict.DGK
+                assert not serving.done()
+                again = await trained.classify("valley", mine)
+        assert (again.classes, again.verdict) == (first.classes, Verdict.DGK)
+        assert first.left - again.left == 4000 - first.left
+
+    asyncio.run(story())
+
+
 def test_an_asker_that_dies_keeps_nobody_else_from_being_answered(
     trained: Network, monkeypatch: pytest.MonkeyPatch
 ) -> None:
