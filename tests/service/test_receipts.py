@@ -9,7 +9,7 @@ import pytest
 from harness.entropy import SeededEntropy
 from harness.network import Network, network
 from sottovoce.errors import LedgerError
-from sottovoce.ledger import Entry, Head, Receipt, SiteLedger, What, receipt_path, verify
+from sottovoce.ledger import Entry, Head, Receipt, Seat, SiteLedger, What, receipt_path, verify
 from sottovoce.ledger.chain import End, read_signed
 from sottovoce.ledger.verification import head_path
 from sottovoce.protocols.identities import Identity
@@ -107,7 +107,7 @@ def test_a_seat_does_not_go_on_with_a_ledger_that_was_cut_off(trained: Network) 
 
 def told(identity: Identity, count: int, text: str) -> LedgerHead:
     head = Head.of(End(count, text * 32), identity)
-    return LedgerHead("study", count, bytes.fromhex(head.hash), bytes.fromhex(head.signature))
+    return LedgerHead(count, bytes.fromhex(head.hash), bytes.fromhex(head.signature))
 
 
 def test_the_longest_head_is_kept_and_nobody_else_s_word_counts(tmp_path: Path) -> None:
@@ -121,7 +121,9 @@ def test_the_longest_head_is_kept_and_nobody_else_s_word_counts(tmp_path: Path) 
     ]
     with Journal(tmp_path / "journal.db", key=bytes(32)) as journal:
         for head, expected in heads:
-            effect = take_head(journal, INSTITUTE, "north", NORTH.public, head)
+            effect = take_head(
+                journal, INSTITUTE, head, seat=Seat("north", NORTH.public), study="study"
+            )
             journal.commit(notes=effect.notes)
             if expected is None:
                 assert effect.letters == ()

@@ -23,6 +23,7 @@ from typing import Any
 from sottovoce import wire
 from sottovoce.entropy import Entropy
 from sottovoce.errors import AbsenceError, MisuseError
+from sottovoce.ledger import Seat
 from sottovoce.protocols.messages import Message
 from sottovoce.roles.agreement import SignedConsent
 from sottovoce.roles.budget import QueryBook
@@ -132,9 +133,10 @@ class Clerk:
             case Rejoined(consent):
                 return await self._rejoined(sender, consent)
             case LedgerHead():
-                identity, public = self._standing.keys.identity, self._around.publics()[sender]
-                journal = self.agent.journal
-                return await self.agent.do(take_head, journal, identity, sender, public, message)
+                seat, study = Seat(sender, self._around.publics()[sender]), self.agent.study
+                identity, journal = self._standing.keys.identity, self.agent.journal
+                take = partial(take_head, journal, identity, message, seat=seat, study=study)
+                return await self.agent.do(take)
             case Leaving():
                 gone = (*self.evaluations.gone, sender)
                 self.evaluations = _but(self.evaluations, gone=gone)

@@ -25,6 +25,7 @@ from sottovoce.errors import (
     InputError,
     SottovoceError,
 )
+from sottovoce.ledger import Seat
 from sottovoce.paillier import SecretKey
 from sottovoce.protocols.messages import Message
 from sottovoce.roles.attempts import Attempt, Stage, Stop
@@ -145,8 +146,9 @@ class Conductor:
         return Effect(self.book.notes())
 
     async def _remember(self, sender: str, head: LedgerHead) -> Effect:
-        identity, public = self._keys.identity, self._given.publics()[sender]
-        return await self.agent.do(take_head, self.agent.journal, identity, sender, public, head)
+        seat, study = Seat(sender, self._given.publics()[sender]), self.agent.study
+        take = partial(take_head, self.agent.journal, self._keys.identity, head)
+        return await self.agent.do(partial(take, seat=seat, study=study))
 
     async def _too_early(self, sender: str, message: Message) -> Effect:
         """A query before we answer any; it waits if the model is there already."""

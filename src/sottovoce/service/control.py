@@ -214,7 +214,6 @@ class LedgerHead(Message, frozen=True):
     """Where the ledger of a seat ends: how many lines, what the last hashes to, signed by it."""
 
     discloses: ClassVar = _reported("how many lines this seat's ledger has")
-    study: str
     entries: int
     head: bytes
     signature: bytes

@@ -3,7 +3,7 @@
 from datetime import UTC, datetime
 
 from sottovoce.errors import LedgerError
-from sottovoce.ledger import Head, Receipt
+from sottovoce.ledger import Head, Receipt, Seat
 from sottovoce.ledger.chain import read_signed
 from sottovoce.protocols.identities import Identity
 from sottovoce.service.chairs import Effect
@@ -12,25 +12,25 @@ from sottovoce.service.journal import Journal
 
 
 def take_head(
-    journal: Journal, identity: Identity, sender: str, public: bytes, told: LedgerHead
+    journal: Journal, identity: Identity, told: LedgerHead, *, seat: Seat, study: str
 ) -> Effect:
     """Keep the longest end of a seat's ledger, and answer with its receipt.
 
     A seat whose ledger became shorter, or another, gets the receipt that shows it. What is not
     signed by the seat's own key is nobody's word, and leads nowhere.
     """
-    kept = kept_receipt(journal, public)
+    kept = kept_receipt(journal, seat.public)
     head = Head(
-        seat=sender, count=told.entries, hash=told.head.hex(), signature=told.signature.hex()
+        seat=seat.name, count=told.entries, hash=told.head.hex(), signature=told.signature.hex()
     )
     if kept is None or head.count > kept.count:
         when = datetime.now(UTC).isoformat(timespec="seconds")
         try:
-            kept = Receipt.of(head, identity, study=told.study, public=public, when=when)
+            kept = Receipt.of(head, identity, study=study, public=seat.public, when=when)
         except LedgerError:
             return Effect()
     data = kept.encoded()
-    return Effect({_key(public): data}, [(sender, LedgerReceipt(data))])
+    return Effect({_key(seat.public): data}, [(seat.name, LedgerReceipt(data))])
 
 
 def kept_receipt(journal: Journal, public: bytes) -> Receipt | None:

@@ -77,7 +77,7 @@ class LedgerWitness:
         self.flush()
         head = self.ledger.head()
         digest, signature = bytes.fromhex(head.hash), bytes.fromhex(head.signature)
-        return LedgerHead(self._study, head.count, digest, signature)
+        return LedgerHead(head.count, digest, signature)
 
     def receipt(self, data: bytes) -> int:
         """Put a receipt beside the ledger; how many lines it is for.
