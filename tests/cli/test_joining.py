@@ -118,3 +118,33 @@ def test_a_study_that_is_over_says_what_happened_and_what_can_be_done(
     (row,) = json.loads(call("study", "list", "--home", home, "--json"))
     (seat,) = json.loads(call("status", "--home", home, "--json"))["joined"]
     assert row["phase"] == seat["phase"] == phase
+
+
+def test_anothers_invitation_does_not_take_the_place_of_a_seat(
+    tmp_path: Path, office: Path
+) -> None:
+    home = tmp_path / "stanmore"
+    invitation = Invitation.parse((tmp_path / "sent" / "stanmore").read_text())
+    joined = open_site(home, entropy=SystemEntropy()).accept(invitation)
+    (joined.folder / "stanmore").mkdir()
+    status = SeatStatus(joined.id, "stanmore", "finished", 0, 0)
+    (joined.folder / "stanmore" / "status.json").write_text(json.dumps(asdict(status)))
+    with pytest.raises(
+        InputError, match=r"expected one for stanmore, .* found one for north"
+    ) as it:
+        call("join", tmp_path / "sent" / "north", "--home", home, "--yes")
+    assert it.value.hints[0] == f"to go on: sottovoce join --study {joined.id}"
+    (row,) = json.loads(call("study", "list", "--home", home, "--json"))
+    assert row["phase"] == "finished"
+
+
+def test_who_only_looked_at_anothers_invitation_may_take_its_own(
+    tmp_path: Path, office: Path
+) -> None:
+    from sottovoce.cli.invited import check_seats
+
+    site = open_site(tmp_path / "stanmore", entropy=SystemEntropy())
+    site.accept(Invitation.parse((tmp_path / "sent" / "north").read_text()))
+    own = Invitation.parse((tmp_path / "sent" / "stanmore").read_text())
+    check_seats(site, own)
+    assert site.accept(own).invitation.seats == ("stanmore",)

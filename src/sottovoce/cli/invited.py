@@ -10,6 +10,7 @@ from sottovoce.errors import InputError
 
 if TYPE_CHECKING:
     from sottovoce.service.invitations import Invitation
+    from sottovoce.service.site import Site
 
 _LONGEST = 8192
 """Characters of a file that are read in the hope of an invitation."""
@@ -31,6 +32,27 @@ def read_invitation(given: str) -> "Invitation":
             raise InputError(f"{where}: {error.message}", hints=error.hints) from None
     found.check_time(datetime.now(UTC))
     return found
+
+
+def check_seats(site: "Site", given: "Invitation") -> None:
+    """Refuses another's invitation to a study in which this site sits: its model would be lost."""
+    from sottovoce.service.phases import Phase
+    from sottovoce.service.seat_status import status
+
+    for study in site.joined():
+        seats = study.invitation.seats
+        if study.id != given.study or set(seats) == set(given.seats):
+            continue
+        # Who only looked at a wrong invitation, or was refused with it, may take the right one.
+        if any(one.phase != Phase.INVITED for one in status(study.membership)):
+            raise InputError(
+                f"invitation: expected one for {', '.join(seats)}, as which this site takes part "
+                f"in {study.id}, found one for {', '.join(given.seats)}, and nothing was changed",
+                hints=(
+                    f"to go on: sottovoce join --study {study.id}",
+                    "or join as another site: --home FOLDER",
+                ),
+            )
 
 
 def _content(given: str) -> tuple[str, str]:

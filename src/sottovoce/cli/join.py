@@ -99,7 +99,7 @@ def join(
     """
     from sottovoce.cli.ended import check_goes_on
     from sottovoce.cli.gates import gate_name
-    from sottovoce.cli.invited import read_invitation
+    from sottovoce.cli.invited import check_seats, read_invitation
     from sottovoce.cli.source_choice import SourceChoice
 
     # What is wrong at this site is told first: before a passphrase, and before anything is sent.
@@ -128,6 +128,8 @@ def join(
     gate_name(approve)
     given = None if invitation is None else read_invitation(invitation)
     site = open_home(home, passphrase_file)
+    if given is not None:
+        check_seats(site, given)
     found = site.study(study) if given is None else site.accept(given)
     check_goes_on(found)
     joining = _Joining(site, found, choice, yes=yes, dry_run=dry_run, as_json=as_json)
