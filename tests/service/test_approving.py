@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 
 from harness.network import Network, network
+from sottovoce.cli.telling import REFUSED, code_of
 from sottovoce.errors import StoppedError, WithdrawnError
 from sottovoce.ledger import Line, What, read_ledger
 from sottovoce.service.api import Joined
@@ -84,6 +85,7 @@ def test_who_refuses_a_letter_leaves_and_the_others_go_on(
     found = asyncio.run(joined(net, *net.documents, valley=person))
     with pytest.raises(WithdrawnError, match=f"{kind} to 'coordinator' was refused"):
         raise found["valley"]
+    assert code_of(found["valley"]) == REFUSED == 4
     others = {one: has_model(found[one]) for one in net.documents if one != "valley"}
     assert all(others.values()), found
     lines = lines_of(net, "valley")

@@ -41,10 +41,11 @@ def stopped(study: "JoinedStudy", why: str) -> StoppedError:
     )
 
 
-def withdrawn(study: "JoinedStudy") -> SottovoceError:
+def withdrawn(study: "JoinedStudy", why: str = "") -> SottovoceError:
     """The error for a study in which this site takes no part."""
+    because = why or "it did not consent or withdrew"
     return WithdrawnError(
-        f"study {study.invitation.title!r}: this site takes no part, because it did not consent or "
-        "withdrew, and cannot come back",
+        f"study {study.invitation.title!r}: this site takes no part, because {because}, "
+        "and cannot come back",
         hints=(f"what left this site before: sottovoce ledger show --study {study.id}",),
     )

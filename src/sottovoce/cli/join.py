@@ -271,8 +271,8 @@ class _Joining:
                 )
             except StoppedError as error:
                 raise stopped(self._study, str(error)) from None
-            except WithdrawnError:
-                raise withdrawn(self._study) from None
+            except WithdrawnError as error:
+                raise withdrawn(self._study, error.message) from None
         if self._as_json:
             import json
 

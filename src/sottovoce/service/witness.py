@@ -30,8 +30,7 @@ class LedgerWitness:
             raise
         if not lets_go:
             raise WithdrawnError(
-                f"{outgoing.kind} to {outgoing.letter.recipient!r} was refused, and was not sent; "
-                "this site leaves the study"
+                f"{outgoing.kind} to {outgoing.letter.recipient!r} was refused, and was not sent"
             )
 
     @property
