@@ -60,7 +60,10 @@ def test_the_model_is_ridge_on_the_owners_rows() -> None:
 def test_rados_of_forgotten_signatures_come_near_and_balanced_classes_work() -> None:
     X, _ = rows()
     exact = fitted().decision_function(X)
-    assert 0.9 < np.corrcoef(exact, fitted(64).decision_function(X))[0, 1] < 0.99999
+    sampled = fitted(64).decision_function(X)
+    assert np.corrcoef(exact, sampled)[0, 1] > 0.9
+    # Another model than the exact one, by more than fixed-point digits.
+    assert np.abs(exact - sampled).max() > 1e-3
     assert fitted(class_weight="balanced").predict(X).shape == (50,)
 
 
