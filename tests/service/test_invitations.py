@@ -52,6 +52,14 @@ def test_one_that_is_cut_short_says_so(length: int) -> None:
         Invitation.parse(INVITATION.line[:length])
 
 
+def test_the_last_character_is_written_in_one_way() -> None:
+    line = INVITATION.line
+    others = set("abcdefghijklmnopqrstuvwxyz234567") - {line[-1]}
+    for character in others:
+        with pytest.raises(InputError, match="damaged"):
+            Invitation.parse(line[:-1] + character)
+
+
 @given(
     st.integers(min_value=len("sottovoce-1-"), max_value=len(INVITATION.line) - 1),
     st.sampled_from("abcdefghijklmnopqrstuvwxyz234567019!"),
