@@ -191,6 +191,15 @@ def test_a_command_that_fails_is_told_by_name(tmp_path: Path) -> None:
             other.wait_for("listening", seconds=60)
 
 
+def test_one_that_fails_is_named_also_while_another_is_waited_for(tmp_path: Path) -> None:
+    with commands(tmp_path) as found:
+        server = found.start("cate", "serve", "--home", tmp_path, "--port", "0", "--json")
+        server.wait_for("listening", seconds=60)
+        found.start("south", "join", tmp_path / "nothing", "--home", tmp_path / "south")
+        with pytest.raises(AbsenceError, match=r"south: failed: "):
+            server.wait_for("stage-began", seconds=60)
+
+
 def test_processes_end_with_the_demo(tmp_path: Path) -> None:
     """Interrupted in the middle, nothing of it runs on."""
     # A shell lets what it starts in the background ignore Ctrl-C, and all that comes of it.

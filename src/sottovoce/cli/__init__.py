@@ -21,6 +21,7 @@ from sottovoce.cli import (
     keys,
     ledger,
     notes,
+    placing,
     serve,
     status,
     study,
@@ -96,6 +97,7 @@ def main() -> None:
 def _ended() -> int:
     """Run the command, say what went wrong, and how the program ends."""
     telling.note_json(asked=False)
+    placing.note_home(None)
     try:
         return telling.tell_code(_run())
     except SottovoceError as error:

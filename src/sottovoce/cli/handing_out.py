@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 import typer
 
+from sottovoce.cli.placing import placed
 from sottovoce.errors import InputError
 
 if TYPE_CHECKING:
@@ -104,4 +105,4 @@ def hand_out(
     for house, one in letters:
         typer.echo(f"\n{house.organisation} ({', '.join(one.seats)}):")
         typer.echo(one.line if out is None else f"  in {out / house.name}")
-    typer.echo("\nnext: sottovoce serve")
+    typer.echo(placed("\nnext: sottovoce serve"))

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from sottovoce.cli.placing import note_home
 from sottovoce.cli.telling import note_json
 from sottovoce.errors import InputError
 
@@ -70,6 +71,8 @@ def _from_environment(command: Any, names: tuple[str, ...]) -> dict[str, Any]:
 
 def _settle(ctx: typer.Context, home: Path | None) -> Path | None:
     """Take this command's options from the site's sottovoce.toml, below the environment's."""
+    source: Any = ctx.get_parameter_source("home")
+    note_home(home if source is not None and source.name == "COMMANDLINE" else None)
     if not ctx.resilient_parsing:
         path = ctx.command_path.split(" ")[1:]
         command: Any = ctx.command

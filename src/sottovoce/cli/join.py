@@ -8,6 +8,7 @@ import typer
 
 from sottovoce.cli import options
 from sottovoce.cli.home import AsJson, Home, PassphraseFile, StudyName, open_home
+from sottovoce.cli.placing import placed
 from sottovoce.cli.telling import REFUSED
 from sottovoce.errors import InputError
 
@@ -246,8 +247,10 @@ class _Joining:
 
         if not (self._begun() or self._as_json):
             typer.echo(
-                "the study begins when everybody has come; this may be interrupted, and "
-                f"`sottovoce join --study {self._study.id}` goes on",
+                placed(
+                    "the study begins when everybody has come; this may be interrupted, and "
+                    f"`sottovoce join --study {self._study.id}` goes on"
+                ),
                 err=True,
             )
         storage.write_whole(
@@ -279,7 +282,7 @@ class _Joining:
             model = None if joined.model is None else str(joined.model)
             typer.echo(json.dumps({"event": "result", "study": self._study.id, "model": model}))
         elif joined.model is not None and not self._closed():
-            typer.echo("next: sottovoce classify FILE --out labelled.csv")
+            typer.echo(placed("next: sottovoce classify FILE --out labelled.csv"))
 
     def _consent(self, watch: "Watch") -> "Consent":
         """Asks whether the words are the same everywhere, once everybody's keys are known."""

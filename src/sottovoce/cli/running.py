@@ -7,6 +7,8 @@ from typing import Any, TypeVar
 
 import typer
 
+from sottovoce.cli.placing import placed
+
 T = TypeVar("T")
 
 
@@ -15,7 +17,7 @@ def run(program: Coroutine[Any, Any, T], *, afterwards: str) -> T:
     try:
         return asyncio.run(_stoppable(program))
     except (KeyboardInterrupt, asyncio.CancelledError):
-        typer.echo(f"stopped, and nothing is lost: {afterwards}", err=True)
+        typer.echo(f"stopped, and nothing is lost: {placed(afterwards)}", err=True)
         raise KeyboardInterrupt from None
 
 

@@ -279,7 +279,8 @@ def _ordered(study: str, described: "StudyDescription", what: str, *, as_json: b
     if as_json:
         _print({"study": study, "name": described.plan.name, "ordered": what})
     else:
-        typer.echo(f"{study}: will be {what} as soon as the server runs")
+        when = "at once if it runs, else when it does"
+        typer.echo(f"{study}: will be {what} by the server: {when}")
 
 
 def _again(office: "Office", old: str, name: str | None) -> tuple["StudyDescription", str]:

@@ -7,6 +7,7 @@ from typing import Any
 
 import typer
 
+from sottovoce.cli.placing import placed
 from sottovoce.errors import SottovoceError, TheirError, WithdrawnError
 from sottovoce.wire.values import kebab
 
@@ -71,6 +72,7 @@ def tell_words(
     message: str, hints: tuple[str, ...] = (), *, kind: str, code: int, party: str = ""
 ) -> int:
     """Say it on standard error: what a command prints for scripts stays whole, or empty."""
+    hints = tuple(map(placed, hints))
     if wants_json():
         told: dict[str, Any] = {"kind": kind, "message": message, "hints": list(hints)}
         told |= {"party": party, "exit_code": code}

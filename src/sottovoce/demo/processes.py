@@ -6,7 +6,8 @@ import signal
 import subprocess
 import sys
 import threading
-from collections.abc import Iterator, Mapping, Sequence
+import time
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
@@ -14,15 +15,20 @@ from typing import Any
 from sottovoce.errors import AbsenceError
 
 STOP_SECONDS = 5.0
+GLANCE_SECONDS = 1.0
 Event = Mapping[str, Any]
 
 
 class Command:
     """One running command, whose standard output is a JSON object a line."""
 
-    def __init__(self, name: str, arguments: Sequence[str], *, log: Path) -> None:
-        """Start it; what it says to people goes to the file `log`."""
+    def __init__(
+        self, name: str, arguments: Sequence[str], *, log: Path, check: Callable[[], None]
+    ) -> None:
+        """Start it; what it says to people goes to `log`, and `check` looks after the others."""
         self.name = name
+        self._check = check
+        self._told = False
         self._log = log
         with log.open("ab") as errors:
             self._process = subprocess.Popen(  # noqa: S603 - our own command, without a shell
@@ -54,32 +60,40 @@ class Command:
 
     def events(self, *, seconds: float) -> Iterator[Event]:
         """What it says, until it ends."""
-        while True:
-            try:
-                event = self._events.get(timeout=seconds)
-            except queue.Empty:
-                raise AbsenceError(
-                    f"expected a word within {seconds:g} s, found silence: {self.said()}",
-                    party=self.name,
-                ) from None
-            if event is None:
-                self._events.put(None)
-                return
+        while (event := self._next(seconds)) is not None:
             yield event
+        self._events.put(None)
+
+    def _next(self, seconds: float) -> Event | None:
+        until = time.monotonic() + seconds
+        while time.monotonic() < until:
+            with suppress(queue.Empty):
+                return self._events.get(timeout=GLANCE_SECONDS)
+            # Silence here may be the end of another one, for which this one waits.
+            self._check()
+        raise AbsenceError(
+            f"expected a word within {seconds:g} s, found silence: {self.said()}", party=self.name
+        )
 
     def result(self, *, seconds: float) -> Event:
         """The last thing that a command says which ends by itself."""
         last: Event = {}
         for event in self.events(seconds=seconds):
             last = event
-        if self._process.wait(timeout=seconds) != 0:
-            raise AbsenceError(f"failed: {self.said()}", party=self.name)
+        self._process.wait(timeout=seconds)
+        self.check()
         return last
 
     def said(self) -> str:
         """The last line that it said to people."""
         lines = self._log.read_text(encoding="utf-8", errors="replace").strip().splitlines()
         return lines[-1] if lines else "it said nothing"
+
+    def check(self) -> None:
+        """Raise if it ended with an error, once."""
+        if self._process.poll() and not self._told:
+            self._told = True
+            raise AbsenceError(f"failed: {self.said()}", party=self.name)
 
     def stop(self) -> None:
         """End it, kindly if it can be done."""
@@ -108,9 +122,13 @@ class Commands:
         """Start one."""
         log = self._folder / f"{name}.log"
         with _undisturbed():
-            command = Command(name, [str(one) for one in arguments], log=log)
+            command = Command(name, [str(one) for one in arguments], log=log, check=self._check)
             self._running.append(command)
         return command
+
+    def _check(self) -> None:
+        for command in self._running:
+            command.check()
 
     def stop(self) -> None:
         """End all of them."""

@@ -1,0 +1,50 @@
+"""A command that a message proposes can be typed as it stands, also by who gave `--home`."""
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from sottovoce import cli
+from sottovoce.cli import placing
+
+
+@pytest.fixture(autouse=True)
+def forgotten() -> Iterator[None]:
+    yield
+    placing.note_home(None)
+
+
+def test_without_the_option_nothing_is_added() -> None:
+    placing.note_home(None)
+    assert placing.placed("sottovoce status") == "sottovoce status"
+
+
+@pytest.mark.parametrize(
+    ("said", "shown"),
+    [
+        ("sottovoce status", "sottovoce status --home 'my site'"),
+        (
+            "`sottovoce join --study a1` goes on",
+            "`sottovoce join --home 'my site' --study a1` goes on",
+        ),
+        ("sottovoce study invite NAME", "sottovoce study invite --home 'my site' NAME"),
+        ("sottovoce join, until it is over", "sottovoce join --home 'my site', until it is over"),
+        ("sottovoce join again", "sottovoce join --home 'my site' again"),
+        ("sottovoce serve --home other", "sottovoce serve --home other"),
+        ("sottovoce data inspect FILE", "sottovoce data inspect FILE"),
+        ("sottovoce is quiet", "sottovoce is quiet"),
+    ],
+)
+def test_commands_name_the_folder_that_was_given(said: str, shown: str) -> None:
+    placing.note_home(Path("my site"))
+    assert placing.placed(said) == shown
+
+
+def test_a_hint_works_where_it_is_typed(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    home = tmp_path / "north"
+    monkeypatch.setattr("sys.argv", ["sottovoce", "status", "--study", "a1", "--home", str(home)])
+    assert cli._ended() == 1
+    assert f"hint: sottovoce join --home {home} INVITATION" in capsys.readouterr().err
