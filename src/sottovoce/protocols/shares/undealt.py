@@ -80,7 +80,7 @@ class LabelShare(Message, frozen=True):
 
     discloses: ClassVar = Disclosure(
         seen_by="the asker of these documents' labels",
-        reveals="the labels of its own documents, and nothing about their scores",
+        reveals="the labels of its own documents: a bit, or a number below the number of classes",
         assuming="the asker asks only about labels that it may know; they are counted",
     )
     words: wire.Words
