@@ -47,7 +47,7 @@ class TallyBits(Message, frozen=True):
 
     discloses: ClassVar = Disclosure(
         seen_by="the asker of an evaluation, who cannot decrypt it",
-        reveals="nothing: fresh ciphertexts of coins",
+        reveals="nothing: fresh ciphertexts of the coordinator's half of every comparison",
         assuming="Paillier encryption hides, under the assumption of the key's profile",
     )
     bits: Ciphertext
