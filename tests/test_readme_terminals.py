@@ -125,7 +125,8 @@ def interrupt(machine: Machine, join: str) -> None:
     waiting.send_signal(signal.SIGINT)
     assert waiting.wait(timeout=PATIENCE) == 130
     said = (machine.folder / "harbour.log").read_text(encoding="utf-8")
-    assert re.search(r"stopped, and nothing is lost: `sottovoce join --study \w+` goes on", said)
+    again = r"stopped, and nothing is lost: `sottovoce join --home harbour --study \w+` goes on"
+    assert re.search(again, said)
     machine.type("sottovoce join --home harbour --yes", "again.log")
 
 
