@@ -159,10 +159,11 @@ def test_a_document_without_a_known_word_gets_the_label_of_the_bias_alone() -> N
 
 
 def test_text_in_another_script_is_learnt_like_any_other() -> None:
-    texts = ["боль в груди сильная", "плановый осмотр жалоб нет"] * 9
+    # Six words, so that all of them are features, whatever the study's key is.
+    texts = ["боль груди сильная", "плановый осмотр жалоб"] * 9
     labels = ["срочно", "планово"] * 9
     model = toy(features=6).fit(LocalFederation(dict.fromkeys(PEERS, (texts, labels))))
-    assert model.predict(["Боль в груди", "плановый осмотр"]).tolist() == ["срочно", "планово"]
+    assert model.predict(["Боль груди", "плановый осмотр"]).tolist() == ["срочно", "планово"]
 
 
 def test_a_budget_that_is_spent_is_said_before_and_after() -> None:
