@@ -51,7 +51,7 @@ coverage: setup  ## every test but the long ones, and which branches of the pure
 
 bench: setup  ## every benchmark beside its partner
 	$(BIN)/python -m pip install --quiet --editable '.[bench]'
-	$(BIN)/sottovoce bench all
+	$(BIN)/python -m benchmarks all
 
 soak: export OPENBLAS_NUM_THREADS = 1
 soak: setup  ## the long tests, and every property on a thousand examples

@@ -3,14 +3,14 @@
 from collections.abc import Sequence
 from pathlib import Path
 
-from sottovoce.bench.table1_encrypted import CAST, KAPPA, SEALED_RIDGE, descent_plan_of
 from sottovoce.numbers.fixed import Scale
-from sottovoce.protocols import learner_costs
+from sottovoce.paper import learner_costs
+from sottovoce.paper.central.printed_terms import PrintedTerms
+from sottovoce.paper.central.terms import CentralTerms, Precision, RoundedTotals
+from sottovoce.paper.learner_costs import LearnerCost
+from sottovoce.paper.rado_solver import SolverPlan
+from sottovoce.paper.table1_encrypted import CAST, KAPPA, SEALED_RIDGE, descent_plan_of
 from sottovoce.protocols.casting import Cast
-from sottovoce.protocols.central.printed_terms import PrintedTerms
-from sottovoce.protocols.central.terms import Precision, Terms, Totals
-from sottovoce.protocols.learner_costs import LearnerCost
-from sottovoce.protocols.rado_solver import SolverPlan
 from sottovoce.protocols.two_party.masks import Masking
 
 KEY_BITS = 2048
@@ -21,15 +21,17 @@ HEAD = f"""# What computing on ciphertexts costs
 
 Made from the code by `docs/make_costs.py`; a test compares. The model is in
 `src/sottovoce/protocols/two_party/costs.py` (blocks) and
-`src/sottovoce/protocols/learner_costs.py` (learners), and tests compare it, number for number,
+`src/sottovoce/paper/learner_costs.py` (learners), and tests compare it, number for number,
 with what counting arithmetic and the wire count in real runs.
 
 The evaluator re-randomises every ciphertext that it asks with, and the key holder decrypts it;
-the key holder encrypts every ciphertext of its answer. So per trip *asked* = re-randomisations =
-decryptions, and *answered* = encryptions. A *power* is a ciphertext to a plaintext exponent, or
-one term of a product of such powers. A value is *shifted* into its slot by as many squarings as a
-slot has bits. A ciphertext of a {KEY_BITS}-bit key takes {KEY_BITS // 4} bytes, heads and
-tags a few dozen more a message.
+the key holder encrypts every ciphertext of its answer. What goes to the key holder is
+re-randomised by r^N of a uniform r, which nothing that the key's maker chose limits: a power with
+an exponent as long as N, where the key's own base has a table of short ones. So per
+trip *asked* = re-randomisations = decryptions, and *answered* = encryptions. A *power* is a
+ciphertext to a plaintext exponent, or one term of a product of such powers. A value is
+*shifted* into its slot by as many squarings as a slot has bits. A ciphertext
+of a {KEY_BITS}-bit key takes {KEY_BITS // 4} bytes, heads and tags a few dozen more a message.
 
 Notation: v values, d features, n rados, P peers, T steps, k squarings, g divisions' steps; b(v) =
 ⌈v/s⌉ ciphertexts for v values in slots of which s fit a plaintext (s follows from bounds and κ).
@@ -88,8 +90,8 @@ def central_cost(features: int, peers: int) -> LearnerCost:
     """The sealed closed form of the paper's table, at other sizes too."""
     cast = Cast(tuple(f"peer {number}" for number in range(peers)))
     precision = Precision(tolerance=5e-4, masking=MASKING)
-    terms = Terms("costs", cast, (SEALED_RIDGE,) * features, precision=precision)
-    totals = Totals(200, 1400.0)
+    terms = CentralTerms("costs", cast, (SEALED_RIDGE,) * features, precision=precision)
+    totals = RoundedTotals(200, 1400.0)
     return learner_costs.central(terms, totals, plaintext_bits=PLAINTEXT_BITS)
 
 

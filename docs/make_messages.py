@@ -18,7 +18,7 @@ and dealer pool what they saw.
 
 def page() -> str:
     """The whole page, with every kind of message of every protocol and role."""
-    for package in ("protocols", "roles", "service"):
+    for package in ("protocols", "study", "course", "paper", "node"):
         for module in pkgutil.walk_packages(
             [str(Path(sottovoce.__file__).parent / package)], f"sottovoce.{package}."
         ):

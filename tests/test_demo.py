@@ -19,11 +19,11 @@ from sottovoce.demo.processes import commands
 from sottovoce.entropy import SystemEntropy
 from sottovoce.errors import AbsenceError
 from sottovoce.keyfiles.models import read_model
-from sottovoce.ledger import Seat, verify
-from sottovoce.service.coordinator import registries
-from sottovoce.service.sealed_files import SealedFiles
-from sottovoce.service.seat_keys import SeatKeys, study_key
-from sottovoce.service.site import open_site
+from sottovoce.ledger import LedgerSeat, verify
+from sottovoce.node.coordinator.serving import registries
+from sottovoce.node.site.site_folder import open_site
+from sottovoce.storage.sealed_files import SealedFiles
+from sottovoce.storage.seat_keys import SeatKeys, study_key
 from sottovoce.text.documents import Document
 
 
@@ -172,7 +172,7 @@ def test_every_ledger_is_whole(played: Played) -> None:
         for seat in joined.invitation.seats:
             public = SeatKeys.open(files, seat, entropy=entropy).identity.public
             path = joined.folder / seat / "ledger.jsonl"
-            assert verify(path, Seat(seat, public)).lines > 5
+            assert verify(path, LedgerSeat(seat, public)).lines > 5
 
 
 def test_whatever_is_left_of_a_site_is_its_owners_alone(played: Played) -> None:

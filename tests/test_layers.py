@@ -8,7 +8,7 @@ import pytest
 import sottovoce
 
 ROOT = Path(sottovoce.__file__).parent
-PURE = ["numbers", "wire", "paillier", "rados", "text", "protocols", "attacks", "roles"]
+PURE = ["numbers", "wire", "paillier", "rados", "text", "protocols", "attacks", "study", "course"]
 FORBIDDEN_CALLS = {"open", "print", "input", "breakpoint", "exec", "eval"}
 # Seedable generators may be made from a caller's seed; the module's global one may not be used.
 ALLOWED_OF_NUMPY_RANDOM = {"Generator", "default_rng", "PCG64", "SeedSequence", "RandomState"}

@@ -19,13 +19,16 @@ from scipy import sparse
 
 import sottovoce
 from sottovoce.entropy import Entropy, Expansion
-from sottovoce.protocols.shares.plan import SolvePlan
+from sottovoce.protocols.quorum.plan import QuorumPlan
+from sottovoce.protocols.shares.plan import ShareSolvePlan
 from sottovoce.rados.rows import Discreet
-from sottovoce.roles.plan import StudyPlan
+from sottovoce.study.plan import StudyPlan
+from sottovoce.study.release import Release
 from sottovoce.text.documents import Document
 from sottovoce.text.labelling import Labelling
 from sottovoce.text.reading import Reading
-from sottovoce.wire import Integers, Value, Words
+from sottovoce.text.selection import SelectionRule
+from sottovoce.wire import Integers, Residues, ShortWords, Value, Words
 
 LAYERS = (
     "entropy",
@@ -36,11 +39,15 @@ LAYERS = (
     "rados",
     "text",
     "attacks",
-    "roles",
+    "study",
+    "course",
+    "paper",
     "keyfiles",
     "ledger",
     "transport",
-    "service",
+    "storage",
+    "config",
+    "node",
     "estimators",
 )
 
@@ -50,53 +57,61 @@ NUMBERS = (int, float, complex)
 
 # Fields of such a type that anybody may see, and why.
 HARMLESS = {
+    "study.stages.penalty_choice.Choice.told": "how many labels each peer was told",
+    "study.queries.model.Trained.told": "how many labels each peer was told",
+    "study.rehearsal.Rehearsed.rare": "names of classes, and how many documents, at the site",
+    "node.kept_facts.StageCosts.bytes": "sizes by stage",
+    "node.kept_facts.StageCosts.seconds": "times by stage",
     "keyfiles.keytext.Lock.salt": "stands in the open in every key file",
-    "ledger.verification.Seat.public": "a public key",
-    "protocols.blind_sum.masks.Part.space": "which group, not a value of it",
+    "ledger.verification.LedgerSeat.public": "a public key",
+    "protocols.blind_sum.masks.SummedVector.space": "which group, not a value of it",
     "protocols.blind_sum.rounds.RoundBook.attempts": "names of rounds, and how often",
-    "protocols.central.printed_terms.PrintedTerms.penalties": "part of the plan",
-    "protocols.central.terms.Terms.penalties": "part of the plan",
+    "paper.central.printed_terms.PrintedTerms.penalties": "part of the plan",
+    "paper.central.terms.CentralTerms.penalties": "part of the plan",
+    "course.training_state.Training.seen": "when each seat was heard of",
+    "paper.table1.EncryptionCost.operations": "how many operations of each kind",
+    "study.queries.quorum_model.QuorumTrained.told": "how many labels each peer was told",
     "protocols.conversation.Ask.question": "a message, whose own repr shows names of fields only",
     "protocols.identities.Pins.publics": "public keys",
-    "protocols.rado_solver.SolverPlan.penalties": "part of the plan",
+    "paper.rado_solver.SolverPlan.penalties": "part of the plan",
     "protocols.sealing.Address.info": "a hash of public things",
     "protocols.sealing.Address.label": "a public label",
     "protocols.sealing.Address.recipient": "a public key",
     "protocols.sealing.Address.sender": "a public key",
+    "protocols.quorum.members.Quorum.points": "places of shares, 1 to n",
     "protocols.seat._Line.digests": "hashes of messages",
-    "protocols.shares.course.Course.constants": "follow from the public spectrum",
-    "protocols.shares.course.Course.directions": "follow from the public spectrum",
-    "protocols.shares.course.Course.residuals": "follow from the public spectrum",
+    "protocols.shares.course.ExactIteration.constants": "follow from the public spectrum",
+    "protocols.shares.course.ExactIteration.directions": "follow from the public spectrum",
+    "protocols.shares.course.ExactIteration.residuals": "follow from the public spectrum",
     "protocols.shares.material.Context.peers": "a hash of names",
     "protocols.shares.products.Product.left": "a size",
     "protocols.shares.products.Product.right": "a size",
-    "rados.blocks.Layout.own": "positions of features",
-    "rados.blocks.Layout.shared": "positions of features",
-    "roles.agreement.Agreement.boxes": "public keys",
-    "roles.encrypted_numbers.Numbers.penalties": "part of the plan",
-    "roles.evaluation.CountSum.counted": "a size",
-    "roles.figures.Evaluation.counts": "what every peer is told; a site's own whole table at it",
-    "roles.figures.Evaluation.left_out": "what every peer is told",
-    "roles.model.SealedModel.operating_point": "public thresholds",
-    "roles.plan.StudyPlan.alpha": "part of the plan",
-    "roles.plan.StudyPlan.distrusted": "part of the plan",
-    "roles.plan.StudyPlan.operating_point": "part of the plan",
-    "roles.plan.StudyPlan.thresholds": "part of the plan",
-    "roles.preparation.Prepared.idf_halves": "published, rounded",
-    "roles.roc.Roc.false_positive_rate": "what every peer is told",
-    "roles.roc.Roc.thresholds": "part of the plan",
-    "roles.roc.Roc.true_positive_rate": "what every peer is told",
-    "roles.roster.Participant.public": "a public key",
-    "roles.scoring.ScorePlan.factors": "follow from the published idf",
-    "roles.reference.Reference.point": "follows from the published idf",
-    "roles.totals.Totals.by_class": "published, rounded up",
-    "service.api.Membership.fingerprint": "of a certificate that the server shows to everybody",
-    "service.api.StudyStatus.seen": "who was heard of when",
-    "service.events.Listening.fingerprint": "of a certificate that the server shows to everybody",
-    "service.invitations.Invitation.fingerprint": "of a certificate, shown to everybody",
-    "service.settings.SettingsText.lines": "where settings stand",
-    "service.settings.SettingsText.values": "settings, among which no secret may be",
-    "service.site_settings.SiteSettings.commands": "settings, among which no secret may be",
+    "rados.blocks.JointLayout.own": "positions of features",
+    "rados.blocks.JointLayout.shared": "positions of features",
+    "study.stages.agreement.Agreement.boxes": "public keys",
+    "study.stages.encrypted_numbers.EncryptedNumbers.penalties": "part of the plan",
+    "study.queries.evaluation.CountSum.counted": "a size",
+    "study.queries.model.PeerModel.operating_point": "public thresholds",
+    "study.queries.quorum_model.QuorumModel.operating_point": "public thresholds",
+    "study.plan.StudyPlan.alpha": "part of the plan",
+    "study.plan.StudyPlan.distrusted": "part of the plan",
+    "study.plan.StudyPlan.operating_point": "part of the plan",
+    "study.plan.StudyPlan.thresholds": "part of the plan",
+    "study.stages.preparation.Prepared.idf_halves": "published, rounded",
+    "study.queries.roc.Roc.false_positive_rate": "what every peer is told",
+    "study.queries.roc.Roc.thresholds": "part of the plan",
+    "study.queries.roc.Roc.true_positive_rate": "what every peer is told",
+    "study.roster.Participant.public": "a public key",
+    "study.queries.scoring.ScorePlan.factors": "follow from the published idf",
+    "study.stages.centring.Reference.point": "follows from the published idf",
+    "study.totals.Totals.by_class": "published, rounded up",
+    "node.api.Membership.fingerprint": "of a certificate that the server shows to everybody",
+    "node.api.StudyStatus.seen": "who was heard of when",
+    "node.events.Listening.fingerprint": "of a certificate that the server shows to everybody",
+    "node.invitations.Invitation.fingerprint": "of a certificate, shown to everybody",
+    "config.toml_settings.SettingsText.lines": "where settings stand",
+    "config.toml_settings.SettingsText.values": "settings, among which no secret may be",
+    "config.site_settings.SiteSettings.commands": "settings, among which no secret may be",
     "text.dictionaries.JointDictionary.buckets": "published to coordinator and peers",
     "text.dictionaries.JointDictionary.idf_halves": "published, rounded",
     "text.reading.NGrams.characters": "part of the plan",
@@ -105,17 +120,21 @@ HARMLESS = {
     "transport.client._Call.body": "a view shows its address only",
     "transport.committing._Waiting.future": "a future of the event loop; answers are counts",
     "transport.committing._Waiting.result": "positions and counts",
-    "transport.counter.Caller.digest": "a hash of a request",
-    "transport.signing.Asked.digest": "a hash of a request",
-    "transport.signing.Signed.nonce": "travels in the open",
-    "transport.signing.Signed.signature": "travels in the open",
+    "transport.request_handlers.Caller.digest": "a hash of a request",
+    "transport.signing.SignedRequest.digest": "a hash of a request",
+    "transport.signing.RequestOrigin.nonce": "travels in the open",
+    "transport.signing.RequestOrigin.signature": "travels in the open",
     "transport.signing.Signer.fingerprint": "of a certificate that the server shows to everybody",
-    "transport.store.Place.session": "a hash of public things",
-    "transport.store.Sealed.digest": "a hash of what is sealed",
+    "transport.mailbox_tables.Place.session": "a hash of public things",
+    "transport.mailbox_tables.LetterSummary.digest": "a hash of what is sealed",
 }
 
 # Types with a repr of their own, each of which was read.
 OWN_REPRS = {
+    "estimators.comparison.Comparison": "accuracies by peer",
+    "estimators.progress._NotebookLine": "one line of progress",
+    "study.queries.figures.Evaluation": "figures that every peer is told",
+    "study.queries.trained_study.StudyOutcome": "names and sizes",
     "entropy.Expansion": "says <secret>",
     "estimators.federation.LocalFederation": "names of peers, and how many documents",
     "keyfiles.passphrase.Passphrase": "says <secret>",
@@ -130,16 +149,18 @@ OWN_REPRS = {
     "protocols.shares.multiplier.Multiplier": "says <secret>, and a size",
     "rados.moments.Moments": "sizes",
     "rados.rows.Discreet": "sizes",
-    "service.durable.DurableSeat": "what it waits for",
-    "service.journal.Journal": "its path, and how many sessions",
-    "service.vault.Vault": "says <secret>",
+    "node.seat.durable_seat.DurableSeat": "what it waits for",
+    "storage.journal.Journal": "its path, and how many sessions",
+    "storage.sealed_sqlite.SealedSqlite": "says <secret>",
     "wire.values.Integers": "how many, and their width",
     "wire.values.Value": "names of fields",
+    "wire.residues.Residues": "the shape",
+    "wire.values.ShortWords": "the shape",
     "wire.values.Words": "the shape",
 }
 
 # Tuples with names show everything; these never leave the loop that reads a text.
-NAMED_TUPLES = {"text.reading.Row", "text.tokens.Token"}
+NAMED_TUPLES = {"text.reading.TextRow", "text.tokens.Token"}
 
 
 def classes() -> Iterator[type]:
@@ -234,16 +255,22 @@ def test_a_discreet_type_holds_arrays_and_plain_numbers(kind: type) -> None:
         assert not any(issubclass(one, BULK[3:]) for one in kinds)
 
 
+BY_NAME = {Reading, Labelling, Release, SelectionRule}
+
+
 def hashed_by_repr(kind: type) -> Iterator[type]:
-    """A dataclass and all that its fields are made of, but for those with a fingerprint."""
+    """A dataclass and all that its fields are made of, but for those with a fingerprint or a name.
+
+    A release mode and a selection rule are signed by their name; their words are code.
+    """
     yield kind
     for hint in get_type_hints(kind).values():
         for part in parts(hint):
-            if dataclasses.is_dataclass(part) and part not in {Reading, Labelling}:
+            if dataclasses.is_dataclass(part) and part not in BY_NAME:
                 yield from hashed_by_repr(part)
 
 
-@pytest.mark.parametrize("plan", [StudyPlan, SolvePlan])
+@pytest.mark.parametrize("plan", [StudyPlan, ShareSolvePlan, QuorumPlan])
 def test_what_is_agreed_on_by_its_repr_hides_nothing(plan: type) -> None:
     """A field that repr left out would not be in the hash that everybody signs."""
     for kind in set(hashed_by_repr(plan)):
@@ -262,7 +289,7 @@ def test_messages_show_the_names_of_their_fields_only() -> None:
     # A ledger is there to be read: its lines hold digests, and nothing of any message.
     structs = [kind for kind in structs if not kind.__module__.startswith("sottovoce.ledger.")]
     assert len(structs) > 40
-    assert {own_repr(kind) for kind in structs} == {Value, Words, Integers}
+    assert {own_repr(kind) for kind in structs} == {Value, Words, ShortWords, Integers, Residues}
 
 
 def test_tuples_with_names_show_everything_so_there_are_few() -> None:

@@ -14,6 +14,7 @@ __all__ = [
     "SealedClassifier",
     "TextClassifier",
     "__version__",
+    "cross_validate",
 ]
 
 

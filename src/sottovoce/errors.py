@@ -10,7 +10,8 @@ its people can mend) or theirs (something that another party sent or did).
     │   ├── MismatchError           two things that must agree do not: keys, shapes, scales
     │   ├── MisuseError             a call at the wrong time, or one-time material used twice
     │   ├── JournalError            a seat's journal is in use, damaged, full, or another's
-    │   │   └── ReplayError         a program run again does not do what it did before
+    │   │   ├── ReplayError         a program run again does not do what it did before
+    │   │   └── CopyError           an older copy of a seat's folder, or one that runs twice
     │   ├── LedgerError             a ledger was changed, cut off, or cannot be written
     │   ├── WithdrawnError          this site takes no part: it withdrew, or did not consent
     │   └── KeyFileError            a key file cannot be used
@@ -66,6 +67,10 @@ class JournalError(OurError):
 
 class ReplayError(JournalError):
     """A program that was run again did not do what it did before; nothing was sent."""
+
+
+class CopyError(JournalError):
+    """This folder is an older copy of a seat's, or another process works with a copy of it."""
 
 
 class LedgerError(OurError):

@@ -5,13 +5,13 @@ from pathlib import Path
 import pytest
 
 from harness.commands import call
-from sottovoce.service.study_file import example
+from sottovoce.config.study_file import example
 
 
 @pytest.fixture
 def study(tmp_path: Path) -> Path:
     path = tmp_path / "study.toml"
-    path.write_text(example().replace("features = 2048", "features = 64"), encoding="utf-8")
+    path.write_text(example().replace('features = "auto"', "features = 64"), encoding="utf-8")
     return path
 
 

@@ -1,9 +1,9 @@
-"""`sottovoce bench all` runs every benchmark, and passes over one that lacks its data."""
+"""`python -m benchmarks all` runs every benchmark, and passes over one that lacks its data."""
 
 import typer
 from typer.testing import CliRunner
 
-from sottovoce.cli import bench
+from benchmarks import commands
 from sottovoce.errors import InputError
 
 
@@ -23,9 +23,9 @@ def test_every_command_runs_once_and_a_missing_folder_stops_nothing(monkeypatch)
     def third() -> None:
         ran.append("third")
 
-    monkeypatch.setattr(bench, "app", app)
+    monkeypatch.setattr(commands, "app", app)
     shell = typer.Typer()
-    shell.command()(bench.everything)
+    shell.command()(commands.everything)
     done = CliRunner().invoke(shell)
     assert done.exit_code == 0
     assert ran == ["first", "third"]

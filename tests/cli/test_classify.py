@@ -11,16 +11,16 @@ import pytest
 from typer.testing import CliRunner
 
 from sottovoce import cli
-from sottovoce.cli import classify as command
+from sottovoce.cli.commands import classify as command
 from sottovoce.cli.source_choice import SourceChoice, check_brings_text, recall, remember
+from sottovoce.config.study_file import example, parse_study
 from sottovoce.entropy import SystemEntropy
 from sottovoce.errors import DamagedFileError, InputError
-from sottovoce.roles.plan import Verdict
-from sottovoce.service.api import Classified
-from sottovoce.service.invitations import Invitation
-from sottovoce.service.site import Site, open_site
-from sottovoce.service.study_file import example, parse_study
+from sottovoce.node.api import Classified
+from sottovoce.node.invitations import Invitation
+from sottovoce.node.site.site_folder import Site, open_site
 from sottovoce.sources import open_source
+from sottovoce.study.plan import Verdict
 from sottovoce.text.documents import Document
 
 ROWS = 'note,age,label\n"fever, rash",40,x\nwell,,y\n,50,z\n'
@@ -174,7 +174,7 @@ def test_a_table_without_the_text_is_refused_before_anything_is_asked(
     site: Site, asked: list[Sequence[Document]], tmp_path: Path
 ) -> None:
     (tmp_path / "new.csv").write_text("id,words\n1,fever\n2,rash\n", encoding="utf-8")
-    with pytest.raises(InputError, match="expected a column 'note', found 'id', 'words'"):
+    with pytest.raises(InputError, match="expected a column 'note', found 2 columns, none"):
         call(site, tmp_path / "new.csv", "--out", tmp_path / "out.csv")
     assert asked == []
 

@@ -54,7 +54,7 @@ def test_a_table_is_described_without_its_text(notes: Path) -> None:
     assert "4, the largest of" in output
     assert "notes.csv line 22: expected text, found none" in output
     assert "notes.csv line 23: expected 4 fields, found 2" in output
-    assert "notes.csv line 24: label 'maybe' is not in the label map" in output
+    assert "notes.csv line 24: label of 5 characters is not in the label map" in output
     assert SECRET not in output
 
 
@@ -156,8 +156,10 @@ def test_a_mistake_is_one_line_and_hints(notes: Path) -> None:
     assert done.returncode == 1
     assert done.stdout == ""
     assert done.stderr == (
-        f"error: {notes}: expected a column 'notes', found 'note', 'sick', 'patient', 'age'\n"
+        f"error: {notes}: expected a column 'notes', found 4 columns, none of them called so\n"
         "hint: --text note\n"
+        "hint: if the first row holds data and not names: --no-header\n"
+        f"hint: to see the names that it has: head -n 1 {notes}\n"
     )
 
 

@@ -10,9 +10,9 @@ import pytest
 from harness.commands import call
 from sottovoce.entropy import SystemEntropy
 from sottovoce.errors import InputError, SottovoceError, StoppedError, WithdrawnError
-from sottovoce.service.api import SeatStatus
-from sottovoce.service.invitations import Invitation
-from sottovoce.service.site import open_site
+from sottovoce.node.api import SeatStatus
+from sottovoce.node.invitations import Invitation
+from sottovoce.node.site.site_folder import open_site
 
 
 @pytest.fixture
@@ -36,7 +36,10 @@ def empty(path: Path) -> Path:
     ("words", "says"),
     [
         (("--data", "nosuch.csv"), "nosuch.csv: expected a file or a folder, found nothing"),
-        (("--data", "notes.csv"), "notes.csv: expected a column 'text', found 'note', 'urgency'"),
+        (
+            ("--data", "notes.csv"),
+            "notes.csv: expected a column 'text', found 2 columns, none of them called so",
+        ),
         (("--data", "notes.csv", "--text", "note", "--label", "x"), "expected a column 'x'"),
         (("--data", "notes.csv", "--text", "note", "--group", "x"), "expected a column 'x'"),
         (("--data", "packed.csv"), "packed.csv: "),
@@ -101,7 +104,7 @@ def test_a_study_that_is_over_says_what_happened_and_what_can_be_done(
     error: type[SottovoceError],
     code: int,
 ) -> None:
-    from sottovoce.cli.telling import code_of
+    from sottovoce.cli.event_text import code_of
 
     home = tmp_path / "stanmore"
     invitation = Invitation.parse((tmp_path / "sent" / "stanmore").read_text())
@@ -141,7 +144,7 @@ def test_anothers_invitation_does_not_take_the_place_of_a_seat(
 def test_who_only_looked_at_anothers_invitation_may_take_its_own(
     tmp_path: Path, office: Path
 ) -> None:
-    from sottovoce.cli.invited import check_seats
+    from sottovoce.cli.invitation_prompt import check_seats
 
     site = open_site(tmp_path / "stanmore", entropy=SystemEntropy())
     site.accept(Invitation.parse((tmp_path / "sent" / "north").read_text()))

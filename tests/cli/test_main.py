@@ -14,6 +14,7 @@ from typer.testing import CliRunner
 
 import sottovoce
 from sottovoce import cli
+from sottovoce.cli import program
 from sottovoce.errors import (
     AbsenceError,
     InputError,
@@ -43,7 +44,7 @@ def test_version() -> None:
 def test_no_words_show_the_help() -> None:
     done = run()
     assert "Usage" in done.stdout + done.stderr
-    assert "bench" in done.stdout + done.stderr
+    assert "ledger" in done.stdout + done.stderr
 
 
 def test_an_unknown_command_is_named() -> None:
@@ -69,7 +70,7 @@ def test_a_mistake_is_one_line_and_hints(
     def fail(**_: str) -> None:
         raise InputError("column 'txet' is not in notes.csv", hints=("try --text text",))
 
-    monkeypatch.setattr(cli, "app", fail)
+    monkeypatch.setattr(program, "app", fail)
     with pytest.raises(SystemExit) as stop:
         cli.main()
     assert stop.value.code == 1
@@ -102,11 +103,11 @@ def test_scripts_get_an_error_as_one_object(
     def fail(**_: str) -> None:
         raise error
 
-    monkeypatch.setattr(cli, "app", fail)
+    monkeypatch.setattr(program, "app", fail)
     # The one that closes standard output must not close that of the tests.
-    monkeypatch.setattr(cli.os, "dup2", lambda *_: None)
-    monkeypatch.setattr(cli.sys, "stdout", io.TextIOWrapper(io.BytesIO()))
-    monkeypatch.setattr(cli.sys.stdout, "fileno", lambda: 1, raising=False)
+    monkeypatch.setattr(program.os, "dup2", lambda *_: None)
+    monkeypatch.setattr(program.sys, "stdout", io.TextIOWrapper(io.BytesIO()))
+    monkeypatch.setattr(program.sys.stdout, "fileno", lambda: 1, raising=False)
     monkeypatch.setattr(sys, "argv", ["sottovoce", "status", "--json"])
     with pytest.raises(SystemExit) as stop:
         cli.main()
@@ -164,7 +165,7 @@ def test_an_interrupt_is_one_word(
             raise end
         return 130
 
-    monkeypatch.setattr(cli, "app", interrupted)
+    monkeypatch.setattr(program, "app", interrupted)
     with pytest.raises(SystemExit) as stop:
         cli.main()
     assert (stop.value.code, capsys.readouterr().err) == (130, "stopped\n")

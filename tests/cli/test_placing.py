@@ -6,18 +6,18 @@ from pathlib import Path
 import pytest
 
 from sottovoce import cli
-from sottovoce.cli import placing
+from sottovoce.cli import shell_words
 
 
 @pytest.fixture(autouse=True)
 def forgotten() -> Iterator[None]:
     yield
-    placing.note_home(None)
+    shell_words.note_home(None)
 
 
 def test_without_the_option_nothing_is_added() -> None:
-    placing.note_home(None)
-    assert placing.placed("sottovoce status") == "sottovoce status"
+    shell_words.note_home(None)
+    assert shell_words.placed("sottovoce status") == "sottovoce status"
 
 
 @pytest.mark.parametrize(
@@ -37,8 +37,8 @@ def test_without_the_option_nothing_is_added() -> None:
     ],
 )
 def test_commands_name_the_folder_that_was_given(said: str, shown: str) -> None:
-    placing.note_home(Path("my site"))
-    assert placing.placed(said) == shown
+    shell_words.note_home(Path("my site"))
+    assert shell_words.placed(said) == shown
 
 
 def test_a_hint_works_where_it_is_typed(
@@ -46,5 +46,5 @@ def test_a_hint_works_where_it_is_typed(
 ) -> None:
     home = tmp_path / "north"
     monkeypatch.setattr("sys.argv", ["sottovoce", "status", "--study", "a1", "--home", str(home)])
-    assert cli._ended() == 1
+    assert cli.run(cli.app, name="sottovoce") == 1
     assert f"hint: sottovoce join --home {home} INVITATION" in capsys.readouterr().err

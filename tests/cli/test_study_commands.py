@@ -10,15 +10,20 @@ from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
+import numpy as np
 import pytest
 from typer.testing import CliRunner
 
 from harness.commands import call
 from sottovoce import cli
-from sottovoce.errors import InputError, OpenPermissionsError
-from sottovoce.service.invitations import Invitation
-from sottovoce.service.registry import Registry
-from sottovoce.service.study_file import example, parse_study
+from sottovoce.config.study_file import example, parse_study
+from sottovoce.errors import InputError, OpenPermissionsError, SottovoceError
+from sottovoce.node.coordinator.registry import Registry
+from sottovoce.node.invitations import Invitation
+from sottovoce.node.kept_facts import keep_evaluation
+from sottovoce.study.queries.evaluation_record import KeptEvaluation
+from sottovoce.study.queries.figures import Evaluation
+from sottovoce.text.labels import Labels
 
 
 def test_without_a_file_an_example_is_printed() -> None:
@@ -74,12 +79,44 @@ def test_a_study_is_made_again_under_another_name(office: Path) -> None:
 
 
 def test_the_card_is_shown(office: Path) -> None:
-    card = call("study", "show", "--home", office)
+    page = call("study", "show", "--home", office)
+    assert len(page.splitlines()) < 70
+    assert "the whole card: sottovoce study show" in page
+    card = call("study", "show", "--home", office, "--card")
     assert card.startswith("# Study card: urgency of clinical notes")
     assert "Ethics Committee North, no. 2026-17" in card
     assert "People may join for: 1 week" in card
     assert "| contributions | masked-parts | coordinator | 1 |" in card
     assert "| course of the study | `begin` |" in card
+
+
+def test_the_card_is_a_page_to_print(office: Path, tmp_path: Path) -> None:
+    path = tmp_path / "card.html"
+    assert "to open in a browser" in call("study", "show", "--home", office, "--html", path)
+    assert "Signatures" in path.read_text(encoding="utf-8")
+    with pytest.raises(SottovoceError, match=r"card\.html"):
+        call("study", "show", "--home", office, "--html", path)
+
+
+def test_the_coordinator_reports_and_shows_evaluations_again(office: Path, tmp_path: Path) -> None:
+    (one,) = json.loads(call("study", "list", "--home", office, "--json"))
+    with pytest.raises(InputError, match="expected an evaluation that was held, found none"):
+        call("evaluate", "--last", "--home", office)
+    labels = Labels(("routine", "urgent"))
+    table = np.array([[40, 5], [6, 30]])
+    joint = Evaluation.of(labels, table, ("north", "harbour", "stanmore"), fewest=3)
+    folder = office / "coordinator" / "studies" / one["study"]
+    keep_evaluation(folder, KeptEvaluation(0.0, joint=joint))
+    again = call("evaluate", "--last", "--home", office)
+    assert "all of north, harbour, stanmore: accuracy 86.4%" in again
+    assert "accuracy 86.4%" in call("study", "show", "--home", office)
+    shown = json.loads(call("study", "show", "--home", office, "--json"))
+    assert shown["evaluation"]["joint"]["confusion"] == table.tolist()
+    out = tmp_path / "report.html"
+    call("report", "--home", office, "--out", out)
+    page = out.read_text(encoding="utf-8")
+    assert "Accuracy 86.4%" in page
+    assert "Institute for Health Data (coordinator)" in page
 
 
 def test_two_studies_and_none_named(office: Path, study: Path) -> None:

@@ -4,6 +4,7 @@ import io
 import json
 import re
 import stat
+from dataclasses import replace
 from pathlib import Path
 from typing import get_args
 
@@ -11,20 +12,20 @@ import pytest
 from rich.console import Console
 from rich.progress import Progress
 
-from sottovoce.cli import gates
-from sottovoce.cli.bars import Amount, TimeLeft
+from sottovoce.cli import approval_prompt
+from sottovoce.cli.approval_prompt import PersonGate, gate_of
 from sottovoce.cli.consent import asked
-from sottovoce.cli.gates import PersonGate, gate_of
+from sottovoce.cli.progress_bars import Amount, TimeLeft
 from sottovoce.cli.watching import Watch, as_line, in_words
 from sottovoce.errors import InputError
-from sottovoce.service import events
-from sottovoce.service.approval import OpenGate, Request, ScriptGate
+from sottovoce.node import events
+from sottovoce.node.approval import OpenGate, Request, ScriptGate
 
 MOVED = events.Moved("s-1", "north", "training", 3, 2_000_000)
 EVENTS = [
     events.Listening("https://a:1", b"\1", ("s-1",)),
     events.Enrolled("s-1", "north"),
-    events.Waiting("s-1", "north", "enrolment", ("harbour",), 0.0),
+    events.SeatWaiting("s-1", "north", "enrolment", ("harbour",), 60.0),
     events.RosterKnown("s-1", "north", ("north",), ("aardvark",)),
     events.StageBegan("s-1", "north", "training", 2, ("north", "harbour")),
     MOVED,
@@ -42,6 +43,7 @@ EVENTS = [
     events.QueryGoesOn("s-1", "north", 4),
     events.QueryGivenUp("s-1", "north", 4, 12),
     events.QueryWithoutDealer("s-1", "north", 5, "dealer"),
+    events.EvaluationHeld("s-1", "north", ("north", "harbour"), 0.9, "{}"),
     events.LineLost("s-1", "north", "refused"),
     events.LineBack("s-1", "north"),
 ]
@@ -52,8 +54,10 @@ def test_every_event_has_words_or_a_reason_for_none() -> None:
     silent = (events.Moved, events.RosterKnown)  # the bar, and the words that consent shows
     for event in EVENTS:
         assert bool(in_words(event)) != isinstance(event, silent), event
-    waits = "north: waits for harbour (enrolment) until 1970-01-01 00:00:00 UTC"
+    waits = "north: waits for harbour (enrolment) until 1970-01-01 00:01:00 UTC"
     assert in_words(EVENTS[2]) == waits
+    endless = replace(EVENTS[2], until=0.0)
+    assert in_words(endless) == "north: waits for harbour (enrolment) for as long as it takes"
     assert "attempt 2" in in_words(EVENTS[4])
     assert "because of harbour" in in_words(EVENTS[11])
 
@@ -83,7 +87,9 @@ def test_plain_lines_without_a_terminal() -> None:
             now[0] = moment
             found.on_event(MOVED)
         found.on_event(events.Enrolled("s", "[north]"))
-    assert shown.getvalue().splitlines() == [
+    stamp, lines = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\dZ "), shown.getvalue().splitlines()
+    assert all(stamp.match(line) for line in lines), "a log says when"
+    assert [stamp.sub("", line) for line in lines] == [
         "north: training, 3 letters, 2.0 MB",
         "north: training, 3 letters, 2.0 MB",
         "[north]: enrolled",
@@ -192,7 +198,7 @@ def test_a_person_sees_what_wants_to_leave(
 def test_who_lets_messages_go(tmp_path: Path) -> None:
     found, _ = watch(terminal=False)
     assert isinstance(gate_of(None, found), OpenGate)
-    assert isinstance(gate_of("each", found), gates.PersonGate)
+    assert isinstance(gate_of("each", found), approval_prompt.PersonGate)
     with pytest.raises(InputError, match="--approve: expected `each` or a program"):
         gate_of(str(tmp_path / "none"), found)
     script = tmp_path / "script"

@@ -10,12 +10,12 @@ from typing import get_args
 import pytest
 
 from harness.commands import call
-from sottovoce.cli import telling
+from sottovoce.cli import event_text
+from sottovoce.config.study_file import example
+from sottovoce.course.phases import Phase
 from sottovoce.errors import InputError
-from sottovoce.roles.sizes import Size
-from sottovoce.service import events
-from sottovoce.service.phases import Phase
-from sottovoce.service.study_file import example
+from sottovoce.node import events
+from sottovoce.study.card.sizes import Size
 from sottovoce.wire.values import kebab
 
 PAGE = (Path(__file__).parents[2] / "docs" / "commands.md").read_text(encoding="utf-8")
@@ -42,11 +42,17 @@ def test_every_event_stands_on_the_page_with_its_fields() -> None:
 
 def test_exit_codes_and_errors_stand_on_the_page(capsys: pytest.CaptureFixture[str]) -> None:
     codes = {int(code) for code, _ in rows("How a command ends")}
-    known = {telling.OURS, telling.USAGE, telling.THEIRS, telling.REFUSED, telling.INTERRUPTED}
+    known = {
+        event_text.OURS,
+        event_text.USAGE,
+        event_text.THEIRS,
+        event_text.REFUSED,
+        event_text.INTERRUPTED,
+    }
     assert codes == {0, *known}
-    telling.note_json(asked=True)
-    telling.tell(InputError("x"))
-    telling.note_json(asked=False)
+    event_text.note_json(asked=True)
+    event_text.tell(InputError("x"))
+    event_text.note_json(asked=False)
     real = json.loads(capsys.readouterr().err)
     (said,) = re.findall(r"```json\n(.*?)```", PAGE, re.DOTALL)
     assert json.loads(said)["error"].keys() == real["error"].keys()
@@ -74,7 +80,7 @@ def test_results_are_those_of_the_page(tmp_path: Path) -> None:
     assert list(row) == said["study list"]
     shown = json.loads(call("study", "show", "--home", home, "--json"))
     assert list(shown) == said["study show"]
-    assert set(said["join --dry-run"]) == {"study", "seats", "documents", *shown}
+    assert set(said["join --dry-run"]) == {"study", "seats", "documents", *shown} - {"evaluation"}
     found = json.loads(call("status", "--home", home, "--json"))
     assert list(found) == said["status"]
     ordered = json.loads(call("study", "cancel", "--home", home, "--yes", "--json"))

@@ -6,8 +6,8 @@ from pathlib import Path
 import pytest
 
 from sottovoce.numbers.packing import Slots
-from sottovoce.protocols.learner_costs import LearnerCost
-from sottovoce.protocols.rado_learn.sealed_theta import division_plan
+from sottovoce.paper.learner_costs import LearnerCost
+from sottovoce.paper.rado_learn.sealed_theta import division_plan
 from sottovoce.protocols.two_party import costs
 from sottovoce.protocols.two_party.costs import Cost
 from sottovoce.protocols.two_party.division import DivPlan

@@ -18,12 +18,12 @@ def test_every_request_stands_on_the_page() -> None:
 def test_every_refusal_stands_on_the_page() -> None:
     source = "\n".join(
         path.read_text(encoding="utf-8")
-        for layer in ("transport", "service")
-        for path in (ROOT / "src" / "sottovoce" / layer).glob("*.py")
+        for layer in ("transport", "node")
+        for path in (ROOT / "src" / "sottovoce" / layer).rglob("*.py")
     )
-    raised = set(re.findall(r'Problem\(\s*\d{3},\s*"([a-z-]+)"', source))
-    raised |= set(re.findall(r'Problem\(answer\.status, "([a-z-]+)"', source))
-    raised |= set(re.findall(r'Problem\(error\.status, "([a-z-]+)"', source))
+    raised = set(re.findall(r'Refusal\(\s*\d{3},\s*"([a-z-]+)"', source))
+    raised |= set(re.findall(r'Refusal\(answer\.status, "([a-z-]+)"', source))
+    raised |= set(re.findall(r'Refusal\(error\.status, "([a-z-]+)"', source))
     raised |= set(re.findall(r'kind = "([a-z-]+)" if status >= 500 else "([a-z-]+)"', source)[0])
     table = PAGE.split("## Refusals")[1].split("## Limits")[0]
     rows = "".join(re.findall(r"^\| (`.*?`) \|", table, re.MULTILINE))

@@ -17,11 +17,11 @@ from sottovoce.estimators import LocalFederation, TextClassifier
 from sottovoce.paillier import Ciphertext, decrypt_residues
 from sottovoce.protocols.two_party.matrices import FixedFactor, MaskedRows
 from sottovoce.protocols.view import leaves
-from sottovoce.roles import InsecureToyPlan, Study
-from sottovoce.roles.attempts import Attempt, Stage, following
-from sottovoce.roles.card import StudyCard
-from sottovoce.roles.roster import Roster, draw_roster
-from sottovoce.roles.uploads import SealedRows
+from sottovoce.study import InsecureToyPlan, Study
+from sottovoce.study.attempts import Attempt, Stage, following
+from sottovoce.study.card.card import StudyCard
+from sottovoce.study.roster import Roster, draw_roster
+from sottovoce.study.stages.uploads import SealedRows
 
 COLUMNS = (2, 4, 6)
 CLOUDS = {"alice": "cloud", "bob": "other cloud", "carol": "cloud"}

@@ -17,14 +17,14 @@ from sottovoce.errors import InputError, ViolationError
 from sottovoce.estimators import LocalFederation, TextClassifier
 from sottovoce.paillier import Ciphertext
 from sottovoce.protocols.view import leaves
-from sottovoce.roles import InsecureToyPlan, Participant, Role, Roster
-from sottovoce.roles.agreement import Agreement
-from sottovoce.roles.card import StudyCard
-from sottovoce.roles.intermediary import TableNumbers
-from sottovoce.roles.outsourced import train_for_owner
-from sottovoce.roles.roster import draw_outsourced
-from sottovoce.roles.training import held_back_side, training_side
-from sottovoce.roles.uploads import SealedRows
+from sottovoce.study import InsecureToyPlan, Participant, Role, Roster
+from sottovoce.study.card.card import StudyCard
+from sottovoce.study.roster import draw_outsourced
+from sottovoce.study.stages.agreement import Agreement
+from sottovoce.study.stages.intermediary import TableNumbers
+from sottovoce.study.stages.outsourced import train_for_owner
+from sottovoce.study.stages.training import held_back_side, training_side
+from sottovoce.study.stages.uploads import SealedRows
 from sottovoce.wire import Words
 
 COLUMNS = (2, 4, 6)

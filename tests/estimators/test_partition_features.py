@@ -12,6 +12,7 @@ from harness.entities import PEERS, Entities, ionosphere, toy, wards
 from harness.meddling import Crashing
 from harness.noise import FEWEST, assert_looks_uniform
 from sottovoce.attacks import attack_everything, score
+from sottovoce.course.memory import StudyOutcome
 from sottovoce.datasets import load_ionosphere
 from sottovoce.errors import (
     AbsenceError,
@@ -26,13 +27,9 @@ from sottovoce.paillier import Ciphertext, decrypt_residues
 from sottovoce.protocols.conversation import Receive
 from sottovoce.protocols.view import leaves
 from sottovoce.rados import solve
-from sottovoce.roles.attempts import Attempt, Stage
-from sottovoce.roles.blocks import BlockNumbers, BlockPlan, deal_blocks
-from sottovoce.roles.card import StudyCard
-from sottovoce.roles.contributions import ShareSeed, expanded_share, penalties_of
-from sottovoce.roles.holdings import block_columns, integer_rows
-from sottovoce.roles.memory import StudyOutcome
-from sottovoce.roles.remote import (
+from sottovoce.study.attempts import Attempt, Stage
+from sottovoce.study.card.card import StudyCard
+from sottovoce.study.queries.remote import (
     EntityQuestion,
     EntityUnknown,
     RadoQuestion,
@@ -40,7 +37,10 @@ from sottovoce.roles.remote import (
     answer_entities,
     ask_entities,
 )
-from sottovoce.roles.training import held_back_side, training_side
+from sottovoce.study.stages.blocks import BlockNumbers, BlockPlan, deal_blocks
+from sottovoce.study.stages.contributions import ShareSeed, expanded_share, penalties_of
+from sottovoce.study.stages.holdings import block_columns, integer_rows
+from sottovoce.study.stages.training import held_back_side, training_side
 from sottovoce.wire import Words
 
 

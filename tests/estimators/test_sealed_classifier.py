@@ -14,7 +14,7 @@ from sklearn.linear_model import Ridge
 from sottovoce.datasets import load_ionosphere
 from sottovoce.errors import InputError, MismatchError, MisuseError
 from sottovoce.estimators import LocalFederation, SealedClassifier
-from sottovoce.roles import InsecureToyPlan
+from sottovoce.study import InsecureToyPlan
 
 
 class ToySealedClassifier(SealedClassifier):

@@ -24,10 +24,11 @@ from sottovoce.estimators.plain_text import PlainText
 from sottovoce.keyfiles.models import HEAD, StoredPart
 from sottovoce.protocols.identities import SIGNATURE_BYTES, Identity
 from sottovoce.protocols.runner import Meddler
-from sottovoce.roles import InsecureToyPlan
-from sottovoce.roles.budget import QueryBudgetWarning
-from sottovoce.roles.card import StudyCard
-from sottovoce.roles.classification import VerdictWarning
+from sottovoce.study import InsecureToyPlan
+from sottovoce.study.card.card import StudyCard
+from sottovoce.study.queries.budget import QueryBudgetWarning
+from sottovoce.study.queries.classification import VerdictWarning
+from sottovoce.study.stages.training import training_side
 from sottovoce.text.documents import Document, Fragment, Span
 from sottovoce.wire import Codec
 
@@ -71,7 +72,7 @@ def overlapping():
         name: ([text for _, text in made[place::3]], [labels for labels, _ in made[place::3]])
         for place, name in enumerate(PEERS)
     }
-    return toy(features=8, alpha=0.1).fit(LocalFederation(parts))
+    return toy(features=32, alpha=0.1).fit(LocalFederation(parts))
 
 
 def test_labels_that_overlap_come_as_tuples() -> None:
@@ -123,11 +124,13 @@ def test_words_that_speak_for_a_class_are_named_where_weights_are_released() -> 
         name: (["heart pain today", "bone break today"] * 9, ["heart", "bone"] * 9)
         for name in PEERS
     }
-    model = toy(features=4, release="peers").fit(LocalFederation(parts))
+    words = {"ngrams": (1, 1), "characters": None}
+    model = toy(features=4, release="peers", **words).fit(LocalFederation(parts))
     top = model.top_words("harbour", 2)
     assert {one.word for one in top["heart"]} == {"heart", "pain"}
     assert {one.word for one in top["bone"]} == {"bone", "break"}
     assert all(one.weight > 0 for words in top.values() for one in words)
+    assert all(one.share == 0.5 for words in top.values() for one in words)
     with pytest.raises(InputError, match="found 'mallory'"):
         model.top_words("mallory")
 
@@ -159,10 +162,11 @@ def test_a_document_without_a_known_word_gets_the_label_of_the_bias_alone() -> N
 
 
 def test_text_in_another_script_is_learnt_like_any_other() -> None:
-    # Six words, so that all of them are features, whatever the study's key is.
+    # Six words and no stretches of characters, so that all of them are features, whatever the key.
     texts = ["боль груди сильная", "плановый осмотр жалоб"] * 9
     labels = ["срочно", "планово"] * 9
-    model = toy(features=6).fit(LocalFederation(dict.fromkeys(PEERS, (texts, labels))))
+    parts = dict.fromkeys(PEERS, (texts, labels))
+    model = toy(features=6, characters=None).fit(LocalFederation(parts))
     assert model.predict(["Боль груди", "плановый осмотр"]).tolist() == ["срочно", "планово"]
 
 
@@ -171,7 +175,7 @@ def test_a_budget_that_is_spent_is_said_before_and_after() -> None:
     parts = dict.fromkeys(PEERS, (texts, ["heart", "bone"] * 9))
     batch = toy(features=4).fit(LocalFederation(parts)).study_.models["north"].scores.batch
     model = toy(features=4, query_budget=batch).fit(LocalFederation(parts))
-    with pytest.warns(QueryBudgetWarning, match=f"0 of {batch} queries are left"):
+    with pytest.warns(QueryBudgetWarning, match=f"0 of {batch} labels of documents are left"):
         model.predict(["heart pain"])
     with pytest.raises(MisuseError, match=f"query budget of {batch} documents is spent"):
         model.predict(["heart pain"])
@@ -200,9 +204,12 @@ def test_labels_without_a_dealer_and_a_penalty_from_a_list() -> None:
     texts = [one.text for one in model.federation_.documents["north"][:5]]
     key = model.study_.models["north"].key
     plan = replace(model.study_.study.plan, alpha=model.study_.models["north"].alpha)
-    plain = PlainText.learn(plan, list(model.federation_.documents.values()), key=key)
+    # What chose the penalty did not train the model.
+    desks, documents = model.study_.desks, model.federation_.documents
+    training = [training_side(desks[name], documents[name]) for name in PEERS]
+    plain = PlainText.learn(plan, training, key=key)
     assert model.predict(texts).tolist() == [
-        classes[0] for classes in plain.predict(model.federation_.documents["north"][:5])
+        classes[0] for classes in plain.predict(documents["north"][:5])
     ]
 
 

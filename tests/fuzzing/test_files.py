@@ -20,6 +20,7 @@ from harness.keys import toy_key
 from harness.letters import Plain
 from harness.mangling import mangled, mangled_text
 from harness.studies import BINARY, Case, notes
+from sottovoce.config.study_file import example, parse_study
 from sottovoce.errors import (
     InputError,
     JournalError,
@@ -29,15 +30,22 @@ from sottovoce.errors import (
     MisuseError,
 )
 from sottovoce.keyfiles.models import look, read_model, write_model
-from sottovoce.ledger import Entry, Seat, SiteLedger, What, Witness, read_ledger, verify
-from sottovoce.ledger.chain import Head, Line, read_signed
+from sottovoce.ledger import (
+    Entry,
+    LedgerSeat,
+    LedgerWitnessed,
+    SiteLedger,
+    What,
+    read_ledger,
+    verify,
+)
+from sottovoce.ledger.chain import Head, LedgerLine, read_signed
+from sottovoce.node.invitations import Invitation
 from sottovoce.protocols.identities import Identity
 from sottovoce.protocols.seat import Packet
-from sottovoce.roles import InsecureToyPlan
-from sottovoce.roles.relay import Letter
-from sottovoce.service.invitations import Invitation
-from sottovoce.service.journal import Journal, Outgoing, Sent, Step, StepHead
-from sottovoce.service.study_file import example, parse_study
+from sottovoce.storage.journal import Journal, Outgoing, Sent, SessionStep, StepHead
+from sottovoce.study import InsecureToyPlan
+from sottovoce.study.relay import Letter
 
 SECONDS = 5.0
 SEEDS = st.integers(0, 2**64 - 1)
@@ -156,7 +164,7 @@ def test_ledgers(seed: int) -> None:
         path.write_bytes(changed)
         path.with_name("ledger.head").write_bytes(beside)
         with pytest.raises(LedgerError):
-            verify(path, Seat("north", NORTH.public))
+            verify(path, LedgerSeat("north", NORTH.public))
         for use in (lambda: list(read_ledger(path)), lambda: SiteLedger(path, NORTH).close()):
             with suppress(LedgerError):
                 use()
@@ -164,14 +172,14 @@ def test_ledgers(seed: int) -> None:
 
 @given(st.binary(max_size=400))
 def test_ledger_lines_of_anything(data: bytes) -> None:
-    assert read_signed(Line, data) is None
+    assert read_signed(LedgerLine, data) is None
     assert read_signed(Head, data) is None
 
 
 @given(st.text(max_size=80))
 def test_words_of_anything(text: str) -> None:
     with suppress(LedgerError):
-        Witness.of_words(text)
+        LedgerWitnessed.of_words(text)
 
 
 # Journals.
@@ -186,7 +194,7 @@ def journal_at(path: Path) -> None:
                 letter = Letter(name, "alice", "bob", number, b"body" * 2 * number)
                 journal.commit(
                     session=name,
-                    step=Step(head, b"came" * 2 * number),
+                    step=SessionStep(head, b"came" * 2 * number),
                     letters=[Outgoing(letter, "kind")],
                     position=number + 1,
                     notes={"note": b"value"},
@@ -197,7 +205,7 @@ def journal_at(path: Path) -> None:
 def journal_bytes() -> bytes:
     small = pytest.MonkeyPatch.context()
     with TemporaryDirectory() as folder, small as patch:
-        patch.setattr("sottovoce.service.vault.PIECE_BYTES", 8)
+        patch.setattr("sottovoce.storage.sealed_sqlite.PIECE_BYTES", 8)
         path = Path(folder) / "journal"
         journal_at(path)
         return path.read_bytes()

@@ -14,25 +14,25 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-import sottovoce.service.control  # registers the control letters
+import sottovoce.course.control  # registers the control letters
 from harness.entropy import SeededEntropy
 from harness.keys import toy_key
 from harness.mangling import mangled
 from harness.studies import BINARY, Case, notes
+from sottovoce.course.control import read_control
 from sottovoce.errors import MalformedError, TheirError, ViolationError
 from sottovoce.numbers.fixed import Scale
-from sottovoce.paillier import Ciphertext, Plain, encrypt
+from sottovoce.paillier import Ciphertext, ForKeyHolder, Plain, encrypt
 from sottovoce.protocols.ciphertexts import ciphertexts_under
 from sottovoce.protocols.conversation import Receive
 from sottovoce.protocols.messages import kind_of, message_kinds
 from sottovoce.protocols.runner import Meddler
 from sottovoce.protocols.seat import Packet, Seat
-from sottovoce.roles import InsecureToyPlan
-from sottovoce.roles.agreement import Agreement
-from sottovoce.roles.desk import Desk
-from sottovoce.roles.relay import Letter, Relay
-from sottovoce.service.control import read_control
-from sottovoce.wire import Codec, Integers, Value, Words
+from sottovoce.study import InsecureToyPlan
+from sottovoce.study.party_context import PartyContext
+from sottovoce.study.relay import Letter, Relay
+from sottovoce.study.stages.agreement import Agreement
+from sottovoce.wire import Codec, Integers, Residues, Value, Words
 from sottovoce.wire.codec import tag_of
 
 SECONDS = 2.0
@@ -43,13 +43,18 @@ KINDS = message_kinds()
 
 @lru_cache
 def codec() -> Codec:
-    return Codec([ciphertexts_under(toy_key().public)])
+    return Codec(ciphertexts_under(toy_key().public))
 
 
 @lru_cache
 def ciphertext(seed: int) -> Ciphertext:
     plain = Plain(np.arange(seed + 1, dtype=object), Scale(4, 1000))
     return encrypt(toy_key().public, plain, entropy=SeededEntropy(seed))
+
+
+@lru_cache
+def for_key_holder(seed: int) -> ForKeyHolder:
+    return ciphertext(seed).for_key_holder(entropy=SeededEntropy(seed))
 
 
 def value_of(hint: Any, random: Random) -> Any:
@@ -73,6 +78,11 @@ def _words(random: Random) -> Words:
     return Words(sides, random.randbytes(8 * prod(sides)))
 
 
+def _residues(random: Random) -> Residues:
+    sides = (random.randrange(1, 8), *(random.randrange(4) for _ in range(random.randrange(3))))
+    return Residues(sides, random.randbytes(8 * -(-prod(sides) // 3)))
+
+
 def _integers(random: Random) -> Integers:
     width = random.randrange(1, 40)
     return Integers(width, random.randbytes(width * random.randrange(4)))
@@ -81,8 +91,10 @@ def _integers(random: Random) -> Integers:
 _INTS = (0, 1, -1, 7, 1000, 2**63 - 1, -(2**63), 2**64 - 1)
 _SIMPLE: dict[Any, Callable[[Random], Any]] = {
     Words: _words,
+    Residues: _residues,
     Integers: _integers,
     Ciphertext: lambda random: ciphertext(random.randrange(3)),
+    ForKeyHolder: lambda random: for_key_holder(random.randrange(3)),
     int: lambda random: random.choice(_INTS),
     bool: lambda random: random.random() < 0.5,
     str: lambda random: random.choice(("", "north", "é" * 9, "x" * 200)),
@@ -129,7 +141,7 @@ def test_there_are_many_kinds_and_most_can_be_made_up() -> None:
         made += tag_of(encoded(kind, random)) != "packet"
     assert len(KINDS) > 60
     assert made > 0.8 * len(KINDS)
-    assert sottovoce.service.control.Begin in KINDS
+    assert sottovoce.course.control.Begin in KINDS
 
 
 @pytest.mark.parametrize("kind", KINDS, ids=lambda kind: kind.__name__)
@@ -253,7 +265,7 @@ def test_a_seat_refuses_by_name_whatever_comes(seed: int) -> None:
 def relays() -> dict[str, Relay]:
     study = case().study
     desks = {
-        name: Desk.open(study, case().identities[name], entropy=SeededEntropy(5))
+        name: PartyContext.open(study, case().identities[name], entropy=SeededEntropy(5))
         for name in study.roster.names
     }
     boxes = {name: one.box.public for name, one in desks.items()}
@@ -278,7 +290,7 @@ def test_a_box_that_was_changed_never_opens(seed: int) -> None:
         relays()[recipient].unpack(changed)
 
 
-CONTROL = [kind for kind in KINDS if kind.__module__ == "sottovoce.service.control"]
+CONTROL = [kind for kind in KINDS if kind.__module__ == "sottovoce.course.control"]
 
 
 @given(SEEDS)

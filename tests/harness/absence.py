@@ -5,9 +5,9 @@ from weakref import WeakSet
 
 import pytest
 
+from sottovoce.node.seat.deciders import RunningProgram
+from sottovoce.node.seat.seat_runtime import SeatRuntime
 from sottovoce.protocols.conversation import Gather, Receive
-from sottovoce.service.agent import Agent
-from sottovoce.service.chairs import Running
 
 
 class Absence:
@@ -15,12 +15,12 @@ class Absence:
 
     def __init__(self, patch: pytest.MonkeyPatch) -> None:
         self.gone: set[str] = set()
-        self._agents: WeakSet[Agent] = WeakSet()
+        self._agents: WeakSet[SeatRuntime] = WeakSet()
 
-        def due(agent: Agent, running: Running) -> float:
+        def due(agent: SeatRuntime, running: RunningProgram) -> float:
             return self._due(agent, running)
 
-        patch.setattr(Agent, "_due", due)
+        patch.setattr(SeatRuntime, "_due", due)
 
     def of(self, *seats: str) -> None:
         """These seats are gone, as far as anybody waits for them."""
@@ -32,12 +32,12 @@ class Absence:
         """Everybody is back."""
         self.gone.clear()
 
-    def _due(self, agent: Agent, running: Running) -> float:
+    def _due(self, agent: SeatRuntime, running: RunningProgram) -> float:
         self._agents.add(agent)
         late = self._late(running)
         return running.since if late and late <= self.gone else time.monotonic() + 3600
 
-    def _late(self, running: Running) -> set[str]:
+    def _late(self, running: RunningProgram) -> set[str]:
         match running.waiting:
             case Receive(sender, _):
                 return {sender}

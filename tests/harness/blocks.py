@@ -17,7 +17,7 @@ from sottovoce.numbers.fixed import Scale
 from sottovoce.numbers.packing import Slots
 from sottovoce.paillier import Ciphertext, Encrypted, Plain, SecretKey, decrypt, encrypt
 from sottovoce.protocols.conversation import Party
-from sottovoce.protocols.guard import Rule
+from sottovoce.protocols.guard import AnswerRule
 from sottovoce.protocols.two_party import costs
 from sottovoce.protocols.two_party.comparison import SignPlan, sealed_signs, sign_rules, signs
 from sottovoce.protocols.two_party.costs import Cost
@@ -43,7 +43,7 @@ from sottovoce.protocols.two_party.truncation import Cut, truncate, truncation_r
 MASKING = Masking(40)
 WIDE = 767  # plaintext bits of a key of 768
 
-Stages = Sequence[Sequence[Rule[Any]]]
+Stages = Sequence[Sequence[AnswerRule[Any]]]
 Start = Callable[[Entropy], Party[Any]]
 
 
@@ -114,7 +114,7 @@ def _direction(key: SecretKey) -> Start:
 def _direction_stages(key: SecretKey, entropy: Entropy) -> Stages:
     held = FixedFactors(key)
     rule = direction_rule(held, budget=1, entropy=entropy)
-    return [[Rule(FixedFactor, held.keep, 1)], [rule]]
+    return [[AnswerRule(FixedFactor, held.keep, 1)], [rule]]
 
 
 def _truncate(slots: Slots | None) -> Callable[[SecretKey], Start]:

@@ -35,7 +35,9 @@ class CountingModulus(Modulus):
         return self._own.powers(bases, exponents)
 
     def powers_of_all(self, bases: Sequence[Residue], exponent: int) -> list[Residue]:
-        self._count("powers", len(bases))
+        # Numbers mod N² to the power N are uniform randomisers.
+        what = "uniform" if exponent * exponent == self.modulus else "powers"
+        self._count(what, len(bases))
         return self._own.powers_of_all(bases, exponent)
 
     def inverses(self, values: Sequence[Residue]) -> list[Residue]:

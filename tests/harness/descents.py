@@ -5,10 +5,10 @@ import numpy as np
 from harness.entropy import SeededEntropy
 from harness.learners import NAMES
 from sottovoce.paillier import Plain
+from sottovoce.paper.rado_learn.contribution import written
+from sottovoce.paper.rado_learn.learner import DescentTerms
+from sottovoce.paper.rado_learn.plan import DescentPlan, Ranges
 from sottovoce.protocols.casting import Cast
-from sottovoce.protocols.rado_learn.contribution import written
-from sottovoce.protocols.rado_learn.learner import Terms
-from sottovoce.protocols.rado_learn.plan import DescentPlan, Ranges
 from sottovoce.protocols.two_party.masks import Masking
 from sottovoce.rados import Part, Schedule, random_rados
 
@@ -22,7 +22,7 @@ def plan_for(*, features=3, rados=9, steps=4, **more):
 
 
 def terms_for(peers=3, **more):
-    return Terms(Cast(NAMES[:peers], coordinator="cate", evaluator="eve"), plan_for(**more))
+    return DescentTerms(Cast(NAMES[:peers], coordinator="cate", evaluator="eve"), plan_for(**more))
 
 
 def rados_for(terms, *, seed=0, documents=8):

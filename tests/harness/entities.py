@@ -9,7 +9,7 @@ import pandas as pd
 
 from sottovoce.datasets import load_ionosphere
 from sottovoce.estimators import LocalFederation, SealedClassifier
-from sottovoce.roles import InsecureToyPlan
+from sottovoce.study import InsecureToyPlan
 
 PEERS = ("alice", "bob", "carol")
 

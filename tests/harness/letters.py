@@ -9,7 +9,7 @@ from sottovoce.entropy import Entropy
 from sottovoce.protocols.conversation import Party, Send, receive
 from sottovoce.protocols.messages import Disclosure, Message
 from sottovoce.protocols.seat import Packet
-from sottovoce.roles.relay import Letter
+from sottovoce.study.relay import Letter
 
 
 class Plain:

@@ -7,9 +7,9 @@ from typing import Any
 
 import pytest
 
-from sottovoce.service.agent import Agent
-from sottovoce.service.journal import Journal
-from sottovoce.service.patience import PatientLine
+from sottovoce.node.seat.retrying_line import RetryingLine
+from sottovoce.node.seat.seat_runtime import SeatRuntime
+from sottovoce.storage.journal import Journal
 
 
 class KilledError(Exception):
@@ -47,8 +47,8 @@ class Life:
             for kind, name in ((Journal, "commit"), (Journal, "forget"), (Journal, "open_session")):
                 patch.setattr(kind, name, self._before(kind, name, lambda one: one.path.parent))
             patch.setattr(Journal, "close", self._closing(Journal.close))
-            patch.setattr(Agent, "_take", self._before(Agent, "_take", lambda one: one))
-            patch.setattr(PatientLine, "post", self._before(PatientLine, "post", _line))
+            patch.setattr(SeatRuntime, "_take", self._before(SeatRuntime, "_take", lambda one: one))
+            patch.setattr(RetryingLine, "post", self._before(RetryingLine, "post", _line))
             yield
 
     def _closing(self, real: Callable[[Journal], None]) -> Callable[[Journal], None]:
@@ -76,5 +76,5 @@ class _Named:
     name: str
 
 
-def _line(line: PatientLine) -> _Named:
+def _line(line: RetryingLine) -> _Named:
     return _Named(line._line.seat)

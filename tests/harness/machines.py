@@ -31,14 +31,15 @@ from harness.network import Network, read_toy
 from harness.storms import Storm
 from harness.studies import notes
 from sottovoce.cli.watching import as_line
+from sottovoce.course.memory import StudyOutcome, run_study
 from sottovoce.errors import SottovoceError
 from sottovoce.keyfiles.models import read_model
-from sottovoce.roles import Policy, Release, Study
-from sottovoce.roles.memory import StudyOutcome, run_study
-from sottovoce.roles.roster import draw_roster
-from sottovoce.service.api import Token
-from sottovoce.service.approval import OpenGate, ScriptGate
-from sottovoce.service.coordinator import certificate_fingerprint, run_coordinator
+from sottovoce.node.api import InvitationToken
+from sottovoce.node.approval import OpenGate, ScriptGate
+from sottovoce.node.coordinator.serving import certificate_fingerprint, run_coordinator
+from sottovoce.study import Policy, Study
+from sottovoce.study.release import RELEASES
+from sottovoce.study.roster import draw_roster
 from sottovoce.text.documents import Document
 
 TEXT = """
@@ -134,7 +135,7 @@ class Order:
     name: str
     root: str
     scene: Scene
-    tokens: tuple[Token, ...]
+    tokens: tuple[InvitationToken, ...]
     port: int
     address: str
     fingerprint: str
@@ -156,7 +157,9 @@ class Order:
         content = json.loads(line)
         content["scene"] = Scene(**content["scene"])
         content["tokens"] = tuple(
-            Token(**{**one, "seats": tuple(one["seats"]), "secret": bytes.fromhex(one["secret"])})
+            InvitationToken(
+                **{**one, "seats": tuple(one["seats"]), "secret": bytes.fromhex(one["secret"])}
+            )
             for one in content["tokens"]
         )
         return cls(**content)
@@ -190,7 +193,7 @@ async def _serve(order: Order, tell: Callable[[Any], None]) -> dict[str, Any]:
 
 
 async def _join(order: Order, tell: Callable[[Any], None]) -> dict[str, Any]:
-    policy = Policy(key_bits=768, releases=frozenset(Release))
+    policy = Policy(key_bits=768, releases=frozenset(RELEASES.values()))
     gate = ScriptGate(Path(order.approve)) if order.approve else OpenGate()
     joined = await order.network.join(
         order.name, policy=policy, on_event=tell, stay=order.stay, gate=gate
@@ -325,7 +328,7 @@ class Village:
     scene: Scene
     root: Path
     forks: Forks
-    tokens: tuple[Token, ...] = ()
+    tokens: tuple[InvitationToken, ...] = ()
     port: int = 0
     through: int = 0
     """The port by which sites reach the coordinator, where something stands in between."""

@@ -10,25 +10,25 @@ from typing import Any
 
 from harness.entropy import SeededEntropy
 from harness.studies import notes
+from sottovoce.config.study_file import StudyDescription, parse_study
 from sottovoce.entropy import Entropy, SystemEntropy
 from sottovoce.keyfiles import storage
-from sottovoce.paillier import SecretKey, generate_insecure_for_tests
-from sottovoce.roles import InsecureToyPlan, Policy
-from sottovoce.roles.classification import Answer
-from sottovoce.service.api import (
+from sottovoce.node.api import (
     ConsentQuestion,
-    Evaluated,
+    CoordinatorPlace,
+    EvaluationTables,
+    InvitationToken,
     Joined,
     JoinOptions,
     Membership,
-    Office,
-    Token,
 )
-from sottovoce.service.coordinator import create_study, run_coordinator
-from sottovoce.service.events import Event, Listening
-from sottovoce.service.participant import join
-from sottovoce.service.query import classify, evaluate, in_hand
-from sottovoce.service.study_file import StudyDescription, parse_study
+from sottovoce.node.coordinator.serving import create_study, run_coordinator
+from sottovoce.node.events import Event, Listening
+from sottovoce.node.site.asking import classify, evaluate, in_hand
+from sottovoce.node.site.joining import join
+from sottovoce.paillier import SecretKey, generate_insecure_for_tests
+from sottovoce.study import InsecureToyPlan, Policy
+from sottovoce.study.queries.classification import Answer
 from sottovoce.text.documents import Document
 
 TEXT = """
@@ -112,7 +112,7 @@ class Network:
     text: str
     documents: Mapping[str, Sequence[Document]]
     events: list[Event] = field(default_factory=list)
-    tokens: tuple[Token, ...] = ()
+    tokens: tuple[InvitationToken, ...] = ()
     port: int = 0
     fingerprint: bytes = b""
     address: str = ""
@@ -122,8 +122,8 @@ class Network:
         self.tokens = create_study(self.office, self.text, read=read_toy)
 
     @property
-    def office(self) -> Office:
-        return Office(self.root / "office", b"\x01" * 32, "127.0.0.1", self.port)
+    def office(self) -> CoordinatorPlace:
+        return CoordinatorPlace(self.root / "office", b"\x01" * 32, "127.0.0.1", self.port)
 
     @property
     def study(self) -> str:
@@ -208,7 +208,9 @@ class Network:
         options = self.options()
         return await classify(self.membership(seat), documents, options=options, deliver=deliver)
 
-    async def evaluate(self, seat: str, deliver: Callable[[Any], Any] = in_hand) -> Evaluated:
+    async def evaluate(
+        self, seat: str, deliver: Callable[[Any], Any] = in_hand
+    ) -> EvaluationTables:
         """A fresh process of this site evaluates."""
         mine, options = self.documents[seat], self.options()
         return await evaluate(self.membership(seat), mine, options=options, deliver=deliver)

@@ -1,4 +1,4 @@
-"""A post office on loopback: a mailbox, a server with its certificate, and lines to it."""
+"""A coordinator's port on loopback: a mailbox, a server with its certificate, and lines to it."""
 
 from collections.abc import AsyncIterator
 from contextlib import AsyncExitStack, asynccontextmanager
@@ -10,8 +10,8 @@ from harness.entropy import SeededEntropy
 from sottovoce.errors import InputError
 from sottovoce.protocols.identities import Identity
 from sottovoce.transport import (
+    CoordinatorLine,
     Limits,
-    Line,
     Mailbox,
     Server,
     build_app,
@@ -62,7 +62,7 @@ class Desk:
 
 @dataclass
 class Office:
-    """An open post office."""
+    """An open port."""
 
     desk: Desk
     server: Server
@@ -77,16 +77,24 @@ class Office:
     def mailbox(self) -> Mailbox:
         return self.desk.mailboxes[STUDY]
 
-    async def line(self, seat: str, *, study: str = STUDY, patience: float = 30.0) -> Line:
+    async def line(
+        self,
+        seat: str,
+        *,
+        study: str = STUDY,
+        patience: float = 30.0,
+        largest: int = Limits().letter,
+    ) -> CoordinatorLine:
         """The line of a seat that is enrolled."""
         identity = identity_of(seat)
         self.desk.keys[study, seat] = identity.public
-        line = Line(
+        line = CoordinatorLine(
             self.address,
             fingerprint=self.fingerprint,
             study=study,
             identity=identity,
             patience=patience,
+            largest=largest,
         )
         return await self.stack.enter_async_context(line)
 

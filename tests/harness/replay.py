@@ -8,7 +8,7 @@ import msgspec
 
 from sottovoce.errors import SottovoceError
 from sottovoce.protocols.conversation import Party
-from sottovoce.protocols.runner import Meddler, Table
+from sottovoce.protocols.runner import Conversation, Meddler
 from sottovoce.protocols.seat import Packet, Seat
 from sottovoce.wire import Codec
 
@@ -29,7 +29,7 @@ class Recording(Meddler):
 def record(programs: Programs, *, session: bytes, codec: Codec | None = None) -> list[Packet]:
     """Everything that was said at one table, in order."""
     recording = Recording()
-    Table(programs(), session=session, codec=codec, meddler=recording).run()
+    Conversation(programs(), session=session, codec=codec, meddler=recording).run()
     return recording.packets
 
 

@@ -8,13 +8,13 @@ from numpy.typing import NDArray
 from sottovoce.protocols.runner import Outcome
 from sottovoce.protocols.shares.holders import DealtSeed
 from sottovoce.protocols.shares.material import Context, Ledger, Material
-from sottovoce.protocols.shares.plan import SolvePlan
+from sottovoce.protocols.shares.plan import ShareSolvePlan
 
 Integers = NDArray[Any]
 
 
 def solve_plainly(
-    plan: SolvePlan, matrix: Integers, vectors: Integers, masks: list[Integers]
+    plan: ShareSolvePlan, matrix: Integers, vectors: Integers, masks: list[Integers]
 ) -> tuple[Integers, Integers]:
     """θ and the residual as Python integers, rounded by the low bits of the dealt masks."""
     residual = vectors.astype(object) * 2**plan.lift
@@ -33,7 +33,7 @@ def solve_plainly(
     return theta, residual
 
 
-def dealt_masks(outcome: Outcome, plan: SolvePlan, context: Context) -> list[Integers]:
+def dealt_masks(outcome: Outcome, plan: ShareSolvePlan, context: Context) -> list[Integers]:
     """The r of every step, which only the dealer and both holders together could know."""
     seeds = [outcome.views[name].of(DealtSeed)[0].seed for name in ("coordinator", "evaluator")]
     first = Material(seeds[0], "first", context, ledger=Ledger())

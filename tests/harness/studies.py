@@ -9,17 +9,17 @@ import numpy as np
 from numpy.typing import NDArray
 
 from harness.entropy import SeededEntropy
+from sottovoce.course.memory import Setting, StudyOutcome, run_study
 from sottovoce.datasets import clinical_notes
 from sottovoce.paillier import SecretKey
 from sottovoce.protocols.identities import Identity
 from sottovoce.rados import joined, solve
-from sottovoce.roles import Study, StudyPlan
-from sottovoce.roles.contributions import local_moments, penalties_of
-from sottovoce.roles.memory import Setting, StudyOutcome, run_study
-from sottovoce.roles.preparation import Prepared
-from sottovoce.roles.roster import draw_roster
-from sottovoce.roles.thresholds import unit_scores
-from sottovoce.roles.training import held_out_side, training_side
+from sottovoce.study import Study, StudyPlan
+from sottovoce.study.queries.thresholds import unit_scores
+from sottovoce.study.roster import draw_roster
+from sottovoce.study.stages.contributions import local_moments, penalties_of
+from sottovoce.study.stages.preparation import Prepared
+from sottovoce.study.stages.training import held_out_side, training_side
 from sottovoce.text.documents import Document
 from sottovoce.text.features import FeatureReader
 from sottovoce.text.labels import Classes, Labels

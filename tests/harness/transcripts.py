@@ -11,7 +11,7 @@ from harness.blocks import Block
 from harness.entropy import SeededEntropy
 from harness.two_party import codec_for
 from sottovoce.protocols.conversation import EVALUATOR, KEY_HOLDER, Party, dismiss
-from sottovoce.protocols.guard import Guard, serve
+from sottovoce.protocols.guard import AnswerGuard, serve
 from sottovoce.protocols.runner import Meddler
 from sottovoce.protocols.seat import Packet, Seat
 from sottovoce.protocols.two_party.table import run
@@ -47,7 +47,7 @@ def seated(block: Block, party: str) -> Seat[Any]:
     if party == EVALUATOR:
         program: Party[Any] = _closing(block.start(key)(entropy))
     else:
-        program = serve(Guard(EVALUATOR, block.stages(key, entropy), codec=codec))
+        program = serve(AnswerGuard(EVALUATOR, block.stages(key, entropy), codec=codec))
     other = KEY_HOLDER if party == EVALUATOR else EVALUATOR
     seat = Seat(party, program, partners=[other], codec=codec)
     seat.start()

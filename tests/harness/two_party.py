@@ -10,23 +10,23 @@ from harness.entropy import SeededEntropy
 from harness.keys import toy_key
 from sottovoce.numbers.fixed import Scale
 from sottovoce.numbers.packing import Slots
-from sottovoce.paillier import Ciphertext, Plain, SecretKey, decrypt, encrypt
+from sottovoce.paillier import Ciphertext, ForKeyHolder, Plain, SecretKey, decrypt, encrypt
 from sottovoce.protocols.ciphertexts import ciphertexts_under
 from sottovoce.protocols.conversation import KEY_HOLDER, Party
-from sottovoce.protocols.guard import Rule
+from sottovoce.protocols.guard import AnswerRule
 from sottovoce.protocols.runner import Meddler, Outcome
 from sottovoce.protocols.two_party.table import run
 from sottovoce.wire import Codec
 
 
 def codec_for(key: SecretKey) -> Codec:
-    return Codec([ciphertexts_under(key.public)])
+    return Codec(ciphertexts_under(key.public))
 
 
 def talk(
     key: SecretKey,
     program: Party[Any],
-    stages: Sequence[Sequence[Rule[Any]]],
+    stages: Sequence[Sequence[AnswerRule[Any]]],
     *,
     meddler: Meddler | None = None,
 ) -> Outcome:
@@ -46,6 +46,11 @@ def sealed(
     array = np.asarray(values, dtype=object)
     own = key or toy_key()
     return encrypt(own.public, Plain(array, scale), slots=slots, entropy=SeededEntropy(seed))
+
+
+def addressed(values: ArrayLike, scale: Scale, **choices: Any) -> ForKeyHolder:
+    """Integers under a toy key, as they go to whoever holds it."""
+    return sealed(values, scale, **choices).for_key_holder(entropy=SeededEntropy(2))
 
 
 def opened(key: SecretKey, tensor: Any) -> Any:

@@ -11,17 +11,21 @@ from typing import Any
 
 from harness.entropy import SeededEntropy
 from harness.studies import BINARY, notes
+from sottovoce.course.seat_course import Attempt, SeatCourse, Stage
 from sottovoce.entropy import Entropy, Expansion
 from sottovoce.paillier import generate_insecure_for_tests
 from sottovoce.protocols.conversation import Party
-from sottovoce.protocols.runner import Meddler, Outcome, Table
+from sottovoce.protocols.runner import Conversation, Meddler, Outcome
 from sottovoce.protocols.seat import Packet
-from sottovoce.roles import InsecureToyPlan, Study
-from sottovoce.roles.budget import QueryBook
-from sottovoce.roles.classification import answer, ask, deal, query_trio
-from sottovoce.roles.course import Attempt, Course, Stage
-from sottovoce.roles.desk import Desk
-from sottovoce.roles.roster import draw_roster
+from sottovoce.study import InsecureToyPlan, Study
+from sottovoce.study.party_context import PartyContext
+from sottovoce.study.plan import Verdict
+from sottovoce.study.queries.budget import QueryBook
+from sottovoce.study.queries.classification import answer, ask, deal
+from sottovoce.study.queries.query_seats import query_trio
+from sottovoce.study.queries.shared_queries import share_scores
+from sottovoce.study.queries.thresholds import unit_scores
+from sottovoce.study.roster import draw_roster
 from sottovoce.text.documents import Document
 from sottovoce.text.features import FeatureReader
 from sottovoce.text.labels import Labels
@@ -47,7 +51,7 @@ class WholeStudy:
     """All seats' courses, run stage by stage as a network would run each of them."""
 
     study: Study
-    courses: Mapping[str, Course]
+    courses: Mapping[str, SeatCourse]
     heard: Listening = field(default_factory=Listening)
 
     @classmethod
@@ -58,8 +62,8 @@ class WholeStudy:
         study = Study(plan, roster)
         key = generate_insecure_for_tests(plan.key_bits, entropy=SeededEntropy(31))
         courses = {
-            name: Course(
-                Desk.open(study, identities[name], entropy=entropy_of(name, b"desk")),
+            name: SeatCourse(
+                PartyContext.open(study, identities[name], entropy=entropy_of(name, b"desk")),
                 documents=documents.get(name),
                 key=key if name == roster.coordinator else None,
             )
@@ -84,24 +88,30 @@ class WholeStudy:
         assert model is not None
         assert trained is not None
         rows = FeatureReader(model.space, model.key).read(documents).integers()
+        if model.released is not None:
+            return self.study.plan.labels.decide(unit_scores(rows, rows @ model.released))
         book = QueryBook(self.study.plan.budget, 1)
         programs: dict[str, Party[Any]] = {
             asker: ask(self._desk(asker, session), model, rows, number=0),
             coordinator: answer(self._desk(coordinator, session), trained, book, asker=asker),
         }
-        if self.study.plan.deals_verdicts:
+        evaluator = self.study.roster.evaluator
+        held = self.courses[evaluator].held
+        if held is not None:
+            programs[evaluator] = share_scores(self._desk(evaluator, session), (held,))
+        if self.study.verdict_for(asker) is Verdict.FSS:
             dealer = query_trio(self.study, asker).dealer
             programs[dealer] = deal(self._desk(dealer, session))
         found: list[Any] = self._converse(programs, session).results[asker].classes
         return found
 
-    def _desk(self, name: str, session: bytes) -> Desk:
+    def _desk(self, name: str, session: bytes) -> PartyContext:
         desk = self.courses[name].desk
         return desk.at(desk.attempt, entropy=entropy_of(name, session))
 
     def _converse(self, programs: Mapping[str, Party[Any]], session: bytes) -> Outcome:
         codec = self.courses[self.study.roster.coordinator].codec()
-        return Table(programs, session=session, codec=codec, meddler=self.heard).run()
+        return Conversation(programs, session=session, codec=codec, meddler=self.heard).run()
 
 
 def entropy_of(name: str, session: bytes) -> Entropy:

@@ -16,7 +16,7 @@ from sottovoce.errors import (
     WrongPassphraseError,
 )
 from sottovoce.keyfiles import keys, sealing, storage
-from sottovoce.keyfiles.keytext import Kind
+from sottovoce.keyfiles.keytext import KeyHalf
 from sottovoce.keyfiles.passphrase import Passphrase
 from sottovoce.paillier import SecretKey
 
@@ -49,7 +49,7 @@ def test_a_pair_is_written_and_read(key: SecretKey, tmp_path: Path) -> None:
     assert keys.read_secret(secret, WORDS) == key
     assert stat.S_IMODE(public.stat().st_mode) == 0o644
     assert stat.S_IMODE(secret.stat().st_mode) == 0o600
-    for path, kind in ((public, Kind.PUBLIC), (secret, Kind.SECRET)):
+    for path, kind in ((public, KeyHalf.PUBLIC), (secret, KeyHalf.SECRET)):
         label = keys.read_label(path)
         assert (label.kind, label.bits, label.profile) == (kind, 2048, "short")
         assert label.fingerprint == key.public.fingerprint

@@ -5,12 +5,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from sottovoce.errors import DamagedFileError, KeyFileError
-from sottovoce.keyfiles.keytext import MAX_BYTES, KeyText, Kind, Label, Lock
+from sottovoce.keyfiles.keytext import MAX_BYTES, KeyHalf, KeyText, Label, Lock
 
 FINGERPRINTS = st.lists(st.text("0123456789abcdef", min_size=4, max_size=4), min_size=8, max_size=8)
 LABELS = st.builds(
     Label,
-    st.sampled_from(Kind),
+    st.sampled_from(KeyHalf),
     FINGERPRINTS.map("-".join),
     st.integers(1, 99_999),
     st.text("abcdefghijklmnopqrstuvwxyz", min_size=1, max_size=32),
@@ -21,12 +21,12 @@ LOCKS = st.builds(Lock, st.integers(1, 999), st.binary(min_size=1, max_size=48))
 @st.composite
 def texts(draw: st.DrawFn) -> KeyText:
     label = draw(LABELS)
-    lock = draw(LOCKS) if label.kind is Kind.SECRET else None
+    lock = draw(LOCKS) if label.kind is KeyHalf.SECRET else None
     return KeyText(label, lock, draw(st.binary(min_size=1, max_size=300)))
 
 
 SAMPLE = KeyText(
-    Label(Kind.SECRET, "-".join(["0123"] * 8), 3072, "short"),
+    Label(KeyHalf.SECRET, "-".join(["0123"] * 8), 3072, "short"),
     Lock(17, bytes(range(16))),
     bytes(range(100)),
 ).render()

@@ -5,18 +5,18 @@ from pathlib import Path
 import pytest
 
 from harness.entropy import SeededEntropy
-from sottovoce.cli.ledger import _compared as compared
+from sottovoce.cli.commands.ledger import _compared as compared
 from sottovoce.errors import LedgerError
-from sottovoce.ledger import Entry, Line, SiteLedger, What, compare
+from sottovoce.ledger import Entry, LedgerLine, SiteLedger, What, compare
 from sottovoce.protocols.identities import Identity
-from sottovoce.roles.relay import Letter
+from sottovoce.study.relay import Letter
 
 
 def letter(sender: str, recipient: str, number: int, body: bytes = b"body") -> Letter:
     return Letter(b"session", sender, recipient, number, body)
 
 
-def ledger(folder: Path, seat: str, *entries: tuple[What, Letter]) -> list[Line]:
+def ledger(folder: Path, seat: str, *entries: tuple[What, Letter]) -> list[LedgerLine]:
     path = folder / f"{seat}-{len(list(folder.iterdir()))}"
     with SiteLedger(path, Identity.draw(seat, SeededEntropy(1))) as opened:
         for what, one in entries:

@@ -18,26 +18,26 @@ from sottovoce.errors import LedgerError
 from sottovoce.ledger import (
     Entry,
     Head,
-    Line,
-    Seat,
+    LedgerLine,
+    LedgerSeat,
+    LedgerWitnessed,
     SiteLedger,
     What,
-    Witness,
     select,
     to_csv,
     to_json,
     to_markdown,
     verify,
 )
-from sottovoce.ledger.chain import End, read_signed, sign_line
+from sottovoce.ledger.chain import LedgerEnd, read_signed, sign_line
 from sottovoce.ledger.verification import head_path
 from sottovoce.protocols.identities import Identity
-from sottovoce.roles.agreement import Consent
-from sottovoce.roles.relay import Letter
+from sottovoce.study.relay import Letter
+from sottovoce.study.stages.agreement import Consent
 
 NORTH = Identity.draw("north", SeededEntropy(1))
 OTHER = Identity.draw("north", SeededEntropy(2))
-SEAT = Seat(NORTH.name, NORTH.public)
+SEAT = LedgerSeat(NORTH.name, NORTH.public)
 
 
 def letter(number: int, body: bytes = b"sealed bytes") -> Letter:
@@ -89,8 +89,8 @@ def test_a_whole_ledger_verifies_and_says_against_what(written: Path) -> None:
         receipt = ledger.head()
         ledger.append(sent(9))
         witnesses = (
-            Witness.of_head(receipt, "the coordinator's receipt"),
-            Witness.of_words(found.words),
+            LedgerWitnessed.of_head(receipt, "the coordinator's receipt"),
+            LedgerWitnessed.of_words(found.words),
         )
         again = ledger.verify(witnesses=witnesses)
     assert again.lines == 7
@@ -105,7 +105,7 @@ Tamper = Callable[[list[bytes]], list[bytes]]
 
 
 def rewritten(lines: list[bytes], index: int, **changes: object) -> list[bytes]:
-    line = msgspec.json.decode(lines[index], type=Line)
+    line = msgspec.json.decode(lines[index], type=LedgerLine)
     new = msgspec.structs.replace(line, **changes)
     return [*lines[:index], new.encoded(), *lines[index + 1 :]]
 
@@ -161,27 +161,31 @@ def test_who_cuts_ledger_and_head_is_caught_by_a_receipt_alone(written: Path) ->
     with SiteLedger(written, NORTH) as ledger:
         receipt, words = ledger.head(), ledger.words
     lines = written.read_bytes().splitlines(keepends=True)
-    end = End.none(NORTH.name, NORTH.public)
+    end = LedgerEnd.none(NORTH.name, NORTH.public)
     for line in lines[:4]:
         end = end.after(line)
     written.write_bytes(b"".join(lines[:4]))
     head_path(written).write_bytes(Head.of(end, NORTH).encoded())
     assert verify(written, SEAT).lines == 4
     with pytest.raises(LedgerError, match="cut off at the end: the coordinator's receipt says 6"):
-        verify(written, SEAT, witnesses=(Witness.of_head(receipt, "the coordinator's receipt"),))
+        verify(
+            written,
+            SEAT,
+            witnesses=(LedgerWitnessed.of_head(receipt, "the coordinator's receipt"),),
+        )
     with pytest.raises(LedgerError, match="cut off at the end: the words that were written down"):
-        verify(written, SEAT, witnesses=(Witness.of_words(words),))
+        verify(written, SEAT, witnesses=(LedgerWitnessed.of_words(words),))
     with SiteLedger(written, NORTH) as ledger:
         for number in range(10, 14):
             ledger.append(sent(number))
     with pytest.raises(LedgerError, match=r"line 6 is not the one that the words .* written anew"):
-        verify(written, SEAT, witnesses=(Witness.of_words(words),))
+        verify(written, SEAT, witnesses=(LedgerWitnessed.of_words(words),))
 
 
 def test_the_head_itself_is_checked(written: Path) -> None:
     beside = head_path(written)
     whole = beside.read_bytes()
-    end = End(6, "0" * 64)
+    end = LedgerEnd(6, "0" * 64)
     for data, says in (
         (b"{}", "expected the head of a ledger, found something else"),
         (Head.of(end, OTHER).encoded(), "expected a head signed by 'north', found another"),
@@ -195,13 +199,13 @@ def test_the_head_itself_is_checked(written: Path) -> None:
         verify(written, SEAT)
     beside.write_bytes(whole)
     with pytest.raises(LedgerError, match="expected a head signed by 'north'"):
-        verify(written, Seat("north", OTHER.public))
+        verify(written, LedgerSeat("north", OTHER.public))
 
 
 @pytest.mark.parametrize("words", ["", "6", "-", "x-" + "a" * 32, "6-" + "g" * 32, "6-" + "a" * 31])
 def test_words_that_are_none_are_refused(words: str) -> None:
     with pytest.raises(LedgerError, match="expected a count, a dash and 32 digits"):
-        Witness.of_words(words)
+        LedgerWitnessed.of_words(words)
 
 
 def test_a_letter_that_is_sent_again_has_one_line(written: Path) -> None:
@@ -297,8 +301,8 @@ def test_lines_are_selected_by_what_and_party(written: Path) -> None:
 
 
 def test_a_line_has_one_encoding() -> None:
-    line = Line.of(sent(0), End.none("north", NORTH.public), when="now", seat="north")
+    line = LedgerLine.of(sent(0), LedgerEnd.none("north", NORTH.public), when="now", seat="north")
     data = sign_line(line, NORTH).encoded()
-    assert read_signed(Line, data) is not None
-    assert read_signed(Line, data[:-1]) is None
-    assert read_signed(Line, data.replace(b'"sent"', b'"spent"')) is None
+    assert read_signed(LedgerLine, data) is not None
+    assert read_signed(LedgerLine, data[:-1]) is None
+    assert read_signed(LedgerLine, data.replace(b'"sent"', b'"spent"')) is None

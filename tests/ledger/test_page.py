@@ -10,7 +10,7 @@ from cryptography.exceptions import InvalidSignature
 from harness.entropy import SeededEntropy
 from sottovoce.ledger import Entry, SiteLedger, What
 from sottovoce.protocols.identities import Identity
-from sottovoce.roles.relay import Letter
+from sottovoce.study.relay import Letter
 
 PAGE = Path(__file__).parents[2] / "docs" / "ledger.md"
 NORTH = Identity.draw("north", SeededEntropy(1))

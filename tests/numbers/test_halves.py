@@ -12,7 +12,7 @@ from sottovoce.numbers.halves import FEWEST_BITS, halves
 from sottovoce.numbers.multiexp import (
     BaseTables,
     FixedBase,
-    Ring,
+    ModularRing,
     _by_planes,
     combine_sparse,
     join_shifted,
@@ -24,15 +24,15 @@ SMALL = gmpy2.mpz(2**61 - 1)
 NUMBERS = st.integers(0, int(SMALL) ** 2 - 1).map(gmpy2.mpz)
 
 
-def ring_of(root: int) -> Ring:
-    return replace(Ring.modulo(root * root), root=root)
+def ring_of(root: int) -> ModularRing:
+    return replace(ModularRing.modulo(root * root), root=root)
 
 
-def bases_of(ring: Ring, count: int) -> list[int]:
+def bases_of(ring: ModularRing, count: int) -> list[int]:
     return [gmpy2.powmod(7, 3**400 + 5 * k, ring.modulus) for k in range(count)]
 
 
-def naive(bases: list[int], exponents: list[int], ring: Ring) -> int:
+def naive(bases: list[int], exponents: list[int], ring: ModularRing) -> int:
     powers = (gmpy2.powmod(b, e, ring.modulus) for b, e in zip(bases, exponents, strict=True))
     return prod(powers) % ring.modulus
 
@@ -57,11 +57,11 @@ def test_the_extremes(number: int) -> None:
 
 
 def test_squares_of_large_numbers_alone_are_split() -> None:
-    assert Ring.modulo(LARGE * LARGE).root == LARGE
-    assert Ring.modulo(LARGE * LARGE + 2).root is None
-    assert Ring.modulo(SMALL * SMALL).root is None
+    assert ModularRing.modulo(LARGE * LARGE).root == LARGE
+    assert ModularRing.modulo(LARGE * LARGE + 2).root is None
+    assert ModularRing.modulo(SMALL * SMALL).root is None
     smallest = gmpy2.mpz(2) ** (FEWEST_BITS - 1) + 1
-    assert Ring.modulo(smallest * smallest).root == smallest
+    assert ModularRing.modulo(smallest * smallest).root == smallest
 
 
 @given(st.lists(st.integers(0, 2**40 - 1), max_size=6))

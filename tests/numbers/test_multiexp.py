@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from sottovoce.numbers.multiexp import (
     BaseTables,
     FixedBase,
-    Ring,
+    ModularRing,
     _by_buckets,
     _by_planes,
     combine,
@@ -22,8 +22,8 @@ MODULUS = 2**521 - 1
 BASES = [gmpy2.mpz(pow(7, 3 * k + 1, MODULUS)) for k in range(300)]
 
 
-def counted() -> tuple[Ring, list[int]]:
-    ring, calls = Ring.modulo(MODULUS), [0]
+def counted() -> tuple[ModularRing, list[int]]:
+    ring, calls = ModularRing.modulo(MODULUS), [0]
 
     def times(left: int, right: int) -> int:
         calls[0] += 1
@@ -46,7 +46,7 @@ ROWS = st.integers(1, 9).flatmap(
 @given(ROWS, st.integers(1, 9))
 def test_planes_for_every_group_size(rows: list[list[int]], group: int) -> None:
     bases = BASES[: len(rows[0])] if rows else BASES[:1]
-    found = _by_planes(bases, rows, Ring.modulo(MODULUS), bits=34, group=group)
+    found = _by_planes(bases, rows, ModularRing.modulo(MODULUS), bits=34, group=group)
     assert found == [naive(bases, row) for row in rows]
 
 
@@ -54,7 +54,7 @@ def test_planes_for_every_group_size(rows: list[list[int]], group: int) -> None:
 def test_buckets_for_every_window(rows: list[list[int]], window: int) -> None:
     for row in rows:
         bases = BASES[: len(row)]
-        found = _by_buckets(bases, row, Ring.modulo(MODULUS), bits=34, window=window)
+        found = _by_buckets(bases, row, ModularRing.modulo(MODULUS), bits=34, window=window)
         assert found == naive(bases, row)
 
 
@@ -66,7 +66,7 @@ def test_every_shape_equals_the_schoolbook(count: int, height: int, bits: int) -
         [(-1) ** (i + j) * (pow(5, 37 * (i + 1) * (j + 3), 2**bits)) for i in range(count)]
         for j in range(height)
     ]
-    assert combine(bases, rows, Ring.modulo(MODULUS)) == [naive(bases, row) for row in rows]
+    assert combine(bases, rows, ModularRing.modulo(MODULUS)) == [naive(bases, row) for row in rows]
 
 
 def test_a_matrix_of_256_by_256_needs_a_fifth_of_the_single_powers() -> None:
@@ -98,9 +98,9 @@ def test_small_counts_share_their_squarings() -> None:
 @given(st.lists(st.lists(st.integers(0, 2**34 - 1), min_size=5, max_size=5), max_size=4))
 def test_bases_with_tables_give_the_same_products(rows: list[list[int]]) -> None:
     bases = BASES[:5]
-    expected = combine(bases, rows, Ring.modulo(MODULUS))
+    expected = combine(bases, rows, ModularRing.modulo(MODULUS))
     for uses in (1, 1000):
-        tables = BaseTables(bases, Ring.modulo(MODULUS), exponent_bits=34, uses=uses)
+        tables = BaseTables(bases, ModularRing.modulo(MODULUS), exponent_bits=34, uses=uses)
         assert tables(rows) == expected
     with pytest.raises(ValueError, match="fixed bases: expected up to 34 bits"):
         tables([[2**34] * 5])
@@ -123,6 +123,6 @@ def test_a_table_grows_with_its_use() -> None:
 
 @pytest.mark.parametrize("bits", [8, 448, 512, 1536, 2048])
 def test_a_table_stays_bounded(bits: int) -> None:
-    powers = FixedBase(BASES[0], Ring.modulo(MODULUS), exponent_bits=bits)
+    powers = FixedBase(BASES[0], ModularRing.modulo(MODULUS), exponent_bits=bits)
     window = powers._best_window(10**12)
     assert -(-bits // window) << window <= 2**16

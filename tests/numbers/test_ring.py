@@ -44,7 +44,7 @@ def ideal(left: ring.Words, right: ring.Words) -> list[list[int]]:
 @pytest.mark.parametrize("twin", TWINS)
 @given(data=st.data(), rows=st.integers(1, 7), depth=st.integers(1, 9), columns=st.integers(1, 5))
 def test_products_equal_those_of_python_integers(
-    twin: ring.Products, data: st.DataObject, rows: int, depth: int, columns: int
+    twin: ring.RingProducts, data: st.DataObject, rows: int, depth: int, columns: int
 ) -> None:
     left = data.draw(hnp.arrays(np.uint64, (rows, depth), elements=WORDS))
     right = data.draw(hnp.arrays(np.uint64, (depth, columns), elements=WORDS))
@@ -57,7 +57,9 @@ def test_products_equal_those_of_python_integers(
 
 @pytest.mark.parametrize("shape", [(0, 3, 2), (3, 0, 2), (3, 2, 0)])
 @pytest.mark.parametrize("twin", TWINS[:3])
-def test_empty_products_are_empty_or_zero(twin: ring.Products, shape: tuple[int, int, int]) -> None:
+def test_empty_products_are_empty_or_zero(
+    twin: ring.RingProducts, shape: tuple[int, int, int]
+) -> None:
     rows, depth, columns = shape
     product = twin.matmul(words(rows, depth), words(depth, columns))
     assert product.dtype == np.uint64
@@ -104,7 +106,7 @@ def test_the_depth_is_the_largest_at_which_floats_are_exact() -> None:
 
 
 @pytest.mark.parametrize("twin", TWINS[:3])
-def test_operands_that_do_not_multiply_are_refused(twin: ring.Products) -> None:
+def test_operands_that_do_not_multiply_are_refused(twin: ring.RingProducts) -> None:
     for left, right in [((2, 3), (2, 3)), ((2,), (2, 3)), ((2, 3, 1), (3, 1)), ((2, 3), ())]:
         with pytest.raises(MismatchError, match=r"matvec: shapes .* do not multiply"):
             twin.matvec(words(*left), words(*right))

@@ -2,7 +2,7 @@
 
 import pytest
 
-from harness.two_party import sealed
+from harness.two_party import addressed
 from sottovoce.errors import AbsenceError, InputError, ViolationError
 from sottovoce.numbers.fixed import Scale
 from sottovoce.protocols.casting import Cast
@@ -22,7 +22,7 @@ CAST = Cast(("alice", "bob"), coordinator="cate", evaluator="eve")
 
 
 def test_roles_become_parties_in_every_action() -> None:
-    asked = MaskedRows(sealed([1, 2], Scale(0, 4)))
+    asked = MaskedRows(addressed([1, 2], Scale(0, 4)))
 
     def program():
         yield Send(KEY_HOLDER, Enough())

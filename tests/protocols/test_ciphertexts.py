@@ -28,7 +28,7 @@ def test_a_ciphertext_survives_its_bytes() -> None:
     secret, entropy = toy_key(), SeededEntropy()
     plain = Plain(np.array([1, -2, 3]), Scale(0, 10))
     sent = encrypt(secret.public, plain, entropy=entropy)
-    codec = Codec([ciphertexts_under(secret.public)])
+    codec = Codec(ciphertexts_under(secret.public))
     programs = {
         "alice": send("bob", CarriesCiphertext(sent)),
         "bob": receive("alice", CarriesCiphertext),
@@ -42,7 +42,7 @@ def test_a_ciphertext_survives_its_bytes() -> None:
     )
     assert seen.tolist() == [1, -2, 3]
     with pytest.raises(MalformedError, match=r"CarriesCiphertext|another key"):
-        Codec([ciphertexts_under(toy_key(seed=1).public)]).decode(
+        Codec(ciphertexts_under(toy_key(seed=1).public)).decode(
             codec.encode(CarriesCiphertext(sent)), CarriesCiphertext
         )
 
@@ -50,7 +50,7 @@ def test_a_ciphertext_survives_its_bytes() -> None:
 def test_an_arithmetic_result_has_no_encoding() -> None:
     key, entropy = toy_key().public, SeededEntropy()
     sent = encrypt(key, Plain(np.array([1]), Scale(0, 10)), entropy=entropy)
-    codec = Codec([ciphertexts_under(key)])
+    codec = Codec(ciphertexts_under(key))
     with pytest.raises(MisuseError, match="Unsent: a value of this type has no encoding"):
         codec.encode(CarriesCiphertext(sent + sent))  # type: ignore[arg-type]
     with pytest.raises(MisuseError, match=r"CarriesCiphertext.value: expected a type that may"):

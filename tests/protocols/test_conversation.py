@@ -28,9 +28,9 @@ from sottovoce.protocols.conversation import (
     send,
     together,
 )
-from sottovoce.protocols.guard import REMEMBERED, Guard, Rule, serve
+from sottovoce.protocols.guard import REMEMBERED, AnswerGuard, AnswerRule, serve
 from sottovoce.protocols.messages import Disclosure, Message, Question, message_kinds
-from sottovoce.protocols.runner import Table, converse
+from sottovoce.protocols.runner import Conversation, converse
 from sottovoce.protocols.seat import MAX_WAITING, Packet, Seat
 from sottovoce.wire import Codec, Integers, Words
 
@@ -55,8 +55,8 @@ class Note(Message, frozen=True):
 
 
 def squaring(asker: str = "alice", budget: int = 100) -> Party[None]:
-    rule = Rule(Square, lambda question: Squared(question.value**2), budget=budget)
-    return serve(Guard(asker, [[rule]]))
+    rule = AnswerRule(Square, lambda question: Squared(question.value**2), budget=budget)
+    return serve(AnswerGuard(asker, [[rule]]))
 
 
 def asking(*values: int) -> Party[list[int]]:
@@ -193,7 +193,7 @@ def test_a_gather_goes_on_without_those_who_left_or_whose_message_was_lost() -> 
         peers = {name: send("bob", Note(name)) for name in ("xi", "yan", "zoe")}
         return {**peers, "bob": gatherer("xi", "yan", "zoe")}
 
-    table = Table(programs(), meddler=Crashing({"yan": 0}))
+    table = Conversation(programs(), meddler=Crashing({"yan": 0}))
     outcome = table.run()
     assert outcome.results == {
         "xi": None,
@@ -472,11 +472,11 @@ def test_a_guard_keeps_stages_budgets_and_range() -> None:
             raise MisuseError("a question that nobody may ask")
         return Doubled(2 * question.value)
 
-    guard = Guard(
+    guard = AnswerGuard(
         "alice",
         [
-            [Rule(Square, lambda question: Squared(question.value**2), budget=2)],
-            [Rule(Double, double, budget=4)],
+            [AnswerRule(Square, lambda question: Squared(question.value**2), budget=2)],
+            [AnswerRule(Double, double, budget=4)],
         ],
     )
     assert guard.kinds == (Square, Double)
@@ -499,7 +499,9 @@ def test_a_guard_keeps_stages_budgets_and_range() -> None:
 
 def test_a_guard_forgets_old_answers_and_refuses_to_give_them_again() -> None:
     answers = iter(range(1000))
-    guard = Guard("alice", [[Rule(Square, lambda _: Squared(next(answers)), budget=100)]])
+    guard = AnswerGuard(
+        "alice", [[AnswerRule(Square, lambda _: Squared(next(answers)), budget=100)]]
+    )
     first = guard.answer(Square(0))
     for value in range(1, REMEMBERED):
         guard.answer(Square(value))
@@ -511,9 +513,9 @@ def test_a_guard_forgets_old_answers_and_refuses_to_give_them_again() -> None:
 
 def test_a_guard_needs_rules_and_budgets() -> None:
     with pytest.raises(MisuseError, match="at least one stage"):
-        Guard("alice", [])
+        AnswerGuard("alice", [])
     with pytest.raises(MisuseError, match="budget of at least 1 for Square, found 0"):
-        Rule(Square, lambda question: Squared(1), budget=0)
+        AnswerRule(Square, lambda question: Squared(1), budget=0)
 
 
 class Mixed(Message, frozen=True):

@@ -97,7 +97,7 @@ def test_block_rados_with_lift_equal_the_plaintext_ones() -> None:
     shared = rng.integers(0, 2, (40, 1)).astype(float)
     y = rng.choice([-1.0, 1.0], 40)
     own = [rng.integers(-8, 9, (40, 2)).astype(float), rng.integers(-8, 9, (40, 1)).astype(float)]
-    layout = plain.Layout(shared=(0,), own=((1, 3), (2,)))
+    layout = plain.JointLayout(shared=(0,), own=((1, 3), (2,)))
     blocks = [plain.BlockSums.of(shared, X, y, minimum=2) for X in own]
     expected = plain.join_blocks(blocks, layout)
 

@@ -10,16 +10,16 @@ from harness.learners import NAMES, numeric_parts
 from harness.two_party import talk
 from sottovoce.numbers.fixed import Scale
 from sottovoce.paillier import Plain, encrypt
-from sottovoce.protocols import learner_costs as costs
+from sottovoce.paper import learner_costs
+from sottovoce.paper.central import learner, printed
+from sottovoce.paper.central.printed_terms import PrintedTerms
+from sottovoce.paper.central.terms import CentralTerms, Precision, RoundedTotals
+from sottovoce.paper.learner_costs import LearnerCost
+from sottovoce.paper.rado_learn import learner as rado_learn
+from sottovoce.paper.rado_learn.plain_theta import run_showing_theta
+from sottovoce.paper.rado_solver import SolverPlan, solve_encrypted, stages
 from sottovoce.protocols.casting import Cast
-from sottovoce.protocols.central import learner, printed
-from sottovoce.protocols.central.printed_terms import PrintedTerms
-from sottovoce.protocols.central.terms import Precision, Terms, Totals
 from sottovoce.protocols.conversation import EVALUATOR, KEY_HOLDER
-from sottovoce.protocols.learner_costs import LearnerCost
-from sottovoce.protocols.rado_learn import learner as rado_learn
-from sottovoce.protocols.rado_learn.plain_theta import run_showing_theta
-from sottovoce.protocols.rado_solver import SolverPlan, solve_encrypted, stages
 from sottovoce.protocols.two_party.costs import Cost
 from sottovoce.protocols.two_party.masks import Masking
 from sottovoce.rados import Moments
@@ -43,7 +43,7 @@ class Counted:
         return self.counting.counts.get(f"{what} {bits}", 0)
 
     def found(self, trips):
-        """What was done: randomisers without the key, and everything of the questions."""
+        """What was done: powers of h and uniform ones without the key, and the questions."""
         questions = Cost(
             trips,
             self.of("powers", BITS) // 2,
@@ -51,24 +51,24 @@ class Counted:
             self.of("powers", 2 * BITS),
             self.of("shifted", 2 * BITS),
         )
-        return self.of("randomisers", 2 * BITS), questions
+        return self.of("randomisers", 2 * BITS), self.of("uniform", 2 * BITS), questions
 
 
 def check(cost, counted, trips):
-    assert counted.found(trips) == (cost.randomisers, cost.questions)
+    assert counted.found(trips) == (cost.randomisers, cost.uniform_randomisers, cost.questions)
 
 
 @pytest.mark.parametrize(("peers", "features"), [(3, 2), (4, 9)])
 def test_the_central_learner(peers, features) -> None:
     cast = Cast(NAMES[:peers])
     precision = Precision(tolerance=0.05, masking=MASKING)
-    terms = Terms("study", cast, (2.0,) * features, precision=precision)
+    terms = CentralTerms("study", cast, (2.0,) * features, precision=precision)
     parts = numeric_parts(peers, features=features)
     moments = {name: Moments.of(part.rows, part.labels) for name, part in parts.items()}
-    totals = Totals.of(sum(Totals.words(own) for own in moments.values()))
+    totals = RoundedTotals.of(sum(RoundedTotals.words(own) for own in moments.values()))
     counted = Counted()
     outcome = learner.run(terms, moments, key=counted.key, entropy=SeededEntropy(1))
-    cost = costs.central(terms, totals, plaintext_bits=PLAIN)
+    cost = learner_costs.central(terms, totals, plaintext_bits=PLAIN)
     # Three trips of the two blind sums, and the goodbye.
     check(cost, counted, outcome.traffic.trips(cast.coordinator, cast.evaluator) - 4)
 
@@ -78,8 +78,8 @@ def test_the_descents(peers, features, steps) -> None:
     terms = terms_for(peers, features=features, rados=8, steps=steps)
     rados = rados_for(terms)
     for run, model, asked in (
-        (rado_learn.run, costs.sealed_descent, 1),
-        (run_showing_theta, costs.plain_descent, 1),
+        (rado_learn.run, learner_costs.sealed_descent, 1),
+        (run_showing_theta, learner_costs.plain_descent, 1),
     ):
         counted = Counted()
         outcome = run(terms, rados, key=counted.key, entropy=SeededEntropy(1))
@@ -96,7 +96,7 @@ def test_the_rado_solver(order) -> None:
     program = solve_encrypted(sealed, plan, entropy=SeededEntropy(2))
     outcome = talk(counted.key, program, stages(counted.key, plan, entropy=SeededEntropy(3)))
     trips = outcome.traffic.trips(EVALUATOR, KEY_HOLDER) - 1
-    check(LearnerCost(15, 0, costs.rado_solver(plan, plaintext_bits=PLAIN)), counted, trips)
+    check(LearnerCost(15, 0, learner_costs.rado_solver(plan, plaintext_bits=PLAIN)), counted, trips)
 
 
 def test_the_printed_learner() -> None:
@@ -109,17 +109,17 @@ def test_the_printed_learner() -> None:
     asked = traffic.kinds["masked-column-and-row"]
     # The evaluator's own trips, without those of the blind sums and the goodbye.
     trips = asked + traffic.trips(cast.coordinator, cast.evaluator) - 4
-    check(costs.printed(terms, plaintext_bits=PLAIN), counted, trips)
+    check(learner_costs.printed(terms, plaintext_bits=PLAIN), counted, trips)
 
 
 def test_costs_grow_as_they_should() -> None:
     """Trips do not depend on features or peers; ciphertexts do, by whole packs."""
     small, large = (
-        costs.sealed_descent(plan_for(features=d, rados=40), 4, plaintext_bits=2047)
+        learner_costs.sealed_descent(plan_for(features=d, rados=40), 4, plaintext_bits=2047)
         for d in (10, 60)
     )
     assert small.questions.trips == large.questions.trips
     assert small.questions.answered < large.questions.answered
-    many = costs.sealed_descent(plan_for(features=10, rados=40), 8, plaintext_bits=2047)
+    many = learner_costs.sealed_descent(plan_for(features=10, rados=40), 8, plaintext_bits=2047)
     assert many.questions == small.questions
     assert many.sealed > small.sealed

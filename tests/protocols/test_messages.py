@@ -20,8 +20,8 @@ def modules() -> list[str]:
 def test_every_kind_of_message_discloses_in_words_of_its_own() -> None:
     for name in (
         *modules(),
-        "sottovoce.roles.card",
-        "sottovoce.service.control",
+        "sottovoce.study.card.card",
+        "sottovoce.course.control",
     ):  # which imports whatever a study sends
         importlib.import_module(name)
     kinds = message_kinds()

@@ -14,12 +14,12 @@ from sottovoce.attacks import attack_everything
 from sottovoce.errors import BoundError, InputError, MismatchError, ViolationError
 from sottovoce.numbers.fixed import Scale
 from sottovoce.paillier import Ciphertext, Plain
+from sottovoce.paper.outsourced import OutsourcingTerms, evaluator, owner, run
+from sottovoce.paper.rado_learn.plan import Bits, Ranges
+from sottovoce.paper.rado_learn.twin import plain_descent
+from sottovoce.paper.rado_solver import SolverPlan, ideal
 from sottovoce.protocols.ciphertexts import ciphertexts_under
 from sottovoce.protocols.encrypted_rados import Documents, SealedDocuments, draw_signs, plain_rados
-from sottovoce.protocols.outsourced import Order, evaluator, owner, run
-from sottovoce.protocols.rado_learn.plan import Bits, Ranges
-from sottovoce.protocols.rado_learn.twin import plain_descent
-from sottovoce.protocols.rado_solver import SolverPlan, ideal
 from sottovoce.protocols.runner import converse
 from sottovoce.protocols.two_party.masks import Masking
 from sottovoce.wire import Codec
@@ -43,7 +43,7 @@ def solver_plan(rados=6, features=3):
 
 def order_for(plan, **more):
     fields = {"owner": "alice", "evaluator": "eve", "documents": DOCUMENTS} | more
-    return Order(document_scale=SCALE, plan=plan, **fields)
+    return OutsourcingTerms(document_scale=SCALE, plan=plan, **fields)
 
 
 def together(order, held, *, seed=7):
@@ -52,7 +52,7 @@ def together(order, held, *, seed=7):
         "alice": owner(order, held, key=KEY, entropy=SeededEntropy(1)),
         "eve": evaluator(order, entropy=SeededEntropy(seed)),
     }
-    outcome = converse(programs, codec=Codec([ciphertexts_under(KEY.public)]))
+    outcome = converse(programs, codec=Codec(ciphertexts_under(KEY.public)))
     signs = draw_signs(order.plan.rados, order.documents, entropy=SeededEntropy(seed))
     return outcome, plain_rados(held, signs)
 

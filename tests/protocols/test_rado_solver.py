@@ -13,8 +13,8 @@ from sottovoce.attacks import attack_everything
 from sottovoce.errors import BoundError, InputError, MismatchError, ViolationError
 from sottovoce.numbers.fixed import Scale
 from sottovoce.paillier import Plain, decrypt, encrypt
+from sottovoce.paper.rado_solver import SolverPlan, ideal, solve_encrypted, stages
 from sottovoce.protocols.conversation import EVALUATOR, KEY_HOLDER
-from sottovoce.protocols.rado_solver import SolverPlan, ideal, solve_encrypted, stages
 from sottovoce.protocols.two_party.masks import Masking
 from sottovoce.rados import gamma
 

@@ -7,7 +7,15 @@ from hypothesis import strategies as st
 from scipy import sparse
 
 from sottovoce.errors import InputError, MismatchError
-from sottovoce.rados import BlockSums, EnumeratedBlocks, Layout, Moments, join_blocks, lift, solve
+from sottovoce.rados import (
+    BlockSums,
+    EnumeratedBlocks,
+    JointLayout,
+    Moments,
+    join_blocks,
+    lift,
+    solve,
+)
 
 
 def joint(seed: int, rows: int = 40) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
@@ -17,7 +25,7 @@ def joint(seed: int, rows: int = 40) -> tuple[np.ndarray, np.ndarray, np.ndarray
     return shared, rng.normal(size=(rows, 5)), rng.choice([-1.0, 1.0], rows)
 
 
-LAYOUT = Layout(shared=(0, 6), own=((1, 2), (3, 4, 5)))
+LAYOUT = JointLayout(shared=(0, 6), own=((1, 2), (3, 4, 5)))
 
 
 # Of forty rows in at most six blocks one has seven.
@@ -51,7 +59,7 @@ def test_blocks_of_one_row_each_are_the_documents() -> None:
     _, own, y = joint(3, rows=12)
     key = np.arange(12.0)[:, np.newaxis]
     found = join_blocks(
-        [BlockSums.of(key, own, y, minimum=1)], Layout(shared=(0,), own=((1, 2, 3, 4, 5),))
+        [BlockSums.of(key, own, y, minimum=1)], JointLayout(shared=(0,), own=((1, 2, 3, 4, 5),))
     )
     direct = Moments.of(np.hstack([key, own]), y)
     np.testing.assert_allclose(found.moments().second, direct.second, atol=1e-10)
@@ -60,7 +68,7 @@ def test_blocks_of_one_row_each_are_the_documents() -> None:
 
 def test_count_weighting_is_regression_on_block_means_with_their_counts() -> None:
     shared, own, y = joint(5)
-    found = join_blocks([BlockSums.of(shared, own, y)], Layout((0, 6), ((1, 2, 3, 4, 5),)))
+    found = join_blocks([BlockSums.of(shared, own, y)], JointLayout((0, 6), ((1, 2, 3, 4, 5),)))
     root = np.sqrt(found.counts)[:, np.newaxis]
     A = found.vectors / root
     direct = np.linalg.solve(A.T @ A + np.eye(7), A.T @ root)
@@ -86,7 +94,7 @@ def test_bad_input_is_named() -> None:
     with pytest.raises(MismatchError, match="dense matrix of 6 rows"):
         BlockSums.of(key[:5], own, y)
     with pytest.raises(InputError, match="every coordinate from 0 on exactly once"):
-        Layout(shared=(0, 1), own=((1, 2),))
+        JointLayout(shared=(0, 1), own=((1, 2),))
     alice = BlockSums.of(shared, own[:, :2], y, minimum=1)
     with pytest.raises(MismatchError, match="expected 2 peers, found 1"):
         join_blocks([alice], LAYOUT)
@@ -106,7 +114,7 @@ def test_an_enumeration_with_its_weights_gives_the_moments_of_joined_blocks(
     shared, own, y = joint(seed)
     table = np.column_stack([shared[:, 0], own, shared[:, 1]])
     sums = BlockSums.of(shared, own, y, minimum=minimum)
-    direct = join_blocks([sums], Layout((0, 6), ((1, 2, 3, 4, 5),)))
+    direct = join_blocks([sums], JointLayout((0, 6), ((1, 2, 3, 4, 5),)))
     members = (2 * shared[:, 0] + (y > 0)).astype(np.int64)
     found = EnumeratedBlocks.of(table, members, blocks=8, minimum=minimum)
     signs = np.array([-1, 1] * 4)

@@ -8,8 +8,8 @@ from scipy.optimize import approx_fprime
 
 from harness.tables import all_signatures, part
 from sottovoce.rados import (
-    Loss,
     Moments,
+    RadoLoss,
     RadoMoments,
     exponential,
     gamma,
@@ -74,7 +74,7 @@ def test_every_gradient_is_the_slope(seed: int) -> None:
         lambda t: ridge_penalty(t, [1.0, 0.1, 2.0]),
         lambda t: logistic(t, own) + ridge_penalty(t, 0.5),
     ):
-        found: Loss = loss(theta)
+        found: RadoLoss = loss(theta)
         slope = approx_fprime(theta, lambda t, loss=loss: loss(t).value, 1e-7)
         np.testing.assert_allclose(found.gradient, slope, atol=1e-4)
 

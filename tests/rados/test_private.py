@@ -12,7 +12,7 @@ from scipy import sparse
 
 from sottovoce.errors import InputError
 from sottovoce.rados import Part, private_rados
-from sottovoce.rados.private import Window
+from sottovoce.rados.private import KeptWindow
 
 
 def boolean(seed: int, rows: int = 40) -> Part:
@@ -34,7 +34,7 @@ def released(edges: np.ndarray, epsilon: float) -> dict[float, float]:
 def test_epsilon_and_delta_are_what_counting_gives(m: int, epsilon: float, seed: int) -> None:
     assume((m + 1) / (1 + np.exp(epsilon / 2)) <= m // 2)
     edges = np.random.default_rng(seed).choice([-1.0, 1.0], m)
-    guarantee = Window.of(m, epsilon=epsilon).guarantee(epsilon)
+    guarantee = KeptWindow.of(m, epsilon=epsilon).guarantee(epsilon)
     assert 0 <= guarantee.spent <= epsilon / 2 + 1e-12
     here = released(edges, epsilon)
     flipped = edges.copy()

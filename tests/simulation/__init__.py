@@ -12,12 +12,18 @@ The invariants, in prose:
    same after every restart, and no two sessions or seats have the same. A mask never covers
    two messages. No program ever reports that something would have been used twice.
 5. *One end for all.* Every honest participant ends with the same model, or with the same named
-   failure, or (a peer that was late) knows that it was left out, as the coordinator says.
+   failure, or (a peer that was late, or made no request while time went on) knows that it was
+   left out, as the coordinator says.
 6. *Nothing after consent was withdrawn.* A seat that withdrew posts nothing more, but for the
    word that it did.
 7. *Nobody waits forever.* Once deadlines have passed, everybody who is alive has come to an end.
+8. *No mask ever covers two values.* A disk may come back from a backup, a copy of it may run
+   beside the original, the coordinator's own disk and mailbox may come back, and the documents
+   may be others by then: of all that ever left a seat and was made from one stream of one-time
+   material, there are never two different values at one place.
 
-`invariants.py` holds a check for each, under its number; `world.py` the faults.
+`invariants.py` holds a check for each, under its number; `world.py` the faults, `copies.py`
+those of disks that come back or run twice.
 
 A seed that fails is repeated, with everything that happened, by
 

@@ -1,15 +1,21 @@
-"""Repeat one seed and say everything that happens: python -m simulation toy 17."""
+"""Repeat one seed and say everything that happens: python -m simulation toy 17 [case]."""
 
 import sys
 import tempfile
 from pathlib import Path
 
 from simulation import stories
+from simulation.copies import matrix
 
+name, seed, *cases = sys.argv[1:]
 with tempfile.TemporaryDirectory() as folder:
-    story = getattr(stories, sys.argv[1])()
-    world = story.tell(Path(folder), int(sys.argv[2]), say=print)
+    story = getattr(stories, name)()
+    if cases:
+        (case,) = [one for one in matrix(dealer=True) if str(one) == cases[0]]
+        world = story.copied(case, Path(folder), int(seed), say=print)
+    else:
+        world = story.tell(Path(folder), int(seed), say=print)
     world.say(str(world.faults))
     world.run()
     for name, site in world.sites.items():
-        world.say(f"{name}: {site.boots} starts, {site.state}")
+        world.say(f"{name}: {site.boots} starts, {site.phase} {site.stop}")

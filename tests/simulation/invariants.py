@@ -3,14 +3,12 @@
 from collections import defaultdict
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from hashlib import sha256
 from typing import Any
 
-from simulation.site import CONTROL, COORDINATOR, Site
-from sottovoce.roles.relay import Letter
-
-
-class BrokenError(AssertionError):
-    """An invariant does not hold."""
+from simulation.mailbox import BrokenError
+from simulation.site import CONTROL, COORDINATOR, Made, Site
+from sottovoce.study.relay import Letter
 
 
 @dataclass
@@ -23,6 +21,9 @@ class Evidence:
     late: set[str] = field(default_factory=set)
     trained: Callable[[dict[str, Site]], "Trained | None"] = lambda _: None
     masks: Callable[[list[Letter]], list[bytes]] = lambda _: []
+    left: list[tuple[Site, Letter]] = field(default_factory=list)
+    open_kinds: frozenset[str] = frozenset()
+    unseen: set[str] = field(default_factory=set)
 
 
 @dataclass(frozen=True)
@@ -43,8 +44,8 @@ def check_one_number_one_message(evidence: Evidence) -> None:
     lines: dict[tuple[bytes, str, str], set[int]] = defaultdict(set)
     for letter in evidence.letters:
         lines[letter.session, letter.sender, letter.recipient].add(letter.number)
-    for (_, sender, recipient), numbers in lines.items():
-        gone = evidence.sites[sender].state.withdrawn
+    for (session, sender, recipient), numbers in lines.items():
+        gone = evidence.sites[sender].withdrawn and session != CONTROL
         if numbers != set(range(len(numbers))) and not gone:
             _broken(1, f"numbers are missing from {sender} to {recipient}")
 
@@ -65,9 +66,9 @@ def check_nobody_dropped_for_nothing(evidence: Evidence) -> None:
     if faulty:
         return
     trained = evidence.trained(evidence.sites)
-    everybody = next(iter(evidence.sites.values())).study.roster.peers
+    everybody = next(iter(evidence.sites.values())).parts.study.roster.peers
     if trained is None or trained.named != everybody:
-        stop = evidence.sites[COORDINATOR].state.stop
+        stop = evidence.sites[COORDINATOR].stop
         _broken(3, f"expected everybody in the model, found {trained} ({stop})")
 
 
@@ -85,27 +86,34 @@ def check_once_only_material(evidence: Evidence) -> None:
     if len(masks) != len(set(masks)):
         _broken(4, "a mask covers two messages")
     for name, site in evidence.sites.items():
-        if site.state.stop is not None and site.state.stop[2] != "AbsenceError":
-            _broken(4, f"{name} was stopped by {site.state.stop}")
+        if site.stop is None or site.stop[2] == "AbsenceError":
+            continue
+        if site.stop[2] != "WithdrawnError" or site.stop[3] not in evidence.withdrawn:
+            _broken(4, f"{name} was stopped by {site.stop}")
 
 
 def check_one_end(evidence: Evidence) -> None:
     """5. The same model, the same failure, or left out as the coordinator says."""
-    honest = {n: s for n, s in evidence.sites.items() if not s.dead and not s.state.withdrawn}
+    honest = {n: s for n, s in evidence.sites.items() if not s.dead and not s.withdrawn}
     if COORDINATOR not in honest:
         return
-    ends = {name: (site.state.finished, site.state.stop) for name, site in honest.items()}
-    if len(set(ends.values())) > 1:
-        _broken(5, f"different ends: {ends}")
+    coordinator = honest[COORDINATOR]
+    for name, site in honest.items():
+        same = (site.finished, site.stop) == (coordinator.finished, coordinator.stop)
+        gone = name in coordinator.gone and name in evidence.unseen
+        left_out = gone and site.stop is not None and site.stop[3] == name
+        if not same and not left_out:
+            _broken(5, f"{name} ended with {site.phase} {site.stop}, not as the coordinator")
     trained = evidence.trained(evidence.sites)
     if trained is None:
         return
     if not trained.same:
         _broken(5, "different models")
     for name, site in honest.items():
-        if name in site.study.roster.peers:
+        if name in site.parts.study.roster.peers:
             has, named = name in trained.counted, name in trained.named
-            if has != named:
+            gone = name in coordinator.gone and name in evidence.unseen
+            if has != named and not (named and gone):
                 _broken(5, f"{name} has a model: {has}, but the coordinator names it: {named}")
 
 
@@ -124,7 +132,20 @@ def check_nobody_waits(evidence: Evidence) -> None:
     for name, site in evidence.sites.items():
         if not site.dead and not site.ended:
             doing: Any = site.seat.describe() if site.seat is not None else "has no session"
-            _broken(7, f"{name} {doing}")
+            _broken(7, f"{name} is in phase {site.phase} and {doing}")
+
+
+def check_no_mask_over_two_values(evidence: Evidence) -> None:
+    """8. Whatever left a seat under one stream, there is one value at each place of a line."""
+    values: dict[tuple[str, bytes, str, int], Made] = {}
+    for site, letter in evidence.left:
+        made = site.made.get(sha256(letter.body).digest())
+        if made is None or made.kind in evidence.open_kinds:
+            continue
+        place = (site.name, made.material, letter.recipient, letter.number)
+        before = values.setdefault(place, made)
+        if before != made:
+            _broken(8, f"{site.name} hid two values of {made.kind} under one mask")
 
 
 INVARIANTS = (
@@ -135,4 +156,5 @@ INVARIANTS = (
     check_one_end,
     check_nothing_after_withdrawal,
     check_nobody_waits,
+    check_no_mask_over_two_values,
 )

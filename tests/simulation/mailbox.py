@@ -4,14 +4,23 @@ import hashlib
 from collections import Counter
 from dataclasses import dataclass, field
 
-from sottovoce.roles.relay import Letter
+from sottovoce.course.letter_chain import Held, mark_of
+from sottovoce.study.relay import Letter
 from sottovoce.wire import Codec
 
 _CODEC = Codec()
 
 
+class BrokenError(AssertionError):
+    """An invariant does not hold."""
+
+
 class ConflictError(Exception):
     """Another letter under a number that was used: the server would answer 409."""
+
+
+class NoRunError(Exception):
+    """The sender is not the process that showed its past last: its body is not read."""
 
 
 @dataclass
@@ -22,9 +31,17 @@ class Mailbox:
     digests: dict[tuple[bytes, str, str, int], bytes] = field(default_factory=dict)
     posts: Counter[str] = field(default_factory=Counter)
     letters: list[Letter] = field(default_factory=list)
+    held: dict[str, Held] = field(default_factory=dict)
+    runs: dict[str, object] = field(default_factory=dict)
 
-    def post(self, letter: Letter) -> None:
+    def take_up(self, sender: str, run: object) -> None:
+        """A process works at a seat from now on; it compared what is held of the seat."""
+        self.runs[sender] = run
+
+    def post(self, letter: Letter, run: object = None) -> None:
         """Keep a letter; the same again is fine, another under its number is refused."""
+        if self.runs.get(letter.sender) is not run:
+            raise NoRunError(letter.sender)
         key = (letter.session, letter.sender, letter.recipient, letter.number)
         digest = hashlib.sha256(_CODEC.encode(letter)).digest()
         if key in self.digests:
@@ -34,9 +51,24 @@ class Mailbox:
                 )
             return
         self.digests[key] = digest
+        place = (letter.session, letter.recipient, letter.number)
+        mark = mark_of(*place, hashlib.sha256(letter.body).digest())
+        self.held[letter.sender] = self.held.get(letter.sender, Held()).after(mark)
         self.boxes.setdefault(letter.recipient, []).append(letter)
         self.posts[letter.sender] += 1
         self.letters.append(letter)
+
+    def deny(self, sender: str, before: "Mailbox") -> None:
+        """Say that of one sender nothing came since `before`, though its letters are there."""
+        self.held[sender] = before.held.get(sender, Held())
+        since = self.digests.keys() - before.digests.keys()
+        for key in since:
+            if key[1] == sender:
+                del self.digests[key]
+
+    def has(self, letter: Letter) -> bool:
+        """Whether a letter arrived."""
+        return (letter.session, letter.sender, letter.recipient, letter.number) in self.digests
 
     def after(self, recipient: str, position: int) -> tuple[int, Letter] | None:
         """The first letter after a position (positions count from 1)."""
@@ -44,4 +76,5 @@ class Mailbox:
         return (position + 1, box[position]) if position < len(box) else None
 
     def waiting(self, recipient: str, position: int) -> int:
-        return len(self.boxes.get(recipient, [])) - position
+        """How many letters come after a position; a mailbox that came back may have lost some."""
+        return max(0, len(self.boxes.get(recipient, [])) - position)

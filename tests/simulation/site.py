@@ -1,49 +1,106 @@
 """One seat as a process that can be killed: its journal is its disk, the rest is memory.
 
-It runs a small service of its own: control letters begin attempts and tell who left, who is
-done and why it all ended. What the service knows is one note in the journal, written in the
-same commit as the letters that follow from it.
+It decides nothing: it carries the deciders of `sottovoce.course`, as a node of the network does.
+The record of a decider, the letters of a step and how far the mailbox was read are one commit.
+Everything else that a step asks for waits in `todo` until the world lets the seat work.
 """
 
-from collections.abc import Callable
+from collections import deque
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
+from hashlib import sha256
 from pathlib import Path
 from typing import Any
 from zlib import crc32
 
-import msgspec
-
 from harness.entropy import SeededEntropy
 from harness.letters import Salted
-from sottovoce.errors import AbsenceError, SottovoceError, TheirError
-from sottovoce.protocols.conversation import Gather
-from sottovoce.roles.attempts import Attempt, Stage, Stop
-from sottovoce.roles.relay import Letter
-from sottovoce.roles.study import Study
-from sottovoce.service.durable import DurableSeat, Packer, Sitting
-from sottovoce.service.journal import Journal, Outgoing
+from sottovoce.course import training_coordinator, training_participant
+from sottovoce.course.actions import (
+    Action,
+    AskConsent,
+    CleanUp,
+    DropAll,
+    DropSession,
+    Keep,
+    KeepResult,
+    LeaveOut,
+    RecallAttempt,
+    RunAttempt,
+    Sit,
+    Tell,
+    WakeAt,
+)
+from sottovoce.course.control import Leaving, read_control
+from sottovoce.course.inputs import (
+    CleanedUp,
+    ConsentGiven,
+    Failure,
+    Heard,
+    Overdue,
+    ProgramEnded,
+    Seen,
+    Started,
+    SumsAgreed,
+    Tick,
+    Withdrew,
+)
+from sottovoce.course.participant_record import ParticipantRecord
+from sottovoce.course.participant_state import Participation
+from sottovoce.course.phases import Phase
+from sottovoce.course.terms import Terms
+from sottovoce.course.training_record import TrainingRecord
+from sottovoce.course.training_state import Training
+from sottovoce.entropy import Entropy, Expansion
+from sottovoce.errors import JournalError, SottovoceError, ViolationError
+from sottovoce.node.seat.durable_seat import _ENTROPY, DurableSeat, Packer, SeatSession
+from sottovoce.protocols.conversation import Gather, Receive
+from sottovoce.protocols.messages import Message
+from sottovoce.protocols.seat import Packet
+from sottovoce.storage.journal import Journal, Outgoing
+from sottovoce.storage.opened_sums import OpenedSumsBook
+from sottovoce.study.attempts import Attempt
+from sottovoce.study.relay import Letter
+from sottovoce.study.study import Study
+from sottovoce.wire import Codec
+from sottovoce.wire.codec import tag_of
 
 KEY = bytes(32)
 COORDINATOR = "coordinator"
 CONTROL = b"control"
+_RECORD = "course"
+_OVER = {Phase.STOPPED, Phase.CLOSED, Phase.LEFT, Phase.WITHDRAWN}
+
+
+@dataclass(frozen=True)
+class Made:
+    """A letter before it was sealed: the stream that its program draws from, and its bytes."""
+
+    material: bytes
+    kind: str
+    body: bytes
+
+
+@dataclass
+class Noting:
+    """Packs letters as another packer does, and notes from which material they were made."""
+
+    packer: Packer
+    made: dict[bytes, Made]
+    material: bytes = b""
+
+    def pack(self, packet: Packet, *, entropy: Entropy) -> Letter:
+        letter = self.packer.pack(packet, entropy=entropy)
+        body = sha256(packet.body).digest()
+        self.made[sha256(letter.body).digest()] = Made(self.material, tag_of(packet.body), body)
+        return letter
+
+    def unpack(self, letter: Letter) -> Packet:
+        return self.packer.unpack(letter)
 
 
 class Crash(BaseException):
     """The process is gone."""
-
-
-class State(msgspec.Struct):
-    """What the service of a seat must not forget."""
-
-    attempts: list[tuple[str, int, tuple[str, ...]]] = []
-    told: int = 0
-    control: dict[str, int] = {}
-    heard: dict[str, int] = {}
-    gone: list[str] = []
-    done: list[str] = []
-    stop: tuple[str, int, str, str] | None = None
-    finished: bool = False
-    withdrawn: bool = False
 
 
 class CrashingJournal(Journal):
@@ -64,10 +121,17 @@ class CrashingJournal(Journal):
 
 @dataclass(frozen=True)
 class Parts:
-    """What a simulation is made of: the study, a course for a seat, and how it packs letters."""
+    """What a simulation is made of: the terms, the programs of a seat, and how it packs letters.
+
+    `course` makes the programs of a seat in a study, of this edition of its documents (0: as they
+    were first); `model` takes out of them what stays.
+    """
 
     study: Study
-    course: Callable[[str], Any]
+    terms: Terms
+    course: Callable[[str, Study, OpenedSumsBook, int], Any]
+    model: Callable[[Any], Any]
+    counted: Callable[[Any], tuple[str, ...]]
     relay: Callable[[str, Any], Packer] = field(default=lambda name, course: Salted())
     journal: type[CrashingJournal] = CrashingJournal
 
@@ -75,13 +139,29 @@ class Parts:
 class Site:
     """A seat, alive or down."""
 
-    def __init__(self, name: str, parts: Parts, folder: Path, *, seed: int) -> None:
+    def __init__(
+        self,
+        name: str,
+        parts: Parts,
+        folder: Path,
+        *,
+        seed: int,
+        clock: Callable[[], float],
+        registry: dict[str, bytes],
+    ) -> None:
         self.name, self.parts, self.path = name, parts, folder / f"{name}.journal"
-        self.study = parts.study
+        self.public = next(
+            one.public for one in parts.study.roster.participants if one.name == name
+        )
         self.seeds: list[tuple[bytes, bytes]] = []
-        self.alive = False
-        self.dead = False
+        # What was made of which one-time material, by the digest of the sealed letter.
+        self.made: dict[bytes, Made] = {}
+        self.edition = 0
+        self.found_out: Exception | None = None
+        self.model: Any = None
+        self.alive = self.dead = False
         self.boots = 0
+        self.now, self.registry = clock, registry
         self._seed = seed
         self.boot()
 
@@ -94,266 +174,348 @@ class Site:
         self.journal = self.parts.journal(self.path, key=KEY, entropy=entropy)
         # Processes crash here, not the machine: there is no need to wait for a disk.
         self.journal._database.execute("PRAGMA synchronous = OFF")
-        self.course = self.parts.course(self.name)
+        self.sums = OpenedSumsBook.read(self.journal)
+        self.course: Any = None
         self.seat: DurableSeat[Any] | None = None
+        self.session = b""
         self.held: list[tuple[Letter, int]] = []
+        self.over: set[bytes] = set()
+        self.results: dict[bytes, Any] = {}
+        self.happened: deque[object] = deque()
+        self.todo: deque[Action] = deque()
+        self.wake_at: float | None = None
+        self.since, self.waited = self.now(), None
         self.read = self.journal.cursor
+        self.run: object = object()
         self.alive = True
-        note = self.journal.note("state")
-        self.state = State() if note is None else msgspec.json.decode(note, type=State)
-        for index in range(len(self.state.attempts)):
-            self._sit(index)
-        if self.name == COORDINATOR and not self.state.attempts:
-            self._begin(Attempt.first(self.study, Stage.AGREEMENT))
-        self._settle()
+        self.state = self._state()
+        self.step(Started(frozenset(self.sums.book.spent)))
+
+    def _state(self) -> Any:
+        data, terms = self.journal.note(_RECORD), self.parts.terms
+        if self.name == COORDINATOR:
+            record = TrainingRecord() if data is None else Codec().decode(data, TrainingRecord)
+            publics = {**self.registry, COORDINATOR: self.public}
+            return Training(terms, record, publics)
+        mine = ParticipantRecord() if data is None else Codec().decode(data, ParticipantRecord)
+        return Participation(terms, self.name, {self.name: self.public}, mine)
 
     def crash(self) -> None:
         """The process is gone; what it did not commit is lost."""
         self.alive = False
         self.journal._database.close()
 
+    # How it stands.
+
+    @property
+    def phase(self) -> Phase:
+        return self.state.phase
+
+    @property
+    def finished(self) -> bool:
+        return self.phase is Phase.FINISHED
+
+    @property
+    def withdrawn(self) -> bool:
+        return self.phase is Phase.WITHDRAWN
+
+    @property
+    def stop(self) -> tuple[str, int, str, str] | None:
+        stopped = self.state.record.stopped
+        return None if not stopped else (*_fields(stopped[0]),)
+
+    @property
+    def gone(self) -> tuple[str, ...]:
+        return self.state.record.gone
+
+    @property
+    def ended(self) -> bool:
+        return self.phase in _OVER or (self.finished and self.state.record.cleaned)
+
+    @property
+    def has_work(self) -> bool:
+        return bool(self.happened or self.todo)
+
+    @property
+    def waiting(self) -> Receive | Gather | None:
+        return None if self.seat is None or self.seat.finished else self.seat.waiting
+
+    @property
+    def awaited(self) -> tuple[str, ...]:
+        """For whom its program waits."""
+        match self.waiting:
+            case Receive(sender, _):
+                return (sender,)
+            case Gather(_, senders):
+                return senders
+        return ()
+
+    @property
+    def due(self) -> float | None:
+        """When time brings something to do here."""
+        if self.ended:
+            return None
+        times = [] if self.wake_at is None else [self.wake_at]
+        if self.waiting is not None:
+            patience = self.parts.terms.patience
+            gathers = isinstance(self.waiting, Gather)
+            alone = patience.receive if self.name == COORDINATOR else patience.receive * 2 / 3
+            times.append(self.since + (patience.gather if gathers else alone))
+        return min(times, default=None)
+
     # What it does when it is let.
 
     def pending(self) -> list[Outgoing]:
         return list(self.journal.pending())
 
+    def work(self) -> None:
+        """Do one thing that is to be done."""
+        if self.todo:
+            self._perform(self.todo.popleft())
+        else:
+            self.step(self.happened.popleft())
+
+    def step(self, happened: object, *, position: int | None = None, **notes: bytes) -> None:
+        """One step of the decider, and what it writes, in one commit."""
+        self._look()
+        before = self.state.record
+        actions = self._decide(happened)
+        written = dict(notes)
+        letters: list[Outgoing] = []
+        for action in actions:
+            if isinstance(action, Keep):
+                self._keep(action.attempt)
+                self.model = self.parts.model(self.course)
+            elif isinstance(action, Tell):
+                letters += [self._letter(to, action.message, written) for to in action.recipients]
+        if self.state.record != before:
+            written[_RECORD] = Codec().encode(self.state.record)
+        if written or letters or position is not None:
+            self.journal.commit(letters=letters, notes=written, position=position)
+        self.todo += [one for one in actions if not isinstance(one, Tell | Keep)]
+
+    def _decide(self, happened: object) -> tuple[Action, ...]:
+        decider: Any = training_coordinator if self.name == COORDINATOR else training_participant
+        self.state, actions = decider.step(self.state, happened, now=self.now())
+        return actions
+
+    def _look(self) -> None:
+        opened = frozenset(self.sums.book.spent)
+        if self.name == COORDINATOR and not opened <= self.state.opened:
+            self._decide(SumsAgreed(opened))
+
+    def seen(self, name: str) -> None:
+        """At the coordinator: a seat made a request."""
+        self._decide(Seen(name))
+
+    def pass_time(self) -> None:
+        """Its time is up: it is woken, or its program waited long enough."""
+        if self.wake_at is not None and self.wake_at <= self.now():
+            self.wake_at = None
+            self.happened.append(Tick())
+            return
+        self.expire()
+
+    def expire(self) -> None:
+        waiting, seat = self.waiting, self.seat
+        assert seat is not None
+        if isinstance(waiting, Gather):
+            seat.expire()
+            self._settle()
+        elif isinstance(waiting, Receive):
+            self.since = self.now()
+            self.happened.append(Overdue(self.session, waiting.sender))
+
+    def withdraw(self, posted: Callable[[Letter], bool]) -> None:
+        """Take consent back: nothing leaves any more but this word, in the place of the first
+        control letter that never left."""
+        self._decide(Withdrew())
+        waiting = [one.letter for one in self.pending() if one.letter.session == CONTROL]
+        left = [one for one in self.pending() if one.letter.session == CONTROL]
+        left = [one for one in left if posted(one.letter)]
+        numbers = [one.number for one in waiting if not posted(one)]
+        notes = {_RECORD: Codec().encode(self.state.record)}
+        if numbers:
+            notes[f"told/{COORDINATOR}"] = min(numbers).to_bytes(8)
+        word = self._letter(COORDINATOR, Leaving(), notes)
+        self.journal.close_outbox([*left, word], notes=notes)
+        self._drop_all()
+        self.todo.clear()
+        self.happened.clear()
+
+    # Letters.
+
     def take(self, letter: Letter, position: int) -> None:
         """Deal with a letter of the mailbox."""
         if letter.session == CONTROL:
-            self._control(letter, position)
-        elif self.seat is not None and letter.session == self._session():
+            self._hear(letter, position)
+        elif self.seat is not None and letter.session == self.session:
             self.seat.deliver(letter, position)
-        elif self._to_come(letter):
+            self._settle()
+        elif letter.session in self.over or self.ended:
+            self.journal.commit(position=position)
+        else:
             self.journal.arrived(position)
             self.held.append((letter, position))
-            return
-        else:
+
+    def _hear(self, letter: Letter, position: int) -> None:
+        key = f"heard/{letter.sender}"
+        expected = int.from_bytes(self.journal.note(key) or b"")
+        if letter.number < expected:
             self.journal.commit(position=position)
+            return
+        if letter.number > expected:
+            raise ViolationError(f"{self.name} misses a letter", party=letter.sender)
+        message = read_control(letter.body, sender=letter.sender)
+        heard = {key: (expected + 1).to_bytes(8)}
+        self.step(Heard(letter.sender, message), position=position, **heard)
+
+    def _letter(self, to: str, message: Message, notes: dict[str, bytes]) -> Outgoing:
+        key, body = f"told/{to}", Codec().encode(message)
+        number = int.from_bytes(notes.get(key) or self.journal.note(key) or b"")
+        notes[key] = (number + 1).to_bytes(8)
+        return Outgoing(Letter(CONTROL, self.name, to, number, body), tag_of(body))
+
+    # What a step asks for.
+
+    def _perform(self, action: Action) -> None:
+        match action:
+            case Sit(study):
+                self.course = self._opened(study)
+            case AskConsent(number, study):
+                self.course = self._opened(study)
+                self.happened.append(ConsentGiven(number, study))
+            case RunAttempt(attempt):
+                self._run(attempt)
+            case RecallAttempt(attempt):
+                self._recall(attempt)
+            case KeepResult(attempt):
+                self._keep(attempt)
+            case CleanUp():
+                self._clean_up()
+            case WakeAt(when):
+                self.wake_at = when
+            case _:
+                self._stop_programs(action)
+
+    def _opened(self, study: Study) -> Any:
+        return self.parts.course(self.name, study, self.sums, self.edition)
+
+    def _stop_programs(self, action: Action) -> None:
+        match action:
+            case DropSession(session):
+                self._drop(session)
+            case DropAll():
+                self._drop_all()
+            case LeaveOut(session, parties):
+                self._leave(session, parties)
+
+    def _clean_up(self) -> None:
+        if self.name != COORDINATOR:
+            # A process that cleaned up and fell before it could say so has the model on its disk.
+            self.model = self.parts.model(self.course) or self.model
+        self.happened.append(CleanedUp())
+
+    def _sitting(self, attempt: Attempt) -> tuple[SeatSession, Callable[[Any], Any]]:
+        study, session = self.course.desk.study, attempt.session(self.course.desk.study)
+        packer = Noting(self.parts.relay(self.name, self.course), self.made)
+        sitting = SeatSession(
+            self.name,
+            session,
+            tuple(one for one in attempt.parties(study) if one != self.name),
+            packer,
+            self.course.codec(),
+            head=repr(attempt).encode() + self.course.inputs,
+            sums=self.sums,
+        )
+        return sitting, lambda entropy: self.course.program(attempt, entropy=entropy)
+
+    def _run(self, attempt: Attempt) -> None:
+        self._drop_all()
+        sitting, program = self._sitting(attempt)
+        self.session = sitting.session
+        self.over.discard(self.session)
+        opened = self.journal.open_session(self.session, sitting.head)
+        self.seeds.append((self.session, opened.seed))
+        assert isinstance(sitting.relay, Noting)
+        stream = Expansion(opened.seed, _ENTROPY, self.session)
+        sitting.relay.material = self.course.drawn(stream).read(16)
+        try:
+            self.seat = DurableSeat.begin(self.journal, sitting, program)
+        except JournalError:
+            raise
+        except SottovoceError as error:
+            self.happened.append(ProgramEnded(self.session, Failure.of(error)))
+            return
         self._settle()
-        for early in list(self.held):
-            if early in self.held and not self._to_come(early[0]):
+        self._let_in()
+
+    def _let_in(self) -> None:
+        """Hand letters over that came before their session began."""
+        for early in [one for one in self.held if one[0].session == self.session]:
+            if early in self.held:
                 self.held.remove(early)
                 self.take(*early)
 
-    def _to_come(self, letter: Letter) -> bool:
-        """Whether the letter is of a session that we were not told of yet: it has to wait."""
-        attempts = map(self._attempt, range(len(self.state.attempts)))
-        known = {one.session(self.study) for one in attempts}
-        return letter.session not in known and not self.ended
-
-    def expire(self) -> None:
-        assert self.seat is not None
-        self.seat.expire()
-        self._settle()
-
-    def withdraw(self) -> None:
-        """Take consent back: nothing leaves any more but this word."""
-        self.state.withdrawn = True
-        word = self._letter(COORDINATOR, "withdrawn")
-        self.journal.close_outbox([word], notes=self._notes())
-        self._close()
-
-    @property
-    def gathers(self) -> bool:
-        seat = self.seat
-        return seat is not None and not seat.finished and isinstance(seat.waiting, Gather)
-
-    @property
-    def ended(self) -> bool:
-        state = self.state
-        return state.finished or state.stop is not None or state.withdrawn
-
-    def declare_gone(self, parties: set[str]) -> None:
-        """At the coordinator: the deadline has passed for these."""
-        self._tell({"gone": sorted(parties)})
-        self._left(parties)
-        self._settle()
-
-    # Attempts.
-
-    def _attempt(self, index: int = -1) -> Attempt:
-        stage, number, peers = self.state.attempts[index]
-        return Attempt(Stage(stage), number, tuple(peers))
-
-    def _session(self) -> bytes:
-        return self._attempt().session(self.study)
-
-    def _sit(self, index: int) -> None:
-        attempt = self._attempt(index)
-        self._close()
-        if not self.course.takes_part(attempt) or self.state.stop or self.state.withdrawn:
-            return
-        session = attempt.session(self.study)
-        sitting = Sitting(
-            self.name,
-            session,
-            tuple(one for one in attempt.parties(self.study) if one != self.name),
-            self.parts.relay(self.name, self.course),
-            self.course.codec(),
-            head=repr(attempt).encode(),
-        )
-        self.seeds.append((session, self.journal.open_session(session, sitting.head).seed))
-        self.seat = DurableSeat.begin(
-            self.journal, sitting, lambda entropy: self.course.program(attempt, entropy=entropy)
-        )
-        if index == len(self.state.attempts) - 1:
-            self._left(set(self.state.gone))
-        self._keep(attempt)
+    def _recall(self, attempt: Attempt) -> None:
+        sitting, program = self._sitting(attempt)
+        self._drop(sitting.session)
+        if self.journal.has_begun(sitting.session):
+            seat = DurableSeat.recall(self.journal, sitting, program)
+            if seat.finished and seat.failure is None:
+                self.course.keep(attempt, seat.result)
 
     def _keep(self, attempt: Attempt) -> None:
-        seat = self.seat
-        if seat is not None and seat.finished and seat.failure is None:
-            self.course.keep(attempt, seat.result)
-            self.seat = None
+        session = attempt.session(self.course.desk.study)
+        if session in self.results:
+            self.course.keep(attempt, self.results.pop(session))
 
-    def _close(self) -> None:
-        if self.seat is not None and not self.seat.finished:
+    def _drop_all(self) -> None:
+        if self.session:
+            self._drop(self.session)
+
+    def _drop(self, session: bytes) -> None:
+        self.over.add(session)
+        if self.seat is not None and session == self.session:
             self.seat.close()
-        self.seat = None
+            self.seat = None
+        for early in [one for one in self.held if one[0].session == session]:
+            self.held.remove(early)
+            self.journal.commit(position=early[1])
 
-    # The service.
-
-    def _settle(self) -> None:
-        """Keep what is finished, say so once, and at the coordinator decide what follows."""
-        if self.ended or not self.state.attempts:
+    def _leave(self, session: bytes, parties: tuple[str, ...]) -> None:
+        if self.seat is None or session != self.session:
             return
-        attempt = self._attempt()
-        if self.seat is not None and self.seat.finished and self.seat.failure is None:
-            self._keep(attempt)
-        if self.state.told < len(self.state.attempts):
-            failure = self.seat.failure if self.seat is not None else None
-            if failure is not None:
-                self._report(attempt, failure)
-            elif self.seat is None:
-                self._done(attempt)
-        if self.name == COORDINATOR:
-            self._decide(attempt)
-
-    def _done(self, attempt: Attempt) -> None:
-        self.state.told = len(self.state.attempts)
-        if self.name == COORDINATOR:
-            self.state.done.append(self.name)
-            self.journal.commit(notes=self._notes())
-        else:
-            self._say(COORDINATOR, "done", len(self.state.attempts))
-
-    def _report(self, attempt: Attempt, failure: SottovoceError) -> None:
-        self.state.told = len(self.state.attempts)
-        party = failure.party if isinstance(failure, TheirError) else ""
-        if self.name == COORDINATOR:
-            self._failed(attempt, self.name, type(failure).__name__, party)
-        else:
-            self._say(
-                COORDINATOR, "failed", [type(failure).__name__, party, len(self.state.attempts)]
-            )
-
-    def _failed(self, attempt: Attempt, seat: str, kind: str, party: str) -> None:
-        """At the coordinator: another attempt without who is missing, or the end for all."""
-        missing = ({*self.state.gone, party} & set(attempt.parties(self.study))) - {""}
-        if kind != "AbsenceError" or not missing:
-            self._stop(Stop(attempt.stage, attempt.number, kind, party or seat))
-            return
-        try:
-            after = self.course.following(attempt, missing=missing)
-        except AbsenceError as error:
-            self._stop(Stop(attempt.stage, attempt.number, "AbsenceError", error.party or party))
-        else:
-            self.state.gone = sorted({*self.state.gone, *missing})
-            self._begin(after)
-
-    def _decide(self, attempt: Attempt) -> None:
-        here = set(attempt.parties(self.study)) - set(self.state.gone)
-        if self.ended or not here <= set(self.state.done):
-            return
-        if attempt.stage is Stage.TRAINING:
-            self.state.finished = True
-            self._tell({"finished": True})
-            return
-        following = list(Stage)[list(Stage).index(attempt.stage) + 1]
-        peers = [one for one in self.course.peers if one not in self.state.gone]
-        try:
-            self._begin(Attempt.first(self.study, following, peers=peers))
-        except AbsenceError:
-            self._stop(Stop(following, 1, "AbsenceError", (self.state.gone or [""])[0]))
-
-    def _begin(self, attempt: Attempt) -> None:
-        record = (attempt.stage.value, attempt.number, attempt.peers)
-        self.state.attempts.append(record)
-        self.state.done = []
-        self._tell({"begin": record})
-        self._sit(len(self.state.attempts) - 1)
+        for party in parties:
+            if party in self.seat._sitting.partners and not self.seat.finished:
+                self.seat.leave(party)
         self._settle()
 
-    def _stop(self, stop: Stop) -> None:
-        self.state.stop = (stop.stage.value, stop.attempt, stop.kind, stop.party)
-        self._tell({"stop": self.state.stop})
-        self._close()
-
-    def _left(self, parties: set[str]) -> None:
-        for party in sorted(parties):
-            here = self.seat is not None and party in self._attempt().parties(self.study)
-            if here and party != self.name and self.seat is not None:
-                self.seat.leave(party)
-
-    # Control letters.
-
-    def _control(self, letter: Letter, position: int) -> None:
-        (word, value), state = msgspec.json.decode(letter.body), self.state
-        if self.ended or letter.number < state.heard.get(letter.sender, 0):
-            self.journal.commit(position=position)
+    def _settle(self) -> None:
+        """After a step of the program: start the clock of what it waits for, say if it ended."""
+        seat = self.seat
+        if seat is None:
             return
-        state.heard[letter.sender] = letter.number + 1
-        if letter.sender == COORDINATOR:
-            self._hear(word, value)
-        else:
-            self._hear_at_the_coordinator(letter.sender, word, value)
-        # What a word leads to is committed before or with it, and said twice it changes nothing.
-        self.journal.commit(notes=self._notes(), position=position)
-        if word == "begin":
-            self._sit(len(state.attempts) - 1)
-        elif self.ended:
-            self._close()
+        if self.waiting is not self.waited:
+            self.since, self.waited = self.now(), self.waiting
+        if seat.finished:
+            self.seat = None
+            self.over.add(self.session)
+            self._ended(seat)
 
-    def _hear(self, word: str, value: Any) -> None:
-        match word:
-            case "gone":
-                self.state.gone = sorted({*self.state.gone, *value})
-                self._left(set(value))
-            case "begin":
-                stage, number, peers = value
-                self.state.attempts.append((stage, number, tuple(peers)))
-            case "stop":
-                self.state.stop = tuple(value)
-            case "finished":
-                self.state.finished = True
+    def _ended(self, seat: DurableSeat[Any]) -> None:
+        if seat.failure is not None:
+            self.happened.append(ProgramEnded(self.session, Failure.of(seat.failure)))
+            return
+        self.results[self.session] = seat.result
+        peer = self.name in self.parts.study.roster.peers
+        kept = seat.result is not None or not peer
+        peers = self.parts.counted(seat.result) if self.name == COORDINATOR else ()
+        self.happened.append(ProgramEnded(self.session, None, peers, kept))
 
-    def _hear_at_the_coordinator(self, sender: str, word: str, value: Any) -> None:
-        current = len(self.state.attempts)
-        match word:
-            case "failed" if value[2] == current:
-                self._failed(self._attempt(), sender, *value[:2])
-            case "withdrawn":
-                self.declare_gone({sender})
-            case "done" if value == current:
-                self.state.done.append(sender)
 
-    def _tell(self, words: dict[str, Any]) -> None:
-        """To everybody: the letters, and what we know now, in one commit."""
-        if "gone" in words:
-            self.state.gone = sorted({*self.state.gone, *words["gone"]})
-        others = [one for one in self.study.roster.names if one != self.name]
-        letters = [self._letter(to, word, value) for word, value in words.items() for to in others]
-        self.journal.commit(letters=letters, notes=self._notes())
+def _fields(stopped: Any) -> tuple[str, int, str, str]:
+    return stopped.stage, stopped.attempt, stopped.kind, stopped.party
 
-    def _say(self, to: str, word: str, value: Any = None) -> None:
-        letter = self._letter(to, word, value)
-        self.journal.commit(letters=[letter], notes=self._notes())
 
-    def _letter(self, to: str, word: str, value: Any = None) -> Outgoing:
-        number = self.state.control.get(to, 0)
-        self.state.control[to] = number + 1
-        body = msgspec.json.encode([word, value])
-        return Outgoing(Letter(CONTROL, self.name, to, number, body), word)
-
-    def _notes(self) -> dict[str, bytes]:
-        return {"state": msgspec.json.encode(self.state)}
+Sites = Mapping[str, Site]

@@ -1,6 +1,6 @@
 """The studies that are simulated: a light one, and real ones with tiny keys and few features."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from functools import lru_cache
 from pathlib import Path
@@ -10,21 +10,27 @@ import numpy as np
 
 from harness.entropy import SeededEntropy
 from harness.studies import BINARY, Case, notes
+from simulation.copies import Case as CopyCase
+from simulation.copies import CopyWorld
 from simulation.invariants import Trained
 from simulation.site import CONTROL, COORDINATOR, Parts, Site
 from simulation.toy import _CODEC, DIGIT, ToyCourse, ToyMask
 from simulation.world import World
+from sottovoce.course.seat_course import SeatCourse
+from sottovoce.course.seat_course import counted as counted_in
+from sottovoce.course.terms import Patience, Terms, planned
 from sottovoce.paillier import SecretKey, decrypt, generate_insecure_for_tests
 from sottovoce.rados import joined, solve
-from sottovoce.roles import InsecureToyPlan
-from sottovoce.roles.attempts import Stage
-from sottovoce.roles.contributions import local_moments, penalties_of
-from sottovoce.roles.course import Course
-from sottovoce.roles.desk import Desk
-from sottovoce.roles.model import SealedModel
-from sottovoce.roles.preparation import Prepared
-from sottovoce.roles.relay import Letter, Relay
-from sottovoce.roles.training import training_side
+from sottovoce.study import InsecureToyPlan
+from sottovoce.study.attempts import Stage
+from sottovoce.study.party_context import PartyContext
+from sottovoce.study.queries.model import HeldShare, PeerModel
+from sottovoce.study.relay import Letter, Relay
+from sottovoce.study.stages.contributions import local_moments, penalties_of
+from sottovoce.study.stages.preparation import Prepared
+from sottovoce.study.stages.training import training_side
+from sottovoce.study.study import Study
+from sottovoce.text.documents import Document
 from sottovoce.wire.codec import tag_of
 
 
@@ -36,10 +42,17 @@ class Story:
     trained: Callable[[dict[str, Site]], Trained | None]
     length: int
     masks: Callable[[list[Letter]], list[bytes]] = lambda _: []
+    open_kinds: frozenset[str] = frozenset()
 
     def tell(self, folder: Path, seed: int, **settings: Any) -> World:
-        told = {"length": self.length, **settings}
+        told = {"length": self.length, "open_kinds": self.open_kinds, **settings}
         return World(self.parts, folder, seed, self.trained, self.masks, **told)
+
+    def copied(self, case: CopyCase, folder: Path, seed: int, **settings: Any) -> CopyWorld:
+        """A world in which a disk is copied, and the copy is used."""
+        made = {"folder": folder, "seed": seed, "trained": self.trained, "masks": self.masks}
+        made |= {"length": self.length, "open_kinds": self.open_kinds}
+        return CopyWorld(case, parts=self.parts, **{**made, **settings})
 
     def changed(self, **parts: Any) -> "Story":
         return replace(self, parts=replace(self.parts, **parts))
@@ -66,7 +79,20 @@ def _case(engine: str) -> Case:
 def toy() -> Story:
     """The light one."""
     study = _case("shares").study
-    return Story(Parts(study, lambda name: ToyCourse(study, name)), _toy_trained, 130, _toy_masks)
+    parts = Parts(
+        study,
+        terms_of(study),
+        lambda name, now, sums, edition: ToyCourse(now, name, sums, edition),
+        lambda course: course.kept.get(Stage.TRAINING),
+        lambda result: getattr(result, "peers", ()),
+    )
+    return Story(parts, _toy_trained, 130, _toy_masks, frozenset({"toy-set", "toy-sum"}))
+
+
+def terms_of(study: Study) -> Terms:
+    """The terms of a simulated study: a stage waits a hundred seconds."""
+    patience = Patience(gather=100, receive=300, unseen=30, silent=100, enrolment=1000)
+    return Terms("simulated", study.plan, planned(study.roster.participants), patience)
 
 
 def _toy_masks(letters: list[Letter]) -> list[bytes]:
@@ -77,16 +103,20 @@ def _toy_masks(letters: list[Letter]) -> list[bytes]:
 
 def _toy_trained(sites: dict[str, Site]) -> Trained | None:
     coordinator = sites[COORDINATOR]
-    if not coordinator.state.finished:
+    if not coordinator.finished:
         return None
-    study = coordinator.study
-    found = coordinator.course.kept[Stage.TRAINING]
+    peers, found = _peers(coordinator), coordinator.model
     counted = {}
-    for name in study.roster.peers:
-        mine = sites[name].course.kept.get(Stage.TRAINING)
-        if sites[name].state.finished and mine is not None:
-            counted[name] = _digits(study.roster.peers, mine.total)
+    for name in peers:
+        mine = sites[name].model
+        if sites[name].finished and mine is not None:
+            counted[name] = _digits(peers, mine.total)
     return Trained(found.peers, counted, same=len(set(counted.values())) < 2)
+
+
+def _peers(coordinator: Site) -> tuple[str, ...]:
+    """The peers of the last roster."""
+    return coordinator.state.record.seating[0].roster().peers
 
 
 def _digits(peers: tuple[str, ...], total: int) -> tuple[str, ...]:
@@ -97,22 +127,50 @@ def _digits(peers: tuple[str, ...], total: int) -> tuple[str, ...]:
     return tuple(counted)
 
 
-def _course(case: Case, name: str) -> Course:
+def _course(
+    case: Case,
+    name: str,
+    study: Study | None = None,
+    sums: Any = None,
+    edition: int = 0,
+    kind: type[SeatCourse] = SeatCourse,
+) -> SeatCourse:
     """A seat's things as they lie on its disk, and its course at the beginning."""
     place = case.study.roster.names.index(name)
-    desk = Desk.open(case.study, case.identities[name], entropy=SeededEntropy(100 + place))
+    entropy, now = SeededEntropy(100 + place), study or case.study
+    desk = PartyContext.open(now, case.identities[name], entropy=entropy)
+    if sums is not None:
+        desk = replace(desk, book=sums.book)
     key = case.key if name == COORDINATOR else None
-    return Course(desk, documents=case.documents.get(name), key=key)
+    return kind(desk, documents=edited(case.documents.get(name), edition), key=key)
 
 
-def _relay(name: str, course: Course) -> Relay:
+def edited(documents: Sequence[Document] | None, edition: int) -> Sequence[Document] | None:
+    """The documents, or another edition of them: in each as many of them are redacted."""
+    if documents is None or not edition:
+        return documents
+    return [
+        replace(document, text="redacted") if at < edition else document
+        for at, document in enumerate(documents)
+    ]
+
+
+def _relay(name: str, course: SeatCourse) -> Relay:
     return Relay(course.desk, course.agreement)
 
 
 def _real(engine: str) -> Story:
     case = _case(engine)
-    parts = Parts(case.study, lambda name: _course(case, name), _relay)
-    return Story(parts, lambda sites: _really_trained(case, sites), 350)
+    parts = Parts(
+        case.study,
+        terms_of(case.study),
+        lambda name, study, sums, edition: _course(case, name, study, sums, edition),
+        lambda course: course.trained or course.model or course.held,
+        counted_in,
+        _relay,
+    )
+    open_kinds = frozenset({"key-book", "left-out"})
+    return Story(parts, lambda sites: _really_trained(case, sites), 350, open_kinds=open_kinds)
 
 
 @lru_cache
@@ -127,17 +185,43 @@ def paillier() -> Story:
     return _real("paillier")
 
 
+class _UnboundToy(ToyCourse):
+    """Draws the same masks whatever the documents are."""
+
+    @property
+    def inputs(self) -> bytes:
+        return bytes(32)
+
+
+class _UnboundCourse(SeatCourse):
+    """Draws the same masks whatever the documents are."""
+
+    inputs = bytes(32)
+
+
+def unbound(name: str) -> Story:
+    """A study whose masks are not bound to the documents: broken on purpose."""
+    if name == "toy":
+        return toy().changed(course=lambda seat, *what: _UnboundToy(what[0], seat, *what[1:]))
+    case = _case(name)
+    return _real(name).changed(course=lambda *what: _course(case, *what, kind=_UnboundCourse))
+
+
 def _really_trained(case: Case, sites: dict[str, Site]) -> Trained | None:
     """Whose documents each model was trained with: it is compared with the plaintext learner."""
     coordinator = sites[COORDINATOR]
-    if not coordinator.state.finished:
+    if not coordinator.finished:
         return None
-    trained = coordinator.course.trained
+    trained, held = coordinator.model, _held(sites)
     counted, found = {}, []
-    for name in case.study.roster.peers:
-        model = sites[name].course.model
-        if sites[name].state.finished and model is not None:
-            weights = _opened(model, case.key)
+    for name in _peers(coordinator):
+        model = sites[name].model
+        if sites[name].finished and model is not None:
+            if model.weights is None and held is None:
+                # The evaluator was lost with its share: nobody can ask this model anything.
+                counted[name] = trained.peers
+                continue
+            weights = _opened(model, case.key, trained, held)
             expected = _plain(case, model, trained)
             close = np.allclose(weights, expected, atol=1e-3 * np.abs(expected).max())
             counted[name] = trained.peers if close else ("others",)
@@ -145,16 +229,29 @@ def _really_trained(case: Case, sites: dict[str, Site]) -> Trained | None:
     return Trained(trained.peers, counted, same=len(set(found)) < 2)
 
 
-def _opened(model: SealedModel, key: SecretKey) -> Any:
-    """The weights that nobody sees."""
+def _held(sites: dict[str, Site]) -> HeldShare | None:
+    """The evaluator's share; one that was lost after its part was done has it as a result."""
+    evaluator = sites["evaluator"]
+    results = (evaluator.model, *evaluator.results.values())
+    return next((one for one in results if isinstance(one, HeldShare)), None)
+
+
+def _opened(model: PeerModel, key: SecretKey, trained: Any, held: HeldShare | None) -> Any:
+    """The weights that nobody sees: under the key at a peer, or in shares at two holders."""
     plan = model.scores.model
-    values = decrypt(key, model.weights).integers
-    words = np.array([int(one) % 2**64 for one in values.ravel()], np.uint64)
-    values = plan.ring.signed(plan.ring.reduce(words.reshape(values.shape)))
+    if model.weights is None:
+        assert held is not None
+        assert held.scores == trained.scores == model.scores
+        words = (trained.share + held.words)[: len(model.scores.factors)]
+    else:
+        values = decrypt(key, model.weights).integers
+        words = np.array([int(one) % 2**64 for one in values.ravel()], np.uint64)
+        words = words.reshape(values.shape)
+    values = plan.ring.signed(plan.ring.reduce(words))
     return np.ldexp(values.astype(np.float64), -model.scores.weights.fraction_bits)
 
 
-def _plain(case: Case, model: SealedModel, trained: Any) -> Any:
+def _plain(case: Case, model: PeerModel, trained: Any) -> Any:
     """What the plaintext learner finds on the documents of the peers that were named."""
     halves = model.space.dictionary.idf_halves
     prepared = Prepared(trained.totals, halves, model.space, model.key)

@@ -1,6 +1,5 @@
 """Random faults, seed by seed; a seed that fails says how to repeat it."""
 
-import os
 import re
 from collections import Counter
 from collections.abc import Iterator, Sequence
@@ -13,23 +12,15 @@ import numpy as np
 import pytest
 
 import simulation
-from simulation.invariants import INVARIANTS, BrokenError
-from simulation.mailbox import Mailbox
+from simulation.invariants import INVARIANTS
+from simulation.mailbox import BrokenError, Mailbox
 from simulation.site import CrashingJournal
-from simulation.stories import Story, _case, _opened, _plain, paillier, shares, toy
+from simulation.stories import Story, _case, _held, _opened, _plain, paillier, shares, toy
 from simulation.world import Faults, World
 from sottovoce.errors import ReplayError
-from sottovoce.service.journal import Opened, Outgoing
+from sottovoce.storage.journal import Opened, Outgoing
 
 STORIES = {"toy": toy, "shares": shares, "paillier": paillier}
-
-
-@pytest.fixture
-def folder() -> Iterator[Path]:
-    """Where the seats' disks are: in memory if that can be, for nothing survives a test anyway."""
-    memory = Path("/dev/shm")  # noqa: S108 - a folder of its own is made in it
-    with TemporaryDirectory(dir=memory if os.access(memory, os.W_OK) else None) as made:
-        yield Path(made)
 
 
 def told(story: str, seeds: Sequence[int], folder: Path) -> Iterator[World]:
@@ -49,10 +40,12 @@ def told(story: str, seeds: Sequence[int], folder: Path) -> Iterator[World]:
 def test_light_studies_under_random_faults(folder: Path) -> None:
     ends, faults, boots = Counter[str](), Counter[str](), 0
     for world in told("toy", range(200), folder):
-        state = world.sites["coordinator"].state
-        ends["model" if state.finished else state.stop[2]] += 1
-        ends["tried again"] += any(number > 1 for _, number, _ in state.attempts)
-        ends["without somebody"] += state.finished and bool(state.gone)
+        coordinator = world.sites["coordinator"]
+        record = coordinator.state.record
+        ends["model" if coordinator.finished else coordinator.stop[2]] += 1
+        ends["tried again"] += any(one.number > 1 for one in record.attempts)
+        ends["another roster"] += any(one.number > 1 for one in record.seating)
+        ends["without somebody"] += coordinator.finished and bool(coordinator.gone)
         boots += sum(site.boots - 1 for site in world.sites.values())
         faults += world.counts
     # The schedules are worth something only if all of this happens often.
@@ -65,17 +58,13 @@ def test_light_studies_under_random_faults(folder: Path) -> None:
 
 
 def test_real_studies_with_engine_shares_under_random_faults(folder: Path) -> None:
-    ends = [
-        world.sites["coordinator"].state.finished for world in told("shares", range(12), folder)
-    ]
+    ends = [world.sites["coordinator"].finished for world in told("shares", range(12), folder)]
     assert sum(ends) > 6
 
 
 def test_real_studies_with_engine_paillier_under_random_faults(folder: Path) -> None:
-    ends = [
-        world.sites["coordinator"].state.finished for world in told("paillier", range(3), folder)
-    ]
-    assert sum(ends) > 1
+    ends = [world.sites["coordinator"].finished for world in told("paillier", range(4), folder)]
+    assert sum(ends) >= 2
 
 
 @pytest.mark.soak
@@ -103,7 +92,7 @@ class SendsFirst(CrashingJournal):
 
     def commit(self, *, letters: Sequence[Outgoing] = (), **what: Any) -> None:
         for one in letters:
-            self.mailbox.post(one.letter)
+            self.mailbox.post(one.letter, self.mailbox.runs.get(one.letter.sender))
         super().commit(letters=letters, **what)
 
 
@@ -145,6 +134,7 @@ BROKEN = {
     AcknowledgesFirst: ("invariant", Faults(crashes=6)),
     LettersLater: ("invariant", Faults(crashes=6)),
     KeepsNoSeed: ("run again, step|invariant 4", Faults(crashes=6)),
+    # Where the last word took the number of a letter that waited, both under it: invariant 1.
     ForgetsWithdrawal: ("invariant 6", Faults(withdrawals=1)),
 }
 
@@ -166,17 +156,18 @@ def test_broken_durability_is_caught(folder: Path, journal: type[CrashingJournal
         mailbox = Mailbox()
         kind = type(journal.__name__, (journal,), {"mailbox": mailbox})
         found = broken_in(toy().changed(journal=kind), folder, faults, mailbox, seed)
-        if found:
+        if any(one in found for one in says.split("|")):
             break
     assert any(one in found for one in says.split("|")), found
 
 
 def test_a_model_of_others_would_be_told_apart(folder: Path) -> None:
     """The check that everybody was counted once fails where somebody was not, or twice."""
-    (world,) = told("shares", [0], folder)
-    case, model = _case("shares"), world.sites["north"].course.model
-    trained = world.sites["coordinator"].course.trained
-    weights = _opened(model, case.key)
+    world = shares().tell(folder, 0, faults=Faults())
+    world.run()
+    case, model = _case("shares"), world.sites["north"].model
+    trained = world.sites["coordinator"].model
+    weights = _opened(model, case.key, trained, _held(world.sites))
     for peers in (trained.peers[:-1], (*trained.peers, trained.peers[0])):
         other = _plain(case, model, replace(trained, peers=peers))
         assert not np.allclose(weights, other, atol=1e-3 * np.abs(other).max())
@@ -185,4 +176,4 @@ def test_a_model_of_others_would_be_told_apart(folder: Path) -> None:
 def test_every_invariant_that_is_promised_has_its_check() -> None:
     promised = re.findall(r"^(\d)\. \*", simulation.__doc__ or "", re.MULTILINE)
     checked = [(check.__doc__ or "")[:1] for check in INVARIANTS]
-    assert promised == checked == [str(number) for number in range(1, 8)]
+    assert promised == checked == [str(number) for number in range(1, 9)]

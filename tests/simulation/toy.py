@@ -1,21 +1,25 @@
 """A study of light programs: stages, roles and order of a real one, and no cryptography.
 
-The first peer sends all others a word, without which they do not go on. Peers send a masked
+The coordinator sends every peer a word, and the first peer all others, without which they do
+not go on. Peers send a masked
 number to the coordinator and its mask to the evaluator; both agree on
 whose halves arrived; the evaluator sends the sum of these masks. The number of a peer is a
 digit of its own, so a sum shows who was counted, and how often.
 """
 
-from collections.abc import Collection, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
+from types import SimpleNamespace
 from typing import Any, ClassVar
 
-from sottovoce.entropy import Entropy
+from sottovoce.entropy import Entropy, bound
 from sottovoce.errors import AbsenceError
+from sottovoce.protocols.blind_sum import OpenedSum
 from sottovoce.protocols.conversation import Gather, Party, Send, receive
 from sottovoce.protocols.messages import Disclosure, Message
-from sottovoce.roles.attempts import Attempt, Stage, following
-from sottovoce.roles.study import Study
+from sottovoce.storage.opened_sums import OpenedSumsBook
+from sottovoce.study.attempts import Attempt, Stage
+from sottovoce.study.study import Study
 from sottovoce.wire import Codec
 
 DIGIT = 256
@@ -81,12 +85,22 @@ def _bytes(value: int) -> bytes:
 
 
 class ToyCourse:
-    """One seat's way through a toy study, with the face of `roles.course.Course`."""
+    """One seat's way through a toy study, with the face of `course.seat_course.SeatCourse`.
 
-    def __init__(self, study: Study, name: str) -> None:
-        self.study, self.name = study, name
-        self.opened: set[Stage] = set()
+    Another `edition` of a peer's documents adds something above all digits to its number.
+    """
+
+    def __init__(self, study: Study, name: str, sums: OpenedSumsBook, edition: int = 0) -> None:
+        self.study, self.name, self.sums, self.edition = study, name, sums, edition
+        self.desk = SimpleNamespace(study=study)
         self.kept: dict[Stage, Any] = {}
+
+    @property
+    def inputs(self) -> bytes:
+        return self.edition.to_bytes(32)
+
+    def drawn(self, entropy: Entropy) -> Entropy:
+        return bound(entropy, "toy/inputs/v1", self.inputs)
 
     @property
     def agreement(self) -> Any:
@@ -111,13 +125,9 @@ class ToyCourse:
         assert attempt.stage not in self.kept
         self.kept[attempt.stage] = result
 
-    def following(self, failed: Attempt, *, missing: Collection[str]) -> Attempt:
-        opened = failed.stage in self.opened
-        return following(self.study, failed, missing=missing, opened=opened)
-
     def program(self, attempt: Attempt, *, entropy: Entropy) -> Party[Any]:
         assert attempt.stage not in self.kept
-        roster = self.study.roster
+        roster, entropy = self.study.roster, self.drawn(entropy)
         if attempt.stage is Stage.AGREEMENT:
             return self._collected(entropy) if self.name == "coordinator" else self._agreed(entropy)
         if self.name == roster.dealer:
@@ -144,6 +154,7 @@ class ToyCourse:
         return word
 
     def _contribute(self, attempt: Attempt, entropy: Entropy) -> Party[Counted | None]:
+        yield from receive("coordinator", ToyWord)
         first, *others = attempt.peers
         if self.name == first:
             word = entropy.read(8)
@@ -152,7 +163,8 @@ class ToyCourse:
         else:
             yield from receive(first, ToyWord)
         mask = entropy.read(16)
-        masked = number_of(self.study, self.name) + int.from_bytes(mask)
+        value = number_of(self.study, self.name) + self.edition * DIGIT ** len(self.peers)
+        masked = value + int.from_bytes(mask)
         yield Send("coordinator", ToyMasked(_bytes(masked)))
         yield Send("evaluator", ToyMask(mask))
         told = yield from receive("coordinator", ToySum)
@@ -161,11 +173,13 @@ class ToyCourse:
         return Counted(told.peers, int.from_bytes(told.total))
 
     def _coordinate(self, attempt: Attempt) -> Party[Counted]:
+        for name in attempt.peers:
+            yield Send(name, ToyWord(b"begin"))
         came = yield Gather(ToyMasked, attempt.peers)
         yield Send("evaluator", ToySet(tuple(came)))
         agreed = yield from receive("evaluator", ToySet)
         self._enough(agreed.peers)
-        self.opened.add(attempt.stage)
+        self._open(attempt, agreed.peers)
         masks = yield from receive("evaluator", ToySum)
         if attempt.stage is Stage.TRAINING:
             yield from self._trips("evaluator")
@@ -202,6 +216,13 @@ class ToyCourse:
         yield from receive("coordinator", ToySet)
         for name in ("coordinator", "evaluator"):
             yield Send(name, ToyWord(entropy.read(8)))
+
+    def _open(self, attempt: Attempt, peers: tuple[str, ...]) -> None:
+        """Write down that a sum of this stage is opened, as a real program does."""
+        name, spent = min(attempt.stage.opened_sums), self.sums.book.spent
+        this = OpenedSum(attempt.number, peers)
+        before = spent.setdefault((self.study.digest.hex(), name), this)
+        assert before == this, f"{name} is opened over {before.peers} and over {peers}"
 
     def _enough(self, peers: Sequence[str]) -> None:
         if len(peers) < self.study.plan.min_peers:

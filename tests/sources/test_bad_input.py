@@ -8,7 +8,14 @@ from pathlib import Path
 import pytest
 
 from sottovoce.errors import InputError
-from sottovoce.sources import Format, Kind, Limits, SourceOptions, Table, open_source
+from sottovoce.sources import (
+    DelimitedFormat,
+    Format,
+    ProblemKind,
+    SourceLimits,
+    SourceOptions,
+    open_source,
+)
 
 
 def documents(place: Path, **options: object) -> list[object]:
@@ -21,19 +28,21 @@ def csv_file(folder: Path, content: bytes | str, name: str = "notes.csv") -> Pat
     return path
 
 
-def test_a_missing_column_lists_what_there_is_and_suggests_the_nearest(tmp_path: Path) -> None:
+NO_HEADER = "if the first row holds data and not names: --no-header"
+
+
+def test_a_missing_column_lists_what_is_certain_and_suggests_the_nearest(tmp_path: Path) -> None:
     path = csv_file(tmp_path, "Note,diagnosis\na,b\n")
-    with pytest.raises(
-        InputError, match="expected a column 'notes', found 'Note', 'diagnosis'"
-    ) as e:
+    with pytest.raises(InputError, match="expected a column 'notes', found 2 columns, none") as e:
         documents(path, text="notes")
-    assert e.value.hints == ("--text Note",)
-    with pytest.raises(InputError, match="expected a column 'diagnos'") as e:
+    assert e.value.hints[:2] == ("--text Note", NO_HEADER)
+    with pytest.raises(InputError, match="expected a column 'diagnos', found 'Note', 'diag") as e:
         documents(path, text="Note", label="diagnos")
     assert e.value.hints == ("--label diagnosis",)
-    with pytest.raises(InputError, match="expected a column 'text', found 'ab1', 'ab2'") as e:
+    with pytest.raises(InputError, match="expected a column 'text', found 2 columns, none") as e:
         documents(csv_file(tmp_path, "ab1,ab2\n", "other.csv"))
-    assert e.value.hints == ("--text COLUMN names the column that holds the text",)
+    assert e.value.hints[0] == NO_HEADER
+    assert e.value.hints[1].endswith(f"head -n 1 {tmp_path / 'other.csv'}")
     with pytest.raises(InputError, match="expected a column 'patient'"):
         documents(path, text="Note", group="patient")
     with pytest.raises(InputError, match=r"expected a column 'x\*'"):
@@ -50,7 +59,7 @@ def test_a_table_without_names_is_recognised(tmp_path: Path) -> None:
 def test_very_many_columns_are_not_all_listed(tmp_path: Path) -> None:
     path = csv_file(tmp_path, ",".join(f"column{i}" for i in range(1000)) + "\n")
     with pytest.raises(InputError, match="and 980 more"):
-        documents(path, text="text")
+        documents(path, text="text", label="column3")
 
 
 def test_a_missing_file_suggests_the_nearest(tmp_path: Path) -> None:
@@ -157,7 +166,7 @@ def test_a_folder_that_may_not_be_read(tmp_path: Path, monkeypatch: pytest.Monke
     source = open_source(tmp_path)
     assert [d.text for d in source.documents()] == ["hello"]
     (problem,) = source.problems
-    assert (problem.kind, str(problem.origin)) == (Kind.UNREADABLE, "locked")
+    assert (problem.kind, str(problem.origin)) == (ProblemKind.UNREADABLE, "locked")
     assert "may not be read by this user" in problem.reason
     forbidden = {tmp_path.name}
     with pytest.raises(InputError, match="may not be read by this user") as caught:
@@ -237,19 +246,19 @@ def test_an_encoding_that_there_is_not(encoding: str) -> None:
 @pytest.mark.parametrize("delimiter", ["", ",,", "\n", '"'])
 def test_a_delimiter_that_cannot_be_one(delimiter: str) -> None:
     with pytest.raises(InputError, match="delimiter: expected one character"):
-        Table(delimiter=delimiter)
+        DelimitedFormat(delimiter=delimiter)
 
 
 def test_limits_that_allow_nothing() -> None:
     with pytest.raises(InputError, match="limit document_bytes: expected at least 1, found 0"):
-        Limits(document_bytes=0)
+        SourceLimits(document_bytes=0)
     with pytest.raises(InputError, match="label separator: expected at least one character"):
         SourceOptions(label_separator="")
 
 
 def test_problems_are_counted_beyond_those_that_are_kept(tmp_path: Path) -> None:
     path = csv_file(tmp_path, "text,label\nok,a\n" + ",a\n" * 500)
-    source = open_source(path, SourceOptions(limits=Limits(problems=7)))
+    source = open_source(path, SourceOptions(limits=SourceLimits(problems=7)))
     assert len(list(source.documents())) == 1
     assert len(source.problems) == 500
     assert len(list(source.problems)) == 7

@@ -7,11 +7,11 @@ import pytest
 
 from sottovoce.errors import InputError
 from sottovoce.sources import (
-    Cost,
     Format,
-    Kind,
     LabelMap,
-    Limits,
+    Loss,
+    ProblemKind,
+    SourceLimits,
     SourceOptions,
     open_source,
 )
@@ -87,9 +87,9 @@ def test_a_broken_line_is_named_by_file_and_line(tmp_path: Path) -> None:
     (document,) = source.documents()
     assert [span.name for span in document.spans] == ["T1", "T4"]
     assert [(str(p.origin), p.kind, p.cost) for p in source.problems] == [
-        ("a.ann line 2", Kind.WRONG_OFFSET, Cost.ANNOTATION),
-        ("a.ann line 3", Kind.MALFORMED_ANNOTATION, Cost.ANNOTATION),
-        ("a.ann line 4", Kind.ENCODING, Cost.ANNOTATION),
+        ("a.ann line 2", ProblemKind.WRONG_OFFSET, Loss.ANNOTATION),
+        ("a.ann line 3", ProblemKind.MALFORMED_ANNOTATION, Loss.ANNOTATION),
+        ("a.ann line 4", ProblemKind.ENCODING, Loss.ANNOTATION),
     ]
     assert (source.problems.documents, source.problems.annotations) == (0, 3)
 
@@ -147,13 +147,13 @@ def test_a_file_that_cannot_be_used_costs_its_pair(tmp_path: Path) -> None:
     pair(tmp_path, "c", "fever", b"\x89PNG\r\n\x1a\n\0\0")
     pair(tmp_path, "d", "fever" * 100, "")
     pair(tmp_path, "e", "fever", "T1\tX 0 5\tfever\n" * 20)
-    source = open_source(tmp_path, SourceOptions(limits=Limits(document_bytes=200)))
+    source = open_source(tmp_path, SourceOptions(limits=SourceLimits(document_bytes=200)))
     assert [str(d.origin) for d in source.documents()] == ["a.txt"]
     assert [(str(p.origin), p.kind) for p in source.problems] == [
-        ("b.txt line 1", Kind.NUL),
-        ("c.ann", Kind.UNREADABLE),
-        ("d.txt", Kind.TOO_LONG),
-        ("e.ann", Kind.TOO_LONG),
+        ("b.txt line 1", ProblemKind.NUL),
+        ("c.ann", ProblemKind.UNREADABLE),
+        ("d.txt", ProblemKind.TOO_LONG),
+        ("e.ann", ProblemKind.TOO_LONG),
     ]
 
 

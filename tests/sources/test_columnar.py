@@ -11,7 +11,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from sottovoce.errors import InputError
-from sottovoce.sources import Format, Kind, Limits, SourceOptions, open_source
+from sottovoce.sources import Format, ProblemKind, SourceLimits, SourceOptions, open_source
 
 ROWS = 1200
 COLUMNS = {
@@ -20,14 +20,14 @@ COLUMNS = {
     "age": [float("nan") if i % 5 == 0 else float(i) for i in range(ROWS)],
     "unused": [b"\x00\xff"] * ROWS,
 }
-OPTIONS = SourceOptions(text="note", numeric=("age",), limits=Limits(batch_rows=100))
+OPTIONS = SourceOptions(text="note", numeric=("age",), limits=SourceLimits(batch_rows=100))
 
 
 def check(source: object) -> None:
     opened = open_source(source, OPTIONS)  # type: ignore[arg-type]
     documents = list(opened.documents())
     assert len(documents) == 800
-    assert opened.problems.counts == {Kind.NO_LABEL: 400}
+    assert opened.problems.counts == {ProblemKind.NO_LABEL: 400}
     assert [document.text for document in documents[:3]] == ["text 0", "text 1", "text 3"]
     assert [document.columns["age"] for document in documents[:3]] == [None, 1.0, 3.0]
     assert documents[2].origin.position == 4

@@ -6,7 +6,15 @@ from pathlib import Path
 import pytest
 
 from sottovoce.errors import InputError
-from sottovoce.sources import Format, Kind, Limits, Source, SourceOptions, Table, open_source
+from sottovoce.sources import (
+    DelimitedFormat,
+    Format,
+    ProblemKind,
+    Source,
+    SourceLimits,
+    SourceOptions,
+    open_source,
+)
 
 
 def source_of(folder: Path, content: bytes | str, **options: object) -> Source:
@@ -99,7 +107,7 @@ def test_tsv_is_split_at_tabs_alone(tmp_path: Path) -> None:
 
 
 def test_quotes_may_be_plain_characters(tmp_path: Path) -> None:
-    table = Table(quoted=False)
+    table = DelimitedFormat(quoted=False)
     source = source_of(tmp_path, 'text\tlabel\n"5" pipe\tx\n', name="n.tsv", table=table)
     assert read(source) == [('"5" pipe', "x")]
 
@@ -108,7 +116,7 @@ def test_without_a_header_columns_are_numbered(tmp_path: Path) -> None:
     source = source_of(
         tmp_path,
         "hello,1.5,ham\nyou,2,spam\n",
-        table=Table(header=False),
+        table=DelimitedFormat(header=False),
         text="1",
         label="3",
         numeric=("*",),
@@ -126,7 +134,7 @@ def test_several_texts_are_joined_and_several_labels_are_marks(tmp_path: Path) -
 
 def test_a_separator_makes_many_labels_of_one_field(tmp_path: Path) -> None:
     content = "text,label\na,x; y\nb,\nc,z;z\n"
-    source = source_of(tmp_path, content, label_separator=";", table=Table(delimiter=","))
+    source = source_of(tmp_path, content, label_separator=";", table=DelimitedFormat(delimiter=","))
     assert read(source) == [("a", ("x", "y")), ("b", ()), ("c", ("z",))]
 
 
@@ -134,7 +142,7 @@ def test_a_row_with_a_stray_quote_costs_only_itself(tmp_path: Path) -> None:
     source = source_of(tmp_path, 'text,label\none,a\n"tw"o,b\nthree,c\n')
     assert read(source) == [("one", "a"), ("three", "c")]
     (problem,) = source.problems
-    assert (problem.kind, problem.origin.position) == (Kind.MALFORMED, 3)
+    assert (problem.kind, problem.origin.position) == (ProblemKind.MALFORMED, 3)
 
 
 def test_a_quote_that_never_closes_costs_only_its_line(tmp_path: Path) -> None:
@@ -164,7 +172,7 @@ def test_a_nul_byte_is_named_by_its_place(tmp_path: Path) -> None:
 
 def test_a_line_that_is_too_long_costs_only_itself(tmp_path: Path) -> None:
     content = f"text,label\none,a\n{'x' * 5000},b\nthree,c\n"
-    source = source_of(tmp_path, content, limits=Limits(document_bytes=1000))
+    source = source_of(tmp_path, content, limits=SourceLimits(document_bytes=1000))
     assert read(source) == [("one", "a"), ("three", "c")]
     (problem,) = source.problems
     assert str(problem) == "notes.csv line 3: expected at most 1,000 bytes, found 5,003"
@@ -174,20 +182,22 @@ def test_a_line_that_is_too_long_costs_only_itself(tmp_path: Path) -> None:
 def test_a_long_line_in_wide_characters_is_passed_over_too(tmp_path: Path, encoding: str) -> None:
     text = "\u0a41\u0100" * 50_000
     content = f"text,label\none,a\n{text},b\nthree,c\n".encode(encoding)
-    source = source_of(tmp_path, content, limits=Limits(document_bytes=1000), encoding=encoding)
+    source = source_of(
+        tmp_path, content, limits=SourceLimits(document_bytes=1000), encoding=encoding
+    )
     assert read(source) == [("one", "a"), ("three", "c")]
-    assert source.problems.counts == {Kind.TOO_LONG: 1}
+    assert source.problems.counts == {ProblemKind.TOO_LONG: 1}
 
 
 def test_a_record_of_many_lines_is_bounded_too(tmp_path: Path) -> None:
     lines = "\n".join(["word,b"] * 400)
     content = f'text,label\none,a\n"{lines}\nthree,c\n'
-    source = source_of(tmp_path, content, limits=Limits(document_bytes=1000))
+    source = source_of(tmp_path, content, limits=SourceLimits(document_bytes=1000))
     texts = read(source)
     assert len(texts) == 401
     assert texts[-1] == ("three", "c")
     (problem,) = source.problems
-    assert (problem.kind, problem.origin.position) == (Kind.TOO_LONG, 3)
+    assert (problem.kind, problem.origin.position) == (ProblemKind.TOO_LONG, 3)
 
 
 def test_a_text_longer_than_the_csv_module_allows_is_read(tmp_path: Path) -> None:
@@ -197,7 +207,7 @@ def test_a_text_longer_than_the_csv_module_allows_is_read(tmp_path: Path) -> Non
 
 
 def test_a_header_that_is_too_long_is_fatal(tmp_path: Path) -> None:
-    source = source_of(tmp_path, "x" * 5000, limits=Limits(document_bytes=1000))
+    source = source_of(tmp_path, "x" * 5000, limits=SourceLimits(document_bytes=1000))
     with pytest.raises(InputError, match=r"header \(line 1\).*at most 1,000 bytes, found 5,000"):
         list(source.documents())
 
@@ -234,11 +244,11 @@ def test_a_line_end_is_not_found_across_two_wide_characters(tmp_path: Path, enco
 
 def test_a_quoted_record_that_runs_into_a_long_line_costs_both(tmp_path: Path) -> None:
     content = f'text,label\n"one\n{"x" * 2000}",a\ntwo,b\n'
-    source = source_of(tmp_path, content, limits=Limits(document_bytes=1000))
+    source = source_of(tmp_path, content, limits=SourceLimits(document_bytes=1000))
     assert read(source) == [("two", "b")]
     assert [(p.origin.position, p.kind) for p in source.problems] == [
-        (2, Kind.MALFORMED),
-        (3, Kind.TOO_LONG),
+        (2, ProblemKind.MALFORMED),
+        (3, ProblemKind.TOO_LONG),
     ]
 
 

@@ -10,7 +10,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from sottovoce.sources import Kind, Limits, SourceOptions, open_source
+from sottovoce.sources import ProblemKind, SourceLimits, SourceOptions, open_source
 from sottovoce.sources.inspection import inspect
 
 ROW = "the quick brown fox jumps over the lazy dog " * 10
@@ -103,14 +103,14 @@ def long_line(path: Path, size: int) -> None:
 
 def check_long_line(path: Path, size: int, limit: int) -> None:
     long_line(path, size)
-    source = open_source(path, SourceOptions(limits=Limits(document_bytes=limit)))
+    source = open_source(path, SourceOptions(limits=SourceLimits(document_bytes=limit)))
 
     def read() -> None:
         assert [d.text for d in source.documents()] == ["first", "last"]
 
     assert peak(read) < 4 * limit + 4 * MEGABYTE
     (problem,) = source.problems
-    assert (problem.kind, problem.origin.position) == (Kind.TOO_LONG, 3)
+    assert (problem.kind, problem.origin.position) == (ProblemKind.TOO_LONG, 3)
 
 
 def test_one_line_of_twenty_megabytes(tmp_path: Path) -> None:

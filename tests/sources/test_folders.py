@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from sottovoce.errors import InputError
-from sottovoce.sources import Format, Kind, Limits, SourceOptions, open_source
+from sottovoce.sources import Format, ProblemKind, SourceLimits, SourceOptions, open_source
 
 
 def fill(root: Path, files: dict[str, str | bytes]) -> Path:
@@ -39,7 +39,7 @@ def test_a_file_beside_the_subfolders_has_no_label(tmp_path: Path) -> None:
     root = fill(tmp_path, {"a.txt": "one", "spam/b.txt": "two"})
     source = open_source(root)
     assert [d.text for d in source.documents()] == ["two"]
-    assert source.problems.counts == {Kind.NO_LABEL: 1}
+    assert source.problems.counts == {ProblemKind.NO_LABEL: 1}
     unlabelled = open_source(root, SourceOptions(label=()))
     assert [d.text for d in unlabelled.documents()] == ["one", "two"]
 
@@ -55,7 +55,7 @@ def test_a_labels_file_gives_labels_groups_and_columns(tmp_path: Path) -> None:
     assert [str(problem) for problem in source.problems] == [
         "c.txt: expected a row in labels.csv, found none",
         "labels.csv line 5: expected 4 fields, found 1",
-        "labels.csv line 4: expected a file 'z.txt', found none",
+        "labels.csv line 4: expected a file of that name, found none",
     ]
 
 
@@ -66,7 +66,7 @@ def test_of_two_columns_the_second_is_the_label(tmp_path: Path) -> None:
     source = open_source(root, SourceOptions(labels_file=sheet))
     assert [d.label for d in source.documents()] == ["x"]
     assert [str(p) for p in source.problems] == [
-        "labels.tsv line 3: 'a.txt' stands on line 2 already"
+        "labels.tsv line 3: its file stands on line 2 already"
     ]
 
 
@@ -74,7 +74,7 @@ def test_which_column_is_the_label_must_be_clear(tmp_path: Path) -> None:
     root = fill(tmp_path / "texts", {"a.txt": "one"})
     sheet = tmp_path / "labels.csv"
     sheet.write_text("name,x,y\na.txt,1,2\n")
-    with pytest.raises(InputError, match="expected a column 'label', found 'x', 'y'"):
+    with pytest.raises(InputError, match="expected a column 'label', found 2 columns, none"):
         list(open_source(root, SourceOptions(labels_file=sheet)).documents())
 
 
@@ -114,7 +114,7 @@ def test_a_broken_file_costs_only_itself(tmp_path: Path) -> None:
             "x/wide.txt": "größe".encode("utf-16"),
         },
     )
-    source = open_source(root, SourceOptions(limits=Limits(document_bytes=1000)))
+    source = open_source(root, SourceOptions(limits=SourceLimits(document_bytes=1000)))
     assert [d.text for d in source.documents()] == ["good", "größe"]
     assert [str(p) for p in source.problems] == [
         "x/bad.txt line 2: byte 0xff at byte 15 of the file is not UTF-8",

@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from sottovoce.errors import InputError
-from sottovoce.sources import Kind, Limits, Source, SourceOptions, open_source
+from sottovoce.sources import ProblemKind, Source, SourceLimits, SourceOptions, open_source
 
 
 def source_of(folder: Path, content: bytes | str, **options: object) -> Source:
@@ -38,26 +38,30 @@ def test_lists_are_many_labels(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("line", "kind", "words"),
     [
-        (b'{"text": "a", ', Kind.MALFORMED, "truncated"),
-        (b"not json", Kind.MALFORMED, "malformed"),
-        (b"[1, 2]", Kind.MALFORMED, "expected a JSON object, found list"),
-        (b'"text"', Kind.MALFORMED, "expected a JSON object, found str"),
-        (b'{"text": 5, "label": 1}', Kind.WRONG_TYPE, "expected text in 'text', found int"),
-        (b'{"text": {"a": 1}, "label": 1}', Kind.WRONG_TYPE, "found one of type dict"),
-        (b'{"label": 1}', Kind.EMPTY_TEXT, "expected text, found none"),
-        (b'{"text": "a"}', Kind.NO_LABEL, "expected a label in 'label', found none"),
-        (b'{"text": "a", "label": null}', Kind.NO_LABEL, "found none"),
-        (b'{"text": "a", "label": {"x": 1}}', Kind.WRONG_TYPE, "found one of type dict"),
-        (b'{"text": "a", "label": [["x"]]}', Kind.WRONG_TYPE, "found one of type list"),
-        (b'{"text": "a\\u0000", "label": 1}', Kind.NUL, "NUL character at character 1"),
-        (b'{"text": "a\xff", "label": 1}', Kind.ENCODING, "byte 0xff at byte 27 of the file"),
-        (b'{"text": "\\ud800", "label": 1}', Kind.MALFORMED, ""),
-        (b'{"text": "a", "label": 1e999}', Kind.MALFORMED, "out of range"),
-        (b"[" * 100_000, Kind.MALFORMED, "nested too deeply"),
+        (b'{"text": "a", ', ProblemKind.MALFORMED, "truncated"),
+        (b"not json", ProblemKind.MALFORMED, "malformed"),
+        (b"[1, 2]", ProblemKind.MALFORMED, "expected a JSON object, found list"),
+        (b'"text"', ProblemKind.MALFORMED, "expected a JSON object, found str"),
+        (b'{"text": 5, "label": 1}', ProblemKind.WRONG_TYPE, "expected text in 'text', found int"),
+        (b'{"text": {"a": 1}, "label": 1}', ProblemKind.WRONG_TYPE, "found one of type dict"),
+        (b'{"label": 1}', ProblemKind.EMPTY_TEXT, "expected text, found none"),
+        (b'{"text": "a"}', ProblemKind.NO_LABEL, "expected a label in 'label', found none"),
+        (b'{"text": "a", "label": null}', ProblemKind.NO_LABEL, "found none"),
+        (b'{"text": "a", "label": {"x": 1}}', ProblemKind.WRONG_TYPE, "found one of type dict"),
+        (b'{"text": "a", "label": [["x"]]}', ProblemKind.WRONG_TYPE, "found one of type list"),
+        (b'{"text": "a\\u0000", "label": 1}', ProblemKind.NUL, "NUL character at character 1"),
+        (
+            b'{"text": "a\xff", "label": 1}',
+            ProblemKind.ENCODING,
+            "byte 0xff at byte 27 of the file",
+        ),
+        (b'{"text": "\\ud800", "label": 1}', ProblemKind.MALFORMED, ""),
+        (b'{"text": "a", "label": 1e999}', ProblemKind.MALFORMED, "out of range"),
+        (b"[" * 100_000, ProblemKind.MALFORMED, "nested too deeply"),
     ],
 )
 def test_a_broken_line_costs_only_itself(
-    tmp_path: Path, line: bytes, kind: Kind, words: str
+    tmp_path: Path, line: bytes, kind: ProblemKind, words: str
 ) -> None:
     good = '{"text":"é","label":1}'.encode()
     content = b"\n".join([good[:-1] + b"}", line, good])
@@ -85,9 +89,9 @@ def test_a_column_may_appear_late_but_not_never(tmp_path: Path) -> None:
 
 def test_a_line_that_is_too_long_costs_only_itself(tmp_path: Path) -> None:
     content = '{"text":"' + "x" * 5000 + '"}\n{"text":"b"}\n'
-    source = source_of(tmp_path, content, limits=Limits(document_bytes=1000))
+    source = source_of(tmp_path, content, limits=SourceLimits(document_bytes=1000))
     assert [document.text for document in source.documents()] == ["b"]
-    assert source.problems.counts == {Kind.TOO_LONG: 1}
+    assert source.problems.counts == {ProblemKind.TOO_LONG: 1}
 
 
 def test_labels_keep_their_type(tmp_path: Path) -> None:

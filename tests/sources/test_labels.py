@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from sottovoce.errors import InputError
-from sottovoce.sources import Kind, LabelMap, SourceOptions, open_source
+from sottovoce.sources import LabelMap, ProblemKind, SourceOptions, open_source
 
 
 def test_pairs_are_read() -> None:
@@ -78,7 +78,7 @@ def test_a_label_outside_the_map_costs_its_row() -> None:
     )
     assert [document.label for document in source.documents()] == ["1", "0"]
     (problem,) = source.problems
-    assert str(problem) == "data item 3: label 'eggs' is not in the label map"
+    assert str(problem) == "data item 3: label of 4 characters is not in the label map"
 
 
 def test_a_label_that_the_study_does_not_have_costs_its_row() -> None:
@@ -86,8 +86,10 @@ def test_a_label_that_the_study_does_not_have_costs_its_row() -> None:
     source = open_source([("a", 1), ("b", "maybe"), ("c", 0.0)], options)
     assert [document.label for document in source.documents()] == [1, 0.0]
     (problem,) = source.problems
-    assert problem.kind is Kind.UNKNOWN_LABEL
-    assert problem.reason == "expected one of the study's labels ('1', '0'), found 'maybe'"
+    assert problem.kind is ProblemKind.UNKNOWN_LABEL
+    assert (
+        problem.reason == "expected one of the study's labels ('1', '0'), found one of 5 characters"
+    )
 
 
 def test_a_long_label_is_never_shown_whole() -> None:

@@ -12,7 +12,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sottovoce.sources import Format, SourceOptions, Table, open_source
+from sottovoce.sources import DelimitedFormat, Format, SourceOptions, open_source
 from sottovoce.sources.encodings import find_encoding
 from sottovoce.sources.lines import Lines
 from sottovoce.sources.writing import write_documents
@@ -49,7 +49,7 @@ def documents(draw: st.DrawFn) -> list[Document]:
 @given(written=documents())
 def test_tables(suffix: str, written: list[Document]) -> None:
     group = "group" if written[0].group is not None else None
-    table = Table(delimiter="," if suffix == ".csv" else None)
+    table = DelimitedFormat(delimiter="," if suffix == ".csv" else None)
     options = SourceOptions(group=group, numeric=("age",), table=table)
     with place(f"out{suffix}") as path:
         write_documents(written, path)

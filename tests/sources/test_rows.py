@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from sottovoce.errors import InputError, MisuseError
-from sottovoce.sources import Empty, Kind, SourceOptions, open_source
+from sottovoce.sources import Empty, ProblemKind, SourceOptions, open_source
 from sottovoce.text.documents import Document
 
 
@@ -42,7 +42,7 @@ def test_what_is_no_number_costs_its_row_and_is_not_quoted(value: object) -> Non
     source = open_source(rows, SourceOptions(numeric=("x",)))
     assert [document.text for document in source.documents()] == ["a"]
     (problem,) = source.problems
-    assert problem.kind is Kind.NOT_A_NUMBER
+    assert problem.kind is ProblemKind.NOT_A_NUMBER
     assert "five" not in problem.reason
 
 
@@ -75,7 +75,7 @@ def test_a_row_without_its_group_is_not_used(value: object) -> None:
     rows = [{"text": "a", "p": 1}, {"text": "b", "p": value}]
     source = open_source(rows, SourceOptions(group="p"))
     assert [document.text for document in source.documents()] == ["a"]
-    assert source.problems.counts == {Kind.NO_GROUP: 1}
+    assert source.problems.counts == {ProblemKind.NO_GROUP: 1}
 
 
 def test_empty_texts_are_skipped_to_learn_and_kept_to_classify() -> None:
@@ -110,7 +110,9 @@ def test_a_mark_that_is_neither_yes_nor_no_costs_its_row() -> None:
     source = open_source(rows, SourceOptions(label=("x", "y")))
     assert [document.label for document in source.documents()] == [("x",)]
     (problem,) = source.problems
-    assert "expected yes or no (1, 0, true, false) in 'x', found 'maybe'" in problem.reason
+    assert (
+        "expected yes or no (1, 0, true, false) in 'x', found one of 5 characters" in problem.reason
+    )
 
 
 def test_documents_pass_as_they_are() -> None:
@@ -126,7 +128,7 @@ def test_numpy_texts_and_labels_are_read() -> None:
 def test_an_item_of_another_kind_costs_only_itself() -> None:
     source = open_source(["a", 5, ("b", "x", "y"), None])
     assert [document.text for document in source.documents()] == ["a"]
-    assert source.problems.counts == {Kind.WRONG_TYPE: 3}
+    assert source.problems.counts == {ProblemKind.WRONG_TYPE: 3}
 
 
 def test_a_generator_is_read_once_and_refuses_a_second_time() -> None:
@@ -154,4 +156,4 @@ def test_a_source_is_its_own_source() -> None:
 def test_a_label_that_is_no_number_is_no_label() -> None:
     source = open_source([("a", 1.0), ("b", float("inf"))])
     assert [document.label for document in source.documents()] == [1.0]
-    assert source.problems.counts == {Kind.NO_LABEL: 1}
+    assert source.problems.counts == {ProblemKind.NO_LABEL: 1}

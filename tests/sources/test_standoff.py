@@ -3,15 +3,15 @@
 import pytest
 
 from sottovoce.sources.offsets import TextFrame
-from sottovoce.sources.problems import Kind
+from sottovoce.sources.problems import ProblemKind
 from sottovoce.sources.standoff import (
     Annotations,
     Argument,
     Attribute,
+    BratEvent,
+    BratNote,
     Equivalence,
-    Event,
     Normalization,
-    Note,
     Relation,
     parse,
 )
@@ -44,14 +44,14 @@ def test_each_kind_of_line_is_understood() -> None:
         Span("Biological_structure", (Fragment(24, 28), Fragment(38, 41)), "T2"),
     )
     assert found.others == (
-        Event("E1", "Sign_symptom", "T1", (Argument("Place", "T2"),)),
+        BratEvent("E1", "Sign_symptom", "T1", (Argument("Place", "T2"),)),
         Relation("R1", "MODIFY", (Argument("Arg1", "T1"), Argument("Arg2", "E1"))),
         Equivalence("OVERLAP", ("T1", "T2", "E1")),
         Attribute("A1", "POLARITY", "E1", "NEG"),
         Attribute("M1", "Speculation", "T1", None),
         Normalization("N1", "Reference", "T1", "TERMS", "A:1"),
-        Note("#1", "AnnotatorNotes", "T1", "a note\twith a tab"),
-        Note("#", "AnnotatorNotes", "T2", "no number"),
+        BratNote("#1", "AnnotatorNotes", "T1", "a note\twith a tab"),
+        BratNote("#", "AnnotatorNotes", "T2", "no number"),
     )
 
 
@@ -67,41 +67,63 @@ def test_spans_may_nest_and_overlap() -> None:
 @pytest.mark.parametrize(
     ("line", "kind", "words"),
     [
-        ("T2\tX 0 5", Kind.MALFORMED_ANNOTATION, "T2: expected 'type start end'"),
-        ("T2 X 0 5 fever", Kind.MALFORMED_ANNOTATION, "a tab behind the name"),
-        ("T2\tX 0\tfever", Kind.MALFORMED_ANNOTATION, "expected 'type start end'"),
-        ("T2\tX 0 5;\tfever", Kind.MALFORMED_ANNOTATION, "expected 'type start end'"),
-        ("T2\tX -1 5\tfever", Kind.MALFORMED_ANNOTATION, "expected 'type start end'"),
-        ("T2\tX 5 5\t", Kind.MALFORMED_ANNOTATION, "expected start before end, found 5 and 5"),
-        ("T2\tX 5 0\tfever", Kind.MALFORMED_ANNOTATION, "found 5 and 0"),
-        ("T\tX 0 5\tfever", Kind.MALFORMED_ANNOTATION, "expected a name such as T1, found 'T'"),
-        ("T1\tX 0 5\tfever", Kind.MALFORMED_ANNOTATION, "'T1' stands on line 1 already"),
-        ("Q1\tX 0 5\tfever", Kind.MALFORMED_ANNOTATION, "expected T, E, R, A, M, N, * or #"),
-        ("E1\tX", Kind.MALFORMED_ANNOTATION, "E1: expected role:name, found 'X'"),
-        ("E1\t", Kind.MALFORMED_ANNOTATION, "E1: expected role:name, found nothing"),
-        ("R1\tX Arg1:T1", Kind.MALFORMED_ANNOTATION, "expected a type and two arguments"),
-        ("*\tX T1", Kind.MALFORMED_ANNOTATION, "two names or more, found 1"),
-        ("*\t", Kind.MALFORMED_ANNOTATION, "two names or more, found 0"),
-        ("A1\tX", Kind.MALFORMED_ANNOTATION, "expected a type, a name and at most one value"),
-        ("N1\tReference T1 nowhere\tx", Kind.MALFORMED_ANNOTATION, "resource:entry"),
-        ("#1\tNote", Kind.MALFORMED_ANNOTATION, "#1: expected a type and a name"),
-        ("E1\tX:T9", Kind.DANGLING, "expected a line that is named 'T9', found none"),
-        ("R1\tX Arg1:T1 Arg2:T9", Kind.DANGLING, "'T9'"),
-        ("*\tX T1 T9", Kind.DANGLING, "'T9'"),
-        ("A1\tX T9 NEG", Kind.DANGLING, "'T9'"),
-        ("#1\tNote T9\tx", Kind.DANGLING, "'T9'"),
-        ("T2\tX 0 500\tfever", Kind.WRONG_OFFSET, "offset 500 is past the end of the text (41"),
+        ("T2\tX 0 5", ProblemKind.MALFORMED_ANNOTATION, "T2: expected 'type start end'"),
+        ("T2 X 0 5 fever", ProblemKind.MALFORMED_ANNOTATION, "a tab behind the name"),
+        ("T2\tX 0\tfever", ProblemKind.MALFORMED_ANNOTATION, "expected 'type start end'"),
+        ("T2\tX 0 5;\tfever", ProblemKind.MALFORMED_ANNOTATION, "expected 'type start end'"),
+        ("T2\tX -1 5\tfever", ProblemKind.MALFORMED_ANNOTATION, "expected 'type start end'"),
+        (
+            "T2\tX 5 5\t",
+            ProblemKind.MALFORMED_ANNOTATION,
+            "expected start before end, found 5 and 5",
+        ),
+        ("T2\tX 5 0\tfever", ProblemKind.MALFORMED_ANNOTATION, "found 5 and 0"),
+        (
+            "T\tX 0 5\tfever",
+            ProblemKind.MALFORMED_ANNOTATION,
+            "expected a name such as T1, found 'T'",
+        ),
+        ("T1\tX 0 5\tfever", ProblemKind.MALFORMED_ANNOTATION, "'T1' stands on line 1 already"),
+        ("Q1\tX 0 5\tfever", ProblemKind.MALFORMED_ANNOTATION, "expected T, E, R, A, M, N, * or #"),
+        (
+            "E1\tX",
+            ProblemKind.MALFORMED_ANNOTATION,
+            "E1: expected role:name, found words without a colon",
+        ),
+        ("E1\t", ProblemKind.MALFORMED_ANNOTATION, "E1: expected role:name, found nothing"),
+        ("R1\tX Arg1:T1", ProblemKind.MALFORMED_ANNOTATION, "expected a type and two arguments"),
+        ("*\tX T1", ProblemKind.MALFORMED_ANNOTATION, "two names or more, found 1"),
+        ("*\t", ProblemKind.MALFORMED_ANNOTATION, "two names or more, found 0"),
+        (
+            "A1\tX",
+            ProblemKind.MALFORMED_ANNOTATION,
+            "expected a type, a name and at most one value",
+        ),
+        ("N1\tReference T1 nowhere\tx", ProblemKind.MALFORMED_ANNOTATION, "resource:entry"),
+        ("#1\tNote", ProblemKind.MALFORMED_ANNOTATION, "#1: expected a type and a name"),
+        ("E1\tX:T9", ProblemKind.DANGLING, "expected a line that is named 'T9', found none"),
+        ("R1\tX Arg1:T1 Arg2:T9", ProblemKind.DANGLING, "'T9'"),
+        ("*\tX T1 T9", ProblemKind.DANGLING, "'T9'"),
+        ("A1\tX T9 NEG", ProblemKind.DANGLING, "'T9'"),
+        ("#1\tNote T9\tx", ProblemKind.DANGLING, "'T9'"),
+        (
+            "T2\tX 0 500\tfever",
+            ProblemKind.WRONG_OFFSET,
+            "offset 500 is past the end of the text (41",
+        ),
         (
             "T2\tX 2 7\tfever",
-            Kind.WRONG_OFFSET,
+            ProblemKind.WRONG_OFFSET,
             "text at 2 7 is not the annotated one, which stands 2 characters earlier",
         ),
-        ("T2\tX 0 6\tchills", Kind.WRONG_OFFSET, "which stands 10 characters later"),
-        ("T2\tX 0 5\tcough", Kind.WRONG_OFFSET, "the text at 0 5 is not the annotated one"),
-        ("T2\tX 0 5;6 9\tfever but", Kind.WRONG_OFFSET, "the text at 0 5;6 9 is not"),
+        ("T2\tX 0 6\tchills", ProblemKind.WRONG_OFFSET, "which stands 10 characters later"),
+        ("T2\tX 0 5\tcough", ProblemKind.WRONG_OFFSET, "the text at 0 5 is not the annotated one"),
+        ("T2\tX 0 5;6 9\tfever but", ProblemKind.WRONG_OFFSET, "the text at 0 5;6 9 is not"),
     ],
 )
-def test_a_broken_line_is_reported_and_costs_only_itself(line: str, kind: Kind, words: str) -> None:
+def test_a_broken_line_is_reported_and_costs_only_itself(
+    line: str, kind: ProblemKind, words: str
+) -> None:
     found = parsed("T1\tX 0 5\tfever", line, "A9\tX T1 yes")
     (flaw,) = found.flaws
     assert (flaw.line, flaw.flaw.kind) == (2, kind)

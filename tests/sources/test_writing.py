@@ -1,5 +1,6 @@
 """Results on disk: read back as they were, whole or not at all."""
 
+import csv
 import os
 from collections.abc import Iterator
 from pathlib import Path
@@ -8,7 +9,7 @@ import pytest
 
 from sottovoce.errors import InputError, MismatchError
 from sottovoce.sources import Format, SourceOptions, open_source
-from sottovoce.sources.writing import Layout, write_documents
+from sottovoce.sources.writing import TableLayout, write_documents
 from sottovoce.text.documents import Document, Fragment, Origin, Span
 
 DOCUMENTS = [
@@ -27,6 +28,37 @@ def test_tables_are_read_back(tmp_path: Path, suffix: str) -> None:
         (d.text, d.label, d.group, d.columns) for d in DOCUMENTS
     ]
     assert list(tmp_path.iterdir()) == [path]
+
+
+HOSTILE = [
+    "=cmd|' /C calc'!A0",
+    "+1+cmd",
+    "-2+3",
+    "@SUM(1)",
+    " =1+1",
+    "\t=1+1",
+    "'=quoted",
+    "-5",
+    "'plain",
+]
+
+
+@pytest.mark.parametrize("suffix", [".csv", ".tsv"])
+def test_no_cell_is_a_formula_to_a_spreadsheet(tmp_path: Path, suffix: str) -> None:
+    """Text of a document comes from anywhere, and whoever opens the labels runs what it says."""
+    path = tmp_path / f"out{suffix}"
+    documents = [Document(text, "ham", None, {"=ward": text}) for text in HOSTILE]
+    write_documents(documents, path)
+    with path.open(newline="", encoding="utf-8") as file:
+        cells = [
+            cell
+            for row in csv.reader(file, delimiter="\t" if "t" in suffix else ",")
+            for cell in row
+        ]
+    begins = [one for one in cells if one.lstrip().startswith(("=", "+", "-", "@"))]
+    assert begins == ["-5", "-5"]
+    options = SourceOptions(categorical=("=ward",))
+    assert [one.text for one in open_source(path, options).documents()] == HOSTILE
 
 
 @pytest.mark.parametrize("suffix", [".parquet", ".arrow"])
@@ -58,7 +90,7 @@ def test_no_documents_make_a_file_without_rows(tmp_path: Path, suffix: str) -> N
 
 def test_results_may_go_without_their_text(tmp_path: Path) -> None:
     path = tmp_path / "labels.csv"
-    layout = Layout(text=None, origin="document", label="verdict")
+    layout = TableLayout(text=None, origin="document", label="verdict")
     write_documents(
         [Document("secret", label=True, origin=Origin("n.csv", 3, "line"))], path, layout=layout
     )

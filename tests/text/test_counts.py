@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from sottovoce.errors import InputError, MismatchError
-from sottovoce.text.counts import Counts, Distinct, Layout, Suppression, Tally
+from sottovoce.text.counts import CountLayout, Counts, Distinct, Suppression, Tally
 from sottovoce.text.documents import Document
 from sottovoce.text.hashing import DictionaryKey
 from sottovoce.text.labelling import Labelling, Scheme
@@ -139,13 +139,12 @@ def test_distinct_groups_are_counted_exactly_up_to_the_most(
 
 
 @pytest.mark.parametrize("exclusive", [True, False])
-@pytest.mark.parametrize("with_peers", [True, False])
-def test_a_vector_holds_what_the_choice_needs(exclusive: bool, with_peers: bool) -> None:  # noqa: FBT001
+def test_a_vector_holds_what_the_choice_needs(exclusive: bool) -> None:  # noqa: FBT001
     labels = Labels(("a", "b"), exclusive=exclusive)
     plan = CountPlan(Labelling(labels), suppression=Suppression(min_documents=1), bits=8)
     first = count([Document("x y", "a"), Document("x", "b")], plan, key=KEY)
     second = count([Document("x z", "b")], plan, key=KEY)
-    layout = Layout(2, 256, exclusive=exclusive, with_peers=with_peers)
+    layout = CountLayout(2, 256, exclusive=exclusive)
     back = layout.counts(layout.vector(first) + layout.vector(second))
     both = first + second
     assert len(layout.vector(first)) == layout.length
@@ -153,7 +152,9 @@ def test_a_vector_holds_what_the_choice_needs(exclusive: bool, with_peers: bool)
     assert (back.total == both.total).all()
     assert back.rows == 3
     assert back.rows_by_class.tolist() == both.rows_by_class.tolist()
-    assert back.peers.max() == (2 if with_peers else 1)
+    assert back.peers.max() == 1
+    filtered = layout.counts(layout.vector(first) + layout.vector(second), peers=2)
+    assert ((filtered.peers == 2) == (both.total > 0)).all()
 
 
 def test_vectors_and_counts_of_another_shape_are_refused() -> None:
@@ -162,9 +163,9 @@ def test_vectors_and_counts_of_another_shape_are_refused() -> None:
     with pytest.raises(MismatchError, match="expected 2 classes of 256 buckets, found 2 of 512"):
         small + large
     with pytest.raises(MismatchError, match="expected 2 classes of 256 buckets, found 2 of 512"):
-        Layout(2, 256).vector(large)
+        CountLayout(2, 256).vector(large)
     with pytest.raises(MismatchError, match="expected 515 numbers"):
-        Layout(2, 256).counts(np.zeros(3, np.int64))
+        CountLayout(2, 256).counts(np.zeros(3, np.int64))
 
 
 def test_texts_without_a_single_word_are_refused() -> None:

@@ -1,7 +1,7 @@
 import pytest
 
 from sottovoce.errors import InputError
-from sottovoce.text.documents import Document, Fragment, Origin, Packed, Span
+from sottovoce.text.documents import Document, Fragment, Origin, PackedDocuments, Span
 
 
 def test_an_origin_reads_like_a_sentence() -> None:
@@ -35,6 +35,6 @@ def test_packed_documents_come_back_as_they_were() -> None:
         Document("x", ("a", "b"), "g", {"age": 3.5, "ward": None}, (span,), Origin("f", 3, "line")),
         Document(""),
     ]
-    assert Packed.of(documents).documents() == documents
-    assert Packed.of(documents[1:]).documents() == documents[1:]
-    assert Packed.of([]).documents() == []
+    assert PackedDocuments.of(documents).documents() == documents
+    assert PackedDocuments.of(documents[1:]).documents() == documents[1:]
+    assert PackedDocuments.of([]).documents() == []

@@ -23,8 +23,8 @@ def test_only_one_label_is_refused() -> None:
         Labels.found([])
 
 
-def test_mixed_kinds_of_labels_are_refused_with_examples() -> None:
-    with pytest.raises(InputError, match=r"one kind, found number \(1\) and text \('yes'\)"):
+def test_mixed_kinds_of_labels_are_refused() -> None:
+    with pytest.raises(InputError, match=r"one kind, found number and text"):
         Labels.found([1, "yes"])
     with pytest.raises(InputError, match="truth value"):
         Labels.found([True, 1])
@@ -32,7 +32,7 @@ def test_mixed_kinds_of_labels_are_refused_with_examples() -> None:
 
 def test_a_label_that_the_study_does_not_have_is_refused_with_its_place_and_the_nearest() -> None:
     labels = Labels(("pneumonia", "fracture"))
-    with pytest.raises(InputError, match=r"notes\.csv row 7: .*found 'pnuemonia'") as caught:
+    with pytest.raises(InputError, match=r"notes\.csv row 7: .*found one 'pnuemonia'") as caught:
         labels.classes(Document("x", "pnuemonia", origin=Origin("notes.csv", 7)))
     assert caught.value.hints == ("map it to the study's name: --label-map pnuemonia=pneumonia",)
 

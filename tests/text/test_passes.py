@@ -9,15 +9,16 @@ from sottovoce.errors import InputError
 from sottovoce.rados import Moments
 from sottovoce.text import passes
 from sottovoce.text.chunks import _remotely, chunked, in_order
+from sottovoce.text.columns import Categorical
 from sottovoce.text.counts import Suppression
 from sottovoce.text.dictionaries import GivenDictionary, HashedDictionary
-from sottovoce.text.documents import Document, Fragment, Origin, Packed, Span
+from sottovoce.text.documents import Document, Fragment, Origin, PackedDocuments, Span
 from sottovoce.text.features import FeatureSpace
 from sottovoce.text.hashing import DictionaryKey
 from sottovoce.text.labelling import Labelling, Scheme
 from sottovoce.text.labels import Labels
 from sottovoce.text.occurrences import PieceMemory
-from sottovoce.text.passes import CountPlan, count, examples
+from sottovoce.text.passes import CountPlan, count, examples, kept_columns, training_examples
 from sottovoce.text.reading import Level, NGrams, Reading
 from sottovoce.text.splits import Side, Split, position
 from sottovoce.text.tokens import Token
@@ -81,7 +82,7 @@ def test_a_tokenizer_of_one_s_own_can_be_plugged_in() -> None:
 def test_an_error_in_a_worker_arrives_with_its_hints() -> None:
     documents = [Document("x", "a"), Document("x", "c", origin=Origin("n.csv", 2))]
     for workers in (1, 2):
-        with pytest.raises(InputError, match=r"n\.csv row 2: .*found 'c'") as caught:
+        with pytest.raises(InputError, match=r"n\.csv row 2: .*one of 1 char") as caught:
             list(examples(documents, SPACE, LABELLING, key=KEY, workers=workers))
         assert caught.value.hints
 
@@ -171,7 +172,7 @@ def test_a_worker_prepares_a_job_once_and_one_job_at_a_time() -> None:
 
     other = Counting()
     other.name = "other"
-    chunk = Packed.of([Document("abc")])
+    chunk = PackedDocuments.of([Document("abc")])
     assert [_remotely(job, chunk) for job in (Counting(), Counting(), other, Counting())] == [
         [3]
     ] * 4
@@ -251,3 +252,34 @@ def test_a_memory_from_counting_changes_no_row_and_is_read_from() -> None:
     assert memory._characters == learnt > 0
     assert len(found) == len(plain) == 1
     assert (found[0].rows != plain[0].rows).nnz == 0
+
+
+def test_a_column_of_too_few_documents_is_zero_in_the_rows_to_learn_from() -> None:
+    """Documents count, not rows, and those of one group count once."""
+    texts = ["fever fever. fever", "cough fever", "cough rash", "rash cough"]
+    groups = ["anna", "bert", "anna", None]
+    documents = [
+        Document(text, "a", group=group) for text, group in zip(texts, groups, strict=True)
+    ]
+    space = FeatureSpace(GivenDictionary(("fever", "cough", "rash")))
+    labelling = Labelling(Labels(("a", "b")))
+    kept = kept_columns(documents, space, fewest=3, key=KEY)
+    assert kept.tolist() == [False, True, False]
+    (block,) = training_examples(documents, space, labelling, fewest=3, key=KEY)
+    (whole,) = examples(documents, space, labelling, key=KEY)
+    found = block.rows.toarray()
+    assert found[:, [0, 2]].sum() == 0
+    # What is left has unit length, as if the other words had not been written.
+    assert np.allclose(found[1:, 1], 1)
+    assert found[0].tolist() == [0, 0, 0, space.weighting.bias]
+    assert (whole.rows.toarray()[:, 0] > 0).tolist() == [True, True, False, False]
+
+
+def test_a_rare_value_of_a_further_column_is_left_out_too() -> None:
+    sex = Categorical("ward", ("a", "b"))
+    documents = [Document("x y", "a", columns={"ward": one}) for one in "aaab"]
+    space = FeatureSpace(GivenDictionary(("x", "y")), columns=(sex,))
+    assert kept_columns(documents, space, fewest=3, key=KEY).tolist() == [True, True, True, False]
+    labelling = Labelling(Labels(("a", "b")))
+    (block,) = training_examples(documents, space, labelling, fewest=3, key=KEY)
+    assert block.rows.toarray()[:, 3].tolist() == [0, 0, 0, 0]

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from sottovoce.text.dictionaries import gram_id
 from sottovoce.text.hashing import DictionaryKey
-from sottovoce.text.tokens import Numbers, WordTokenizer
+from sottovoce.text.tokens import DigitHandling, WordTokenizer
 
 VECTORS = Path(__file__).parents[1] / "vectors"
 CASES = json.loads((VECTORS / "tokens.json").read_text(encoding="ascii"))
@@ -16,7 +16,7 @@ CASES = json.loads((VECTORS / "tokens.json").read_text(encoding="ascii"))
 TOKENIZERS = st.builds(
     WordTokenizer,
     fold_case=st.booleans(),
-    numbers=st.sampled_from(Numbers),
+    numbers=st.sampled_from(DigitHandling),
     symbols=st.booleans(),
 )
 TEXTS = st.text(max_size=80) | st.text(
@@ -30,7 +30,7 @@ def tokens_of(tokenizer: WordTokenizer, text: str) -> list[str]:
 
 @pytest.mark.parametrize("case", CASES["cases"], ids=lambda case: case["name"])
 def test_vectors(case: dict) -> None:
-    settings = case["settings"] | {"numbers": Numbers(case["settings"]["numbers"])}
+    settings = case["settings"] | {"numbers": DigitHandling(case["settings"]["numbers"])}
     assert tokens_of(WordTokenizer(**settings), case["text"]) == case["tokens"]
 
 
@@ -95,7 +95,7 @@ def test_settings_change_the_fingerprint() -> None:
     prints = {
         WordTokenizer(fold_case=case, numbers=numbers, symbols=symbols).fingerprint
         for case in (True, False)
-        for numbers in Numbers
+        for numbers in DigitHandling
         for symbols in (True, False)
     }
     assert len(prints) == 8

@@ -12,15 +12,18 @@ import pytest
 
 from harness.entropy import SeededEntropy
 from harness.ports import STUDY, identity_of, post_office
+from sottovoce.course.letter_chain import Held
 from sottovoce.errors import MalformedError
-from sottovoce.roles.relay import Letter
+from sottovoce.study.relay import Letter
 from sottovoce.transport import Limits
-from sottovoce.transport.answers import CODEC, Acknowledged, Fetched, Posted, Uploaded, Waiting
+from sottovoce.transport.answers import CODEC, Acknowledged, Fetched, Uploaded, WaitingLetter
 from sottovoce.transport.certificates import client_context
-from sottovoce.transport.problems import Problem
-from sottovoce.transport.signing import PROTOCOL, Asked, Signer, body_digest
+from sottovoce.transport.problems import Refusal
+from sottovoce.transport.signing import PROTOCOL, SignedRequest, Signer, body_digest
+from sottovoce.transport.versions import OFFER
 
 SESSION = b"s" * 16
+RUN = "ab" * 16
 METHODS = ["GET", "POST", "PUT", "PATCH", "DELETE", "HEAD", "OPTIONS", "TRACE", "CONNECT", "BREW"]
 METHODS += ["G\x00T"]
 PATHS = [
@@ -29,21 +32,22 @@ PATHS = [
     "/v1/status",
     "/v1/enrol",
     "/v1/invitation?study=study-1",
-    "/v1/letters?session=00&to=bob&number=0",
-    "/v1/letters?session=00&session=01&to=bob&number=0",
-    "/v1/letters?session=zz&to=bob&number=0",
-    "/v1/letters?session=&to=&number=-1",
-    "/v1/letters?to=bob",
+    "/v1/sent",
+    f"/v1/run?run={RUN}&before=&letters=0&chain=" + "00" * 32,
+    f"/v1/run?run={RUN}&before=00&letters=-1&chain=00",
+    f"/v1/uploads?session=zz&to=bob&number=0&size=1&digest=00&run={RUN}",
+    f"/v1/uploads?session=&to=&number=-1&size=1&digest=00&run={RUN}",
+    "/v1/uploads?to=bob",
     "/v1/letters/1?offset=0",
     "/v1/letters/99999999999999999999?offset=0",
     "/v1/letters/%2e%2e%2f?offset=0",
-    "/v1/mailbox?after=0&wait=0",
-    "/v1/mailbox?after=1e9&wait=nan",
-    "/v1/mailbox?after=%00&wait=0",
-    "/v1/acknowledge?position=999999999999999999",
-    "/v1/uploads?session=00&to=bob&number=0&size=10&digest=" + "00" * 32,
-    "/v1/uploads?session=00&to=bob&number=0&size=999999999999999999&digest=" + "00" * 32,
-    "/v1/uploads?session=00&to=bob&number=0&size=10&digest=00&offset=0",
+    f"/v1/mailbox?after=0&wait=0&run={RUN}",
+    f"/v1/mailbox?after=1e9&wait=nan&run={RUN}",
+    f"/v1/mailbox?after=%00&wait=0&run={RUN}",
+    f"/v1/acknowledge?position=999999999999999999&run={RUN}",
+    f"/v1/uploads?session=00&to=bob&number=0&size=10&run={RUN}&digest=" + "00" * 32,
+    f"/v1/uploads?session=00&to=bob&number=0&size=999999999999999999&run={RUN}&digest=" + "00" * 32,
+    f"/v1/uploads?session=00&to=bob&number=0&size=10&digest=00&offset=0&run={RUN}",
     "//v1//study",
     "/v1/../../etc/passwd",
     "/v1/study?" + "a" * 5000,
@@ -56,7 +60,8 @@ RIGHT = {
     "/v1/status": ["GET"],
     "/v1/enrol": ["POST"],
     "/v1/invitation": ["POST"],
-    "/v1/letters": ["POST"],
+    "/v1/sent": ["GET"],
+    "/v1/run": ["PUT"],
     "/v1/mailbox": ["GET"],
     "/v1/acknowledge": ["POST"],
     "/v1/uploads": ["PUT", "PATCH"],
@@ -117,9 +122,9 @@ class Nonsense:
         if chance.random() < 0.7:
             method = chance.choice(RIGHT.get(path.partition("?")[0], METHODS))
         body = chance.choice(BODIES)
-        fields = [("Host", "a"), (PROTOCOL, "1")]
+        fields = [("Host", "a"), (PROTOCOL, OFFER)]
         if chance.random() < 0.7:
-            asked = Asked(method, path, body_digest(body))
+            asked = SignedRequest(method, path, body_digest(body))
             fields += list(self.signer.headers(asked).items())
         if chance.random() < 0.5:
             fields += [("Content-Length", str(len(body)))]
@@ -212,7 +217,7 @@ def test_nonsense_at_the_port(tmp_path):
 def test_headers_that_are_no_text_are_the_caller_s_mistake(tmp_path, name):
     async def story():
         async with post_office(tmp_path) as office:
-            head = b"POST /v1/letters HTTP/1.1\r\nHost: a\r\nConnection: close\r\n"
+            head = b"PUT /v1/uploads HTTP/1.1\r\nHost: a\r\nConnection: close\r\n"
             return check(await throw(office, head + name + b": a\xff\r\n\r\n"))
 
     assert asyncio.run(story()) == [400]
@@ -256,10 +261,10 @@ def test_nonsense_in_tls_itself(tmp_path):
 
 
 VALUES = [
-    Posted(3),
     Uploaded(2**40, 0),
     Acknowledged(0),
-    Fetched((Waiting(1, SESSION, "alice", 0, 4, bytes(32), b"body"),) * 3),
+    Held(3, bytes(range(32))),
+    Fetched((WaitingLetter(1, SESSION, "alice", 0, 4, bytes(32), b"body"),) * 3),
 ]
 
 
@@ -300,14 +305,14 @@ def test_answers_have_one_encoding_and_every_spoiled_byte_is_noticed(value):
     ],
 )
 def test_foreign_problem_documents_are_read_without_harm(data):
-    problem = Problem.read(418, data)
+    problem = Refusal.read(418, data)
     assert problem.status == 418
     assert isinstance(problem.detail, str)
 
 
 def test_a_problem_document_tells_what_was_put_in():
-    problem = Problem(409, "gap", "expected letter 0", hints=("wait",), facts={"expected": 0})
-    read = Problem.read(409, problem.document())
+    problem = Refusal(409, "gap", "expected letter 0", hints=("wait",), facts={"expected": 0})
+    read = Refusal.read(409, problem.document())
     assert (read.kind, read.detail, read.hints, read.facts) == (
         "gap",
         "expected letter 0",
@@ -318,6 +323,6 @@ def test_a_problem_document_tells_what_was_put_in():
 
 def test_what_a_problem_document_says_is_fit_for_a_terminal():
     told = {"type": "x\x1b[2J", "detail": "\x1b[31mred" + "a" * 10_000, "hints": ["\r\n"] * 100}
-    problem = Problem.read(400, json.dumps(told).encode())
+    problem = Refusal.read(400, json.dumps(told).encode())
     assert (problem.kind, problem.detail[:8], len(problem.detail)) == ("x?[2J", "?[31mred", 1000)
     assert problem.hints == ("??",) * 8

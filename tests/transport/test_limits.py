@@ -3,21 +3,25 @@
 import asyncio
 import json
 import time
+from contextlib import suppress
 
 import pytest
 
 from harness.entropy import SeededEntropy
 from harness.ports import STUDY, identity_of, post_office
 from sottovoce.errors import AbsenceError
-from sottovoce.roles.relay import Letter
-from sottovoce.transport import Limits, Line
+from sottovoce.study.relay import Letter
+from sottovoce.transport import CoordinatorLine, Limits
 from sottovoce.transport.certificates import client_context
 from sottovoce.transport.limits import Buckets
-from sottovoce.transport.memory import Held, Memory
-from sottovoce.transport.problems import Problem
-from sottovoce.transport.signing import PROTOCOL, Asked, Signer, body_digest
+from sottovoce.transport.mailbox_tables import LetterSummary, Place
+from sottovoce.transport.memory_budget import HeldMemory, MemoryBudget
+from sottovoce.transport.problems import Refusal
+from sottovoce.transport.signing import PROTOCOL, SignedRequest, Signer, body_digest
+from sottovoce.transport.versions import OFFER
 
 SESSION = b"s" * 16
+RUN = b"r" * 16
 QUICK = Limits(handshake=0.9, headers=0.9, idle=0.9, slowest=10**9)
 
 
@@ -28,7 +32,7 @@ def letter(number=0, body=b"body", *, sender="alice", to="bob"):
 def head(office, asked, *, seat="alice", **extra):
     """The bytes of a signed request, up to its body."""
     signer = Signer(STUDY, identity_of(seat), office.fingerprint, SeededEntropy(3))
-    headers = {**signer.headers(asked), PROTOCOL: "1", "Host": "a", **extra}
+    headers = {**signer.headers(asked), PROTOCOL: OFFER, "Host": "a", **extra}
     lines = [f"{asked.method} {asked.path} HTTP/1.1"]
     lines += [f"{name.replace('_', '-')}: {text}" for name, text in headers.items()]
     return ("\r\n".join(lines) + "\r\n\r\n").encode()
@@ -57,8 +61,15 @@ def test_slow_clients_of_every_kind_are_hung_up_on_and_the_rest_goes_on(tmp_path
     async def story():
         async with post_office(tmp_path, limits=QUICK) as office:
             alice, bob = await office.line("alice"), await office.line("bob")
-            asked = Asked("POST", "/v1/letters?session=00&to=bob&number=0", body_digest(b"x" * 99))
-            whole = head(office, asked, Content_Length="99")
+            await office.mailbox.take_up("carol", RUN, office.mailbox.held("carol"))
+            await office.line("carol")
+            digest = body_digest(b"x" * 99)
+            for session in (b"\0", b"\1"):
+                slow = LetterSummary(Place(session, "carol", "bob", 0), 99, digest)
+                await office.mailbox.open_upload(slow)
+            query = f"session=00&to=bob&number=0&size=99&digest={digest.hex()}"
+            asked = SignedRequest("PATCH", f"/v1/uploads?{query}&offset=0&run={RUN.hex()}", digest)
+            whole = head(office, asked, seat="carol", Content_Length="99")
             drips = {
                 "no handshake": (False, b""),
                 "half a handshake": (False, b"\x16\x03\x01\x02\x00\x01\x00"),
@@ -125,7 +136,8 @@ def test_who_does_not_read_its_answers_is_hung_up_on(tmp_path):
             await alice.post(letter(0, bytes(2**21)))
             reader, writer = await caller(office)
             reader._transport.pause_reading()
-            asked = Asked("GET", "/v1/mailbox?after=0&wait=0")
+            await office.mailbox.take_up("bob", RUN, office.mailbox.held("bob"))
+            asked = SignedRequest("GET", f"/v1/mailbox?after=0&wait=0&run={RUN.hex()}")
             writer.write(head(office, asked, seat="bob"))
             for _ in range(300):
                 await asyncio.sleep(0.05)
@@ -207,7 +219,7 @@ def test_an_address_that_is_refused_too_often_is_no_longer_listened_to(tmp_path)
             kinds = []
             for _ in range(8):
                 reader, writer = await caller(office)
-                writer.write(b"GET /v1/study HTTP/1.1\r\nHost: a\r\nSottovoce-Protocol: 1\r\n\r\n")
+                writer.write(b"GET /v1/study HTTP/1.1\r\nHost: a\r\nSottovoce-Protocol: 2\r\n\r\n")
                 answer = await reader.read()
                 writer.transport.abort()
                 kinds.append(kind_of(answer))
@@ -218,7 +230,7 @@ def test_an_address_that_is_refused_too_often_is_no_longer_listened_to(tmp_path)
             # Whoever holds a seat is heard from the same address all the same.
             alice = await office.line("alice")
             assert await alice.status() == b"running"
-            stranger = Line(
+            stranger = CoordinatorLine(
                 office.address,
                 fingerprint=office.fingerprint,
                 study=STUDY,
@@ -230,6 +242,51 @@ def test_an_address_that_is_refused_too_often_is_no_longer_listened_to(tmp_path)
                     await stranger.enrol(b"please")
 
     asyncio.run(story())
+
+
+def test_refusals_because_of_the_clock_count_too(tmp_path):
+    """The attack: an old request, which anybody may have, was refused as often as it was sent."""
+
+    async def story():
+        limits = Limits(refusals=0.001, refusals_burst=5)
+        async with post_office(tmp_path, limits=limits) as office:
+            alice = await office.line("alice")
+            old = Signer(
+                STUDY, identity_of("alice"), office.fingerprint, SeededEntropy(1), clock=lambda: 1e9
+            )
+            fields = old.headers(SignedRequest("GET", "/v1/status"))
+            head = "".join(f"{name}: {value}\r\n" for name, value in fields.items())
+            asked = f"GET /v1/status HTTP/1.1\r\nHost: a\r\nSottovoce-Protocol: 2\r\n{head}\r\n"
+            kinds = []
+            for _ in range(8):
+                reader, writer = await caller(office)
+                writer.write(asked.encode())
+                answer = await reader.readuntil(b"}")
+                writer.transport.abort()
+                kinds.append(kind_of(answer))
+            assert kinds == ["clock"] * 4 + ["too-many"] * 4
+            assert await alice.status() == b"running"
+
+    asyncio.run(story())
+
+
+def test_a_body_that_was_refused_is_not_read_to_its_end(tmp_path):
+    async def story():
+        async with post_office(tmp_path) as office:
+            _, writer = await caller(office)
+            size, sent = 2**28, 0
+            head = f"POST /v1/enrol HTTP/1.1\r\nHost: a\r\nContent-Length: {size}\r\n"
+            writer.write(f"{head}Sottovoce-Protocol: 2\r\n\r\n".encode())
+            with suppress(ConnectionError):
+                while sent < size:
+                    writer.write(bytes(2**16))
+                    await writer.drain()
+                    sent += 2**16
+            writer.transport.abort()
+            # What the sockets of both sides hold is under way when the connection ends.
+            assert sent < 2**26
+
+    asyncio.run(asyncio.wait_for(story(), 30))
 
 
 def test_waiting_requests_of_one_seat_are_bounded(tmp_path):
@@ -273,7 +330,7 @@ def test_a_bucket_fills_again_and_forgets_the_oldest_names():
     for _ in range(4):
         buckets.check("a", "requests")
         buckets.take("a")
-    with pytest.raises(Problem, match="at most 2 requests a second") as refused:
+    with pytest.raises(Refusal, match="at most 2 requests a second") as refused:
         buckets.check("a", "requests")
     assert refused.value.facts == {"retry_after": 1}
     now[0] = 0.5
@@ -287,7 +344,7 @@ def test_a_bucket_fills_again_and_forgets_the_oldest_names():
 
 def test_memory_is_shared_in_the_order_of_asking():
     async def story():
-        memory, order = Memory(10), []
+        memory, order = MemoryBudget(10), []
 
         async def use(name, size):
             await memory.take(size)
@@ -314,15 +371,15 @@ def test_memory_is_shared_in_the_order_of_asking():
 
 def test_a_body_holds_its_memory_until_it_is_stored_even_if_its_sender_hung_up():
     async def story():
-        memory, store = Memory(10), asyncio.Event()
+        memory, store = MemoryBudget(10), asyncio.Event()
 
         async def stored():
             await store.wait()
-            raise Problem(507, "disk-full", "full")
+            raise Refusal(507, "disk-full", "full")
 
         async def request():
             await memory.take(8)
-            held = Held(memory, 8)
+            held = HeldMemory(memory, 8)
             try:
                 await held.until(stored())
             finally:
@@ -336,7 +393,7 @@ def test_a_body_holds_its_memory_until_it_is_stored_even_if_its_sender_hung_up()
         store.set()
         await asyncio.sleep(0.01)
         assert memory._free == 10
-        with pytest.raises(Problem, match="full"):
+        with pytest.raises(Refusal, match="full"):
             await request()
         assert memory._free == 10
 

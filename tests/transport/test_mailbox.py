@@ -7,17 +7,18 @@ import sqlite3
 import stat
 import subprocess
 import sys
+from types import SimpleNamespace
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from sottovoce.errors import DamagedFileError, MisuseError
-from sottovoce.roles.relay import Letter
+from sottovoce.study.relay import Letter
 from sottovoce.transport import Limits, Mailbox
 from sottovoce.transport.limits import PART
-from sottovoce.transport.problems import Problem
-from sottovoce.transport.store import Place, Sealed
+from sottovoce.transport.mailbox_tables import LetterSummary, Place
+from sottovoce.transport.problems import Refusal
 
 SESSION = b"s" * 16
 
@@ -26,8 +27,10 @@ def letter(number=0, body=b"body", *, sender="alice", to="bob", session=SESSION)
     return Letter(session, sender, to, number, body)
 
 
-def sealed(body, number=0, *, sender="alice"):
-    return Sealed(Place(SESSION, sender, "bob", number), len(body), hashlib.sha256(body).digest())
+def sealed(body, number=0, *, sender="alice", session=SESSION):
+    return LetterSummary(
+        Place(session, sender, "bob", number), len(body), hashlib.sha256(body).digest()
+    )
 
 
 def run(path, story, **options):
@@ -111,10 +114,10 @@ def test_whatever_is_posted_each_line_is_dense_and_the_first_letter_stays(tmp_pa
             line = kept.setdefault((sender, to), [])
             posted = mailbox.post(letter(number, body, sender=sender, to=to))
             if number < len(line) and line[number] != body:
-                with pytest.raises(Problem, match="other bytes"):
+                with pytest.raises(Refusal, match="other bytes"):
                     await posted
             elif number > len(line):
-                with pytest.raises(Problem, match=f"expected letter {len(line)} before it"):
+                with pytest.raises(Refusal, match=f"expected letter {len(line)} before it"):
                     await posted
             else:
                 await posted
@@ -174,10 +177,10 @@ def test_an_acknowledged_body_is_gone_and_its_place_is_kept(tmp_path):
         last = await mailbox.post(letter(1, body))
         await mailbox.acknowledge("bob", last)
         assert await mailbox.letters("bob") == ()
-        with pytest.raises(Problem, match="no letter"):
+        with pytest.raises(Refusal, match="no letter"):
             mailbox.piece("bob", last, 0)
         count = mailbox._reading.execute("SELECT COUNT(*) FROM pieces").fetchone()
-        with pytest.raises(Problem, match="other bytes"):
+        with pytest.raises(Refusal, match="other bytes"):
             await mailbox.post(letter(1, b"other"))
         return count
 
@@ -197,7 +200,7 @@ def test_acknowledging_what_never_came_hides_nothing(tmp_path):
 def test_one_seat_can_neither_read_nor_acknowledge_for_another(tmp_path):
     async def story(mailbox):
         position = await mailbox.post(letter(0))
-        with pytest.raises(Problem, match="no letter"):
+        with pytest.raises(Refusal, match="no letter"):
             mailbox.piece("carol", position, 0)
         await mailbox.acknowledge("carol", position)
         return await mailbox.letters("bob")
@@ -243,7 +246,7 @@ def test_an_upload_goes_on_after_a_restart_and_is_checked_whole(tmp_path):
 
     async def second(mailbox):
         progress = await mailbox.open_upload(one)
-        with pytest.raises(Problem, match=f"expected the part at {PART}, found the one at 0"):
+        with pytest.raises(Refusal, match=f"expected the part at {PART}, found the one at 0"):
             await mailbox.append(one, 0, body[:PART])
         while progress.position is None:
             start = progress.received
@@ -260,9 +263,9 @@ def test_an_upload_of_other_bytes_is_refused_and_can_be_begun_again(tmp_path):
     async def story(mailbox):
         one = sealed(body)
         await mailbox.open_upload(one)
-        with pytest.raises(Problem, match="not those of its digest"):
+        with pytest.raises(Refusal, match="not those of its digest"):
             await mailbox.append(one, 0, body[::-1])
-        with pytest.raises(Problem, match="no upload"):
+        with pytest.raises(Refusal, match="no upload"):
             await mailbox.append(one, 0, body)
         await mailbox.open_upload(one)
         return await mailbox.append(one, 0, body)
@@ -273,9 +276,9 @@ def test_an_upload_of_other_bytes_is_refused_and_can_be_begun_again(tmp_path):
 def test_two_uploads_under_one_number_are_a_conflict(tmp_path):
     async def story(mailbox):
         await mailbox.open_upload(sealed(b"one"))
-        with pytest.raises(Problem, match="an upload of other bytes is open"):
+        with pytest.raises(Refusal, match="announced already with other bytes"):
             await mailbox.open_upload(sealed(b"two"))
-        with pytest.raises(Problem, match="more bytes than its 3"):
+        with pytest.raises(Refusal, match="more bytes than its 3"):
             await mailbox.append(sealed(b"one"), 0, b"four")
 
     run(tmp_path / "mail.db", story)
@@ -286,12 +289,12 @@ def test_open_uploads_are_bounded_and_old_ones_make_room(tmp_path):
 
     async def story(mailbox):
         for number in range(3):
-            await mailbox.open_upload(sealed(b"body", number))
-        with pytest.raises(Problem, match="at most 3 open uploads"):
-            await mailbox.open_upload(sealed(b"body", 3))
+            await mailbox.open_upload(sealed(b"body", session=bytes([number])))
+        with pytest.raises(Refusal, match="at most 3 open uploads"):
+            await mailbox.open_upload(sealed(b"body", session=bytes([3])))
         await mailbox.open_upload(sealed(b"body", 0, sender="carol"))
         now[0] = 8 * 86_400.0
-        await mailbox.open_upload(sealed(b"body", 3))
+        await mailbox.open_upload(sealed(b"body", session=bytes([3])))
 
     run(tmp_path / "mail.db", story, limits=Limits(uploads=3), clock=lambda: now[0])
 
@@ -302,10 +305,10 @@ def test_a_full_mailbox_refuses_until_letters_are_taken(tmp_path, limits):
 
     async def story(mailbox):
         position = await mailbox.post(letter(0, bytes(80)))
-        with pytest.raises(Problem, match="no room for 21 bytes more") as refused:
+        with pytest.raises(Refusal, match="no room for 21 bytes more") as refused:
             await mailbox.post(letter(1, bytes(21)))
         assert refused.value.status == 507
-        with pytest.raises(Problem, match="no room for 21 bytes more"):
+        with pytest.raises(Refusal, match="no room for 21 bytes more"):
             await mailbox.open_upload(sealed(bytes(21), 1))
         await mailbox.acknowledge("bob", position)
         await mailbox.post(letter(1, bytes(21)))
@@ -313,7 +316,7 @@ def test_a_full_mailbox_refuses_until_letters_are_taken(tmp_path, limits):
     run(path, story, limits=limits)
 
     async def again(mailbox):
-        with pytest.raises(Problem, match="no room for 80 bytes more"):
+        with pytest.raises(Refusal, match="no room for 80 bytes more"):
             await mailbox.post(letter(2, bytes(80)))
 
     run(path, again, limits=limits)
@@ -321,9 +324,9 @@ def test_a_full_mailbox_refuses_until_letters_are_taken(tmp_path, limits):
 
 def test_a_letter_above_the_limit_is_refused(tmp_path):
     async def story(mailbox):
-        with pytest.raises(Problem, match="expected at most 10 bytes, found 11"):
+        with pytest.raises(Refusal, match="expected at most 10 bytes, found 11"):
             await mailbox.post(letter(0, bytes(11)))
-        with pytest.raises(Problem, match="expected at most 10 bytes, found 11"):
+        with pytest.raises(Refusal, match="expected at most 10 bytes, found 11"):
             await mailbox.open_upload(sealed(bytes(11)))
 
     run(tmp_path / "mail.db", story, limits=Limits(letter=10))
@@ -354,6 +357,30 @@ def test_a_full_disk_refuses_stores_nothing_and_recovers(tmp_path):
     assert [one.body for _, one in run(tmp_path / "mail.db", story)] == [b"after"]
 
 
+def test_one_sender_takes_no_more_than_a_quarter_of_the_disk(tmp_path, monkeypatch):
+    stored = [0]
+
+    def usage(_):
+        return SimpleNamespace(total=10_000, free=8_000 - stored[0])
+
+    monkeypatch.setattr("sottovoce.transport.mailbox_tables.shutil.disk_usage", usage)
+
+    async def story(mailbox):
+        # A quarter of the 8,000 that are free, less 2,500 that stay so.
+        for number in range(13):
+            await mailbox.post(letter(number, bytes(100)))
+            stored[0] += 100
+        with pytest.raises(Refusal, match="'alice': expected at most 1375 bytes") as refused:
+            await mailbox.post(letter(13, bytes(100)))
+        assert refused.value.status == 507
+        await mailbox.post(letter(0, bytes(100), sender="bob", to="carol"))
+        await mailbox.acknowledge("bob", 2**40)
+        stored[0] -= 1300
+        await mailbox.post(letter(13, bytes(100)))
+
+    run(tmp_path / "mail.db", story)
+
+
 def test_a_refused_post_takes_nobody_with_it(tmp_path):
     async def story(mailbox):
         return await asyncio.gather(
@@ -365,7 +392,7 @@ def test_a_refused_post_takes_nobody_with_it(tmp_path):
 
     first, second, third = run(tmp_path / "mail.db", story)
     assert (first, third) == (1, 2)
-    assert isinstance(second, Problem)
+    assert isinstance(second, Refusal)
 
 
 def test_a_file_that_is_no_mailbox_is_named(tmp_path):
@@ -392,14 +419,14 @@ def test_letters_of_one_sender_are_bounded_and_forgetting_makes_room(tmp_path):
         for number in range(3):
             await mailbox.post(letter(number))
         await mailbox.acknowledge("bob", 2)
-        with pytest.raises(Problem, match="at most 3 letters in a study"):
+        with pytest.raises(Refusal, match="at most 3 letters in a study"):
             await mailbox.post(letter(3))
         await mailbox.post(letter(0, sender="carol"))
 
     run(path, story, limits=Limits(letters_by_sender=3))
 
     async def again(mailbox):
-        with pytest.raises(Problem, match="at most 3 letters in a study"):
+        with pytest.raises(Refusal, match="at most 3 letters in a study"):
             await mailbox.post(letter(3))
         await mailbox.forget(SESSION)
         await mailbox.post(letter(0))
@@ -462,7 +489,7 @@ def test_a_session_that_is_over_for_one_recipient_goes_on_for_others(tmp_path):
 POSTING = """
 import asyncio, sys
 from pathlib import Path
-from sottovoce.roles.relay import Letter
+from sottovoce.study.relay import Letter
 from sottovoce.transport import Mailbox
 
 async def main():

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from harness.entropy import SeededEntropy
 from harness.ports import identity_of
-from sottovoce.transport.problems import Problem
+from sottovoce.transport.problems import Refusal
 from sottovoce.transport.signing import (
     DIGEST,
     MOMENT,
@@ -17,8 +17,8 @@ from sottovoce.transport.signing import (
     SIGNATURE,
     STUDY,
     WINDOW,
-    Asked,
-    Bouncer,
+    SignatureChecks,
+    SignedRequest,
     Signer,
     body_digest,
     read_digest,
@@ -26,7 +26,7 @@ from sottovoce.transport.signing import (
 )
 
 FINGERPRINT = bytes(range(32))
-ASKED = Asked("POST", "/v1/letters?to=bob", body_digest(b"body"))
+ASKED = SignedRequest("POST", "/v1/letters?to=bob", body_digest(b"body"))
 SECONDS = 1_700_000_000.0
 
 
@@ -43,10 +43,10 @@ def signer(seat="alice", *, clock=None, seed=0, fingerprint=FINGERPRINT, study="
 
 
 def test_a_request_is_taken_once():
-    bouncer = Bouncer(FINGERPRINT, clock=Clock())
+    bouncer = SignatureChecks(FINGERPRINT, clock=Clock())
     signed = read_signed(signer().headers(ASKED))
     bouncer.check(ASKED, signed, identity_of("alice").public)
-    with pytest.raises(Problem, match="found one seen before") as refused:
+    with pytest.raises(Refusal, match="found one seen before") as refused:
         bouncer.check(ASKED, signed, identity_of("alice").public)
     assert (refused.value.status, refused.value.kind) == (401, "replay")
 
@@ -54,7 +54,7 @@ def test_a_request_is_taken_once():
 @pytest.mark.parametrize("later", [0, WINDOW // 2, WINDOW])
 def test_a_replay_is_refused_for_as_long_as_it_would_be_in_time(later):
     clock = Clock()
-    bouncer = Bouncer(FINGERPRINT, clock=clock)
+    bouncer = SignatureChecks(FINGERPRINT, clock=clock)
     # Signed as far ahead as is acceptable, it stays in time for two windows.
     ahead = signer(clock=Clock(SECONDS + WINDOW / 1000))
     signed, public = read_signed(ahead.headers(ASKED)), identity_of("alice").public
@@ -63,16 +63,16 @@ def test_a_replay_is_refused_for_as_long_as_it_would_be_in_time(later):
         clock.now = SECONDS + step * 2 * WINDOW / 1000 / 40 + later / 40_000
         others = signer(clock=clock, seed=step + 1)
         bouncer.check(ASKED, read_signed(others.headers(ASKED)), public)
-        with pytest.raises(Problem, match="seen before"):
+        with pytest.raises(Refusal, match="seen before"):
             bouncer.check(ASKED, signed, public)
     clock.now = SECONDS + 2 * WINDOW / 1000 + 1
-    with pytest.raises(Problem, match="expected a request signed at"):
+    with pytest.raises(Refusal, match="expected a request signed at"):
         bouncer.check(ASKED, signed, public)
 
 
 def test_what_was_seen_is_forgotten_when_it_is_too_old_anyway():
     clock = Clock()
-    bouncer, public = Bouncer(FINGERPRINT, clock=clock), identity_of("alice").public
+    bouncer, public = SignatureChecks(FINGERPRINT, clock=clock), identity_of("alice").public
     for step in range(50):
         clock.now = SECONDS + step * 3 * WINDOW / 1000
         bouncer.check(ASKED, read_signed(signer(clock=clock, seed=step).headers(ASKED)), public)
@@ -92,38 +92,38 @@ CHANGES = {
 
 @pytest.mark.parametrize("change", CHANGES.values(), ids=CHANGES)
 def test_every_part_of_a_request_is_signed(change):
-    bouncer = Bouncer(FINGERPRINT, clock=Clock())
+    bouncer = SignatureChecks(FINGERPRINT, clock=Clock())
     signed = read_signed(signer().headers(ASKED))
     asked = dataclasses.replace(ASKED, **change[0])
-    with pytest.raises(Problem, match="found another's") as refused:
+    with pytest.raises(Refusal, match="found another's") as refused:
         bouncer.check(asked, dataclasses.replace(signed, **change[1]), identity_of("alice").public)
     assert (refused.value.status, refused.value.kind) == (401, "signature")
     bouncer.check(ASKED, signed, identity_of("alice").public)
 
 
 def test_a_request_for_another_server_is_refused():
-    bouncer = Bouncer(bytes(32), clock=Clock())
-    with pytest.raises(Problem, match="found another's"):
+    bouncer = SignatureChecks(bytes(32), clock=Clock())
+    with pytest.raises(Refusal, match="found another's"):
         bouncer.check(ASKED, read_signed(signer().headers(ASKED)), identity_of("alice").public)
 
 
 @given(bit=st.integers(0, 511))
 def test_a_forged_signature_is_refused(bit):
-    bouncer = Bouncer(FINGERPRINT, clock=Clock())
+    bouncer = SignatureChecks(FINGERPRINT, clock=Clock())
     signed = read_signed(signer().headers(ASKED))
     forged = int.from_bytes(signed.signature) ^ (1 << bit)
     forged = dataclasses.replace(signed, signature=forged.to_bytes(64))
-    with pytest.raises(Problem, match="found another's"):
+    with pytest.raises(Refusal, match="found another's"):
         bouncer.check(ASKED, forged, identity_of("alice").public)
 
 
 @given(skew=st.integers(-(10**9), 10**9))
 def test_any_skew_is_tolerated_once_the_server_told_its_time(skew):
-    theirs = Bouncer(FINGERPRINT, clock=Clock())
+    theirs = SignatureChecks(FINGERPRINT, clock=Clock())
     ours = signer(clock=Clock(SECONDS + skew))
     public = identity_of("alice").public
     if abs(skew) * 1000 > WINDOW or skew < 0:
-        with pytest.raises(Problem, match="expected a request signed at") as refused:
+        with pytest.raises(Refusal, match="expected a request signed at") as refused:
             theirs.check(ASKED, read_signed(ours.headers(ASKED)), public)
         assert refused.value.facts == {"now": int(SECONDS * 1000)}
         ours.told(refused.value.facts["now"])
@@ -134,8 +134,8 @@ def test_a_restarted_server_takes_nothing_signed_before_it_opened():
     clock = Clock()
     signed = read_signed(signer(clock=clock).headers(ASKED))
     clock.now += 1
-    with pytest.raises(Problem, match="expected a request signed at"):
-        Bouncer(FINGERPRINT, clock=clock).check(ASKED, signed, identity_of("alice").public)
+    with pytest.raises(Refusal, match="expected a request signed at"):
+        SignatureChecks(FINGERPRINT, clock=clock).check(ASKED, signed, identity_of("alice").public)
 
 
 BAD = {
@@ -158,13 +158,13 @@ BAD = {
 def test_fields_have_one_spelling(change):
     headers = {**signer().headers(ASKED), **change}
     headers = {name: text for name, text in headers.items() if text is not None}
-    with pytest.raises(Problem, match="expected") as refused:
+    with pytest.raises(Refusal, match="expected") as refused:
         read_signed(headers)
     assert (refused.value.status, refused.value.kind) == (401, "unsigned")
 
 
 def test_a_digest_has_its_size():
-    with pytest.raises(Problem, match="expected 32 bytes in Sottovoce-Digest"):
+    with pytest.raises(Refusal, match="expected 32 bytes in Sottovoce-Digest"):
         read_digest({DIGEST: "00"})
 
 
@@ -190,7 +190,7 @@ def test_nothing_secret_in_a_signers_repr():
 
 
 def test_setting_the_servers_clock_back_stops_nobody(monkeypatch):
-    bouncer = Bouncer(FINGERPRINT)
+    bouncer = SignatureChecks(FINGERPRINT)
     monkeypatch.setattr("time.time", lambda: SECONDS)
     ours = signer(clock=Clock(SECONDS))
     ours.told(bouncer.now())

@@ -7,9 +7,9 @@ from functools import partial
 import pytest
 
 from harness.ports import STUDY, identity_of, post_office
-from sottovoce.errors import InputError, MisuseError
-from sottovoce.roles.relay import Letter
-from sottovoce.transport import Line
+from sottovoce.errors import CopyError, InputError
+from sottovoce.study.relay import Letter
+from sottovoce.transport import CoordinatorLine
 
 SESSION = b"s" * 16
 
@@ -66,7 +66,7 @@ def test_another_letter_under_a_number_is_refused_and_the_first_stays(tmp_path):
         async with post_office(tmp_path) as office:
             alice, bob = await office.line("alice"), await office.line("bob")
             await alice.post(letter(0, b"first"))
-            with pytest.raises(MisuseError, match="stored already with other bytes"):
+            with pytest.raises(CopyError, match="stored already with other bytes"):
                 await alice.post(letter(0, b"other"))
             assert [one.body for _, one in await bob.fetch()] == [b"first"]
 
@@ -78,7 +78,7 @@ def test_a_letter_before_its_turn_is_refused(tmp_path):
         async with post_office(tmp_path) as office:
             alice = await office.line("alice")
             await office.line("bob")
-            with pytest.raises(MisuseError, match="expected letter 0 before it"):
+            with pytest.raises(CopyError, match="expected letter 0 before it"):
                 await alice.post(letter(1))
 
     asyncio.run(story())
@@ -102,7 +102,7 @@ def test_a_long_letter_travels_in_parts(tmp_path):
 def test_who_enrols_has_a_seat(tmp_path):
     async def story():
         async with post_office(tmp_path) as office:
-            line = Line(
+            line = CoordinatorLine(
                 office.address,
                 fingerprint=office.fingerprint,
                 study=STUDY,

@@ -17,7 +17,8 @@ from cryptography.hazmat.primitives.ciphers.modes import ECB
 
 BITS = 63
 WORD = 2**64
-KEY = blake2b(b"distributed comparison", digest_size=16, person=b"sottovoce/fss/v1").digest()
+CONTEXT = b"vectors"
+KEY = blake2b(CONTEXT, digest_size=16, person=b"sottovoce/fss/v2").digest()
 SEED = (2**128 - 1) ^ 3
 
 
@@ -97,6 +98,7 @@ def main() -> None:
     stored = {
         "provenance": "make_comparison.py: figure 1 of Boyle et al., EUROCRYPT 2021, one at a time",
         "bits": BITS,
+        "context": CONTEXT.decode(),
         "thresholds": [f"{word:x}" for word in thresholds],
         "payloads": [f"{word:x}" for word in payloads],
         "points": [f"{word:x}" for word in points],

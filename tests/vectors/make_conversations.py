@@ -12,11 +12,11 @@ from typing import Any
 from harness.entropy import SeededEntropy
 from harness.replay import CHANGES, record, refusal
 from sottovoce.protocols.blind_sum import (
-    Part,
     Plan,
     ResidueSpace,
     Round,
     RoundBook,
+    SummedVector,
     WordSpace,
     pairwise,
     ring,
@@ -34,9 +34,9 @@ def pairwise_programs() -> Mapping[str, Party[Any]]:
     plan = Plan(
         this,
         (
-            Part("coordinator", "half", WordSpace((3,))),
-            Part("evaluator", "half", WordSpace((3,))),
-            Part("evaluator", "residues", ResidueSpace(10**20 + 39, 2)),
+            SummedVector("coordinator", "half", WordSpace((3,))),
+            SummedVector("evaluator", "half", WordSpace((3,))),
+            SummedVector("evaluator", "residues", ResidueSpace(10**20 + 39, 2)),
         ),
     )
     members = members_of(this, SeededEntropy(100))
@@ -47,16 +47,18 @@ def pairwise_programs() -> Mapping[str, Party[Any]]:
         programs[name] = pairwise.peer(
             plan, values, who=members[name], book=RoundBook(), entropy=entropy
         )
-    for name in ("coordinator", "evaluator"):
-        role = getattr(pairwise, name)
-        programs[name] = role(plan, who=members[name], book=RoundBook())
+    who, second = members["coordinator"], members["evaluator"]
+    programs["coordinator"] = pairwise.coordinator(plan, who=who, book=RoundBook())
+    programs["evaluator"] = pairwise.evaluator(
+        plan, who=second, book=RoundBook(), entropy=SeededEntropy(99)
+    )
     return programs
 
 
 def ring_programs() -> Mapping[str, Party[Any]]:
     """Four peers, two rings, the sum to E."""
     this = Round("vectors", "ring", PEERS)
-    plan = ring.Rings(Plan(this, (Part("evaluator", "half", WordSpace((2,))),)), 2)
+    plan = ring.Rings(Plan(this, (SummedVector("evaluator", "half", WordSpace((2,))),)), 2)
     members = members_of(this, SeededEntropy(200))
     programs: dict[str, Party[Any]] = {}
     for index, name in enumerate(this.peers):
@@ -65,9 +67,11 @@ def ring_programs() -> Mapping[str, Party[Any]]:
         programs[name] = ring.peer(
             plan, values, who=members[name], book=RoundBook(), entropy=entropy
         )
-    for name in ("coordinator", "evaluator"):
-        role = getattr(ring, name)
-        programs[name] = role(plan, who=members[name], book=RoundBook())
+    who, second = members["coordinator"], members["evaluator"]
+    programs["coordinator"] = ring.coordinator(plan, who=who, book=RoundBook())
+    programs["evaluator"] = ring.evaluator(
+        plan, who=second, book=RoundBook(), entropy=SeededEntropy(99)
+    )
     return programs
 
 

@@ -21,19 +21,19 @@ from harness.replay import CHANGES, record, refusal
 from harness.two_party import codec_for
 from sottovoce.numbers.fixed import Scale
 from sottovoce.paillier import Plain
-from sottovoce.protocols import outsourced
+from sottovoce.paper import outsourced
+from sottovoce.paper.central import learner, printed
+from sottovoce.paper.central.printed_terms import PrintedTerms
+from sottovoce.paper.central.terms import CentralTerms, Precision
+from sottovoce.paper.outsourced import OutsourcingTerms
+from sottovoce.paper.rado_learn import learner as rado_learn
+from sottovoce.paper.rado_learn import sealed_theta
+from sottovoce.paper.rado_solver import SolverPlan
 from sottovoce.protocols.blind_sum import RoundBook
 from sottovoce.protocols.blind_sum.keys import members_of
 from sottovoce.protocols.casting import Cast
-from sottovoce.protocols.central import learner, printed
-from sottovoce.protocols.central.printed_terms import PrintedTerms
-from sottovoce.protocols.central.terms import Precision, Terms
 from sottovoce.protocols.conversation import Party
 from sottovoce.protocols.encrypted_rados import Documents
-from sottovoce.protocols.outsourced import Order
-from sottovoce.protocols.rado_learn import learner as rado_learn
-from sottovoce.protocols.rado_learn import sealed_theta
-from sottovoce.protocols.rado_solver import SolverPlan
 from sottovoce.protocols.seat import Packet
 from sottovoce.protocols.two_party.masks import Masking
 from sottovoce.rados import Moments
@@ -57,9 +57,11 @@ def door(name: str) -> SeededEntropy:
 def central_programs() -> Programs:
     """Protocol 2, the short way: three peers, two features."""
     precision = Precision(tolerance=0.1, masking=MASKING)
-    terms = Terms("vectors", CAST, (8.0, 4.0), precision=precision)
+    terms = CentralTerms("vectors", CAST, (8.0, 4.0), precision=precision)
     members = members_of(terms.totals_sum().this, SeededEntropy(300))
-    here = {name: learner.Participant(terms, who, RoundBook()) for name, who in members.items()}
+    here = {
+        name: learner.CentralParticipant(terms, who, RoundBook()) for name, who in members.items()
+    }
     parts = numeric_parts(3, features=2, rows=5)
     programs: dict[str, Party[Any]] = {
         name: learner.peer(
@@ -81,7 +83,9 @@ def printed_programs() -> Programs:
     scale = Scale(8, 2**9)
     terms = PrintedTerms("vectors", CAST, (2.0,), 1, scale, 4.0, tolerance=0.02, masking=MASKING)
     members = members_of(terms.sums(KEY.public).this, SeededEntropy(400))
-    here = {name: printed.Participant(terms, who, RoundBook()) for name, who in members.items()}
+    here = {
+        name: printed.PrintedParticipant(terms, who, RoundBook()) for name, who in members.items()
+    }
     programs: dict[str, Party[Any]] = {
         name: printed.peer(
             here[name], terms.written([[0.5 + i / 2]]), key=KEY.public, entropy=door(name)
@@ -113,7 +117,7 @@ def outsourced_programs() -> Programs:
     """The single-party case: three documents of one feature, by the Secure Rado Solver."""
     scale = Scale(6, 2**6)
     plan = SolverPlan(2, (1.0,), Scale(6, 3 * 2**6), 18.0, tolerance=0.02, masking=MASKING)
-    order = Order("alice", "eve", 3, scale, plan)
+    order = OutsourcingTerms("alice", "eve", 3, scale, plan)
     held = Documents(Plain.of([[1.0], [-0.5], [0.75]], scale), np.array([1, -1, 1]))
     return {
         "alice": outsourced.owner(order, held, key=KEY, entropy=door("alice")),

@@ -1,7 +1,7 @@
 """What an observer could do with what it saw."""
 
 from sottovoce.attacks.blocks import attack_blocks
-from sottovoce.attacks.everything import Attempt, Report, attack_everything
+from sottovoce.attacks.everything import AttackAttempt, AttackReport, attack_everything
 from sottovoce.attacks.exposure import ExposedBlocks, ExposedMoments, ExposedRados
 from sottovoce.attacks.known_signatures import attack_known_signatures
 from sottovoce.attacks.recovered import Recovered, Score, score
@@ -9,12 +9,12 @@ from sottovoce.attacks.second_moments import attack_moments
 from sottovoce.attacks.unknown_signatures import attack_unknown_signatures
 
 __all__ = [
-    "Attempt",
+    "AttackAttempt",
+    "AttackReport",
     "ExposedBlocks",
     "ExposedMoments",
     "ExposedRados",
     "Recovered",
-    "Report",
     "Score",
     "attack_blocks",
     "attack_everything",

@@ -15,7 +15,7 @@ import numpy as np
 from sottovoce.attacks.blocks import attack_blocks
 from sottovoce.attacks.exposure import ExposedBlocks, ExposedMoments, ExposedRados
 from sottovoce.attacks.known_signatures import attack_known_signatures
-from sottovoce.attacks.readings import Reading, combined, readings
+from sottovoce.attacks.readings import ArrayReading, combined, readings
 from sottovoce.attacks.recovered import Recovered, worth_telling
 from sottovoce.attacks.second_moments import attack_moments
 from sottovoce.attacks.unknown_signatures import attack_unknown_signatures
@@ -30,7 +30,7 @@ _COMBINED = 6
 
 
 @dataclass(frozen=True)
-class Attempt:
+class AttackAttempt:
     """One attack on one arrangement of what was seen, and the documents that it gave."""
 
     attack: str
@@ -40,10 +40,10 @@ class Attempt:
 
 
 @dataclass(frozen=True)
-class Report:
+class AttackReport:
     """All attempts on one view; `left_out` names arrays that were too large to be tried."""
 
-    attempts: tuple[Attempt, ...]
+    attempts: tuple[AttackAttempt, ...]
     left_out: tuple[str, ...] = ()
 
     @property
@@ -52,12 +52,12 @@ class Report:
         return worth_telling(item for attempt in self.attempts for item in attempt.documents)
 
     @property
-    def successes(self) -> tuple[Attempt, ...]:
+    def successes(self) -> tuple[AttackAttempt, ...]:
         """The attempts that recovered something."""
         return tuple(attempt for attempt in self.attempts if attempt.documents)
 
 
-def attack_everything(view: Iterable[Any], *, modulus: int | None = None) -> Report:
+def attack_everything(view: Iterable[Any], *, modulus: int | None = None) -> AttackReport:
     """Try every attack on the arrays, lists and messages of `view`, in every plausible shape.
 
     A recorded conversation's `view.leaves()` can be given as it is.
@@ -73,14 +73,14 @@ def attack_everything(view: Iterable[Any], *, modulus: int | None = None) -> Rep
     matrices += _stacked(fitting)
     attempts = [attempt for matrix in matrices for attempt in _attempts(matrix, fitting)]
     attempts += _with_signatures(matrices)
-    return Report(tuple(attempts), tuple(left_out))
+    return AttackReport(tuple(attempts), tuple(left_out))
 
 
-def _named(reading: Reading) -> str:
+def _named(reading: ArrayReading) -> str:
     return f"{reading.how}, shape {reading.values.shape}"
 
 
-def _attempts(matrix: Reading, seen: Sequence[Reading]) -> Iterator[Attempt]:
+def _attempts(matrix: ArrayReading, seen: Sequence[ArrayReading]) -> Iterator[AttackAttempt]:
     """Attacks that need one matrix: as rows and as columns, and as a moment where it is one."""
     square = matrix.values.shape[0] == matrix.values.shape[1]
     for values in (matrix.values,) if square and _symmetric(matrix.values) else _both(matrix):
@@ -88,14 +88,14 @@ def _attempts(matrix: Reading, seen: Sequence[Reading]) -> Iterator[Attempt]:
             ("unknown signatures", attack_unknown_signatures(ExposedRados(values))),
             ("rows in the clear", attack_blocks(ExposedBlocks(values))),
         ):
-            yield Attempt(name, matrix.how, values.shape, found)
+            yield AttackAttempt(name, matrix.how, values.shape, found)
     if square:
         mean = next(_vectors(seen, length=len(matrix.values)), None)
         found = attack_moments(ExposedMoments(matrix.values, mean))
-        yield Attempt("second moment", matrix.how, matrix.values.shape, found)
+        yield AttackAttempt("second moment", matrix.how, matrix.values.shape, found)
 
 
-def _both(matrix: Reading) -> tuple[Floats, Floats]:
+def _both(matrix: ArrayReading) -> tuple[Floats, Floats]:
     return matrix.values, np.ascontiguousarray(matrix.values.T)
 
 
@@ -103,13 +103,13 @@ def _symmetric(values: Floats) -> bool:
     return np.array_equal(values, values.T)
 
 
-def _vectors(seen: Sequence[Reading], *, length: int) -> Iterator[Floats]:
+def _vectors(seen: Sequence[ArrayReading], *, length: int) -> Iterator[Floats]:
     for reading in seen:
         if reading.values.size == length and reading.values.any():
             yield reading.values.ravel()
 
 
-def _matrices(reading: Reading) -> Iterator[Reading]:
+def _matrices(reading: ArrayReading) -> Iterator[ArrayReading]:
     """The matrices as which an array could have been sent."""
     values = reading.values
     if values.ndim >= 2:
@@ -132,12 +132,12 @@ def _unfolded(flat: Floats, side: int, *, upper: bool) -> Floats:
     return matrix
 
 
-def _large_enough(reading: Reading, matrix: Floats) -> Iterator[Reading]:
+def _large_enough(reading: ArrayReading, matrix: Floats) -> Iterator[ArrayReading]:
     if matrix.shape[0] >= _LEAST_ROWS and matrix.shape[1] >= _LEAST_COLUMNS:
-        yield Reading(reading.how, matrix)
+        yield ArrayReading(reading.how, matrix)
 
 
-def _stacked(seen: Sequence[Reading]) -> Iterator[Reading]:
+def _stacked(seen: Sequence[ArrayReading]) -> Iterator[ArrayReading]:
     """Vectors of one length that came one by one, as the rows of one matrix."""
     rows: dict[tuple[str, int], list[Floats]] = {}
     for reading in seen:
@@ -145,10 +145,10 @@ def _stacked(seen: Sequence[Reading]) -> Iterator[Reading]:
             rows.setdefault((reading.how, reading.values.size), []).append(reading.values.ravel())
     for (how, _), vectors in rows.items():
         if len(vectors) > 1:
-            yield from _large_enough(Reading(f"{how}, stacked", vectors[0]), np.array(vectors))
+            yield from _large_enough(ArrayReading(f"{how}, stacked", vectors[0]), np.array(vectors))
 
 
-def _with_signatures(matrices: Sequence[Reading]) -> Iterator[Attempt]:
+def _with_signatures(matrices: Sequence[ArrayReading]) -> Iterator[AttackAttempt]:
     """Attacks that need signatures too: any matrix of ±1 may be that, with as many rows."""
     for signs in matrices:
         if not np.isin(signs.values, (-1, 1)).all():
@@ -158,4 +158,4 @@ def _with_signatures(matrices: Sequence[Reading]) -> Iterator[Attempt]:
             # One equation more than unknowns at least, or noise would be "explained", too.
             if other is not signs and fits and len(signs.values) > signs.values.shape[1] + 1:
                 found = attack_known_signatures(ExposedRados(other.values, signs.values))
-                yield Attempt("known signatures", other.how, other.values.shape, found)
+                yield AttackAttempt("known signatures", other.how, other.values.shape, found)

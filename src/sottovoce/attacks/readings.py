@@ -12,7 +12,7 @@ import numpy as np
 from scipy import sparse
 
 from sottovoce.rados.rows import Floats
-from sottovoce.wire.values import Integers, Words
+from sottovoce.wire.values import Integers, ShortWords, Words
 
 RING = 2**64
 # Nested lists are followed so far down.
@@ -22,16 +22,16 @@ _FLOAT_BITS = 500
 
 
 @dataclass(frozen=True, eq=False)
-class Reading:
+class ArrayReading:
     """One array under one interpretation."""
 
     how: str
     values: Floats = field(repr=False)
 
 
-def readings(item: Any, *, modulus: int | None = None) -> list[Reading]:
+def readings(item: Any, *, modulus: int | None = None) -> list[ArrayReading]:
     """An item as plain numbers, as signed numbers mod 2^64, and as signed numbers mod N."""
-    found: list[Reading] = []
+    found: list[ArrayReading] = []
     for array in arrays_of(item):
         ways = [("as numbers", array)]
         if array.dtype.kind in "iuO":
@@ -43,7 +43,7 @@ def readings(item: Any, *, modulus: int | None = None) -> list[Reading]:
             numbers = _floats(values)
             if numbers is not None and not any(np.array_equal(numbers, other) for other in kept):
                 kept.append(numbers)
-                found.append(Reading(how, numbers))
+                found.append(ArrayReading(how, numbers))
     return found
 
 
@@ -69,6 +69,8 @@ def _opened(item: Any) -> Any:
     matrix: Any = item
     if isinstance(item, Words):
         return item.array()
+    if isinstance(item, ShortWords):
+        return item.array().view(np.int32).astype(np.int64)
     if isinstance(item, Integers):
         width, data = item.width, item.data
         return [int.from_bytes(data[at : at + width]) for at in range(0, len(data), width)]
@@ -106,7 +108,7 @@ def _floats(array: Any) -> Floats | None:
     return values if bool(np.isfinite(values).all()) else None
 
 
-def combined(items: Iterable[Any], *, most: int) -> Iterator[Reading]:
+def combined(items: Iterable[Any], *, most: int) -> Iterator[ArrayReading]:
     """Sums and differences mod 2^64 of whole-number arrays of one shape: two shares make a value.
 
     At most the first `most` arrays of a shape are combined with each other.
@@ -120,5 +122,5 @@ def combined(items: Iterable[Any], *, most: int) -> Iterator[Reading]:
         words = [signed(array, RING).astype(np.int64) for array in arrays[:most]]
         for index, one in enumerate(words):
             for other in words[index + 1 :]:
-                yield Reading("sum mod 2^64", (one + other).astype(np.float64))
-                yield Reading("difference mod 2^64", (one - other).astype(np.float64))
+                yield ArrayReading("sum mod 2^64", (one + other).astype(np.float64))
+                yield ArrayReading("difference mod 2^64", (one - other).astype(np.float64))

@@ -31,7 +31,7 @@ SMALLEST_BLOCK = 3
 
 
 @dataclass(frozen=True)
-class Trial:
+class AttackTrial:
     """What the observer saw, in words, and how much of the documents came back."""
 
     seen: str
@@ -55,7 +55,9 @@ def word_counts(texts: Sequence[str]) -> Any:
     return rows
 
 
-def try_rados(part: Part, signatures: RandomSignatures, *, entropy: Entropy) -> Iterator[Trial]:
+def try_rados(
+    part: Part, signatures: RandomSignatures, *, entropy: Entropy
+) -> Iterator[AttackTrial]:
     """Rados in the clear: signatures unknown, then known, then rados behind masks."""
     seen = rados(part, signatures)
     known = ExposedRados.of(seen, signatures.whole())
@@ -65,7 +67,7 @@ def try_rados(part: Part, signatures: RandomSignatures, *, entropy: Entropy) -> 
     yield _trial("masked rados", part, hidden.documents)
 
 
-def try_moments(part: Part, *, entropy: Entropy) -> Iterator[Trial]:
+def try_moments(part: Part, *, entropy: Entropy) -> Iterator[AttackTrial]:
     """Opened moments: of all words, of the frequent ones alone, and of all behind masks."""
     rows: Any = part.rows
     frequent = np.asarray((rows != 0).sum(axis=0)).ravel() >= PRUNED_BELOW
@@ -79,7 +81,7 @@ def try_moments(part: Part, *, entropy: Entropy) -> Iterator[Trial]:
     yield _trial("masked moments", part, hidden.documents)
 
 
-def try_blocks(part: Part, shared: Floats, *, entropy: Entropy) -> Iterator[Trial]:
+def try_blocks(part: Part, shared: Floats, *, entropy: Entropy) -> Iterator[AttackTrial]:
     """Block sums in the clear: of blocks of any size, of larger ones alone, and behind masks."""
     sums = BlockSums.of(shared, part.rows, part.labels, minimum=1)
     exposed = ExposedBlocks.of(sums.sums, sums.counts)
@@ -97,5 +99,5 @@ def masked(values: Floats, entropy: Entropy) -> NDArray[np.uint64]:
     return words + entropy.words(*values.shape)
 
 
-def _trial(seen: str, part: Part, found: Sequence[Recovered]) -> Trial:
-    return Trial(seen, score(found, part.rows, part.labels))
+def _trial(seen: str, part: Part, found: Sequence[Recovered]) -> AttackTrial:
+    return AttackTrial(seen, score(found, part.rows, part.labels))

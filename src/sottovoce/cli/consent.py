@@ -3,59 +3,50 @@
 import sys
 from typing import TYPE_CHECKING, Any
 
-import typer
-
+from sottovoce.cli import screen
 from sottovoce.errors import InputError
 
 if TYPE_CHECKING:
-    from sottovoce.roles.card import StudyCard
-    from sottovoce.service.api import ConsentQuestion
-    from sottovoce.service.study_file import StudyDescription
+    from sottovoce.config.study_file import StudyDescription
+    from sottovoce.node.api import ConsentQuestion
+    from sottovoce.study.card.card import StudyCard
 
 
-def card_of(described: "StudyDescription") -> "StudyCard":
-    """The card as it can be shown before anybody's keys are known."""
-    from sottovoce.roles.card import StudyCard
-    from sottovoce.service import control
-
-    also = (("course of the study", control),)
-    return StudyCard(described.rehearsed(), waits=waits_of(described), also=also)
-
-
-def card_facts(described: "StudyDescription") -> dict[str, Any]:
+def card_facts(described: "StudyDescription", card: "StudyCard | None" = None) -> dict[str, Any]:
     """The card for scripts: its page, its fingerprint, and what every seat sends."""
     from dataclasses import asdict
 
-    from sottovoce.roles.seat_sizes import helper_sizes
-    from sottovoce.roles.sizes import peer_sizes
+    from sottovoce.node.site.shown_card import card_of
+    from sottovoce.study.card.seat_sizes import helper_sizes
+    from sottovoce.study.card.sizes import peer_sizes
 
-    card = card_of(described)
+    card = card or card_of(described)
     sizes = (*peer_sizes(card.study), *helper_sizes(card.study))
     return {
         "name": described.plan.name,
         "approval": described.approval,
         "card": card.markdown(),
-        "sizes": [asdict(one) | {"total": one.total} for one in sizes],
+        "code": card.code,
+        "fingerprint": card.fingerprint if card.keyed else None,
+        "sizes": [asdict(size) | {"total": size.total} for size in sizes],
     }
-
-
-def waits_of(described: "StudyDescription") -> tuple[tuple[str, str], ...]:
-    """How long everybody waits, in words for the card."""
-    from sottovoce.service.deadlines import waits_in_words
-
-    return waits_in_words(described.deadlines.enrolment, described.deadlines.stage)
 
 
 def show_card(card: "StudyCard") -> None:
     """The card as a page on the terminal, as plain Markdown elsewhere."""
-    from rich.console import Console
     from rich.markdown import Markdown
 
-    console = Console(highlight=False)
-    if console.is_terminal:
-        console.print(Markdown(card.markdown()))
+    console = screen.console()
+    if not console.is_terminal:
+        screen.say(card.markdown(), nl=False)
+        return
+    page = Markdown(card.markdown())
+    lines = len(console.render_lines(page))
+    if sys.stdin.isatty() and lines > console.height:
+        with console.pager(styles=True):
+            console.print(page)
     else:
-        typer.echo(card.markdown(), nl=False)
+        console.print(page)
 
 
 def asked(question: str, *, yes: bool) -> bool:
@@ -63,10 +54,10 @@ def asked(question: str, *, yes: bool) -> bool:
     if yes:
         return True
     while True:
-        typer.echo(f"{question} [y/N]: ", nl=False, err=True)
+        screen.say(f"{question} [y/N]: ", nl=False, err=True)
         answer = sys.stdin.readline()
         if not answer:
-            typer.echo("", err=True)
+            screen.say("", err=True)
             raise InputError(
                 f"{question!r}: expected an answer, found nobody to ask, and nothing was done",
                 hints=("--yes answers beforehand",),
@@ -75,24 +66,28 @@ def asked(question: str, *, yes: bool) -> bool:
             return True
         if answer.strip().lower() in {"", "n", "no"}:
             return False
-        typer.echo("expected y or n", err=True)
+        screen.say("expected y or n", err=True)
 
 
 def show_words(words: tuple[str, ...], *, err: bool = False) -> None:
     """The words of the roster, for the phone."""
-    from sottovoce.service.words import in_lines
+    from sottovoce.node.phone_words import in_lines
 
-    typer.echo("\nCompare these words with the other sites over the phone:\n", err=err)
+    screen.say("\nCompare these words with the other sites over the phone:\n", err=err)
     for line in in_lines(words):
-        typer.echo(f"    {line}", err=err)
-    typer.echo("", err=err)
+        screen.say(f"    {line}", err=err)
+    screen.say("", err=err)
 
 
 def show_roster(question: "ConsentQuestion") -> None:
     """Who came and who did not, and the words that stand for exactly these people and keys."""
+    from sottovoce.study.study import grouped
+
     roster = question.study.roster
-    typer.echo(f"\nTaking part, with {len(roster.peers)} peers:\n")
+    screen.say(f"\nTaking part, with {len(roster.peers)} peers:\n")
     for one in roster.participants:
         mine = " (this site)" if one.name in question.seats else ""
-        typer.echo(f"    {one.name}: {one.organisation}, {one.role}{mine}")
+        screen.say(f"    {one.name}: {one.organisation}, {one.role}{mine}")
+    fingerprint = grouped(question.study.digest)
+    screen.say(f"\nFingerprint (consent signs it, the ledger names it):\n\n    {fingerprint}")
     show_words(question.words)

@@ -9,13 +9,13 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from sottovoce.cli.placing import note_home
-from sottovoce.cli.telling import note_json
+from sottovoce.cli.event_text import note_json
+from sottovoce.cli.shell_words import note_home
 from sottovoce.errors import InputError
 
 if TYPE_CHECKING:
-    from sottovoce.service.settings import SettingsText
-    from sottovoce.service.site import Site
+    from sottovoce.config.toml_settings import SettingsText
+    from sottovoce.node.site.site_folder import Site
 
 PREFIX = "SOTTOVOCE"
 ELSEWHERE = {
@@ -85,8 +85,8 @@ def _from_settings(
     ctx: typer.Context, home: Path | None, commands: Mapping[str, Any], path: tuple[str, ...] = ()
 ) -> dict[str, Any]:
     """What sottovoce.toml says about these commands, by the names of their parameters."""
-    from sottovoce.service.site import SETTINGS, home_folder
-    from sottovoce.service.site_settings import read_settings
+    from sottovoce.config.site_settings import read_settings
+    from sottovoce.node.site.site_folder import SETTINGS, home_folder
 
     source = read_settings(home_folder(home) / SETTINGS).source
     if source is None:
@@ -137,7 +137,7 @@ def _check(
 def _check_value(
     source: "SettingsText", ctx: typer.Context, path: tuple[str, ...], option: Any, value: Any
 ) -> None:
-    from sottovoce.service.settings import shown
+    from sottovoce.config.toml_settings import shown
 
     if isinstance(value, dict) or isinstance(value, list) != option.multiple:
         expected = "a list" if option.multiple else "a single value"
@@ -153,7 +153,7 @@ def _check_value(
 
 
 def _options(command: Any) -> list[Any]:
-    return [one for one in command.params if one.param_type_name == "option"]
+    return [param for param in command.params if param.param_type_name == "option"]
 
 
 def setting_of(option: Any) -> str:
@@ -194,8 +194,8 @@ def open_home(home: Path | None, passphrase_file: Path | None = None) -> "Site":
     """The site of these options; asks for its passphrase where its key lies under one."""
     from sottovoce.entropy import SystemEntropy
     from sottovoce.keyfiles.passphrase import Passphrase
-    from sottovoce.service.sealed_files import is_locked
-    from sottovoce.service.site import home_folder, open_site
+    from sottovoce.node.site.site_folder import home_folder, open_site
+    from sottovoce.storage.sealed_files import is_locked
 
     if passphrase_file is not None:
         passphrase = Passphrase.from_file(passphrase_file)

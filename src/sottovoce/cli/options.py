@@ -8,7 +8,7 @@ import typer
 from sottovoce.errors import InputError
 
 if TYPE_CHECKING:
-    from sottovoce.sources import Format, LabelMap, Table
+    from sottovoce.sources import DelimitedFormat, Format, LabelMap
 
 LONGEST = 16 * 2**20
 
@@ -67,7 +67,7 @@ FormatName = Annotated[
     typer.Option(
         "--format",
         metavar="NAME",
-        help="csv, tsv, jsonl, parquet, arrow, folder or brat; else by its look.",
+        help="Its format, such as csv, jsonl or brat; else by its look.",
     ),
 ]
 EncodingName = Annotated[
@@ -100,6 +100,14 @@ LabelsFile = Annotated[
     Path | None,
     typer.Option(
         "--labels-file", metavar="FILE", help="For a folder: a table of file names and labels."
+    ),
+]
+EncoderPlace = Annotated[
+    str | None,
+    typer.Option(
+        "--encoder",
+        metavar="PLACE",
+        help="Folder or package that holds the study's encoder, where it has one.",
     ),
 ]
 Pattern = Annotated[
@@ -145,10 +153,10 @@ def format_named(name: str | None) -> "Format | None":
         ) from None
 
 
-def table(delimiter: str | None, *, quotes: bool, header: bool) -> "Table":
+def table(delimiter: str | None, *, quotes: bool, header: bool) -> "DelimitedFormat":
     """How a delimited file is written; a tab is hard to type, so it may be written out."""
-    from sottovoce.sources import Table
+    from sottovoce.sources import DelimitedFormat
 
     written_out = {"\\t": "\t", "tab": "\t"}
     given = written_out.get(delimiter, delimiter) if delimiter else delimiter
-    return Table(delimiter=given, quoted=quotes, header=header)
+    return DelimitedFormat(delimiter=given, quoted=quotes, header=header)

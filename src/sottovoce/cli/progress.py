@@ -7,6 +7,8 @@ from typing import TypeVar
 from rich.console import Console
 from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn
 
+from sottovoce.cli import screen
+
 PATIENCE = 2.0
 """Seconds without a word that people do not mind."""
 
@@ -23,14 +25,14 @@ def watched(
     console: Console | None = None,
 ) -> Iterator[T]:
     """Hand on `items`; after two seconds show how far `position` (done, of how many) has come."""
-    columns = (TextColumn("{task.description}"), BarColumn(), TimeRemainingColumn())
-    screen = console or Console(stderr=True)
-    bar = Progress(*columns, console=screen, transient=True)
+    columns = (TextColumn("{task.description}", markup=False), BarColumn(), TimeRemainingColumn())
+    terminal = console or screen.console(err=True)
+    bar = Progress(*columns, console=terminal, transient=True)
     task = bar.add_task(title, total=None)
     begin = clock()
     try:
         for number, item in enumerate(items):
-            if number % _EVERY == 0 and screen.is_terminal and clock() - begin > PATIENCE:
+            if number % _EVERY == 0 and terminal.is_terminal and clock() - begin > PATIENCE:
                 bar.start()
                 done, total = position()
                 bar.update(task, completed=done, total=total, description=f"{title} {number:,}")

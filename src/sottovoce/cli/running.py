@@ -1,30 +1,49 @@
-"""Programs that wait for others: run to their end, or stopped by Ctrl-C with nothing lost."""
+"""Programs that wait for others: run to their end, or stopped by a signal with nothing lost."""
 
 import asyncio
 import signal
 from collections.abc import Coroutine
-from typing import Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import typer
 
-from sottovoce.cli.placing import placed
+from sottovoce.cli import screen
+from sottovoce.cli.shell_words import placed
+
+if TYPE_CHECKING:
+    from sottovoce.cli.log_file import LogFile
 
 T = TypeVar("T")
 
 
-def run(program: Coroutine[Any, Any, T], *, afterwards: str) -> T:
-    """What the program returns; where it is interrupted, `afterwards` says how to go on."""
+def run(program: Coroutine[Any, Any, T], *, afterwards: str, log: "LogFile | None" = None) -> T:
+    """What the program returns; where it is stopped, `afterwards` says how to go on.
+
+    Ctrl-C interrupts it; a service manager that ends it (SIGTERM) finds it done: nothing failed.
+    """
+    came: list[signal.Signals] = []
     try:
-        return asyncio.run(_stoppable(program))
+        return asyncio.run(_stoppable(program, came, log))
     except (KeyboardInterrupt, asyncio.CancelledError):
-        typer.echo(f"stopped, and nothing is lost: {placed(afterwards)}", err=True)
+        screen.say(f"stopped, and nothing is lost: {placed(afterwards)}", err=True)
+        if signal.SIGTERM in came:
+            raise typer.Exit(0) from None
         raise KeyboardInterrupt from None
 
 
-async def _stoppable(program: Coroutine[Any, Any, T]) -> T:
+async def _stoppable(
+    program: Coroutine[Any, Any, T], came: list[signal.Signals], log: "LogFile | None"
+) -> T:
     """The program as a task that the signals of a keyboard and of a service manager cancel."""
     task = asyncio.ensure_future(program)
     loop = asyncio.get_running_loop()
+
+    def stop(number: signal.Signals) -> None:
+        came.append(number)
+        task.cancel()
+
     for number in (signal.SIGINT, signal.SIGTERM):
-        loop.add_signal_handler(number, task.cancel)
+        loop.add_signal_handler(number, stop, number)
+    if log is not None:
+        loop.add_signal_handler(signal.SIGHUP, log.reopen)
     return await task

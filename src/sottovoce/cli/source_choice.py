@@ -10,9 +10,9 @@ from sottovoce.cli import options
 from sottovoce.errors import DamagedFileError, InputError
 
 if TYPE_CHECKING:
-    from sottovoce.roles.plan import StudyPlan
-    from sottovoce.service.site import JoinedStudy, Site
+    from sottovoce.node.site.site_folder import JoinedStudy, Site
     from sottovoce.sources import SourceOptions
+    from sottovoce.study.plan import StudyPlan
     from sottovoce.text.documents import Document
 
 
@@ -34,42 +34,48 @@ class SourceChoice:
     labels_file: str | None = None
     pattern: str = "*.txt"
     longest: int = options.LONGEST
+    encoder: str | None = None
 
     def absolute(self) -> "SourceChoice":
         """The same from wherever the command is run next."""
         file = None if self.labels_file is None else str(Path(self.labels_file).absolute())
-        return replace(self, data=str(Path(self.data).absolute()), labels_file=file)
+        place = self.encoder
+        encoder = str(Path(place).absolute()) if place and Path(place).exists() else place
+        data = str(Path(self.data).absolute())
+        return replace(self, data=data, labels_file=file, encoder=encoder)
 
     def options(self, plan: "StudyPlan", *, learning: bool = True) -> "SourceOptions":
         """What to read for this plan: its labels for learning, none for asking."""
-        from sottovoce.sources import Empty, Limits, SourceOptions
+        from sottovoce.sources import Empty, SourceLimits
         from sottovoce.text.columns import Categorical, Numeric
         from sottovoce.text.labelling import Scheme
 
+        typed = self._typed()
         by_label = plan.labelled.scheme is Scheme.LABEL
-        return SourceOptions(
-            text=self.text,
-            label=self.label if learning and by_label else (),
-            label_map=options.label_map(self.label_map) if learning else None,
-            label_separator=self.label_separator if learning else None,
+        further = replace(
+            typed,
             labels=plan.labels.names if learning and by_label else (),
-            group=self.group,
-            categorical=tuple(one.name for one in plan.columns if isinstance(one, Categorical)),
-            numeric=tuple(one.name for one in plan.columns if isinstance(one, Numeric)),
-            format=options.format_named(self.format),
-            encoding=self.encoding,
-            table=options.table(self.delimiter, quotes=self.quotes, header=self.header),
-            labels_file=None if self.labels_file is None else Path(self.labels_file),
-            pattern=self.pattern,
+            label=typed.label if learning and by_label else (),
+            categorical=tuple(item.name for item in plan.columns if isinstance(item, Categorical)),
+            numeric=tuple(item.name for item in plan.columns if isinstance(item, Numeric)),
             empty=Empty.SKIP if learning else Empty.KEEP,
-            limits=Limits(document_bytes=self.longest),
+            limits=SourceLimits(document_bytes=self.longest),
         )
+        return further if learning else replace(further, label_map=None, label_separator=None)
 
     def check(self) -> None:
         """Refuse a place or a column that is not there; what a study wants of it comes later."""
-        from sottovoce.sources import SourceOptions, open_source
+        from sottovoce.sources import open_source
 
-        asked = SourceOptions(
+        source = open_source(self.data, self._typed())
+        if next(source.outcomes(), None) is None:
+            raise source.nothing_usable()
+
+    def _typed(self) -> "SourceOptions":
+        """The options as they were typed, without what a study adds."""
+        from sottovoce.sources import SourceOptions
+
+        return SourceOptions(
             text=self.text,
             label=self.label,
             label_map=options.label_map(self.label_map),
@@ -81,14 +87,14 @@ class SourceChoice:
             labels_file=None if self.labels_file is None else Path(self.labels_file),
             pattern=self.pattern,
         )
-        source = open_source(self.data, asked)
-        if next(source.outcomes(), None) is None:
-            raise source.nothing_usable()
 
     def read(self, plan: "StudyPlan", *, learning: bool = True) -> Sequence["Document"]:
-        """Every usable document, in order."""
+        """Every usable document, in order; the plan's encoder is opened, too."""
         from sottovoce.cli.progress import watched
+        from sottovoce.encoders import ready
         from sottovoce.sources import open_source
+
+        ready(plan.beside.encoder, self.encoder)
 
         source = open_source(self.data, self.options(plan, learning=learning))
         return list(
@@ -112,10 +118,10 @@ def recall(site: "Site", study: "JoinedStudy") -> SourceChoice | None:
     if not path.exists():
         return None
     try:
-        found = json.loads(site.files.read(path))
+        kept = json.loads(site.files.read(path))
         for name in ("text", "label"):
-            found[name] = None if found[name] is None else tuple(found[name])
-        return SourceChoice(**found)
+            kept[name] = None if kept[name] is None else tuple(kept[name])
+        return SourceChoice(**kept)
     except (ValueError, TypeError, KeyError):
         raise DamagedFileError(f"{path}: not what was written") from None
 

@@ -8,17 +8,19 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self
 
 import msgspec
-import typer
 from rich.console import Console
 from rich.filesize import decimal
 from rich.progress import BarColumn, Progress, TaskID, TextColumn
 
-from sottovoce.cli.bars import Amount, Rate, TimeLeft
-from sottovoce.service import events
+from sottovoce.cli import screen
+from sottovoce.cli.log_file import LogFile, stamped
+from sottovoce.cli.progress_bars import Amount, Rate, TimeLeft
+from sottovoce.node import events
+from sottovoce.wire.printable import escaped
 from sottovoce.wire.values import kebab
 
 if TYPE_CHECKING:
-    from sottovoce.service.events import Event
+    from sottovoce.node.events import Event
 
 _ENROLMENT = ("", "waits until everybody has come")
 """The bar of all seats of a site, before there are stages."""
@@ -30,22 +32,25 @@ _QUIET_SECONDS = 10.0
 class Watch:
     """Shows events as they come; `expected` says how many bytes a stage moves, where known.
 
-    A `quiet` one shows nothing: a script waits for the result alone. Without `ends` it leaves
+    With `names_study` every line says which study it is about. A `quiet` one shows nothing: a
+    script waits for the result alone. Without `ends` it leaves
     it to the command to say that a study stopped, once for all its seats.
     """
 
     as_json: bool = False
     quiet: bool = False
     ends: bool = True
+    names_study: bool = False
     expected: Mapping[tuple[str, str], int] = field(default_factory=dict)
-    console: Console = field(default_factory=lambda: Console(stderr=True, highlight=False))
+    console: Console = field(default_factory=lambda: screen.console(err=True))
     clock: Callable[[], float] = time.monotonic
+    log: LogFile | None = None
     _tasks: dict[tuple[str, str], TaskID] = field(default_factory=dict)
     _told: dict[tuple[str, str], float] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         columns = (
-            TextColumn("{task.description}"),
+            TextColumn("{task.description}", markup=False),
             BarColumn(bar_width=18),
             Amount(),
             Rate(),
@@ -75,20 +80,28 @@ class Watch:
 
     def on_event(self, event: "Event") -> None:
         """Show one event."""
+        words = in_words(event)
+        study = getattr(event, "study", "") if self.names_study else ""
+        words = f"{study}: {words}" if study and words else words
+        if self.log is not None and words:
+            self.log.line(words)
         if self.quiet:
             return
         if self.as_json:
-            typer.echo(as_line(event))
+            screen.say_json(as_line(event))
             return
         if isinstance(event, events.Moved):
             self._moved(event)
             return
         if self._drawn:
             self._open_or_close(event)
-        words = in_words(event)
         if words and (self.ends or not isinstance(event, events.StudyStopped)):
-            # Not through rich's markup: a name may hold brackets.
-            self.console.print(words, markup=False, soft_wrap=True)
+            self._line(words)
+
+    def _line(self, words: str) -> None:
+        """One event is one line, with its time where it goes to a log; names may hold brackets."""
+        line = escaped(words) if self.console.is_terminal else stamped(words)
+        self.console.print(line, markup=False, soft_wrap=True)
 
     def _moved(self, event: events.Moved) -> None:
         place, now = (event.seat, event.stage), self.clock()
@@ -103,10 +116,8 @@ class Watch:
             )
         elif now >= self._told.setdefault(place, now + _QUIET_SECONDS):
             self._told[place] = now + _QUIET_SECONDS
-            self.console.print(
-                f"{event.seat}: {event.stage}, {event.letters:,} letters, {decimal(event.bytes)}",
-                markup=False,
-            )
+            moved = f"{event.letters:,} letters, {decimal(event.bytes)}"
+            self._line(f"{event.seat}: {event.stage}, {moved}")
 
     def _open_or_close(self, event: "Event") -> None:
         """Have a bar for every stage that goes on, and for the wait before the first."""
@@ -162,10 +173,14 @@ def _names(names: tuple[str, ...]) -> str:
     return ", ".join(names) or "nobody"
 
 
-def _waiting(event: events.Waiting) -> str:
-    return (
-        f"{event.seat}: waits for {_names(event.whom)} ({event.what}) until {moment(event.until)}"
-    )
+def waiting(what: str, whom: tuple[str, ...], until: float) -> str:
+    """What is waited for, for whom, and until when; 0 where nobody gives up."""
+    limit = f"until {moment(until)}" if until else "for as long as it takes"
+    return f"waits for {_names(whom)} ({what}) {limit}"
+
+
+def _waiting(event: events.SeatWaiting) -> str:
+    return f"{event.seat}: {waiting(event.what, event.whom, event.until)}"
 
 
 def _began(event: events.StageBegan) -> str:
@@ -204,6 +219,13 @@ def _priced(event: events.QueryPriced) -> str:
     )
 
 
+def _held(event: events.EvaluationHeld) -> str:
+    return (
+        f"{event.seat}: accuracy {event.accuracy:.1%} on documents held out of "
+        f"{_names(event.peers)}"
+    )
+
+
 def _goes_on(event: events.QueryGoesOn) -> str:
     return f"{event.seat}: query {event.number} goes on where it was broken off, charged once"
 
@@ -218,7 +240,7 @@ def _without(event: events.QueryWithoutDealer) -> str:
 _WORDS: Mapping[type[Any], Callable[[Any], str]] = {
     events.Listening: _listening,
     events.Enrolled: lambda event: f"{event.seat}: enrolled",
-    events.Waiting: _waiting,
+    events.SeatWaiting: _waiting,
     events.StageBegan: _began,
     events.StageEnded: lambda event: f"{event.seat}: {event.stage} done in {event.seconds:.1f} s",
     events.AttemptFailed: _failed,
@@ -236,6 +258,7 @@ _WORDS: Mapping[type[Any], Callable[[Any], str]] = {
     events.QueryGoesOn: _goes_on,
     events.QueryGivenUp: _given_up,
     events.QueryWithoutDealer: _without,
+    events.EvaluationHeld: _held,
     events.LineLost: lambda event: f"{event.seat}: no line ({event.reason}), trying again",
     events.LineBack: lambda event: f"{event.seat}: the line is back",
 }

@@ -19,7 +19,7 @@ _ROWS, _FEATURES, _TRAIN = 351, 34, 200
 
 
 @dataclass(frozen=True, eq=False)
-class Table:
+class LabelledTable:
     """Numbers with a label a row: `y` is +1 or −1, and `labels` says what they are called."""
 
     X: NDArray[np.float64]
@@ -32,22 +32,22 @@ class Table:
         """The number of rows."""
         return len(self.y)
 
-    def rows(self, chosen: slice) -> "Table":
+    def rows(self, chosen: slice) -> "LabelledTable":
         """The same table with the `chosen` rows alone."""
-        return Table(self.X[chosen], self.y[chosen], self.feature_names, self.labels)
+        return LabelledTable(self.X[chosen], self.y[chosen], self.feature_names, self.labels)
 
 
 @dataclass(frozen=True, eq=False)
-class Ionosphere(Table):
+class Ionosphere(LabelledTable):
     """351 radar returns, 34 numbers each; good returns are +1. Column 2 is constant 0."""
 
     @property
-    def train(self) -> Table:
+    def train(self) -> LabelledTable:
         """The first 200 rows: the training part of the classic split."""
         return self.rows(slice(None, _TRAIN))
 
     @property
-    def test(self) -> Table:
+    def test(self) -> LabelledTable:
         """The last 151 rows: the test part of the classic split."""
         return self.rows(slice(_TRAIN, None))
 

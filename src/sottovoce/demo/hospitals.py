@@ -12,22 +12,23 @@ import tempfile
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from sottovoce.attacks.trial import try_rados, word_counts
+from sottovoce.config.study_file import StudyDescription, parse_study
 from sottovoce.datasets import ClinicalNotes, clinical_notes
 from sottovoce.demo.processes import Command, Commands, commands
+from sottovoce.demo.report import demo_report
 from sottovoce.entropy import SystemEntropy
 from sottovoce.estimators.plain_text import PlainText, accuracy, on_side
 from sottovoce.ledger import What, read_ledger
 from sottovoce.rados import Part, RandomSignatures
-from sottovoce.roles import StudyPlan
-from sottovoce.service.study_file import StudyDescription, parse_study
-from sottovoce.sources.writing import Layout, write_documents
+from sottovoce.sources.writing import TableLayout, write_documents
+from sottovoce.study import StudyPlan
 from sottovoce.text.documents import Document
 from sottovoce.text.labels import Classes
 from sottovoce.text.splits import Side
@@ -40,13 +41,13 @@ LEARNS = {
     "coordinator": "rounded totals; per class, in how many notes a nameless word stands; who asks",
     "evaluator": "rounded totals, and how rare each nameless word is",
     "dealer": "that there was a study, and queries",
-    "peer": "the encrypted model, which words count, labels of its own notes",
+    "peer": "which words count, labels of its own notes",
 }
 Told = Callable[[str], None]
 
 
 @dataclass(frozen=True)
-class Seen:
+class SeenByParty:
     """What one party received in the whole study."""
 
     party: str
@@ -67,8 +68,9 @@ class Result:
     joint: float
     pooled: float
     seconds: Mapping[str, float]
-    seen: tuple[Seen, ...]
+    seen: tuple[SeenByParty, ...]
     exposed: str
+    report: str = field(default="", repr=False)
 
     def as_json(self) -> dict[str, object]:
         """The figures for scripts."""
@@ -110,7 +112,7 @@ class Demo:
             (folder / site).mkdir(mode=0o700)
             write_documents(part, folder / site / "notes.csv")
             unseen = [Document(one.text) for one in demo.held_out(site)]
-            write_documents(unseen, folder / site / "new.csv", layout=Layout(label=None))
+            write_documents(unseen, folder / site / "new.csv", layout=TableLayout(label=None))
             policy = f"[policy]\nkey_bits = {key_bits}\n"
             (folder / site / "home").mkdir(mode=0o700)
             (folder / site / "home" / "sottovoce.toml").write_text(policy, encoding="utf-8")
@@ -157,6 +159,16 @@ def run(
         pooled = PlainText.learn(plan, list(parts.values())).accuracy(test)
         alone = {site: PlainText.learn(plan, [part]).accuracy(test) for site, part in parts.items()}
         seen = tuple(_seen(demo))
+        joint = accuracy(plan, test, found)
+        named = {f"{site}, alone": share for site, share in alone.items()}
+        page = demo_report(
+            demo.described,
+            place,
+            test=test,
+            found=found,
+            compared=named | {"all three, sealed": joint, "all text in one place": pooled},
+            seconds=seconds,
+        )
     told("undoing exposed rados")
     return Result(
         documents=documents,
@@ -164,16 +176,17 @@ def run(
         engine=str(demo.described.rehearsed().engine),
         key_bits=plan.key_bits,
         local=alone,
-        joint=accuracy(plan, test, found),
+        joint=joint,
         pooled=pooled,
         seconds=seconds,
         seen=seen,
         exposed=_exposed(notes),
+        report=page,
     )
 
 
 def _study_text(labels: Sequence[str], *, documents: int, features: int, key_bits: int) -> str:
-    quoted = ", ".join(json.dumps(one) for one in labels)
+    quoted = ", ".join(json.dumps(label) for label in labels)
     return f"""\
 [study]
 name = "diagnoses of synthetic notes"
@@ -260,13 +273,13 @@ def _labels(demo: Demo, site: str) -> list[Classes]:
         return [(row["label"],) for row in csv.DictReader(file)]
 
 
-def _seen(demo: Demo) -> Iterator[Seen]:
+def _seen(demo: Demo) -> Iterator[SeenByParty]:
     """What every seat received, as its own ledger says."""
     for path in sorted(demo.folder.glob("**/ledger.jsonl")):
         party = path.parent.name
         sizes = [line.bytes for line in read_ledger(path) if line.what == What.RECEIVED]
         learns = LEARNS.get(party, LEARNS["peer"])
-        yield Seen(party, len(sizes), sum(sizes) / 1e6, learns)
+        yield SeenByParty(party, len(sizes), sum(sizes) / 1e6, learns)
 
 
 def _exposed(notes: ClinicalNotes) -> str:

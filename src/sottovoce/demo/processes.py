@@ -122,7 +122,9 @@ class Commands:
         """Start one."""
         log = self._folder / f"{name}.log"
         with _undisturbed():
-            command = Command(name, [str(one) for one in arguments], log=log, check=self._check)
+            command = Command(
+                name, [str(argument) for argument in arguments], log=log, check=self._check
+            )
             self._running.append(command)
         return command
 

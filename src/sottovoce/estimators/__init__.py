@@ -8,6 +8,7 @@ from sottovoce.estimators.classifiers import (
 from sottovoce.estimators.federation import LocalFederation
 from sottovoce.estimators.sealed_classifier import SealedClassifier
 from sottovoce.estimators.text_classifier import TextClassifier
+from sottovoce.estimators.validation import cross_validate
 
 __all__ = [
     "LocalFederation",
@@ -16,4 +17,5 @@ __all__ = [
     "RadoLearnClassifier",
     "SealedClassifier",
     "TextClassifier",
+    "cross_validate",
 ]

@@ -5,7 +5,7 @@ from typing import Any
 
 from sottovoce.errors import InputError, MismatchError
 from sottovoce.estimators.federation import LocalFederation
-from sottovoce.roles.arrangement import Arrangement, Holding, Partition, Remote
+from sottovoce.study.arrangement import Arrangement, Holding, Partition, Remote
 
 TABLE_HINT = ('LocalFederation({"alice": (X, y), …})',)
 

@@ -6,7 +6,7 @@ import numpy as np
 from joblib import effective_n_jobs
 
 from sottovoce.errors import InputError
-from sottovoce.estimators.linear import Problem, RadoClassifier
+from sottovoce.estimators.linear import LinearProblem, RadoClassifier
 from sottovoce.rados import Moments, RadoMoments, boost, descend, solve
 from sottovoce.rados.rows import Floats
 
@@ -154,7 +154,7 @@ class MeanVarianceRadoClassifier(RadoClassifier):
         moments = self._moments(problem)
         return self._adopt(solve(moments.second, moments.products, penalty=penalty))
 
-    def _moments(self, problem: Problem) -> RadoMoments:
+    def _moments(self, problem: LinearProblem) -> RadoMoments:
         if self.n_rados is not None:
             return self._family(problem, count=self.n_rados).moments()
         sums = Moments.of(
@@ -167,7 +167,7 @@ class MeanVarianceRadoClassifier(RadoClassifier):
 
 
 def _penalty(
-    estimator: RadoLearnClassifier | MeanVarianceRadoClassifier, problem: Problem
+    estimator: RadoLearnClassifier | MeanVarianceRadoClassifier, problem: LinearProblem
 ) -> Floats:
     """Γ's diagonal, the bias column's factor being 1."""
     features = problem.rows.shape[1] - int(estimator.fit_intercept)

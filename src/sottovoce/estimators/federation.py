@@ -1,5 +1,6 @@
 """Several owners of text at one table: a federation in memory, for notebooks and trials."""
 
+from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, field, fields
@@ -7,8 +8,10 @@ from os import PathLike
 from typing import Any
 
 from sottovoce.errors import InputError
-from sottovoce.estimators.tables import Table, is_table, kind_of
-from sottovoce.roles.arrangement import Partition, one_of
+from sottovoce.estimators.tables import NamedColumns, is_table, kind_of
+from sottovoce.pictures.html import table
+from sottovoce.pictures.shown import notebook_html
+from sottovoce.study.arrangement import Partition, one_of
 from sottovoce.text.documents import Document, Label, Origin
 from sottovoce.text.labels import Labels, label_name
 
@@ -17,8 +20,9 @@ from sottovoce.text.labels import Labels, label_name
 class LocalFederation:
     """Each peer's labelled documents, by its name.
 
-    A peer gives (texts, labels), (texts, labels, groups), or documents as a
-    source reads them; in place of texts a table, that is an array or a data frame.
+    A peer gives (texts, labels), (texts, labels, groups), a data frame with columns text and
+    label (and group), or documents as a source reads them; texts and labels are lists, arrays
+    or Series. In place of texts a table, that is an array or a data frame of columns.
     Groups (patients, authors) never straddle a split and count once.
     `evaluator_at` and `dealer_at` name the peer whose organisation also runs
     that role; by default both are organisations of their own.
@@ -83,6 +87,14 @@ class LocalFederation:
             if one.repr and getattr(self, one.name) not in (one.default, (), {})
         ]
         return f"LocalFederation({', '.join([f'documents of {peers}', *chosen])})"
+
+    def _repr_html_(self) -> str:
+        rows: list[tuple[object, ...]] = [
+            (name, len(mine), ", ".join(f"{label}: {count:,}" for label, count in found.items()))
+            for name, mine in self.documents.items()
+            for found in [Counter(label for one in mine for label in map(str, _given(one)))]
+        ]
+        return notebook_html(table(("peer", "documents", "labels"), rows))
 
     @property
     def peers(self) -> tuple[str, ...]:
@@ -149,6 +161,8 @@ def _documents(peer: str, part: Any) -> list[Document]:
         if is_table(part[0]):
             return as_rows(part[0], *part[1:], who=peer)
         return as_documents(part[0], *part[1:], who=peer)
+    if hasattr(part, "columns") and not isinstance(part, tuple):
+        return _of_frame(peer, part)
     if isinstance(part, str | PathLike):
         source = 'open_source("notes.csv", text="note", label="label")'
         raise InputError(
@@ -167,6 +181,20 @@ def _documents(peer: str, part: Any) -> list[Document]:
             hints=(f'LocalFederation({{"{peer}": (texts, labels), …}})',),
         )
     return documents
+
+
+def _of_frame(peer: str, frame: Any) -> list[Document]:
+    """The documents of a data frame with columns text and label, and perhaps group."""
+    names = [str(name) for name in frame.columns]
+    missing = [name for name in ("text", "label") if name not in names]
+    if missing:
+        raise InputError(
+            f"federation: expected columns text and label in the frame of {peer!r}, "
+            f"found {', '.join(names) or 'none'}",
+            hints=(f'LocalFederation({{"{peer}": (frame["note"], frame["diagnosis"]), …}})',),
+        )
+    groups = frame["group"] if "group" in names else None
+    return as_documents(frame["text"], frame["label"], groups, who=peer)
 
 
 def as_documents(
@@ -210,7 +238,7 @@ def as_rows(
     names: Sequence[str] | None = None,
 ) -> list[Document]:
     """The rows of a table (with the columns `names`, if told) with their labels and groups."""
-    read = Table.of(table, who=who, names=names)
+    read = NamedColumns.of(table, who=who, names=names)
     count = len(read.rows)
     columns = [_column(values, count, what, who) for values, what in _named(labels, groups)]
     return read.documents(*columns, who=who)

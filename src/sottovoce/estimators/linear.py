@@ -20,7 +20,7 @@ from sottovoce.rados.rows import Floats, Rows, as_rows, with_bias
 
 
 @dataclass(frozen=True, repr=False)
-class Problem:
+class LinearProblem:
     """Rows with their bias column, a column of ±1 per class, and weights where there are any."""
 
     rows: Rows
@@ -64,7 +64,7 @@ class RadoClassifier(ClassifierMixin, BaseEstimator, metaclass=ABCMeta):  # type
         tags.input_tags.sparse = True
         return tags
 
-    def _problem(self, X: Any, y: Any, sample_weight: Any = None) -> Problem:
+    def _problem(self, X: Any, y: Any, sample_weight: Any = None) -> LinearProblem:
         """Check the input and write it as a problem; sets `classes_` and the features' names."""
         X, y = validate_data(self, X, y, accept_sparse="csr", dtype=np.float64)
         check_classification_targets(y)
@@ -83,7 +83,7 @@ class RadoClassifier(ClassifierMixin, BaseEstimator, metaclass=ABCMeta):  # type
         rows = as_rows(X)
         if self.fit_intercept:
             rows = with_bias(rows, self.intercept_scaling)
-        return Problem(rows, targets, self._weights(X, y, sample_weight))
+        return LinearProblem(rows, targets, self._weights(X, y, sample_weight))
 
     def _weights(self, X: Any, y: Any, sample_weight: Any) -> Floats | None:
         """Each document counts once: its own weight times its class's, as RidgeClassifier does."""
@@ -94,7 +94,7 @@ class RadoClassifier(ClassifierMixin, BaseEstimator, metaclass=ABCMeta):  # type
             heavy = heavy * compute_sample_weight(self.class_weight, y)
         return heavy
 
-    def _family(self, problem: Problem, *, count: Any) -> RadoFamily:
+    def _family(self, problem: LinearProblem, *, count: Any) -> RadoFamily:
         """At most `count` random rados of every class: all of them where there are fewer."""
         if not isinstance(count, Integral):
             raise InputError(f"n_rados: expected a whole number, found {count!r}")

@@ -5,7 +5,7 @@ from numbers import Real
 from typing import Any, TypeAlias
 
 from sottovoce.errors import InputError
-from sottovoce.roles.thresholds import scored_names
+from sottovoce.study.queries.thresholds import scored_names
 from sottovoce.text.labels import Labels, label_name
 
 OperatingPoint: TypeAlias = float | Mapping[Any, float] | None

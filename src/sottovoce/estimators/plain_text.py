@@ -10,17 +10,18 @@ from numpy.typing import NDArray
 
 from sottovoce.rados import Moments, solve
 from sottovoce.rados.rows import Floats
-from sottovoce.roles import StudyPlan
-from sottovoce.roles.contributions import penalties_of
-from sottovoce.roles.score_shares import decided
-from sottovoce.roles.totals import Totals, rounded_up
+from sottovoce.study import StudyPlan
+from sottovoce.study.queries.score_shares import decided
+from sottovoce.study.rare_classes import without_rare
+from sottovoce.study.stages.contributions import penalties_of
+from sottovoce.study.totals import Totals, rounded_up
 from sottovoce.text.counts import Counts
 from sottovoce.text.documents import Document
 from sottovoce.text.features import FeatureReader, FeatureSpace
 from sottovoce.text.hashing import DictionaryKey
 from sottovoce.text.labels import Classes
 from sottovoce.text.occurrences import PieceMemory
-from sottovoce.text.passes import count, examples
+from sottovoce.text.passes import rounded_count, training_examples
 from sottovoce.text.selection import chosen
 from sottovoce.text.splits import Side
 
@@ -50,16 +51,20 @@ class PlainText:
         With the key of a sealed study the words fall into the same buckets, so
         that the two can be compared label by label.
         """
-        training = [on_side(plan, part, Side.TRAIN) for part in parts]
+        training = [without_rare(plan, on_side(plan, part, Side.TRAIN)) for part in parts]
         memory = PieceMemory(plan.reading, key)
-        tallies = (count(part, plan.count_plan, key=key, memory=memory) for part in training)
+        tallies = (
+            rounded_count(part, plan.count_plan, key=key, memory=memory) for part in training
+        )
         counts = reduce(add, tallies)
         words = chosen(counts, plan.selection, exclusive=plan.labels.exclusive)
-        space = FeatureSpace(words, plan.reading, plan.weighting, plan.columns)
+        space = FeatureSpace(words, plan.reading, plan.weighting, plan.columns, plan.beside)
         weights = _balanced(counts) if plan.class_weight == "balanced" else None
         moments = Moments(space.width, plan.labels.width)
         for part in training:
-            for block in examples(part, space, plan.labelled, key=key, memory=memory):
+            for block in training_examples(
+                part, space, plan.labelled, fewest=plan.min_documents, key=key, memory=memory
+            ):
                 heavy = None if weights is None else weights[_numbers(block.targets)]
                 moments.add(block.rows, block.targets, weights=heavy)
         penalty = penalties_of(plan, space.width, plan.alphas[0])

@@ -12,9 +12,9 @@ from sottovoce.estimators.federation import LocalFederation, as_rows
 from sottovoce.estimators.operating_point import OperatingPoint, written
 from sottovoce.estimators.sealed_study import SealedEstimator, check_labels, share_found
 from sottovoce.estimators.tables import ROW, columns_of
-from sottovoce.roles import StudyPlan
-from sottovoce.roles.arrangement import Remote
-from sottovoce.roles.plan import DictionaryKind, default_budget
+from sottovoce.study import StudyPlan
+from sottovoce.study.arrangement import Remote
+from sottovoce.study.plan import DictionaryKind, default_budget
 from sottovoce.text.documents import Document
 from sottovoce.text.features import Weighting
 

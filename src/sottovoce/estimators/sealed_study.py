@@ -13,21 +13,25 @@ from numpy.typing import NDArray
 from sklearn.base import BaseEstimator
 from sklearn.exceptions import NotFittedError
 
+from sottovoce.course.memory import Setting, StudyOutcome, run_study
 from sottovoce.entropy import Entropy, SystemEntropy
 from sottovoce.errors import InputError, MismatchError, MisuseError
+from sottovoce.estimators.asking import PeerClassifier
 from sottovoce.estimators.federation import LocalFederation
 from sottovoce.estimators.operating_point import OperatingPoint, written
+from sottovoce.estimators.progress import FitProgress
 from sottovoce.keyfiles.models import PartSummary, look, read_model, write_model
 from sottovoce.protocols.identities import Identity
 from sottovoce.protocols.runner import Meddler
-from sottovoce.roles import Study, StudyPlan
-from sottovoce.roles.figures import Evaluation, own_view
-from sottovoce.roles.memory import Setting, StudyOutcome, run_study
-from sottovoce.roles.model import SealedModel
-from sottovoce.roles.outsourced import run_outsourced
-from sottovoce.roles.plan import Release
-from sottovoce.roles.roster import Roster, draw_outsourced, draw_roster
-from sottovoce.roles.thresholds import operating_faults, scored_names
+from sottovoce.study import Study, StudyPlan
+from sottovoce.study.queries.figures import Evaluation, own_view
+from sottovoce.study.queries.model import PeerModel
+from sottovoce.study.queries.quorum_model import QuorumModel
+from sottovoce.study.queries.thresholds import operating_faults, scored_names
+from sottovoce.study.release import Opens, Release
+from sottovoce.study.roster import Roster, draw_outsourced, draw_roster
+from sottovoce.study.stages.outsourced import run_outsourced
+from sottovoce.study.stages.training import Told
 from sottovoce.text.documents import Document
 from sottovoce.text.labels import Classes
 
@@ -54,13 +58,14 @@ class SealedEstimator(BaseEstimator, ABC):  # type: ignore[misc]  # scikit-learn
         study = Study(plan, roster)
         clock = _StageClock()
         run = run_outsourced if study.outsourced else run_study
-        self.study_: StudyOutcome = run(
-            study,
-            federation.documents,
-            identities=identities,
-            entropy=entropy,
-            setting=Setting(told=clock.enter, meddler=self._meddler),
-        )
+        with FitProgress() as progress:
+            self.study_: StudyOutcome = run(
+                study,
+                federation.documents,
+                identities=identities,
+                entropy=entropy,
+                setting=Setting(told=_both(clock.enter, progress.enter), meddler=self._meddler),
+            )
         clock.enter("")
         self.seconds_ = clock.seconds
         self.federation_ = federation
@@ -81,9 +86,15 @@ class SealedEstimator(BaseEstimator, ABC):  # type: ignore[misc]  # scikit-learn
             entropy=entropy,
             evaluator_at=federation.evaluator_at,
             dealer_at=federation.dealer_at,
-            with_dealer=self.engine != "paillier",
+            with_dealer=self.engine not in {"paillier", "quorum"},
+            with_evaluator=self.engine != "quorum",
             intermediaries=federation.intermediaries,
         )
+
+    def at(self, peer: str) -> PeerClassifier:
+        """This study as one of its peers sees it: a plain scikit-learn classifier."""
+        self._part(peer)
+        return PeerClassifier(self, peer)
 
     def evaluate(self, *, peer: str | None = None) -> Evaluation:
         """The joint confusion table and ROC over all peers' held-out documents, from blind sums.
@@ -99,7 +110,7 @@ class SealedEstimator(BaseEstimator, ABC):  # type: ignore[misc]  # scikit-learn
             self.evaluation_: Evaluation = self._outcome.evaluate(documents)
             return self.evaluation_
         self._part(peer)
-        tested = self._outcome.tested(peer, documents[peer])
+        tested = self._outcome.last_tested(peer, documents[peer])
         return own_view(self._outcome.study.plan, tested, peer)
 
     def operate_at(
@@ -133,6 +144,11 @@ class SealedEstimator(BaseEstimator, ABC):  # type: ignore[misc]  # scikit-learn
             )
         assert rule is not None
         return self.evaluation_.operating_point(rule)
+
+    @property
+    def alpha_(self) -> float:
+        """The penalty of the model: the one that was chosen, where there was a list of them."""
+        return next(iter(self._outcome.models.values())).alpha
 
     @property
     def operating_point_(self) -> dict[Any, float]:
@@ -192,7 +208,7 @@ class SealedEstimator(BaseEstimator, ABC):  # type: ignore[misc]  # scikit-learn
     def _asker(self, peer: str | None) -> str:
         return peer if peer is not None else next(iter(self._outcome.models))
 
-    def _part(self, peer: str) -> SealedModel:
+    def _part(self, peer: str) -> PeerModel | QuorumModel:
         if peer not in self._outcome.models:
             known = ", ".join(self._outcome.models)
             raise InputError(f"model: expected a peer that has one ({known}), found {peer!r}")
@@ -200,7 +216,7 @@ class SealedEstimator(BaseEstimator, ABC):  # type: ignore[misc]  # scikit-learn
 
     def _scores(self, documents: Sequence[Document], asker: str) -> NDArray[np.float64]:
         # Asked before anything is spent: a refusal must not cost queries.
-        if self._outcome.study.plan.release is Release.SEALED:
+        if self._outcome.study.plan.release.opens is Opens.LABELS:
             raise MisuseError(
                 "decision_function: this study gives labels only, scores are sealed",
                 hints=(f'{type(self).__name__}(release="margin") gives scores to who asks',),
@@ -240,6 +256,14 @@ def share_found(found: Sequence[Any], labels: Sequence[Any]) -> float:
     if len(found) != len(labels):
         raise MismatchError(f"score: expected {len(found)} labels, found {len(labels)}")
     return float(np.mean([one == other for one, other in zip(found, labels, strict=True)]))
+
+
+def _both(first: Told, second: Told) -> Told:
+    def told(stage: str) -> None:
+        first(stage)
+        second(stage)
+
+    return told
 
 
 class _StageClock:

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from sottovoce.errors import InputError, MismatchError
-from sottovoce.roles.kinds import number
+from sottovoce.study.setting_kinds import number
 from sottovoce.text.columns import Categorical, Column, Numeric
 from sottovoce.text.documents import Document, Origin, Value
 
@@ -20,14 +20,14 @@ ROW = "row"
 
 
 @dataclass(frozen=True)
-class Table:
+class NamedColumns:
     """Rows of values under the names of their columns."""
 
     names: tuple[str, ...]
     rows: Sequence[tuple[Value, ...]] = field(repr=False)
 
     @classmethod
-    def of(cls, table: Any, *, who: str, names: Sequence[str] | None = None) -> "Table":
+    def of(cls, table: Any, *, who: str, names: Sequence[str] | None = None) -> "NamedColumns":
         """A data frame (pandas, polars) by its names, else an array, whose columns are numbered."""
         if hasattr(table, "columns") and hasattr(table, "__getitem__"):
             found = tuple(str(name) for name in table.columns)

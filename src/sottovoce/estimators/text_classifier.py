@@ -3,33 +3,51 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 from enum import StrEnum
+from os import PathLike
+from pathlib import Path
 from typing import Any, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 
+from sottovoce.encoders import find_encoder, ready
 from sottovoce.errors import InputError, MisuseError
 from sottovoce.estimators.arrangements import text_arrangement
+from sottovoce.estimators.comparison import Comparison
 from sottovoce.estimators.federation import LocalFederation, as_documents
 from sottovoce.estimators.operating_point import OperatingPoint, written
+from sottovoce.estimators.plain_text import PlainText, on_side
+from sottovoce.estimators.report_facts import report_facts
 from sottovoce.estimators.sealed_study import SealedEstimator, check_labels, share_found
-from sottovoce.roles import StudyPlan
-from sottovoce.roles.kinds import whole
+from sottovoce.pictures.html import Html
+from sottovoce.pictures.shown import Shown
+from sottovoce.report.report import report
+from sottovoce.study import StudyPlan
+from sottovoce.study.arrangement import one_of
+from sottovoce.study.automatic_features import BESIDE, WORDS, Circumstances, Columns, columns
+from sottovoce.study.plan import Engine
 from sottovoce.text.documents import Document
+from sottovoce.text.encoding import EncoderName, provide
 from sottovoce.text.features import FeatureReader
 from sottovoce.text.labelling import Labelling, Scheme
 from sottovoce.text.lookup import own_words
-from sottovoce.text.reading import Level, NGrams, Reading
+from sottovoce.text.reading import Level, Reading
+from sottovoce.text.splits import Side
 
 C = TypeVar("C", bound=StrEnum)
 
 
 @dataclass(frozen=True)
 class TopWord:
-    """A word (or sequence of words), and how much it speaks for a class."""
+    """A word (or sequence of words), how much it speaks for a class, and how often it is there.
+
+    `weight` is what one occurrence adds to the score, times the length of the document; `share`
+    is in how many of the peer's documents the word's column is.
+    """
 
     word: str
     weight: float
+    share: float
 
 
 class TextClassifier(SealedEstimator):
@@ -41,13 +59,23 @@ class TextClassifier(SealedEstimator):
 
     Parameters
     ----------
-    features : how many words (or word pairs) are selected jointly.
+    features : how many words, word pairs and stretches of characters are selected jointly, at
+        most; "auto" goes by the number of classes, and adds a tail.
     engine : "shares" (with a dealer), "paillier" (without, few features) or "auto".
     release : "sealed" (labels only), "margin" (scores to the asker) or "peers" (weights too).
     alpha : Ridge's penalty on unit rows, or a tuple of penalties to choose from jointly.
     verdict : how labels are found: "fss" (with a dealer), "dgk" (without) or "auto" (with one
         that answers, else without: a `VerdictWarning` says so).
-    ngrams : (1, 2) counts words and word pairs.
+    ngrams : (1, 2) counts words and word pairs, (1, 1) words alone.
+    characters : (3, 5) counts stretches of three to five characters inside words, too; None does
+        not, "auto" does.
+    tail : columns for words that were not selected, by keyed hash; 0 is none, "auto" some where
+        `features` is "auto".
+    encoder : "none", a folder or package that holds a frozen encoder ("wordllama"), or its name.
+    encoder_weight, kernel_weight : how much the block weighs: a power of two, or "auto".
+    kernel : how many columns make the model a kernel machine of the encoder's vectors (without an
+        encoder, of words and tail); "auto" is some where there are many classes.
+    kernel_width : how close two vectors must be to be alike; smaller is wider.
     level : "document", "sentence" or "token": what one label is for.
     labelling : "label" (the document's own), or how entities that were marked give classes to
         rows: "types" (several at once), and of tokens "inside", "single" or "bio".
@@ -56,6 +84,7 @@ class TextClassifier(SealedEstimator):
     min_documents : a word below this many documents of a peer does not leave it.
     min_peers : the fewest peers with which the study goes on.
     class_weight : None or "balanced".
+    rare : what becomes of a class with too few documents: "leave out", "other" or "stop".
     query_budget : how many documents each peer may have labelled; None is two a feature, and at
         least 512.
     held_out : the share of documents that `evaluate` is done on.
@@ -70,12 +99,19 @@ class TextClassifier(SealedEstimator):
 
     def __init__(
         self,
-        features: int = 2048,
+        features: int | str = "auto",
         *,
         engine: str = "auto",
         release: str = "sealed",
         alpha: float | tuple[float, ...] = 1.0,
-        ngrams: tuple[int, int] = (1, 1),
+        ngrams: tuple[int, int] = WORDS,
+        characters: tuple[int, int] | str | None = "auto",
+        tail: int | str = "auto",
+        encoder: Any = "none",
+        encoder_weight: float | str = "auto",
+        kernel: int | str = "auto",
+        kernel_weight: float | str = "auto",
+        kernel_width: float | str = "auto",
         level: str = "document",
         labelling: str = "label",
         entities: tuple[str, ...] = (),
@@ -83,6 +119,7 @@ class TextClassifier(SealedEstimator):
         min_documents: int = 3,
         min_peers: int = 3,
         class_weight: str | None = None,
+        rare: str = "leave out",
         query_budget: int | None = None,
         held_out: float = 0.2,
         verdict: str = "auto",
@@ -97,6 +134,13 @@ class TextClassifier(SealedEstimator):
         self.release = release
         self.alpha = alpha
         self.ngrams = ngrams
+        self.characters = characters
+        self.tail = tail
+        self.encoder = encoder
+        self.encoder_weight = encoder_weight
+        self.kernel = kernel
+        self.kernel_weight = kernel_weight
+        self.kernel_width = kernel_width
         self.level = level
         self.labelling = labelling
         self.entities = entities
@@ -104,6 +148,7 @@ class TextClassifier(SealedEstimator):
         self.min_documents = min_documents
         self.min_peers = min_peers
         self.class_weight = class_weight
+        self.rare = rare
         self.query_budget = query_budget
         self.held_out = held_out
         self.verdict = verdict
@@ -146,9 +191,10 @@ class TextClassifier(SealedEstimator):
     def top_words(self, peer: str | None = None, k: int = 10) -> dict[Any, list[TopWord]]:
         """For each class the words of this peer's own documents that speak most for it.
 
-        Only where the weights were released (`release="peers"`). Of words that the dictionary
-        cannot tell apart the peer's most frequent one is named; of two classes that exclude
-        each other, the words against the second speak for the first.
+        Only where the weights were released (`release="peers"`). Words are ordered by what they
+        do over all documents, weight times share: a rare word may weigh much and matter little.
+        Of words that the dictionary cannot tell apart the peer's most frequent one is named; of
+        two classes that exclude each other, the words against the second speak for the first.
         """
         asker = self._asker(peer)
         model = self._part(asker)
@@ -163,32 +209,71 @@ class TextClassifier(SealedEstimator):
         weights = model.released[columns]
         if weights.shape[1] < len(self.classes_):
             weights = np.hstack([-weights, weights])
+        rows = FeatureReader(model.space, model.key).read(documents).tf
+        shares = np.bincount(rows.indices, minlength=rows.shape[1])[columns] / rows.shape[0]
         return {
             label: [
-                TopWord(words[columns[place]][0], float(of_class[place]))
-                for place in np.argsort(-of_class, kind="stable")[:k]
+                TopWord(words[columns[place]][0], float(of_class[place]), float(shares[place]))
+                for place in np.argsort(-of_class * shares, kind="stable")[:k]
                 if of_class[place] > 0
             ]
             for label, of_class in zip(self._names.values(), weights.T, strict=True)
         }
 
+    def compare_alone(self) -> Comparison:
+        """What each peer alone would reach, what this model reaches, and what pooled text would.
+
+        Each on the documents that all peers hold out (at document level). Nothing is asked of the
+        sealed model beyond the joint evaluation, which is held if it was not yet.
+        """
+        if self.level != Level.DOCUMENT:
+            raise MisuseError(
+                f"compare_alone: expected level document, found {self.level}",
+                hints=("use evaluate()",),
+            )
+        plan, parts = self._outcome.study.plan, self.federation_.documents
+        test = [one for part in parts.values() for one in on_side(plan, part, Side.VALIDATION)]
+        alone = {peer: PlainText.learn(plan, [part]) for peer, part in parts.items()}
+        pooled = PlainText.learn(plan, list(parts.values()))
+        joint = self.evaluation_ if hasattr(self, "evaluation_") else self.evaluate()
+        return Comparison(
+            {peer: model.accuracy(test) for peer, model in alone.items()},
+            joint.accuracy,
+            pooled.accuracy(test),
+        )
+
+    def report(self, path: str | PathLike[str] | None = None, *, alone: bool = True) -> Shown:
+        """One self-contained HTML page about this study, also written to `path` if one is given.
+
+        With `alone`, what each peer alone and pooled text would reach is learnt and compared.
+        """
+        compare = alone and self.level == Level.DOCUMENT
+        accuracies = self.compare_alone().accuracies if compare else {}
+        page = report(report_facts(self, self._outcome, accuracies))
+        if path is not None:
+            Path(path).write_text(page, encoding="utf-8")
+        said = f"a report of {len(page):,} characters"
+        return Shown(Html(page), said if path is None else f"{said} in {path}")
+
     def _plan(self, federation: LocalFederation) -> StudyPlan:
         level = _one_of(Level, self.level, "level")
         scheme = _one_of(Scheme, self.labelling, "labelling")
-        words = _lengths(self.ngrams)
         if scheme is Scheme.LABEL:
             labelling = Labelling(federation.labels)
         else:
             labelling = Labelling.by_entity(scheme, _types(self.entities))
+        row = self._row(federation, len(labelling.labels.names), level)
         return self._plan_type(
             "local federation",
             labelling.labels,
             labelling=labelling,
-            features=self.features,
-            reading=Reading(level=level, ngrams=NGrams(words=words)),
+            features=row.features,
+            reading=Reading(level=level, ngrams=row.ngrams),
+            beside=row.beside,
             engine=self.engine,  # type: ignore[arg-type]  # the plan knows the names
             alpha=self.alpha,
             class_weight=self.class_weight,
+            rare=self.rare,  # type: ignore[arg-type]
             min_documents=self.min_documents,
             min_peers=self.min_peers,
             release=self.release,  # type: ignore[arg-type]
@@ -201,6 +286,15 @@ class TextClassifier(SealedEstimator):
             rados=self.rados,
             arrangement=text_arrangement(federation, weights=self.weights),
         )
+
+    def _row(self, federation: LocalFederation, classes: int, level: Level) -> Columns:
+        """What a row is made of, by the rules where they are asked."""
+        names = ("features", "ngrams", "characters", *BESIDE)
+        given = {name: getattr(self, name) for name in names if hasattr(self, name)}
+        given["encoder"] = encoder_of(self.encoder)
+        documents = sum(map(len, federation.documents.values()))
+        engine = one_of(Engine, self.engine, "engine")
+        return columns(given, Circumstances(classes, level, engine=engine, documents=documents))
 
     def _given_names(self, federation: LocalFederation) -> dict[str, Any]:
         """Classes of entities are names; those of documents are as their owners wrote them."""
@@ -228,19 +322,28 @@ def _one_of(kind: type[C], value: Any, name: str) -> C:
         raise InputError(f"{name}: expected one of {known}, found {value!r}") from None
 
 
-def _lengths(ngrams: Any) -> tuple[int, int]:
-    """The shortest and the longest sequence of words."""
-    if not isinstance(ngrams, tuple | list) or len(ngrams) != 2:
+def encoder_of(value: Any) -> EncoderName | None:
+    """Which encoder is meant: an open one, its name, a folder, a package, or none."""
+    if value is None or isinstance(value, EncoderName):
+        ready(value)
+        return value
+    if isinstance(value, str | PathLike):
+        name = find_encoder(str(value))
+        ready(name)
+        return name
+    if not hasattr(value, "encode"):
         raise InputError(
-            f"ngrams: expected the shortest and the longest, found {ngrams!r}",
-            hints=("words and pairs of words: ngrams=(1, 2)",),
+            f"encoder: expected a folder, a package or an encoder, found {value!r}",
+            hints=('encoder="wordllama"', "or encoder=Path(FOLDER)"),
         )
-    return whole(ngrams[0], "ngrams"), whole(ngrams[1], "ngrams")
+    return provide(value)
 
 
 def _types(entities: Any) -> tuple[str, ...]:
     """The types of entity that count."""
-    if not isinstance(entities, tuple | list) or not all(isinstance(one, str) for one in entities):
+    if not isinstance(entities, tuple | list) or not all(
+        isinstance(entity, str) for entity in entities
+    ):
         raise InputError(
             f"entities: expected names of types, found {entities!r}",
             hints=('entities=("Drug", "Disease")',),

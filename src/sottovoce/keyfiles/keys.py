@@ -6,7 +6,7 @@ from shlex import quote
 from sottovoce.entropy import Entropy
 from sottovoce.errors import DamagedFileError, KeyFileError, MalformedError
 from sottovoce.keyfiles import storage
-from sottovoce.keyfiles.keytext import MAX_BYTES, KeyText, Kind, Label
+from sottovoce.keyfiles.keytext import MAX_BYTES, KeyHalf, KeyText, Label
 from sottovoce.keyfiles.passphrase import Passphrase
 from sottovoce.keyfiles.sealing import DEFAULT_WORK, seal, unseal
 from sottovoce.paillier import PublicKey, SecretKey
@@ -17,7 +17,7 @@ SECRET_NAME = "secret.key"  # noqa: S105 - the name of a file
 
 def write_public(path: Path, key: PublicKey) -> None:
     """Write the public half, for everybody to read."""
-    text = KeyText(_label(Kind.PUBLIC, key), None, key.to_bytes())
+    text = KeyText(_label(KeyHalf.PUBLIC, key), None, key.to_bytes())
     storage.write_whole(path, text.render(), mode=storage.PUBLIC_MODE)
 
 
@@ -31,7 +31,7 @@ def write_secret(
     replace: bool = False,
 ) -> None:
     """Write the secret half, sealed under `passphrase`, for its owner alone to read."""
-    label = _label(Kind.SECRET, key.public)
+    label = _label(KeyHalf.SECRET, key.public)
     text = seal(label, key.to_bytes(), passphrase.chosen(), entropy=entropy, work=work)
     storage.write_whole(path, text.render(), mode=storage.SECRET_MODE, replace=replace)
 
@@ -63,7 +63,7 @@ def read_label(path: Path) -> Label:
 
 def read_public(path: Path) -> PublicKey:
     """The public key of this file, checked."""
-    text = _text(path, Kind.PUBLIC)
+    text = _text(path, KeyHalf.PUBLIC)
     try:
         key = PublicKey.from_bytes(text.body)
     except MalformedError as error:
@@ -74,7 +74,7 @@ def read_public(path: Path) -> PublicKey:
 
 def read_secret(path: Path, passphrase: Passphrase) -> SecretKey:
     """The secret key of this file, opened and checked."""
-    text = _text(path, Kind.SECRET)
+    text = _text(path, KeyHalf.SECRET)
     try:
         key = SecretKey.from_bytes(unseal(text, passphrase, name=str(path)))
     except MalformedError as error:
@@ -88,10 +88,10 @@ def change_passphrase(path: Path, old: Passphrase, new: Passphrase, *, entropy: 
     write_secret(path, read_secret(path, old), new, entropy=entropy, replace=True)
 
 
-def _text(path: Path, wanted: Kind | None) -> KeyText:
+def _text(path: Path, wanted: KeyHalf | None) -> KeyText:
     stored = storage.read_whole(path, limit=MAX_BYTES)
     text = KeyText.parse(stored.data, name=str(path))
-    if text.label.kind is Kind.SECRET:
+    if text.label.kind is KeyHalf.SECRET:
         stored.check_private()
     if wanted is not None and text.label.kind is not wanted:
         raise KeyFileError(
@@ -101,7 +101,7 @@ def _text(path: Path, wanted: Kind | None) -> KeyText:
     return text
 
 
-def _label(kind: Kind, key: PublicKey) -> Label:
+def _label(kind: KeyHalf, key: PublicKey) -> Label:
     return Label(kind, key.fingerprint, key.bits, str(key.profile))
 
 
@@ -117,4 +117,4 @@ def _holds_no_key(path: Path, error: MalformedError) -> DamagedFileError:
     return DamagedFileError(f"{path}: whole, but its body is no key ({error.message})")
 
 
-_NAMES = {Kind.PUBLIC: PUBLIC_NAME, Kind.SECRET: SECRET_NAME}
+_NAMES = {KeyHalf.PUBLIC: PUBLIC_NAME, KeyHalf.SECRET: SECRET_NAME}

@@ -42,7 +42,7 @@ _TEXT = re.compile(
 )
 
 
-class Kind(StrEnum):
+class KeyHalf(StrEnum):
     """Which half of a key a file holds."""
 
     PUBLIC = "public"
@@ -53,7 +53,7 @@ class Kind(StrEnum):
 class Label:
     """What a key file says in the open."""
 
-    kind: Kind
+    kind: KeyHalf
     fingerprint: str
     bits: int
     profile: str
@@ -96,7 +96,7 @@ class KeyText:
                 hints=("update Sottovoce: pip install --upgrade sottovoce",),
             )
         parts = _TEXT.fullmatch(text)
-        if parts is None or (parts["kind"] == Kind.SECRET) != (parts["work"] is not None):
+        if parts is None or (parts["kind"] == KeyHalf.SECRET) != (parts["work"] is not None):
             raise _unlike_version(name)
         try:
             found = cls(_label(parts), _lock(parts), b64decode(parts["body"].replace("\n", "")))
@@ -122,7 +122,7 @@ def head(label: Label, lock: Lock | None) -> bytes:
 
 
 def _label(parts: re.Match[str]) -> Label:
-    return Label(Kind(parts["kind"]), parts["fingerprint"], int(parts["bits"]), parts["profile"])
+    return Label(KeyHalf(parts["kind"]), parts["fingerprint"], int(parts["bits"]), parts["profile"])
 
 
 def _lock(parts: re.Match[str]) -> Lock | None:

@@ -1,6 +1,7 @@
 """One peer's part of a trained study in a file, signed by that peer, for its owner alone to read.
 
-The file holds the encrypted model, the features, and the key under which words are hashed: with
+The file holds the encrypted model (where labels are found on shares: none, for it stays with
+coordinator and evaluator), the features, and the key under which words are hashed: with
 that key anybody could test which words were chosen, so the file is as private as the text. It
 also holds every setting that the study agreed on, as they were hashed: `look` reads them without
 the study, and says whose part of which study it is. The part itself is read together with the
@@ -24,13 +25,15 @@ from sottovoce.errors import (
 )
 from sottovoce.keyfiles import storage
 from sottovoce.numbers.fixed import Scale
+from sottovoce.numbers.residues import Base, Planes
 from sottovoce.paillier import Ciphertext, Layout
 from sottovoce.protocols.identities import SIGNATURE_BYTES, Identity, Pins
-from sottovoce.roles.model import SealedModel, model_scale
-from sottovoce.roles.plan import DictionaryKind
-from sottovoce.roles.roster import written_identity
-from sottovoce.roles.scoring import ScorePlan
-from sottovoce.roles.study import Study, grouped, settings_digest
+from sottovoce.study.plan import DictionaryKind, Engine
+from sottovoce.study.queries.model import PeerModel, model_scale
+from sottovoce.study.queries.quorum_model import QuorumModel
+from sottovoce.study.queries.scoring import ScorePlan
+from sottovoce.study.roster import written_identity
+from sottovoce.study.study import Study, grouped, settings_digest
 from sottovoce.text.dictionaries import (
     Dictionary,
     GivenDictionary,
@@ -67,6 +70,13 @@ class StoredPart(wire.Value, frozen=True):
     operating_point: tuple[str, ...]
 
 
+class MemberPart(wire.Value, frozen=True):
+    """What a peer keeps in engine quorum: who holds the model, and its own share if it does."""
+
+    members: tuple[str, ...]
+    share: tuple[wire.Residues, ...]
+
+
 @dataclass(frozen=True)
 class PartSummary:
     """What a stored part says of itself, as its peer signed it; no study is needed to read it.
@@ -95,7 +105,12 @@ def _unquoted(text: str) -> str:
 
 
 def write_model(
-    path: Path, model: SealedModel, study: Study, *, identity: Identity, replace: bool = False
+    path: Path,
+    model: PeerModel | QuorumModel,
+    study: Study,
+    *,
+    identity: Identity,
+    replace: bool = False,
 ) -> None:
     """Write a peer's part, signed by its identity; the file is whole or not there."""
     body = _codec().encode(_stored(model, study, identity.name))
@@ -103,7 +118,7 @@ def write_model(
     storage.write_whole(path, HEAD + signature + body, mode=storage.SECRET_MODE, replace=replace)
 
 
-def read_model(path: Path, study: Study) -> tuple[str, SealedModel]:
+def read_model(path: Path, study: Study) -> tuple[str, PeerModel | QuorumModel]:
     """Whose part it is, and the part, if that peer of this very study signed it."""
     part, signature, body = _read(path)
     _check(path, part, study, signature, body)
@@ -177,21 +192,22 @@ def _check_signature(path: Path, pins: Pins, peer: str, signature: bytes, body: 
         ) from None
 
 
-def _stored(model: SealedModel, study: Study, peer: str) -> StoredPart:
+def _stored(model: PeerModel | QuorumModel, study: Study, peer: str) -> StoredPart:
     dictionary, solution = model.space.dictionary, model.scores.solution
     buckets = dictionary.buckets if isinstance(dictionary, JointDictionary) else ()
     released = () if model.released is None else (_bits(model.released),)
+    public, weights = _sealed_part(model)
     return StoredPart(
         study.digest,
         peer,
-        model.weights.key.to_bytes(),
+        public,
         model.key.secret,
         wire.Words.of(np.array(buckets, np.uint64)),
         wire.Words.of(np.array(dictionary.idf_halves, np.uint64)),
         solution.fraction_bits,
         solution.bound.to_bytes((solution.bits + 7) // 8),
         model.alpha.hex(),
-        model.weights.to_bytes(),
+        weights,
         released,
         study.settings,
         study.plan.labels.names,
@@ -200,16 +216,22 @@ def _stored(model: SealedModel, study: Study, peer: str) -> StoredPart:
     )
 
 
-def _model(part: StoredPart, study: Study) -> SealedModel:
+def _sealed_part(model: PeerModel | QuorumModel) -> tuple[bytes, bytes]:
+    """The Paillier key and the encrypted weights; of a member no key, and its share of them."""
+    if isinstance(model, PeerModel):
+        weights = b"" if model.weights is None else model.weights.to_bytes()
+        return model.paillier.to_bytes(), weights
+    share = () if model.share is None else (wire.Residues.of(model.share),)
+    return b"", _codec().encode(MemberPart(model.members, share))
+
+
+def _model(part: StoredPart, study: Study) -> PeerModel | QuorumModel:
     plan = study.plan
     dictionary = _dictionary(part, study)
-    space = FeatureSpace(dictionary, plan.reading, plan.weighting, plan.columns)
+    space = FeatureSpace(dictionary, plan.reading, plan.weighting, plan.columns, plan.beside)
     solution = Scale(part.fraction_bits, int.from_bytes(part.bound))
-    scores = ScorePlan.fit(plan, dictionary.idf_halves, solution)
-    public = plan.public_type.from_bytes(part.public)
-    layout = Layout(scores.model.shape, scores.model.slots)
-    weights = Ciphertext.from_bytes(part.weights, key=public)
-    weights = weights.expected(layout, model_scale(scores))
+    shared = study.on_shares
+    scores = ScorePlan.fit(plan, dictionary.idf_halves, solution, on_shares=shared)
     released = None
     if part.released:
         released = part.released[0].array().view(np.float64)
@@ -217,7 +239,28 @@ def _model(part: StoredPart, study: Study) -> SealedModel:
             raise MalformedError(f"expected weights of shape {scores.shape}")
     alpha = float.fromhex(part.alpha)
     point = tuple(float.fromhex(one) for one in part.operating_point)
-    return SealedModel(space, scores, weights, alpha, DictionaryKey(part.secret), released, point)
+    key = DictionaryKey(part.secret)
+    if study.engine is Engine.QUORUM:
+        members, share = _member_part(part, scores)
+        return QuorumModel(space, scores, alpha, key, members, share, released, point)
+    public = plan.public_type.from_bytes(part.public)
+    weights = None
+    if part.weights or not shared:
+        layout = Layout(scores.model.shape, scores.model.slots)
+        sealed = Ciphertext.from_bytes(part.weights, key=public)
+        weights = sealed.expected(layout, model_scale(scores))
+    return PeerModel(space, scores, weights, alpha, key, released, point, public)
+
+
+def _member_part(part: StoredPart, scores: ScorePlan) -> tuple[tuple[str, ...], Planes | None]:
+    """Who holds the model, and this peer's share of it if it is a member."""
+    held = _codec().decode(part.weights, MemberPart)
+    if not held.share:
+        return held.members, None
+    share = held.share[0].planes()
+    if share.shape != (Base().count, *scores.shape):
+        raise MalformedError(f"expected a share of weights of shape {scores.shape}")
+    return held.members, share
 
 
 def _dictionary(part: StoredPart, study: Study) -> Dictionary:
@@ -226,7 +269,7 @@ def _dictionary(part: StoredPart, study: Study) -> Dictionary:
     if study.plan.dictionary is DictionaryKind.HASHED:
         return HashedDictionary(study.plan.features)
     numbers = (part.buckets.array(), part.idf_halves.array())
-    buckets, halves = (tuple(int(one) for one in words) for words in numbers)
+    buckets, halves = (tuple(int(word) for word in words) for words in numbers)
     return JointDictionary(buckets, halves, bits=study.plan.bucket_bits)
 
 

@@ -1,6 +1,7 @@
 """Files that are written whole or not at all, and secret ones that only their owner can read."""
 
 import errno
+import logging
 import os
 import stat
 import tempfile
@@ -15,6 +16,8 @@ from sottovoce.errors import KeyFileError, OpenPermissionsError
 OTHERS = stat.S_IRWXG | stat.S_IRWXO
 SECRET_MODE = 0o600
 PUBLIC_MODE = 0o644
+_AT_ONCE = 2**20
+_log = logging.getLogger("sottovoce.storage")
 
 
 def write_whole(path: Path, data: bytes, *, mode: int, replace: bool = False) -> None:
@@ -94,6 +97,34 @@ def read_bounded(descriptor: int, limit: int) -> bytes:
     while len(data) <= limit and (piece := os.read(descriptor, limit + 1 - len(data))):
         data += piece
     return data
+
+
+def overwrite(path: Path) -> None:
+    """Put zeros over a file where it lies, and wait until the disk has them."""
+    try:
+        descriptor = os.open(path, os.O_WRONLY | os.O_CLOEXEC | os.O_NOFOLLOW)
+        try:
+            left = os.fstat(descriptor).st_size
+            while left:
+                left -= os.write(descriptor, bytes(min(left, _AT_ONCE)))
+            os.fsync(descriptor)
+        finally:
+            os.close(descriptor)
+    except OSError as error:
+        raise KeyFileError(f"{path}: cannot be overwritten ({_reason(error)})") from None
+
+
+def write_for_information(path: Path, data: bytes) -> bool:
+    """Write a file that only tells people how far things are; whether that worked.
+
+    On a full disk, or where the file cannot be written, the work goes on without it.
+    """
+    try:
+        write_whole(path, data, mode=SECRET_MODE, replace=True)
+    except KeyFileError as error:
+        _log.warning("not written, and not needed: %s", error.message)
+        return False
+    return True
 
 
 def check_absent(path: Path) -> None:

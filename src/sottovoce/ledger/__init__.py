@@ -1,12 +1,12 @@
 """What left a site, what came, what was decided: a signed chain of lines that anybody checks."""
 
-from sottovoce.ledger.chain import Head, Line
+from sottovoce.ledger.chain import Head, LedgerLine
 from sottovoce.ledger.comparison import Compared, Difference, compare
 from sottovoce.ledger.entries import Entry, What
 from sottovoce.ledger.export import FORMATS, to_csv, to_json, to_markdown
 from sottovoce.ledger.receipts import Receipt, parse_receipt, read_receipt, receipt_path
 from sottovoce.ledger.site import SiteLedger, read_ledger, select
-from sottovoce.ledger.verification import Seat, Verified, Witness, verify
+from sottovoce.ledger.verification import LedgerSeat, LedgerWitnessed, Verified, verify
 
 __all__ = [
     "FORMATS",
@@ -14,13 +14,13 @@ __all__ = [
     "Difference",
     "Entry",
     "Head",
-    "Line",
+    "LedgerLine",
+    "LedgerSeat",
+    "LedgerWitnessed",
     "Receipt",
-    "Seat",
     "SiteLedger",
     "Verified",
     "What",
-    "Witness",
     "compare",
     "parse_receipt",
     "read_ledger",

@@ -19,10 +19,10 @@ MAX_LINE_BYTES = 16 * 1024
 _SIGNED_LINE = "ledger/line/v1"
 _SIGNED_HEAD = "ledger/head/v1"
 
-S = TypeVar("S", bound="Signed")
+S = TypeVar("S", bound="SignedLine")
 
 
-class Signed(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
+class SignedLine(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
     """Something that a seat signed, as one line of JSON."""
 
     signature: str = ""
@@ -50,7 +50,7 @@ class Signed(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=Tr
         return msgspec.json.encode(msgspec.structs.replace(self, signature=""))
 
 
-class Line(Signed, frozen=True, kw_only=True):
+class LedgerLine(SignedLine, frozen=True, kw_only=True):
     """A line of a ledger: where it stands, after what, when, and what happened."""
 
     line: int
@@ -70,7 +70,7 @@ class Line(Signed, frozen=True, kw_only=True):
     note: str
 
     @classmethod
-    def of(cls, entry: Entry, end: "End", *, when: str, seat: str) -> Self:
+    def of(cls, entry: Entry, end: "LedgerEnd", *, when: str, seat: str) -> Self:
         """The next line after an end, not signed yet."""
         values = asdict(entry) | {"what": entry.what.value}
         return cls(line=end.count + 1, after=end.hash, when=when, seat=seat, **values)
@@ -82,7 +82,7 @@ class Line(Signed, frozen=True, kw_only=True):
         return Entry(**values | {"what": What(self.what)})
 
 
-class End(msgspec.Struct, frozen=True):
+class LedgerEnd(msgspec.Struct, frozen=True):
     """Where a ledger ends: how many lines, and the hash of the last."""
 
     count: int
@@ -93,9 +93,9 @@ class End(msgspec.Struct, frozen=True):
         """The end of an empty ledger of this seat."""
         return cls(0, _hash(b"ledger/begin/v1\0" + seat.encode() + b"\0" + public))
 
-    def after(self, line: bytes) -> "End":
+    def after(self, line: bytes) -> "LedgerEnd":
         """The end after one more line."""
-        return End(self.count + 1, _hash(line))
+        return LedgerEnd(self.count + 1, _hash(line))
 
     @property
     def words(self) -> str:
@@ -103,7 +103,7 @@ class End(msgspec.Struct, frozen=True):
         return f"{self.count}-{self.hash[:32]}"
 
 
-class Head(Signed, frozen=True, kw_only=True):
+class Head(SignedLine, frozen=True, kw_only=True):
     """A seat's word for where its ledger ends: beside the ledger, or given to somebody else."""
 
     seat: str
@@ -111,7 +111,7 @@ class Head(Signed, frozen=True, kw_only=True):
     hash: str
 
     @classmethod
-    def of(cls, end: End, identity: Identity) -> Self:
+    def of(cls, end: LedgerEnd, identity: Identity) -> Self:
         """Our word for this end."""
         head = cls(seat=identity.name, count=end.count, hash=end.hash)
         return head.signed(identity, _SIGNED_HEAD)
@@ -122,12 +122,12 @@ class Head(Signed, frozen=True, kw_only=True):
             raise LedgerError(f"{where}: expected a head signed by {seat!r}, found another")
 
 
-def sign_line(line: Line, identity: Identity) -> Line:
+def sign_line(line: LedgerLine, identity: Identity) -> LedgerLine:
     """The line with the seat's signature."""
     return line.signed(identity, _SIGNED_LINE)
 
 
-def line_is_signed(line: Line, seat: str, public: bytes) -> bool:
+def line_is_signed(line: LedgerLine, seat: str, public: bytes) -> bool:
     """Whether this seat signed the line, as it stands."""
     return line.is_signed(seat, public, _SIGNED_LINE)
 
@@ -138,7 +138,7 @@ def read_signed(kind: type[S], data: bytes) -> S | None:
         return None
     try:
         found = msgspec.json.decode(data, type=kind)
-        if isinstance(found, Line):
+        if isinstance(found, LedgerLine):
             What(found.what)
         return found if found.encoded() == data else None
     except (msgspec.MsgspecError, ValueError, RecursionError):

@@ -7,7 +7,7 @@ still has the lines of what came from there.
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
-from sottovoce.ledger.chain import Line
+from sottovoce.ledger.chain import LedgerLine
 from sottovoce.ledger.entries import What
 
 
@@ -36,7 +36,7 @@ class Compared:
     differences: tuple[Difference, ...]
 
 
-def compare(ours: Iterable[Line], theirs: Iterable[Line]) -> Compared:
+def compare(ours: Iterable[LedgerLine], theirs: Iterable[LedgerLine]) -> Compared:
     """Hold two ledgers of one study against each other, both ways.
 
     A letter that was sent and not received is no difference: it may be under way, or the
@@ -48,7 +48,9 @@ def compare(ours: Iterable[Line], theirs: Iterable[Line]) -> Compared:
     return Compared(len(found) - len(differences), differences)
 
 
-def _differences(sending: list[Line], receiving: list[Line]) -> Iterator[Difference | None]:
+def _differences(
+    sending: list[LedgerLine], receiving: list[LedgerLine]
+) -> Iterator[Difference | None]:
     """One item for every letter that was received: what is wrong with it, or None."""
     if not sending or not receiving:
         return

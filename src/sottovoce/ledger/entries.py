@@ -7,7 +7,7 @@ from typing import Self
 
 from sottovoce.errors import MalformedError
 from sottovoce.protocols.messages import Disclosure, kind_of
-from sottovoce.roles.relay import Letter
+from sottovoce.study.relay import Letter
 
 
 class What(StrEnum):

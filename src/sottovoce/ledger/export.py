@@ -7,7 +7,8 @@ from types import MappingProxyType
 
 import msgspec
 
-from sottovoce.ledger.chain import Line
+from sottovoce.ledger.chain import LedgerLine
+from sottovoce.wire.formula_guard import guarded
 
 COLUMNS = (
     ("line", "line"),
@@ -25,22 +26,22 @@ COLUMNS = (
 )
 
 
-def to_json(lines: Iterable[Line]) -> str:
+def to_json(lines: Iterable[LedgerLine]) -> str:
     """All fields of every line, as a JSON array."""
     return msgspec.json.format(msgspec.json.encode(list(lines)), indent=1).decode() + "\n"
 
 
-def to_csv(lines: Iterable[Line]) -> str:
+def to_csv(lines: Iterable[LedgerLine]) -> str:
     """A table with one row a line; no cell begins as a formula would."""
     buffer = io.StringIO()
     writer = csv.writer(buffer, lineterminator="\n")
     writer.writerow(title for _, title in COLUMNS)
     for line in lines:
-        writer.writerow(_cell(getattr(line, name)) for name, _ in COLUMNS)
+        writer.writerow(guarded(getattr(line, name)) for name, _ in COLUMNS)
     return buffer.getvalue()
 
 
-def to_markdown(lines: Iterable[Line]) -> str:
+def to_markdown(lines: Iterable[LedgerLine]) -> str:
     """A table to read; the digest shortened to what the eye compares."""
     rows = [
         "| " + " | ".join(title for _, title in COLUMNS) + " |",
@@ -52,16 +53,14 @@ def to_markdown(lines: Iterable[Line]) -> str:
     return "\n".join(rows) + "\n"
 
 
-FORMATS: Mapping[str, Callable[[Iterable[Line]], str]] = MappingProxyType(
-    {"csv": to_csv, "json": to_json, "markdown": to_markdown}
+def to_jsonl(lines: Iterable[LedgerLine]) -> str:
+    """The signed lines as they stand: what `ledger verify --beside` compares with."""
+    return b"".join(line.encoded() for line in lines).decode()
+
+
+FORMATS: Mapping[str, Callable[[Iterable[LedgerLine]], str]] = MappingProxyType(
+    {"csv": to_csv, "json": to_json, "jsonl": to_jsonl, "markdown": to_markdown}
 )
-
-
-def _cell(value: object) -> object:
-    """A spreadsheet would run what begins like a formula; a quote before it keeps it text."""
-    if isinstance(value, str) and value.lstrip()[:1] in {"=", "+", "-", "@"}:
-        return "'" + value
-    return value
 
 
 def _plain(text: str) -> str:

@@ -9,14 +9,14 @@ from pathlib import Path
 from typing import Self
 
 from sottovoce.errors import LedgerError
-from sottovoce.ledger.chain import MAX_LINE_BYTES, Head, Signed, read_signed
-from sottovoce.ledger.verification import Seat, Witness
+from sottovoce.ledger.chain import MAX_LINE_BYTES, Head, SignedLine, read_signed
+from sottovoce.ledger.verification import LedgerSeat, LedgerWitnessed
 from sottovoce.protocols.identities import Identity
 
 _SIGNED_RECEIPT = "ledger/receipt/v1"
 
 
-class Receipt(Signed, frozen=True, kw_only=True):
+class Receipt(SignedLine, frozen=True, kw_only=True):
     """A head as the coordinator was told it: whose, when, and the coordinator's signature.
 
     `public` is the seat's key, `by` the coordinator's; both stand in the study's roster. `head`
@@ -57,7 +57,7 @@ class Receipt(Signed, frozen=True, kw_only=True):
             return False
         return self.is_signed("coordinator", public, _SIGNED_RECEIPT)
 
-    def witness(self, seat: Seat, where: str) -> Witness:
+    def witness(self, seat: LedgerSeat, where: str) -> LedgerWitnessed:
         """What this receipt says about the ledger of a seat; refused if it is another's."""
         if (self.seat, self.public) != (seat.name, seat.public.hex()):
             raise LedgerError(f"{where}: expected a receipt of {seat.name!r}, found another's")
@@ -65,7 +65,7 @@ class Receipt(Signed, frozen=True, kw_only=True):
             raise LedgerError(f"{where}: was changed: the coordinator's signature does not fit")
         head = Head(seat=self.seat, count=self.count, hash=self.hash, signature=self.head)
         head.check(seat.name, seat.public, where)
-        return Witness(f"the coordinator's receipt of {self.when}", self.count, self.hash)
+        return LedgerWitnessed(f"the coordinator's receipt of {self.when}", self.count, self.hash)
 
 
 def receipt_path(path: Path) -> Path:

@@ -10,12 +10,12 @@ from threading import RLock
 from typing import Self
 
 from sottovoce.errors import LedgerError
-from sottovoce.ledger.chain import End, Head, Line, read_signed, sign_line
+from sottovoce.ledger.chain import Head, LedgerEnd, LedgerLine, read_signed, sign_line
 from sottovoce.ledger.entries import Entry, What
 from sottovoce.ledger.verification import (
-    Seat,
+    LedgerSeat,
+    LedgerWitnessed,
     Verified,
-    Witness,
     head_path,
     read_lines,
     verify,
@@ -44,7 +44,7 @@ class SiteLedger:
         self._places: dict[tuple[str, str, str, int], str] = {}
         self.has_left = False
         """Whether a line says that this seat withdrew: nothing follows but its last word."""
-        self._end = End.none(identity.name, identity.public)
+        self._end = LedgerEnd.none(identity.name, identity.public)
         self._size = 0
         with ExitStack() as undo:
             self._file = self._opened(path, undo)
@@ -73,7 +73,7 @@ class SiteLedger:
                 return 0
             end, data = self._end, b""
             for entry in new:
-                line = Line.of(entry, end, when=self._clock(), seat=self._identity.name)
+                line = LedgerLine.of(entry, end, when=self._clock(), seat=self._identity.name)
                 encoded = sign_line(line, self._identity).encoded()
                 end, data = end.after(encoded), data + encoded
             self._write(data)
@@ -88,7 +88,7 @@ class SiteLedger:
         with self._lock:
             return self._known(entry)
 
-    def entries(self) -> Iterator[Line]:
+    def entries(self) -> Iterator[LedgerLine]:
         """Every line, in order, as it stands; `verify` says whether it is what was written."""
         return read_ledger(self.path)
 
@@ -101,14 +101,14 @@ class SiteLedger:
         """The end of the ledger in words that a person can write down."""
         return self._end.words
 
-    def verify(self, *, witnesses: tuple[Witness, ...] = ()) -> Verified:
+    def verify(self, *, witnesses: tuple[LedgerWitnessed, ...] = ()) -> Verified:
         """Check every line and the end, as anybody with our public key can."""
         return verify(self.path, self.seat, witnesses=witnesses)
 
     @property
-    def seat(self) -> Seat:
+    def seat(self) -> LedgerSeat:
         """Whose ledger it is."""
-        return Seat(self._identity.name, self._identity.public)
+        return LedgerSeat(self._identity.name, self._identity.public)
 
     def close(self) -> None:
         """Let another process open the ledger."""
@@ -150,7 +150,7 @@ class SiteLedger:
             if not data.endswith(b"\n"):
                 torn = len(data)
                 break
-            line = read_signed(Line, data)
+            line = read_signed(LedgerLine, data)
             if line is None or (line.line, line.after) != (self._end.count + 1, self._end.hash):
                 raise LedgerError(
                     f"{self.path}: line {self._end.count + 1} is not what was written there",
@@ -206,10 +206,10 @@ class SiteLedger:
         )
 
 
-def read_ledger(path: Path) -> Iterator[Line]:
+def read_ledger(path: Path) -> Iterator[LedgerLine]:
     """The lines of a ledger as they stand; `LedgerError` at the first that is none."""
     for number, data in enumerate(read_lines(path), 1):
-        line = read_signed(Line, data)
+        line = read_signed(LedgerLine, data)
         if line is None:
             raise LedgerError(
                 f"{path}: line {number} is no ledger line",
@@ -218,7 +218,9 @@ def read_ledger(path: Path) -> Iterator[Line]:
         yield line
 
 
-def select(lines: Iterable[Line], *, what: What | None = None, party: str = "") -> Iterator[Line]:
+def select(
+    lines: Iterable[LedgerLine], *, what: What | None = None, party: str = ""
+) -> Iterator[LedgerLine]:
     """The lines of one sort, or about one party."""
     for line in lines:
         if (what is None or line.what == what) and (not party or line.party == party):

@@ -14,9 +14,9 @@ from pathlib import Path
 from sottovoce.errors import LedgerError
 from sottovoce.ledger.chain import (
     MAX_LINE_BYTES,
-    End,
     Head,
-    Line,
+    LedgerEnd,
+    LedgerLine,
     line_is_signed,
     read_signed,
 )
@@ -32,7 +32,7 @@ class Verified:
 
 
 @dataclass(frozen=True)
-class Witness:
+class LedgerWitnessed:
     """Somebody else's word for where the ledger ended once: who, how many lines, which hash."""
 
     name: str
@@ -40,7 +40,7 @@ class Witness:
     hash: str
 
     @classmethod
-    def of_words(cls, words: str) -> "Witness":
+    def of_words(cls, words: str) -> "LedgerWitnessed":
         """What a person wrote down (`End.words`)."""
         count, _, found = words.strip().partition("-")
         known = set(found) <= set("0123456789abcdef") and len(found) == 32
@@ -52,23 +52,25 @@ class Witness:
         return cls("the words that were written down", int(count), found)
 
     @classmethod
-    def of_head(cls, head: Head, name: str) -> "Witness":
+    def of_head(cls, head: Head, name: str) -> "LedgerWitnessed":
         """A head that was given away."""
         return cls(name, head.count, head.hash)
 
 
 @dataclass(frozen=True)
-class Seat:
+class LedgerSeat:
     """Whose ledger it is."""
 
     name: str
     public: bytes
 
 
-def verify(path: Path, seat: Seat, *, witnesses: tuple[Witness, ...] = ()) -> Verified:
+def verify(
+    path: Path, seat: LedgerSeat, *, witnesses: tuple[LedgerWitnessed, ...] = ()
+) -> Verified:
     """Check every line, and the end against the head beside it and against all witnesses."""
     heads = (*witnesses, *_head_beside(path, seat))
-    end, hashes = End.none(seat.name, seat.public), []
+    end, hashes = LedgerEnd.none(seat.name, seat.public), []
     lines = list(read_lines(path))
     for found in lines:
         problem = _problem(found, end, seat)
@@ -97,7 +99,7 @@ def head_path(path: Path) -> Path:
     return path.with_name(path.name + ".head")
 
 
-def _head_beside(path: Path, seat: Seat) -> Iterator[Witness]:
+def _head_beside(path: Path, seat: LedgerSeat) -> Iterator[LedgerWitnessed]:
     beside = head_path(path)
     try:
         data = beside.read_bytes()[: MAX_LINE_BYTES + 1]
@@ -113,12 +115,12 @@ def _head_beside(path: Path, seat: Seat) -> Iterator[Witness]:
     if head is None:
         raise LedgerError(f"{beside}: expected the head of a ledger, found something else")
     head.check(seat.name, seat.public, str(beside))
-    yield Witness.of_head(head, "the head beside it")
+    yield LedgerWitnessed.of_head(head, "the head beside it")
 
 
-def _problem(data: bytes, end: End, seat: Seat) -> str:
+def _problem(data: bytes, end: LedgerEnd, seat: LedgerSeat) -> str:
     """What is wrong with the next line, or nothing."""
-    line = read_signed(Line, data)
+    line = read_signed(LedgerLine, data)
     if line is None:
         return "is no ledger line" if data.endswith(b"\n") else "is cut off in the middle"
     if line.seat != seat.name:
@@ -132,12 +134,12 @@ def _problem(data: bytes, end: End, seat: Seat) -> str:
     return ""
 
 
-def _place(problem: str, data: bytes, end: End, lines: list[bytes]) -> str:
+def _place(problem: str, data: bytes, end: LedgerEnd, lines: list[bytes]) -> str:
     """The problem with the number of the line; a line at the wrong place is missing or moved."""
     here = end.count + 1
     if problem != "moved":
         return f"line {here} {problem}"
-    line = read_signed(Line, data)
+    line = read_signed(LedgerLine, data)
     assert line is not None
     if line.line < here:
         return f"line {line.line} stands there again, as line {here}"
@@ -147,11 +149,11 @@ def _place(problem: str, data: bytes, end: End, lines: list[bytes]) -> str:
     return f"{missing} missing: line {line.line} follows line {end.count}"
 
 
-def _parsed(lines: list[bytes]) -> Iterator[Line | None]:
-    return (read_signed(Line, one) for one in lines)
+def _parsed(lines: list[bytes]) -> Iterator[LedgerLine | None]:
+    return (read_signed(LedgerLine, one) for one in lines)
 
 
-def _compare(path: Path, witness: Witness, hashes: list[str]) -> None:
+def _compare(path: Path, witness: LedgerWitnessed, hashes: list[str]) -> None:
     if witness.count > len(hashes):
         raise LedgerError(
             f"{path}: cut off at the end: {witness.name} says {witness.count} lines, "

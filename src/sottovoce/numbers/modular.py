@@ -25,7 +25,7 @@ import gmpy2
 from sottovoce.numbers.multiexp import (
     BaseTables,
     FixedBase,
-    Ring,
+    ModularRing,
     SparseRow,
     combine,
     combine_sparse,
@@ -223,7 +223,7 @@ class _IntPower:
 class _GmpModulus(Modulus):
     def __init__(self, modulus: int) -> None:
         super().__init__(modulus)
-        self._ring = Ring.modulo(modulus)
+        self._ring = ModularRing.modulo(modulus)
         self.modulus = self._ring.modulus
         self._threads = cpu_count()
 

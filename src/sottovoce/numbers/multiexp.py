@@ -30,7 +30,7 @@ _WINDOW_ENTRIES = 1 << 16
 
 
 @dataclass(frozen=True)
-class Ring:
+class ModularRing:
     """A modulus, and how to multiply by it; its `root` where it is the square of a large one."""
 
     modulus: int
@@ -38,7 +38,7 @@ class Ring:
     root: int | None = None
 
     @classmethod
-    def modulo(cls, modulus: int) -> "Ring":
+    def modulo(cls, modulus: int) -> "ModularRing":
         """Multiplication of elements of 0 … modulus − 1.
 
         The top quarter of a product is folded down by a multiplication before
@@ -72,7 +72,7 @@ class FixedBase:
     The table grows with its use: few powers are not worth a large one.
     """
 
-    def __init__(self, base: int, ring: Ring, *, exponent_bits: int) -> None:
+    def __init__(self, base: int, ring: ModularRing, *, exponent_bits: int) -> None:
         """Powers with exponents of up to `exponent_bits` bits."""
         self.exponent_bits = exponent_bits
         self._chain = ring.chain()
@@ -135,7 +135,7 @@ class FixedBase:
         return gmpy2.mpz(1) if total is None else self._chain.leave(total)
 
 
-def combine(bases: Sequence[int], rows: Rows, ring: Ring) -> list[int]:
+def combine(bases: Sequence[int], rows: Rows, ring: ModularRing) -> list[int]:
     """For every row of signed exponents, the product of all bases to their exponents."""
     if not bases:
         return [gmpy2.mpz(1) for _ in rows]
@@ -155,7 +155,9 @@ def combine(bases: Sequence[int], rows: Rows, ring: Ring) -> list[int]:
 class BaseTables:
     """Products of powers of the same bases, again and again: their tables are made once."""
 
-    def __init__(self, bases: Sequence[int], ring: Ring, *, exponent_bits: int, uses: int) -> None:
+    def __init__(
+        self, bases: Sequence[int], ring: ModularRing, *, exponent_bits: int, uses: int
+    ) -> None:
         """Tables that are best for about this many rows of exponents of so many bits."""
         self.exponent_bits = exponent_bits
         self._ring = ring
@@ -174,7 +176,7 @@ class BaseTables:
         return [_horner(self._tables, one, self._ring) for one in planes]
 
 
-def _of_one(base: int, exponents: Sequence[int], ring: Ring, *, bits: int) -> list[int]:
+def _of_one(base: int, exponents: Sequence[int], ring: ModularRing, *, bits: int) -> list[int]:
     """Many powers of one base: from a table where that is less work."""
     if len(exponents) < 4:
         return [gmpy2.powmod(base, exponent, ring.modulus) for exponent in exponents]
@@ -187,7 +189,7 @@ def _of_one(base: int, exponents: Sequence[int], ring: Ring, *, bits: int) -> li
     ]
 
 
-def combine_sparse(bases: Sequence[int], rows: Sequence[SparseRow], ring: Ring) -> list[int]:
+def combine_sparse(bases: Sequence[int], rows: Sequence[SparseRow], ring: ModularRing) -> list[int]:
     """The same for rows that name only the bases with an exponent that is not 0."""
     chain = ring.chain()
     named = {index for indices, _ in rows for index in indices}
@@ -220,7 +222,7 @@ def _nonnegative(terms: Sequence[tuple[Element, int]], chain: Chain) -> int:
     return gmpy2.mpz(1) if total is None else chain.leave(total)
 
 
-def join_shifted(values: Sequence[int], ring: Ring, *, shift: int) -> int:
+def join_shifted(values: Sequence[int], ring: ModularRing, *, shift: int) -> int:
     """The product of the values, each to 2^shift times the power of the one before it."""
     chain = ring.chain()
     total: Element = None
@@ -249,7 +251,9 @@ def _best_group(count: int, rows: int, bits: int) -> int:
     return min(sizes, key=lambda group: _plane_cost(count, rows, bits, group))
 
 
-def _by_planes(bases: Sequence[int], rows: Rows, ring: Ring, *, bits: int, group: int) -> list[int]:
+def _by_planes(
+    bases: Sequence[int], rows: Rows, ring: ModularRing, *, bits: int, group: int
+) -> list[int]:
     tables = [
         _subset_products(bases[start : start + group], ring)
         for start in range(0, len(bases), group)
@@ -259,7 +263,7 @@ def _by_planes(bases: Sequence[int], rows: Rows, ring: Ring, *, bits: int, group
     ]
 
 
-def _subset_products(bases: Sequence[int], ring: Ring) -> list[Element]:
+def _subset_products(bases: Sequence[int], ring: ModularRing) -> list[Element]:
     """table[s] is the product of the bases whose bit is set in s; nothing for no base."""
     chain = ring.chain()
     table: list[Element] = [None]
@@ -268,7 +272,9 @@ def _subset_products(bases: Sequence[int], ring: Ring) -> list[Element]:
     return table
 
 
-def _horner(tables: Sequence[Sequence[Element]], planes: NDArray[np.int64], ring: Ring) -> int:
+def _horner(
+    tables: Sequence[Sequence[Element]], planes: NDArray[np.int64], ring: ModularRing
+) -> int:
     chain = ring.chain()
     times, square = chain.times, chain.square
     total: Element = None
@@ -312,7 +318,7 @@ def _best_window(count: int, bits: int) -> int:
 
 
 def _by_buckets(
-    bases: Sequence[int], row: Sequence[int], ring: Ring, *, bits: int, window: int
+    bases: Sequence[int], row: Sequence[int], ring: ModularRing, *, bits: int, window: int
 ) -> int:
     negative: int = gmpy2.mpz(1)
     for base, exponent in zip(bases, row, strict=True):
@@ -330,7 +336,7 @@ def _by_buckets(
     return total
 
 
-def _bucket_sum(bases: Sequence[int], digits: Sequence[int], window: int, ring: Ring) -> int:
+def _bucket_sum(bases: Sequence[int], digits: Sequence[int], window: int, ring: ModularRing) -> int:
     buckets: list[int] = [gmpy2.mpz(1)] * (1 << window)
     for base, digit in zip(bases, digits, strict=True):
         if digit:

@@ -50,7 +50,7 @@ _SPLIT_COST = 60
 _SMALL = 2**20
 
 
-class Products(Protocol):
+class RingProducts(Protocol):
     """Exact products mod 2^64."""
 
     def matvec(self, matrix: Words, vector: Words) -> Words:

@@ -1,7 +1,8 @@
 """Additively homomorphic encryption, packed and hard to misuse.
 
 A `Ciphertext` may travel; arithmetic gives an `Unsent`, which has no encoder
-until `fresh` re-randomises it. Both carry key, shape, scale and slots, and
+until `fresh` re-randomises it, or `for_key_holder` does so against the key's own
+maker, too. All carry key, shape, scale and slots, and
 refuse operands that do not agree, or results that could overflow.
 
 Nothing here is constant-time.
@@ -15,12 +16,14 @@ from sottovoce.paillier.layout import Layout, check_room
 from sottovoce.paillier.plain import Plain, SparseRows
 from sottovoce.paillier.pool import Pool
 from sottovoce.paillier.profiles import Profile
+from sottovoce.paillier.proof import check_key_proof, prove_key
 from sottovoce.paillier.secret import InsecureToySecretKey, SecretKey
-from sottovoce.paillier.tensors import Ciphertext, Encrypted, Unsent
+from sottovoce.paillier.tensors import Ciphertext, Encrypted, ForKeyHolder, Unsent
 
 __all__ = [
     "Ciphertext",
     "Encrypted",
+    "ForKeyHolder",
     "InsecureToyPublicKey",
     "InsecureToySecretKey",
     "Layout",
@@ -31,6 +34,7 @@ __all__ = [
     "SecretKey",
     "SparseRows",
     "Unsent",
+    "check_key_proof",
     "check_room",
     "decrypt",
     "decrypt_residues",
@@ -39,6 +43,7 @@ __all__ = [
     "generate",
     "generate_insecure_for_tests",
     "outer",
+    "prove_key",
     "stack",
     "total",
 ]

@@ -12,7 +12,7 @@ from sottovoce.paillier.layout import Layout, check_room
 from sottovoce.paillier.plain import Plain
 from sottovoce.paillier.pool import Key, Pool, public_of, randomisers_for
 from sottovoce.paillier.secret import SecretKey
-from sottovoce.paillier.tensors import Ciphertext, Encrypted, mint_unchecked
+from sottovoce.paillier.tensors import Ciphertext, Encrypted, ForKeyHolder, mint_unchecked
 
 
 def encrypt(
@@ -84,4 +84,4 @@ def decrypt_residues(key: SecretKey, tensor: Encrypted) -> list[int]:
     """One element 0 <= m < N for each ciphertext, as masks over whole ciphertexts leave them."""
     if key.public != tensor.key:
         raise MismatchError(f"decrypt: keys differ, {key.public} beside {tensor.key}")
-    return key.residues(tensor.residues)
+    return key.residues(tensor.residues, uniform=isinstance(tensor, ForKeyHolder))

@@ -126,13 +126,17 @@ class PublicKey(NeverPickled):
         return self._drawn(count, self.profile.exponent_bits(self.bits), entropy)
 
     def rerandomisers(self, count: int, *, entropy: Entropy) -> list[Residue]:
-        """Encryptions of 0 that hide what they are multiplied into from the key's owner, too."""
+        """Encryptions of 0 for arithmetic results, uniform in the group of h."""
         return self._drawn(count, self.profile.full_exponent_bits(self.bits), entropy)
+
+    def uniform_randomisers(self, count: int, *, entropy: Entropy) -> list[Residue]:
+        """Uniform N-th powers, in every profile: nothing that the key's maker chose limits them."""
+        units = [self._unit(entropy) for _ in range(count)]
+        return self.square.powers_of_all(self.square.reduced(units), self.modulus)
 
     def _drawn(self, count: int, bits: int, entropy: Entropy) -> list[Residue]:
         if self.profile is Profile.TEXTBOOK:
-            units = [self._unit(entropy) for _ in range(count)]
-            return self.square.powers_of_all(self.square.reduced(units), self.modulus)
+            return self.uniform_randomisers(count, entropy=entropy)
         return self._powers([entropy.bits(bits) for _ in range(count)])
 
     def masks(self, count: int, *, entropy: Entropy) -> list[int]:

@@ -62,8 +62,8 @@ class Profile(StrEnum):
     def full_exponent_bits(self, modulus_bits: int) -> int:
         """How many bits make x uniform modulo the order of h, within 2^−64.
 
-        Re-randomising takes so many: the owner of the key, who knows the order, then sees
-        nothing of what a ciphertext was computed from, whatever else it can work out.
+        Re-randomising takes so many, so that nothing rests on the shortness of exponents; the
+        owner of the key gets uniform N-th powers instead (tensors.py).
         """
         match self:
             case Profile.SHORT:  # the order is 2·p·q, of hidden primes of at most 2s + 1 bits

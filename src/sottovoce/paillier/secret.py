@@ -98,9 +98,18 @@ class SecretKey(NeverPickled):
             for half in self.halves:
                 half.prepare(count)
 
-    def residues(self, ciphertexts: Sequence[Residue]) -> list[int]:
-        """The plaintexts 0 <= m < N of ciphertexts under this key."""
-        p, q = (half.logarithms(ciphertexts) for half in self.halves)
+    def roots(self, numbers: Sequence[int]) -> list[int]:
+        """The N-th roots mod N of these numbers; they exist because gcd(N, φ(N)) = 1."""
+        found = (half.roots(numbers) for half in self.halves)
+        join, modulus = self._join, self.public.modulus
+        return [int((a + (b - a) * join) % modulus) for a, b in zip(*found, strict=True)]
+
+    def residues(self, ciphertexts: Sequence[Residue], *, uniform: bool = False) -> list[int]:
+        """The plaintexts 0 <= m < N of ciphertexts under this key.
+
+        Those with `uniform` randomisers need the order of the whole group from the start.
+        """
+        p, q = (half.logarithms(ciphertexts, uniform=uniform) for half in self.halves)
         join, modulus = self._join, self.public.modulus
         return [int((a + (b - a) * join) % modulus) for a, b in zip(p, q, strict=True)]
 
@@ -179,11 +188,18 @@ class PrimeHalf(NeverPickled):
         units = [1 + entropy.below(self._prime - 1) for _ in range(count)]
         return self._square.powers_of_all(self._square.reduced(units), self._prime)
 
-    def logarithms(self, ciphertexts: Sequence[Residue]) -> list[int]:
+    def roots(self, numbers: Sequence[int]) -> list[int]:
+        """The N-th roots modulo the prime."""
+        ring = self._public.arithmetic.modulo(self._prime)
+        inverse = pow(self._public.modulus, -1, self._prime - 1)
+        return [int(one) for one in ring.powers_of_all(ring.reduced(numbers), inverse)]
+
+    def logarithms(self, ciphertexts: Sequence[Residue], *, uniform: bool = False) -> list[int]:
         """The plaintexts modulo the prime."""
         local = self._square.reduced(ciphertexts)
-        found = self._square.powers_of_all(local, self._order)
-        prime, factor = self._prime, self._factor(self._order)
+        order = self._general if uniform else self._order
+        found = self._square.powers_of_all(local, order)
+        prime, factor = self._prime, self._factor(order)
         # A randomiser from outside the subgroup (another program's) needs the whole group's order.
         return [
             (power - 1) // prime * factor % prime if power % prime == 1 else self._slowly(value)

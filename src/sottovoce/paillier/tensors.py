@@ -1,9 +1,14 @@
 """Encrypted scalars, vectors and matrices: what may travel, and what was computed.
 
     encrypt ──▶ Ciphertext ──arithmetic──▶ Unsent ──fresh(entropy=…)──▶ Ciphertext ──▶ bytes
+                                              └──for_key_holder(entropy=…)──▶ ForKeyHolder ──▶ bytes
 
 An arithmetic result tells how it was made to whoever knows the operands, so an
 `Unsent` has no encoder; `fresh` multiplies a new randomiser into every number.
+Randomisers of `fresh` are powers of the key's base h: against everybody without the
+secret key that is enough. Who made the key can choose h, and mark what it encrypts with
+numbers outside the group of h, which would show what was computed with them. So what goes
+to a key holder is a type of its own, made by uniform N-th powers alone.
 Key, layout and scale travel along; operands that do not agree, and results that
 could overflow, raise before anything is computed.
 """
@@ -11,7 +16,7 @@ could overflow, raise before anything is computed.
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from numbers import Real
-from typing import Any, Self
+from typing import Any, Self, TypeVar
 
 import numpy as np
 
@@ -25,6 +30,8 @@ from sottovoce.paillier.keys import NeverPickled, PublicKey
 from sottovoce.paillier.layout import Layout, check_room
 from sottovoce.paillier.plain import Plain, SparseRows
 from sottovoce.paillier.pool import Pool, rerandomisers_for
+
+C = TypeVar("C", bound="Ciphertext")
 
 
 def _refused(other: object, action: str) -> Any:
@@ -285,6 +292,16 @@ class Encrypted(NeverPickled):
             self.key.square.powers_of_all(self.residues, factor % self.key.modulus)
         )
 
+    def for_key_holder(self, *, entropy: Entropy) -> "ForKeyHolder":
+        """The same values under uniform N-th powers: even the key's maker sees the values alone.
+
+        Given gcd(N, φ(N)) = 1, which comes with a key as a proof (proof.py), every number mod N²
+        is (1 + N)^m · r^N for one m and one r, and r is made uniform here.
+        """
+        randomisers = self.key.uniform_randomisers(len(self.residues), entropy=entropy)
+        residues = self.key.square.multiplied(self.residues, randomisers)
+        return _minted(ForKeyHolder, self.key, residues, self.layout, self.scale)
+
     # What the methods above share.
 
     def _beside(self, other: "Encrypted", what: str) -> Scale:
@@ -352,7 +369,7 @@ class Unsent(Encrypted):
     def fresh(self, *, entropy: Entropy | Pool) -> "Ciphertext":
         """The same values under new randomisers: what they were made from no longer shows.
 
-        Not to the key's owner either, in the order of whose group they are uniform.
+        To whoever has not the secret key, that is; for its owner there is `for_key_holder`.
         """
         randomisers = rerandomisers_for(self.key, len(self.residues), entropy=entropy)
         return mint_unchecked(
@@ -370,8 +387,8 @@ class Ciphertext(Encrypted):
         """Refuse: ciphertexts come from `encrypt`, `fresh` and `from_bytes` alone."""
         raise MisuseError("ciphertext: made by encrypt, fresh or from_bytes alone")
 
-    def _like(self, residues: Sequence[Residue], layout: Layout, scale: Scale) -> "Ciphertext":
-        return mint_unchecked(self.key, residues, layout, scale)
+    def _like(self, residues: Sequence[Residue], layout: Layout, scale: Scale) -> Self:
+        return _minted(type(self), self.key, residues, layout, scale)
 
     def fresh(self, *, entropy: Entropy | Pool) -> "Ciphertext":
         """The same values under new randomisers."""
@@ -389,9 +406,13 @@ class Ciphertext(Encrypted):
         return cipherbytes.encode(self.key, self.residues, self.layout, self.scale)
 
     @classmethod
-    def from_bytes(cls, data: bytes, *, key: PublicKey) -> "Ciphertext":
+    def from_bytes(cls, data: bytes, *, key: PublicKey) -> Self:
         """The ciphertext of these bytes under `key`; anything else raises MalformedError."""
-        return mint_unchecked(key, *cipherbytes.decode(key, data))
+        return _minted(cls, key, *cipherbytes.decode(key, data))
+
+
+class ForKeyHolder(Ciphertext):
+    """A ciphertext that may go to whoever holds the secret key: `for_key_holder` makes it."""
 
 
 def mint_unchecked(
@@ -402,6 +423,12 @@ def mint_unchecked(
     Nothing here can tell whether that is so: only `encrypt`, `fresh` and the
     decoder may call it.
     """
-    ciphertext = object.__new__(Ciphertext)
+    return _minted(Ciphertext, key, residues, layout, scale)
+
+
+def _minted(
+    kind: type[C], key: PublicKey, residues: Sequence[Residue], layout: Layout, scale: Scale
+) -> C:
+    ciphertext = object.__new__(kind)
     Encrypted.__init__(ciphertext, key, tuple(residues), layout, scale)
     return ciphertext

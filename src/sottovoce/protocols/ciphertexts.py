@@ -1,6 +1,8 @@
 """How ciphertexts travel: as their strict bytes, under a key that both sides know."""
 
-from sottovoce.paillier import Ciphertext, PublicKey
+from typing import Any
+
+from sottovoce.paillier import Ciphertext, ForKeyHolder, PublicKey
 from sottovoce.wire import Hook, Value
 
 
@@ -10,15 +12,30 @@ class CiphertextBytes(Value, frozen=True):
     data: bytes
 
 
-def ciphertexts_under(key: PublicKey) -> Hook[Ciphertext, CiphertextBytes]:
-    """The hook for a codec: `Codec([ciphertexts_under(key)])`.
+class KeyHolderBytes(Value, frozen=True):
+    """The bytes of a tensor that was re-randomised for the key holder."""
 
-    An `Unsent` has no hook, so an arithmetic result that was not re-randomised
-    cannot leave; a ciphertext under another key is a `MalformedError`.
+    data: bytes
+
+
+def ciphertexts_under(key: PublicKey) -> tuple[Hook[Any, Any], ...]:
+    """The hooks for a codec: `Codec(ciphertexts_under(key))`.
+
+    An `Unsent` has no hook, so an arithmetic result that was not re-randomised cannot leave; a
+    field for the key holder takes a `ForKeyHolder` and nothing else; a ciphertext under another
+    key is a `MalformedError`.
     """
-    return Hook(
-        Ciphertext,
-        CiphertextBytes,
-        lambda ciphertext: CiphertextBytes(ciphertext.to_bytes()),
-        lambda form: Ciphertext.from_bytes(form.data, key=key),
+    return (
+        Hook(
+            Ciphertext,
+            CiphertextBytes,
+            lambda ciphertext: CiphertextBytes(ciphertext.to_bytes()),
+            lambda form: Ciphertext.from_bytes(form.data, key=key),
+        ),
+        Hook(
+            ForKeyHolder,
+            KeyHolderBytes,
+            lambda ciphertext: KeyHolderBytes(ciphertext.to_bytes()),
+            lambda form: ForKeyHolder.from_bytes(form.data, key=key),
+        ),
     )

@@ -33,7 +33,7 @@ REMEMBERED = 16
 
 
 @dataclass(frozen=True)
-class Rule(Generic[A]):
+class AnswerRule(Generic[A]):
     """A kind of question, the function that answers it, and how many may be asked.
 
     `answer` refuses what is out of range with any error of `errors.py`; the
@@ -52,11 +52,11 @@ class Rule(Generic[A]):
             )
 
 
-class Guard:
+class AnswerGuard:
     """Answers one asker's questions for one session, in order and within budget."""
 
     def __init__(
-        self, asker: str, stages: Sequence[Sequence[Rule[Any]]], *, codec: Codec | None = None
+        self, asker: str, stages: Sequence[Sequence[AnswerRule[Any]]], *, codec: Codec | None = None
     ) -> None:
         """Guard the answers of `stages` against anything else that `asker` might ask."""
         self.asker = asker
@@ -99,7 +99,7 @@ class Guard:
             self._answers.popitem(last=False)
         return answer
 
-    def _admit(self, kind: type[Question[Any]]) -> Rule[Any]:
+    def _admit(self, kind: type[Question[Any]]) -> AnswerRule[Any]:
         """The rule for this kind now; moves on to the next stage if it begins with it."""
         if kind not in self._stages[self._stage] and self._stage + 1 < len(self._stages):
             following = self._stages[self._stage + 1]
@@ -119,7 +119,7 @@ class Guard:
         return ViolationError(message, party=self.asker)
 
 
-def serve(guard: Guard) -> Party[None]:
+def serve(guard: AnswerGuard) -> Party[None]:
     """The program of a party that only answers: until the asker has had `Enough`."""
     kinds: tuple[type[Message], ...] = (*guard.kinds, Enough)
     while not isinstance(question := (yield Receive(guard.asker, kinds)), Enough):

@@ -40,7 +40,7 @@ class Outcome:
     traffic: Traffic
 
 
-class Table:
+class Conversation:
     """Runs party programs against each other, always in the same order.
 
     Packets are delivered first come, first served. When none is under way, the
@@ -103,8 +103,8 @@ class Table:
     def _deliver(self, packet: Packet) -> None:
         if packet.recipient in self.gone:
             return
-        seat, data = self._seats[packet.recipient], self._codec.encode(packet)
-        self._step(packet.recipient, partial(seat.deliver, packet.sender, data))
+        seat = self._seats[packet.recipient]
+        self._step(packet.recipient, partial(seat.accept, packet.sender, packet))
 
     def _step(self, name: str, action: Callable[[], None]) -> None:
         try:
@@ -179,4 +179,4 @@ def converse(
     meddler: Meddler | None = None,
 ) -> Outcome:
     """Run all programs at one table and return what came of it."""
-    return Table(programs, session=session, codec=codec, meddler=meddler).run()
+    return Conversation(programs, session=session, codec=codec, meddler=meddler).run()

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sottovoce.protocols.messages import Message
-from sottovoce.wire import Integers, Words
+from sottovoce.wire import Integers, Residues, ShortWords, Words
 
 M = TypeVar("M", bound=Message)
 
@@ -46,6 +46,21 @@ class View:
         arrays = [leaf.array().reshape(-1) for leaf in self.leaves() if isinstance(leaf, Words)]
         return np.concatenate(arrays) if arrays else np.zeros(0, np.uint64)
 
+    def short_words(self) -> NDArray[np.uint32]:
+        """All arrays of 32-bit words that came, flattened into one."""
+        kind = ShortWords
+        arrays = [leaf.array().reshape(-1) for leaf in self.leaves() if isinstance(leaf, kind)]
+        return np.concatenate(arrays) if arrays else np.zeros(0, np.uint32)
+
+    def residues(self, plane: int) -> NDArray[np.uint32]:
+        """All residues of one of the primes that came, flattened into one."""
+        arrays = [
+            leaf.planes()[plane].reshape(-1)
+            for leaf in self.leaves()
+            if isinstance(leaf, Residues) and leaf.shape[0] > plane
+        ]
+        return np.concatenate(arrays) if arrays else np.zeros(0, np.uint32)
+
     def integers(self, *, modulus: int) -> list[int]:
         """All residues of `modulus` that came, in one list."""
         width = ((modulus - 1).bit_length() + 7) // 8
@@ -66,7 +81,7 @@ class View:
 
 def leaves(value: Any) -> Iterator[Any]:
     """The parts of a value that are not themselves made of parts."""
-    if isinstance(value, (Words, Integers)):
+    if isinstance(value, (Words, ShortWords, Integers, Residues)):
         yield value
     elif isinstance(value, msgspec.Struct):
         for name in value.__struct_fields__:

@@ -4,14 +4,14 @@ from sottovoce.rados.blocks import (
     BlockRados,
     BlockSums,
     EnumeratedBlocks,
-    Layout,
+    JointLayout,
     join_blocks,
     lift,
 )
 from sottovoce.rados.boost import Boosted, boost
 from sottovoce.rados.closed_form import Factorisation, gamma, solve, solve_rados
 from sottovoce.rados.descent import Descended, Halt, descend
-from sottovoce.rados.losses import Loss, exponential, logistic, m_loss, ridge_penalty, square
+from sottovoce.rados.losses import RadoLoss, exponential, logistic, m_loss, ridge_penalty, square
 from sottovoce.rados.moments import Moments, RadoMoments, joined
 from sottovoce.rados.observations import (
     Part,
@@ -37,12 +37,12 @@ __all__ = [
     "GivenSignatures",
     "Guarantee",
     "Halt",
-    "Layout",
-    "Loss",
+    "JointLayout",
     "Moments",
     "Part",
     "PrivateRados",
     "RadoFamily",
+    "RadoLoss",
     "RadoMoments",
     "RandomSignatures",
     "Schedule",

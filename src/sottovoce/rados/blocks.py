@@ -148,7 +148,7 @@ class BlockRados(Discreet):
 
 
 @dataclass(frozen=True)
-class Layout:
+class JointLayout:
     """Where every feature stands in the joint coordinates: the shared ones, and each peer's own."""
 
     shared: tuple[int, ...]
@@ -169,7 +169,7 @@ class Layout:
             )
 
 
-def join_blocks(parts: Sequence[BlockSums], layout: Layout) -> BlockRados:
+def join_blocks(parts: Sequence[BlockSums], layout: JointLayout) -> BlockRados:
     """The block rados of all peers; every peer must have seen the same blocks."""
     if len(parts) != len(layout.own):
         raise MismatchError(f"blocks: expected {len(layout.own)} peers, found {len(parts)}")

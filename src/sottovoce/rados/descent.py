@@ -19,7 +19,7 @@ from scipy.linalg import cholesky, solve_triangular
 
 from sottovoce.errors import InputError
 from sottovoce.rados.closed_form import as_penalty
-from sottovoce.rados.losses import Loss, exponential, ridge_penalty
+from sottovoce.rados.losses import RadoLoss, exponential, ridge_penalty
 from sottovoce.rados.moments import RadoMoments
 from sottovoce.rados.rows import Discreet, Floats, dense_rados
 
@@ -58,10 +58,10 @@ def descend(rados: Any, *, penalty: Any, steps: int = 200, tolerance: float = 1e
     root = _root(rows, gamma)
     radius = float(np.sqrt(np.log1p(len(rows))))
 
-    def objective(u: Floats) -> Loss:
+    def objective(u: Floats) -> RadoLoss:
         theta = solve_triangular(root, u)
         loss = exponential(theta, rows) + ridge_penalty(theta, gamma)
-        return Loss(loss.value, solve_triangular(root, loss.gradient, trans="T"))
+        return RadoLoss(loss.value, solve_triangular(root, loss.gradient, trans="T"))
 
     here = ahead = np.zeros(rows.shape[1])
     rate, momentum, halt, done = 1.0, 1.0, Halt.STEPS, 0
@@ -87,7 +87,7 @@ def _root(rados: Floats, gamma: Floats) -> Floats:
 
 
 def _step(
-    objective: Callable[[Floats], Loss], start: Floats, *, rate: float, radius: float
+    objective: Callable[[Floats], RadoLoss], start: Floats, *, rate: float, radius: float
 ) -> tuple[float, Floats]:
     """One projected step, its rate halved until the loss falls as its slope promised."""
     slope = objective(start)

@@ -17,43 +17,43 @@ from sottovoce.rados.rows import Discreet, Floats, Rows
 
 
 @dataclass(frozen=True, repr=False)
-class Loss(Discreet):
+class RadoLoss(Discreet):
     """The value of a loss at some θ, and its gradient there; losses add."""
 
     value: float
     gradient: Floats
 
-    def __add__(self, other: "Loss") -> "Loss":
-        return Loss(self.value + other.value, self.gradient + other.gradient)
+    def __add__(self, other: "RadoLoss") -> "RadoLoss":
+        return RadoLoss(self.value + other.value, self.gradient + other.gradient)
 
 
-def logistic(theta: Floats, part: Part) -> Loss:
+def logistic(theta: Floats, part: Part) -> RadoLoss:
     """Mean of log(1 + exp(−y θᵀx)) over documents."""
     margins = part.labels * (part.rows @ theta)
     pull = -part.labels * expit(-margins) / len(margins)
-    return Loss(float(np.logaddexp(0, -margins).mean()), np.asarray(pull @ part.rows))
+    return RadoLoss(float(np.logaddexp(0, -margins).mean()), np.asarray(pull @ part.rows))
 
 
-def square(theta: Floats, part: Part) -> Loss:
+def square(theta: Floats, part: Part) -> RadoLoss:
     """Mean of (1 − y θᵀx)² over documents."""
     gaps = part.labels - part.rows @ theta
-    return Loss(float(np.mean(gaps**2)), np.asarray(-2 / len(gaps) * (gaps @ part.rows)))
+    return RadoLoss(float(np.mean(gaps**2)), np.asarray(-2 / len(gaps) * (gaps @ part.rows)))
 
 
-def exponential(theta: Floats, rados: Rows) -> Loss:
+def exponential(theta: Floats, rados: Rows) -> RadoLoss:
     """Log of the mean of exp(−θᵀπ) over rados, safe at any magnitude."""
     exponents = -(rados @ theta)
     value = float(logsumexp(exponents)) - float(np.log(len(exponents)))
-    return Loss(value, np.asarray(-(softmax(exponents) @ rados)))
+    return RadoLoss(value, np.asarray(-(softmax(exponents) @ rados)))
 
 
-def m_loss(theta: Floats, moments: RadoMoments) -> Loss:
+def m_loss(theta: Floats, moments: RadoMoments) -> RadoLoss:
     """−(mean − ½ variance) of θᵀπ, for moments of one class."""
     mean, pulled = moments.mean[:, 0], moments.covariance @ theta
-    return Loss(float(-theta @ mean + theta @ pulled / 2), pulled - mean)
+    return RadoLoss(float(-theta @ mean + theta @ pulled / 2), pulled - mean)
 
 
-def ridge_penalty(theta: Floats, penalty: Any) -> Loss:
+def ridge_penalty(theta: Floats, penalty: Any) -> RadoLoss:
     """θᵀΓθ, for Γ given as one number or as a number per feature."""
     diagonal = as_penalty(penalty, features=len(theta))
-    return Loss(float(theta @ (diagonal * theta)), 2 * diagonal * theta)
+    return RadoLoss(float(theta @ (diagonal * theta)), 2 * diagonal * theta)

@@ -45,7 +45,7 @@ class Guarantee:
 
 
 @dataclass(frozen=True)
-class Window:
+class KeptWindow:
     """The kept values of K = π_j + (m − m₊), which is Binomial(m, ½) whatever the feature says."""
 
     documents: int
@@ -53,7 +53,7 @@ class Window:
     highest: int
 
     @classmethod
-    def of(cls, documents: int, *, epsilon: float) -> "Window":
+    def of(cls, documents: int, *, epsilon: float) -> "KeptWindow":
         """β(m+1) ≤ K ≤ m − β(m+1)."""
         if not (np.isfinite(epsilon) and epsilon > 0):
             raise InputError(f"private rados: expected epsilon above 0, found {epsilon:g}")
@@ -100,7 +100,7 @@ def private_rados(
     if count < 1:
         raise InputError(f"rados: expected at least 1 rado, found {count}")
     edges = part.labels * _boolean(part, feature)
-    window = Window.of(len(edges), epsilon=epsilon)
+    window = KeptWindow.of(len(edges), epsilon=epsilon)
     guarantee = window.guarantee(epsilon)
     offset = int((edges < 0).sum())
     vectors: list[Floats] = []

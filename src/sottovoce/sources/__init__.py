@@ -6,21 +6,21 @@ stream that can be started again, and its `problems` say what was left out.
 
 from sottovoce.sources.labels import LabelMap
 from sottovoce.sources.opening import open_source
-from sottovoce.sources.options import Empty, Format, Limits, SourceOptions, Table
-from sottovoce.sources.problems import Cost, Kind, Problem, Problems
+from sottovoce.sources.options import DelimitedFormat, Empty, Format, SourceLimits, SourceOptions
+from sottovoce.sources.problems import Loss, ProblemKind, Problems, SourceProblem
 from sottovoce.sources.source import Source
 
 __all__ = [
-    "Cost",
+    "DelimitedFormat",
     "Empty",
     "Format",
-    "Kind",
     "LabelMap",
-    "Limits",
-    "Problem",
+    "Loss",
+    "ProblemKind",
     "Problems",
     "Source",
+    "SourceLimits",
     "SourceOptions",
-    "Table",
+    "SourceProblem",
     "open_source",
 ]

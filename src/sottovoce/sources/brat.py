@@ -7,12 +7,13 @@ from pathlib import Path, PurePath
 
 from sottovoce.errors import InputError
 from sottovoce.sources import standoff
+from sottovoce.sources.columns import Header
 from sottovoce.sources.encodings import find_encoding
 from sottovoce.sources.files import open_file
 from sottovoce.sources.lines import Lines, too_long
 from sottovoce.sources.offsets import TextFrame
 from sottovoce.sources.options import Format, SourceOptions
-from sottovoce.sources.problems import Cost, Kind, Problem
+from sottovoce.sources.problems import Loss, ProblemKind, SourceProblem
 from sottovoce.sources.sheets import FileRows
 from sottovoce.sources.source import Findings
 from sottovoce.sources.standoff import Annotations, NumberedFlaw
@@ -20,6 +21,14 @@ from sottovoce.sources.tree import Folder, read_text, walk
 from sottovoce.text.documents import Document, Origin, Span
 
 TEXT, ANNOTATION = ".txt", ".ann"
+_PLURALS: dict[type, str] = {
+    standoff.BratEvent: "events",
+    standoff.Relation: "relations",
+    standoff.Equivalence: "equivalences (*)",
+    standoff.Attribute: "attributes",
+    standoff.Normalization: "normalizations",
+    standoff.BratNote: "notes",
+}
 
 
 class BratReader:
@@ -33,16 +42,16 @@ class BratReader:
         self._options = options
         self.name = str(path)
 
-    def columns(self) -> tuple[str, ...]:
+    def header(self) -> Header:
         """BRAT has no columns: each pair is one text and its spans."""
-        return ("text", "spans")
+        return Header(self.name, ("text", "spans"))
 
-    def read(self, findings: Findings) -> Iterator[Document | Problem]:
+    def read(self, findings: Findings) -> Iterator[Document | SourceProblem]:
         """One document a pair."""
         nested = self._options.label is not None
         rows = FileRows(self._options, findings, root=self._path, nested=nested)
         for place in walk(self._path):
-            if isinstance(place, Problem):
+            if isinstance(place, SourceProblem):
                 yield place
                 continue
             stems = {name[:-4] for name in place.files if name.endswith((TEXT, ANNOTATION))}
@@ -58,20 +67,20 @@ class BratReader:
 
     def _pair(
         self, place: Folder, stem: str, rows: FileRows, findings: Findings
-    ) -> Iterator[Document | Problem]:
+    ) -> Iterator[Document | SourceProblem]:
         shown = place.below(stem + TEXT)
         if stem + TEXT not in place.files:
             shown = place.below(stem + ANNOTATION)
             reason = f"expected {stem}{TEXT} beside it, found none"
-            yield Problem(Origin(shown), Kind.UNPAIRED, reason)
+            yield SourceProblem(Origin(shown), ProblemKind.UNPAIRED, reason)
             return
         annotated = stem + ANNOTATION in place.files
         if not annotated and not self._options.unlabelled:
             reason = f"expected {stem}{ANNOTATION} beside it, found none"
-            yield Problem(Origin(shown), Kind.UNPAIRED, reason)
+            yield SourceProblem(Origin(shown), ProblemKind.UNPAIRED, reason)
             return
         text = read_text(place.path / (stem + TEXT), shown, self._options)
-        if isinstance(text, Problem):
+        if isinstance(text, SourceProblem):
             yield text
             return
         findings.note(f"{shown}: {text.note}" if text.note else "")
@@ -79,7 +88,7 @@ class BratReader:
         if annotated:
             annotation = place.below(stem + ANNOTATION)
             read = self._annotations(place.path / (stem + ANNOTATION), annotation, found.frame)
-            if isinstance(read, Problem):
+            if isinstance(read, SourceProblem):
                 yield read
                 return
             found = read
@@ -88,7 +97,7 @@ class BratReader:
         findings.found.update(counted(found))
         yield rows.read(shown, found.frame.text, spans=tuple(self._wanted(found.spans)))
 
-    def _annotations(self, path: Path, shown: str, frame: TextFrame) -> Annotations | Problem:
+    def _annotations(self, path: Path, shown: str, frame: TextFrame) -> Annotations | SourceProblem:
         limit = self._options.limits.document_bytes
         broken: list[NumberedFlaw] = []
 
@@ -104,11 +113,11 @@ class BratReader:
                 head = file.read(limit + 1)
                 if len(head) > limit:
                     size = too_long(path.stat().st_size, limit)
-                    return Problem(Origin(shown), Kind.TOO_LONG, size)
+                    return SourceProblem(Origin(shown), ProblemKind.TOO_LONG, size)
                 encoding = find_encoding(head, stated=self._options.encoding, name=shown)
                 found = standoff.parse(lines(), frame)
         except InputError as error:
-            return Problem(Origin(shown), Kind.UNREADABLE, error.message)
+            return SourceProblem(Origin(shown), ProblemKind.UNREADABLE, error.message)
         return replace(found, flaws=tuple(sorted((*found.flaws, *broken))))
 
     def _wanted(self, spans: tuple[Span, ...]) -> Iterator[Span]:
@@ -122,22 +131,19 @@ class BratReader:
                 yield replace(span, type=mapped)
 
 
-def counted(found: Annotations) -> Counter[str]:
+def counted(annotations: Annotations) -> Counter[str]:
     """How many annotations of each kind were usable."""
-    counts = Counter(
-        f"{type(other).__name__.lower()}s".replace("equivalences", "equivalences (*)")
-        for other in found.others
-    )
-    whole = sum(len(span.fragments) == 1 for span in found.spans)
+    counts = Counter(_PLURALS[type(other)] for other in annotations.others)
+    whole = sum(len(span.fragments) == 1 for span in annotations.spans)
     counts["contiguous spans"] = whole
-    counts["discontinuous spans"] = len(found.spans) - whole
+    counts["discontinuous spans"] = len(annotations.spans) - whole
     return counts
 
 
-def _problems(flaws: tuple[NumberedFlaw, ...], shown: str) -> Iterator[Problem]:
+def _problems(flaws: tuple[NumberedFlaw, ...], shown: str) -> Iterator[SourceProblem]:
     for flaw in flaws:
         origin = Origin(shown, flaw.line, "line")
-        yield Problem(origin, flaw.flaw.kind, flaw.flaw.reason, Cost.ANNOTATION)
+        yield SourceProblem(origin, flaw.flaw.kind, flaw.flaw.reason, Loss.ANNOTATION)
 
 
 def has_annotations(path: Path) -> bool:

@@ -7,10 +7,10 @@ from types import ModuleType
 from typing import Any
 
 from sottovoce.errors import InputError
-from sottovoce.sources.columns import repeated
+from sottovoce.sources.columns import Header
 from sottovoce.sources.files import open_file
 from sottovoce.sources.options import Format, SourceOptions
-from sottovoce.sources.problems import Problem, shown
+from sottovoce.sources.problems import SourceProblem
 from sottovoce.sources.rows import Row, RowReader, select
 from sottovoce.sources.source import Findings
 from sottovoce.text.documents import Document, Origin
@@ -38,16 +38,16 @@ class ColumnarFileReader:
         self.format = format
         self.name = str(path)
 
-    def columns(self) -> tuple[str, ...]:
+    def header(self) -> Header:
         """The names in the file's schema."""
         with self._opened() as (schema, _, _):
-            return tuple(schema.names)
+            return Header(self.name, tuple(schema.names))
 
-    def read(self, findings: Findings) -> Iterator[Document | Problem]:
+    def read(self, findings: Findings) -> Iterator[Document | SourceProblem]:
         """One document a row; only the columns that are used are read."""
         with self._opened() as (schema, count, batches):
             findings.total = count
-            rows = _rows(tuple(schema.names), self._options, findings, name=self.name)
+            rows = _rows(Header(self.name, tuple(schema.names)), self._options, findings)
             number = 0
             for batch in batches(rows.selection.columns):
                 for row in _slices(batch, self._options.limits.batch_rows):
@@ -71,10 +71,10 @@ class ColumnarFileReader:
                 with _ipc(self._path, self.name) as opened:
                     yield opened
         except (pyarrow.ArrowException, OSError) as error:
-            first_line = str(error).splitlines()[0] if str(error) else type(error).__name__
+            # The library's own words could quote what it read.
             raise InputError(
                 f"{self.name}: expected {self.format.value}, found a file that cannot be read "
-                f"as such: {first_line}",
+                f"as such ({type(error).__name__})",
                 hints=("--format says what the file is: csv, tsv, jsonl, parquet, arrow",),
             ) from error
 
@@ -128,15 +128,15 @@ class FrameReader:
         self._options = options
         self.name = name
 
-    def columns(self) -> tuple[str, ...]:
+    def header(self) -> Header:
         """The frame's column names."""
-        if is_arrow_table(self._frame):
-            return tuple(self._frame.schema.names)
-        return tuple(str(column) for column in self._frame.columns)
+        arrow_table = is_arrow_table(self._frame)
+        names = self._frame.schema.names if arrow_table else self._frame.columns
+        return Header(self.name, tuple(map(str, names)))
 
-    def read(self, findings: Findings) -> Iterator[Document | Problem]:
+    def read(self, findings: Findings) -> Iterator[Document | SourceProblem]:
         """One document a row."""
-        rows = _rows(self.columns(), self._options, findings, name=self.name)
+        rows = _rows(self.header(), self._options, findings)
         findings.total = len(self._frame)
         for number, row in enumerate(self._values(rows.selection.columns), 1):
             findings.done = number
@@ -144,7 +144,8 @@ class FrameReader:
 
     def _values(self, columns: tuple[str, ...]) -> Iterator[Row]:
         step = self._options.limits.batch_rows
-        places = [self.columns().index(column) for column in columns]
+        known = self.header().columns
+        places = [known.index(column) for column in columns]
         for start in range(0, len(self._frame), step):
             if is_arrow_table(self._frame):
                 part = self._frame.slice(start, step).select(places)
@@ -182,13 +183,9 @@ def _library(thing: object) -> str:
     return type(thing).__module__.split(".", 1)[0]
 
 
-def _rows(
-    columns: tuple[str, ...], options: SourceOptions, findings: Findings, *, name: str
-) -> RowReader:
-    twice = repeated(columns)
-    if twice:
-        findings.note(f"columns of the same name, not used: {', '.join(map(shown, twice))}")
-    return RowReader(select(columns, options, name=name), options)
+def _rows(header: Header, options: SourceOptions, findings: Findings) -> RowReader:
+    findings.note(header.repeated)
+    return RowReader(select(header, options), options)
 
 
 def _slices(batch: Any, step: int) -> Iterator[Row]:

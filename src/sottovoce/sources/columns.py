@@ -1,7 +1,9 @@
 """Finding columns by name, and saying what there is when one is not there."""
 
 from collections import Counter
+from dataclasses import dataclass
 from difflib import get_close_matches
+from shlex import quote
 
 from sottovoce.errors import InputError
 from sottovoce.sources.problems import shown
@@ -9,51 +11,77 @@ from sottovoce.sources.problems import shown
 _LISTED = 20
 
 
-def find_columns(
-    columns: tuple[str, ...], wanted: tuple[str, ...], *, option: str, name: str
-) -> tuple[str, ...]:
-    """The `wanted` columns, each of which must be among `columns`."""
-    for column in wanted:
-        if column not in columns:
-            raise missing_column(column, columns, option=option, name=name)
-    return wanted
+@dataclass(frozen=True, slots=True)
+class Header:
+    """The columns of the source `name`, and whether a message may list them.
 
+    The first row of a delimited file holds names, or it holds data and the file has no header.
+    Until one of the columns that were asked for stands in it, nobody knows, so it is not quoted.
+    """
 
-def missing_column(wanted: str, columns: tuple[str, ...], *, option: str, name: str) -> InputError:
-    """The error that lists the columns there are and suggests the nearest."""
-    listed = ", ".join(shown(column) for column in columns[:_LISTED])
-    more = f" and {len(columns) - _LISTED:,} more" if len(columns) > _LISTED else ""
-    hints = [f"{option} {_quoted(near)}" for near in _nearest(wanted, columns)]
-    if columns and columns == tuple(str(number + 1) for number in range(len(columns))):
-        hints = [f"columns without names are counted from 1: {option} 1"]
-    elif columns and all(_looks_like_data(column) for column in columns[:_LISTED]):
-        hints.append("the first row looks like data, not like names: --no-header")
-    if not hints:
-        what = option.removeprefix("--").replace("group", "group (patient, author)")
-        hints.append(f"{option} COLUMN names the column that holds the {what}")
-    return InputError(
-        f"{name}: expected a column {shown(wanted)}, found {listed or 'none'}{more}",
-        hints=tuple(hints),
-    )
+    name: str
+    columns: tuple[str, ...]
+    certain: bool = True
 
+    def find(self, wanted: tuple[str, ...], *, option: str) -> tuple[str, ...]:
+        """The `wanted` columns, each of which must be there."""
+        for column in wanted:
+            if column not in self.columns:
+                raise self.missing(column, option=option)
+        return wanted
 
-def check_unique(columns: tuple[str, ...], used: tuple[str, ...], *, name: str) -> None:
-    """Refuse a column that is used and whose name stands twice, because it could be either."""
-    counts = Counter(columns)
-    for column in used:
-        if counts[column] > 1:
-            raise InputError(
-                f"{name}: expected one column {shown(column)}, found {counts[column]} of that name",
-                hints=("rename one of them in the first line of the file",),
-            )
+    def missing(self, wanted: str, *, option: str) -> InputError:
+        """The error that suggests the nearest column, and lists all where that is safe."""
+        hints = [f"{option} {_quoted(near)}" for near in _nearest(wanted, self.columns)]
+        numbers = tuple(str(number + 1) for number in range(len(self.columns)))
+        if self.columns and self.columns == numbers:
+            hints = [f"columns without names are counted from 1: {option} 1"]
+        if not self.certain:
+            hints += [
+                "if the first row holds data and not names: --no-header",
+                f"to see the names that it has: head -n 1 {quote(self.name)}",
+            ]
+        if not hints:
+            what = option.removeprefix("--").replace("group", "group (patient, author)")
+            hints.append(f"{option} COLUMN names the column that holds the {what}")
+        return InputError(
+            f"{self.name}: expected a column {shown(wanted)}, found {self.listed}",
+            hints=tuple(hints),
+        )
 
+    @property
+    def listed(self) -> str:
+        """The columns as a message may show them."""
+        count = len(self.columns)
+        if not self.certain:
+            return f"{count:,} column{'s' if count != 1 else ''}, none of them called so"
+        names = ", ".join(shown(column) for column in self.columns[:_LISTED])
+        more = f" and {count - _LISTED:,} more" if count > _LISTED else ""
+        return f"{names or 'none'}{more}"
 
-def repeated(columns: tuple[str, ...]) -> tuple[str, ...]:
-    """The names that stand more than once."""
-    return tuple(column for column, count in Counter(columns).items() if count > 1)
+    def check_unique(self, used: tuple[str, ...]) -> None:
+        """Refuse a column that is used and whose name stands twice: it could be either."""
+        counts = Counter(self.columns)
+        for column in used:
+            if counts[column] > 1:
+                called = f"one column {shown(column)}" if self.certain else "every name once"
+                raise InputError(
+                    f"{self.name}: expected {called}, found {counts[column]} of that name",
+                    hints=("rename one of them in the first line of the file",),
+                )
+
+    @property
+    def repeated(self) -> str:
+        """What to tell about names that stand more than once; empty where there are none."""
+        twice = tuple(column for column, count in Counter(self.columns).items() if count > 1)
+        if not twice:
+            return ""
+        names = ", ".join(map(shown, twice)) if self.certain else f"{len(twice):,}"
+        return f"columns of the same name, not used: {names}"
 
 
 def _nearest(wanted: str, columns: tuple[str, ...]) -> list[str]:
+    """A column that is called nearly so: what the user typed, not what a text says."""
     folded = {column.strip().casefold(): column for column in columns}
     close = get_close_matches(wanted.strip().casefold(), folded, n=1, cutoff=0.6)
     return [folded[match] for match in close]
@@ -61,8 +89,3 @@ def _nearest(wanted: str, columns: tuple[str, ...]) -> list[str]:
 
 def _quoted(column: str) -> str:
     return column if column.isidentifier() else shown(column)
-
-
-def _looks_like_data(column: str) -> bool:
-    words = column.strip().replace(".", "", 1).lstrip("+-")
-    return words == "" or words.isdecimal() or len(words) == 1

@@ -8,25 +8,26 @@ read again as records of their own.
 import csv
 from collections import deque
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import NamedTuple, Self
 
 from sottovoce.errors import InputError
-from sottovoce.sources.columns import repeated
+from sottovoce.sources.columns import Header
 from sottovoce.sources.encodings import HEAD_BYTES, TextEncoding, find_encoding
 from sottovoce.sources.files import open_file
-from sottovoce.sources.lines import Flaw, Line, Lines, too_long
+from sottovoce.sources.lines import Flaw, Lines, TextLine, too_long
 from sottovoce.sources.options import Format, SourceOptions, named
-from sottovoce.sources.problems import Kind, Problem, shown
-from sottovoce.sources.rows import Row, RowReader, select
+from sottovoce.sources.problems import ProblemKind, SourceProblem
+from sottovoce.sources.rows import Row, RowReader, asks_for, select
 from sottovoce.sources.source import Findings
 from sottovoce.text.documents import Document, Origin
+from sottovoce.wire.formula_guard import unguarded
 
 _DELIMITERS = ",;\t|"
 
 
-class Record(NamedTuple):
+class DelimitedRecord(NamedTuple):
     """The fields of one record, the line that it starts on, and what is wrong with it."""
 
     line: int
@@ -44,9 +45,9 @@ class _Feed:
     def __init__(self, lines: Lines, limit: int) -> None:
         self._lines = lines
         self._limit = limit
-        self._again: deque[Line] = deque()
+        self._again: deque[TextLine] = deque()
         self._size = 0
-        self.held: list[Line] = []
+        self.held: list[TextLine] = []
         self.flaw: Flaw | None = None
 
     def __iter__(self) -> Self:
@@ -60,7 +61,7 @@ class _Feed:
             raise _CutShortError
         if line.flaw:
             self.flaw = self.flaw or line.flaw
-            if line.flaw.kind is Kind.TOO_LONG:
+            if line.flaw.kind is ProblemKind.TOO_LONG:
                 raise _CutShortError
         return line.text
 
@@ -77,14 +78,14 @@ class _Feed:
     def cut_short(self) -> Flaw:
         """Why the record could not be finished."""
         first = self.held[0].flaw
-        if first and first.kind is Kind.TOO_LONG:
+        if first and first.kind is ProblemKind.TOO_LONG:
             return first
         if self._size > self._limit:
-            return Flaw(Kind.TOO_LONG, f"the record's {too_long(self._size, self._limit)}")
-        return Flaw(Kind.MALFORMED, "the record ends in a line that is too long")
+            return Flaw(ProblemKind.TOO_LONG, f"the record's {too_long(self._size, self._limit)}")
+        return Flaw(ProblemKind.MALFORMED, "the record ends in a line that is too long")
 
 
-def records(lines: Lines, *, delimiter: str, quoted: bool, limit: int) -> Iterator[Record]:
+def records(lines: Lines, *, delimiter: str, quoted: bool, limit: int) -> Iterator[DelimitedRecord]:
     """The records of a delimited file; blank lines are passed over."""
     # The limit of the csv module is the process's; raising it is all that one reader may do.
     csv.field_size_limit(max(csv.field_size_limit(), limit))
@@ -100,15 +101,15 @@ def records(lines: Lines, *, delimiter: str, quoted: bool, limit: int) -> Iterat
         except StopIteration:
             return
         except _CutShortError:
-            yield Record(feed.held[0].number, [], feed.cut_short())
+            yield DelimitedRecord(feed.held[0].number, [], feed.cut_short())
             feed.give_up_first()
         except csv.Error as error:
-            flaw = feed.held[0].flaw or Flaw(Kind.MALFORMED, _in_words(error))
-            yield Record(feed.held[0].number, [], flaw)
+            flaw = feed.held[0].flaw or Flaw(ProblemKind.MALFORMED, _in_words(error))
+            yield DelimitedRecord(feed.held[0].number, [], flaw)
             feed.give_up_first()
         else:
             if fields:
-                yield Record(feed.held[0].number, fields, feed.flaw)
+                yield DelimitedRecord(feed.held[0].number, fields, feed.flaw)
 
 
 def _in_words(error: csv.Error) -> str:
@@ -119,7 +120,7 @@ def _in_words(error: csv.Error) -> str:
         return "expected a closing quote, found the end of the file"
     if "new-line character" in words:
         return "expected the end of the line, found a carriage return inside it"
-    return words
+    return "expected a record of the table, found none"
 
 
 @dataclass(frozen=True, slots=True)
@@ -141,25 +142,34 @@ class DelimitedReader:
         self.format = format
         self.name = str(path)
 
-    def columns(self) -> tuple[str, ...]:
-        """The names in the first record."""
-        return self._shape().columns
+    def header(self) -> Header:
+        """The names in the first record, which may be data if nobody asked for one of them."""
+        return self._header(self._shape())
 
-    def read(self, findings: Findings) -> Iterator[Document | Problem]:
+    def read(self, findings: Findings) -> Iterator[Document | SourceProblem]:
         """One document a record."""
         shape = self._shape()
-        rows = RowReader(select(shape.columns, self._options, name=self.name), self._options)
+        header = self._header(shape)
+        rows = RowReader(select(header, self._options), self._options)
         for origin, row in self._rows(shape, rows.selection.columns, findings):
-            yield row if isinstance(row, Problem) else rows.read(row, origin)
+            found = row if isinstance(row, SourceProblem) else rows.read(row, origin)
+            if isinstance(found, SourceProblem) and not header.certain:
+                # A reason names columns, and these names may be the first document.
+                found = replace(found, reason=str(found.kind))
+            yield found
 
-    def rows(self, findings: Findings) -> Iterator[tuple[Origin, Row | Problem]]:
+    def _header(self, shape: _Shape) -> Header:
+        certain = not self._options.table.header or asks_for(shape.columns, self._options)
+        return Header(self.name, shape.columns, certain)
+
+    def rows(self, findings: Findings) -> Iterator[tuple[Origin, Row | SourceProblem]]:
         """Every record as a row of all its columns, for tables that hold no documents."""
         shape = self._shape()
         return self._rows(shape, shape.columns, findings)
 
     def _rows(
         self, shape: _Shape, columns: tuple[str, ...], findings: Findings
-    ) -> Iterator[tuple[Origin, Row | Problem]]:
+    ) -> Iterator[tuple[Origin, Row | SourceProblem]]:
         self._note(shape, findings)
         places = [(column, shape.columns.index(column)) for column in columns]
         expected = len(shape.columns)
@@ -171,28 +181,27 @@ class DelimitedReader:
                 findings.done = lines.passed
                 origin = Origin(self._path.name, record.line, "line")
                 if record.flaw:
-                    yield origin, Problem(origin, *record.flaw)
+                    yield origin, SourceProblem(origin, *record.flaw)
                 elif len(record.fields) != expected:
                     reason = f"expected {expected} fields, found {len(record.fields)}"
-                    yield origin, Problem(origin, Kind.RAGGED, reason)
+                    yield origin, SourceProblem(origin, ProblemKind.RAGGED, reason)
                 else:
-                    yield origin, {column: record.fields[place] for column, place in places}
+                    fields = record.fields
+                    yield origin, {column: unguarded(fields[place]) for column, place in places}
 
     def _note(self, shape: _Shape, findings: Findings) -> None:
         findings.note(shape.encoding.note)
         if shape.delimiter != self._usual_delimiter():
             findings.note(f"fields are separated by {shape.delimiter!r}")
-        twice = repeated(shape.columns)
-        if twice:
-            findings.note(f"columns of the same name, not used: {', '.join(map(shown, twice))}")
+        findings.note(self._header(shape).repeated)
 
-    def _below_header(self, lines: Lines, shape: _Shape) -> Iterator[Record]:
+    def _below_header(self, lines: Lines, shape: _Shape) -> Iterator[DelimitedRecord]:
         found = self._records(lines, shape.delimiter)
         if self._options.table.header:
             next(found, None)
         return found
 
-    def _records(self, lines: Lines, delimiter: str) -> Iterator[Record]:
+    def _records(self, lines: Lines, delimiter: str) -> Iterator[DelimitedRecord]:
         return records(
             lines,
             delimiter=delimiter,
@@ -208,7 +217,7 @@ class DelimitedReader:
             head = file.read(HEAD_BYTES)
             encoding = find_encoding(head, stated=self._options.encoding, name=self.name)
             limit = self._options.limits.document_bytes
-            first: dict[str, Record] = {}
+            first: dict[str, DelimitedRecord] = {}
             for delimiter in self._candidates():
                 lines = Lines(file, encoding, limit=limit)
                 record = next(self._records(lines, delimiter), None)
@@ -216,7 +225,7 @@ class DelimitedReader:
                     raise InputError(
                         f"{self.name}: expected a header and rows, found an empty file"
                     )
-                if record.flaw and record.flaw.kind is not Kind.MALFORMED:
+                if record.flaw and record.flaw.kind is not ProblemKind.MALFORMED:
                     raise self._bad_header(record)  # as it would be under any delimiter
                 first[delimiter] = record
         readable = [delimiter for delimiter in first if not first[delimiter].flaw]
@@ -243,7 +252,7 @@ class DelimitedReader:
     def _names(self, fields: list[str]) -> tuple[str, ...]:
         if not self._options.table.header:
             return tuple(str(number) for number in range(1, len(fields) + 1))
-        names = tuple(field.strip() for field in fields)
+        names = tuple(unguarded(field.strip()) for field in fields)
         if not any(names):
             raise InputError(
                 f"{self.name}: expected the names of columns in the first line, found a blank one",
@@ -251,7 +260,7 @@ class DelimitedReader:
             )
         return names
 
-    def _bad_header(self, record: Record) -> InputError:
+    def _bad_header(self, record: DelimitedRecord) -> InputError:
         reason = record.flaw.reason if record.flaw else "no fields"
         return InputError(
             f"{self.name}: the header (line {record.line}) cannot be read: {reason}",

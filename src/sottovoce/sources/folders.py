@@ -6,8 +6,9 @@ from fnmatch import fnmatchcase
 from pathlib import Path, PurePath
 
 from sottovoce.errors import InputError
+from sottovoce.sources.columns import Header
 from sottovoce.sources.options import Format, SourceOptions
-from sottovoce.sources.problems import Problem
+from sottovoce.sources.problems import SourceProblem
 from sottovoce.sources.sheets import FileRows
 from sottovoce.sources.source import Findings
 from sottovoce.sources.tree import Folder, read_text, walk
@@ -25,17 +26,17 @@ class FolderReader:
         self._options = options
         self.name = str(path)
 
-    def columns(self) -> tuple[str, ...]:
+    def header(self) -> Header:
         """A folder has no columns of its own: each file is one text."""
-        return ("text", "label")
+        return Header(self.name, ("text", "label"))
 
-    def read(self, findings: Findings) -> Iterator[Document | Problem]:
+    def read(self, findings: Findings) -> Iterator[Document | SourceProblem]:
         """One document a file."""
         nested = has_folders(self._path)
         rows = FileRows(self._options, findings, root=self._path, nested=nested)
         others: Counter[str] = Counter()
         for place in walk(self._path):
-            if isinstance(place, Problem):
+            if isinstance(place, SourceProblem):
                 yield place
                 continue
             for name in place.files:
@@ -49,10 +50,10 @@ class FolderReader:
 
     def _document(
         self, place: Folder, name: str, rows: FileRows, findings: Findings
-    ) -> Document | Problem:
+    ) -> Document | SourceProblem:
         shown = place.below(name)
         found = read_text(place.path / name, shown, self._options)
-        if isinstance(found, Problem):
+        if isinstance(found, SourceProblem):
             return found
         findings.note(f"{shown}: {found.note}" if found.note else "")
         return rows.read(shown, found.text)
@@ -76,6 +77,6 @@ class FolderReader:
 
 def has_folders(root: Path) -> bool:
     """Whether there is a readable folder below `root`, whose name could be a label."""
-    places = (place for place in walk(root) if not isinstance(place, Problem))
+    places = (place for place in walk(root) if not isinstance(place, SourceProblem))
     next(places, None)
     return next(places, None) is not None

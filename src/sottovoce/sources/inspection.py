@@ -13,10 +13,10 @@ from hashlib import blake2b
 import numpy as np
 
 from sottovoce.sources.options import Format
-from sottovoce.sources.problems import LABEL_WORDS, Kind, Problem, shown, shown_label
+from sottovoce.sources.problems import ProblemKind, SourceProblem, shown
 from sottovoce.sources.source import Source
 from sottovoce.text.documents import Document, Label
-from sottovoce.text.labels import label_name
+from sottovoce.text.labels import LABEL_WORDS, is_label, label_name, shown_label
 
 _MANY_LABELS = 1000
 
@@ -57,11 +57,11 @@ class Groups:
 
 
 @dataclass(frozen=True, slots=True)
-class Found:
+class ProblemLine:
     """One problem in words."""
 
     where: str
-    kind: Kind
+    kind: ProblemKind
     reason: str
 
 
@@ -86,7 +86,7 @@ class Inspection:
     missing: dict[str, int]
     annotations: dict[str, int]
     problem_counts: dict[str, int]
-    problems: tuple[Found, ...]
+    problems: tuple[ProblemLine, ...]
     notes: tuple[str, ...]
     warnings: tuple[str, ...]
 
@@ -109,7 +109,7 @@ class Inspector:
         self._characters, self._words = array("Q"), array("Q")
         self._texts, self._labelled, self._groups = array("Q"), array("Q"), array("Q")
 
-    def outcomes(self) -> Iterator[Document | Problem]:
+    def outcomes(self) -> Iterator[Document | SourceProblem]:
         """Pass over the source and add up; what comes out is for a progress bar to count."""
         for outcome in self._source.outcomes():
             if isinstance(outcome, Document):
@@ -150,7 +150,7 @@ class Inspector:
         return Inspection(
             source=source.name,
             format=source.format,
-            columns=source.columns if source.format is not Format.MEMORY else (),
+            columns=self._columns(),
             documents=self.documents,
             skipped=findings.problems.documents,
             skipped_annotations=findings.problems.annotations,
@@ -159,16 +159,24 @@ class Inspector:
             unlabelled=self._unlabelled,
             characters=_lengths(self._characters),
             words=_lengths(self._words),
-            empty=(self._empty if self._textual else 0) + findings.problems.counts[Kind.EMPTY_TEXT],
+            empty=(self._empty if self._textual else 0)
+            + findings.problems.counts[ProblemKind.EMPTY_TEXT],
             duplicates=self._duplicates(),
             groups=self._grouped(),
             missing=dict(self._missing),
             annotations=dict(findings.found),
             problem_counts={kind.value: n for kind, n in findings.problems.counts.most_common()},
-            problems=tuple(Found(str(p.origin), p.kind, p.reason) for p in findings.problems),
+            problems=tuple(ProblemLine(str(p.origin), p.kind, p.reason) for p in findings.problems),
             notes=source.notes,
             warnings=tuple(self._warnings()),
         )
+
+    def _columns(self) -> tuple[str, ...]:
+        """The columns' names; their numbers where the first row may be data."""
+        header = self._source.header if self._source.format is not Format.MEMORY else None
+        if header is None or header.certain:
+            return header.columns if header else ()
+        return tuple(str(number) for number in range(1, len(header.columns) + 1))
 
     def _balance(self, by_label: Counter[str]) -> tuple[LabelCount, ...]:
         """The labels by frequency; none are named where they look like texts."""
@@ -176,7 +184,11 @@ class Inspector:
             return ()
         ordered = sorted(by_label.items(), key=lambda item: (-item[1], item[0]))
         return tuple(
-            LabelCount(label, count, 0 if self._labels else self._spans[label])
+            LabelCount(
+                label if is_label(label) else shown_label(label),
+                count,
+                0 if self._labels else self._spans[label],
+            )
             for label, count in ordered[:_MANY_LABELS]
         )
 

@@ -1,5 +1,6 @@
 """JSON Lines: one object a line, one document an object."""
 
+import re
 from collections.abc import Iterator
 from pathlib import Path
 from typing import BinaryIO
@@ -7,18 +8,19 @@ from typing import BinaryIO
 import msgspec
 
 from sottovoce.errors import InputError
+from sottovoce.sources.columns import Header
 from sottovoce.sources.encodings import HEAD_BYTES, TextEncoding, find_encoding
 from sottovoce.sources.files import open_file
-from sottovoce.sources.lines import Line, Lines
+from sottovoce.sources.lines import Lines, TextLine
 from sottovoce.sources.options import Format, SourceOptions
-from sottovoce.sources.problems import Kind, Problem
+from sottovoce.sources.problems import ProblemKind, SourceProblem
 from sottovoce.sources.rows import Row, RowReader, select
 from sottovoce.sources.source import Findings
 from sottovoce.text.documents import Document, Origin
 
 _HEAD_ROWS = 100
-_CUT = "Input data was truncated"
 """How many objects are looked at to learn which columns there are."""
+_BYTE = re.compile(r"\(byte \d+\)")
 
 
 class JsonLinesReader:
@@ -32,30 +34,28 @@ class JsonLinesReader:
         self._options = options
         self.name = str(path)
 
-    def columns(self) -> tuple[str, ...]:
+    def header(self) -> Header:
         """The names in the first hundred objects."""
         with open_file(self._path) as file:
-            return self._columns(file, self._encoding(file))
+            return self._header(file, self._encoding(file))
 
-    def read(self, findings: Findings) -> Iterator[Document | Problem]:
+    def read(self, findings: Findings) -> Iterator[Document | SourceProblem]:
         """One document a line; blank lines are passed over."""
         with open_file(self._path) as file:
             encoding = self._encoding(file)
             findings.note(encoding.note)
             findings.total = self._path.stat().st_size
-            columns = self._columns(file, encoding)
+            header = self._header(file, encoding)
             rows: RowReader | None = None
             lines = Lines(file, encoding, limit=self._options.limits.document_bytes)
             for line in lines:
                 findings.done = lines.passed
                 origin = Origin(self._path.name, line.number, "line")
                 row = _object(line, origin)
-                if isinstance(row, Problem):
+                if isinstance(row, SourceProblem):
                     yield row
                 elif row is not None:
-                    rows = rows or RowReader(
-                        select(columns, self._options, name=self.name), self._options
-                    )
+                    rows = rows or RowReader(select(header, self._options), self._options)
                     yield rows.read(row, origin)
 
     def _encoding(self, file: BinaryIO) -> TextEncoding:
@@ -71,7 +71,7 @@ class JsonLinesReader:
             )
         return encoding
 
-    def _columns(self, file: BinaryIO, encoding: TextEncoding) -> tuple[str, ...]:
+    def _header(self, file: BinaryIO, encoding: TextEncoding) -> Header:
         names: dict[str, None] = {}
         seen = 0
         for line in Lines(file, encoding, limit=self._options.limits.document_bytes):
@@ -81,24 +81,32 @@ class JsonLinesReader:
             seen += row is not None
             if seen == _HEAD_ROWS:
                 break
-        return tuple(names)
+        return Header(self.name, tuple(names))
 
 
-def _object(line: Line, origin: Origin) -> Row | Problem | None:
+def _object(line: TextLine, origin: Origin) -> Row | SourceProblem | None:
     """The object on a line, the problem with it, or None for a blank line."""
     if line.flaw:
-        return Problem(origin, *line.flaw)
+        return SourceProblem(origin, *line.flaw)
     if line.text.isspace():
         return None
     try:
         found = msgspec.json.decode(line.text)
     except (msgspec.DecodeError, UnicodeDecodeError) as error:
-        reason = str(error).replace("JSON is", "the JSON is")
-        return Problem(origin, Kind.MALFORMED, reason.replace(_CUT, "the JSON is truncated"))
+        return SourceProblem(origin, ProblemKind.MALFORMED, _in_words(error))
     except RecursionError:
-        return Problem(origin, Kind.MALFORMED, "the JSON is nested too deeply")
+        return SourceProblem(origin, ProblemKind.MALFORMED, "the JSON is nested too deeply")
     if not isinstance(found, dict):
-        return Problem(
-            origin, Kind.MALFORMED, f"expected a JSON object, found {type(found).__name__}"
+        return SourceProblem(
+            origin, ProblemKind.MALFORMED, f"expected a JSON object, found {type(found).__name__}"
         )
     return found
+
+
+def _in_words(error: Exception) -> str:
+    """Where the JSON breaks off; the decoder's own words could quote it."""
+    for known in ("truncated", "out of range"):
+        if known in str(error):
+            return f"the JSON is {known}" if known == "truncated" else f"a number is {known}"
+    place = _BYTE.search(str(error))
+    return f"the JSON is malformed {place[0]}" if place else "the JSON is malformed"

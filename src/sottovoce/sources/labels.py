@@ -29,7 +29,7 @@ class LabelMap:
         for name, target in self.names.items():
             if not name or not target:
                 raise InputError(
-                    f"label map: expected a label on both sides, found {name!r}={target!r}",
+                    "label map: expected a label on both sides, found nothing on one",
                     hints=("--label-map spam=1,ham=0",),
                 )
 
@@ -44,7 +44,11 @@ class LabelMap:
                     f"label map: expected name=label, found {shown(pair)}",
                     hints=("--label-map spam=1,ham=0", "--label-map labels.json"),
                 )
-            _add(names, name, target)
+            if names.setdefault(name, target) != target:
+                raise InputError(
+                    f"label map: expected one label for {shown(name)}, "
+                    f"found {shown(names[name])} and {shown(target)}"
+                )
         return cls(names)
 
     @classmethod
@@ -81,20 +85,12 @@ class LabelMap:
         return self.names.get(label_name(label), self.names.get(OTHERWISE))
 
 
-def _add(names: dict[str, str], name: str, target: str) -> None:
-    if names.setdefault(name, target) != target:
-        raise InputError(
-            f"label map: expected one label for {shown(name)}, "
-            f"found {shown(names[name])} and {shown(target)}"
-        )
-
-
 def _from_json(content: bytes, path: Path) -> dict[str, str]:
     try:
         found = msgspec.json.decode(content.removeprefix(b"\xef\xbb\xbf"), type=dict[str, Label])
     except msgspec.DecodeError as error:
         raise InputError(
-            f"label map {path}: expected a JSON object of labels: {error}",
+            f"label map {path}: expected a JSON object of labels, found something else",
             hints=('{"spam": 1, "ham": 0}',),
         ) from error
     return {name: label_name(label) for name, label in found.items()}
@@ -111,7 +107,13 @@ def _from_table(words: str, path: Path) -> dict[str, str]:
                 f"label map {path} line {number}: expected two fields, found {len(row)}",
                 hints=("spam,1",),
             )
-        _add(names, row[0].strip(), row[1].strip())
+        name, target = (field.strip() for field in row)
+        if names.setdefault(name, target) != target:
+            # Unquoted: the file may be a table of texts that was given by mistake.
+            raise InputError(
+                f"label map {path} line {number}: expected one label for each name, "
+                "found another for a name that stands above"
+            )
     if not names:
         raise InputError(f"label map {path}: expected at least one pair, found none")
     return names

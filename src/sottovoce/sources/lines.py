@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from typing import BinaryIO, NamedTuple
 
 from sottovoce.sources.encodings import TextEncoding
-from sottovoce.sources.problems import Kind
+from sottovoce.sources.problems import ProblemKind
 
 _CHUNK = 2**16
 
@@ -17,11 +17,11 @@ _CHUNK = 2**16
 class Flaw(NamedTuple):
     """What is wrong with a line, in words that do not quote it."""
 
-    kind: Kind
+    kind: ProblemKind
     reason: str
 
 
-class Line(NamedTuple):
+class TextLine(NamedTuple):
     """A line with its ending; `offset` is its first byte in the file."""
 
     number: int
@@ -42,10 +42,10 @@ class Lines:
         self.passed = encoding.mark
         self.number = 0
 
-    def __iter__(self) -> Iterator[Line]:
+    def __iter__(self) -> Iterator[TextLine]:
         return self
 
-    def __next__(self) -> Line:
+    def __next__(self) -> TextLine:
         raw, whole = next(self._pieces)
         start = self.passed
         self.passed += len(raw)
@@ -55,25 +55,29 @@ class Lines:
                 text = raw.decode(self._encoding.name)
             except UnicodeDecodeError as error:
                 return self._undecodable(raw, start, error)
-            return self._with_nul(text, start) if "\0" in text else Line(self.number, start, text)
+            return (
+                self._with_nul(text, start) if "\0" in text else TextLine(self.number, start, text)
+            )
         while not whole:
             rest, whole = next(self._pieces, (b"", True))
             self.passed += len(rest)
         found = self.passed - start
-        return Line(self.number, start, "", Flaw(Kind.TOO_LONG, too_long(found, self._limit)))
+        return TextLine(
+            self.number, start, "", Flaw(ProblemKind.TOO_LONG, too_long(found, self._limit))
+        )
 
-    def _undecodable(self, raw: bytes, start: int, error: UnicodeDecodeError) -> Line:
+    def _undecodable(self, raw: bytes, start: int, error: UnicodeDecodeError) -> TextLine:
         flaw = Flaw(
-            Kind.ENCODING,
+            ProblemKind.ENCODING,
             f"byte 0x{raw[error.start]:02x} at byte {start + error.start} of the file "
             f"is not {self._encoding.title}",
         )
-        return Line(self.number, start, raw.decode(self._encoding.name, "replace"), flaw)
+        return TextLine(self.number, start, raw.decode(self._encoding.name, "replace"), flaw)
 
-    def _with_nul(self, text: str, start: int) -> Line:
+    def _with_nul(self, text: str, start: int) -> TextLine:
         before = len(text[: text.index("\0")].encode(self._encoding.name))
-        flaw = Flaw(Kind.NUL, f"NUL byte at byte {start + before} of the file")
-        return Line(self.number, start, text, flaw)
+        flaw = Flaw(ProblemKind.NUL, f"NUL byte at byte {start + before} of the file")
+        return TextLine(self.number, start, text, flaw)
 
 
 def too_long(found: int, limit: int) -> str:

@@ -5,8 +5,9 @@ from itertools import chain, islice
 from typing import Any
 
 from sottovoce.errors import InputError, MisuseError
+from sottovoce.sources.columns import Header
 from sottovoce.sources.options import Format, SourceOptions
-from sottovoce.sources.problems import Kind, Problem
+from sottovoce.sources.problems import ProblemKind, SourceProblem
 from sottovoce.sources.rows import Row, RowReader, select
 from sottovoce.sources.source import Findings
 from sottovoce.text.documents import Document, Origin
@@ -26,16 +27,16 @@ class IterableReader:
         self._spent = False
         self.name = name
 
-    def columns(self) -> tuple[str, ...]:
+    def header(self) -> Header:
         """The names in the first hundred rows; `text` and `label` where rows have no names."""
         if isinstance(self._items, Iterator):
             raise MisuseError(
                 f"{self.name}: the columns of something that can be read only once are not known",
                 hints=("give a list instead of a generator",),
             )
-        return _names(list(islice(self._items, _HEAD_ROWS)))
+        return Header(self.name, _names(list(islice(self._items, _HEAD_ROWS))))
 
-    def read(self, findings: Findings) -> Iterator[Document | Problem]:
+    def read(self, findings: Findings) -> Iterator[Document | SourceProblem]:
         """One document an item."""
         head, items = self._begin()
         if isinstance(self._items, Sized):
@@ -49,11 +50,10 @@ class IterableReader:
             origin = Origin(self.name, number, "item")
             row = _row(item)
             if row is None:
-                yield Problem(origin, Kind.WRONG_TYPE, _unexpected(item))
+                yield SourceProblem(origin, ProblemKind.WRONG_TYPE, _unexpected(item))
                 continue
-            rows = rows or RowReader(
-                select(_names(head), self._options, name=self.name), self._options
-            )
+            header = Header(self.name, _names(head))
+            rows = rows or RowReader(select(header, self._options), self._options)
             yield rows.read(row, origin)
 
     def _begin(self) -> tuple[list[Any], Iterator[Any]]:

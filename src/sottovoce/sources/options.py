@@ -30,7 +30,7 @@ class Empty(StrEnum):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Limits:
+class SourceLimits:
     """How much of a source may be in memory at a time."""
 
     document_bytes: int = 16 * 2**20
@@ -47,7 +47,7 @@ class Limits:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Table:
+class DelimitedFormat:
     """How a delimited file is written, where its name and its first line do not tell."""
 
     delimiter: str | None = None
@@ -90,11 +90,11 @@ class SourceOptions:
     numeric: tuple[str, ...] = ()
     format: Format | None = None
     encoding: str | None = None
-    table: Table = field(default_factory=Table)
+    table: DelimitedFormat = field(default_factory=DelimitedFormat)
     pattern: str = "*.txt"
     labels_file: Path | None = None
     empty: Empty = Empty.SKIP
-    limits: Limits = field(default_factory=Limits)
+    limits: SourceLimits = field(default_factory=SourceLimits)
 
     def __post_init__(self) -> None:
         if self.encoding is not None:

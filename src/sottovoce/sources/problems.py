@@ -13,11 +13,9 @@ from sottovoce.text.documents import Origin
 
 SHOWN = 40
 """Characters of a label or a column's name that a message shows."""
-LABEL_WORDS = 4
-"""Words that a label has at most; what has more may be a text in the wrong place."""
 
 
-class Kind(StrEnum):
+class ProblemKind(StrEnum):
     """Why something was left out; the value is the phrase that a reader sees."""
 
     ENCODING = "bytes outside the encoding"
@@ -38,7 +36,7 @@ class Kind(StrEnum):
     DANGLING = "reference to something that is not there"
 
 
-class Cost(StrEnum):
+class Loss(StrEnum):
     """What a problem takes away: a whole document, or one line of its annotation."""
 
     DOCUMENT = "document"
@@ -46,13 +44,13 @@ class Cost(StrEnum):
 
 
 @dataclass(frozen=True, slots=True)
-class Problem:
+class SourceProblem:
     """One thing that was left out."""
 
     origin: Origin
-    kind: Kind
+    kind: ProblemKind
     reason: str
-    cost: Cost = Cost.DOCUMENT
+    cost: Loss = Loss.DOCUMENT
 
     def __str__(self) -> str:
         return f"{self.origin}: {self.reason}"
@@ -64,16 +62,16 @@ class Problems:
     def __init__(self, *, keep: int = 100) -> None:
         """Keep the first `keep` problems of each kind, and count them all."""
         self._keep = keep
-        self._kept: list[Problem] = []
-        self._kept_of: Counter[Kind] = Counter()
-        self.counts: Counter[Kind] = Counter()
+        self._kept: list[SourceProblem] = []
+        self._kept_of: Counter[ProblemKind] = Counter()
+        self.counts: Counter[ProblemKind] = Counter()
         self.documents = 0
         self.annotations = 0
 
-    def add(self, problem: Problem) -> None:
+    def add(self, problem: SourceProblem) -> None:
         """Count `problem`, and keep it if few of its kind were kept before."""
         self.counts[problem.kind] += 1
-        if problem.cost is Cost.DOCUMENT:
+        if problem.cost is Loss.DOCUMENT:
             self.documents += 1
         else:
             self.annotations += 1
@@ -84,19 +82,13 @@ class Problems:
     def __len__(self) -> int:
         return self.documents + self.annotations
 
-    def __iter__(self) -> Iterator[Problem]:
+    def __iter__(self) -> Iterator[SourceProblem]:
         """The problems that were kept, in the order in which they were met."""
         return iter(tuple(self._kept))
 
     def summary(self) -> str:
         """The counts in words, the most frequent kind first."""
         return ", ".join(f"{count:,} × {kind}" for kind, count in self.counts.most_common())
-
-
-def shown_label(label: object) -> str:
-    """A label as a message may show it: what could as well be a text is only counted."""
-    words = len(str(label).split())
-    return shown(label) if words <= LABEL_WORDS else f"of {words:,} words"
 
 
 def shown(name: object) -> str:

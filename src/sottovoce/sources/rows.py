@@ -7,11 +7,11 @@ from fnmatch import fnmatchcase
 from math import isfinite
 
 from sottovoce.errors import InputError
-from sottovoce.sources.columns import check_unique, find_columns, missing_column
+from sottovoce.sources.columns import Header
 from sottovoce.sources.options import Empty, SourceOptions, named
-from sottovoce.sources.problems import Kind, Problem, shown, shown_label
+from sottovoce.sources.problems import ProblemKind, SourceProblem, shown
 from sottovoce.text.documents import Document, Label, Origin, Span, Value
-from sottovoce.text.labels import label_name
+from sottovoce.text.labels import label_name, unknown_label
 
 Row = Mapping[str, object]
 
@@ -23,14 +23,14 @@ _NUMBER = re.compile(r"[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?", re.ASCII)
 class _Unusable(Exception):  # noqa: N818 - a reason on its way to becoming a Problem
     """A value that makes its row unusable."""
 
-    def __init__(self, kind: Kind, reason: str) -> None:
+    def __init__(self, kind: ProblemKind, reason: str) -> None:
         super().__init__(reason)
         self.kind = kind
         self.reason = reason
 
 
 @dataclass(frozen=True, slots=True)
-class Selection:
+class ColumnSelection:
     """The columns of one source that make up a document."""
 
     text: tuple[str, ...]
@@ -47,58 +47,59 @@ class Selection:
         )
 
 
-def select(columns: tuple[str, ...], options: SourceOptions, *, name: str) -> Selection:
-    """Find the columns that `options` ask for among those that the source `name` has."""
+def select(header: Header, options: SourceOptions) -> ColumnSelection:
+    """Find the columns that `options` ask for among those that a source has."""
     further = bool(options.categorical or options.numeric)
-    text = _asked(columns, options.text, default="text", option="--text", name=name)
+    text = _asked(header, options.text, default="text", option="--text")
     if options.text is None and not text:
-        if len(columns) == 1 and not further:
-            text = columns
+        if len(header.columns) == 1 and not further:
+            text = header.columns
         elif not further:
-            raise missing_column("text", columns, option="--text", name=name)
-    label = _asked(columns, options.label, default="label", option="--label", name=name)
+            raise header.missing("text", option="--text")
+    label = _asked(header, options.label, default="label", option="--label")
     for column in label:
         if column in text:
             raise InputError(
-                f"{name}: expected a text and a label, found {shown(column)} named for both",
+                f"{header.name}: expected a text and a label, found one column named for both",
                 hints=("--label COLUMN names another column, or leave it out",),
             )
-    group = find_columns(columns, named(options.group), option="--group", name=name)
+    group = header.find(named(options.group), option="--group")
     taken = {*text, *label, *group}
-    numeric = _further(columns, options.numeric, taken, option="--numeric", name=name)
-    categorical = _further(
-        columns, options.categorical, taken | {*numeric}, option="--categorical", name=name
-    )
-    chosen = Selection(text, label, group, categorical, numeric)
-    check_unique(columns, chosen.columns, name=name)
+    numeric = _further(header, options.numeric, taken, option="--numeric")
+    categorical = _further(header, options.categorical, taken | {*numeric}, option="--categorical")
+    chosen = ColumnSelection(text, label, group, categorical, numeric)
+    header.check_unique(chosen.columns)
     return chosen
 
 
+def asks_for(columns: tuple[str, ...], options: SourceOptions) -> bool:
+    """Whether one of the columns that were asked for, or are by default, is among these."""
+    text = ("text",) if options.text is None else named(options.text)
+    label = ("label",) if options.label is None else named(options.label)
+    further = (*named(options.group), *options.categorical, *options.numeric)
+    return any(column in columns for column in (*text, *label, *further))
+
+
 def _asked(
-    columns: tuple[str, ...],
-    asked: str | tuple[str, ...] | None,
-    *,
-    default: str,
-    option: str,
-    name: str,
+    header: Header, asked: str | tuple[str, ...] | None, *, default: str, option: str
 ) -> tuple[str, ...]:
     if asked is None:
-        return (default,) if default in columns else ()
-    return find_columns(columns, named(asked), option=option, name=name)
+        return (default,) if default in header.columns else ()
+    return header.find(named(asked), option=option)
 
 
 def _further(
-    columns: tuple[str, ...], asked: tuple[str, ...], taken: set[str], *, option: str, name: str
+    header: Header, asked: tuple[str, ...], taken: set[str], *, option: str
 ) -> tuple[str, ...]:
     """Columns by name; a name with `*` stands for every column that has no other use."""
     found: dict[str, None] = {}
     for wanted in asked:
-        if "*" in wanted and wanted not in columns:
-            matches = [c for c in columns if fnmatchcase(c, wanted) and c not in taken]
+        if "*" in wanted and wanted not in header.columns:
+            matches = [c for c in header.columns if fnmatchcase(c, wanted) and c not in taken]
         else:
-            matches = list(find_columns(columns, (wanted,), option=option, name=name))
+            matches = list(header.find((wanted,), option=option))
         if not matches:
-            raise missing_column(wanted, columns, option=option, name=name)
+            raise header.missing(wanted, option=option)
         found.update(dict.fromkeys(matches))
     return tuple(found)
 
@@ -107,10 +108,12 @@ def _further(
 class RowReader:
     """Makes documents of rows in the way that a source's options say."""
 
-    selection: Selection
+    selection: ColumnSelection
     options: SourceOptions
 
-    def read(self, row: Row, origin: Origin, *, spans: tuple[Span, ...] = ()) -> Document | Problem:
+    def read(
+        self, row: Row, origin: Origin, *, spans: tuple[Span, ...] = ()
+    ) -> Document | SourceProblem:
         """The document of `row`, or the problem that makes the row unusable."""
         try:
             return Document(
@@ -122,16 +125,16 @@ class RowReader:
                 origin=origin,
             )
         except _Unusable as found:
-            return Problem(origin, found.kind, found.reason)
+            return SourceProblem(origin, found.kind, found.reason)
 
     def _text(self, row: Row) -> str:
         parts = [_text(row, column) for column in self.selection.text]
         text = parts[0] if len(parts) == 1 else "\n".join(part for part in parts if part)
         if "\0" in text:
             at = text.index("\0")
-            raise _Unusable(Kind.NUL, f"NUL character at character {at} of the text")
+            raise _Unusable(ProblemKind.NUL, f"NUL character at character {at} of the text")
         if not text.strip() and self.selection.text and self.options.empty is Empty.SKIP:
-            raise _Unusable(Kind.EMPTY_TEXT, "expected text, found none")
+            raise _Unusable(ProblemKind.EMPTY_TEXT, "expected text, found none")
         return text
 
     def _label(self, row: Row) -> Label | tuple[Label, ...] | None:
@@ -156,14 +159,17 @@ class RowReader:
             mapped = self.options.label_map[label]
             if mapped is None:
                 raise _Unusable(
-                    Kind.UNKNOWN_LABEL, f"label {shown_label(label)} is not in the label map"
+                    ProblemKind.UNKNOWN_LABEL,
+                    f"label {unknown_label(label, self.options.label_map.names)} is not in "
+                    "the label map",
                 )
             label = mapped
         if self.options.labels and label_name(label) not in self.options.labels:
             raise _Unusable(
-                Kind.UNKNOWN_LABEL,
+                ProblemKind.UNKNOWN_LABEL,
                 f"expected one of the study's labels "
-                f"({', '.join(map(shown, self.options.labels))}), found {shown_label(label)}",
+                f"({', '.join(map(shown, self.options.labels))}), found one "
+                f"{unknown_label(label, self.options.labels)}",
             )
         return label
 
@@ -172,7 +178,9 @@ class RowReader:
             value = plain(row.get(column))
             name = "" if value is None else label_name(value)
             if not name:
-                raise _Unusable(Kind.NO_GROUP, f"expected a group in {shown(column)}, found none")
+                raise _Unusable(
+                    ProblemKind.NO_GROUP, f"expected a group in {shown(column)}, found none"
+                )
             return name
         return None
 
@@ -200,7 +208,7 @@ def plain(value: object) -> str | int | float | bool | None:
     if type(value).__name__ in {"datetime", "date", "time", "Timestamp", "UUID"}:
         return str(value)
     raise _Unusable(
-        Kind.WRONG_TYPE, f"expected a single value, found one of type {type(value).__name__}"
+        ProblemKind.WRONG_TYPE, f"expected a single value, found one of type {type(value).__name__}"
     )
 
 
@@ -212,7 +220,7 @@ def _text(row: Row, column: str) -> str:
     if value is None or isinstance(value, str):
         return value or ""
     raise _Unusable(
-        Kind.WRONG_TYPE, f"expected text in {shown(column)}, found {type(value).__name__}"
+        ProblemKind.WRONG_TYPE, f"expected text in {shown(column)}, found {type(value).__name__}"
     )
 
 
@@ -221,9 +229,9 @@ def _label(value: object, column: str) -> Label:
     if isinstance(found, str):
         found = found.strip()
     if found is None or found == "":
-        raise _Unusable(Kind.NO_LABEL, f"expected a label in {shown(column)}, found none")
+        raise _Unusable(ProblemKind.NO_LABEL, f"expected a label in {shown(column)}, found none")
     if isinstance(found, float) and not isfinite(found):
-        raise _Unusable(Kind.NO_LABEL, f"expected a label in {shown(column)}, found {found}")
+        raise _Unusable(ProblemKind.NO_LABEL, f"expected a label in {shown(column)}, found {found}")
     return found
 
 
@@ -232,8 +240,9 @@ def _marked(row: Row, column: str) -> bool:
     name = "" if value is None else label_name(value).lower()
     if name not in _MARKS:
         raise _Unusable(
-            Kind.UNKNOWN_LABEL,
-            f"expected yes or no (1, 0, true, false) in {shown(column)}, found {shown_label(name)}",
+            ProblemKind.UNKNOWN_LABEL,
+            f"expected yes or no (1, 0, true, false) in {shown(column)}, "
+            f"found one {unknown_label(name, _MARKS)}",
         )
     return _MARKS[name]
 
@@ -253,13 +262,13 @@ def _number(row: Row, column: str) -> int | float | None:
             return None
         if not _NUMBER.fullmatch(words):
             raise _Unusable(
-                Kind.NOT_A_NUMBER,
+                ProblemKind.NOT_A_NUMBER,
                 f"expected a number in {shown(column)}, found {len(words)} characters "
                 "that are none",
             )
         value = float(words)
     if value is not None and not isfinite(value):
         raise _Unusable(
-            Kind.NOT_A_NUMBER, f"expected a finite number in {shown(column)}, found {value}"
+            ProblemKind.NOT_A_NUMBER, f"expected a finite number in {shown(column)}, found {value}"
         )
     return value

@@ -5,11 +5,11 @@ from dataclasses import replace
 from pathlib import Path, PurePosixPath
 
 from sottovoce.errors import InputError
-from sottovoce.sources.columns import missing_column
+from sottovoce.sources.columns import Header
 from sottovoce.sources.delimited import DelimitedReader
 from sottovoce.sources.options import Format, SourceOptions, named
-from sottovoce.sources.problems import Kind, Problem, shown
-from sottovoce.sources.rows import Row, RowReader, Selection, plain, select
+from sottovoce.sources.problems import ProblemKind, SourceProblem, shown
+from sottovoce.sources.rows import ColumnSelection, Row, RowReader, plain, select
 from sottovoce.sources.source import Findings
 from sottovoce.text.documents import Document, Origin, Span
 from sottovoce.text.labels import label_name
@@ -27,10 +27,11 @@ class Sheet:
         tab = path.suffix.lower() in {".tsv", ".tab"}
         reader = DelimitedReader(path, options, format=Format.TSV if tab else Format.CSV)
         self.path = path
-        self.columns = reader.columns()
+        self._header = reader.header()
+        self.columns = self._header.columns
         folded = {column.casefold(): column for column in reversed(self.columns)}
         self.key = next((folded[n] for n in _NAME_COLUMNS if n in folded), self.columns[0])
-        self.problems: list[Problem] = []
+        self.problems: list[SourceProblem] = []
         self._rows: dict[str, tuple[Origin, Row]] = {}
         # Its own progress is not the folder's.
         own = Findings()
@@ -40,16 +41,16 @@ class Sheet:
             findings.note(f"{path.name}: {note}")
         self._unseen = dict.fromkeys(self._rows)
 
-    def _take(self, origin: Origin, row: Row | Problem) -> None:
-        if isinstance(row, Problem):
+    def _take(self, origin: Origin, row: Row | SourceProblem) -> None:
+        if isinstance(row, SourceProblem):
             self.problems.append(row)
             return
         value = plain(row[self.key])
         name = "" if value is None else label_name(value)
         if name in self._rows:
-            reason = f"{shown(name)} stands on {self._rows[name][0].unit} "
-            reason += f"{self._rows[name][0].position} already"
-            self.problems.append(Problem(origin, Kind.MALFORMED, reason))
+            first = self._rows[name][0]
+            reason = f"its file stands on {first.unit} {first.position} already"
+            self.problems.append(SourceProblem(origin, ProblemKind.MALFORMED, reason))
         else:
             self._rows[name] = (origin, row)
 
@@ -61,11 +62,19 @@ class Sheet:
                 return self._rows[written][1]
         return None
 
-    def left_over(self) -> Iterator[Problem]:
+    @property
+    def others(self) -> Header:
+        """The columns beside the name of the file."""
+        others = tuple(column for column in self.columns if column != self.key)
+        return replace(self._header, columns=others)
+
+    def left_over(self) -> Iterator[SourceProblem]:
         """A problem for each row whose file was not met."""
         for name in self._unseen:
             origin = self._rows[name][0]
-            yield Problem(origin, Kind.UNPAIRED, f"expected a file {shown(name)}, found none")
+            yield SourceProblem(
+                origin, ProblemKind.UNPAIRED, "expected a file of that name, found none"
+            )
 
 
 class FileRows:
@@ -84,7 +93,9 @@ class FileRows:
         self._rows = RowReader(selection, options)
         self._labelled = bool(selection.label)
 
-    def read(self, name: str, text: str, *, spans: tuple[Span, ...] = ()) -> Document | Problem:
+    def read(
+        self, name: str, text: str, *, spans: tuple[Span, ...] = ()
+    ) -> Document | SourceProblem:
         """The document of the file `name` (its path below the root) that holds `text`."""
         row: dict[str, object] = {
             _TEXT: text,
@@ -94,29 +105,28 @@ class FileRows:
             known = self._sheet.row(name)
             if known is None and self._labelled:
                 reason = f"expected a row in {self._sheet.path.name}, found none"
-                return Problem(Origin(name), Kind.NO_LABEL, reason)
+                return SourceProblem(Origin(name), ProblemKind.NO_LABEL, reason)
             row.update(known or {})
         return self._rows.read(row, Origin(name), spans=spans)
 
-    def left_over(self) -> Iterator[Problem]:
+    def left_over(self) -> Iterator[SourceProblem]:
         """What was wrong in the labels file, and what it names that was not met."""
         if self._sheet is not None:
             yield from self._sheet.problems
             yield from self._sheet.left_over()
 
 
-def _from_sheet(sheet: Sheet, options: SourceOptions) -> Selection:
-    others = tuple(column for column in sheet.columns if column != sheet.key)
-    label = options.label
-    if label is None and "label" not in others:
-        if len(others) != 1:
-            raise missing_column("label", others, option="--label", name=str(sheet.path))
-        label = others
-    found = select(others, replace(options, text=(), label=label), name=str(sheet.path))
+def _from_sheet(sheet: Sheet, options: SourceOptions) -> ColumnSelection:
+    header, label = sheet.others, options.label
+    if label is None and "label" not in header.columns:
+        if len(header.columns) != 1:
+            raise header.missing("label", option="--label")
+        label = header.columns
+    found = select(header, replace(options, text=(), label=label))
     return replace(found, text=(_TEXT,))
 
 
-def _from_folders(options: SourceOptions, *, root: Path, nested: bool) -> Selection:
+def _from_folders(options: SourceOptions, *, root: Path, nested: bool) -> ColumnSelection:
     asked = (*named(options.group), *options.categorical, *options.numeric)
     label = named(options.label)
     if asked or label not in {(), ("label",)}:
@@ -127,5 +137,5 @@ def _from_folders(options: SourceOptions, *, root: Path, nested: bool) -> Select
             hints=("--labels-file labels.csv (columns: name, label, and what else is known)",),
         )
     if options.unlabelled or not nested:
-        return Selection((_TEXT,), (), (), (), ())
-    return Selection((_TEXT,), (_FOLDER,), (), (), ())
+        return ColumnSelection((_TEXT,), (), (), (), ())
+    return ColumnSelection((_TEXT,), (_FOLDER,), (), (), ())

@@ -18,8 +18,9 @@ from collections.abc import Iterator
 from typing import Protocol
 
 from sottovoce.errors import InputError
+from sottovoce.sources.columns import Header
 from sottovoce.sources.options import Format, SourceOptions
-from sottovoce.sources.problems import Cost, Problem, Problems
+from sottovoce.sources.problems import Loss, Problems, SourceProblem
 from sottovoce.text.documents import Document
 
 _NOTES = 20
@@ -53,10 +54,10 @@ class Reader(Protocol):
     def name(self) -> str:
         """What messages call the source."""
 
-    def columns(self) -> tuple[str, ...]:
+    def header(self) -> Header:
         """The columns there are, as far as they are known before all is read."""
 
-    def read(self, findings: Findings) -> Iterator[Document | Problem]:
+    def read(self, findings: Findings) -> Iterator[Document | SourceProblem]:
         """Every document, and every problem in its place."""
 
 
@@ -85,7 +86,12 @@ class Source:
     @property
     def columns(self) -> tuple[str, ...]:
         """The columns there are, as far as they are known before all is read."""
-        return self._reader.columns()
+        return self._reader.header().columns
+
+    @property
+    def header(self) -> Header:
+        """The columns there are, and whether a message may list them."""
+        return self._reader.header()
 
     @property
     def problems(self) -> Problems:
@@ -97,11 +103,11 @@ class Source:
         """What a user should know about how the latest pass read the source."""
         return tuple(self.findings.notes)
 
-    def outcomes(self) -> Iterator[Document | Problem]:
+    def outcomes(self) -> Iterator[Document | SourceProblem]:
         """Every document and every problem in order, also where no document is usable."""
         self.findings = findings = Findings(keep=self.options.limits.problems)
         for outcome in self._reader.read(findings):
-            if isinstance(outcome, Problem):
+            if isinstance(outcome, SourceProblem):
                 findings.problems.add(outcome)
             yield outcome
 
@@ -123,7 +129,7 @@ class Source:
         lost = self.problems.documents
         if not lost:
             return InputError(f"{self.name}: expected at least one document, found none")
-        first = next((p for p in self.problems if p.cost is Cost.DOCUMENT), None)
+        first = next((p for p in self.problems if p.cost is Loss.DOCUMENT), None)
         hints = [f"the first was {first}"]
         if self.format is not Format.MEMORY:
             hints.append(f"sottovoce data inspect {self.name}")

@@ -19,7 +19,7 @@ from typing import NamedTuple
 
 from sottovoce.sources.lines import Flaw
 from sottovoce.sources.offsets import Mention, TextFrame, best_frame
-from sottovoce.sources.problems import Kind, shown
+from sottovoce.sources.problems import ProblemKind
 from sottovoce.text.documents import Fragment, Span
 
 
@@ -32,7 +32,7 @@ class Argument:
 
 
 @dataclass(frozen=True, slots=True)
-class Event:
+class BratEvent:
     """E: something that happened, triggered by an entity."""
 
     name: str
@@ -80,7 +80,7 @@ class Normalization:
 
 
 @dataclass(frozen=True, slots=True)
-class Note:
+class BratNote:
     """#: what an annotator wrote about something (its words are the annotator's, kept as text)."""
 
     name: str
@@ -89,7 +89,7 @@ class Note:
     words: str
 
 
-Other = Event | Relation | Equivalence | Attribute | Normalization | Note
+Other = BratEvent | Relation | Equivalence | Attribute | Normalization | BratNote
 
 
 class NumberedFlaw(NamedTuple):
@@ -114,6 +114,7 @@ class _BrokenError(Exception):
 
 
 _ENTITY = re.compile(r"(\S+) (\d+ \d+(?:;\d+ \d+)*)")
+_NAME = re.compile(r"[A-Z#]\d{0,9}|\*", re.ASCII)
 _ARGUMENT = re.compile(r"([^\s:]+):(\S+)")
 
 
@@ -131,7 +132,7 @@ def parse(lines: Iterable[tuple[int, str]], text: TextFrame) -> Annotations:
             _claim(name, number, names)
             found = _parse_line(number, name, line)
         except _BrokenError as error:
-            flaws.append(NumberedFlaw(number, Flaw(Kind.MALFORMED_ANNOTATION, str(error))))
+            flaws.append(NumberedFlaw(number, Flaw(ProblemKind.MALFORMED_ANNOTATION, str(error))))
             continue
         if isinstance(found, Mention):
             mentions.append(found)
@@ -143,18 +144,27 @@ def parse(lines: Iterable[tuple[int, str]], text: TextFrame) -> Annotations:
     return Annotations(spans, kept, tuple(sorted(flaws)), frame)
 
 
+def _called(name: str) -> str:
+    """A line's name as a message may show it: anything else than T1 may be text of a document."""
+    return name if _NAME.fullmatch(name) else "as stands there"
+
+
+def _quoted(name: str) -> str:
+    return repr(name) if _NAME.fullmatch(name) else "another name"
+
+
 def _claim(name: str, number: int, names: dict[str, int]) -> None:
     """Names are given once; `*` is no name, and notes need none of their own."""
     if name in {"*", "#"}:
         return
     if names.setdefault(name, number) != number:
-        raise _BrokenError(f"{shown(name)} stands on line {names[name]} already")
+        raise _BrokenError(f"{_quoted(name)} stands on line {names[name]} already")
 
 
 def _parse_line(number: int, name: str, line: str) -> Mention | Other:
     kind = name[:1]
     if name not in {"*", "#"} and not name[1:]:
-        raise _BrokenError(f"expected a name such as T1, found {shown(name)}")
+        raise _BrokenError(f"expected a name such as T1, found {_quoted(name)}")
     fields = line.split("\t", 2)
     if len(fields) < 2 or kind not in _PARSERS:
         raise _BrokenError(
@@ -168,24 +178,28 @@ def _parse_line(number: int, name: str, line: str) -> Mention | Other:
 def _entity(number: int, name: str, fields: list[str]) -> Mention:
     found = _ENTITY.fullmatch(fields[1])
     if not found or len(fields) < 3:
-        raise _BrokenError(f"{name}: expected 'type start end' and the covered text, tabs between")
+        raise _BrokenError(
+            f"{_called(name)}: expected 'type start end' and the covered text, tabs between"
+        )
     pairs = tuple(tuple(map(int, pair.split(" "))) for pair in found[2].split(";"))
     for start, end in pairs:
         if start >= end:
-            raise _BrokenError(f"{name}: expected start before end, found {start} and {end}")
+            raise _BrokenError(
+                f"{_called(name)}: expected start before end, found {start} and {end}"
+            )
     return Mention(number, name, found[1], tuple((s, e) for s, e in pairs), fields[2])
 
 
-def _event(name: str, fields: list[str]) -> Event:
+def _event(name: str, fields: list[str]) -> BratEvent:
     first, *rest = _arguments(name, fields[1])
-    return Event(name, first.role, first.target, tuple(rest))
+    return BratEvent(name, first.role, first.target, tuple(rest))
 
 
 def _relation(name: str, fields: list[str]) -> Relation:
     kind, _, rest = fields[1].partition(" ")
     arguments = _arguments(name, rest)
     if not kind or len(arguments) < 2:
-        raise _BrokenError(f"{name}: expected a type and two arguments")
+        raise _BrokenError(f"{_called(name)}: expected a type and two arguments")
     return Relation(name, kind, tuple(arguments))
 
 
@@ -194,10 +208,10 @@ def _arguments(name: str, words: str) -> list[Argument]:
     for part in words.split():
         found = _ARGUMENT.fullmatch(part)
         if not found:
-            raise _BrokenError(f"{name}: expected role:name, found {shown(part)}")
+            raise _BrokenError(f"{_called(name)}: expected role:name, found words without a colon")
         arguments.append(Argument(found[1], found[2]))
     if not arguments:
-        raise _BrokenError(f"{name}: expected role:name, found nothing")
+        raise _BrokenError(f"{_called(name)}: expected role:name, found nothing")
     return arguments
 
 
@@ -211,23 +225,23 @@ def _equivalence(_: str, fields: list[str]) -> Equivalence:
 def _attribute(name: str, fields: list[str]) -> Attribute:
     parts = fields[1].split()
     if not 2 <= len(parts) <= 3:
-        raise _BrokenError(f"{name}: expected a type, a name and at most one value")
+        raise _BrokenError(f"{_called(name)}: expected a type, a name and at most one value")
     return Attribute(name, parts[0], parts[1], parts[2] if len(parts) == 3 else None)
 
 
 def _normalization(name: str, fields: list[str]) -> Normalization:
     parts = fields[1].split()
     if len(parts) != 3 or ":" not in parts[2]:
-        raise _BrokenError(f"{name}: expected a type, a name and resource:entry")
+        raise _BrokenError(f"{_called(name)}: expected a type, a name and resource:entry")
     resource, _, entry = parts[2].partition(":")
     return Normalization(name, parts[0], parts[1], resource, entry)
 
 
-def _note(name: str, fields: list[str]) -> Note:
+def _note(name: str, fields: list[str]) -> BratNote:
     parts = fields[1].split()
     if len(parts) != 2:
-        raise _BrokenError(f"{name}: expected a type and a name")
-    return Note(name, parts[0], parts[1], fields[2] if len(fields) == 3 else "")
+        raise _BrokenError(f"{_called(name)}: expected a type and a name")
+    return BratNote(name, parts[0], parts[1], fields[2] if len(fields) == 3 else "")
 
 
 def _never(name: str, _: list[str]) -> Other:
@@ -252,7 +266,7 @@ def _spans(
     for mention in mentions:
         reason = frame.mismatch(mention)
         if reason:
-            flaw = Flaw(Kind.WRONG_OFFSET, f"{mention.name}: {reason}")
+            flaw = Flaw(ProblemKind.WRONG_OFFSET, f"{_called(mention.name)}: {reason}")
             flaws.append(NumberedFlaw(mention.line, flaw))
         else:
             fragments = tuple(sorted(Fragment(s, e) for s, e in mention.places))
@@ -268,17 +282,17 @@ def _resolved(
         if missing is None:
             yield other
         else:
-            words = f"expected a line that is named {shown(missing)}, found none"
-            flaws.append(NumberedFlaw(number, Flaw(Kind.DANGLING, words)))
+            words = f"expected a line that is named {_quoted(missing)}, found none"
+            flaws.append(NumberedFlaw(number, Flaw(ProblemKind.DANGLING, words)))
 
 
 def _targets(other: Other) -> tuple[str, ...]:
     match other:
-        case Event(trigger=trigger, arguments=arguments):
+        case BratEvent(trigger=trigger, arguments=arguments):
             return (trigger, *(argument.target for argument in arguments))
         case Relation(arguments=arguments):
             return tuple(argument.target for argument in arguments)
         case Equivalence(members=members):
             return members
-        case Attribute(target=target) | Normalization(target=target) | Note(target=target):
+        case Attribute(target=target) | Normalization(target=target) | BratNote(target=target):
             return (target,)

@@ -11,7 +11,7 @@ from sottovoce.sources.encodings import find_encoding, refuse_magic
 from sottovoce.sources.files import kind_of, look_at, open_file, refusal
 from sottovoce.sources.lines import too_long
 from sottovoce.sources.options import SourceOptions
-from sottovoce.sources.problems import Kind, Problem
+from sottovoce.sources.problems import ProblemKind, SourceProblem
 from sottovoce.text.documents import Origin
 
 
@@ -28,7 +28,7 @@ class Folder:
         return f"{self.relative}/{name}" if self.relative else name
 
 
-def walk(root: Path) -> Iterator[Folder | Problem]:
+def walk(root: Path) -> Iterator[Folder | SourceProblem]:
     """Every folder from `root` down, in the order of code points; `root` must be readable."""
     found = look_at(root)
     if not stat.S_ISDIR(found.st_mode):
@@ -43,13 +43,13 @@ def walk(root: Path) -> Iterator[Folder | Problem]:
             refused = refusal(step.path, error)
             if not step.relative:
                 raise refused from error
-            yield Problem(Origin(step.relative), Kind.UNREADABLE, refused.message)
+            yield SourceProblem(Origin(step.relative), ProblemKind.UNREADABLE, refused.message)
             continue
         files: list[str] = []
         folders: list[_Step] = []
         for name in names:
             met = _meet(step, name)
-            if isinstance(met, Problem):
+            if isinstance(met, SourceProblem):
                 yield met
             elif met is None:
                 files.append(name)
@@ -68,23 +68,23 @@ class _Step:
     above: tuple[tuple[int, int], ...]
 
 
-def _meet(step: _Step, name: str) -> _Step | Problem | None:
+def _meet(step: _Step, name: str) -> _Step | SourceProblem | None:
     """What `name` leads to: a folder to walk into, a problem, or (None) a file."""
     path = step.path / name
     here = f"{step.relative}/{name}" if step.relative else name
     try:
         found = path.stat()
     except OSError as error:
-        return Problem(Origin(here), Kind.UNREADABLE, refusal(path, error).message)
+        return SourceProblem(Origin(here), ProblemKind.UNREADABLE, refusal(path, error).message)
     if stat.S_ISREG(found.st_mode):
         return None
     if not stat.S_ISDIR(found.st_mode):
         reason = f"expected a file, found {kind_of(found.st_mode)}"
-        return Problem(Origin(here), Kind.UNREADABLE, reason)
+        return SourceProblem(Origin(here), ProblemKind.UNREADABLE, reason)
     identity = (found.st_dev, found.st_ino)
     if identity in step.above:
         reason = "a link that leads back to a folder above it; not followed"
-        return Problem(Origin(here), Kind.UNREADABLE, reason)
+        return SourceProblem(Origin(here), ProblemKind.UNREADABLE, reason)
     return _Step(path, here, (*step.above, identity))
 
 
@@ -98,7 +98,7 @@ class TextFile:
     note: str
 
 
-def read_text(path: Path, shown: str, options: SourceOptions) -> TextFile | Problem:
+def read_text(path: Path, shown: str, options: SourceOptions) -> TextFile | SourceProblem:
     """The text of one small file, or the problem that makes it unusable."""
     limit = options.limits.document_bytes
     origin = Origin(shown)
@@ -107,24 +107,26 @@ def read_text(path: Path, shown: str, options: SourceOptions) -> TextFile | Prob
             content = file.read(limit + 1)
         if len(content) > limit:
             reason = too_long(path.stat().st_size, limit)
-            return Problem(origin, Kind.TOO_LONG, reason)
+            return SourceProblem(origin, ProblemKind.TOO_LONG, reason)
         refuse_magic(content, name=shown)
         encoding = find_encoding(content, stated=options.encoding, name=shown)
     except InputError as error:
-        return Problem(origin, Kind.UNREADABLE, error.message.removeprefix(f"{shown}: "))
+        return SourceProblem(
+            origin, ProblemKind.UNREADABLE, error.message.removeprefix(f"{shown}: ")
+        )
     try:
         text = content[encoding.mark :].decode(encoding.name)
     except UnicodeDecodeError as error:
         at = encoding.mark + error.start
         line = content.count(encoding.newline, 0, at) + 1
-        return Problem(
+        return SourceProblem(
             Origin(shown, line, "line"),
-            Kind.ENCODING,
+            ProblemKind.ENCODING,
             f"byte 0x{content[at]:02x} at byte {at} of the file is not {encoding.title}",
         )
     if "\0" in text:
         before = text[: text.index("\0")]
         at = encoding.mark + len(before.encode(encoding.name))
         origin = Origin(shown, before.count("\n") + 1, "line")
-        return Problem(origin, Kind.NUL, f"NUL byte at byte {at} of the file")
+        return SourceProblem(origin, ProblemKind.NUL, f"NUL byte at byte {at} of the file")
     return TextFile(text, marked=encoding.mark > 0, encoding=encoding.name, note=encoding.note)

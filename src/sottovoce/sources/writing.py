@@ -19,6 +19,7 @@ from sottovoce.sources.options import Format
 from sottovoce.sources.problems import shown
 from sottovoce.text.documents import Document
 from sottovoce.text.labels import label_name
+from sottovoce.wire.formula_guard import guarded
 
 _BATCH = 512
 
@@ -27,7 +28,7 @@ Sink = Callable[[Record], None]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Layout:
+class TableLayout:
     """The columns of a written table; None leaves one out. `separator` is CSV's for many labels."""
 
     text: str | None = "text"
@@ -42,7 +43,7 @@ def write_documents(
     path: str | os.PathLike[str],
     *,
     format: Format | None = None,  # noqa: A002 - the word for it
-    layout: Layout | None = None,
+    layout: TableLayout | None = None,
     replace: bool = False,
 ) -> int:
     """Write `documents` to `path`, whole or not at all, and say how many they were.
@@ -51,7 +52,7 @@ def write_documents(
     written if the first document has one, and so are the further columns.
     """
     place = Path(path)
-    layout = layout or Layout()
+    layout = layout or TableLayout()
     format = format or format_of_name(place)  # noqa: A001 - as above
     match format:
         case Format.FOLDER:
@@ -71,7 +72,7 @@ def _write_table(
     documents: Iterable[Document],
     path: Path,
     kind: Format,
-    layout: Layout,
+    layout: TableLayout,
     *,
     replace: bool,
 ) -> int:
@@ -82,7 +83,7 @@ def _write_table(
 
 
 def write_stream(
-    documents: Iterable[Document], file: BinaryIO, kind: Format, layout: Layout
+    documents: Iterable[Document], file: BinaryIO, kind: Format, layout: TableLayout
 ) -> int:
     """Write a table of documents to an open file, and say how many rows it has."""
     remaining = iter(documents)
@@ -104,7 +105,7 @@ def write_stream(
     return written
 
 
-def _columns(first: Document | None, layout: Layout) -> tuple[str, ...]:
+def _columns(first: Document | None, layout: TableLayout) -> tuple[str, ...]:
     grouped = first is not None and first.group is not None
     own = [layout.origin, layout.text, layout.label, layout.group if grouped else None]
     names = [name for name in own if name is not None]
@@ -118,7 +119,7 @@ def _columns(first: Document | None, layout: Layout) -> tuple[str, ...]:
     return tuple(names)
 
 
-def _record(document: Document, layout: Layout, columns: tuple[str, ...]) -> Record:
+def _record(document: Document, layout: TableLayout, columns: tuple[str, ...]) -> Record:
     label = document.label
     own = {
         layout.origin: str(document.origin),
@@ -142,7 +143,7 @@ def _sink(
     file: BinaryIO,
     kind: Format,
     columns: tuple[str, ...],
-    layout: Layout,
+    layout: TableLayout,
 ) -> AbstractContextManager[Sink]:
     if kind is Format.JSONL:
         return _json_lines(file)
@@ -163,14 +164,15 @@ class _Utf8:
 
 @contextmanager
 def _delimited(
-    file: BinaryIO, delimiter: str, columns: tuple[str, ...], layout: Layout
+    file: BinaryIO, delimiter: str, columns: tuple[str, ...], layout: TableLayout
 ) -> Iterator[Sink]:
     # CR LF, because only the characters of the line end make the csv module quote a field.
     writer = csv.writer(_Utf8(file), delimiter=delimiter, lineterminator="\r\n")
-    writer.writerow(columns)
+    writer.writerow([guarded(column) for column in columns])
 
     def put(record: Record) -> None:
-        writer.writerow([_field(record[name], layout.separator) for name in columns])
+        fields = (_field(record[name], layout.separator) for name in columns)
+        writer.writerow([guarded(field) for field in fields])
 
     yield put
 
@@ -205,7 +207,7 @@ def _columnar(
     file: BinaryIO,
     kind: Format,
     columns: tuple[str, ...],
-    layout: Layout,
+    layout: TableLayout,
 ) -> Iterator[Sink]:
     """Rows in batches; the first batch fixes the types, labels and texts are strings."""
     batch: list[Record] = []

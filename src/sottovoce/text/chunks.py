@@ -13,7 +13,7 @@ from typing import Any, Protocol, TypeVar
 from joblib.externals.loky import get_reusable_executor
 
 from sottovoce.errors import InputError
-from sottovoce.text.documents import Document, Packed
+from sottovoce.text.documents import Document, PackedDocuments
 
 CHUNK_DOCUMENTS = 2_048
 CHUNK_CHARACTERS = 1 << 20
@@ -62,7 +62,7 @@ def in_order(job: Job[U], chunks: Iterable[list[Document]], *, workers: int = 1)
         yield from map(job.prepare(), chunks)
         return
     executor = get_reusable_executor(max_workers=workers)
-    rest = map(Packed.of, chunks)
+    rest = map(PackedDocuments.of, chunks)
     # Two chunks a worker: one in hand and one waiting, however long the rest is.
     pending = deque(executor.submit(_remotely, job, chunk) for chunk in islice(rest, 2 * workers))
     try:
@@ -77,7 +77,7 @@ def in_order(job: Job[U], chunks: Iterable[list[Document]], *, workers: int = 1)
 _prepared: dict[Hashable, Callable[[Sequence[Document]], Any]] = {}
 
 
-def _remotely(job: Job[U], chunk: Packed) -> U:
+def _remotely(job: Job[U], chunk: PackedDocuments) -> U:
     """In a worker: jobs arrive anew with every chunk, and find by name what was prepared."""
     work = _prepared.get(job.name)
     if work is None:

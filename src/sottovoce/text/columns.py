@@ -28,6 +28,10 @@ class Column(Protocol):
     def width(self) -> int:
         """How many features it becomes."""
 
+    @property
+    def texts(self) -> tuple[str, ...]:
+        """Its name and those of its values."""
+
     def encode(self, value: Value, *, where: str) -> list[int]:
         """Its features in units of 1/GRID; `where` the value lay goes into the error."""
 
@@ -50,6 +54,11 @@ class Categorical:
     def width(self) -> int:
         """How many features it becomes."""
         return len(self.values)
+
+    @property
+    def texts(self) -> tuple[str, ...]:
+        """Its name and those of its values."""
+        return self.name, *self.values
 
     def encode(self, value: Value, *, where: str) -> list[int]:  # noqa: ARG002 - every value is fine
         """GRID at the value's own feature, 0 elsewhere."""
@@ -81,6 +90,11 @@ class Numeric:
         """One feature."""
         return 1
 
+    @property
+    def texts(self) -> tuple[str, ...]:
+        """Its name."""
+        return (self.name,)
+
     def encode(self, value: Value, *, where: str) -> list[int]:
         """The number in units of 1/GRID."""
         number = self._number(value, where)
@@ -95,7 +109,7 @@ class Numeric:
             return number
         raise InputError(
             f"{where}: expected a number in column {self.name}, "
-            f"found {'nothing' if value in {None, ''} else repr(value)}",
+            f"found {'nothing' if value in {None, ''} else 'something else'}",
             hints=("say what stands for a missing number: Numeric(..., missing=0.0)",),
         )
 

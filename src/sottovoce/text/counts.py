@@ -2,7 +2,7 @@
 
 A peer's `Tally` grows chunk by chunk. What leaves the peer is `Counts`: features
 that too few of its documents have are zeroed in every class, and the rest can
-be added over peers (in a study by a blind sum, here by `+`).
+be added over peers (in a study by a blind sum, here by `+`) once they are `rounded`.
 
 Suppression counts documents, never rows, and the documents of one group (a
 patient, an author) count once.
@@ -17,6 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sottovoce.errors import InputError, MismatchError
+from sottovoce.numbers.rounding import rounded_up, to_powers
 from sottovoce.text.labels import Labels
 from sottovoce.text.occurrences import Numbers, Occurrences, distinct
 
@@ -54,6 +55,21 @@ class Counts:
     by_class: Numbers
     peers: Numbers
 
+    def rounded(self, *, exclusive: bool) -> "Counts":
+        """What leaves a peer: rows rounded up to two digits, counts to the nearest power of 3.
+
+        Exact counts of nameless features would be matched with the frequencies of words.
+        """
+        by_class = to_powers(self.by_class)
+        total = by_class.sum(axis=0) if exclusive else to_powers(self.total)
+        return Counts(
+            rounded_up(self.rows),
+            np.array([rounded_up(rows) for rows in self.rows_by_class.tolist()], np.int64),
+            total,
+            by_class,
+            (total > 0).astype(np.int64),
+        )
+
     def __add__(self, other: "Counts") -> "Counts":
         if self.by_class.shape != other.by_class.shape:
             raise MismatchError(
@@ -70,26 +86,30 @@ class Counts:
 
 
 @dataclass(frozen=True, slots=True)
-class Layout:
+class CountLayout:
     """How counts lie in the one vector that a blind sum adds up.
 
     Only what the choice needs is in it: no totals where classes are exclusive
-    (they are the sum of the classes), no numbers of peers unless they are asked for.
+    (they are the sum of the classes), and no numbers of peers.
     """
 
     classes: int
     buckets: int
     exclusive: bool = True
-    with_peers: bool = False
 
     @property
     def length(self) -> int:
         """How many numbers the vector has."""
-        return 1 + self.classes + self.buckets * self._columns
+        return 1 + self.classes + self.table_length
+
+    @property
+    def table_length(self) -> int:
+        """How many of them, the last ones, are counts of buckets."""
+        return self.buckets * self._columns
 
     @property
     def _columns(self) -> int:
-        return self.classes + (not self.exclusive) + self.with_peers
+        return self.classes + (not self.exclusive)
 
     def vector(self, counts: Counts) -> Numbers:
         """The numbers that leave a peer."""
@@ -100,11 +120,10 @@ class Layout:
             )
         table = [*counts.by_class]
         table += [] if self.exclusive else [counts.total]
-        table += [counts.peers] if self.with_peers else []
         return np.concatenate([np.array([counts.rows]), counts.rows_by_class, *table])
 
-    def counts(self, vector: Numbers) -> Counts:
-        """The counts that a sum of vectors stands for."""
+    def counts(self, vector: Numbers, *, peers: int = 1) -> Counts:
+        """The counts of a sum of vectors, in which at least so many peers kept each feature."""
         if vector.shape != (self.length,):
             raise MismatchError(
                 f"counts: expected {self.length} numbers, found shape {vector.shape}"
@@ -112,8 +131,8 @@ class Layout:
         table = vector[1 + self.classes :].reshape(self._columns, self.buckets)
         by_class = table[: self.classes]
         total = by_class.sum(axis=0) if self.exclusive else table[self.classes]
-        peers = table[-1] if self.with_peers else (total > 0).astype(np.int64)
-        return Counts(int(vector[0]), vector[1 : 1 + self.classes], total, by_class, peers)
+        kept = peers * (total > 0).astype(np.int64)
+        return Counts(int(vector[0]), vector[1 : 1 + self.classes], total, by_class, kept)
 
 
 @dataclass(frozen=True, repr=False)

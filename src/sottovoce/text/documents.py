@@ -1,5 +1,6 @@
 """A document as its source found it: text, label, group, columns, spans, and where it lay."""
 
+import hashlib
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import accumulate
@@ -87,8 +88,19 @@ class Document:
                 raise InputError(f"{self.origin}: expected a label, found {label}")
 
 
+def digest_of(documents: Iterable[Document]) -> bytes:
+    """32 bytes for all that documents say, in their order; where they lay does not count."""
+    running = hashlib.blake2b(digest_size=32, person=b"sottovoce/texts")
+    for one in documents:
+        further = repr((one.label, one.group, sorted(one.columns.items()), one.spans))
+        for text in (one.text, further):
+            data = text.encode("utf-8", "surrogatepass")
+            running.update(len(data).to_bytes(8) + data)
+    return running.digest()
+
+
 @dataclass(frozen=True, slots=True, repr=False)
-class Packed:
+class PackedDocuments:
     """Documents as a few columns of builtins, which travel fast between processes of a site."""
 
     text: str
@@ -103,12 +115,16 @@ class Packed:
     def of(cls, documents: Sequence[Document]) -> Self:
         """Pack documents; columns and spans only where there are any."""
         return cls(
-            "".join([one.text for one in documents]),
-            [len(one.text) for one in documents],
-            [one.label for one in documents],
-            [one.group for one in documents],
-            [one.columns for one in documents] if any(one.columns for one in documents) else None,
-            [_bare(one.spans) for one in documents] if any(o.spans for o in documents) else None,
+            "".join([document.text for document in documents]),
+            [len(document.text) for document in documents],
+            [document.label for document in documents],
+            [document.group for document in documents],
+            [document.columns for document in documents]
+            if any(document.columns for document in documents)
+            else None,
+            [_bare(document.spans) for document in documents]
+            if any(o.spans for o in documents)
+            else None,
             [(o.origin.source, o.origin.position, o.origin.unit) for o in documents],
         )
 

@@ -1,12 +1,13 @@
 """From documents to sparse rows of features: unit length to learn from, integers to score with.
 
-A row is tf·idf over the dictionary's features (tf capped, idf rounded to 0.5),
-scaled to unit length, then the further columns, then a bias. Scoring encrypted
-models multiplies whole numbers only, so the same row exists as integers:
+A row is tf·idf over the dictionary's features and the tail (tf capped, idf rounded
+to 0.5), scaled to unit length, then encoder and kernel columns (blocks.py), the further
+columns, and a bias. Scoring encrypted models multiplies whole numbers only, so the same
+row exists as integers:
 
-    score · norm  =  Σ tf_j · (idf_j θ_j)  +  norm · (Σ c_j θ_j + bias · θ_bias)
+    score · norm  =  Σ tf_j · (idf_j θ_j)  +  norm · (Σ c_j u_j θ_j + bias · θ_bias)
 
-where the norm is rounded to 1/16 and the brackets are folded into θ beforehand
+where u is a column's unit, the norm is rounded to 1/16 and all else is folded into θ beforehand
 (`FeatureSpace.factors`). A document without any known feature has norm 1, so
 that it gets the label that the bias alone gives.
 """
@@ -20,6 +21,7 @@ from numpy.typing import NDArray
 from scipy import sparse
 
 from sottovoce.errors import InputError
+from sottovoce.text.blocks import Blocks, tail_places
 from sottovoce.text.columns import GRID, Column, encode_columns
 from sottovoce.text.dictionaries import Dictionary
 from sottovoce.text.documents import Document, Fragment
@@ -29,6 +31,7 @@ from sottovoce.text.occurrences import Numbers, Occurrences, PieceMemory, distin
 from sottovoce.text.reading import Reading
 
 Floats = NDArray[np.float64]
+Marks = NDArray[np.bool_]
 
 NORM_PARTS = 16
 """Norms are rounded to 1/16."""
@@ -55,50 +58,56 @@ ONE_HOT = Weighting(tf_cap=1, idf=False)
 
 @dataclass(frozen=True, slots=True)
 class FeatureSpace:
-    """What the columns of a row mean: dictionary, then further columns, then bias."""
+    """What the columns of a row mean: dictionary, other blocks, further columns, bias."""
 
     dictionary: Dictionary
     reading: Reading = field(default_factory=Reading)
     weighting: Weighting = field(default_factory=Weighting)
     columns: tuple[Column, ...] = ()
+    blocks: Blocks = field(default_factory=Blocks)
 
     @property
     def width(self) -> int:
         """How many columns a row has."""
-        return self.dictionary.size + sum(column.width for column in self.columns) + 1
+        further = sum(column.width for column in self.columns)
+        return self.dictionary.size + self.blocks.width + further + 1
 
     @property
     def fingerprint(self) -> str:
         """64 hexadecimal digits that name this space; equal at every site of a study."""
         parts = (self.dictionary.fingerprint, self.reading.fingerprint)
-        return fingerprint("sottovoce/features/v1", *parts, self.weighting, self.columns)
+        settings = (self.weighting, self.columns, self.blocks)
+        return fingerprint("sottovoce/features/v2", *parts, *settings)
 
     @property
     def halves(self) -> Numbers:
-        """Twice the idf of each feature of the dictionary."""
-        halves = self.dictionary.idf_halves if self.weighting.idf else (2,) * self.dictionary.size
-        return np.array(halves, np.int64)
+        """Twice the idf of each feature of the dictionary, and of each column of the tail."""
+        halves = (*self.dictionary.idf_halves, *self.blocks.tail_halves)
+        return np.array(halves if self.weighting.idf else (2,) * len(halves), np.int64)
+
+    @property
+    def units(self) -> Floats:
+        """What one unit is worth, of every column between the words and the bias."""
+        further = sum(column.width for column in self.columns)
+        return np.concatenate([self.blocks.units, np.full(further, 1 / GRID)])
 
     @property
     def factors(self) -> Floats:
         """What each column's θ is multiplied by before integers are scored with it."""
-        further = self.width - 1 - self.dictionary.size
         return np.concatenate(
-            [
-                self.halves / 2,
-                np.full(further, 1 / (NORM_PARTS * GRID)),
-                [self.weighting.bias / NORM_PARTS],
-            ]
+            [self.halves / 2, self.units / NORM_PARTS, [self.weighting.bias / NORM_PARTS]]
         )
 
 
 @dataclass(frozen=True, eq=False, repr=False)
 class FeatureRows:
-    """Rows of a chunk, before weighting: capped tf, norms, further columns, and where they lay."""
+    """Rows of a chunk, before weighting: capped tf, norms, other columns, and where they lay."""
 
     weighting: Weighting
     halves: Numbers
-    """Twice the idf of each feature of the dictionary."""
+    """Twice the idf of each feature of the dictionary and of the tail."""
+    units: Floats
+    """What one unit is worth, of every column between these and the bias."""
     tf: sparse.csr_array
     squares: Numbers
     """Four times the squared norm of each row's tf·idf: a whole number."""
@@ -109,7 +118,7 @@ class FeatureRows:
     @property
     def norms(self) -> Floats:
         """The length of each row's tf·idf; 1 where there is nothing."""
-        return np.where(self.squares > 0, np.sqrt(self.squares) / 2, 1.0)
+        return _norms(self.squares)
 
     @property
     def rounded_norms(self) -> Numbers:
@@ -117,18 +126,25 @@ class FeatureRows:
         return np.rint(NORM_PARTS * self.norms).astype(np.int64)
 
     def unit(self) -> sparse.csr_array:
-        """The rows to learn from: unit length, further columns, bias."""
-        lengths = np.diff(self.tf.indptr)
-        weights = self.halves[self.tf.indices] / 2
-        data = self.tf.data * weights / np.repeat(self.norms, lengths)
-        text = sparse.csr_array((data, self.tf.indices, self.tf.indptr), shape=self.tf.shape)
+        """The rows to learn from: unit length, other columns, bias."""
+        text = _unit_text(self.tf, self.halves, self.norms)
         bias = np.full((text.shape[0], 1), self.weighting.bias)
-        return _beside(text, np.hstack([self.further / GRID, bias]))
+        return _beside(text, np.hstack([self.further * self.units, bias]))
 
     def integers(self) -> sparse.csr_array:
         """The rows to score with: whole numbers, to be multiplied by `factors` · θ."""
         norms = self.rounded_norms[:, np.newaxis]
         return _beside(self.tf, np.hstack([norms * self.further, norms]))
+
+
+def _norms(squares: Numbers) -> Floats:
+    return np.where(squares > 0, np.sqrt(squares) / 2, 1.0)
+
+
+def _unit_text(tf: sparse.csr_array, halves: Numbers, norms: Floats) -> sparse.csr_array:
+    """Words and tail of each row, scaled to unit length."""
+    data = tf.data * (halves[tf.indices] / 2) / np.repeat(norms, np.diff(tf.indptr))
+    return sparse.csr_array((data, tf.indices, tf.indptr), shape=tf.shape)
 
 
 def _beside(text: sparse.csr_array, rest: NDArray[Any]) -> sparse.csr_array:
@@ -144,12 +160,18 @@ class FeatureReader:
         key: DictionaryKey = PUBLIC,
         *,
         memory: PieceMemory | None = None,
+        kept: Marks | None = None,
     ) -> None:
-        """Prepare the dictionary's table; a `memory` of pieces that were read before saves time."""
+        """Prepare the dictionary's table; a `memory` of pieces that were read before saves time.
+
+        `kept` marks the columns, bias left out, that rows may have; what stands in the others is
+        read as if it were not there.
+        """
         self._space = space
         self._locate = space.dictionary.locator(space.reading, key)
         self._memory = PieceMemory.suited(memory, space.reading, key)
         self._halves = space.halves
+        self._kept = np.ones(space.width - 1, np.bool_) if kept is None else kept
 
     def read(self, documents: Sequence[Document]) -> FeatureRows:
         """The rows of a chunk of documents, in order."""
@@ -159,16 +181,57 @@ class FeatureReader:
         of_entry = np.repeat(np.arange(found.count), np.diff(tf.indptr))
         # Sums of whole numbers below 2^53: exact in floating point.
         squares = np.bincount(of_entry, weights * weights, minlength=found.count).astype(np.int64)
-        further = encode_columns(self._space.columns, documents)[found.documents]
-        return FeatureRows(self._space.weighting, self._halves, tf, squares, further, found.places)
+        space = self._space
+        further = encode_columns(space.columns, documents)[found.documents]
+        if space.blocks.dense:
+            texts = list(space.reading.seen_from(documents, found.places))
+            text = _unit_text(tf, self._halves, _norms(squares))
+            further = np.hstack([space.blocks.encoded(texts, text), further])
+        further = further * self._kept[tf.shape[1] :]
+        return FeatureRows(
+            space.weighting, self._halves, space.units, tf, squares, further, found.places
+        )
+
+    def presence(self, documents: Sequence[Document]) -> tuple[Numbers, Numbers]:
+        """In which documents which columns are not zero, each pair once.
+
+        Vectors of an encoder are left out: every document has all their columns.
+        """
+        found, width = self._memory.read(documents), self._space.width
+        tf = self._tf(found)
+        of_entry = np.repeat(np.arange(found.count), np.diff(tf.indptr))
+        further = encode_columns(self._space.columns, documents)
+        having, columns = further.nonzero()
+        columns = columns + (width - 1 - further.shape[1])
+        cells = (found.documents[of_entry] * width + tf.indices, having * width + columns)
+        pairs, _ = distinct(np.concatenate(cells))
+        return pairs // width, pairs % width
 
     def _tf(self, found: Occurrences) -> sparse.csr_array:
-        width = self._space.dictionary.size
+        size, tail = self._space.dictionary.size, self._space.blocks.tail
+        cap, width = self._space.weighting.tf_cap, size + tail
         columns = self._locate(found.ids)
-        known = columns >= 0
+        known = (columns >= 0) & self._kept[columns]
         entries, counts = distinct(found.rows[known] * width + columns[known])
+        if tail:
+            # A word that is left out of its own column is in no column of the tail, either.
+            rest = columns < 0
+            places, signs = tail_places(found.ids[rest], tail)
+            kept = self._kept[size + places]
+            cells = found.rows[rest] * width + size + places
+            other, sums = _signed(cells[kept], signs[kept])
+            entries, counts = np.concatenate([entries, other]), np.concatenate([counts, sums])
+            order = np.argsort(entries)
+            entries, counts = entries[order], counts[order]
         ends = np.searchsorted(entries, np.arange(1, found.count + 1) * width)
         indptr = np.concatenate([[0], ends]).astype(np.int32)
-        tf = np.minimum(counts, self._space.weighting.tf_cap).astype(np.int64)
+        tf = np.clip(counts, -cap, cap).astype(np.int64)
         indices = (entries % width).astype(np.int32)
         return sparse.csr_array((tf, indices, indptr), shape=(found.count, width))
+
+
+def _signed(cells: Numbers, signs: Numbers) -> tuple[Numbers, Numbers]:
+    """The different cells, and the sum of signs in each where it is not 0: words may cancel."""
+    places, of_cell = np.unique(cells, return_inverse=True)
+    sums = np.bincount(of_cell, signs, minlength=len(places)).astype(np.int64)
+    return places[sums != 0], sums[sums != 0]

@@ -12,6 +12,10 @@ from sottovoce.errors import InputError
 from sottovoce.text.documents import Document, Label
 from sottovoce.text.fingerprints import fingerprint
 
+LABEL_CHARACTERS = 40
+LABEL_WORDS = 4
+"""Words that a label has at most; what has more may be a text in the wrong place."""
+
 Classes = tuple[str, ...]
 """The names of the classes that one row belongs to; none or several where labels overlap."""
 
@@ -52,15 +56,14 @@ class Labels:
     @classmethod
     def found(cls, labels: Iterable[Label]) -> Self:
         """The labels that occur, sorted; all text, or all numbers, or all truth values."""
-        kinds: dict[str, Label] = {}
+        kinds: dict[str, None] = {}
         names = set()
         for label in labels:
-            kinds.setdefault(_kind(label), label)
+            kinds[_kind(label)] = None
             names.add(label_name(label))
         if len(kinds) > 1:
-            examples = " and ".join(f"{kind} ({label!r})" for kind, label in kinds.items())
             raise InputError(
-                f"labels: expected labels of one kind, found {examples}",
+                f"labels: expected labels of one kind, found {' and '.join(kinds)}",
                 hints=("map them to names: --label-map 1=yes --label-map 0=no",),
             )
         return cls(tuple(sorted(names)))
@@ -91,9 +94,11 @@ class Labels:
         if name in self.names:
             return
         near = get_close_matches(name, self.names, n=1)
+        mapped = name if near and is_label(name) else "NAME"
         raise InputError(
-            f"{where}: expected a label of the study ({_listed(self.names)}), found {name!r}",
-            hints=(f"map it to the study's name: --label-map {name}={(near or self.names)[0]}",),
+            f"{where}: expected a label of the study ({_listed(self.names)}), "
+            f"found one {unknown_label(name, self.names)}",
+            hints=(f"map it to the study's name: --label-map {mapped}={(near or self.names)[0]}",),
         )
 
     def membership(self, rows: Sequence[Classes]) -> NDArray[np.bool_]:
@@ -122,6 +127,26 @@ class Labels:
         ]
 
 
+def is_label(name: str) -> bool:
+    """Whether this looks like a label; what is longer may be a text in the wrong place."""
+    return len(name) <= LABEL_CHARACTERS and len(name.split()) <= LABEL_WORDS
+
+
+def shown_label(label: Label) -> str:
+    """A label as a message may show it: what could as well be a text is only counted."""
+    name = str(label)
+    return repr(name) if is_label(name) else f"of {len(name.split()):,} words"
+
+
+def unknown_label(label: Label, known: Iterable[str]) -> str:
+    """A label that nobody knows, quoted only where it is nearly one of the known ones."""
+    name = str(label)
+    if is_label(name) and get_close_matches(name.casefold(), map(str.casefold, known), n=1):
+        return repr(name)
+    count = len(name.split())
+    return f"of {count:,} words" if count > 1 else f"of {len(name):,} characters"
+
+
 def _listed(names: Sequence[str], most: int = 12) -> str:
-    shown = ", ".join(names[:most])
+    shown = ", ".join(name if is_label(name) else shown_label(name) for name in names[:most])
     return shown if len(names) <= most else f"{shown} and {len(names) - most} more"

@@ -14,7 +14,16 @@ from scipy import sparse
 
 from sottovoce.errors import InputError
 from sottovoce.text.chunks import CHUNK_CHARACTERS, chunked, in_order
-from sottovoce.text.counts import BUCKET_BITS, Booleans, Counts, Presence, Suppression, Tally
+from sottovoce.text.counts import (
+    BUCKET_BITS,
+    Booleans,
+    Counts,
+    Distinct,
+    Presence,
+    Suppression,
+    Tally,
+    group_number,
+)
 from sottovoce.text.documents import Document, Fragment
 from sottovoce.text.features import FeatureReader, FeatureSpace
 from sottovoce.text.fingerprints import fingerprint
@@ -82,6 +91,18 @@ def count(
     return tally.suppressed()
 
 
+def rounded_count(
+    documents: Iterable[Document],
+    plan: CountPlan,
+    *,
+    key: DictionaryKey,
+    memory: PieceMemory | None = None,
+) -> Counts:
+    """The same as it leaves the peer: rounded."""
+    counts = count(documents, plan, key=key, memory=memory)
+    return counts.rounded(exclusive=plan.labelling.labels.exclusive)
+
+
 def examples(
     documents: Iterable[Document],
     space: FeatureSpace,
@@ -96,6 +117,50 @@ def examples(
     chunks = _chunks(documents, space.reading.level)
     job = _ReadJob(space, labelling, key, _of_one(memory, workers))
     return _blocks(in_order(job, chunks, workers=workers))
+
+
+def training_examples(
+    documents: Sequence[Document],
+    space: FeatureSpace,
+    labelling: Labelling,
+    *,
+    fewest: int,
+    key: DictionaryKey,
+    memory: PieceMemory | None = None,
+) -> Iterator[Examples]:
+    """One peer's rows to learn from, without columns that fewer than `fewest` documents have.
+
+    Whoever gets such a column chosen for all would else read, in the joint model, the few
+    documents that have it.
+    """
+    labelling.check(space.reading.level)
+    kept = kept_columns(documents, space, fewest=fewest, key=key, memory=memory)
+    job = _ReadJob(space, labelling, key, memory, kept)
+    return _blocks(in_order(job, _chunks(documents, space.reading.level), workers=1))
+
+
+def kept_columns(
+    documents: Iterable[Document],
+    space: FeatureSpace,
+    *,
+    fewest: int,
+    key: DictionaryKey,
+    memory: PieceMemory | None = None,
+) -> Booleans:
+    """Which columns (bias left out) are not zero in at least `fewest` documents; groups once.
+
+    Columns of an encoder's vectors are kept: every document has them.
+    """
+    seen = Distinct(space.width - 1, fewest)
+    reader = FeatureReader(space, key, memory=memory)
+    for chunk in _chunks(documents, space.reading.level):
+        groups = np.array([group_number(one.group) for one in chunk], np.uint64)
+        of_document, columns = reader.presence(chunk)
+        seen.add(columns, groups[of_document])
+    kept = seen.reaches(fewest)
+    first = space.dictionary.size + space.blocks.tail
+    kept[first : space.dictionary.size + space.blocks.width] = True
+    return kept
 
 
 def _of_one(memory: PieceMemory | None, workers: int) -> PieceMemory | None:
@@ -162,13 +227,15 @@ class _ReadJob:
     labelling: Labelling
     key: DictionaryKey
     memory: PieceMemory | None = field(default=None, repr=False, compare=False)
+    kept: Booleans | None = field(default=None, repr=False, compare=False)
 
     @property
     def name(self) -> tuple[str, str, DictionaryKey]:
         return self.space.fingerprint, self.labelling.fingerprint, self.key
 
     def prepare(self) -> Callable[[Sequence[Document]], Examples]:
-        return partial(self._read, FeatureReader(self.space, self.key, memory=self.memory))
+        reader = FeatureReader(self.space, self.key, memory=self.memory, kept=self.kept)
+        return partial(self._read, reader)
 
     def _read(self, reader: FeatureReader, documents: Sequence[Document]) -> Examples:
         rows = reader.read(documents)

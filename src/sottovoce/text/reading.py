@@ -1,5 +1,6 @@
 """How a document becomes rows: at which level, from which tokens, in which n-grams."""
 
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import NamedTuple
@@ -43,7 +44,7 @@ def _check_range(what: str, bounds: tuple[int, int], *, most: int) -> None:
         raise InputError(f"{what}: expected 1 <= low <= high <= {most}, found {low} and {high}")
 
 
-class Row(NamedTuple):
+class TextRow(NamedTuple):
     """The part of a document that one row stands for, and the pieces that were read there."""
 
     place: Fragment
@@ -65,19 +66,29 @@ class Reading:
         seen = self.window if self.level is Level.TOKEN else self.ngrams
         return fingerprint("sottovoce/reading/v1", self.level, seen, self.tokenizer.fingerprint)
 
-    def rows(self, document: Document) -> list[Row]:
+    def rows(self, document: Document) -> list[TextRow]:
         """The rows of a document, in order."""
         text = document.text
         if self.level is Level.DOCUMENT:
-            return [Row(Fragment(0, len(text)), self.tokenizer.pieces(text))]
+            return [TextRow(Fragment(0, len(text)), self.tokenizer.pieces(text))]
         if self.level is Level.SENTENCE:
             places = sentences(text)
-            return [Row(at, self.tokenizer.pieces(text[at.start : at.end])) for at in places]
+            return [TextRow(at, self.tokenizer.pieces(text[at.start : at.end])) for at in places]
         tokens = self.tokenizer.locate(text)
         return [
-            Row(Fragment(token.start, token.end), pieces)
+            TextRow(Fragment(token.start, token.end), pieces)
             for token, pieces in zip(tokens, self.window.pieces(text, tokens), strict=True)
         ]
+
+    def seen_from(
+        self, documents: Sequence[Document], places: Sequence[Sequence[Fragment]]
+    ) -> Iterator[str]:
+        """The text of each row, for an encoder; of a token that of its window."""
+        reach = self.window.reach if self.level is Level.TOKEN else 0
+        for document, rows in zip(documents, places, strict=True):
+            for number in range(len(rows)):
+                first, last = rows[max(0, number - reach)], rows[min(len(rows) - 1, number + reach)]
+                yield document.text[first.start : last.end]
 
     def fold(self, piece: str) -> tuple[str, ...]:
         """The tokens of a piece; at token level, the features that one thing seen gives."""

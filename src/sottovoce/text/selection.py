@@ -1,6 +1,7 @@
-"""The coordinator's choice: the features that tell classes apart best, and their rounded idf."""
+"""How the coordinator selects features from joint counts, and their rounded idf."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from typing import Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -10,47 +11,27 @@ from sottovoce.text.counts import Counts
 from sottovoce.text.dictionaries import JointDictionary
 
 
-@dataclass(frozen=True, slots=True)
-class Selection:
-    """How a joint dictionary is chosen: the best `features`, each kept by `min_peers` peers."""
+class FeatureScore(Protocol):
+    """Ranks features by joint counts."""
 
-    features: int = 2048
-    min_peers: int = 1
-
-    def __post_init__(self) -> None:
-        if self.features < 1 or self.min_peers < 1:
-            raise InputError(
-                "selection: expected at least 1 feature and 1 peer, "
-                f"found {self.features} and {self.min_peers}"
-            )
+    def __call__(self, counts: Counts, *, exclusive: bool) -> NDArray[np.float64]:
+        """One number a feature; `exclusive` says whether a row has one class."""
 
 
-def chosen(counts: Counts, selection: Selection, *, exclusive: bool = True) -> JointDictionary:
-    """The features that tell classes apart best (χ²), with idf rounded to 0.5.
+@dataclass(frozen=True)
+class SelectionRule:
+    """How features are ranked: `score` gives each a number, and the highest win.
 
-    Fewer than `selection.features` where fewer survived suppression.
+    `name` stands in study.toml, `words` on the card. A rule sees the sums over all peers and
+    nothing else, so no rule changes what is sent.
     """
-    alive = np.flatnonzero((counts.total > 0) & (counts.peers >= selection.min_peers))
-    if not len(alive):
-        raise InputError(
-            f"joint dictionary: no feature of {int((counts.total > 0).sum())} was kept by "
-            f"{selection.min_peers} of the peers",
-            hints=("lower min_documents or feature_min_peers, or bring more documents",),
-        )
-    if exclusive and np.count_nonzero(counts.rows_by_class) < 2:
-        raise InputError(
-            f"joint dictionary: expected documents of at least 2 classes, "
-            f"found {counts.rows} of one"
-        )
-    scores = chi_squared(counts, exclusive=exclusive)[alive]
-    # A stable sort: of equal scores the lower bucket wins, on every machine.
-    best = np.sort(alive[np.argsort(-scores, kind="stable")[: selection.features]])
-    halves = np.rint(2 * (np.log((1 + counts.rows) / (1 + counts.total[best])) + 1))
-    return JointDictionary(
-        tuple(best.tolist()),
-        tuple(np.maximum(halves, 1).astype(int).tolist()),
-        bits=len(counts.total).bit_length() - 1,
-    )
+
+    name: str
+    words: str = field(repr=False)
+    score: FeatureScore = field(repr=False, compare=False)
+
+    def __str__(self) -> str:
+        return self.name
 
 
 def chi_squared(counts: Counts, *, exclusive: bool) -> NDArray[np.float64]:
@@ -69,3 +50,72 @@ def chi_squared(counts: Counts, *, exclusive: bool) -> NDArray[np.float64]:
         lacking = 1.0 if exclusive else rows / max(rows - members, 1.0)
         score += part * lacking
     return score * (rows / np.maximum(rows - having, 1.0))
+
+
+def document_frequency(
+    counts: Counts,
+    *,
+    exclusive: bool,  # noqa: ARG001 - classes do not matter to this rule
+) -> NDArray[np.float64]:
+    """In how many rows each feature stands."""
+    return counts.total.astype(np.float64)
+
+
+CHI_SQUARED = SelectionRule("chi-squared", "tell the classes apart best (χ²)", chi_squared)
+FREQUENCY = SelectionRule("frequency", "stand in the most documents", document_frequency)
+
+SELECTION_RULES: dict[str, SelectionRule] = {rule.name: rule for rule in (CHI_SQUARED, FREQUENCY)}
+
+
+@dataclass(frozen=True, slots=True)
+class Selection:
+    """How a joint dictionary is chosen: the best `features`, each kept by `min_peers` peers."""
+
+    features: int = 2048
+    min_peers: int = 1
+    rule: SelectionRule = CHI_SQUARED
+
+    def __post_init__(self) -> None:
+        if self.features < 1 or self.min_peers < 1:
+            raise InputError(
+                "selection: expected at least 1 feature and 1 peer, "
+                f"found {self.features} and {self.min_peers}"
+            )
+
+
+def chosen(counts: Counts, selection: Selection, *, exclusive: bool = True) -> JointDictionary:
+    """The features that the rule ranks highest, with idf rounded to 0.5.
+
+    Fewer than `selection.features` where fewer survived suppression.
+    """
+    alive = np.flatnonzero((counts.total > 0) & (counts.peers >= selection.min_peers))
+    if not len(alive):
+        raise InputError(
+            f"joint dictionary: no feature of {int((counts.total > 0).sum())} was kept by "
+            f"{selection.min_peers} of the peers",
+            hints=("lower min_documents or feature_min_peers, or bring more documents",),
+        )
+    if exclusive and np.count_nonzero(counts.rows_by_class) < 2:
+        raise InputError(
+            f"joint dictionary: expected documents of at least 2 classes, "
+            f"found {counts.rows} of one"
+        )
+    scores = selection.rule.score(counts, exclusive=exclusive)[alive]
+    # A stable sort: of equal scores the lower bucket wins, on every machine.
+    best = np.sort(alive[np.argsort(-scores, kind="stable")[: selection.features]])
+    halves = np.rint(2 * (np.log((1 + counts.rows) / (1 + counts.total[best])) + 1))
+    return JointDictionary(
+        tuple(best.tolist()),
+        tuple(np.maximum(halves, 1).astype(int).tolist()),
+        bits=len(counts.total).bit_length() - 1,
+    )
+
+
+def rule_named(value: object) -> SelectionRule:
+    """The rule of this name, or the rule itself."""
+    if isinstance(value, SelectionRule):
+        return value
+    if isinstance(value, str) and value in SELECTION_RULES:
+        return SELECTION_RULES[value]
+    known = ", ".join(SELECTION_RULES)
+    raise InputError(f"plan: expected select to be one of {known}, found {value!r}")

@@ -42,7 +42,7 @@ LONGEST_RUN = 12
 KEPT_DIGITS = 3
 
 
-class Numbers(StrEnum):
+class DigitHandling(StrEnum):
     """What becomes of digits: `shape` folds each to 0, `keep` leaves them as they are."""
 
     SHAPE = "shape"
@@ -83,7 +83,7 @@ class WordTokenizer:
     """The tokenizer that studies use unless they say otherwise."""
 
     fold_case: bool = True
-    numbers: Numbers = Numbers.SHAPE
+    numbers: DigitHandling = DigitHandling.SHAPE
     symbols: bool = True
 
     @property
@@ -120,7 +120,7 @@ class WordTokenizer:
         return tuple(map(self._digits, _pattern(symbols=self.symbols).findall(word)))
 
     def _digits(self, word: str) -> str:
-        if self.numbers is Numbers.KEEP or word.isalpha():
+        if self.numbers is DigitHandling.KEEP or word.isalpha():
             return word
         digit = _digit()
         if digit.match(word) or len(digit.findall(word)) > KEPT_DIGITS:

@@ -6,18 +6,18 @@ from sottovoce.transport.certificates import (
     make_certificate,
     server_context,
 )
-from sottovoce.transport.client import Line
+from sottovoce.transport.client import CoordinatorLine
 from sottovoce.transport.limits import Limits
 from sottovoce.transport.mailbox import Mailbox
-from sottovoce.transport.server import FrontDesk, Server, build_app, serve
+from sottovoce.transport.server import Server, ServerCallbacks, build_app, serve
 
 __all__ = [
     "Certificate",
-    "FrontDesk",
+    "CoordinatorLine",
     "Limits",
-    "Line",
     "Mailbox",
     "Server",
+    "ServerCallbacks",
     "build_app",
     "fingerprint_of",
     "make_certificate",

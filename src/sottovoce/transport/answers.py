@@ -7,12 +7,6 @@ CODEC = Codec(limit=8 * 2**20)
 CONTENT_TYPE = "application/msgpack"
 
 
-class Posted(Value, frozen=True):
-    """The letter is durable, at this position."""
-
-    position: int
-
-
 class Uploaded(Value, frozen=True):
     """So many bytes of a letter are durable; its position once it is whole, else 0."""
 
@@ -20,7 +14,7 @@ class Uploaded(Value, frozen=True):
     position: int
 
 
-class Waiting(Value, frozen=True):
+class WaitingLetter(Value, frozen=True):
     """A letter that waits; a long one comes without its body, and is read piece by piece."""
 
     position: int
@@ -35,7 +29,7 @@ class Waiting(Value, frozen=True):
 class Fetched(Value, frozen=True):
     """Letters that wait, in the order of their positions."""
 
-    letters: tuple[Waiting, ...]
+    letters: tuple[WaitingLetter, ...]
 
 
 class Acknowledged(Value, frozen=True):

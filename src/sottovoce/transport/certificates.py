@@ -19,7 +19,7 @@ from cryptography.hazmat.primitives.asymmetric import ec
 from cryptography.x509.oid import ExtendedKeyUsageOID, NameOID
 
 from sottovoce.errors import KeyFileError
-from sottovoce.transport.problems import PLAIN_HTTP, Problem
+from sottovoce.transport.problems import PLAIN_HTTP, Refusal
 
 FINGERPRINT_BYTES = 32
 YEARS = 10
@@ -160,7 +160,7 @@ class _SayingHttps(ssl.SSLContext):
         return made
 
 
-def _refusal(problem: Problem) -> bytes:
+def _refusal(problem: Refusal) -> bytes:
     body = problem.document()
     head = (
         f"HTTP/1.1 {problem.status} Bad Request\r\nContent-Type: application/problem+json\r\n"

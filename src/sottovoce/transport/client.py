@@ -2,12 +2,17 @@
 
 Every call goes on until it has an answer, a refusal, or no patience left. Network faults are
 tried again with growing pauses; since everything at the other end happens once in effect, trying
-again is always safe. Long letters travel in parts, and go on where they were cut.
+again is always safe. A letter is announced by its size and digest before any of its bytes leave;
+long ones travel in parts, and go on where they were cut.
+
+Before its first letter a line looks at what the server holds of the seat, and lets the seat's
+owner compare that with its own disk. It then works under a name that it made up, and the server
+takes letters of the seat under this name alone: of two copies of a seat one is refused.
 """
 
 import asyncio
-from collections.abc import AsyncIterator
-from dataclasses import dataclass, field
+from collections.abc import AsyncIterator, Callable
+from dataclasses import dataclass, field, replace
 from io import BytesIO
 from random import uniform
 from typing import Self, TypeVar
@@ -17,11 +22,12 @@ from weakref import WeakValueDictionary
 import aiohttp
 from yarl import URL
 
+from sottovoce.course.letter_chain import Held
 from sottovoce.entropy import SystemEntropy
-from sottovoce.errors import MalformedError, MisuseError, ViolationError
+from sottovoce.errors import CopyError, MalformedError, MisuseError, ViolationError
 from sottovoce.protocols.identities import Identity
-from sottovoce.roles.relay import Letter
-from sottovoce.transport.answers import CODEC, Acknowledged, Fetched, Posted, Uploaded, Waiting
+from sottovoce.study.relay import Letter
+from sottovoce.transport.answers import CODEC, Acknowledged, Fetched, Uploaded, WaitingLetter
 from sottovoce.transport.certificates import FINGERPRINT_BYTES, client_context
 from sottovoce.transport.faults import (
     COORDINATOR,
@@ -33,8 +39,9 @@ from sottovoce.transport.faults import (
     refusal,
 )
 from sottovoce.transport.limits import AT_ONCE, LONGEST_WAIT, PART, Limits
-from sottovoce.transport.problems import Problem
-from sottovoce.transport.signing import KEY, PROTOCOL, TIME, Asked, Signer, body_digest
+from sottovoce.transport.mailbox_tables import RUN_BYTES
+from sottovoce.transport.problems import Refusal
+from sottovoce.transport.signing import KEY, PROTOCOL, TIME, SignedRequest, Signer, body_digest
 from sottovoce.transport.versions import OFFER
 from sottovoce.wire import Value
 
@@ -50,20 +57,30 @@ _SLICE = 256 * 1024
 # Times that an upload may be found no further than before: restarts, and discarded uploads.
 _MOST_SETBACKS = 20
 _KEEP_SECONDS = 60.0
+# A process that died without hanging up seems to be connected until its last request ends.
+_AT_WORK_SECONDS = LONGEST_WAIT + 5.0
+_LOOK_SECONDS = 0.25
+
+Past = Callable[[Held], None]
+"""Compares what a server holds of a seat with what the seat remembers; raises if it differs."""
+
+
+def _unknown_past(_: Held) -> None:
+    """Whoever keeps no journal has nothing to compare."""
 
 
 @dataclass
 class _Call:
     """One request: what it asks for, in words too, and how long it is tried."""
 
-    asked: Asked
+    asked: SignedRequest
     what: str
     body: memoryview = field(default_factory=lambda: memoryview(b""))
     wait: float = 0.0
     enrolling: bool = False
 
 
-class Line:
+class CoordinatorLine:
     """One seat's line to the coordinator of its study."""
 
     def __init__(
@@ -74,10 +91,14 @@ class Line:
         study: str,
         identity: Identity,
         patience: float = 600.0,
+        past: Past = _unknown_past,
+        largest: int = _MAX_LETTER,
     ) -> None:
         """Call `address`, and speak only with the holder of the certificate of `fingerprint`.
 
-        A call that finds nobody is tried again for `patience` seconds.
+        A call that finds nobody is tried again for `patience` seconds. `past` is asked, in a
+        thread, before the first letter leaves and whenever the server has forgotten us. A letter
+        of more than `largest` bytes is not read.
         """
         if len(fingerprint) != FINGERPRINT_BYTES:
             raise MalformedError(
@@ -91,6 +112,10 @@ class Line:
         self._identity = identity
         self._context = client_context(fingerprint)
         self._session: aiohttp.ClientSession | None = None
+        self._past = past
+        self._largest = largest
+        self._run = self._run_before = b""
+        self._taking_up = asyncio.Lock()
         self._turns: WeakValueDictionary[tuple[bytes, str], asyncio.Lock] = WeakValueDictionary()
 
     async def __aenter__(self) -> Self:
@@ -112,7 +137,7 @@ class Line:
 
     async def enrol(self, request: bytes) -> bytes:
         """Take the seat for this identity."""
-        asked = Asked("POST", "/v1/enrol", body_digest(request))
+        asked = SignedRequest("POST", "/v1/enrol", body_digest(request))
         call = _Call(asked, f"enrolling {self.seat!r}", memoryview(request), enrolling=True)
         return await self._answer(call)
 
@@ -133,11 +158,12 @@ class Line:
         turn = self._turns.setdefault((letter.session, letter.recipient), asyncio.Lock())
         # Letters to one recipient go one after the other, as their numbers do.
         async with turn:
-            if len(letter.body) > PART:
+            try:
                 return await self._upload(letter)
-            path = "/v1/letters?" + urlencode(_place(letter))
-            data = await self._say("POST", path, _posting(letter), body=letter.body)
-            return _read(data, Posted).position
+            except asyncio.CancelledError:
+                # The request may still be under way: under its old name it will be refused.
+                self._lose_run(self._run)
+                raise
 
     async def fetch(
         self, after: int = 0, *, wait: float = LONGEST_WAIT
@@ -145,8 +171,8 @@ class Line:
         """The letters behind a position, each with its own; none when none came in time."""
         wait = min(wait, LONGEST_WAIT)
         query = urlencode({"after": after, "wait": round(wait * 1000)})
-        asked = Asked("GET", f"/v1/mailbox?{query}")
-        data = await self._answer(_Call(asked, "waiting for letters", wait=wait))
+        asked = SignedRequest("GET", f"/v1/mailbox?{query}")
+        data = await self._at_work(_Call(asked, "waiting for letters", wait=wait))
         found: list[tuple[int, Letter]] = []
         position, room = after, AT_ONCE
         for waiting in _read(data, Fetched).letters:
@@ -166,19 +192,73 @@ class Line:
     async def acknowledge(self, position: int) -> None:
         """Say that everything up to a position is on our own disk."""
         path = "/v1/acknowledge?" + urlencode({"position": position})
-        data = await self._say("POST", path, f"acknowledging letters up to {position}")
-        _read(data, Acknowledged)
+        call = _Call(SignedRequest("POST", path), f"acknowledging letters up to {position}")
+        _read(await self._at_work(call), Acknowledged)
+
+    # Who we are to the server: the one process that works at this seat.
+
+    async def take_up(self) -> None:
+        """Look at what the server holds of this seat, compare it, and work at the seat."""
+        async with self._taking_up:
+            if not self._run:
+                await self._take_up()
+
+    async def _take_up(self) -> None:
+        loop = asyncio.get_running_loop()
+        until, run = loop.time() + _AT_WORK_SECONDS, SystemEntropy().read(RUN_BYTES)
+        while True:
+            held = _read(await self._say("GET", "/v1/sent", "asking what was sent"), Held)
+            await asyncio.to_thread(self._past, held)
+            query = urlencode(
+                {
+                    "run": run.hex(),
+                    "before": self._run_before.hex(),
+                    "letters": held.letters,
+                    "chain": held.chain.hex(),
+                }
+            )
+            try:
+                await self._say("PUT", f"/v1/run?{query}", f"taking up the seat {self.seat!r}")
+            except CopyError:
+                if loop.time() >= until:
+                    raise
+                await asyncio.sleep(_LOOK_SECONDS)
+            except _PastMovedError:
+                await asyncio.sleep(_FIRST_PAUSE)
+            else:
+                self._run = self._run_before = run
+                return
+
+    def _lose_run(self, run: bytes) -> None:
+        if self._run == run:
+            self._run = b""
+
+    async def _at_work(self, call: _Call) -> bytes:
+        """The answer to a call that only the process at work at this seat may make."""
+        while True:
+            await self.take_up()
+            run, asked = self._run, call.asked
+            if not run:
+                continue
+            try:
+                signed = replace(asked, path=f"{asked.path}&run={run.hex()}")
+                return await self._answer(replace(call, asked=signed))
+            except _NoRunError:
+                # The server began anew, or another copy of this seat took it up meanwhile.
+                self._lose_run(run)
+                await asyncio.sleep(_FIRST_PAUSE)
 
     async def _say(self, method: str, path: str, what: str, *, body: bytes = b"") -> bytes:
-        asked = Asked(method, path, body_digest(body))
+        asked = SignedRequest(method, path, body_digest(body))
         return await self._answer(_Call(asked, what, memoryview(body)))
 
     async def _upload(self, letter: Letter) -> int:
-        """A long letter in parts, from where the server has it already."""
+        """Announce a letter, then send it in parts, from where the server has it already."""
         size, digest = len(letter.body), body_digest(letter.body)
         query = urlencode({**_place(letter), "size": size, "digest": digest.hex()})
         path, view = f"/v1/uploads?{query}", memoryview(letter.body)
-        progress = _read(await self._say("PUT", path, _posting(letter)), Uploaded)
+        announced = _Call(SignedRequest("PUT", path), _posting(letter))
+        progress = _read(await self._at_work(announced), Uploaded)
         reached, setbacks = -1, 0
         while not progress.position:
             start = progress.received
@@ -190,11 +270,11 @@ class Line:
                     party=COORDINATOR,
                 )
             part = view[start : start + PART]
-            asked = Asked("PATCH", f"{path}&offset={start}", body_digest(part))
+            asked = SignedRequest("PATCH", f"{path}&offset={start}", body_digest(part))
             try:
-                data = await self._answer(_Call(asked, _posting(letter), part))
+                data = await self._at_work(_Call(asked, _posting(letter), part))
             except _OtherOffset:
-                data = await self._say("PUT", path, _posting(letter))
+                data = await self._at_work(announced)
             progress = _read(data, Uploaded)
             if not progress.position and not 0 <= progress.received < size:
                 raise ViolationError(
@@ -204,12 +284,12 @@ class Line:
                 )
         return progress.position
 
-    async def _letter(self, waiting: Waiting) -> Letter:
+    async def _letter(self, waiting: WaitingLetter) -> Letter:
         """A letter that waits, with its body checked against its digest."""
         what = f"letter {waiting.number} from {waiting.sender!r}"
-        if waiting.size > _MAX_LETTER:
+        if waiting.size > self._largest:
             raise ViolationError(
-                f"{what}: expected at most {_MAX_LETTER} bytes, found {waiting.size}",
+                f"{what}: expected at most {self._largest} bytes, found {waiting.size}",
                 party=COORDINATOR,
             )
         body = waiting.body
@@ -219,7 +299,7 @@ class Line:
             raise MalformedError(f"{what}: not the bytes of its digest", party=COORDINATOR)
         return Letter(waiting.session, waiting.sender, self.seat, waiting.number, body)
 
-    async def _download(self, waiting: Waiting, what: str) -> bytes:
+    async def _download(self, waiting: WaitingLetter, what: str) -> bytes:
         buffer = BytesIO()
         while (start := buffer.tell()) < waiting.size:
             path = f"/v1/letters/{waiting.position}?offset={start}"
@@ -239,9 +319,9 @@ class Line:
         while True:
             try:
                 return await self._once(call)
-            except Problem as problem:
-                if problem.kind in {"offset", "no-upload"}:
-                    raise _OtherOffset from None
+            except Refusal as problem:
+                if problem.kind in _INSIDE:
+                    raise _INSIDE[problem.kind] from None
                 if problem.kind not in PASSING and problem.status < 500:
                     raise refusal(problem, call.what) from None
                 last, rest = problem.detail, float(problem.facts.get("retry_after", 0))
@@ -284,7 +364,7 @@ class Line:
             data = await _bounded(response)
         self._listen_to_clock(response.headers.get(TIME, ""))
         if response.status != 200:
-            raise Problem.read(response.status, data)
+            raise Refusal.read(response.status, data)
         return data
 
     def _listen_to_clock(self, text: str) -> None:
@@ -302,6 +382,23 @@ class Line:
 
 class _OtherOffset(Exception):  # noqa: N818 - no error: the upload goes on elsewhere
     """The server has more or less of an upload than we thought."""
+
+
+class _NoRunError(Exception):
+    """The server does not know us as the process at work at this seat."""
+
+
+class _PastMovedError(Exception):
+    """The server got a letter of this seat since we asked what it has."""
+
+
+# Refusals that a line deals with by itself.
+_INSIDE: dict[str, type[Exception]] = {
+    "offset": _OtherOffset,
+    "no-upload": _OtherOffset,
+    "no-run": _NoRunError,
+    "past": _PastMovedError,
+}
 
 
 async def _slices(body: memoryview) -> AsyncIterator[bytes]:

@@ -12,7 +12,7 @@ from threading import Thread
 from typing import Any, TypeVar
 
 from sottovoce.errors import MisuseError
-from sottovoce.transport.problems import Problem
+from sottovoce.transport.problems import Refusal
 
 T = TypeVar("T")
 Job = Callable[[sqlite3.Connection], T]
@@ -177,16 +177,16 @@ def _tell_all(batch: list[_Waiting]) -> None:
         waiting.tell()
 
 
-def storage_problem(error: sqlite3.Error) -> Problem:
+def storage_problem(error: sqlite3.Error) -> Refusal:
     """What a database that cannot be written tells the other side."""
     if error.sqlite_errorname in {"SQLITE_FULL", "SQLITE_IOERR_WRITE"}:
-        return Problem(
+        return Refusal(
             507,
             "disk-full",
             "the coordinator's disk is full, and nothing was stored",
             hints=("the coordinator frees some space; the letter is sent again by itself",),
         )
-    return Problem(
+    return Refusal(
         503,
         "storage",
         f"the coordinator's mailbox cannot be written ({error.sqlite_errorname.lower()})",

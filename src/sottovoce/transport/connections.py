@@ -12,8 +12,8 @@ from itertools import count
 from aiohttp import web
 
 from sottovoce.errors import InputError
+from sottovoce.transport.connection_limits import ConnectionLimits, LimitedConnection
 from sottovoce.transport.limits import Buckets, Limits
-from sottovoce.transport.porters import Porter, Porters
 
 _BACKLOG = 512
 _AT_ONCE = 32
@@ -37,7 +37,7 @@ class Server:
         self._listening = listening
         self._context = context
         self._limits = limits
-        self._porters = Porters(limits)
+        self._connections = ConnectionLimits(limits)
         self._arrivals = Buckets(limits.arrivals, limits.arrivals_burst)
         self._welcomes: set[asyncio.Task[None]] = set()
         self._accepting = asyncio.create_task(self._accept())
@@ -50,7 +50,7 @@ class Server:
     @property
     def connections(self) -> int:
         """How many callers there are."""
-        return len(self._porters)
+        return len(self._connections)
 
     async def close(self) -> None:
         """Take no more callers, and end those there are."""
@@ -84,7 +84,7 @@ class Server:
                 continue
             host = str(address[0])
             self._arrivals.take(host)
-            if self._arrivals.level(host) < 0 or not self._porters.has_room(host):
+            if self._arrivals.level(host) < 0 or not self._connections.has_room(host):
                 caller.close()
                 continue
             # No wait since the call was taken: whoever closes the port finds it among the welcomes.
@@ -111,16 +111,18 @@ class Server:
     async def _welcome(self, caller: socket.socket, host: str) -> None:
         """Shake hands in time, and hand the caller over."""
         assert self._runner.server is not None
-        porter = Porter(self._runner.server, limits=self._limits, told=self._porters, host=host)
+        connection = LimitedConnection(
+            self._runner.server, limits=self._limits, told=self._connections, host=host
+        )
         try:
             await asyncio.get_running_loop().connect_accepted_socket(
-                lambda: porter,
+                lambda: connection,
                 caller,
                 ssl=self._context,
                 ssl_handshake_timeout=self._limits.handshake,
             )
         except (OSError, asyncio.CancelledError):
-            porter.end()
+            connection.end()
             with suppress(OSError):
                 caller.close()
 

@@ -12,18 +12,22 @@ from yarl import URL
 
 from sottovoce.errors import (
     AbsenceError,
+    CopyError,
     InputError,
     MismatchError,
-    MisuseError,
     SottovoceError,
     ViolationError,
 )
 from sottovoce.transport.certificates import PinError
-from sottovoce.transport.problems import Problem
+from sottovoce.transport.problems import Refusal
 
 COORDINATOR = "coordinator"
 # Refusals that pass by themselves.
 PASSING = {"too-many", "too-many-uploads", "slow", "replay", "clock"}
+COPY_HINTS = (
+    "one copy of a seat's folder is used, by one process: end the other one",
+    "the way back after a restore is in docs/backup.md",
+)
 # A proxy that will not let us through, whatever we try.
 _PROXY_SAYS_NO = {401, 403, 407}
 
@@ -100,15 +104,11 @@ def absence(way: Way, what: str, *, seconds: float, last: str) -> AbsenceError:
     )
 
 
-def refusal(problem: Problem, what: str) -> SottovoceError:
+def refusal(problem: Refusal, what: str) -> SottovoceError:
     """What the server refused, by whose mistake it is."""
     message = f"{what}: {problem.detail}"
-    if problem.kind in {"conflict", "gap"}:
-        hints = (
-            "a restored backup, or two processes for one seat: stop one of them",
-            *problem.hints,
-        )
-        return MisuseError(message, hints=hints)
+    if problem.kind in {"conflict", "gap", "at-work"}:
+        return CopyError(message, hints=problem.hints or COPY_HINTS)
     if problem.kind in {"version", "signature", "unsigned", "plain-http", "no-seat"}:
         return MismatchError(message, hints=problem.hints)
     if problem.kind in {"refused", "too-large"}:

@@ -5,7 +5,7 @@ from collections import OrderedDict
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from sottovoce.transport.problems import Problem
+from sottovoce.transport.problems import Refusal
 
 MIB = 2**20
 # Letters up to this size travel whole in one request; the rest in parts of this size.
@@ -28,6 +28,9 @@ class Limits:
     """Of these, bytes of one sender."""
     letters_by_sender: int = 1_000_000
     """Letters of one sender in one study, taken or not."""
+    reserved: int = 256 * MIB
+    """Bytes of the disk that letters leave free, or a quarter of a small disk: for the journals,
+    ledgers and status of all studies beside this one."""
     uploads: int = 8
     """Uploads that a sender has open at once."""
     upload_days: float = 7.0
@@ -93,7 +96,7 @@ class Buckets:
         level = self.level(name)
         if level < 1:
             wait = max(1, round((1 - level) / self._rate))
-            raise Problem(
+            raise Refusal(
                 429,
                 "too-many",
                 f"expected at most {self._rate:g} {what} a second, found more",

@@ -17,12 +17,19 @@ from io import BytesIO
 from pathlib import Path
 from typing import Self
 
-from sottovoce.roles.relay import Letter
+from sottovoce.course.letter_chain import Held
+from sottovoce.study.relay import Letter
 from sottovoce.transport.committing import Committer, Job
 from sottovoce.transport.limits import AT_ONCE, PART, Limits
-from sottovoce.transport.problems import Problem
+from sottovoce.transport.mailbox_tables import (
+    LetterSummary,
+    MailboxTables,
+    Place,
+    Progress,
+    open_database,
+)
+from sottovoce.transport.problems import Refusal
 from sottovoce.transport.signing import body_digest
-from sottovoce.transport.store import Place, Progress, Sealed, Store, open_database
 
 # Letters that one fetch returns at most, beside its limit in bytes.
 _MOST_LETTERS = 256
@@ -33,7 +40,7 @@ class Delivered:
     """A letter at its position in a mailbox; a long one comes without its body."""
 
     position: int
-    letter: Sealed
+    letter: LetterSummary
     body: bytes | None = field(repr=False)
 
 
@@ -46,15 +53,17 @@ class Mailbox:
         *,
         limits: Limits | None = None,
         clock: Callable[[], float] = time.time,
+        largest: Callable[[Place], int] | None = None,
     ) -> None:
-        """Open the file, or make it."""
+        """Open the file, or make it; `largest` says how many bytes a letter at a place may have."""
         self.limits = limits or Limits()
+        self._largest = largest
         self._path = path
         self._clock = clock
         self._closed = False
         self._hurried = False
         writing = open_database(path, writing=True)
-        self._store = Store(writing, self.limits)
+        self._store = MailboxTables(writing, self.limits, path.parent)
         self._committer = Committer(writing, self._store.count)
         self._reading = open_database(path, writing=False)
         self._last: dict[str, int] = dict(
@@ -75,30 +84,44 @@ class Mailbox:
         """Store a letter that is whole; its position in the mailbox."""
         place = Place(letter.session, letter.sender, letter.recipient, letter.number)
         return await self.put(
-            Sealed(place, len(letter.body), body_digest(letter.body)), letter.body
+            LetterSummary(place, len(letter.body), body_digest(letter.body)), letter.body
         )
 
-    async def put(self, letter: Sealed, body: bytes) -> int:
+    async def put(self, letter: LetterSummary, body: bytes) -> int:
         """Store a letter whose digest was taken already."""
         self._check_size(letter)
         return await self._posted(
             letter, lambda to: self._store.post(to, letter, body), size=letter.size
         )
 
-    async def open_upload(self, letter: Sealed) -> Progress:
+    async def open_upload(self, letter: LetterSummary) -> Progress:
         """Begin an upload in parts, or find out how far it came."""
         self._check_size(letter)
         now = self._clock()
-        progress = await self._committer.submit(
-            lambda to: self._store.open_upload(to, letter, now=now)
-        )
+        return await self._begun(letter, lambda to: self._store.open_upload(to, letter, now=now))
+
+    async def announced(self, letter: LetterSummary, *, run: bytes) -> Progress:
+        """As `open_upload`, for the process that is at work at the sender's seat, and no other."""
+        self._check_size(letter)
+        now = self._clock()
+
+        def begin(to: sqlite3.Connection) -> Progress:
+            self._store.check_run(letter.place.sender, run)
+            return self._store.open_upload(to, letter, now=now)
+
+        return await self._begun(letter, begin)
+
+    async def _begun(self, letter: LetterSummary, job: Job[Progress]) -> Progress:
+        progress = await self._committer.submit(job)
         if progress.position is None and progress.received == letter.size:
             return await self._finish(letter)
         return progress
 
-    async def append(self, letter: Sealed, start: int, data: bytes) -> Progress:
+    async def append(self, letter: LetterSummary, start: int, data: bytes) -> Progress:
         """Store a part of an upload; the last one posts the letter."""
         now = self._clock()
+        if not start and len(data) == letter.size <= PART:
+            return await self._append_whole(letter, data, now=now)
         progress = await self._committer.submit(
             lambda to: self._store.append(to, letter, start, data, now=now), size=len(data)
         )
@@ -107,6 +130,39 @@ class Mailbox:
             if progress.received == letter.size:
                 return await self._finish(letter)
         return progress
+
+    async def _append_whole(self, letter: LetterSummary, data: bytes, *, now: float) -> Progress:
+        """A letter whose only part is all of it: compared, and posted in one commit."""
+        if body_digest(data) != letter.digest:
+            await self._committer.submit(lambda to: self._store.discard(to, letter))
+            raise Refusal(400, "digest", f"{letter.place}: the bytes are not those of its digest")
+
+        def append(to: sqlite3.Connection) -> int:
+            return self._store.append(to, letter, 0, data, now=now).position or 0
+
+        return Progress(letter.size, await self._posted(letter, append, size=len(data)))
+
+    # Who is at work at a seat.
+
+    def held(self, sender: str) -> Held:
+        """What was announced by this sender, as far as it is on disk."""
+        return self._store.held(self._reading, sender)
+
+    async def take_up(self, sender: str, run: bytes, held: Held) -> None:
+        """Let a process work at a seat, if it knows all that is held of the seat."""
+        await self._committer.submit(lambda to: self._store.take_up(to, sender, run, held))
+
+    def check_run(self, sender: str, run: bytes) -> None:
+        """Refuse a process that is not the one at work at this seat."""
+        self._store.check_run(sender, run)
+
+    def check_announced(self, letter: LetterSummary) -> None:
+        """Refuse bytes of a letter that was not announced as it is."""
+        self._store.check_announced(self._reading, letter)
+
+    async def forget_sender(self, sender: str) -> None:
+        """The seat has another key from now on."""
+        await self._committer.submit(lambda to: self._store.forget_sender(to, sender))
 
     async def fetch(
         self, recipient: str, *, after: int = 0, wait: float = 0.0, limit: int = PART
@@ -197,15 +253,18 @@ class Mailbox:
         for ending in ("", "-wal", "-shm"):
             self._path.with_name(self._path.name + ending).unlink(missing_ok=True)
 
-    def _check_size(self, letter: Sealed) -> None:
-        if letter.size > self.limits.letter:
-            raise Problem(
+    def _check_size(self, letter: LetterSummary) -> None:
+        limit = self.limits.letter
+        if self._largest is not None:
+            limit = min(limit, self._largest(letter.place))
+        if letter.size > limit:
+            raise Refusal(
                 413,
                 "too-large",
-                f"{letter.place}: expected at most {self.limits.letter} bytes, found {letter.size}",
+                f"{letter.place}: expected at most {limit} bytes, found {letter.size}",
             )
 
-    async def _posted(self, letter: Sealed, job: Job[int], *, size: int = 0) -> int:
+    async def _posted(self, letter: LetterSummary, job: Job[int], *, size: int = 0) -> int:
         """The position of a letter; its recipient is woken even if the sender hung up by then."""
 
         def arrived(done: asyncio.Future[int]) -> None:
@@ -257,7 +316,7 @@ class Mailbox:
                 if found and room < 0:
                     break
                 place = Place(session, sender, recipient, number)
-                found.append(Delivered(position, Sealed(place, size, digest), body))
+                found.append(Delivered(position, LetterSummary(place, size, digest), body))
         finally:
             # A statement that is not finished would hold an old state of the database.
             rows.close()
@@ -286,7 +345,7 @@ class Mailbox:
             running.update(data)
             self._hashes[place] = (start + len(data), running)
 
-    async def _finish(self, letter: Sealed) -> Progress:
+    async def _finish(self, letter: LetterSummary) -> Progress:
         """Compare the digest of an upload that is whole, and post it."""
         reached, running = self._hashes.pop(letter.place, (0, hashlib.sha256()))
         if reached != letter.size:
@@ -294,13 +353,13 @@ class Mailbox:
         digest = running.digest()
         try:
             position = await self._posted(letter, lambda to: self._store.finish(to, letter, digest))
-        except Problem as problem:
+        except Refusal as problem:
             if problem.kind == "digest":
                 await self._committer.submit(lambda to: self._store.discard(to, letter))
             raise
         return Progress(letter.size, position)
 
-    def _hash_pieces(self, letter: Sealed) -> "hashlib._Hash":
+    def _hash_pieces(self, letter: LetterSummary) -> "hashlib._Hash":
         """The digest of an upload that began before this process did."""
         running = hashlib.sha256()
         connection = open_database(self._path, writing=False)
@@ -322,10 +381,10 @@ def _piece(connection: sqlite3.Connection, recipient: str, position: int, start:
         (position, recipient),
     ).fetchone()
     if row is None:
-        raise Problem(404, "no-letter", f"no letter {position} waits for {recipient!r}")
+        raise Refusal(404, "no-letter", f"no letter {position} waits for {recipient!r}")
     size, body, upload = row
     if not 0 <= start < size:
-        raise Problem(
+        raise Refusal(
             416, "offset", f"letter {position}: expected an offset below {size}, found {start}"
         )
     if body is not None:

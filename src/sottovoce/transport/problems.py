@@ -10,7 +10,7 @@ MAX_DOCUMENT = 64 * 1024
 _MAX_TEXT, _MAX_HINTS = 1000, 8
 
 
-class Problem(Exception):  # noqa: N818 - the word of RFC 9457
+class Refusal(Exception):  # noqa: N818 - the word of RFC 9457
     """A refusal: the HTTP status, the kind of problem, and what to say about it."""
 
     def __init__(
@@ -62,7 +62,7 @@ def _shown(text: object) -> str:
     return "".join(one if one.isprintable() else "?" for one in str(text)[:_MAX_TEXT])
 
 
-PLAIN_HTTP = Problem(
+PLAIN_HTTP = Refusal(
     400,
     "plain-http",
     "this port speaks https only, and the request came in plain http",

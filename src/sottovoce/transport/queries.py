@@ -2,11 +2,11 @@
 
 from collections.abc import Mapping
 
-from sottovoce.transport.problems import Problem
-from sottovoce.transport.store import Place, Sealed
+from sottovoce.course.letter_chain import CHAIN_BYTES, Held
+from sottovoce.transport.mailbox_tables import RUN_BYTES, LetterSummary, Place
+from sottovoce.transport.problems import Refusal
 
-LETTER_FIELDS = ("session", "to", "number")
-UPLOAD_FIELDS = (*LETTER_FIELDS, "size", "digest")
+UPLOAD_FIELDS = ("session", "to", "number", "size", "digest")
 _MAX_NAME = 200
 _MAX_SESSION = 64
 
@@ -32,12 +32,28 @@ def place_of(fields: Mapping[str, str], *, sender: str) -> Place:
     return Place(session, sender, recipient, number_of(fields, "number"))
 
 
-def sealed_of(fields: Mapping[str, str], *, sender: str) -> Sealed:
+def sealed_of(fields: Mapping[str, str], *, sender: str) -> LetterSummary:
     """What an upload says of its letter."""
     digest = _hex(fields, "digest")
     if len(digest) != 32:
         raise _bad(f"expected a digest of 32 bytes, found {len(digest)}")
-    return Sealed(place_of(fields, sender=sender), number_of(fields, "size"), digest)
+    return LetterSummary(place_of(fields, sender=sender), number_of(fields, "size"), digest)
+
+
+def run_of(fields: Mapping[str, str], name: str = "run") -> bytes:
+    """By which bytes a process at a seat is known; `before` may be empty."""
+    run = _hex(fields, name)
+    if len(run) != RUN_BYTES and (run or name != "before"):
+        raise _bad(f"expected {RUN_BYTES} bytes in {name!r}, found {len(run)}")
+    return run
+
+
+def held_of(fields: Mapping[str, str]) -> Held:
+    """What a seat says is held of it."""
+    chain = _hex(fields, "chain")
+    if len(chain) != CHAIN_BYTES:
+        raise _bad(f"expected {CHAIN_BYTES} bytes in 'chain', found {len(chain)}")
+    return Held(number_of(fields, "letters"), chain)
 
 
 def number_of(fields: Mapping[str, str], name: str) -> int:
@@ -55,5 +71,5 @@ def _hex(fields: Mapping[str, str], name: str) -> bytes:
         raise _bad(f"expected hexadecimal digits in {name!r}, found something else") from None
 
 
-def _bad(detail: str) -> Problem:
-    return Problem(400, "query", detail)
+def _bad(detail: str) -> Refusal:
+    return Refusal(400, "query", detail)

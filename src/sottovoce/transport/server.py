@@ -4,12 +4,13 @@
     POST  /v1/enrol                        take a seat                      (signed by its new key)
     GET   /v1/study                        the study's description          (signed, as all below)
     GET   /v1/status                       how far the study is
-    POST  /v1/letters?session&to&number    post a letter that is whole
-    PUT   /v1/uploads?…&size&digest        begin a long letter, or ask how far it came
-    PATCH /v1/uploads?…&size&digest&offset its next part
-    GET   /v1/mailbox?after&wait           letters behind a position, waiting for the first
+    GET   /v1/sent                         what is held of the seat
+    PUT   /v1/run?run&before&letters&chain work at the seat, knowing what is held of it
+    PUT   /v1/uploads?…&size&digest&run    announce a letter, or ask how far it came
+    PATCH /v1/uploads?…&offset&run         its next part, or all of it
+    GET   /v1/mailbox?after&wait&run       letters behind a position, waiting for the first
     GET   /v1/letters/POSITION?offset      bytes of a long letter
-    POST  /v1/acknowledge?position         what was taken
+    POST  /v1/acknowledge?position&run     what was taken
 
 Every refusal is a problem document (RFC 9457). Bodies are read after the signature was checked:
 whoever has no seat occupies no memory.
@@ -20,23 +21,23 @@ from typing import TYPE_CHECKING
 
 from aiohttp import web
 
+from sottovoce.transport.connection_limits import as_problem
 from sottovoce.transport.connections import Server, open_server
-from sottovoce.transport.counter import Counter
-from sottovoce.transport.front_desk import FrontDesk
 from sottovoce.transport.limits import Limits
-from sottovoce.transport.porters import as_problem
+from sottovoce.transport.request_handlers import RequestHandlers
+from sottovoce.transport.server_callbacks import ServerCallbacks
 
-__all__ = ["FrontDesk", "Server", "build_app", "serve"]
+__all__ = ["Server", "ServerCallbacks", "build_app", "serve"]
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
 
 def build_app(
-    desk: FrontDesk, *, fingerprint: bytes, limits: Limits | None = None
+    desk: ServerCallbacks, *, fingerprint: bytes, limits: Limits | None = None
 ) -> web.Application:
     """The application of one port; several studies may share it."""
-    counter = Counter(desk, fingerprint, limits or Limits())
+    counter = RequestHandlers(desk, fingerprint, limits or Limits())
     app = web.Application(middlewares=[counter.guard])
     app[COUNTER] = counter
     app.add_routes(_routes(counter))
@@ -49,16 +50,17 @@ async def serve(app: web.Application, *, host: str, port: int, context: ssl.SSLC
     return await open_server(app, host=host, port=port, context=context, limits=app[COUNTER].limits)
 
 
-COUNTER = web.AppKey("counter", Counter)
+COUNTER = web.AppKey("counter", RequestHandlers)
 
 
-def _routes(counter: Counter) -> "Sequence[web.RouteDef]":
+def _routes(counter: RequestHandlers) -> "Sequence[web.RouteDef]":
     return [
         web.post("/v1/invitation", counter.invitation),
         web.post("/v1/enrol", counter.enrol),
         web.get("/v1/study", counter.describe, allow_head=False),
         web.get("/v1/status", counter.status, allow_head=False),
-        web.post("/v1/letters", counter.post),
+        web.get("/v1/sent", counter.sent, allow_head=False),
+        web.put("/v1/run", counter.take_up),
         web.put("/v1/uploads", counter.begin),
         web.patch("/v1/uploads", counter.append),
         web.get("/v1/mailbox", counter.fetch, allow_head=False),

@@ -21,7 +21,7 @@ from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey,
 
 from sottovoce.entropy import Entropy
 from sottovoce.protocols.identities import SIGNATURE_BYTES, Identity, framed
-from sottovoce.transport.problems import Problem
+from sottovoce.transport.problems import Refusal
 
 STUDY = "Sottovoce-Study"
 SEAT = "Sottovoce-Seat"
@@ -50,7 +50,7 @@ def body_digest(body: bytes | memoryview) -> bytes:
 
 
 @dataclass(frozen=True)
-class Asked:
+class SignedRequest:
     """What a request asks for: the method, the path with its query, the digest of its body."""
 
     method: str
@@ -59,7 +59,7 @@ class Asked:
 
 
 @dataclass(frozen=True)
-class Signed:
+class RequestOrigin:
     """Who asks, and when: everything else that a signature covers."""
 
     study: str
@@ -68,7 +68,7 @@ class Signed:
     nonce: bytes
     signature: bytes = b""
 
-    def parts(self, asked: Asked, fingerprint: bytes) -> tuple[bytes, ...]:
+    def parts(self, asked: SignedRequest, fingerprint: bytes) -> tuple[bytes, ...]:
         """What is signed, in order."""
         return (
             asked.method.encode(),
@@ -99,10 +99,12 @@ class Signer:
         # Loading the key takes longer than signing with it.
         self._key = Ed25519PrivateKey.from_private_bytes(self.identity.secret)
 
-    def headers(self, asked: Asked) -> dict[str, str]:
+    def headers(self, asked: SignedRequest) -> dict[str, str]:
         """The header fields of a request that is signed now."""
         moment = max(0, self._now() + self.ahead)
-        signed = Signed(self.study, self.identity.name, moment, self.entropy.read(NONCE_BYTES))
+        signed = RequestOrigin(
+            self.study, self.identity.name, moment, self.entropy.read(NONCE_BYTES)
+        )
         signature = self._key.sign(framed(PURPOSE, *signed.parts(asked, self.fingerprint)))
         return {
             STUDY: quote(self.study, safe=""),
@@ -127,7 +129,7 @@ def steady_clock() -> Callable[[], float]:
     return lambda: offset + time.monotonic()
 
 
-class Bouncer:
+class SignatureChecks:
     """The server's check of signed requests: each is taken once, and within its window."""
 
     def __init__(self, fingerprint: bytes, *, clock: Callable[[], float] | None = None) -> None:
@@ -144,11 +146,11 @@ class Bouncer:
         """The server's time in milliseconds."""
         return int(self._clock() * 1000)
 
-    def check(self, asked: Asked, signed: Signed, public: bytes) -> None:
+    def check(self, asked: SignedRequest, signed: RequestOrigin, public: bytes) -> None:
         """Refuse a request that this seat did not sign, now, for this server; or sent already."""
         now = self.now()
         if not max(self._opened, now - WINDOW) <= signed.moment <= now + WINDOW:
-            raise Problem(
+            raise Refusal(
                 401,
                 "clock",
                 f"expected a request signed at {now} (milliseconds), found {signed.moment}",
@@ -159,23 +161,23 @@ class Bouncer:
         try:
             Ed25519PublicKey.from_public_bytes(public).verify(signed.signature, message)
         except (InvalidSignature, ValueError) as error:
-            raise Problem(
+            raise Refusal(
                 401, "signature", f"expected a request signed by {signed.seat!r}, found another's"
             ) from error
         self._once(now, signed)
 
-    def _once(self, now: int, signed: Signed) -> None:
+    def _once(self, now: int, signed: RequestOrigin) -> None:
         if now - self._turned > 2 * WINDOW:
             self._old, self._young, self._turned = self._young, set(), now
         mark = signed.signature[:_MARK_BYTES]
         if mark in self._young or mark in self._old:
-            raise Problem(401, "replay", "expected a request that is new, found one seen before")
+            raise Refusal(401, "replay", "expected a request that is new, found one seen before")
         self._young.add(mark)
 
 
-def read_signed(headers: Mapping[str, str]) -> Signed:
+def read_signed(headers: Mapping[str, str]) -> RequestOrigin:
     """Who signed a request, as its header fields say; nothing of it is believed yet."""
-    return Signed(
+    return RequestOrigin(
         _name(headers, STUDY),
         _name(headers, SEAT),
         _moment(headers),
@@ -197,9 +199,9 @@ def read_key(headers: Mapping[str, str]) -> bytes:
 def _field(headers: Mapping[str, str], field: str) -> str:
     found = headers.get(field)
     if not found:
-        raise Problem(401, "unsigned", f"expected a signed request, found none of {field}")
+        raise Refusal(401, "unsigned", f"expected a signed request, found none of {field}")
     if not found.isascii():
-        raise Problem(401, "unsigned", f"expected plain letters in {field}, found others")
+        raise Refusal(401, "unsigned", f"expected plain letters in {field}, found others")
     return found
 
 
@@ -210,14 +212,14 @@ def _name(headers: Mapping[str, str], field: str) -> str:
     except UnicodeDecodeError:
         name = ""
     if not name or len(name) > _MAX_NAME or quote(name, safe="") != text:
-        raise Problem(401, "unsigned", f"expected one name in {field}, found something else")
+        raise Refusal(401, "unsigned", f"expected one name in {field}, found something else")
     return name
 
 
 def _moment(headers: Mapping[str, str]) -> int:
     text = _field(headers, MOMENT)
     if not (text.isascii() and text.isdigit() and len(text) <= 15):
-        raise Problem(401, "unsigned", f"expected milliseconds in {MOMENT}, found something else")
+        raise Refusal(401, "unsigned", f"expected milliseconds in {MOMENT}, found something else")
     return int(text)
 
 
@@ -228,5 +230,5 @@ def _bytes(headers: Mapping[str, str], field: str, size: int) -> bytes:
     except ValueError:
         data = b""
     if len(data) != size or data.hex() != text:
-        raise Problem(401, "unsigned", f"expected {size} bytes in {field}, found something else")
+        raise Refusal(401, "unsigned", f"expected {size} bytes in {field}, found something else")
     return data

@@ -1,8 +1,8 @@
 """Which version of the protocol two sides speak: the client offers, the server chooses."""
 
-from sottovoce.transport.problems import Problem
+from sottovoce.transport.problems import Refusal
 
-VERSIONS = (1,)
+VERSIONS = (2,)
 OFFER = ", ".join(map(str, VERSIONS))
 
 
@@ -12,7 +12,7 @@ def choose_version(offer: str | None) -> int:
     for version in sorted(VERSIONS, reverse=True):
         if str(version) in offered:
             return version
-    raise Problem(
+    raise Refusal(
         400,
         "version",
         f"expected a client that speaks version {OFFER} of the protocol, "

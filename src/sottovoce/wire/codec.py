@@ -19,6 +19,8 @@ F = TypeVar("F", bound=Value)
 DEFAULT_LIMIT = 64 * 2**20
 
 _LEAVES = (int, bool, str, bytes, type(None))
+# Bytes from here on are not copied before they are joined with the rest.
+_LONG = 2**10
 
 
 @dataclass(frozen=True)
@@ -44,7 +46,7 @@ class Codec:
         self.limit = limit
         self._hooks = {hook.kind: hook for hook in hooks}
         self._readers = Readers(
-            {hook.kind: (hook.form, hook.decode) for hook in self._hooks.values()}
+            {hook.kind: (hook.form, _strictly(hook)) for hook in self._hooks.values()}
         )
 
     def encode(self, value: Value) -> bytes:
@@ -68,26 +70,25 @@ class Codec:
         if len(data) > self.limit:
             raise MalformedError(f"message: expected at most {self.limit} bytes, found {len(data)}")
         read = self._readers.of(kind)
-        check_skeleton(data)
+        check_skeleton(data, kind.__name__)
         try:
             value = read(msgspec.msgpack.decode(data))
-            again = self._write(value)
         except MalformedError:
             raise
         except (SottovoceError, ValueError, TypeError, ArithmeticError, LookupError) as error:
             raise MalformedError(f"{kind.__name__}: {error}") from error
-        if again != data:
-            raise MalformedError(f"{kind.__name__}: not the one encoding of its value")
         assert isinstance(value, kind)
         return value
 
     def _write(self, value: Value) -> bytes:
+        pieces: list[bytes] = []
         try:
-            return msgspec.msgpack.encode(self._plain(value))
+            _add_pieces(self._plain(value), pieces)
         except OverflowError as error:
             raise BoundError(
                 f"{type(value).__name__}: an int of more than 64 bits travels as Integers"
             ) from error
+        return b"".join(pieces)
 
     def _plain(self, item: Any) -> Any:
         """The item in lists and leaves; nothing that msgpack would write in its own way."""
@@ -102,6 +103,37 @@ class Codec:
             parts = [getattr(item, name) for name in item.__struct_fields__]
             return [kind.__struct_config__.tag, *map(self._plain, parts)]
         raise MisuseError(f"{kind.__name__}: a value of this type has no encoding")
+
+
+def _strictly(hook: Hook[T, F]) -> Callable[[F], T]:
+    """The hook's `decode`, which refuses what it would not write in the same way."""
+
+    def decode(form: F) -> T:
+        value = hook.decode(form)
+        if hook.encode(value) != form:
+            raise MalformedError(f"{hook.kind.__name__}: not the one encoding of its value")
+        return value
+
+    return decode
+
+
+def _add_pieces(item: Any, pieces: list[bytes]) -> None:
+    """What msgpack writes for an item, in pieces: long bytes are copied when these are joined."""
+    if type(item) is list:
+        count = len(item)
+        pieces.append(bytes([0x90 | count]) if count < 16 else _counted(0xDC, count))
+        for part in item:
+            _add_pieces(part, pieces)
+    elif type(item) is bytes and len(item) >= _LONG:
+        pieces += [_counted(0xC5, len(item)), item]
+    else:
+        pieces.append(msgspec.msgpack.encode(item))
+
+
+def _counted(first: int, count: int) -> bytes:
+    """A header with a length of two bytes, or of four where these are too few."""
+    short = count < 2**16
+    return bytes([first if short else first + 1]) + count.to_bytes(2 if short else 4)
 
 
 def tag_of(data: bytes) -> str:

@@ -5,6 +5,7 @@ from types import NoneType, UnionType
 from typing import Any, Literal, TypeAlias, Union, get_args, get_origin, get_type_hints
 
 from sottovoce.errors import MisuseError
+from sottovoce.wire.printable import unprintable_in
 from sottovoce.wire.values import Value
 
 Reader: TypeAlias = Callable[[Any], Any]
@@ -111,6 +112,9 @@ def _leaf(kind: type, where: str) -> Reader:
     def read(item: Any) -> Any:
         if type(item) is not kind:
             raise ValueError(f"{where}: expected {kind.__name__}, found {_name(item)}")
+        if isinstance(item, str) and (unprintable := unprintable_in(item)):
+            # What a party sends may reach a screen or a log of another.
+            raise ValueError(f"{where}: expected printable characters, found {unprintable}")
         return item
 
     return read

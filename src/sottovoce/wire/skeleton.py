@@ -13,15 +13,25 @@ _INTEGERS = {0xCC: 1, 0xCD: 2, 0xCE: 4, 0xCF: 8, 0xD0: 1, 0xD1: 2, 0xD2: 4, 0xD3
 _BLOBS = {0xC4: 1, 0xC5: 2, 0xC6: 4, 0xD9: 1, 0xDA: 2, 0xDB: 4}
 _ARRAYS = {0xDC: 2, 0xDD: 4}
 _NONE_FALSE_TRUE = (0xC0, 0xC2, 0xC3)
+# The least number for which a header is the shortest, by its first byte.
+_LEAST = {
+    0xCC: 2**7, 0xCD: 2**8, 0xCE: 2**16, 0xCF: 2**32,
+    0xC4: 0, 0xC5: 2**8, 0xC6: 2**16,
+    0xD9: 2**5, 0xDA: 2**8, 0xDB: 2**16,
+    0xDC: 2**4, 0xDD: 2**16,
+}  # fmt: skip
+# Integers below zero: the least magnitude for which this header is the shortest.
+_LEAST_BELOW = {0xD0: 2**5 + 1, 0xD1: 2**7 + 1, 0xD2: 2**15 + 1, 0xD3: 2**31 + 1}
 
 
-def check_skeleton(data: bytes) -> None:
+def check_skeleton(data: bytes, what: str = "message") -> None:
     """Walk every header of `data` once; raise `MalformedError` unless each promise is kept.
 
     After this, a decoder allocates no more than the bytes that really came and
     at most `MAX_ITEMS` small objects: every item of every array is there, nothing
     is nested too deeply, nothing follows the end, and there is no float, map or
-    extension.
+    extension. Every header is the shortest that could stand there, so that what was
+    read is written again with the very same bytes.
     """
     position, open_items, left = 0, [1], MAX_ITEMS - 1
     while open_items:
@@ -29,7 +39,7 @@ def check_skeleton(data: bytes) -> None:
             open_items.pop()
             continue
         open_items[-1] -= 1
-        position, items = _header(data, position)
+        position, items = _header(data, position, what)
         if items > len(data) - position:
             raise MalformedError(f"message: an array promises {items} items, more than its bytes")
         left -= items
@@ -43,7 +53,7 @@ def check_skeleton(data: bytes) -> None:
         raise MalformedError(f"message: {len(data) - position} bytes after its end")
 
 
-def _header(data: bytes, position: int) -> tuple[int, int]:
+def _header(data: bytes, position: int, what: str) -> tuple[int, int]:
     """Where the next header is, and how many items the one at `position` opens."""
     if position >= len(data):
         raise MalformedError(f"message: ends at byte {len(data)}, inside a value")
@@ -58,11 +68,14 @@ def _header(data: bytes, position: int) -> tuple[int, int]:
         length = first & 0x1F
     elif first in _INTEGERS:
         length = _INTEGERS[first]
+        _check_shortest(first, data[position : position + length], what)
     elif first in _BLOBS:
         width = _BLOBS[first]
+        _check_shortest(first, data[position : position + width], what)
         length = width + int.from_bytes(data[position : position + width])
     elif first in _ARRAYS:
         width = _ARRAYS[first]
+        _check_shortest(first, data[position : position + width], what)
         items = int.from_bytes(data[position : position + width])
         length = width
     else:
@@ -70,3 +83,13 @@ def _header(data: bytes, position: int) -> tuple[int, int]:
     if length > len(data) - position:
         raise MalformedError(f"message: ends at byte {len(data)}, inside a value")
     return position + length, items
+
+
+def _check_shortest(first: int, number: bytes, what: str) -> None:
+    """Refuse a header where a shorter one would say the same."""
+    if first in _LEAST_BELOW:
+        shortest = -int.from_bytes(number, signed=True) >= _LEAST_BELOW[first]
+    else:
+        shortest = int.from_bytes(number) >= _LEAST[first]
+    if not shortest:
+        raise MalformedError(f"{what}: not the one encoding of its value")

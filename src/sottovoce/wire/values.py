@@ -44,15 +44,7 @@ class Words(Value, frozen=True):
     data: bytes
 
     def __post_init__(self) -> None:
-        if len(self.shape) > MAX_DIMENSIONS or any(side < 0 for side in self.shape):
-            raise ValueError(f"words: expected at most {MAX_DIMENSIONS} sides, none negative")
-        if prod(self.shape) * 8 != len(self.data):
-            raise ValueError(
-                f"words: expected {prod(self.shape) * 8} bytes for the shape {self.shape}, "
-                f"found {len(self.data)}"
-            )
-        if prod(max(side, 1) for side in self.shape) > MAX_SIDES:
-            raise ValueError("words: expected sides that an array can have, found larger ones")
+        _check_array(self.shape, self.data, width=8)
 
     @classmethod
     def of(cls, array: NDArray[np.uint64]) -> Self:
@@ -68,6 +60,43 @@ class Words(Value, frozen=True):
 
     def __repr__(self) -> str:
         return f"Words(shape={self.shape})"
+
+
+class ShortWords(Value, frozen=True):
+    """An array of 32-bit words: its shape, and the words in little-endian order."""
+
+    shape: tuple[int, ...]
+    data: bytes
+
+    def __post_init__(self) -> None:
+        _check_array(self.shape, self.data, width=4)
+
+    @classmethod
+    def of(cls, array: NDArray[np.uint32]) -> Self:
+        """The words of an array mod 2^32."""
+        if array.dtype != np.uint32:
+            raise MismatchError(f"words: expected an array of uint32, found {array.dtype}")
+        return cls(array.shape, np.ascontiguousarray(array, dtype="<u4").tobytes())
+
+    def array(self) -> NDArray[np.uint32]:
+        """The words as an array that cannot be written to (no copy is made)."""
+        words = np.frombuffer(self.data, dtype="<u4")
+        return words.astype(np.uint32, copy=False).reshape(self.shape)
+
+    def __repr__(self) -> str:
+        return f"ShortWords(shape={self.shape})"
+
+
+def _check_array(shape: tuple[int, ...], data: bytes, *, width: int) -> None:
+    """Refuse what is not an array of words of so many bytes."""
+    if len(shape) > MAX_DIMENSIONS or any(side < 0 for side in shape):
+        raise ValueError(f"words: expected at most {MAX_DIMENSIONS} sides, none negative")
+    if prod(shape) * width != len(data):
+        raise ValueError(
+            f"words: expected {prod(shape) * width} bytes for the shape {shape}, found {len(data)}"
+        )
+    if prod(max(side, 1) for side in shape) > MAX_SIDES:
+        raise ValueError("words: expected sides that an array can have, found larger ones")
 
 
 class Integers(Value, frozen=True):

@@ -1,7 +1,6 @@
 """The table of costs in docs/blind-sum.md beside the counters of real runs."""
 
 import re
-from math import ceil, log2
 from pathlib import Path
 from typing import Any
 
@@ -9,7 +8,8 @@ import numpy as np
 import pytest
 
 from harness.entropy import SeededEntropy
-from sottovoce.protocols.blind_sum import Part, Round, WordSpace, pairwise, ring
+from sottovoce.protocols.blind_sum import Round, SummedVector, WordSpace, pairwise, ring
+from sottovoce.protocols.blind_sum.graphs import degree
 from sottovoce.protocols.blind_sum.plan import Plan
 from sottovoce.protocols.identities import Pins
 from sottovoce.protocols.sealing import X25519Key
@@ -53,23 +53,26 @@ def row(label: str) -> list[str]:
     return [cell.strip() for cell in found.groups()]
 
 
-@pytest.mark.parametrize(("P", "R"), [(3, 1), (3, 2), (6, 2), (33, 1)])
+@pytest.mark.parametrize(("P", "R"), [(3, 1), (3, 2), (6, 2), (33, 1), (40, 1)])
 def test_pairwise(P: int, R: int, counted: Counted) -> None:
     size = 50
-    parts = tuple(Part(receiver, "x", WordSpace((size,))) for receiver in BOTH[:R])
+    parts = tuple(SummedVector(receiver, "x", WordSpace((size,))) for receiver in BOTH[:R])
     plan = Plan(Round("study", "costs", names(P)), parts)
     values = {name: (np.zeros(size, np.uint64),) * R for name in names(P)}
     traffic = pairwise.run(plan, values, entropy=SeededEntropy()).traffic
     assert row("messages of everybody")[0] == "5P + 5 + 2PR"
-    assert traffic.messages.total() == 5 * P + 5 + 2 * P * R
+    # Above 30 peers the evaluator's number for the graph goes to everybody.
+    many = P > 30
+    assert "P + 2 more above 30 peers" in PAGE.read_text("utf-8")
+    assert traffic.messages.total() == 5 * P + 5 + 2 * P * R + many * (P + 2)
     assert row("trips of one peer with the coordinator")[0] == "4"
     assert {traffic.trips(name, "coordinator") for name in names(P)} == {4}
-    g = P if P <= 30 else 2 * ceil(log2(P)) + 1
+    g = P if P <= 30 else min(P, degree(P) + 1)
     assert row("key agreements of one peer")[0] == "(g − 1) · (4 + parts)"
     assert counted.agreements == P * (g - 1) * (4 + R)
     assert row("signatures checked by one peer")[0] == "2P + 2"
     # The coordinator checks keys and shares as they come and in the book; the evaluator once.
-    assert counted.checks == P * (2 * P + 2) + (4 * P + 2) + (2 * P + 1)
+    assert counted.checks == P * (2 * P + 2) + (4 * P + 2) + (2 * P + 1) + many * (P + 1)
     expected = R * 8 * size + 182 * g + 33 * g * R + 400
     assert row("upload of one peer, bytes")[0] == "the parts + 182·g + 33·g·R + about 400"
     for name in names(P):
@@ -80,7 +83,9 @@ def test_pairwise(P: int, R: int, counted: Counted) -> None:
 @pytest.mark.parametrize(("P", "k"), [(3, 1), (5, 2), (8, 3)])
 def test_ring(P: int, k: int, counted: Counted) -> None:
     size = 50
-    plan = Plan(Round("study", "costs", names(P)), (Part("evaluator", "x", WordSpace((size,))),))
+    plan = Plan(
+        Round("study", "costs", names(P)), (SummedVector("evaluator", "x", WordSpace((size,))),)
+    )
     values = {name: (ring.OneShare(np.zeros(size, np.uint64)),) for name in names(P)}
     traffic = ring.run(ring.Rings(plan, k), values, entropy=SeededEntropy()).traffic
     assert row("messages of everybody")[1] == "2P + 1 + kP + k"

@@ -20,10 +20,10 @@ from sottovoce.paillier import Ciphertext, Layout, Plain, decrypt_residues, encr
 from sottovoce.protocols.blind_sum import (
     CiphertextSpace,
     Member,
-    Part,
     ResidueSpace,
     Round,
     RoundBook,
+    SummedVector,
     WordSpace,
     pairwise,
     shamir,
@@ -48,7 +48,7 @@ from sottovoce.protocols.blind_sum.pairwise import run, table
 from sottovoce.protocols.blind_sum.plan import Plan, ideal
 from sottovoce.protocols.blind_sum.sets import check_agreed, check_proposed, sign_set
 from sottovoce.protocols.conversation import Party, Send, gather
-from sottovoce.protocols.runner import Table
+from sottovoce.protocols.runner import Conversation
 from sottovoce.protocols.sealing import X25519Key
 from sottovoce.protocols.seat import Packet
 from sottovoce.wire import Codec, Words
@@ -60,7 +60,7 @@ C, E = "coordinator", "evaluator"
 def plan_for(
     peers: tuple[str, ...] = PEERS, *, size: int = 4, receivers: tuple[str, ...] = (C, E)
 ) -> Plan:
-    parts = tuple(Part(receiver, "half", WordSpace((size,))) for receiver in receivers)
+    parts = tuple(SummedVector(receiver, "half", WordSpace((size,))) for receiver in receivers)
     return Plan(Round("study", "moments", peers), parts)
 
 
@@ -107,7 +107,7 @@ def watched(monkeypatch: pytest.MonkeyPatch) -> Watched:
 # What one receiver can strip off once everything is unmasked is still noise.
 
 
-def masked_by(table_: Table, name: str, receiver: str = C) -> NDArray[np.uint64]:
+def masked_by(table_: Conversation, name: str, receiver: str = C) -> NDArray[np.uint64]:
     for item in table_.views[receiver].received:
         if item.sender == name and isinstance(item.message, MaskedParts):
             form = item.message.parts[0]
@@ -116,13 +116,13 @@ def masked_by(table_: Table, name: str, receiver: str = C) -> NDArray[np.uint64]
     raise AssertionError(name)
 
 
-def self_mask(seen: Watched, name: str, part: Part) -> NDArray[np.uint64]:
+def self_mask(seen: Watched, name: str, part: SummedVector) -> NDArray[np.uint64]:
     dealing, mask = seen.dealings[name], part.space.mask()
     mask.add(masks_module._self_stream(dealing, part, seen.own[name].seed), 1)
     return mask.words
 
 
-def without_pair_masks(seen: Watched, name: str, part: Part) -> NDArray[np.uint64]:
+def without_pair_masks(seen: Watched, name: str, part: SummedVector) -> NDArray[np.uint64]:
     """What recovery would strip off a peer that left: its masks with all neighbours."""
     dealing, mask = seen.dealings[name], part.space.mask()
     for other in dealing.neighbours(name):
@@ -137,6 +137,9 @@ def forget(monkeypatch: pytest.MonkeyPatch, stream: str) -> None:
     class Zeros(Expansion):
         def read(self, count: int) -> bytes:
             return bytes(count)
+
+        def fill(self, array: NDArray[np.unsignedinteger]) -> None:
+            array[...] = 0
 
     monkeypatch.setattr(masks_module, stream, lambda *_: Zeros(bytes(32), "zeros/v1"))
 
@@ -196,7 +199,10 @@ def test_residues_and_ciphertexts_look_uniform_mod_n(monkeypatch: pytest.MonkeyP
     secret = toy_key()
     key, scale, count = secret.public, Scale(0, 100), 80
     space = CiphertextSpace(key, Layout((count,)), scale)
-    parts = (Part(E, "plain", ResidueSpace(key.modulus, count)), Part(E, "encrypted", space))
+    parts = (
+        SummedVector(E, "plain", ResidueSpace(key.modulus, count)),
+        SummedVector(E, "encrypted", space),
+    )
     plan = Plan(Round("study", "residues", PEERS), parts)
 
     def seen() -> tuple[list[int], list[int]]:
@@ -316,7 +322,7 @@ def test_groups_cannot_be_summed_apart(groups: tuple[tuple[str, ...], ...], comp
     }
     programs[C] = split_books(plan, members[C], groups)
     with pytest.raises((ViolationError, AbsenceError), match=complaint) as caught:
-        Table(programs, session=plan.this.context).run()
+        Conversation(programs, session=plan.this.context).run()
     assert caught.value.party in {C, ""}
 
 

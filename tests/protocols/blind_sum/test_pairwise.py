@@ -27,10 +27,10 @@ from sottovoce.paillier import Layout, Plain, decrypt, encrypt
 from sottovoce.protocols.blind_sum import (
     CiphertextSpace,
     OpenedSum,
-    Part,
     ResidueSpace,
     Round,
     RoundBook,
+    SummedVector,
     TwoPeersWarning,
     WordSpace,
 )
@@ -66,9 +66,9 @@ def plan_for(peers: tuple[str, ...], *, shape: tuple[int, ...] = (6,), fewest: i
     return Plan(
         Round("study", "moments", peers, fewest=fewest),
         (
-            Part("coordinator", "half", WordSpace(shape)),
-            Part("evaluator", "half", WordSpace(shape)),
-            Part("evaluator", "residues", ResidueSpace(N, 3)),
+            SummedVector("coordinator", "half", WordSpace(shape)),
+            SummedVector("evaluator", "half", WordSpace(shape)),
+            SummedVector("evaluator", "residues", ResidueSpace(N, 3)),
         ),
     )
 
@@ -122,8 +122,8 @@ def test_extremes_add_up(data: st.DataObject) -> None:
     plan = Plan(
         Round("study", "extremes", names(count)),
         (
-            Part("evaluator", "words", WordSpace((size,))),
-            Part("coordinator", "residues", ResidueSpace(N, size)),
+            SummedVector("evaluator", "words", WordSpace((size,))),
+            SummedVector("coordinator", "residues", ResidueSpace(N, size)),
         ),
     )
 
@@ -152,7 +152,7 @@ def test_encrypted_vectors_add_up_under_their_masks() -> None:
     slots = Slots.fit(2**20, plaintext_bits=key.plaintext_bits, additions=4)
     plan = Plan(
         Round("study", "encrypted", PEERS),
-        (Part("evaluator", "b", CiphertextSpace(key, Layout((30,), slots), scale)),),
+        (SummedVector("evaluator", "b", CiphertextSpace(key, Layout((30,), slots), scale)),),
     )
     rng, entropy = np.random.default_rng(0), SeededEntropy()
     plain = {peer: Plain(rng.integers(-(2**20), 2**20, 30), scale) for peer in PEERS}
@@ -370,11 +370,11 @@ def test_plans_that_cannot_be() -> None:
         Round("study", "r", PEERS, fewest=1)
     this = Round("study", "r", PEERS)
     with pytest.raises(InputError, match="parts with purposes of their own"):
-        Plan(this, (Part("evaluator", "x", space), Part("evaluator", "x", space)))
+        Plan(this, (SummedVector("evaluator", "x", space), SummedVector("evaluator", "x", space)))
     with pytest.raises(InputError, match="parts with purposes of their own"):
         Plan(this, ())
     with pytest.raises(InputError, match="evaluator to receive, found 'alice'"):
-        Plan(this, (Part("alice", "x", space),))
+        Plan(this, (SummedVector("alice", "x", space),))
     members = members_of(this, SeededEntropy())
     program = peer(
         plan_for(PEERS), (), who=members[BOTH[0]], book=RoundBook(), entropy=SeededEntropy()
@@ -382,7 +382,11 @@ def test_plans_that_cannot_be() -> None:
     with pytest.raises(InputError, match=r"expected the peer .* found 'coordinator'"):
         next(program)
     with pytest.raises(InputError, match=r"expected the evaluator .* found 'alice'"):
-        next(evaluator(plan_for(PEERS), who=members["alice"], book=RoundBook()))
+        next(
+            evaluator(
+                plan_for(PEERS), who=members["alice"], book=RoundBook(), entropy=SeededEntropy()
+            )
+        )
 
 
 def test_an_attempt_is_made_once_and_a_round_unmasked_once() -> None:

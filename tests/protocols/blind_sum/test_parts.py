@@ -16,7 +16,7 @@ from sottovoce.numbers.fixed import Scale
 from sottovoce.paillier import Layout, Plain, encrypt
 from sottovoce.protocols.blind_sum import CiphertextSpace, ResidueSpace, Round, Space, WordSpace
 from sottovoce.protocols.blind_sum.dealing import Dealing, TwoShares
-from sottovoce.protocols.blind_sum.graphs import ALL_UP_TO, Graph
+from sottovoce.protocols.blind_sum.graphs import ALL_UP_TO, Graph, degree
 from sottovoce.protocols.blind_sum.keys import Keyring, OwnKeys, members_of
 from sottovoce.protocols.blind_sum.messages import SignedKeys, SignedShares
 from sottovoce.protocols.blind_sum.shamir import PRIME, combine, split
@@ -79,7 +79,7 @@ def test_shares_that_are_none() -> None:
 def test_graphs_are_regular_mutual_and_connected(count: int) -> None:
     peers = [f"peer {index:03}" for index in range(count)]
     graph = Graph.over(peers, seed=bytes(range(32)))
-    expected = count - 1 if count <= ALL_UP_TO else 2 * int(np.ceil(np.log2(count)))
+    expected = count - 1 if count <= ALL_UP_TO else degree(count)
     assert graph.complete == (count <= ALL_UP_TO)
     for peer in peers:
         assert len(set(graph.neighbours[peer])) == len(graph.neighbours[peer]) == expected
@@ -88,7 +88,7 @@ def test_graphs_are_regular_mutual_and_connected(count: int) -> None:
     assert graph.connects(peers)
     assert graph.connects([])
     assert Graph.over(peers, seed=bytes(range(32))) == graph
-    if not graph.complete:
+    if count > ALL_UP_TO + 1:
         assert Graph.over(peers, seed=bytes(32)) != graph
 
 
@@ -128,9 +128,9 @@ def test_too_few_neighbours_are_noticed_before_anything_is_revealed() -> None:
     peers = tuple(f"peer {index:02}" for index in range(40))
     dealing = bare_dealing(peers)
     dealing.check_set(peers, "final set")
-    gone = set(dealing.graph.neighbours[peers[0]][:7])
+    gone = set(dealing.graph.neighbours[peers[0]][:16])
     left = [peer for peer in peers if peer not in gone]
-    with pytest.raises(AbsenceError, match=r"too few neighbours of 'peer .*: expected at least 7"):
+    with pytest.raises(AbsenceError, match=r"too few neighbours of 'peer .*: expected at least 16"):
         dealing.check_set(left, "final set")
     with pytest.raises(AbsenceError, match="expected at least 21 of 40, found 20"):
         dealing.check_set(peers[:20], "final set")

@@ -19,10 +19,10 @@ from sottovoce.numbers.fixed import Scale
 from sottovoce.paillier import Layout, Plain, decrypt, encrypt
 from sottovoce.protocols.blind_sum import (
     CiphertextSpace,
-    Part,
     ResidueSpace,
     Round,
     RoundBook,
+    SummedVector,
     WordSpace,
 )
 from sottovoce.protocols.blind_sum.graphs import most_rings, rings
@@ -50,8 +50,8 @@ def plan_for(
     peers: tuple[str, ...] = PEERS, *, count: int = 2, shape: tuple[int, ...] = (4,)
 ) -> Rings:
     parts = (
-        Part("evaluator", "half", WordSpace(shape)),
-        Part("evaluator", "residues", ResidueSpace(N, 2)),
+        SummedVector("evaluator", "half", WordSpace(shape)),
+        SummedVector("evaluator", "residues", ResidueSpace(N, 2)),
     )
     return Rings(Plan(Round("study", "ring", peers), parts), count)
 
@@ -72,7 +72,7 @@ def values_for(plan: Rings, seed: int = 0) -> dict[str, tuple[OneShare, OneShare
 def test_the_sum_is_the_plain_sum(peers: int, data: st.DataObject) -> None:
     count = data.draw(st.integers(1, most_rings(peers)))
     receiver = data.draw(st.sampled_from(["coordinator", "evaluator"]))
-    parts = (Part(receiver, "half", WordSpace((2, 2))),)
+    parts = (SummedVector(receiver, "half", WordSpace((2, 2))),)
     names = tuple(f"peer {index}" for index in range(peers))
     plan = Rings(Plan(Round("study", "ring", names), parts), count)
     entropy = SeededEntropy(data.draw(st.integers(0, 999)))
@@ -97,7 +97,7 @@ def test_ciphertexts_go_round() -> None:
     secret = toy_key()
     key, scale = secret.public, Scale(4, 1000)
     space = CiphertextSpace(key, Layout((3,)), scale)
-    plan = Rings(Plan(Round("study", "ring", PEERS), (Part("evaluator", "b", space),)), 2)
+    plan = Rings(Plan(Round("study", "ring", PEERS), (SummedVector("evaluator", "b", space),)), 2)
     entropy, rng = SeededEntropy(), np.random.default_rng(0)
     plain = {peer: Plain(rng.integers(-1000, 1001, 3), scale) for peer in PEERS}
     values = {peer: (encrypt(key, value, entropy=entropy),) for peer, value in plain.items()}
@@ -132,10 +132,10 @@ def test_rings_that_cannot_be(peers: tuple[str, ...], count: int, complaint: str
 def test_a_ring_has_three_peers_and_one_receiver() -> None:
     with pytest.warns(UserWarning, match="alice and bob"):
         two = Round("study", "ring", ("alice", "bob"), fewest=2)
-    part = Part("evaluator", "x", WordSpace((1,)))
+    part = SummedVector("evaluator", "x", WordSpace((1,)))
     with pytest.raises(InputError, match="expected at least 3 peers, found 2"):
         Rings(Plan(two, (part,)), 1)
-    parts = (part, Part("coordinator", "y", WordSpace((1,))))
+    parts = (part, SummedVector("coordinator", "y", WordSpace((1,))))
     with pytest.raises(InputError, match="expected one receiver, found two"):
         Rings(Plan(Round("study", "ring", PEERS), parts), 1)
     with pytest.raises(InputError, match="expected 1 to 1 rings, found 2"):
@@ -168,7 +168,7 @@ def test_a_ring_that_stopped_before_its_last_turn_may_start_over() -> None:
     books = {name: RoundBook() for name in (*PEERS, "coordinator", "evaluator")}
     with pytest.raises(AbsenceError):
         table(
-            plan, values, entropy=SeededEntropy(), meddler=Crashing({"erin": 2}), books=books
+            plan, values, entropy=SeededEntropy(2), meddler=Crashing({"erin": 2}), books=books
         ).run()
     fewer = Rings(Plan(plan.this.again(without=("erin",)), plan.parts))
     outcome = table(fewer, values, entropy=SeededEntropy(1), books=books).run()

@@ -39,7 +39,7 @@ from sottovoce.wire import Codec
 
 KEY = toy_key()
 MASKING = Masking(40)
-CODEC = Codec([ciphertexts_under(KEY.public)])
+CODEC = Codec(ciphertexts_under(KEY.public))
 PLAIN_BITS = KEY.public.plaintext_bits
 
 
@@ -58,7 +58,7 @@ def compare(
         ),
         "alice": ask_signs(AskSide(key.public, "coordinator", MASKING, entropy), second, ring=ring),
     }
-    codec = Codec([ciphertexts_under(key.public)])
+    codec = Codec(ciphertexts_under(key.public))
     return converse(programs, codec=codec, meddler=meddler)
 
 
@@ -214,7 +214,8 @@ def lying(tests: int) -> Any:
 
     def edit(message: Any) -> Any:
         plain = Plain(np.zeros(tests, np.int64), Scale(0, 1))
-        return DigitTests(encrypt(KEY, plain, entropy=SeededEntropy()))
+        sealed = encrypt(KEY, plain, entropy=SeededEntropy())
+        return DigitTests(sealed.for_key_holder(entropy=SeededEntropy()))
 
     return rewriting(lambda one: is_kind(one, DigitTests), DigitTests, edit, CODEC)
 
@@ -249,9 +250,8 @@ def test_tests_that_overflow_their_slots_are_read_without_a_word_about_it() -> N
         count = layout.ciphertexts
         huge = Plain(np.full(count, KEY.public.plaintext_bound, dtype=object), Scale(0, 2**600))
         residues = KEY.public.embedded(huge.flat())
-        return DigitTests(
-            Unsent(KEY.public, tuple(residues), layout, plan.scale).fresh(entropy=SeededEntropy())
-        )
+        tests = Unsent(KEY.public, tuple(residues), layout, plan.scale)
+        return DigitTests(tests.for_key_holder(entropy=SeededEntropy()))
 
     meddler = rewriting(lambda one: is_kind(one, DigitTests), DigitTests, edit, CODEC)
     bits = compare(*shared([1, 2], ring), ring, meddler=meddler).results["coordinator"]

@@ -1,4 +1,5 @@
 import json
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -17,8 +18,11 @@ from sottovoce.protocols.shares.comparison import (
     deal_comparisons,
     draw_roots,
     evaluate,
+    hash_key,
 )
+from sottovoce.protocols.shares.material import Context
 
+KEY = hash_key(b"tests")
 VECTORS = Path(__file__).parents[2] / "vectors" / "comparison.json"
 
 
@@ -27,7 +31,7 @@ def deal(
 ) -> tuple[tuple[Words, Words], Corrections]:
     entropy = SeededEntropy(seed)
     roots = draw_roots(entropy, len(thresholds)), draw_roots(entropy, len(thresholds))
-    return roots, deal_comparisons(thresholds, payloads, roots, bits=bits)
+    return roots, deal_comparisons(thresholds, payloads, roots, bits=bits, key=KEY)
 
 
 def compare(thresholds: Words, payloads: Words, points: Words, bits: int, seed: int = 1) -> Words:
@@ -99,7 +103,7 @@ def test_keys_roots_and_points_belong_together() -> None:
     with pytest.raises(MismatchError, match="3 keys, 3 roots, 2 points"):
         evaluate(roots[0], keys, np.zeros(2, np.uint64), first=True)
     with pytest.raises(MismatchError, match="do not belong together"):
-        Corrections(keys.seeds, keys.values[:3], keys.last)
+        Corrections(keys.seeds, keys.values[:3], keys.last, KEY)
 
 
 def test_nothing_of_a_key_is_printed() -> None:
@@ -118,9 +122,32 @@ def test_vectors() -> None:
         for name in ("first_roots", "second_roots")
     ]
     keys = deal_comparisons(
-        words["thresholds"], words["payloads"], (roots[0], roots[1]), bits=stored["bits"]
+        words["thresholds"],
+        words["payloads"],
+        (roots[0], roots[1]),
+        bits=stored["bits"],
+        key=hash_key(stored["context"].encode()),
     )
     assert (keys.last == words["last"]).all()
     for root, name in zip(roots, ("first", "second"), strict=True):
         found = evaluate(root, keys, words["points"], first=name == "first")
         assert (found == words[name]).all()
+
+
+def test_keys_of_one_study_are_of_no_use_in_another() -> None:
+    """The hash has another key in every study, round and attempt."""
+    contexts = [
+        Context(study, number, attempt, bytes(32)).encode()
+        for study in ("one", "two")
+        for number in (1, 2)
+        for attempt in (1, 2)
+    ]
+    assert len({hash_key(context) for context in contexts}) == len(contexts)
+    thresholds, payloads = np.full(200, 5, np.uint64), np.ones(200, np.uint64)
+    roots, keys = deal(thresholds, payloads, 16)
+    points = np.zeros(200, np.uint64)
+    other = replace(keys, hash_key=hash_key(contexts[0]))
+    found = evaluate(roots[0], other, points, first=True)
+    assert not np.array_equal(found, evaluate(roots[0], keys, points, first=True))
+    found += evaluate(roots[1], other, points, first=False)
+    assert_looks_uniform(found)

@@ -5,7 +5,7 @@ from harness.text_moments import text_moments
 from sottovoce.errors import BoundError, InputError, MismatchError
 from sottovoce.numbers.ring import decode
 from sottovoce.protocols.shares.contribution import MomentScales
-from sottovoce.protocols.shares.plan import SolvePlan, System
+from sottovoce.protocols.shares.plan import ShareSolvePlan, System
 from sottovoce.protocols.shares.triangle import Triangle
 
 
@@ -31,7 +31,7 @@ def test_a_solve_has_room_for_them_even_where_one_eigenvalue_is_the_whole_trace(
     weight: float,
 ) -> None:
     scales = MomentScales.fit(weight=weight, penalty=weight / 1000)
-    plan = SolvePlan.fit(
+    plan = ShareSolvePlan.fit(
         System(2048, 12, weight, weight / 1000, weight * 1.001),
         matrix_bits=scales.matrix.fraction_bits,
         vector_bits=scales.vectors.fraction_bits,

@@ -24,7 +24,7 @@ from sottovoce.protocols.shares.rings import Ring
 from sottovoce.wire import Codec
 
 KEY = toy_key()
-CODEC = Codec([ciphertexts_under(KEY.public)])
+CODEC = Codec(ciphertexts_under(KEY.public))
 BOUND = 2**30
 EVERY_PLAN = [
     ModelPlan((6, 3), Scale(20, BOUND), ring, slots)

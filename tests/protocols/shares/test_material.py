@@ -9,7 +9,7 @@ from sottovoce.protocols.runner import converse
 from sottovoce.protocols.shares.holders import (
     Dealer,
     Holder,
-    Programs,
+    HolderPrograms,
     Trio,
     deal_seeds,
     run,
@@ -158,7 +158,7 @@ def test_holders_draw_the_dealer_s_words_and_seeds_are_all_that_travels() -> Non
         return [stream.words(4).tolist() for stream in dealer.streams("x")]
         yield
 
-    outcome = run(Programs(draw, draw, draw_both), TRIO, HERE, entropy=SeededEntropy())
+    outcome = run(HolderPrograms(draw, draw, draw_both), TRIO, HERE, entropy=SeededEntropy())
     assert outcome.results["dealer"] == [
         outcome.results["coordinator"],
         outcome.results["evaluator"],

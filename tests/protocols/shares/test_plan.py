@@ -10,14 +10,14 @@ from hypothesis import strategies as st
 
 from sottovoce.errors import BoundError, InputError
 from sottovoce.protocols.shares import course
-from sottovoce.protocols.shares.plan import SolvePlan, System
+from sottovoce.protocols.shares.plan import ShareSolvePlan, System
 
 
 def plan_for(
     *, ceiling: float = 500.0, penalty: float = 1.0, documents: float = 4000, matrix_bits: int = 21
-) -> SolvePlan:
+) -> ShareSolvePlan:
     system = System(64, 2, documents, penalty, ceiling)
-    return SolvePlan.fit(system, matrix_bits=matrix_bits, vector_bits=24)
+    return ShareSolvePlan.fit(system, matrix_bits=matrix_bits, vector_bits=24)
 
 
 @pytest.mark.parametrize("condition", [1, 10, 120, 1400, 10_000])
@@ -34,7 +34,7 @@ def test_in_real_numbers_the_steps_keep_their_promises(
     """One feature of any eigenvalue in the interval: its direction, solution and residual."""
     bits = 10 - math.frexp(ceiling)[1] + 16
     system = System(1, 1, documents, penalty, ceiling)
-    plan = SolvePlan.fit(system, matrix_bits=bits, vector_bits=bits)
+    plan = ShareSolvePlan.fit(system, matrix_bits=bits, vector_bits=bits)
     t = np.geomspace(penalty, ceiling, 301)
     # b = √(t − λ)·√documents is as large as the b of documents can be.
     scale = 2.0 ** (plan.matrix_bits + plan.solution.fraction_bits)
@@ -94,10 +94,10 @@ def test_words_too_short_for_the_matrix_are_refused_before_anything_is_sent() ->
 
 def test_a_right_hand_side_that_is_too_fine_is_refused() -> None:
     system = System(64, 2, 4000, 1.0, 500.0)
-    finest = 24 + SolvePlan.fit(system, matrix_bits=21, vector_bits=24).lift
-    assert SolvePlan.fit(system, matrix_bits=21, vector_bits=finest).lift == 0
+    finest = 24 + ShareSolvePlan.fit(system, matrix_bits=21, vector_bits=24).lift
+    assert ShareSolvePlan.fit(system, matrix_bits=21, vector_bits=finest).lift == 0
     with pytest.raises(BoundError, match=f"{finest + 1} fraction bits, expected at most {finest}"):
-        SolvePlan.fit(system, matrix_bits=21, vector_bits=finest + 1)
+        ShareSolvePlan.fit(system, matrix_bits=21, vector_bits=finest + 1)
 
 
 def test_a_condition_beyond_reason_is_refused() -> None:
@@ -110,13 +110,13 @@ def test_a_condition_beyond_reason_is_refused() -> None:
 def test_a_precision_out_of_range_is_refused(precision: float) -> None:
     system = System(64, 2, 4000, 1.0, 500.0)
     with pytest.raises(InputError, match=r"precision from 2\^-40 to 1"):
-        SolvePlan.fit(system, matrix_bits=21, vector_bits=24, precision=precision)
+        ShareSolvePlan.fit(system, matrix_bits=21, vector_bits=24, precision=precision)
 
 
 def test_finer_precision_takes_more_steps_and_gives_more_digits() -> None:
     system = System(64, 2, 4000, 1.0, 100.0)
     coarse, fine = (
-        SolvePlan.fit(system, matrix_bits=21, vector_bits=24, precision=precision)
+        ShareSolvePlan.fit(system, matrix_bits=21, vector_bits=24, precision=precision)
         for precision in (2.0**-10, 2.0**-20)
     )
     assert len(fine.steps) > len(coarse.steps)
@@ -129,7 +129,7 @@ STORED = json.loads((Path(__file__).parents[2] / "vectors" / "solve_plan.json").
 @pytest.mark.parametrize("stored", STORED["systems"])
 def test_constants_are_those_of_exact_arithmetic(stored: dict[str, Any]) -> None:
     system = System(64, 2, 4000, stored["penalty"], stored["ceiling"])
-    plan = SolvePlan.fit(system, matrix_bits=21, vector_bits=24)
+    plan = ShareSolvePlan.fit(system, matrix_bits=21, vector_bits=24)
     assert plan.constant_bits == stored["constant_bits"]
     found = [[step.momentum, step.gain] for step in plan.steps]
     known = min(len(found), len(stored["constants"]))
@@ -140,7 +140,7 @@ def test_constants_are_those_of_exact_arithmetic(stored: dict[str, Any]) -> None
 @pytest.mark.parametrize("condition", [26159, 52247, 60000])
 def test_where_rounding_falls_badly_one_more_bit_is_enough(condition: float) -> None:
     """With 12 bits the momentum of a condition of 52,247 is such that the iteration crawls."""
-    found = course.Course.of(System(35, 1, 200, 1.0, float(condition)), course.PRECISION)
+    found = course.ExactIteration.of(System(35, 1, 200, 1.0, float(condition)), course.PRECISION)
     assert found.residuals[-1] <= course.PRECISION
     assert len(found.constants) < 1.5 * course.expected_steps(condition, course.PRECISION) + 16
     assert found.constant_bits - course.constant_bits(condition) in {0, 1}

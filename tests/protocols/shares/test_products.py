@@ -15,7 +15,7 @@ from sottovoce.entropy import Entropy
 from sottovoce.errors import ViolationError
 from sottovoce.numbers.ring import Words, share, to_ring
 from sottovoce.protocols.runner import Meddler, Outcome
-from sottovoce.protocols.shares.holders import Programs, Trio, run
+from sottovoce.protocols.shares.holders import HolderPrograms, Trio, run
 from sottovoce.protocols.shares.material import Context
 from sottovoce.protocols.shares.products import (
     DealtProduct,
@@ -43,7 +43,7 @@ def multiply(
     entropy = SeededEntropy(seed)
     lefts = share(left, entropy)
     rights = (None, None) if right is None else share(right, entropy)
-    programs = Programs(
+    programs = HolderPrograms(
         lambda holder: multiplied(holder, lefts[0], rights[0], product, purpose="test"),
         lambda holder: multiplied(holder, lefts[1], rights[1], product, purpose="test"),
         lambda dealer: deal_product(dealer, product, purpose="test"),

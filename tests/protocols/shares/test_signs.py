@@ -14,7 +14,8 @@ from sottovoce.errors import ViolationError
 from sottovoce.numbers.ring import share, to_ring
 from sottovoce.protocols.runner import Meddler, Outcome
 from sottovoce.protocols.shares import signs
-from sottovoce.protocols.shares.holders import Programs, Trio, run
+from sottovoce.protocols.shares.comparison import hash_key
+from sottovoce.protocols.shares.holders import HolderPrograms, Trio, run
 from sottovoce.protocols.shares.material import Context
 from sottovoce.protocols.shares.rings import RING64, Ring
 from sottovoce.protocols.shares.signs import (
@@ -29,16 +30,19 @@ HERE = Context.among("flu", ["alice", "bob"])
 
 
 def compare(
-    values: NDArray[np.int64], ring: Ring = RING64, meddler: Meddler | None = None
+    values: NDArray[np.int64],
+    ring: Ring = RING64,
+    meddler: Meddler | None = None,
+    here: Context = HERE,
 ) -> Outcome:
     entropy = SeededEntropy(1)
     shares = [ring.reduce(part) for part in share(to_ring(values), entropy)]
-    programs = Programs(
+    programs = HolderPrograms(
         lambda holder: negative(holder, shares[0], purpose="test", ring=ring),
         lambda holder: negative(holder, shares[1], purpose="test", ring=ring),
         lambda dealer: deal_signs(dealer, values.size, purpose="test", ring=ring),
     )
-    return run(programs, TRIO, HERE, entropy=entropy, meddler=meddler)
+    return run(programs, TRIO, here, entropy=entropy, meddler=meddler)
 
 
 def bits(outcome: Outcome, ring: Ring = RING64) -> NDArray[np.uint64]:
@@ -128,3 +132,17 @@ def test_keys_of_another_depth_are_refused_naming_the_dealer() -> None:
     with pytest.raises(ViolationError, match=r"DealtComparisons: expected words of shape") as error:
         compare(np.arange(3), meddler=meddler)
     assert error.value.party == "dealer"
+
+
+def test_dealt_signs_take_the_key_of_their_own_study(monkeypatch: pytest.MonkeyPatch) -> None:
+    asked: list[bytes] = []
+
+    def remember(context: bytes) -> bytes:
+        asked.append(context)
+        return hash_key(context)
+
+    monkeypatch.setattr(signs, "hash_key", remember)
+    for study in ("one", "two"):
+        compare(np.array([-1, 0, 1]), here=Context.among(study, ["alice", "bob"]))
+    assert len(set(asked)) == 2
+    assert len(asked) == 6  # the dealer and both holders, once in each study

@@ -20,7 +20,7 @@ from sottovoce.protocols.shares.contribution import MomentScales
 from sottovoce.protocols.shares.holders import MaskedShare, Trio, deal_seeds, take_seed
 from sottovoce.protocols.shares.material import Context, Ledger, Material
 from sottovoce.protocols.shares.multiplier import DirectionShare, MatrixShare
-from sottovoce.protocols.shares.plan import SolvePlan, System
+from sottovoce.protocols.shares.plan import ShareSolvePlan, System
 from sottovoce.protocols.shares.residual import ResidualBit
 from sottovoce.protocols.shares.solve import (
     AgreedPlan,
@@ -56,7 +56,7 @@ class Case:
             ceiling = float(np.linalg.eigvalsh(second)[-1] * 1.02 + self.penalties.max())
         penalty = float(self.penalties.min())
         scales = MomentScales.fit(weight=documents, row_norm=1.05, penalty=penalty)
-        self.plan = SolvePlan.fit(
+        self.plan = ShareSolvePlan.fit(
             System(features, classes, documents, penalty, ceiling),
             matrix_bits=scales.matrix.fraction_bits,
             vector_bits=scales.vectors.fraction_bits,
@@ -135,7 +135,7 @@ def test_a_penalty_may_tilt_and_the_last_column_may_grow() -> None:
     times = np.append(np.ones(29), 3.0)
     system = moments.second * np.outer(times, times) + np.diag(diagonal) + np.outer(tilt, tilt)
     spectrum = np.linalg.eigvalsh(system)
-    case.plan = SolvePlan.fit(
+    case.plan = ShareSolvePlan.fit(
         System(30, 1, 500, min(1.0, float(spectrum[0])), float(spectrum[-1]) * 1.01),
         matrix_bits=case.plan.matrix_bits,
         vector_bits=case.plan.matrix_bits + 8,

@@ -14,13 +14,13 @@ from sottovoce.errors import MisuseError, ViolationError
 from sottovoce.numbers.ring import Words, from_ring, share, to_ring
 from sottovoce.protocols.messages import Message
 from sottovoce.protocols.runner import Meddler, Outcome
-from sottovoce.protocols.shares.holders import Programs, Trio, run
+from sottovoce.protocols.shares.holders import HolderPrograms, Trio, run
 from sottovoce.protocols.shares.material import Context
 from sottovoce.protocols.shares.rings import Ring
 from sottovoce.protocols.shares.truncation import (
     DealtQuotients,
     DividendShare,
-    Truncation,
+    RingTruncation,
     deal_truncation,
     truncated,
 )
@@ -30,7 +30,7 @@ HERE = Context.among("flu", ["alice", "bob"])
 
 
 def both_sides(
-    truncation: Truncation, x: Words, first_words: list[int], second_words: list[int]
+    truncation: RingTruncation, x: Words, first_words: list[int], second_words: list[int]
 ) -> tuple[Words, Words]:
     """Shares (x, 0) divided with these masks: the opened z and the quotient."""
     count = len(x)
@@ -59,7 +59,7 @@ def both_sides(
 @pytest.mark.parametrize("bits", range(1, 7))
 def test_exhaustively_over_2_to_the_8_it_is_floor_or_floor_plus_one(bits: int) -> None:
     ring = Ring(8)
-    truncation = Truncation(bits, ring)
+    truncation = RingTruncation(bits, ring)
     offset, mask = grid(2 * ring.quarter, 256)
     x = offset.astype(np.int64) - ring.quarter
     zeros = [0] * len(x)
@@ -86,7 +86,7 @@ def test_outside_a_quarter_of_the_ring_it_is_silently_wrong() -> None:
     x = x[x < 128]
     mask = mask[: len(x)]
     _, quotient = both_sides(
-        Truncation(3, ring),
+        RingTruncation(3, ring),
         ring.reduce(to_ring(x)),
         [0] * len(x),
         [*words(mask), *[0] * 2 * len(x)],
@@ -96,16 +96,19 @@ def test_outside_a_quarter_of_the_ring_it_is_silently_wrong() -> None:
 
 @given(st.lists(st.integers(-(2**62), 2**62 - 1), min_size=1, max_size=20), st.integers(1, 62))
 def test_the_whole_conversation_over_2_to_the_64(values: list[int], bits: int) -> None:
-    outcome = divide(np.array(values), Truncation(bits))
+    outcome = divide(np.array(values), RingTruncation(bits))
     quotient = from_ring(outcome.results["coordinator"] + outcome.results["evaluator"])
     assert all(int(q) - (x >> bits) in {0, 1} for q, x in zip(quotient, values, strict=True))
 
 
 def divide(
-    values: NDArray[np.int64], truncation: Truncation, seed: int = 1, meddler: Meddler | None = None
+    values: NDArray[np.int64],
+    truncation: RingTruncation,
+    seed: int = 1,
+    meddler: Meddler | None = None,
 ) -> Outcome:
     shares = share(to_ring(values), SeededEntropy(seed))
-    programs = Programs(
+    programs = HolderPrograms(
         lambda holder: truncated(holder, shares[0], truncation, purpose="test"),
         lambda holder: truncated(holder, shares[1], truncation, purpose="test"),
         lambda dealer: deal_truncation(dealer, truncation, values.shape, purpose="test"),
@@ -114,7 +117,7 @@ def divide(
 
 
 def test_what_everybody_sees_is_noise_and_the_dealer_sees_nothing() -> None:
-    outcome = divide(np.full((40, 20), 12_345), Truncation(20))
+    outcome = divide(np.full((40, 20), 12_345), RingTruncation(20))
     for name in ("coordinator", "evaluator"):
         assert_looks_uniform(outcome.views[name].words(), what=name)
     assert_looks_uniform(opened_words(outcome))
@@ -122,14 +125,14 @@ def test_what_everybody_sees_is_noise_and_the_dealer_sees_nothing() -> None:
 
 
 def test_a_forgotten_mask_shows(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(Truncation, "masked", lambda self, share, half, first: share)
-    assert_shows_structure(opened_words(divide(np.full((40, 20), 12_345), Truncation(20))))
+    monkeypatch.setattr(RingTruncation, "masked", lambda self, share, half, first: share)
+    assert_shows_structure(opened_words(divide(np.full((40, 20), 12_345), RingTruncation(20))))
 
 
 @pytest.mark.parametrize("bits", [0, 63])
 def test_it_divides_by_two_to_the_1_up_to_62(bits: int) -> None:
     with pytest.raises(MisuseError, match=f"1 to 62 bits, found {bits}"):
-        Truncation(bits)
+        RingTruncation(bits)
 
 
 @pytest.mark.parametrize(
@@ -145,5 +148,5 @@ def test_wrong_shapes_are_refused_naming_the_party(
         lambda message: kind(*[small] * fields),
     )
     with pytest.raises(ViolationError, match=f"{kind.__name__}: expected words of shape") as error:
-        divide(np.arange(5), Truncation(3), meddler=meddler)
+        divide(np.arange(5), RingTruncation(3), meddler=meddler)
     assert error.value.party == party

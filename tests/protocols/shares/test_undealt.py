@@ -47,7 +47,7 @@ from sottovoce.wire import Codec
 
 KEY = toy_key()
 MASKING = Masking(40)
-CODEC = Codec([ciphertexts_under(KEY.public)])
+CODEC = Codec(ciphertexts_under(KEY.public))
 TRIO = Trio("coordinator", "alice", "dealer")
 HERE = Context.among("flu", ["alice", "bob"], round=9)
 
@@ -142,7 +142,7 @@ def test_a_deviating_asker_reads_a_number_below_the_classes_of_what_it_had_opene
             residues = KEY.public.embedded(whole.flat())
             stolen = Unsent(KEY.public, tuple(residues), Layout((4,)), plan.difference)
             packed = (stolen + told.kept).within(plan.scale).packed(slots)
-            yield Send("coordinator", MaskedChoices(packed.fresh(entropy=mine.entropy)))
+            yield Send("coordinator", MaskedChoices(packed.for_key_holder(entropy=mine.entropy)))
         answer = yield from receive("coordinator", LabelShare)
         return answer.words.array()
 
@@ -167,7 +167,10 @@ def other(kind: type[Any], *names: str) -> Meddler:
 
     def edit(message: Any) -> Any:
         plain = Plain(np.zeros(2, np.int64), Scale(0, 1))
-        return kind(*(encrypt(KEY, plain, entropy=SeededEntropy()) for _ in names))
+        sealed = encrypt(KEY, plain, entropy=SeededEntropy())
+        asked = sealed.for_key_holder(entropy=SeededEntropy())
+        to_key_holder = kind in {MaskedChoices, MaskedCounts}
+        return kind(*(asked if to_key_holder else sealed for _ in names))
 
     return rewriting(lambda one: is_kind(one, kind), kind, edit, CODEC)
 

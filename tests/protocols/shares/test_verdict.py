@@ -13,7 +13,7 @@ from sottovoce.errors import BoundError, InputError, MismatchError, MisuseError,
 from sottovoce.numbers.fixed import Scale
 from sottovoce.numbers.ring import share, to_ring
 from sottovoce.protocols.runner import Meddler, Outcome
-from sottovoce.protocols.shares.holders import Programs, Trio
+from sottovoce.protocols.shares.holders import HolderPrograms, Trio
 from sottovoce.protocols.shares.holders import run as run_trio
 from sottovoce.protocols.shares.material import Context
 from sottovoce.protocols.shares.verdict import (
@@ -115,12 +115,12 @@ def test_coordinator_and_asker_do_not_change_places() -> None:
     plan = VerdictPlan(1, 1, Scale(0, 5))
     zero = np.zeros((1, 1), np.uint64)
     for programs in (
-        Programs(
+        HolderPrograms(
             lambda holder: ask_verdict(holder, plan, zero),
             lambda holder: ask_verdict(holder, plan, zero),
             lambda dealer: deal_verdict(dealer, plan),
         ),
-        Programs(
+        HolderPrograms(
             lambda holder: give_verdict(holder, plan, zero),
             lambda holder: give_verdict(holder, plan, zero),
             lambda dealer: deal_verdict(dealer, plan),

@@ -11,7 +11,7 @@ from harness.entropy import ForgetfulEntropy, SeededEntropy
 from harness.keys import toy_key
 from harness.meddling import is_kind, rewriting
 from harness.noise import assert_looks_uniform, assert_shows_structure
-from harness.two_party import codec_for, masked_slots, opened, sealed, talk
+from harness.two_party import addressed, codec_for, masked_slots, opened, sealed, talk
 from sottovoce.errors import BoundError, MismatchError, ViolationError
 from sottovoce.numbers.fixed import Scale
 from sottovoce.numbers.packing import Slots
@@ -203,8 +203,9 @@ def test_what_cannot_be_compared_is_refused_before_anything_is_sent(x, error, wo
         next(signs(x, entropy=SeededEntropy(1)))
 
 
-NUMBER = sealed([1], SCALE)
-TEST = sealed([1] * 13, PUBLIC.scale)
+PAIR = addressed([1, 1], SCALE)
+NUMBER = addressed([1], SCALE)
+TEST = addressed([1] * 13, PUBLIC.scale)
 
 
 @pytest.mark.parametrize(
@@ -212,10 +213,13 @@ TEST = sealed([1] * 13, PUBLIC.scale)
     [
         (MaskedNumbers(NUMBER, 13), "MaskedNumbers out of range.*1 to 12 bits"),
         (MaskedNumbers(NUMBER, 0), "MaskedNumbers out of range"),
-        (MaskedNumbers(sealed([[1]], SCALE), 3), "MaskedNumbers out of range"),
-        (BlindedTests(TEST, sealed([1, 1], SCALE), 41), "BlindedTests out of range.*of 2 numbers"),
+        (MaskedNumbers(addressed([[1]], SCALE), 3), "MaskedNumbers out of range"),
+        (
+            BlindedTests(TEST, addressed([1, 1], SCALE), 41),
+            "BlindedTests out of range.*of 2 numbers",
+        ),
         (BlindedTests(TEST, NUMBER, 1), "BlindedTests out of range.*modulo 1"),
-        (BlindedTests(sealed([[1]], SCALE), NUMBER, 41), "BlindedTests out of range"),
+        (BlindedTests(addressed([[1]], SCALE), NUMBER, 41), "BlindedTests out of range"),
         (SealedTests(TEST, 2, 41), "SealedTests out of range"),
         (SealedTests(TEST, 0, 41), "SealedTests out of range"),
     ],
@@ -257,8 +261,8 @@ def test_comparisons_over_budget_are_refused_naming_the_asker() -> None:
 
 def curious(kind):
     """An evaluator that deviates: instead of masked tests it asks about what it holds."""
-    secrets = sealed([5, 8, 13, 2], Scale(0, 20))
-    tests = sealed([1, 1, 1, 1], Scale(0, 1))
+    secrets = addressed([5, 8, 13, 2], Scale(0, 20))
+    tests = addressed([1, 1, 1, 1], Scale(0, 1))
     question = BlindedTests(tests, secrets, 2) if kind is Verdicts else SealedTests(secrets, 4, 2)
     return (yield from ask(KEY_HOLDER, question))
 

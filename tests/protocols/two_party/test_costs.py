@@ -24,8 +24,9 @@ def test_every_block_costs_what_the_model_says(block: Block) -> None:
     outcome = run(start(SeededEntropy(2)), block.stages(key, SeededEntropy(3)), key=key)
     counts, square, prime = dict(counting.counts), 2 * block.bits, block.bits
     traffic, cost = outcome.traffic, block.cost
-    # The evaluator's randomisers are made modulo N²; the owner's, and decryptions, modulo p².
-    assert counts.get(f"randomisers {square}", 0) == cost.rerandomisations
+    # The evaluator's randomisers are N-th powers mod N²; the owner's, and decryptions, mod p².
+    assert counts.get(f"randomisers {square}", 0) == 0
+    assert counts.get(f"uniform {square}", 0) == cost.rerandomisations
     assert counts.get(f"randomisers {prime}", 0) == 2 * cost.encryptions
     found = Cost(
         traffic.trips(EVALUATOR, KEY_HOLDER) - 1,  # the goodbye

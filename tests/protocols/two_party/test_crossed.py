@@ -9,7 +9,7 @@ from harness.entropy import ForgetfulEntropy, SeededEntropy
 from harness.keys import toy_key
 from harness.meddling import is_kind, rewriting
 from harness.noise import assert_looks_uniform, assert_shows_structure
-from harness.two_party import codec_for, opened, sealed, talk
+from harness.two_party import addressed, codec_for, opened, sealed, talk
 from sottovoce.errors import BoundError, MismatchError, ViolationError
 from sottovoce.numbers.fixed import Scale
 from sottovoce.numbers.packing import Slots
@@ -134,8 +134,9 @@ def test_parts_without_room_raise_before_anything_is_sent() -> None:
         next(trip([cut_of(Crossed(matrix, matrix, WHOLE))], []))
 
 
-ONE = sealed([[1]], WHOLE, key=KEY, slots=SLOTS)
-TWO = sealed([[1, 0], [0, 1]], WHOLE, key=KEY, slots=SLOTS)
+ONE = addressed([[1]], WHOLE, key=KEY, slots=SLOTS)
+OTHER = sealed([[1, 0], [0, 1]], WHOLE, key=KEY, slots=SLOTS)
+TWO = addressed([[1, 0], [0, 1]], WHOLE, key=KEY, slots=SLOTS)
 
 
 @pytest.mark.parametrize(
@@ -150,9 +151,9 @@ TWO = sealed([[1, 0], [0, 1]], WHOLE, key=KEY, slots=SLOTS)
         MaskedMatrices((MaskedMatrix((ONE,), 5, 12),), ()),
         MaskedMatrices((MaskedMatrix((ONE,), 70, 12),), (Factors(0, 1),)),
         MaskedMatrices((MaskedMatrix((ONE,), 70, 12),), (Factors(-1, 0),)),
-        MaskedMatrices((MaskedMatrix((sealed([[1]], WHOLE, key=KEY),), 70, 12),), ()),
+        MaskedMatrices((MaskedMatrix((addressed([[1]], WHOLE, key=KEY),), 70, 12),), ()),
         MaskedMatrices(
-            (MaskedMatrix((sealed([[1, 2]], WHOLE, key=KEY, slots=SLOTS),), 70, 12),), ()
+            (MaskedMatrix((addressed([[1, 2]], WHOLE, key=KEY, slots=SLOTS),), 70, 12),), ()
         ),
     ],
 )
@@ -172,7 +173,7 @@ def test_wrong_questions_are_refused_naming_the_asker(question) -> None:
         lambda a: MatrixProducts(a.rows, a.columns, ()),
         lambda a: MatrixProducts(a.products, a.columns, a.products),
         lambda a: MatrixProducts(a.rows, a.columns, a.rows),
-        lambda a: MatrixProducts((TWO,), a.columns, a.products),
+        lambda a: MatrixProducts((OTHER,), a.columns, a.products),
     ],
 )
 def test_wrong_answers_are_refused_naming_the_key_holder(edit) -> None:

@@ -9,12 +9,12 @@ from harness.entropy import ForgetfulEntropy, SeededEntropy
 from harness.keys import toy_key
 from harness.meddling import is_kind, rewriting
 from harness.noise import assert_looks_uniform, assert_shows_structure
-from harness.two_party import codec_for, masked_slots, opened, sealed, talk
+from harness.two_party import addressed, codec_for, masked_slots, opened, sealed, talk
 from sottovoce.errors import BoundError, MismatchError, ViolationError
 from sottovoce.numbers.fixed import Scale
 from sottovoce.numbers.packing import Slots
 from sottovoce.protocols.conversation import EVALUATOR, KEY_HOLDER, ask
-from sottovoce.protocols.guard import Rule
+from sottovoce.protocols.guard import AnswerRule
 from sottovoce.protocols.two_party.directions import (
     MaskedDirection,
     Step,
@@ -38,7 +38,7 @@ OTHER = Slots.fit(8 * 2**31, plaintext_bits=BITS)
 def stages(budget=1, places=1):
     held = FixedFactors(KEY, places=places)
     rule = direction_rule(held, budget=budget, entropy=SeededEntropy(5))
-    return [[Rule(FixedFactor, held.keep, places)], [rule]]
+    return [[AnswerRule(FixedFactor, held.keep, places)], [rule]]
 
 
 def product(u, matrix, *, entropy=None):
@@ -112,10 +112,10 @@ def test_what_cannot_be_done_is_refused_before_anything_is_sent(u, error, words)
 @pytest.mark.parametrize(
     ("question", "words"),
     [
-        (MaskedDirection(sealed([1], WHOLE, key=KEY), 12), "expected a packed vector"),
-        (MaskedDirection(sealed([1], WHOLE, key=KEY, slots=SLOTS), 99), "bits to cut, found 99"),
-        (MaskedDirection(sealed([1], WHOLE, key=KEY, slots=SLOTS), 12, 1), "a place below 1"),
-        (MaskedDirection(sealed([1, 2], WHOLE, key=KEY, slots=SLOTS), 12), "shapes do not meet"),
+        (MaskedDirection(addressed([1], WHOLE, key=KEY), 12), "expected a packed vector"),
+        (MaskedDirection(addressed([1], WHOLE, key=KEY, slots=SLOTS), 99), "bits to cut, found 99"),
+        (MaskedDirection(addressed([1], WHOLE, key=KEY, slots=SLOTS), 12, 1), "a place below 1"),
+        (MaskedDirection(addressed([1, 2], WHOLE, key=KEY, slots=SLOTS), 12), "shapes do not meet"),
     ],
 )
 def test_wrong_questions_are_refused_naming_the_asker(question, words) -> None:
@@ -129,7 +129,7 @@ def test_wrong_questions_are_refused_naming_the_asker(question, words) -> None:
 
 def test_a_direction_before_its_matrix_is_refused_naming_the_asker() -> None:
     def program():
-        yield from ask(KEY_HOLDER, MaskedDirection(sealed([1], WHOLE, key=KEY, slots=SLOTS), 12))
+        yield from ask(KEY_HOLDER, MaskedDirection(addressed([1], WHOLE, key=KEY, slots=SLOTS), 12))
 
     with pytest.raises(ViolationError, match=r"evaluator: .*expected a fixed operand first"):
         talk(KEY, program(), stages())

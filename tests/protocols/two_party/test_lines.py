@@ -8,7 +8,7 @@ from harness.entropy import ForgetfulEntropy, SeededEntropy
 from harness.keys import toy_key
 from harness.meddling import is_kind, rewriting
 from harness.noise import assert_looks_uniform, assert_shows_structure
-from harness.two_party import codec_for, masked_slots, opened, sealed, talk
+from harness.two_party import addressed, codec_for, masked_slots, opened, sealed, talk
 from sottovoce.errors import BoundError, MismatchError, ViolationError
 from sottovoce.numbers.fixed import Scale
 from sottovoce.numbers.packing import Slots
@@ -124,13 +124,13 @@ def test_products_that_would_not_fit_are_refused_before_anything_is_sent() -> No
     "question",
     [
         MaskedLines(()),
-        MaskedLines((MaskedLine(sealed([1], WHOLE), 12),)),
-        MaskedLines((MaskedLine(sealed([1], WHOLE, slots=SLOTS), 21),)),
-        MaskedLines((MaskedLine(sealed([1], WHOLE, slots=SLOTS), 0),)),
+        MaskedLines((MaskedLine(addressed([1], WHOLE), 12),)),
+        MaskedLines((MaskedLine(addressed([1], WHOLE, slots=SLOTS), 21),)),
+        MaskedLines((MaskedLine(addressed([1], WHOLE, slots=SLOTS), 0),)),
         MaskedLines(
             (
-                MaskedLine(sealed([1], WHOLE, slots=SLOTS), 12),
-                MaskedLine(sealed([1, 2], WHOLE, slots=SLOTS), 12),
+                MaskedLine(addressed([1], WHOLE, slots=SLOTS), 12),
+                MaskedLine(addressed([1, 2], WHOLE, slots=SLOTS), 12),
             )
         ),
     ],

@@ -9,7 +9,7 @@ from harness.entropy import SeededEntropy
 from harness.keys import toy_key
 from harness.meddling import is_kind, rewriting
 from harness.noise import assert_looks_uniform, assert_shows_structure
-from harness.two_party import codec_for, opened, sealed, talk
+from harness.two_party import addressed, codec_for, opened, sealed, talk
 from sottovoce.errors import MalformedError, MismatchError, ViolationError
 from sottovoce.numbers.fixed import Scale
 from sottovoce.numbers.packing import Slots
@@ -155,7 +155,7 @@ def test_an_answer_that_is_not_as_agreed_names_the_key_holder(hidden, error, mat
 
 def test_a_direction_without_an_operand_or_of_another_length_is_refused() -> None:
     held = OwnFactors(KEY, MASKING, uses=1)
-    question = OwnDirection(sealed([1, 2], WHOLE, key=KEY, slots=SLOTS), 12)
+    question = OwnDirection(addressed([1, 2], WHOLE, key=KEY, slots=SLOTS), 12)
     with pytest.raises(MismatchError, match="expected an operand first"):
         held.answer(question, entropy=SeededEntropy(1))
     u = sealed([1, 2, 3], WHOLE, key=KEY, slots=SLOTS)

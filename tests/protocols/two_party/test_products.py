@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from harness.entropy import ForgetfulEntropy, SeededEntropy
 from harness.keys import toy_key
 from harness.noise import assert_looks_uniform, assert_shows_structure
-from harness.two_party import masked_values, opened, sealed, talk
+from harness.two_party import addressed, masked_values, opened, sealed, talk
 from sottovoce.errors import BoundError, InputError, MismatchError, ViolationError
 from sottovoce.numbers.fixed import Scale
 from sottovoce.numbers.packing import Slots
@@ -204,9 +204,9 @@ def test_answers_are_pure_functions_of_the_question() -> None:
     held = FixedFactors(KEY)
     stage = held.rules(budget=2, entropy=SeededEntropy(5))
     by_kind = {rule.kind: rule for rule in stage}
-    matrix = sealed([[3, 0], [0, 5]], SCALE).cover([0] * 4).fresh(entropy=SeededEntropy(1))
+    matrix = sealed([[3, 0], [0, 5]], SCALE).cover([0] * 4).for_key_holder(entropy=SeededEntropy(1))
     by_kind[FixedFactor].answer(FixedFactor(matrix))
-    rows = sealed([2, 2], SCALE)
+    rows = addressed([2, 2], SCALE)
     first, second = (by_kind[MaskedRows].answer(MaskedRows(rows)).rows for _ in range(2))
     assert KEY.residues(first.residues) == KEY.residues(second.residues) == [6, 10]
     assert first.residues != second.residues  # each under randomisers of its own
@@ -268,7 +268,7 @@ def test_questions_over_budget_are_refused_naming_the_asker() -> None:
 
 def test_a_question_whose_shapes_differ_is_the_askers_fault() -> None:
     def program():
-        yield from ask(KEY_HOLDER, MaskedFactors(sealed([1, 2], SCALE), sealed([1], SCALE)))
+        yield from ask(KEY_HOLDER, MaskedFactors(addressed([1, 2], SCALE), addressed([1], SCALE)))
 
     with pytest.raises(ViolationError, match="evaluator: MaskedFactors out of range"):
         run(program())
@@ -276,7 +276,7 @@ def test_a_question_whose_shapes_differ_is_the_askers_fault() -> None:
 
 def test_a_product_before_its_operand_is_refused() -> None:
     def program():
-        yield from ask(KEY_HOLDER, MaskedRows(sealed([1, 2], SCALE)))
+        yield from ask(KEY_HOLDER, MaskedRows(addressed([1, 2], SCALE)))
 
     held = FixedFactors(KEY)
     with pytest.raises(

@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 from harness.entropy import SeededEntropy
 from harness.keys import toy_key
 from harness.noise import assert_looks_uniform, assert_shows_structure
-from harness.two_party import masked_values, opened, sealed, talk
+from harness.two_party import addressed, masked_values, opened, sealed, talk
 from sottovoce.errors import BoundError, ViolationError
 from sottovoce.numbers.fixed import Scale
 from sottovoce.numbers.packing import Slots
@@ -80,7 +80,7 @@ def test_slots_without_room_for_masks_raise_before_anything_is_sent() -> None:
 
 def test_a_question_that_cuts_too_much_is_refused_naming_the_asker() -> None:
     def program():
-        yield from ask(KEY_HOLDER, MaskedTruncation(sealed([1], SCALE), 99))
+        yield from ask(KEY_HOLDER, MaskedTruncation(addressed([1], SCALE), 99))
 
     with pytest.raises(ViolationError, match="evaluator: MaskedTruncation out of range"):
         run(program())
@@ -88,7 +88,7 @@ def test_a_question_that_cuts_too_much_is_refused_naming_the_asker() -> None:
 
 def test_a_question_under_masks_of_whole_ciphertexts_is_refused_naming_the_asker() -> None:
     def program():
-        covered = sealed([1], SCALE).cover([5]).fresh(entropy=SeededEntropy(1))
+        covered = sealed([1], SCALE).cover([5]).for_key_holder(entropy=SeededEntropy(1))
         yield from ask(KEY_HOLDER, MaskedTruncation(covered, 24))
 
     with pytest.raises(ViolationError, match="evaluator: MaskedTruncation out of range"):

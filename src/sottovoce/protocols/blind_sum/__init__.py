@@ -1,7 +1,7 @@
 """Blind addition: the sum of what many peers hold, while nobody sees what one of them holds."""
 
 from sottovoce.protocols.blind_sum.keys import Member
-from sottovoce.protocols.blind_sum.masks import Part
+from sottovoce.protocols.blind_sum.masks import SummedVector
 from sottovoce.protocols.blind_sum.plan import Plan, Summed, ideal
 from sottovoce.protocols.blind_sum.rounds import OpenedSum, Round, RoundBook, TwoPeersWarning
 from sottovoce.protocols.blind_sum.spaces import CiphertextSpace, ResidueSpace, Space, WordSpace
@@ -10,13 +10,13 @@ __all__ = [
     "CiphertextSpace",
     "Member",
     "OpenedSum",
-    "Part",
     "Plan",
     "ResidueSpace",
     "Round",
     "RoundBook",
     "Space",
     "Summed",
+    "SummedVector",
     "TwoPeersWarning",
     "WordSpace",
     "ideal",

@@ -54,7 +54,7 @@ class Dealing:
         cls, keyring: Keyring, book: Sequence[SignedShares], pins: Pins, *, teller: str
     ) -> "Dealing":
         """The dealing in a book that `teller` showed; what peers did not sign is refused."""
-        graph = Graph.over(keyring.peers, seed=keyring.hash)
+        graph = keyring.graph
         shares = {signed.peer: signed for signed in book}
         expected = [peer for peer in keyring.peers if peer in shares]
         if [signed.peer for signed in book] != expected:
@@ -168,7 +168,7 @@ def deal(
     keyring: Keyring, who: Member, own: OwnKeys, *, entropy: Entropy
 ) -> tuple[DealtShares, TwoShares]:
     """What a peer sends to the coordinator, and its own two shares of itself."""
-    graph = Graph.over(keyring.peers, seed=keyring.hash)
+    graph = keyring.graph
     holders, this = graph.holders(who.name), keyring.this
     threshold = this.majority if graph.complete else len(holders) // 2 + 1
     count = len(holders)

@@ -1,9 +1,16 @@
 """Who masks with whom, and in which order rings go round: graphs that everybody can recompute.
 
-Up to 30 peers every pair shares a mask. Above, each peer shares masks with its
-k = 2⌈log2 P⌉ neighbours on a circle in an order that nobody chose (it follows
-from all the keys of the round), as in Bell et al. 2020: upload and work grow
-with log P instead of P.
+Up to 30 peers every pair shares a mask. Above, each peer shares masks with k
+neighbours on a circle, as in Bell et al. 2020: upload and work grow with log P
+instead of P. Nobody chooses the order of the circle. It follows from all the keys
+of the round and a number that the evaluator committed to before it saw a key and
+tells when it has seen them all (keys.py): whoever chooses a key does not know it,
+and the evaluator knows no key.
+
+k is the smallest even number, at least 30, with which the chance that any peer
+has k/2+1 colluding neighbours is at most 2^−40, if a fifth of all peers collude:
+40 of 100 peers, 118 of 1,000. An attempt that is broken off draws another circle,
+so a few hundred attempts do not change that.
 
 Why k neighbours are enough, and with which threshold:
 
@@ -17,17 +24,22 @@ Why k neighbours are enough, and with which threshold:
   that are summed. Every party checks that there is one component; on this circle
   it takes k/2 peers in a row gone, at two places at once, to break it.
 - C or E would have to side with k/2+1 of a peer's neighbours (instead of more
-  than half of all peers) to open that peer's mask: the price of the speed.
+  than half of all peers) to open that peer's mask: the price of the speed. Where
+  more than a fifth of all peers collude, some peer may have so many.
 """
 
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
-from math import ceil, log2
+from functools import lru_cache
+from math import comb
 
 from sottovoce.entropy import Expansion
 from sottovoce.errors import InputError
 
 ALL_UP_TO = 30
+# One in so many peers may collude, and the chance that this opens anybody's part is 2^−SAFETY.
+COLLUDING_ONE_IN = 5
+SAFETY = 40
 
 
 @dataclass(frozen=True)
@@ -39,12 +51,12 @@ class Graph:
 
     @classmethod
     def over(cls, peers: Sequence[str], *, seed: bytes) -> "Graph":
-        """The graph over these peers; `seed` is the public hash of their keys."""
+        """The graph over these peers; `seed` is public, and nobody chose it."""
         if len(peers) <= ALL_UP_TO:
             everybody = {peer: tuple(o for o in peers if o != peer) for peer in peers}
             return cls(everybody, complete=True)
-        reach = ceil(log2(len(peers)))
-        circle = Expansion(seed, "blind-sum/circle/v1").shuffled(peers)
+        reach = degree(len(peers)) // 2
+        circle = Expansion(seed, "blind-sum/circle/v2").shuffled(peers)
         neighbours = {}
         for place, peer in enumerate(circle):
             near = {circle[(place + step) % len(circle)] for step in range(-reach, reach + 1)}
@@ -65,6 +77,20 @@ class Graph:
                 reached.add(peer)
                 edge += [other for other in self.neighbours[peer] if other in inside]
         return reached == inside
+
+
+@lru_cache(maxsize=256)
+def degree(peers: int) -> int:
+    """How many neighbours each of more than 30 peers needs, by whole numbers alone."""
+    colluding = -(-peers // COLLUDING_ONE_IN)
+    for count in range(ALL_UP_TO, peers - 1, 2):
+        exposed = sum(
+            comb(colluding, bad) * comb(peers - 1 - colluding, count - bad)
+            for bad in range(count // 2 + 1, min(count, colluding) + 1)
+        )
+        if (peers * exposed << SAFETY) <= comb(peers - 1, count):
+            return count
+    return peers - 1
 
 
 def most_rings(peers: int) -> int:

@@ -1,19 +1,28 @@
 """The keys of one attempt: drawn anew, signed by pinned identities, agreed by everybody."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Self
 
 from sottovoce.entropy import SEED_BYTES, Entropy
 from sottovoce.errors import InputError, ViolationError
-from sottovoce.protocols.blind_sum.messages import KeyBook, LeftOut, RoundKeys, SignedKeys
+from sottovoce.protocols.blind_sum.graphs import Graph
+from sottovoce.protocols.blind_sum.messages import (
+    GraphCommitment,
+    GraphNonce,
+    KeyBook,
+    LeftOut,
+    RoundKeys,
+    SignedKeys,
+)
 from sottovoce.protocols.blind_sum.rounds import Round
 from sottovoce.protocols.conversation import Party, Receive, Send, gather, receive
 from sottovoce.protocols.identities import Identity, Pins, digest, shown_by
 from sottovoce.protocols.sealing import KEY_BYTES, Address, X25519Key
 
 _SIGNED_KEYS = "blind-sum/keys/v1"
+_SIGNED_NONCE = "blind-sum/nonce/v1"
 
 
 @dataclass(frozen=True)
@@ -60,6 +69,7 @@ class Keyring:
 
     this: Round
     keys: dict[str, SignedKeys]
+    nonce: bytes = field(default=b"", repr=False)
 
     @classmethod
     def of(cls, this: Round, book: Sequence[SignedKeys], pins: Pins, *, teller: str) -> Self:
@@ -94,6 +104,22 @@ class Keyring:
         publics = (signed.pair + signed.box + signed.commitment for signed in self.keys.values())
         names = (peer.encode() for peer in self.keys)
         return digest("blind-sum/book/v1", self.this.context, *names, *publics, *signatures)
+
+    @property
+    def order_seed(self) -> bytes:
+        """From what follows who is whose neighbour."""
+        return digest("blind-sum/graph/v1", self.hash, self.nonce) if self.nonce else self.hash
+
+    @cached_property
+    def graph(self) -> Graph:
+        """Who masks with whom."""
+        return Graph.over(self.peers, seed=self.order_seed)
+
+    def nonced(self, told: GraphNonce, pins: Pins) -> "Keyring":
+        """The same keys with the evaluator's number for their graph, which it must have signed."""
+        with shown_by(self.this.coordinator):
+            pins.check(self.this.evaluator, told.signature, _SIGNED_NONCE, self.hash, told.nonce)
+        return replace(self, nonce=told.nonce)
 
     def address(self, sender: str, recipient: str, use: str) -> Address:
         """Where a box of this attempt goes."""
@@ -132,11 +158,21 @@ def agree_keys(this: Round, who: Member, own: OwnKeys) -> Party[Keyring | None]:
             "expected our own keys in the book as we sent them, found others",
             party=this.coordinator,
         )
+    if this.is_sparse:
+        told = yield from receive(this.coordinator, GraphNonce)
+        keyring = keyring.nonced(told, who.pins)
     return keyring
 
 
 def collect_keys(this: Round, pins: Pins, *, listeners: Sequence[str] = ()) -> Party[Keyring]:
-    """At the coordinator: gather the keys and show the book to peers and `listeners`."""
+    """At the coordinator: gather the keys and show the book to peers and `listeners`.
+
+    Among many peers the evaluator binds itself to a number for their graph first, and tells it
+    when it has seen the keys.
+    """
+    bound = None
+    if this.is_sparse:
+        bound = yield from receive(this.evaluator, GraphCommitment)
     came = yield from gather(RoundKeys, this.peers)
     for peer, message in came.items():
         if message.keys.peer != peer:
@@ -148,16 +184,49 @@ def collect_keys(this: Round, pins: Pins, *, listeners: Sequence[str] = ()) -> P
     )
     for party in (*keyring.peers, *listeners):
         yield Send(party, KeyBook(tuple(keyring.keys.values())))
+    if bound is not None:
+        keyring = yield from _pass_nonce(keyring, bound, pins)
     for peer in this.peers:
         if peer not in came:
             yield Send(peer, LeftOut("keys"))
     return keyring
 
 
-def hear_keys(this: Round, pins: Pins) -> Party[Keyring]:
-    """At the evaluator: the book, checked without believing the coordinator."""
+def _pass_nonce(keyring: Keyring, bound: GraphCommitment, pins: Pins) -> Party[Keyring]:
+    """At the coordinator: the evaluator's number, if it is the one that it had bound itself to."""
+    this = keyring.this
+    told = yield from receive(this.evaluator, GraphNonce)
+    if _nonce_commitment(this, told.nonce) != bound.commitment:
+        raise ViolationError(
+            "expected the number for the graph that it had committed to, found another",
+            party=this.evaluator,
+        )
+    keyring = keyring.nonced(told, pins)
+    for peer in keyring.peers:
+        yield Send(peer, told)
+    return keyring
+
+
+def hear_keys(this: Round, who: Member, *, entropy: Entropy) -> Party[Keyring]:
+    """At the evaluator: the book, checked without believing the coordinator.
+
+    Its number for the graph of many peers is drawn before, and told after it saw the book: once
+    in an attempt, so that nobody can try other keys with it.
+    """
+    if not this.is_sparse:
+        book = yield from receive(this.coordinator, KeyBook)
+        return Keyring.of(this, book.keys, who.pins, teller=this.coordinator)
+    nonce = entropy.seed()
+    yield Send(this.coordinator, GraphCommitment(_nonce_commitment(this, nonce)))
     book = yield from receive(this.coordinator, KeyBook)
-    return Keyring.of(this, book.keys, pins, teller=this.coordinator)
+    keyring = Keyring.of(this, book.keys, who.pins, teller=this.coordinator)
+    signature = who.identity.sign(_SIGNED_NONCE, keyring.hash, nonce)
+    yield Send(this.coordinator, GraphNonce(nonce, signature))
+    return replace(keyring, nonce=nonce)
+
+
+def _nonce_commitment(this: Round, nonce: bytes) -> bytes:
+    return digest("blind-sum/nonce-commitment/v1", this.context, nonce)
 
 
 def check_own_name(this: Round, who: Member, role: str) -> None:

@@ -14,7 +14,7 @@ from sottovoce.protocols.sealing import X25519Key
 
 
 @dataclass(frozen=True)
-class Part:
+class SummedVector:
     """One vector that is added up: who receives the sum, what it is for, and where it lives."""
 
     receiver: str
@@ -30,7 +30,7 @@ class Masker:
     me: str
     own: OwnKeys
 
-    def mask(self, part: Part) -> Any:
+    def mask(self, part: SummedVector) -> Any:
         """The whole mask for one part: the peer's own stream, and one with each neighbour."""
         mask = part.space.mask()
         mask.add(_self_stream(self.dealing, part, self.own.seed), 1)
@@ -41,7 +41,7 @@ class Masker:
 
 
 def left_mask(
-    dealing: Dealing, part: Part, seeds: Mapping[str, bytes], pairs: Mapping[str, X25519Key]
+    dealing: Dealing, part: SummedVector, seeds: Mapping[str, bytes], pairs: Mapping[str, X25519Key]
 ) -> Any:
     """What is left on the sum: the self-masks of those in it, and half-cancelled pair masks.
 
@@ -64,11 +64,11 @@ def _sign(me: str, other: str) -> int:
     return 1 if me < other else -1
 
 
-def _self_stream(dealing: Dealing, part: Part, seed: bytes) -> Expansion:
+def _self_stream(dealing: Dealing, part: SummedVector, seed: bytes) -> Expansion:
     return Expansion(seed, "blind-sum/self/v1", _context(dealing, part))
 
 
-def _pair_stream(dealing: Dealing, part: Part, key: X25519Key, other: str) -> Expansion:
+def _pair_stream(dealing: Dealing, part: SummedVector, key: X25519Key, other: str) -> Expansion:
     try:
         shared = key.agree(dealing.keyring.keys[other].pair)
     except ViolationError as error:
@@ -76,6 +76,6 @@ def _pair_stream(dealing: Dealing, part: Part, key: X25519Key, other: str) -> Ex
     return Expansion(shared, "blind-sum/pair/v1", _context(dealing, part))
 
 
-def _context(dealing: Dealing, part: Part) -> bytes:
+def _context(dealing: Dealing, part: SummedVector) -> bytes:
     """Study, round, attempt, the agreed set with its keys (all in one hash), and the purpose."""
     return digest("blind-sum/mask/v1", dealing.hash, part.receiver.encode(), part.purpose.encode())

@@ -64,6 +64,29 @@ class KeyBook(Message, frozen=True):
     keys: tuple[SignedKeys, ...]
 
 
+class GraphCommitment(Message, frozen=True):
+    """What binds the evaluator to its number for the graph, before anybody's keys are known."""
+
+    discloses: ClassVar = Disclosure(
+        seen_by="the coordinator",
+        reveals="nothing: the hash of 256 random bits",
+        assuming="BLAKE2b hides and binds",
+    )
+    commitment: bytes
+
+
+class GraphNonce(Message, frozen=True):
+    """The evaluator's number for the graph of a round of many peers, under its signature."""
+
+    discloses: ClassVar = Disclosure(
+        seen_by="the coordinator, and through it every peer",
+        reveals="random bits from which, with everybody's keys, follows who masks with whom",
+        assuming="coordinator and evaluator do not pool: one of them would tell it too early",
+    )
+    nonce: bytes
+    signature: bytes
+
+
 class LeftOut(Message, frozen=True):
     """To a peer that came too late for a step: it sends nothing more in this attempt."""
 

@@ -1,8 +1,10 @@
 """Blind addition with masks between pairs of peers: the sum comes out, and nothing else.
 
     peer p                          coordinator C                        evaluator E
+      │                                │◀──── GraphCommitment (above 30 peers) │
       │ RoundKeys (signed) ───────────▶│                                      │
       │◀────────────── KeyBook ────────│────────────── KeyBook ──────────────▶│
+      │◀──────────── GraphNonce ───────│◀──── GraphNonce (above 30 peers) ─────│
       │ DealtShares (sealed boxes) ───▶│                                      │
       │◀────────────── ShareBook ──────│────────────── ShareBook ────────────▶│
       │ MaskedParts ──────────────────▶│ and / or ───────────────────────────▶│
@@ -26,7 +28,8 @@ Assumption: everyone follows the protocol, C and E do not pool what they saw, an
 fewer than the threshold of a peer's neighbours side with either. What is checked
 all the same, because it is cheap: pinned identities sign every key and share;
 masks depend on the hash of the agreed set and all its keys, so a coordinator that
-shows different books gets noise; each peer, and E, accepts only sets of more than
+shows different books gets noise; above 30 peers nobody can choose who masks with
+whom (graphs.py); each peer, and E, accepts only sets of more than
 half of all peers, so two groups cannot be summed apart; both signatures stand
 under S; a peer unmasks once per round; a changed share names who changed it.
 
@@ -47,7 +50,6 @@ from sottovoce.protocols.blind_sum.dealing import (
     deal,
     open_boxes,
 )
-from sottovoce.protocols.blind_sum.graphs import Graph
 from sottovoce.protocols.blind_sum.keys import (
     Keyring,
     Member,
@@ -75,7 +77,7 @@ from sottovoce.protocols.blind_sum.rounds import RoundBook
 from sottovoce.protocols.blind_sum.sets import check_agreed, check_proposed, sign_set
 from sottovoce.protocols.conversation import Party, Receive, Send, ask, gather, receive
 from sottovoce.protocols.identities import Pins
-from sottovoce.protocols.runner import Meddler, Outcome, Table
+from sottovoce.protocols.runner import Conversation, Meddler, Outcome
 
 
 def peer(
@@ -86,6 +88,7 @@ def peer(
     check_own_name(this, who, "peer")
     plan.check_values(values)
     book.begin(this)
+    entropy = plan.drawing(values, entropy)
     own = OwnKeys.draw(entropy)
     keyring = yield from agree_keys(this, who, own)
     if keyring is None:
@@ -137,7 +140,12 @@ def coordinator(plan: Plan, *, who: Member, book: RoundBook) -> Party[Summed]:
 
 
 def evaluator(
-    plan: Plan, *, who: Member, book: RoundBook, among: Collection[str] | None = None
+    plan: Plan,
+    *,
+    who: Member,
+    book: RoundBook,
+    entropy: Entropy,
+    among: Collection[str] | None = None,
 ) -> Party[Summed]:
     """At the evaluator: check the set, sign it once, and add its own parts up.
 
@@ -147,7 +155,7 @@ def evaluator(
     this = plan.this
     check_own_name(this, who, "evaluator")
     book.begin(this)
-    keyring = yield from hear_keys(this, who.pins)
+    keyring = yield from hear_keys(this, who, entropy=entropy)
     told = yield from receive(this.coordinator, ShareBook)
     dealing = Dealing.of(keyring, told.shares, who.pins, teller=this.coordinator)
     masked = yield from _gather_masked(plan, dealing, who.name)
@@ -165,7 +173,7 @@ def _collect_shares(keyring: Keyring, pins: Pins) -> Party[Dealing]:
     """At the coordinator: gather everybody's shares, and pass on what belongs to whom."""
     this = keyring.this
     dealt = yield from gather(DealtShares, keyring.peers)
-    graph = Graph.over(keyring.peers, seed=keyring.hash)
+    graph = keyring.graph
     for name, message in dealt.items():
         if message.shares.peer != name:
             raise ViolationError("expected the peer's own shares, found another's", party=name)
@@ -277,7 +285,7 @@ def table(
     entropy: Entropy,
     meddler: Meddler | None = None,
     books: Mapping[str, RoundBook] | None = None,
-) -> Table:
+) -> Conversation:
     """All parties of a round at one table, with identities made up on the spot."""
     this = plan.this
     members = members_of(this, entropy)
@@ -286,9 +294,10 @@ def table(
         name: peer(plan, values[name], who=members[name], book=kept[name], entropy=entropy)
         for name in this.peers
     }
-    for role, name in ((coordinator, this.coordinator), (evaluator, this.evaluator)):
-        programs[name] = role(plan, who=members[name], book=kept[name])
-    return Table(programs, session=this.context, meddler=meddler)
+    head, second = this.coordinator, this.evaluator
+    programs[head] = coordinator(plan, who=members[head], book=kept[head])
+    programs[second] = evaluator(plan, who=members[second], book=kept[second], entropy=entropy)
+    return Conversation(programs, session=this.context, meddler=meddler)
 
 
 def run(

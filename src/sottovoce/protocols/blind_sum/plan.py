@@ -4,9 +4,12 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
+from sottovoce.entropy import Entropy, bound
 from sottovoce.errors import InputError
-from sottovoce.protocols.blind_sum.masks import Part
+from sottovoce.protocols.blind_sum.masks import SummedVector
 from sottovoce.protocols.blind_sum.rounds import Round
+
+_DRAWN = "blind-sum/values/v1"
 
 
 @dataclass(frozen=True)
@@ -14,7 +17,7 @@ class Plan:
     """A round, and the parts that are added up in it."""
 
     this: Round
-    parts: tuple[Part, ...]
+    parts: tuple[SummedVector, ...]
 
     def __post_init__(self) -> None:
         purposes = [(part.receiver, part.purpose) for part in self.parts]
@@ -35,7 +38,7 @@ class Plan:
         """Who adds something up."""
         return tuple(dict.fromkeys(part.receiver for part in self.parts))
 
-    def parts_for(self, receiver: str) -> tuple[Part, ...]:
+    def parts_for(self, receiver: str) -> tuple[SummedVector, ...]:
         """What one receiver adds up."""
         return tuple(part for part in self.parts if part.receiver == receiver)
 
@@ -43,6 +46,12 @@ class Plan:
         """Refuse, before anything is sent, another number of values than there are parts."""
         if len(values) != len(self.parts):
             raise InputError(f"blind sum: expected {len(self.parts)} values, found {len(values)}")
+
+    def drawing(self, values: Sequence[Any], entropy: Entropy) -> Entropy:
+        """What a peer draws its keys and seeds from: for these values and this round alone."""
+        pairs = zip(self.parts, values, strict=True)
+        written = (part.space.written(value) for part, value in pairs)
+        return bound(entropy, _DRAWN, self.this.context, *written)
 
 
 @dataclass(frozen=True)

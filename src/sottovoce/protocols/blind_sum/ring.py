@@ -47,14 +47,14 @@ from sottovoce.protocols.blind_sum.keys import (
     hear_keys,
     members_of,
 )
-from sottovoce.protocols.blind_sum.masks import Part
+from sottovoce.protocols.blind_sum.masks import SummedVector
 from sottovoce.protocols.blind_sum.messages import RingHop, RingTotal
 from sottovoce.protocols.blind_sum.plan import Plan, Summed
 from sottovoce.protocols.blind_sum.rounds import Round, RoundBook
 from sottovoce.protocols.blind_sum.spaces import Form
 from sottovoce.protocols.ciphertexts import CiphertextBytes
 from sottovoce.protocols.conversation import Party, Send, receive
-from sottovoce.protocols.runner import Meddler, Outcome, Table
+from sottovoce.protocols.runner import Conversation, Meddler, Outcome
 from sottovoce.protocols.sealing import seal, unseal
 from sottovoce.wire import Codec, Integers, Value, Words
 
@@ -108,7 +108,7 @@ class Rings:
         return self.plan.this
 
     @property
-    def parts(self) -> tuple[Part, ...]:
+    def parts(self) -> tuple[SummedVector, ...]:
         """What is added up."""
         return self.plan.parts
 
@@ -129,7 +129,9 @@ def peer(
 ) -> Party[Summed | None]:
     """At a peer: add our values (shares or ciphertexts) on every ring, in the rings' order."""
     check_own_name(plan.this, who, "peer")
-    pieces = _pieces(plan, _hidden(plan, values), entropy)
+    hidden = _hidden(plan, values)
+    entropy = plan.plan.drawing(hidden, entropy)
+    pieces = _pieces(plan, hidden, entropy)
     book.begin(plan.this)
     own = OwnKeys.draw(entropy)
     keyring = yield from agree_keys(plan.this, who, own)
@@ -137,7 +139,7 @@ def peer(
         return None
     place = _Place(plan, keyring, who.name, own)
     place.check_all_here()
-    for index, order in enumerate(plan.orders(keyring.hash)):
+    for index, order in enumerate(plan.orders(keyring.order_seed)):
         if index == plan.count - 1:
             # The last ring completes the sum; a second one over other peers would give the
             # difference of the two.
@@ -158,11 +160,11 @@ def coordinator(plan: Rings, *, who: Member, book: RoundBook) -> Party[Summed]:
     return (yield from _receive_totals(plan, keyring, who.name))
 
 
-def evaluator(plan: Rings, *, who: Member, book: RoundBook) -> Party[Summed]:
+def evaluator(plan: Rings, *, who: Member, book: RoundBook, entropy: Entropy) -> Party[Summed]:
     """At the evaluator: hear the keys, and add up if the sum is for us."""
     check_own_name(plan.this, who, "evaluator")
     book.begin(plan.this)
-    keyring = yield from hear_keys(plan.this, who.pins)
+    keyring = yield from hear_keys(plan.this, who, entropy=entropy)
     return (yield from _receive_totals(plan, keyring, who.name))
 
 
@@ -172,7 +174,7 @@ def _receive_totals(plan: Rings, keyring: Keyring, me: str) -> Party[Summed]:
     if me != plan.receiver:
         return Summed(plan.this.peers)
     totals = []
-    for index, order in enumerate(plan.orders(keyring.hash)):
+    for index, order in enumerate(plan.orders(keyring.order_seed)):
         message = yield from receive(order[0], RingTotal)
         if message.ring != index:
             raise ViolationError(
@@ -281,7 +283,7 @@ def _pieces(plan: Rings, values: Sequence[Any], entropy: Entropy) -> list[Forms]
     return list(zip(*by_part, strict=True))
 
 
-def _random_mask(part: Part, entropy: Entropy) -> Any:
+def _random_mask(part: SummedVector, entropy: Entropy) -> Any:
     mask = part.space.mask()
     mask.add(entropy, 1)
     return mask
@@ -315,7 +317,7 @@ def table(
     entropy: Entropy,
     meddler: Meddler | None = None,
     books: Mapping[str, RoundBook] | None = None,
-) -> Table:
+) -> Conversation:
     """All parties of a round at one table, with identities made up on the spot."""
     members = members_of(plan.this, entropy)
     kept = books or {name: RoundBook() for name in members}
@@ -323,9 +325,10 @@ def table(
         name: peer(plan, values[name], who=members[name], book=kept[name], entropy=entropy)
         for name in plan.this.peers
     }
-    for role, name in ((coordinator, plan.this.coordinator), (evaluator, plan.this.evaluator)):
-        programs[name] = role(plan, who=members[name], book=kept[name])
-    return Table(programs, session=plan.this.context, meddler=meddler)
+    head, second = plan.this.coordinator, plan.this.evaluator
+    programs[head] = coordinator(plan, who=members[head], book=kept[head])
+    programs[second] = evaluator(plan, who=members[second], book=kept[second], entropy=entropy)
+    return Conversation(programs, session=plan.this.context, meddler=meddler)
 
 
 def run(

@@ -7,6 +7,7 @@ from dataclasses import dataclass, field, replace
 from functools import cached_property
 
 from sottovoce.errors import AbsenceError, InputError, MisuseError
+from sottovoce.protocols.blind_sum.graphs import ALL_UP_TO
 from sottovoce.protocols.conversation import COORDINATOR, EVALUATOR
 from sottovoce.protocols.identities import digest
 
@@ -80,6 +81,11 @@ class Round:
     def needed(self) -> int:
         """The fewest peers with which the round may go on."""
         return max(self.majority, self.fewest)
+
+    @property
+    def is_sparse(self) -> bool:
+        """Whether there may be too many peers for masks between every two of them."""
+        return len(self.peers) > ALL_UP_TO
 
     @cached_property
     def context(self) -> bytes:

@@ -50,6 +50,10 @@ class Space(ABC, Generic[V]):
         """The value plus the mask, as it travels; `MismatchError` if the value does not belong."""
 
     @abstractmethod
+    def written(self, value: V) -> bytes:
+        """The value as bytes: what hides it is drawn for it alone. They never travel."""
+
+    @abstractmethod
     def check(self, form: Form) -> None:
         """Refuse with `MismatchError` what cannot be a covered value of this space."""
 
@@ -113,6 +117,10 @@ class WordSpace(Space[NDArray[np.uint64]]):
                 f"expected words of shape {self.shape}, found {value.dtype} of {value.shape}"
             )
         return Words.of(value + mask.words)
+
+    def written(self, value: NDArray[np.uint64]) -> bytes:
+        """The words."""
+        return value.tobytes()
 
     def check(self, form: Form) -> None:
         """Refuse another shape."""
@@ -191,6 +199,11 @@ class ResidueSpace(Space[list[int]]):
         sums = [(int(v) + m) % self.modulus for v, m in zip(value, mask.residues, strict=True)]
         return Integers.of(sums, modulus=self.modulus)
 
+    def written(self, value: list[int]) -> bytes:
+        """The residues, one behind the other."""
+        width = -(-self.modulus.bit_length() // 8)
+        return b"".join((int(one) % self.modulus).to_bytes(width) for one in value)
+
     def check(self, form: Form) -> None:
         """Refuse another length or modulus."""
         if not isinstance(form, Integers):
@@ -249,6 +262,11 @@ class CiphertextSpace(Space[Encrypted]):
                 f"found {value}"
             )
         return CiphertextBytes(value.cover(mask.residues).fresh(entropy=entropy).to_bytes())
+
+    def written(self, value: Encrypted) -> bytes:
+        """The ciphertexts, one behind the other."""
+        width = -(-self.key.modulus.bit_length() // 4)
+        return b"".join(int(one).to_bytes(width) for one in value.residues)
 
     def check(self, form: Form) -> None:
         """Refuse another key, layout or scale."""

@@ -46,6 +46,7 @@ from sottovoce.numbers.packing import Slots
 from sottovoce.numbers.ring import Words
 from sottovoce.paillier import (
     Ciphertext,
+    ForKeyHolder,
     Layout,
     Plain,
     PublicKey,
@@ -82,7 +83,7 @@ class DigitTests(Message, frozen=True):
         reveals="a fair coin for each number: remainders are uniform but for at most one zero",
         assuming="coins, factors, orders and masks are the asker's own, and used once",
     )
-    tests: Ciphertext
+    tests: ForKeyHolder
 
 
 @dataclass(frozen=True)
@@ -294,7 +295,7 @@ def _zeros(plan: CarryPlan, values: Sequence[int], columns: int) -> Words:
 
 def _blinded(
     side: AskSide, plan: CarryPlan, digits: Ciphertext, numbers: Words, coins: Words
-) -> Ciphertext:
+) -> ForKeyHolder:
     """All tests of all numbers, (columns × tests), packed."""
     columns, square = numbers.shape[1], digits.key.square
     picked = _picked(plan, digits, numbers, coins)
@@ -308,7 +309,9 @@ def _blinded(
     packed = Unsent(digits.key, tuple(blinded), Layout((len(blinded),)), plan.factored).packed(
         plan.slots(digits.key.plaintext_bits)
     )
-    return (packed + Plain(filled(known, (len(known),)), plan.known)).fresh(entropy=side.entropy)
+    return (packed + Plain(filled(known, (len(known),)), plan.known)).for_key_holder(
+        entropy=side.entropy
+    )
 
 
 def _picked(

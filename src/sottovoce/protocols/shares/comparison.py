@@ -8,9 +8,10 @@ one call of AES for all of them.
 
 Who learns what: a key alone says nothing about α or β (both are hidden by its own
 uniform root), and evaluating it is local. The dealer knows α, so it must never see x.
-Assuming that AES under one fixed key, x ↦ AES(x) ⊕ x (Matyas–Meyer–Oseas), behaves as a
+Assuming that AES under a public key, x ↦ AES(x) ⊕ x (Matyas–Meyer–Oseas), behaves as a
 correlation-robust hash of uniform seeds: seeds have 126 uniform bits and two zeros, in
 which the three uses of a seed (left child, right child, values of both) are told apart.
+The key follows from study, round and attempt: work against one of them helps against no other.
 """
 
 from dataclasses import dataclass
@@ -25,8 +26,7 @@ from sottovoce.entropy import Entropy
 from sottovoce.errors import MismatchError
 from sottovoce.numbers.ring import Words
 
-# Nothing up the sleeve: the fixed key is a hash of its own name.
-_FIXED_KEY = blake2b(b"distributed comparison", digest_size=16, person=b"sottovoce/fss/v1").digest()
+HASH_KEY_BYTES = 16
 _ZERO, _ONE, _TWO = np.uint64(0), np.uint64(1), np.uint64(2)
 _SEED_BITS = np.uint64(2**64 - 4)
 _BLOCK_BYTES = 16
@@ -39,11 +39,13 @@ class Corrections:
     """What both keys have in common: per level a seed with two bits below it, and a value.
 
     Shapes, for `count` secrets of `bits` bits: (bits, count, 2), (bits, count), (count,).
+    `hash_key` is the public key of the hash that they were made with.
     """
 
     seeds: Words
     values: Words
     last: Words
+    hash_key: bytes
 
     def __post_init__(self) -> None:
         shape = self.values.shape
@@ -55,7 +57,14 @@ class Corrections:
 
     def part(self, which: slice) -> "Corrections":
         """The corrections of some of the secrets."""
-        return Corrections(self.seeds[:, which], self.values[:, which], self.last[which])
+        return Corrections(
+            self.seeds[:, which], self.values[:, which], self.last[which], self.hash_key
+        )
+
+
+def hash_key(context: bytes) -> bytes:
+    """The public key of the hash in one study, round and attempt: nothing up the sleeve."""
+    return blake2b(context, digest_size=HASH_KEY_BYTES, person=b"sottovoce/fss/v2").digest()
 
 
 def draw_roots(entropy: Entropy, count: int) -> Words:
@@ -66,14 +75,23 @@ def draw_roots(entropy: Entropy, count: int) -> Words:
 
 
 def deal_comparisons(
-    thresholds: Words, payloads: Words, roots: tuple[Words, Words], *, bits: int
+    thresholds: Words,
+    payloads: Words,
+    roots: tuple[Words, Words],
+    *,
+    bits: int,
+    key: bytes,
 ) -> Corrections:
-    """The corrections for secrets α of `bits` bits with outputs β, given both holders' roots."""
+    """The corrections for secrets α of `bits` bits with outputs β, given both holders' roots.
+
+    `key` is the public one of the hash.
+    """
     count = len(thresholds)
     dealt = Corrections(
         np.empty((bits, count, 2), np.uint64),
         np.empty((bits, count), np.uint64),
         np.empty(count, np.uint64),
+        key,
     )
     for start in range(0, count, _CHUNK):
         part = slice(start, start + _CHUNK)
@@ -99,7 +117,7 @@ def evaluate(roots: Words, corrections: Corrections, points: Words, *, first: bo
 def _evaluate(roots: Words, corrections: Corrections, points: Words, *, first: bool) -> Words:
     """The walk from the root to the leaf of every point, without the holder's sign."""
     bits, count = corrections.values.shape
-    hashed = _Hash(2, (count,))
+    hashed = _Hash(2, (count,), corrections.hash_key)
     seed = roots
     flag = np.full(count, 0 if first else 1, np.uint64)
     total = np.zeros(count, np.uint64)
@@ -118,7 +136,7 @@ def _deal(thresholds: Words, payloads: Words, roots: Words, dealt: Corrections) 
     Arrays of both holders have them in front: seeds (2, count, 2), flags (2, count).
     """
     bits, count = dealt.values.shape
-    hashed = _Hash(3, (2, count))
+    hashed = _Hash(3, (2, count), dealt.hash_key)
     seeds = roots
     flags = np.zeros((2, count), np.uint64)
     flags[1] = _ONE
@@ -169,11 +187,11 @@ def _negated(words: Words, *, where: Words) -> Words:
 class _Hash:
     """x ↦ AES(x) ⊕ x of several tweaks of many seeds, in one call of AES."""
 
-    def __init__(self, tweaks: int, shape: tuple[int, ...]) -> None:
+    def __init__(self, tweaks: int, shape: tuple[int, ...], key: bytes) -> None:
         self._input = np.empty((tweaks, *shape, 2), "<u8")
         self._output = np.empty(self._input.nbytes + _BLOCK_BYTES - 1, np.uint8)
         # One block at a time under a public key is a permutation of blocks: nothing is encrypted.
-        self._aes = Cipher(AES128(_FIXED_KEY), ECB()).encryptor()  # noqa: S305 - as above
+        self._aes = Cipher(AES128(key), ECB()).encryptor()  # noqa: S305 - as above
 
     def __call__(self, seeds: Words, *tweaks: Words | np.uint64) -> Words:
         """One row per tweak; the next call overwrites it."""

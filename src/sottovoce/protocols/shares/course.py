@@ -63,7 +63,7 @@ class System:
 
 
 @dataclass(frozen=True, slots=True)
-class Step:
+class IterationConstants:
     """One iteration: its two constants at the plan's constant bits, and doublings after it."""
 
     momentum: int
@@ -95,7 +95,7 @@ def noise_bits(steps: int) -> int:
 
 
 @dataclass(frozen=True)
-class Course:
+class ExactIteration:
     """The iteration in exact numbers: its constants, and how far everything can get."""
 
     system: System
@@ -162,11 +162,14 @@ class Course:
         possible = [int(-math.log2(min(1.0, _BETWEEN * left))) for left in self.residuals[:-1]]
         return [0, *(min(doublings, most) for doublings in accumulate(possible, max))]
 
-    def steps(self, *, most_doublings: int) -> tuple[tuple[Step, ...], int]:
+    def steps(self, *, most_doublings: int) -> tuple[tuple[IterationConstants, ...], int]:
         """The steps, and how often the solution is doubled on the way."""
         totals = self.totals(most_doublings)
         after = [*np.diff(totals).tolist(), 0]
-        steps = (Step(*pair, times) for pair, times in zip(self.constants, after, strict=True))
+        steps = (
+            IterationConstants(*pair, times)
+            for pair, times in zip(self.constants, after, strict=True)
+        )
         return tuple(steps), totals[-1]
 
     def residual(self, *, bits: int, doublings: int, matrix_bits: int) -> tuple[int, int]:

@@ -174,7 +174,7 @@ def words_of(words: wire.Words, shape: tuple[int, ...], *, sender: str, what: st
 
 
 @dataclass(frozen=True)
-class Programs:
+class HolderPrograms:
     """What the three parties do once each has its seeds."""
 
     first: Callable[[Holder], Party[Any]]
@@ -183,7 +183,7 @@ class Programs:
 
 
 def run(
-    programs: Programs,
+    programs: HolderPrograms,
     trio: Trio,
     context: Context,
     *,

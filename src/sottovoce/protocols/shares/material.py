@@ -106,6 +106,11 @@ class Material:
         self._context = context
         self._ledger = ledger
 
+    @property
+    def context(self) -> Context:
+        """What it is bound to, the same for both halves."""
+        return self._context
+
     def stream(self, purpose: str, index: int = 0) -> Entropy:
         """The uniform stream for one purpose, and one step of it; asked for twice, it raises."""
         name = f"{self._half}/{purpose}/{index}"

@@ -25,15 +25,15 @@ from sottovoce.numbers.fixed import Scale
 from sottovoce.protocols.shares.course import (
     MOST_STEPS,
     PRECISION,
-    Course,
-    Step,
+    ExactIteration,
+    IterationConstants,
     System,
     constant_bits,
     expected_steps,
     noise_bits,
 )
 
-__all__ = ["SolvePlan", "Step", "System", "matrix_word_bits"]
+__all__ = ["IterationConstants", "ShareSolvePlan", "System", "matrix_word_bits"]
 
 # The dividend stays below 2^62: 2^61 for what it should be, and as much for rounding.
 _ROOM = 61
@@ -42,7 +42,7 @@ _WIDEST = 36
 
 
 @dataclass(frozen=True)
-class SolvePlan:
+class ShareSolvePlan:
     """Everything about a sealed solve that both holders and the dealer must agree on."""
 
     system: System
@@ -50,7 +50,7 @@ class SolvePlan:
     lift: int
     scale_bits: int
     constant_bits: int
-    steps: tuple[Step, ...]
+    steps: tuple[IterationConstants, ...]
     solution: Scale
     residual_shift: int
     residual_bound: int
@@ -65,7 +65,7 @@ class SolvePlan:
         precision: float = PRECISION,
     ) -> Self:
         """The plan for A at `matrix_bits` and b at `vector_bits` fraction bits."""
-        course = Course.of(system, precision)
+        course = ExactIteration.of(system, precision)
         scale_bits = matrix_bits + course.exponent
         if scale_bits < 1:
             raise BoundError(
@@ -121,7 +121,7 @@ def matrix_word_bits(condition: float, precision: float = PRECISION) -> int:
     return min(room, _WIDEST)
 
 
-def _check_room(course: "Course", *, scale_bits: int, lift: int, vector_bits: int) -> None:
+def _check_room(course: "ExactIteration", *, scale_bits: int, lift: int, vector_bits: int) -> None:
     """The rules of a plan; each names what to change."""
     left = _ROOM - scale_bits - course.constant_bits
     needed = noise_bits(len(course.constants))

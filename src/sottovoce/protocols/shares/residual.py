@@ -27,10 +27,10 @@ from sottovoce.numbers.ring import Words
 from sottovoce.protocols.conversation import Party
 from sottovoce.protocols.messages import Disclosure
 from sottovoce.protocols.shares.holders import Dealer, Holder, MaskedShare, opened
-from sottovoce.protocols.shares.plan import SolvePlan
+from sottovoce.protocols.shares.plan import ShareSolvePlan
 from sottovoce.protocols.shares.products import Product, deal_product, inner, multiplied, times
 from sottovoce.protocols.shares.signs import deal_signs, negative
-from sottovoce.protocols.shares.truncation import Truncation, deal_truncation, truncated
+from sottovoce.protocols.shares.truncation import RingTruncation, deal_truncation, truncated
 
 _BOTH = Product(times, (1,), (1,))
 
@@ -45,10 +45,10 @@ class ResidualBit(MaskedShare, frozen=True):
     )
 
 
-def check_residual(holder: Holder, plan: SolvePlan, residual: Words) -> Party[None]:
+def check_residual(holder: Holder, plan: ShareSolvePlan, residual: Words) -> Party[None]:
     """Go on if the residual is below the plan's tolerance; else raise at both holders."""
     small = yield from truncated(
-        holder, residual, Truncation(plan.residual_shift), purpose="residual"
+        holder, residual, RingTruncation(plan.residual_shift), purpose="residual"
     )
     squares = yield from multiplied(holder, small, None, _squares(plan), purpose="residual")
     bound = np.array([plan.residual_bound**2, 0], np.uint64)
@@ -73,9 +73,9 @@ def check_residual(holder: Holder, plan: SolvePlan, residual: Words) -> Party[No
     )
 
 
-def deal_residual_check(dealer: Dealer, plan: SolvePlan) -> Party[None]:
+def deal_residual_check(dealer: Dealer, plan: ShareSolvePlan) -> Party[None]:
     """The dealer's part of `check_residual`."""
-    truncation = Truncation(plan.residual_shift)
+    truncation = RingTruncation(plan.residual_shift)
     yield from deal_truncation(dealer, truncation, plan.shape, purpose="residual")
     yield from deal_product(dealer, _squares(plan), purpose="residual")
     yield from deal_signs(dealer, 2, purpose="residual")
@@ -88,5 +88,5 @@ def _bits(holder: Holder, values: Words) -> Party[tuple[Words, Words]]:
     return bits[:1], bits[1:]
 
 
-def _squares(plan: SolvePlan) -> Product:
+def _squares(plan: ShareSolvePlan) -> Product:
     return Product(inner, plan.shape)

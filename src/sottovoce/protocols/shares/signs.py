@@ -35,6 +35,7 @@ from sottovoce.protocols.shares.comparison import (
     deal_comparisons,
     draw_roots,
     evaluate,
+    hash_key,
 )
 from sottovoce.protocols.shares.holders import Dealer, Holder, MaskedShare, opened, words_of
 from sottovoce.protocols.shares.rings import RING64, Ring
@@ -127,6 +128,7 @@ def deal_signs(dealer: Dealer, count: int, *, purpose: str, ring: Ring = RING64)
             payload[part],
             (roots[0][part], roots[1][part]),
             bits=ring.bits - 1,
+            key=hash_key(dealer.first.context.encode()),
         )
         message = DealtComparisons.of(keys)
         yield Send(dealer.trio.first, message)
@@ -145,11 +147,11 @@ def _keys(holder: Holder, part: slice, ring: Ring) -> Party[Corrections]:
     levels, count = ring.bits - 1, part.stop - part.start
     shapes = ((levels, count, 2), (levels, count), (count,))
     dealer = holder.trio.dealer
-    parts = (
+    seeds, values, last = (
         words_of(words, shape, sender=dealer, what="DealtComparisons")
         for words, shape in zip((dealt.seeds, dealt.values, dealt.last), shapes, strict=True)
     )
-    return Corrections(*parts)
+    return Corrections(seeds, values, last, hash_key(holder.material.context.encode()))
 
 
 def _parts(count: int) -> Iterator[slice]:

@@ -41,11 +41,11 @@ from sottovoce.protocols.conversation import Party, Send, receive
 from sottovoce.protocols.messages import Disclosure, Message
 from sottovoce.protocols.runner import Meddler, Outcome
 from sottovoce.protocols.shares import holders
-from sottovoce.protocols.shares.course import Step
+from sottovoce.protocols.shares.course import IterationConstants
 from sottovoce.protocols.shares.holders import (
     Dealer,
     Holder,
-    Programs,
+    HolderPrograms,
     Trio,
     opened,
     words_of,
@@ -58,12 +58,12 @@ from sottovoce.protocols.shares.multiplier import (
     prepared,
     second_product,
 )
-from sottovoce.protocols.shares.plan import SolvePlan
+from sottovoce.protocols.shares.plan import ShareSolvePlan
 from sottovoce.protocols.shares.residual import check_residual, deal_residual_check
 from sottovoce.protocols.shares.triangle import Triangle
 from sottovoce.protocols.shares.truncation import (
     DividendShare,
-    Truncation,
+    RingTruncation,
     TruncationCorrection,
     TruncationHalf,
 )
@@ -112,7 +112,7 @@ class SystemShare:
     tilt: NDArray[np.float64] | None = None
     border: Words | None = None
 
-    def check(self, plan: SolvePlan) -> None:
+    def check(self, plan: ShareSolvePlan) -> None:
         """Raise unless the shapes and the penalties are those of the plan."""
         features = plan.system.features
         Triangle(features).check(self.matrix)
@@ -137,7 +137,7 @@ class SystemShare:
                 f"found {self.penalties.min():g}"
             )
 
-    def amend(self, share: Words, plan: SolvePlan, *, first: bool) -> None:
+    def amend(self, share: Words, plan: ShareSolvePlan, *, first: bool) -> None:
         """Add to a share of A, under whatever mask, all that it does not hold yet."""
         triangle = Triangle(plan.system.features)
         if self.border is not None:
@@ -153,7 +153,7 @@ class SystemShare:
             share[triangle.start(row) : triangle.start(row + 1)] += entries
 
 
-def solve(holder: Holder, plan: SolvePlan, system: SystemShare) -> Party[Words]:
+def solve(holder: Holder, plan: ShareSolvePlan, system: SystemShare) -> Party[Words]:
     """A holder's share of θ, one column per class, at the scale `plan.solution`."""
     system.check(plan)
     yield from _agree(holder, plan)
@@ -167,7 +167,7 @@ def solve(holder: Holder, plan: SolvePlan, system: SystemShare) -> Party[Words]:
     return theta
 
 
-def deal_solve(dealer: Dealer, plan: SolvePlan) -> Party[None]:
+def deal_solve(dealer: Dealer, plan: ShareSolvePlan) -> Party[None]:
     """The dealer's part of `solve`: it sends, and receives nothing."""
     for name in (dealer.trio.first, dealer.trio.second):
         yield Send(name, AgreedPlan(plan.digest()))
@@ -177,7 +177,7 @@ def deal_solve(dealer: Dealer, plan: SolvePlan) -> Party[None]:
     yield from deal_residual_check(dealer, plan)
 
 
-def _agree(holder: Holder, plan: SolvePlan) -> Party[None]:
+def _agree(holder: Holder, plan: ShareSolvePlan) -> Party[None]:
     """Both holders and the dealer follow the same plan, or nothing is opened."""
     digest = plan.digest()
     yield Send(holder.other, AgreedPlan(digest))
@@ -188,10 +188,10 @@ def _agree(holder: Holder, plan: SolvePlan) -> Party[None]:
 
 
 def _iterate(
-    holder: Holder, plan: SolvePlan, multiplier: Multiplier, vectors: Words
+    holder: Holder, plan: ShareSolvePlan, multiplier: Multiplier, vectors: Words
 ) -> Party[tuple[Words, Words]]:
     """The steps of the plan: shares of θ and of the exact residual b − Aθ."""
-    truncation = Truncation(plan.shift)
+    truncation = RingTruncation(plan.shift)
     theta, direction, residual = np.zeros_like(vectors), np.zeros_like(vectors), vectors
     dealt: list[_StepHalf] = []
     for index, step in enumerate(plan.steps):
@@ -212,7 +212,9 @@ def _iterate(
     return theta, residual
 
 
-def _dividend(plan: SolvePlan, step: Step, direction: Words, residual: Words) -> Words:
+def _dividend(
+    plan: ShareSolvePlan, step: IterationConstants, direction: Words, residual: Words
+) -> Words:
     """a·2^(F+e)·d + b·r, of which the quotient is the next direction."""
     momentum = np.uint64((step.momentum << plan.scale_bits) % 2**64)
     return direction * momentum + residual * np.uint64(step.gain)
@@ -227,7 +229,7 @@ class _StepHalf:
 
 
 def _next_halves(
-    holder: Holder, plan: SolvePlan, truncation: Truncation, start: int
+    holder: Holder, plan: ShareSolvePlan, truncation: RingTruncation, start: int
 ) -> Party[list[_StepHalf]]:
     """The dealt numbers of the steps from `start` on, as many as come in one message."""
     steps = next(chunk for chunk in _chunks(plan) if chunk.start == start)
@@ -252,10 +254,10 @@ def _next_halves(
 
 
 def _dealt_steps(
-    dealer: Dealer, plan: SolvePlan, products: MaskProducts, steps: range
+    dealer: Dealer, plan: ShareSolvePlan, products: MaskProducts, steps: range
 ) -> DealtSteps:
     """Uv and the truncation's numbers of some steps, less the second holder's halves."""
-    truncation = Truncation(plan.shift)
+    truncation = RingTruncation(plan.shift)
     dealt = [truncation.deal(*dealer.streams("division", step), *plan.shape) for step in steps]
     return DealtSteps(
         wire.Words.of(products.deal(steps)),
@@ -264,7 +266,7 @@ def _dealt_steps(
     )
 
 
-def _chunks(plan: SolvePlan) -> Iterator[range]:
+def _chunks(plan: ShareSolvePlan) -> Iterator[range]:
     """The steps that share a message of the dealer."""
     words = plan.system.features * plan.system.classes
     size = max(1, min(_COLUMNS // plan.system.classes, _MESSAGE_WORDS // words))
@@ -273,7 +275,7 @@ def _chunks(plan: SolvePlan) -> Iterator[range]:
 
 
 def run(
-    plan: SolvePlan,
+    plan: ShareSolvePlan,
     systems: tuple[SystemShare, SystemShare],
     trio: Trio,
     context: Context,
@@ -282,7 +284,7 @@ def run(
     meddler: Meddler | None = None,
 ) -> Outcome:
     """The whole solve in memory: both holders' shares of θ, and what everybody saw."""
-    programs = Programs(
+    programs = HolderPrograms(
         lambda holder: solve(holder, plan, systems[0]),
         lambda holder: solve(holder, plan, systems[1]),
         lambda dealer: deal_solve(dealer, plan),

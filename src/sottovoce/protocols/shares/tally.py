@@ -28,7 +28,7 @@ from sottovoce.numbers.ring import Words
 from sottovoce.protocols.conversation import Party
 from sottovoce.protocols.runner import Meddler, Outcome
 from sottovoce.protocols.shares import holders
-from sottovoce.protocols.shares.holders import Dealer, Holder, Programs, Trio
+from sottovoce.protocols.shares.holders import Dealer, Holder, HolderPrograms, Trio
 from sottovoce.protocols.shares.material import Context
 from sottovoce.protocols.shares.products import Product, deal_product, multiplied
 from sottovoce.protocols.shares.rings import Ring
@@ -71,6 +71,11 @@ class TallyPlan:
         return self.documents, self.classes, GROUPS
 
     @property
+    def counts(self) -> tuple[int, int, int]:
+        """The shape of what comes out."""
+        return self.classes, GROUPS, self.thresholds
+
+    @property
     def product(self) -> Product:
         """The comparisons of every group, added up."""
         return Product(_added_up, self.groups, self.values, self.ring)
@@ -86,7 +91,10 @@ def _added_up(groups: Words, bits: Words) -> Words:
 
 
 def tally(holder: Holder, plan: TallyPlan, values: Words, groups: Words | None) -> Party[Words]:
-    """A holder's shares of the counts; `groups` is the asker's, the coordinator has none."""
+    """A holder's shares of the counts, from its shares of values and groups.
+
+    An asker that is itself a holder knows the groups: then the coordinator has none.
+    """
     if values.shape != plan.values or (groups is not None and groups.shape != plan.groups):
         raise MismatchError(f"tally: expected values of shape {plan.values}, found {values.shape}")
     below = yield from negative(holder, values, purpose=_PURPOSE, ring=plan.ring)
@@ -113,7 +121,7 @@ def run(
     meddler: Meddler | None = None,
 ) -> Outcome:
     """The whole tally in memory: shares of the counts at both holders, and what everybody saw."""
-    programs = Programs(
+    programs = HolderPrograms(
         lambda holder: tally(holder, plan, values[0], None),
         lambda holder: tally(holder, plan, values[1], groups),
         lambda dealer: deal_tally(dealer, plan),

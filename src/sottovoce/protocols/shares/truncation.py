@@ -61,7 +61,7 @@ class DividendShare(MaskedShare, frozen=True):
 
 
 @dataclass(frozen=True, slots=True)
-class Truncation:
+class RingTruncation:
     """Division by 2^bits in a ring."""
 
     bits: int
@@ -126,7 +126,7 @@ class TruncationCorrection:
 
 
 def truncated(
-    holder: Holder, share: Words, truncation: Truncation, *, purpose: str, index: int = 0
+    holder: Holder, share: Words, truncation: RingTruncation, *, purpose: str, index: int = 0
 ) -> Party[Words]:
     """A holder's share of ⌊x/2^f⌋ or ⌊x/2^f⌋ + 1."""
     stream = holder.material.stream(f"truncation of {purpose}", index)
@@ -146,7 +146,7 @@ def truncated(
 
 def deal_truncation(
     dealer: Dealer,
-    truncation: Truncation,
+    truncation: RingTruncation,
     shape: tuple[int, ...],
     *,
     purpose: str,

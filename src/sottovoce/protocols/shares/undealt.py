@@ -36,7 +36,7 @@ from sottovoce.errors import MismatchError, ViolationError
 from sottovoce.numbers.fixed import Scale
 from sottovoce.numbers.packing import Slots
 from sottovoce.numbers.ring import Words
-from sottovoce.paillier import Ciphertext, Layout, Plain, Unsent, encrypt
+from sottovoce.paillier import Ciphertext, ForKeyHolder, Layout, Plain, Unsent, encrypt
 from sottovoce.protocols.ciphertexts import ciphertexts_under
 from sottovoce.protocols.conversation import Party, Send, receive
 from sottovoce.protocols.messages import Disclosure, Message
@@ -72,7 +72,7 @@ class MaskedChoices(Message, frozen=True):
         reveals="nothing: every number is under a mask of its own, κ bits longer",
         assuming="the masks are the asker's own, and used once",
     )
-    steps: Ciphertext
+    steps: ForKeyHolder
 
 
 class LabelShare(Message, frozen=True):
@@ -286,7 +286,7 @@ def _ask_steps(
         told = yield from receive(side.holder, Choices)
         steps = _chosen(side, plan, told, bits[part], own[part])
         masked = steps.packed(slots) + Plain(filled(masks[part], steps.shape), plan.mask)
-        yield Send(side.holder, MaskedChoices(masked.fresh(entropy=side.entropy)))
+        yield Send(side.holder, MaskedChoices(masked.for_key_holder(entropy=side.entropy)))
     low = np.array([-one % (1 << plan.verdict.ring.bits) for one in values], np.uint64)
     high = np.array([-one % plan.classes for one in indices], np.uint64)
     return low.reshape(apart.values.shape), high.reshape(apart.values.shape)
@@ -320,5 +320,5 @@ def run(
         second.holder: give_labels(first, plan, scores[0]),
         first.asker: ask_labels(second, plan, scores[1]),
     }
-    codec = Codec([ciphertexts_under(second.key)], limit=1 << 26)
+    codec = Codec(ciphertexts_under(second.key), limit=1 << 26)
     return converse(programs, codec=codec, meddler=meddler)

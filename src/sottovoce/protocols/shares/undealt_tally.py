@@ -29,7 +29,7 @@ from sottovoce.numbers.fixed import Scale
 from sottovoce.numbers.modular import Residue
 from sottovoce.numbers.packing import Slots
 from sottovoce.numbers.ring import Words
-from sottovoce.paillier import Ciphertext, Layout, Plain, PublicKey, Unsent, encrypt
+from sottovoce.paillier import Ciphertext, ForKeyHolder, Layout, Plain, PublicKey, Unsent, encrypt
 from sottovoce.protocols.conversation import Party, Send, receive
 from sottovoce.protocols.messages import Disclosure, Message
 from sottovoce.protocols.shares.carries import AskSide, KeySide, ask_signs, give_signs, slices
@@ -61,7 +61,7 @@ class MaskedCounts(Message, frozen=True):
         reveals="nothing: every count is under a mask of its own, κ bits longer",
         assuming="the masks are the asker's own, and used once",
     )
-    counts: Ciphertext
+    counts: ForKeyHolder
 
 
 def _shape(plan: TallyPlan) -> tuple[int, int, int]:
@@ -126,7 +126,7 @@ def ask_tally(
     masks = [side.entropy.bits(mask.bits) for _ in range(layout.shape[0])]
     sealed = sums.sealed(plan.documents).packed(slots)
     covered = sealed + Plain(filled(masks, layout.shape), mask)
-    yield Send(side.holder, MaskedCounts(covered.fresh(entropy=side.entropy)))
+    yield Send(side.holder, MaskedCounts(covered.for_key_holder(entropy=side.entropy)))
     words = np.array([-one % (1 << counts.bits) for one in masks], np.uint64)
     return words.reshape(_shape(plan))
 

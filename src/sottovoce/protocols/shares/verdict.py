@@ -17,9 +17,12 @@ index; a tie goes to the lower index. Only the last index is put together, at th
 Who learns what: the coordinator sees uniform words only, neither score nor label; the asker
 sees uniform words and the label. The dealer, who could read scores off what is opened,
 receives nothing; it is neither the coordinator nor the asker. Assuming that it pools with
-neither. Many labels of chosen documents give the model away: queries have a budget.
+neither. Where the evaluator is the second holder (`study/queries/shared_queries.py`), it sees
+what the coordinator sees, and both send their shares of the label to the asker, who is neither.
+Many labels of chosen documents give the model away: queries have a budget.
 """
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import ClassVar
 
@@ -35,7 +38,7 @@ from sottovoce.protocols.conversation import Party, Send, receive
 from sottovoce.protocols.messages import Disclosure, Message
 from sottovoce.protocols.runner import Meddler, Outcome
 from sottovoce.protocols.shares import holders
-from sottovoce.protocols.shares.holders import Dealer, DealtSeed, Holder, Programs, Trio
+from sottovoce.protocols.shares.holders import Dealer, DealtSeed, Holder, HolderPrograms, Trio
 from sottovoce.protocols.shares.material import Context
 from sottovoce.protocols.shares.products import (
     DealtProduct,
@@ -52,7 +55,7 @@ DEALT_KINDS: tuple[type[Message], ...] = (DealtSeed, DealtTops, DealtComparisons
 
 
 class VerdictShare(Message, frozen=True):
-    """The coordinator's shares of the labels, for the one who asked."""
+    """A holder's shares of the labels, for the one who asked."""
 
     discloses: ClassVar = Disclosure(
         seen_by="the asker of these documents' labels",
@@ -60,6 +63,16 @@ class VerdictShare(Message, frozen=True):
         assuming="the dealer is neither coordinator nor asker and pools with neither",
     )
     words: wire.Words
+
+
+class VerdictTold(Message, frozen=True):
+    """The second holder's shares of the labels are on their way to the asker."""
+
+    discloses: ClassVar = Disclosure(
+        seen_by="the coordinator, who tells its own shares next",
+        reveals="nothing but that this step of the query is over",
+        assuming="the time of a query is public",
+    )
 
 
 @dataclass(frozen=True)
@@ -100,8 +113,19 @@ def give_verdict(holder: Holder, plan: VerdictPlan, scores: Words) -> Party[None
     """The coordinator's part, from its shares of the scores, (documents, scores)."""
     if not holder.first:
         raise MisuseError("verdict: the coordinator is the first holder, the asker the second")
+    yield from tell_verdict(holder, plan, scores, to=holder.other)
+
+
+def tell_verdict(holder: Holder, plan: VerdictPlan, scores: Words, *, to: str) -> Party[None]:
+    """A holder's part, from its shares of the scores, where `to` learns the labels."""
     label = yield from _label(holder, plan, scores)
-    yield Send(holder.other, VerdictShare(wire.Words.of(label)))
+    outside = to != holder.other
+    if outside and holder.first:
+        # Whoever counts labels tells last: until then nobody can read one.
+        yield from receive(holder.other, VerdictTold)
+    yield Send(to, VerdictShare(wire.Words.of(label)))
+    if outside and not holder.first:
+        yield Send(holder.other, VerdictTold())
 
 
 def ask_verdict(holder: Holder, plan: VerdictPlan, scores: Words) -> Party[NDArray[np.int64]]:
@@ -109,19 +133,28 @@ def ask_verdict(holder: Holder, plan: VerdictPlan, scores: Words) -> Party[NDArr
     if holder.first:
         raise MisuseError("verdict: the coordinator is the first holder, the asker the second")
     label = yield from _label(holder, plan, scores)
-    theirs = yield from receive(holder.other, VerdictShare)
-    if theirs.words.shape != label.shape:
+    return (yield from joined_labels((holder.other,), plan, mine=label))
+
+
+def joined_labels(
+    senders: Sequence[str], plan: VerdictPlan, *, mine: Words | None = None
+) -> Party[NDArray[np.int64]]:
+    """At the asker: the labels, from the shares of those who hold them."""
+    total = np.zeros(plan.documents, np.uint64) if mine is None else mine
+    for sender in senders:
+        theirs = yield from receive(sender, VerdictShare)
+        if theirs.words.shape != total.shape:
+            raise ViolationError(
+                f"VerdictShare: expected {total.shape} labels, found {theirs.words.shape}",
+                party=sender,
+            )
+        total = plan.ring.reduce(total + theirs.words.array())
+    if (total >= max(2, plan.scores)).any():
         raise ViolationError(
-            f"VerdictShare: expected {label.shape} labels, found {theirs.words.shape}",
-            party=holder.other,
+            f"VerdictShare: expected labels below {max(2, plan.scores)}, found {total.max()}",
+            party=senders[-1],
         )
-    labels = plan.ring.reduce(label + theirs.words.array())
-    if (labels >= max(2, plan.scores)).any():
-        raise ViolationError(
-            f"VerdictShare: expected labels below {max(2, plan.scores)}, found {labels.max()}",
-            party=holder.other,
-        )
-    return labels.astype(np.int64)
+    return total.astype(np.int64)
 
 
 def deal_verdict(dealer: Dealer, plan: VerdictPlan) -> Party[None]:
@@ -185,7 +218,7 @@ def run(
     meddler: Meddler | None = None,
 ) -> Outcome:
     """The whole verdict in memory: the labels at the asker, and what everybody saw."""
-    programs = Programs(
+    programs = HolderPrograms(
         lambda holder: give_verdict(holder, plan, scores[0]),
         lambda holder: ask_verdict(holder, plan, scores[1]),
         lambda dealer: deal_verdict(dealer, plan),

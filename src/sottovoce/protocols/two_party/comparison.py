@@ -39,6 +39,7 @@ from sottovoce.numbers.packing import Slots
 from sottovoce.paillier import (
     Ciphertext,
     Encrypted,
+    ForKeyHolder,
     Layout,
     Plain,
     SecretKey,
@@ -47,7 +48,7 @@ from sottovoce.paillier import (
     encrypt,
 )
 from sottovoce.protocols.conversation import KEY_HOLDER, Party, ask
-from sottovoce.protocols.guard import Rule
+from sottovoce.protocols.guard import AnswerRule
 from sottovoce.protocols.messages import Disclosure, Message, Question
 from sottovoce.protocols.two_party.answers import agreed
 from sottovoce.protocols.two_party.masks import Masking, filled, size
@@ -75,7 +76,7 @@ class MaskedNumbers(Question[NumberBits], frozen=True):
         reveals="how many numbers of which range are compared with 0; each is noise",
         assuming="masks used once reach κ bits beyond the numbers",
     )
-    values: Ciphertext
+    values: ForKeyHolder
     bits: int
 
 
@@ -98,8 +99,8 @@ class BlindedTests(Question[Verdicts], frozen=True):
         reveals="a fair coin for each number: tests are uniform but for at most one zero",
         assuming="coins, factors and masks come from the operating system's generator",
     )
-    tests: Ciphertext
-    above: Ciphertext
+    tests: ForKeyHolder
+    above: ForKeyHolder
     prime: int
 
 
@@ -122,7 +123,7 @@ class SealedTests(Question[Zeros], frozen=True):
         reveals="a fair coin for each number, which says nothing of a sign that stays sealed",
         assuming="coins, factors and masks come from the operating system's generator",
     )
-    tests: Ciphertext
+    tests: ForKeyHolder
     numbers: int
     prime: int
 
@@ -194,7 +195,9 @@ def signs(
     """S.Sign at the evaluator, who learns for each number of a vector whether it is ≥ 0."""
     started = yield from _start(x, entropy=entropy, masking=masking or Masking())
     blinded = _blinded(started, entropy=entropy)
-    question = BlindedTests(blinded, started.above.fresh(entropy=entropy), started.plan.prime)
+    question = BlindedTests(
+        blinded, started.above.for_key_holder(entropy=entropy), started.plan.prime
+    )
     answer = yield from ask(KEY_HOLDER, question)
     if len(answer.flipped) != len(x):
         raise ViolationError(
@@ -237,13 +240,15 @@ def _start(x: Encrypted, *, entropy: Entropy, masking: Masking) -> Party[_Starte
     over = Scale(x.scale.fraction_bits, lift + (1 << reach) - 1)
     masked = x + Plain(filled([lift + mask for mask in masks], x.shape), over)
     plan.slots(x.key.plaintext_bits)  # raises now if a test has no room
-    answer = yield from ask(KEY_HOLDER, MaskedNumbers(masked.fresh(entropy=entropy), plan.bits))
+    answer = yield from ask(
+        KEY_HOLDER, MaskedNumbers(masked.for_key_holder(entropy=entropy), plan.bits)
+    )
     bits = agreed(answer.bits, Layout((len(x), plan.bits)), BIT)
     above = agreed(answer.above, Layout(x.shape), Scale(0, masked.scale.bound >> plan.bits))
     return _Started(plan, bits, above, masks, [entropy.coin() for _ in range(len(x))])
 
 
-def _blinded(started: _Started, *, entropy: Entropy) -> Ciphertext:
+def _blinded(started: _Started, *, entropy: Entropy) -> ForKeyHolder:
     """All tests of all numbers, those of one number in a random order, packed."""
     plan, key = started.plan, started.bits.key
     bases: list[Residue] = []
@@ -263,7 +268,7 @@ def _blinded(started: _Started, *, entropy: Entropy) -> Ciphertext:
     slots = plan.slots(key.plaintext_bits)
     packed = Unsent(key, tuple(bases), Layout((len(bases),)), plan.factored).packed(slots)
     plain = Plain(filled(known, (len(known),)), plan.known)
-    return (packed + plain).fresh(entropy=entropy)
+    return (packed + plain).for_key_holder(entropy=entropy)
 
 
 def _tests_of(
@@ -332,7 +337,9 @@ def _zeros(key: SecretKey, tests: Ciphertext, numbers: int, prime: int) -> list[
     ]
 
 
-def sign_rules(key: SecretKey, *, budget: int, numbers: int, entropy: Entropy) -> list[Rule[Any]]:
+def sign_rules(
+    key: SecretKey, *, budget: int, numbers: int, entropy: Entropy
+) -> list[AnswerRule[Any]]:
     """What a key holder answers: `budget` vectors of up to so many `numbers`, in either form.
 
     A verdict is a bit that the evaluator reads, so an asker who deviates could learn one bit
@@ -352,7 +359,7 @@ def sign_rules(key: SecretKey, *, budget: int, numbers: int, entropy: Entropy) -
         return answer_sealed(key, question, entropy=entropy)
 
     return [
-        Rule(MaskedNumbers, lambda q: answer_numbers(key, q, entropy=entropy), budget),
-        Rule(BlindedTests, answer_few, budget),
-        Rule(SealedTests, answer_few_sealed, budget),
+        AnswerRule(MaskedNumbers, lambda q: answer_numbers(key, q, entropy=entropy), budget),
+        AnswerRule(BlindedTests, answer_few, budget),
+        AnswerRule(SealedTests, answer_few_sealed, budget),
     ]

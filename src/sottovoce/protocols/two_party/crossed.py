@@ -32,6 +32,7 @@ from sottovoce.numbers.modular import Residue
 from sottovoce.paillier import (
     Ciphertext,
     Encrypted,
+    ForKeyHolder,
     Layout,
     Plain,
     SecretKey,
@@ -41,7 +42,7 @@ from sottovoce.paillier import (
     encrypt_elements,
 )
 from sottovoce.protocols.conversation import KEY_HOLDER, Party, ask
-from sottovoce.protocols.guard import Rule
+from sottovoce.protocols.guard import AnswerRule
 from sottovoce.protocols.messages import Disclosure, Message, Question
 from sottovoce.protocols.two_party.answers import agreed, agreed_count, agreed_elements
 from sottovoce.protocols.two_party.masks import Masking, filled, grid
@@ -66,7 +67,7 @@ class MatrixProducts(Message, frozen=True):
 class MaskedMatrix(Value, frozen=True):
     """One or two masked parts by rows, the second lying across: summed modulo 2^reach, cut."""
 
-    parts: tuple[Ciphertext, ...]
+    parts: tuple[ForKeyHolder, ...]
     reach: int
     bits: int
 
@@ -156,10 +157,10 @@ class CutMatrices:
 
 
 @dataclass(frozen=True)
-class _Masked:
+class _MaskedMatrix:
     """A matrix as it travels, and what of its masks is left in what comes back."""
 
-    parts: tuple[Ciphertext, ...]
+    parts: tuple[ForKeyHolder, ...]
     reach: int
     cut: MatrixCut
     left: Square = field(repr=False)
@@ -203,7 +204,7 @@ def cut_and_multiply_matrices(
     return CutMatrices(values, tuple(found))
 
 
-def _masked(cut: MatrixCut, masking: Masking, *, entropy: Entropy) -> _Masked:
+def _masked(cut: MatrixCut, masking: Masking, *, entropy: Entropy) -> _MaskedMatrix:
     """Masks on both parts that add up, below 2^m, to 2^ℓ and one that reaches κ beyond S."""
     matrix, kappa = cut.matrix, masking.kappa
     shape, bits = matrix.upright.shape, matrix.scale.bits
@@ -222,15 +223,17 @@ def _masked(cut: MatrixCut, masking: Masking, *, entropy: Entropy) -> _Masked:
             _plus(matrix.upright, own, 1 << first),
             _plus(matrix.across, other, 1 << max(reach, reach + above)),
         ]
-    parts = tuple(part.fresh(entropy=entropy) for part in over)
-    return _Masked(parts, reach, cut, sums >> cut.bits, matrix.upright.layout)
+    parts = tuple(part.for_key_holder(entropy=entropy) for part in over)
+    return _MaskedMatrix(parts, reach, cut, sums >> cut.bits, matrix.upright.layout)
 
 
 def _plus(part: Encrypted, masks: Square, bound: int) -> Unsent:
     return part + Plain(masks, Scale(part.scale.fraction_bits, bound))
 
 
-def _check(answer: MatrixProducts, masked: Sequence[_Masked], products: Sequence[Factors]) -> None:
+def _check(
+    answer: MatrixProducts, masked: Sequence[_MaskedMatrix], products: Sequence[Factors]
+) -> None:
     agreed_count(answer.products, len(products), "matrix products")
     for parts in (answer.rows, answer.columns):
         agreed_count(parts, len(masked), "matrix products")
@@ -243,7 +246,11 @@ def _check(answer: MatrixProducts, masked: Sequence[_Masked], products: Sequence
 
 
 def _product(
-    product: Ciphertext, left: _Masked, right: _Masked, rows: Ciphertext, columns: Ciphertext
+    product: Ciphertext,
+    left: _MaskedMatrix,
+    right: _MaskedMatrix,
+    rows: Ciphertext,
+    columns: Ciphertext,
 ) -> Crossed:
     """⟨⟨P_i·P_j⟩⟩: upright P_i·Q_j = Q_i·Q_j − R_i·Q_j, and across −R_jᵀ·P_iᵀ."""
     key, size = product.key, product.shape[0]
@@ -340,6 +347,6 @@ def _cut(key: SecretKey, matrix: MaskedMatrix) -> Plain:
     return Plain(first % (1 << matrix.reach) >> matrix.bits, scale.truncated(matrix.bits))
 
 
-def matrix_rule(key: SecretKey, *, budget: int, entropy: Entropy) -> Rule[Any]:
+def matrix_rule(key: SecretKey, *, budget: int, entropy: Entropy) -> AnswerRule[Any]:
     """What a key holder answers: `budget` trips."""
-    return Rule(MaskedMatrices, lambda q: answer_matrices(key, q, entropy=entropy), budget)
+    return AnswerRule(MaskedMatrices, lambda q: answer_matrices(key, q, entropy=entropy), budget)

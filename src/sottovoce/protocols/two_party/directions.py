@@ -18,9 +18,9 @@ from typing import ClassVar
 from sottovoce.entropy import Entropy
 from sottovoce.errors import MismatchError
 from sottovoce.numbers.fixed import Scale
-from sottovoce.paillier import Ciphertext, Encrypted, Layout, Unsent, decrypt, encrypt
+from sottovoce.paillier import Ciphertext, Encrypted, ForKeyHolder, Layout, Unsent, decrypt, encrypt
 from sottovoce.protocols.conversation import KEY_HOLDER, Party, ask
-from sottovoce.protocols.guard import Rule
+from sottovoce.protocols.guard import AnswerRule
 from sottovoce.protocols.messages import Disclosure, Message, Question
 from sottovoce.protocols.two_party.answers import agreed, agreed_elements
 from sottovoce.protocols.two_party.matrices import FixedFactors, FixedOperand
@@ -48,7 +48,7 @@ class MaskedDirection(Question[Step], frozen=True):
         reveals="the size, and one step of a public number; every slot is noise",
         assuming="masks used once reach κ bits beyond the values, in slots that hold both",
     )
-    direction: Ciphertext
+    direction: ForKeyHolder
     bits: int
     place: int = 0
 
@@ -85,7 +85,7 @@ def cut_times_fixed(
     bound = product or cut.scale.dot(matrix.scale, len(u))
     mask = cut.mask(u, entropy=entropy)
     masked = u + mask.over
-    question = MaskedDirection(masked.fresh(entropy=entropy), cut.bits, operand.place)
+    question = MaskedDirection(masked.for_key_holder(entropy=entropy), cut.bits, operand.place)
     answer = yield from ask(KEY_HOLDER, question)
     scale = masked.scale.truncated(cut.bits)
     unpacked = agreed(answer.direction, Layout(u.shape), scale)
@@ -116,6 +116,6 @@ def answer_direction(held: FixedFactors, question: MaskedDirection, *, entropy: 
     )
 
 
-def direction_rule(held: FixedFactors, *, budget: int, entropy: Entropy) -> Rule[Step]:
+def direction_rule(held: FixedFactors, *, budget: int, entropy: Entropy) -> AnswerRule[Step]:
     """What a key holder answers: `budget` products with the operands that it holds."""
-    return Rule(MaskedDirection, lambda q: answer_direction(held, q, entropy=entropy), budget)
+    return AnswerRule(MaskedDirection, lambda q: answer_direction(held, q, entropy=entropy), budget)

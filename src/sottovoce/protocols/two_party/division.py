@@ -27,9 +27,9 @@ from sottovoce.numbers.fixed import Scale
 from sottovoce.numbers.packing import Slots
 from sottovoce.paillier import Encrypted, Plain, SecretKey, Unsent
 from sottovoce.protocols.conversation import Party
-from sottovoce.protocols.guard import Rule
+from sottovoce.protocols.guard import AnswerRule
 from sottovoce.protocols.two_party.goldschmidt import (
-    Course,
+    GoldschmidtSteps,
     constant,
     plain_settled,
     rounded_down,
@@ -75,10 +75,10 @@ class DivPlan:
         return rounded_down(2 / (Fraction(self.lower) + Fraction(self.upper)))
 
     @cached_property
-    def course(self) -> Course:
+    def course(self) -> GoldschmidtSteps:
         """The steps."""
         numerators = Fraction(self.numerator.bound, 1 << self.numerator.fraction_bits)
-        return Course(
+        return GoldschmidtSteps(
             Fraction(self.lower) * self._centre,
             Fraction(self.upper) * self._centre,
             self.tolerance,
@@ -151,7 +151,7 @@ def reciprocal(divisors: Encrypted, plan: DivPlan, *, entropy: Entropy) -> Party
 
 def division_rule(
     key: SecretKey, plan: DivPlan, *, vectors: int = 1, entropy: Entropy
-) -> Rule[LineProducts]:
+) -> AnswerRule[LineProducts]:
     """What a key holder answers: the steps of so many divisions."""
     return line_rule(key, budget=vectors * plan.steps, entropy=entropy)
 

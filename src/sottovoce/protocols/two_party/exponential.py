@@ -31,7 +31,7 @@ from sottovoce.numbers.fixed import Scale
 from sottovoce.numbers.packing import Slots
 from sottovoce.paillier import Encrypted, Plain, SecretKey, Unsent
 from sottovoce.protocols.conversation import Party
-from sottovoce.protocols.guard import Rule
+from sottovoce.protocols.guard import AnswerRule
 from sottovoce.protocols.two_party.lines import LineProducts, cut_and_multiply, line_rule
 from sottovoce.protocols.two_party.masks import Masking
 from sottovoce.protocols.two_party.truncation import Cut
@@ -167,7 +167,7 @@ def exponential(x: Encrypted, plan: ExpPlan, *, entropy: Entropy) -> Party[Unsen
 
 def exponential_rule(
     key: SecretKey, plan: ExpPlan, *, vectors: int = 1, entropy: Entropy
-) -> Rule[LineProducts]:
+) -> AnswerRule[LineProducts]:
     """What a key holder answers: the squarings of so many vectors."""
     return line_rule(key, budget=vectors * plan.squarings, entropy=entropy)
 

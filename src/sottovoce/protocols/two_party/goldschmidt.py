@@ -66,7 +66,7 @@ def moves_between(
 
 
 @dataclass(frozen=True)
-class Course:
+class GoldschmidtSteps:
     """Goldschmidt's steps for divisors that were brought between `low` and `high`, around 1.
 
     Everything in here is public: divisors have `fraction_bits`, and stop within
@@ -153,7 +153,7 @@ def constant(plain: Plain, like: Encrypted) -> Unsent:
     return Unsent(like.key, tuple(like.key.square.reduced(residues)), like.layout, plain.scale)
 
 
-def settle(D: Unsent, N: Unsent, course: Course, *, entropy: Entropy) -> Party[Unsent]:
+def settle(D: Unsent, N: Unsent, course: GoldschmidtSteps, *, entropy: Entropy) -> Party[Unsent]:
     """Goldschmidt's steps: ⟨⟨N/D⟩⟩ for D in the course's range, both uncut and packed."""
     f = course.fraction_bits
     for move in course.moves:
@@ -168,7 +168,7 @@ def settle(D: Unsent, N: Unsent, course: Course, *, entropy: Entropy) -> Party[U
     return N
 
 
-def plain_settled(D: Plain, N: Plain, course: Course) -> Plain:
+def plain_settled(D: Plain, N: Plain, course: GoldschmidtSteps) -> Plain:
     """The ideal: the same steps in the clear, on the same integers, rounding down."""
     two = 2 << course.fraction_bits
     for move in course.moves:

@@ -34,7 +34,7 @@ from sottovoce.errors import BoundError, MismatchError
 from sottovoce.numbers.fixed import Scale
 from sottovoce.paillier import Encrypted, Layout, Plain, SecretKey, Unsent
 from sottovoce.protocols.conversation import Party
-from sottovoce.protocols.guard import Rule
+from sottovoce.protocols.guard import AnswerRule
 from sottovoce.protocols.two_party.crossed import (
     Crossed,
     CutMatrices,
@@ -68,7 +68,7 @@ def invert(A: Encrypted, plan: InvPlan, *, entropy: Entropy) -> Party[Unsent]:
     return upright.divided(plan.start_bits).within(plan.result_scale)
 
 
-def invert_rule(key: SecretKey, plan: InvPlan, *, entropy: Entropy) -> Rule[Any]:
+def invert_rule(key: SecretKey, plan: InvPlan, *, entropy: Entropy) -> AnswerRule[Any]:
     """What a key holder answers: the trips of one inversion."""
     return matrix_rule(key, budget=plan.trips, entropy=entropy)
 
@@ -104,12 +104,14 @@ def check_inverse(
     return inverse
 
 
-def checked_stages(key: SecretKey, plan: InvPlan, *, entropy: Entropy) -> list[list[Rule[Any]]]:
+def checked_stages(
+    key: SecretKey, plan: InvPlan, *, entropy: Entropy
+) -> list[list[AnswerRule[Any]]]:
     """What a key holder answers in one inversion and its check."""
     held = FixedFactors(key)
     return [
         [invert_rule(key, plan, entropy=entropy)],
-        [Rule(FixedFactor, held.keep, 1)],
+        [AnswerRule(FixedFactor, held.keep, 1)],
         [direction_rule(held, budget=1, entropy=entropy)],
         check_stage(key, entropy=entropy),
     ]

@@ -31,6 +31,7 @@ from sottovoce.numbers.packing import Slots
 from sottovoce.paillier import (
     Ciphertext,
     Encrypted,
+    ForKeyHolder,
     Layout,
     PublicKey,
     SecretKey,
@@ -40,7 +41,7 @@ from sottovoce.paillier import (
     encrypt_elements,
 )
 from sottovoce.protocols.conversation import KEY_HOLDER, Party, ask
-from sottovoce.protocols.guard import Rule
+from sottovoce.protocols.guard import AnswerRule
 from sottovoce.protocols.messages import Disclosure, Message, Question
 from sottovoce.protocols.two_party.answers import agreed_count, agreed_elements
 from sottovoce.protocols.two_party.truncation import Cut, TruncationMask, quotients
@@ -64,7 +65,7 @@ class LineProducts(Message, frozen=True):
 class MaskedLine(Value, frozen=True):
     """⟨⟨u + 2^ℓ + ρ⟩⟩, packed, to be cut by `bits`."""
 
-    values: Ciphertext
+    values: ForKeyHolder
     bits: int
 
 
@@ -102,7 +103,7 @@ def cut_and_multiply(
     masked = [line + mask.over for line, mask in zip(lines, masks, strict=True)]
     question = MaskedLines(
         tuple(
-            MaskedLine(line.fresh(entropy=entropy), cut.bits)
+            MaskedLine(line.for_key_holder(entropy=entropy), cut.bits)
             for line, cut in zip(masked, cuts, strict=True)
         )
     )
@@ -200,9 +201,9 @@ def answer_lines(key: SecretKey, question: MaskedLines, *, entropy: Entropy) -> 
     return LineProducts(tuple(spread), tuple(products))
 
 
-def line_rule(key: SecretKey, *, budget: int, entropy: Entropy) -> Rule[LineProducts]:
+def line_rule(key: SecretKey, *, budget: int, entropy: Entropy) -> AnswerRule[LineProducts]:
     """What a key holder answers: `budget` trips."""
-    return Rule(MaskedLines, lambda q: answer_lines(key, q, entropy=entropy), budget)
+    return AnswerRule(MaskedLines, lambda q: answer_lines(key, q, entropy=entropy), budget)
 
 
 def _common(layouts: Sequence[Layout]) -> Layout:

@@ -33,9 +33,9 @@ from sottovoce.numbers.fixed import Scale
 from sottovoce.numbers.packing import Slots
 from sottovoce.paillier import Encrypted, Plain, SecretKey, Unsent, outer
 from sottovoce.protocols.conversation import Party
-from sottovoce.protocols.guard import Rule
+from sottovoce.protocols.guard import AnswerRule
 from sottovoce.protocols.two_party.goldschmidt import (
-    Course,
+    GoldschmidtSteps,
     constant,
     plain_settled,
     rounded_down,
@@ -136,12 +136,12 @@ class LogPlan:
         return at + slope * Fraction(self.lower), at + slope * Fraction(self.upper)
 
     @cached_property
-    def course(self) -> Course:
+    def course(self) -> GoldschmidtSteps:
         """The steps for all reciprocals."""
         ends = [self._ends(node.at, node.slope) for node in self.nodes]
         low = min(low for low, _ in ends)
         largest = [node.weight / least for node, (least, _) in zip(self.nodes, ends, strict=True)]
-        return Course(
+        return GoldschmidtSteps(
             low * (1 - _MARGIN),
             max(high for _, high in ends) + low * _MARGIN,
             self.tolerance / 4 / float(sum(largest)),
@@ -233,7 +233,7 @@ def logarithm(x: Encrypted, plan: LogPlan, *, entropy: Entropy) -> Party[Unsent]
 
 def logarithm_rules(
     key: SecretKey, plan: LogPlan, *, vectors: int = 1, entropy: Entropy
-) -> list[Rule[Any]]:
+) -> list[AnswerRule[Any]]:
     """What a key holder answers: the trips of so many vectors."""
     return [
         line_rule(key, budget=vectors * plan.course.steps, entropy=entropy),

@@ -27,6 +27,7 @@ from sottovoce.numbers.fixed import Scale
 from sottovoce.paillier import (
     Ciphertext,
     Encrypted,
+    ForKeyHolder,
     Layout,
     Plain,
     SecretKey,
@@ -37,7 +38,7 @@ from sottovoce.paillier import (
     encrypt_elements,
 )
 from sottovoce.protocols.conversation import KEY_HOLDER, Party, ask
-from sottovoce.protocols.guard import Rule
+from sottovoce.protocols.guard import AnswerRule
 from sottovoce.protocols.messages import Disclosure, Message, Question
 from sottovoce.protocols.two_party.answers import agreed_elements
 from sottovoce.protocols.two_party.masks import Masking, elements, grid
@@ -64,7 +65,7 @@ class FixedFactor(Question[Fixed], frozen=True):
         reveals="the shape and the slots; every ciphertext holds noise",
         assuming="masks are uniform in Z_N, or reach κ bits beyond the values in every slot",
     )
-    matrix: Ciphertext
+    matrix: ForKeyHolder
     place: int = 0
 
 
@@ -87,7 +88,7 @@ class MaskedRows(Question[RowProducts], frozen=True):
         reveals="the number of rows; every value is noise",
         assuming="masks used once reach κ bits beyond the values",
     )
-    rows: Ciphertext
+    rows: ForKeyHolder
     place: int = 0
 
 
@@ -145,7 +146,9 @@ def fix(
         scale = matrix.scale.plus(by_value.scale)
         check_room(matrix.key, matrix.layout, scale, "fixed factor")
         masks = matrix.layout.pack(by_value.integers)
-    yield from ask(KEY_HOLDER, FixedFactor(matrix.cover(masks).fresh(entropy=entropy), place))
+    yield from ask(
+        KEY_HOLDER, FixedFactor(matrix.cover(masks).for_key_holder(entropy=entropy), place)
+    )
     step = matrix.layout.line_ciphertexts
     return FixedOperand(matrix, [masks[i : i + step] for i in range(0, len(masks), step)], place)
 
@@ -163,7 +166,7 @@ def times_fixed(
     scale = left.scale.dot(right.matrix.scale, left.shape[-1])
     check_room(left.key, layout, scale, "S.MatProd")
     masks = (masking or Masking()).over(left, entropy=entropy)
-    question = MaskedRows((left + masks).fresh(entropy=entropy), right.place)
+    question = MaskedRows((left + masks).for_key_holder(entropy=entropy), right.place)
     answer = yield from ask(KEY_HOLDER, question)
     product = agreed_elements(answer.rows, layout, fraction_bits=scale.fraction_bits)
     return right.freed(product, left, masks.rows(), scale)
@@ -178,7 +181,7 @@ def matrix_product(
 
 
 @dataclass(frozen=True)
-class Held:
+class DecryptedOperand:
     """A masked operand as the key holder decrypted it: packed rows, as elements of Z_N."""
 
     rows: Elements = field(repr=False)
@@ -192,7 +195,7 @@ class FixedFactors:
     def __init__(self, key: SecretKey, *, places: int = 1) -> None:
         """Answer with `key`; keep up to `places` operands."""
         self.key = key
-        self._held: list[Held | None] = [None] * places
+        self._held: list[DecryptedOperand | None] = [None] * places
 
     def keep(self, question: FixedFactor) -> Fixed:
         """Decrypt and keep a masked operand."""
@@ -203,12 +206,14 @@ class FixedFactors:
         residues = decrypt_residues(self.key, question.matrix)
         step = layout.line_ciphertexts
         rows = [residues[i : i + step] for i in range(0, len(residues), step)]
-        self._held[question.place] = Held(rows, layout, question.matrix.scale.fraction_bits)
+        self._held[question.place] = DecryptedOperand(
+            rows, layout, question.matrix.scale.fraction_bits
+        )
         return Fixed()
 
     def multiply(
         self, left: Elements, shape: tuple[int, ...], *, place: int
-    ) -> tuple[list[int], Held]:
+    ) -> tuple[list[int], DecryptedOperand]:
         """Rows of integers times an operand, mod N, and how the result is packed and read."""
         self._check_place(place)
         held = self._held[place]
@@ -224,7 +229,7 @@ class FixedFactors:
             for row in left
             for column in columns
         ]
-        return product, Held(
+        return product, DecryptedOperand(
             (), Layout((*shape[:-1], width), held.layout.slots), held.fraction_bits
         )
 
@@ -240,18 +245,18 @@ class FixedFactors:
         left = decrypt(self.key, question.rows)
         return RowProducts(self.encrypted(left, place=question.place, entropy=entropy))
 
-    def rules(self, *, budget: int, entropy: Entropy) -> list[Rule[Any]]:
+    def rules(self, *, budget: int, entropy: Entropy) -> list[AnswerRule[Any]]:
         """What a key holder answers: `budget` operands and `budget` products."""
         return [
-            Rule(FixedFactor, self.keep, budget),
-            Rule(MaskedRows, lambda q: self.answer(q, entropy=entropy), budget),
+            AnswerRule(FixedFactor, self.keep, budget),
+            AnswerRule(MaskedRows, lambda q: self.answer(q, entropy=entropy), budget),
         ]
 
-    def stages(self, *, budget: int, entropy: Entropy) -> list[list[Rule[Any]]]:
+    def stages(self, *, budget: int, entropy: Entropy) -> list[list[AnswerRule[Any]]]:
         """The same for one operand: it comes first and once, then `budget` products."""
         return [
-            [Rule(FixedFactor, self.keep, 1)],
-            [Rule(MaskedRows, lambda q: self.answer(q, entropy=entropy), budget)],
+            [AnswerRule(FixedFactor, self.keep, 1)],
+            [AnswerRule(MaskedRows, lambda q: self.answer(q, entropy=entropy), budget)],
         ]
 
     def _check_place(self, place: int) -> None:

@@ -30,17 +30,20 @@ from sottovoce.numbers.packing import Slots
 from sottovoce.paillier import (
     Ciphertext,
     Encrypted,
+    ForKeyHolder,
     Layout,
     Plain,
     SecretKey,
     Unsent,
+    check_key_proof,
     check_room,
     decrypt,
     encrypt,
     encrypt_elements,
+    prove_key,
 )
 from sottovoce.protocols.conversation import KEY_HOLDER, Party, ask
-from sottovoce.protocols.guard import Rule
+from sottovoce.protocols.guard import AnswerRule
 from sottovoce.protocols.messages import Disclosure, Message, Question
 from sottovoce.protocols.two_party.answers import agreed, agreed_elements
 from sottovoce.protocols.two_party.masks import Masking, grid
@@ -56,8 +59,9 @@ class OwnFactor(Question[Fixed], frozen=True):
         reveals="the shape and the slots; every slot holds noise",
         assuming="masks reach κ bits beyond the values, and Paillier hides under either key",
     )
-    matrix: Ciphertext
+    matrix: ForKeyHolder
     public: bytes
+    key_proof: bytes
     masks: bytes
 
 
@@ -82,7 +86,7 @@ class OwnDirection(Question[OwnStep], frozen=True):
         reveals="the size, and one step of a public number; what it multiplies is noise as well",
         assuming="masks of a direction reach κ bits beyond it, and serve this direction only",
     )
-    direction: Ciphertext
+    direction: ForKeyHolder
     bits: int
 
 
@@ -126,8 +130,10 @@ def fix_own(
         product.bound, plaintext_bits=own.public.plaintext_bits, mask_bits=masking.kappa + 1
     )
     sealed = encrypt(own, integers, slots=room, entropy=entropy)
-    masked = matrix.cover(matrix.layout.pack(masks.integers)).fresh(entropy=entropy)
-    yield from ask(KEY_HOLDER, OwnFactor(masked, own.public.to_bytes(), sealed.to_bytes()))
+    masked = matrix.cover(matrix.layout.pack(masks.integers)).for_key_holder(entropy=entropy)
+    yield from ask(
+        KEY_HOLDER, OwnFactor(masked, own.public.to_bytes(), prove_key(own), sealed.to_bytes())
+    )
     bits = q.bits
     tables = [
         matrix.key.square.fixed_bases(column, exponent_bits=bits, uses=uses)
@@ -143,7 +149,7 @@ def cut_times_own(
     matrix, key, own = operand.matrix, operand.matrix.key, operand.own
     mask = cut.mask(u, entropy=entropy)
     masked = u + mask.over
-    question = OwnDirection(masked.fresh(entropy=entropy), cut.bits)
+    question = OwnDirection(masked.for_key_holder(entropy=entropy), cut.bits)
     answer = yield from ask(KEY_HOLDER, question)
     scale = masked.scale.truncated(cut.bits)
     packed = agreed(answer.packed, u.layout, scale)
@@ -178,6 +184,7 @@ class OwnFactors:
     def keep(self, question: OwnFactor) -> Fixed:
         """Decrypt and keep a masked operand, and keep its sealed masks."""
         own = type(self._key.public).from_bytes(question.public)
+        check_key_proof(own, question.key_proof)
         sealed = Ciphertext.from_bytes(question.masks, key=own)
         shape = question.matrix.shape
         if own == self._key.public or sealed.shape != shape or sealed.slots is None:
@@ -211,7 +218,7 @@ class OwnFactors:
         return OwnStep(
             encrypt(self._key, q, slots=layout.slots, entropy=entropy),
             product,
-            (hidden + mask).fresh(entropy=entropy).to_bytes(),
+            (hidden + mask).for_key_holder(entropy=entropy).to_bytes(),
         )
 
     def _product(self, q: Plain, sealed: Ciphertext) -> Unsent:
@@ -228,11 +235,11 @@ class OwnFactors:
         scale = q.scale.dot(sealed.scale, len(q.rows()[0]))
         return Unsent(sealed.key, residues, Layout(sealed.shape[1:], sealed.slots), scale)
 
-    def stages(self, *, budget: int, entropy: Entropy) -> list[list[Rule[Any]]]:
+    def stages(self, *, budget: int, entropy: Entropy) -> list[list[AnswerRule[Any]]]:
         """What a key holder answers: the operand once, then `budget` products."""
         return [
-            [Rule(OwnFactor, self.keep, 1)],
-            [Rule(OwnDirection, lambda q: self.answer(q, entropy=entropy), budget)],
+            [AnswerRule(OwnFactor, self.keep, 1)],
+            [AnswerRule(OwnDirection, lambda q: self.answer(q, entropy=entropy), budget)],
         ]
 
 

@@ -24,6 +24,7 @@ from sottovoce.numbers.fixed import Scale
 from sottovoce.paillier import (
     Ciphertext,
     Encrypted,
+    ForKeyHolder,
     Layout,
     Plain,
     SecretKey,
@@ -33,7 +34,7 @@ from sottovoce.paillier import (
     outer,
 )
 from sottovoce.protocols.conversation import KEY_HOLDER, Party, ask
-from sottovoce.protocols.guard import Rule
+from sottovoce.protocols.guard import AnswerRule
 from sottovoce.protocols.messages import Disclosure, Message, Question
 from sottovoce.protocols.two_party.answers import agreed
 from sottovoce.protocols.two_party.masks import Masking
@@ -58,8 +59,8 @@ class MaskedFactors(Question[Products], frozen=True):
         reveals="the shape; both factors of every product are noise",
         assuming="masks used once reach κ bits beyond the values",
     )
-    left: Ciphertext
-    right: Ciphertext
+    left: ForKeyHolder
+    right: ForKeyHolder
 
 
 class InnerProduct(Message, frozen=True):
@@ -81,8 +82,8 @@ class MaskedVectors(Question[InnerProduct], frozen=True):
         reveals="the length; both vectors are noise",
         assuming="masks used once reach κ bits beyond the values",
     )
-    left: Ciphertext
-    right: Ciphertext
+    left: ForKeyHolder
+    right: ForKeyHolder
 
 
 class OuterProduct(Message, frozen=True):
@@ -104,8 +105,8 @@ class MaskedColumnAndRow(Question[OuterProduct], frozen=True):
         reveals="the two lengths; column and row are noise",
         assuming="masks used once reach κ bits beyond the values",
     )
-    left: Ciphertext
-    right: Ciphertext
+    left: ForKeyHolder
+    right: ForKeyHolder
 
 
 def multiply(
@@ -175,12 +176,14 @@ def answer_column_and_row(
     return OuterProduct(encrypt(key, matrix, entropy=entropy))
 
 
-def product_rules(key: SecretKey, *, budget: int, entropy: Entropy) -> list[Rule[Any]]:
+def product_rules(key: SecretKey, *, budget: int, entropy: Entropy) -> list[AnswerRule[Any]]:
     """What a key holder answers: `budget` questions of each kind."""
     return [
-        Rule(MaskedFactors, lambda q: answer_factors(key, q, entropy=entropy), budget),
-        Rule(MaskedVectors, lambda q: answer_vectors(key, q, entropy=entropy), budget),
-        Rule(MaskedColumnAndRow, lambda q: answer_column_and_row(key, q, entropy=entropy), budget),
+        AnswerRule(MaskedFactors, lambda q: answer_factors(key, q, entropy=entropy), budget),
+        AnswerRule(MaskedVectors, lambda q: answer_vectors(key, q, entropy=entropy), budget),
+        AnswerRule(
+            MaskedColumnAndRow, lambda q: answer_column_and_row(key, q, entropy=entropy), budget
+        ),
     ]
 
 
@@ -210,8 +213,8 @@ def check_shapes(what: str, left: tuple[int, ...], right: tuple[int, ...]) -> No
 class _Masked:
     """Both operands as they travel, the masks on them, and the scale of the masked product."""
 
-    left: Ciphertext
-    right: Ciphertext
+    left: ForKeyHolder
+    right: ForKeyHolder
     r: Plain
     s: Plain
     scale: Scale
@@ -233,7 +236,13 @@ def _masked(
     for part in removed:
         room = room.plus(part)
     room.check_fits(x.key.plaintext_bound, "masked product")
-    return _Masked((x + r).fresh(entropy=entropy), (y + s).fresh(entropy=entropy), r, s, product)
+    return _Masked(
+        (x + r).for_key_holder(entropy=entropy),
+        (y + s).for_key_holder(entropy=entropy),
+        r,
+        s,
+        product,
+    )
 
 
 def _opened(key: SecretKey, *masked: Ciphertext) -> list[Plain]:

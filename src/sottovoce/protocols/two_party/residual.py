@@ -30,7 +30,7 @@ from sottovoce.errors import BoundError, InputError
 from sottovoce.numbers.fixed import Scale
 from sottovoce.paillier import Encrypted, Plain, SecretKey
 from sottovoce.protocols.conversation import Party
-from sottovoce.protocols.guard import Rule
+from sottovoce.protocols.guard import AnswerRule
 from sottovoce.protocols.two_party.comparison import sign_rules, signs
 from sottovoce.protocols.two_party.masks import Masking
 from sottovoce.protocols.two_party.products import (
@@ -108,15 +108,17 @@ def solve_checked(
     return (yield from check_residual(solved, plan, entropy=entropy))
 
 
-def check_stage(key: SecretKey, *, entropy: Entropy) -> list[Rule[Any]]:
+def check_stage(key: SecretKey, *, entropy: Entropy) -> list[AnswerRule[Any]]:
     """What a key holder answers in one check."""
     return [
         truncation_rule(key, budget=1, entropy=entropy),
-        Rule(MaskedVectors, lambda q: answer_vectors(key, q, entropy=entropy), 1),
+        AnswerRule(MaskedVectors, lambda q: answer_vectors(key, q, entropy=entropy), 1),
         *sign_rules(key, budget=1, numbers=1, entropy=entropy),
     ]
 
 
-def checked_stages(key: SecretKey, plan: SolvePlan, *, entropy: Entropy) -> list[list[Rule[Any]]]:
+def checked_stages(
+    key: SecretKey, plan: SolvePlan, *, entropy: Entropy
+) -> list[list[AnswerRule[Any]]]:
     """What a key holder answers in one solve and its check."""
     return [*solve_stages(key, plan, entropy=entropy), check_stage(key, entropy=entropy)]

@@ -27,7 +27,7 @@ from sottovoce.numbers.fixed import Scale
 from sottovoce.numbers.packing import Slots
 from sottovoce.paillier import Encrypted, Layout, Plain, SecretKey, Unsent
 from sottovoce.protocols.conversation import Party
-from sottovoce.protocols.guard import Rule
+from sottovoce.protocols.guard import AnswerRule
 from sottovoce.protocols.two_party.directions import CutProduct, cut_times_fixed, direction_rule
 from sottovoce.protocols.two_party.masks import Masking
 from sottovoce.protocols.two_party.matrices import FixedFactor, FixedFactors, FixedOperand, fix
@@ -231,16 +231,18 @@ def solve(
     return Solved(solution, residual)
 
 
-def solve_stages(key: SecretKey, plan: SolvePlan, *, entropy: Entropy) -> list[list[Rule[Any]]]:
+def solve_stages(
+    key: SecretKey, plan: SolvePlan, *, entropy: Entropy
+) -> list[list[AnswerRule[Any]]]:
     """What a key holder answers in one solve: the matrix once, then the plan's steps."""
     held = FixedFactors(key)
     return [
-        [Rule(FixedFactor, held.keep, 1)],
+        [AnswerRule(FixedFactor, held.keep, 1)],
         [direction_rule(held, budget=plan.steps, entropy=entropy)],
     ]
 
 
-def own_stages(key: SecretKey, plan: SolvePlan, *, entropy: Entropy) -> list[list[Rule[Any]]]:
+def own_stages(key: SecretKey, plan: SolvePlan, *, entropy: Entropy) -> list[list[AnswerRule[Any]]]:
     """The same for an evaluator with a key pair of its own."""
     held = OwnFactors(key, plan.masking, uses=plan.steps)
     return held.stages(budget=plan.steps, entropy=entropy)

@@ -16,7 +16,7 @@ from sottovoce.paillier import SecretKey
 from sottovoce.protocols.casting import Cast
 from sottovoce.protocols.ciphertexts import ciphertexts_under
 from sottovoce.protocols.conversation import KEY_HOLDER, Party, dismiss
-from sottovoce.protocols.guard import Guard, Rule, serve
+from sottovoce.protocols.guard import AnswerGuard, AnswerRule, serve
 from sottovoce.protocols.runner import Meddler, Outcome, converse
 from sottovoce.wire import Codec
 
@@ -28,15 +28,15 @@ TWO = Cast((), coordinator=KEY_HOLDER)
 
 def run(
     program: Party[R],
-    stages: Sequence[Sequence[Rule[Any]]],
+    stages: Sequence[Sequence[AnswerRule[Any]]],
     *,
     key: SecretKey,
     cast: Cast = TWO,
     meddler: Meddler | None = None,
 ) -> Outcome:
     """Run the evaluator's program against a key holder who answers `stages`, through bytes."""
-    codec = Codec([ciphertexts_under(key.public)])
-    guard = Guard(cast.evaluator, stages, codec=codec)
+    codec = Codec(ciphertexts_under(key.public))
+    guard = AnswerGuard(cast.evaluator, stages, codec=codec)
     programs = {cast.evaluator: cast.seated(_closing(program)), cast.coordinator: serve(guard)}
     return converse(programs, codec=codec, meddler=meddler)
 

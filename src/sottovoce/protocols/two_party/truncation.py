@@ -23,6 +23,7 @@ from sottovoce.numbers.fixed import Scale
 from sottovoce.paillier import (
     Ciphertext,
     Encrypted,
+    ForKeyHolder,
     Layout,
     Plain,
     SecretKey,
@@ -31,7 +32,7 @@ from sottovoce.paillier import (
     encrypt,
 )
 from sottovoce.protocols.conversation import KEY_HOLDER, Party, ask
-from sottovoce.protocols.guard import Rule
+from sottovoce.protocols.guard import AnswerRule
 from sottovoce.protocols.messages import Disclosure, Message, Question
 from sottovoce.protocols.two_party.answers import agreed
 from sottovoce.protocols.two_party.masks import Masking, filled, size
@@ -56,7 +57,7 @@ class MaskedTruncation(Question[Truncated], frozen=True):
         reveals="the shape and how many bits are cut off; every value is noise",
         assuming="masks used once reach κ bits beyond the values, in slots that hold both",
     )
-    values: Ciphertext
+    values: ForKeyHolder
     bits: int
 
 
@@ -122,7 +123,7 @@ def truncate(
         x.scale, x.shape, bits=bits, masking=masking or Masking(), entropy=entropy
     )
     masked = x + mask.over
-    question = MaskedTruncation(masked.fresh(entropy=entropy), bits)
+    question = MaskedTruncation(masked.for_key_holder(entropy=entropy), bits)
     answer = yield from ask(KEY_HOLDER, question)
     found = agreed(answer.values, Layout(x.shape), masked.scale.truncated(bits))
     return (found - mask.left).within(x.scale.truncated(bits))
@@ -144,6 +145,8 @@ def answer_truncation(key: SecretKey, question: MaskedTruncation, *, entropy: En
     return Truncated(encrypt(key, found, entropy=entropy))
 
 
-def truncation_rule(key: SecretKey, *, budget: int, entropy: Entropy) -> Rule[Truncated]:
+def truncation_rule(key: SecretKey, *, budget: int, entropy: Entropy) -> AnswerRule[Truncated]:
     """What a key holder answers: `budget` truncations."""
-    return Rule(MaskedTruncation, lambda q: answer_truncation(key, q, entropy=entropy), budget)
+    return AnswerRule(
+        MaskedTruncation, lambda q: answer_truncation(key, q, entropy=entropy), budget
+    )

@@ -1,0 +1,1 @@
+"""Single computations beside a partner: Paillier, blocks, sums, products, one solve."""

@@ -1,0 +1,1 @@
+"""Many peers at one coordinator."""

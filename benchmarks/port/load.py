@@ -1,0 +1,273 @@
+"""Many peers at one coordinator: letters and megabytes a second, the time of a trip, memory.
+
+Beside a bare aiohttp echo over the same TLS, so that it shows what signatures, order and
+durability cost. Coordinator, crowd and the pair that times trips are processes of this machine.
+"""
+
+import asyncio
+import json
+import os
+import sys
+import tempfile
+import time
+from asyncio.subprocess import PIPE
+from collections.abc import AsyncIterator, Callable, Coroutine, Sequence
+from contextlib import asynccontextmanager
+from dataclasses import dataclass
+from statistics import median, quantiles
+from typing import Any
+
+import aiohttp
+
+from benchmarks.port.server_process import CONTRIBUTION, COORDINATOR, HELLO
+from benchmarks.port.timed_seats import SESSION, SMALL, Pair, answer_to, line_to
+from sottovoce.cli.measurements import Row
+from sottovoce.errors import InputError, ViolationError
+from sottovoce.study.relay import Letter
+from sottovoce.transport.certificates import client_context
+from sottovoce.transport.signing import body_digest
+
+_PARTNER = "aiohttp echo"
+
+
+@dataclass(frozen=True)
+class Load:
+    """How many peers contribute how much, and how many trips are timed."""
+
+    peers: int = 200
+    features: int = 512
+    trips: int = 300
+
+    def __post_init__(self) -> None:
+        if self.peers < 1 or self.features < 1 or self.trips < 10:
+            raise InputError(
+                "bench serve: expected at least 1 peer, 1 feature and 10 trips, "
+                f"found {self.peers}, {self.features} and {self.trips}"
+            )
+
+    @property
+    def size(self) -> int:
+        """Bytes of one contribution: half a second moment, 8 bytes a number."""
+        return self.features * (self.features + 1) // 2 * 8
+
+    @property
+    def letters(self) -> int:
+        """Letters of the rush: a hello and a contribution each, and an answer to both."""
+        return 4 * self.peers
+
+
+class CoordinatorProcess:
+    """The coordinator's process: where it listens, and how to ask it."""
+
+    def __init__(self, process: asyncio.subprocess.Process, told: dict[str, Any]) -> None:
+        """Keep what it told at its start."""
+        self._process = process
+        self.port: int = told["port"]
+        self.echo: int = told["echo"]
+        self.fingerprint = bytes.fromhex(told["fingerprint"])
+
+    async def report(self) -> dict[str, Any]:
+        """What it received, the most memory that it held, the CPU time that it took."""
+        return await _asked(self._process)
+
+
+@dataclass(frozen=True)
+class Rush:
+    """What a crowd took: wall seconds, and CPU seconds of the coordinator."""
+
+    seconds: float
+    cpu: float
+
+
+def measure(
+    load: Load, *, progress: Callable[[str], None] = lambda _: None
+) -> tuple[Row, list[Row]]:
+    """The facts of a run and its rows; raises if a contribution is lost or changed."""
+    return asyncio.run(_measure(load, progress))
+
+
+async def _measure(load: Load, progress: Callable[[str], None]) -> tuple[Row, list[Row]]:
+    with tempfile.TemporaryDirectory(prefix="sottovoce-bench-") as folder:
+        async with _open_office(folder) as office:
+            progress("timing trips …")
+            alone, echoes = await _trips_alone(office, load.trips)
+            before = (await office.report())["peak"]
+            progress(f"{load.peers} peers join and contribute …")
+            async with _pair_beside(office) as beside:
+                rush = await _timed(office, _crowd(office, load))
+            # Before the echo, which holds every body whole.
+            told = await office.report()
+            progress(f"{load.peers} peers echo …")
+            bare = await _timed(office, _bare_crowd(office, load))
+    facts = {
+        "peers": load.peers,
+        "features": load.features,
+        "bytes_each": load.size,
+        "letters": load.letters,
+        "lost": load.peers - len(told["received"]),
+        "seconds": rush.seconds,
+        "coordinator_peak_mb": told["peak"] / 1e6,
+        "coordinator_before_mb": before / 1e6,
+    }
+    return facts, _rows(load, (rush, bare), (alone, echoes), beside)
+
+
+def _rows(
+    load: Load,
+    rushes: tuple[Rush, Rush],
+    trips: tuple[Sequence[float], Sequence[float]],
+    beside: Sequence[float],
+) -> list[Row]:
+    (rush, bare), (alone, echoes) = rushes, trips
+    megabytes = load.peers * load.size / 1e6
+    rows = [
+        _row("letters a second", load.letters / rush.seconds, load.letters / bare.seconds),
+        _row("MB a second", megabytes / rush.seconds, megabytes / bare.seconds),
+        _row("coordinator's CPU, ms a MB", rush.cpu * 1e3 / megabytes, bare.cpu * 1e3 / megabytes),
+        _row("trip alone, fastest ms", min(alone) * 1e3, min(echoes) * 1e3),
+        _row("trip alone, median ms", median(alone) * 1e3, median(echoes) * 1e3),
+        _row("trip alone, p99 ms", _p99(alone) * 1e3, _p99(echoes) * 1e3),
+    ]
+    if beside:
+        rows += [
+            _row("trip beside the crowd, median ms", median(beside) * 1e3),
+            _row("trip beside the crowd, p99 ms", _p99(beside) * 1e3),
+        ]
+    return rows
+
+
+@asynccontextmanager
+async def _process(module: str, *arguments: str) -> AsyncIterator[asyncio.subprocess.Process]:
+    command = (sys.executable, "-m", f"benchmarks.{module}", *arguments)
+    process = await asyncio.create_subprocess_exec(*command, stdin=PIPE, stdout=PIPE, limit=2**24)
+    try:
+        yield process
+    finally:
+        assert process.stdin is not None
+        process.stdin.close()
+        await process.wait()
+
+
+@asynccontextmanager
+async def _open_office(folder: str) -> AsyncIterator[CoordinatorProcess]:
+    async with _process("port.server_process", folder) as process:
+        yield CoordinatorProcess(process, await _heard(process))
+
+
+@asynccontextmanager
+async def _pair_beside(office: CoordinatorProcess) -> AsyncIterator[list[float]]:
+    """Trips that are timed while the block runs; the list is filled when it ends."""
+    spent: list[float] = []
+    async with _process("port.timed_seats", str(office.port), office.fingerprint.hex()) as process:
+        await _heard(process)
+        yield spent
+        spent += (await _asked(process))["trips"]
+
+
+async def _asked(process: asyncio.subprocess.Process) -> dict[str, Any]:
+    assert process.stdin is not None
+    process.stdin.write(b"\n")
+    return await _heard(process)
+
+
+async def _heard(process: asyncio.subprocess.Process) -> dict[str, Any]:
+    assert process.stdout is not None
+    line = await process.stdout.readline()
+    if not line:
+        raise ViolationError("a process of the benchmark ended early", party=COORDINATOR)
+    told: dict[str, Any] = json.loads(line)
+    return told
+
+
+async def _timed(office: CoordinatorProcess, crowd: Coroutine[Any, Any, None]) -> Rush:
+    cpu = (await office.report())["cpu"]
+    started = time.perf_counter()
+    await crowd
+    seconds = time.perf_counter() - started
+    return Rush(seconds, (await office.report())["cpu"] - cpu)
+
+
+async def _crowd(office: CoordinatorProcess, load: Load) -> None:
+    """Everybody at once."""
+    common = os.urandom(load.size)
+    bodies = {f"peer {index:03}": index.to_bytes(4) + common[4:] for index in range(load.peers)}
+    await asyncio.gather(*(_peer(office, name, body) for name, body in bodies.items()))
+    received = (await office.report())["received"]
+    for name, body in bodies.items():
+        if received.get(name) != body_digest(body).hex():
+            raise ViolationError(f"{name!r}: its contribution was lost", party=COORDINATOR)
+
+
+async def _peer(office: CoordinatorProcess, name: str, body: bytes) -> None:
+    """Join, say hello, contribute, and compare the receipts."""
+    async with line_to(office.port, office.fingerprint, name) as line:
+        await line.enrol(name.encode())
+        await line.describe()
+        after = 0
+        for number, said in ((HELLO, bytes(SMALL)), (CONTRIBUTION, body)):
+            await line.post(Letter(SESSION, name, COORDINATOR, number, said))
+            ((after, answer),) = await answer_to(line, after)
+            if answer.number != number or answer.body != body_digest(said):
+                raise ViolationError(f"letter {number} of {name!r} was changed", party=COORDINATOR)
+        await line.acknowledge(after)
+
+
+async def _trips_alone(office: CoordinatorProcess, count: int) -> tuple[list[float], list[float]]:
+    """Trips, and requests to the bare echo, in turns."""
+    ours, theirs = [], []
+    async with (
+        line_to(office.port, office.fingerprint, "left") as left,
+        line_to(office.port, office.fingerprint, "right") as right,
+        _bare(office) as session,
+    ):
+        pair = Pair(left, right)
+        await pair.enrol()
+        for _ in range(count):
+            ours.append(await pair.trip())
+            started = time.perf_counter()
+            await _echo(session, office, bytes(SMALL))
+            theirs.append(time.perf_counter() - started)
+    return ours, theirs
+
+
+async def _bare_crowd(office: CoordinatorProcess, load: Load) -> None:
+    """As many peers and bytes at the bare echo."""
+    body = os.urandom(load.size)
+
+    async def one() -> None:
+        async with _bare(office) as session:
+            for said in (bytes(SMALL), body):
+                if await _echo(session, office, said) != body_digest(said):
+                    raise ViolationError("the echo changed what was said", party=_PARTNER)
+
+    await asyncio.gather(*(one() for _ in range(load.peers)))
+
+
+def _bare(office: CoordinatorProcess) -> aiohttp.ClientSession:
+    connector = aiohttp.TCPConnector(ssl=client_context(office.fingerprint))
+    return aiohttp.ClientSession(connector=connector)
+
+
+async def _echo(session: aiohttp.ClientSession, office: CoordinatorProcess, body: bytes) -> bytes:
+    async def slices() -> AsyncIterator[bytes]:
+        for start in range(0, len(body), 2**18):
+            yield body[start : start + 2**18]
+
+    headers = {"Content-Length": str(len(body))}
+    address = f"https://127.0.0.1:{office.echo}/echo"
+    async with session.post(address, data=slices(), headers=headers) as response:
+        return await response.read()
+
+
+def _p99(spent: Sequence[float]) -> float:
+    return quantiles(spent, n=100)[98] if len(spent) > 1 else spent[0]
+
+
+def _row(what: str, ours: float, theirs: float | None = None) -> Row:
+    return {
+        "what": what,
+        "ours": ours,
+        "partner": _PARTNER if theirs is not None else None,
+        "theirs": theirs,
+        "ratio": ours / theirs if theirs else None,
+    }

@@ -1,0 +1,1 @@
+"""Whole studies, and the text that goes into them, beside a partner."""

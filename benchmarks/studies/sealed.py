@@ -1,0 +1,222 @@
+"""Sealed equals plain: a whole study on real text beside the same learner in plaintext.
+
+The plaintext twin has the same dictionary (under the study's own key) and all peers' rows. A
+study does not start with a class that has too few documents: such classes are left out of
+training and test alike, and counted.
+"""
+
+from collections import Counter
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from functools import reduce
+from operator import add
+from pathlib import Path
+
+from benchmarks.studies.accuracy import (
+    KEY,
+    AccuracySetting,
+    SplitPair,
+    pooled_accuracy,
+    simulated_peers,
+    split_pairs,
+)
+from benchmarks.studies.corpora import mts_pair
+from sottovoce.cli.measurements import Row
+from sottovoce.course.memory import StudyOutcome, run_study
+from sottovoce.entropy import SystemEntropy
+from sottovoce.errors import InputError
+from sottovoce.estimators.plain_text import PlainText, accuracy
+from sottovoce.paper.timing import cpu_seconds
+from sottovoce.sources import SourceOptions, open_source
+from sottovoce.study import Study, StudyPlan
+from sottovoce.study.plan import Engine
+from sottovoce.study.roster import draw_roster
+from sottovoce.text.documents import Document
+from sottovoce.text.labels import Classes, Labels, label_name
+from sottovoce.text.passes import rounded_count
+from sottovoce.text.reading import NGrams, Reading
+from sottovoce.text.selection import chosen
+
+Progress = Callable[[str], None]
+
+
+@dataclass(frozen=True)
+class SealedTask:
+    """Splits of documents to learn from and to be judged by, and how they are read."""
+
+    name: str
+    pairs: tuple[SplitPair, ...]
+    setting: AccuracySetting
+    engine: Engine = Engine.AUTO
+
+
+def known_tasks(place: Path, setting: AccuracySetting, *, splits: int) -> Iterator[SealedTask]:
+    """The sets known by name: the one at this place, or those that lie in the folder."""
+    files = {one.name: one for one in (sorted(place.iterdir()) if place.is_dir() else [place])}
+    if "sms_spam.csv" in files:
+        documents = list(open_source(files["sms_spam.csv"]))
+        yield SealedTask("SMS", tuple(split_pairs(documents, splits=splits)), setting)
+    if "mts_dialog.jsonl" in files:
+        pair = mts_pair(files["mts_dialog.jsonl"])
+        yield SealedTask("MTS", (pair,), replace(setting, ngrams=(1, 1)))
+
+
+def source_task(
+    place: Path, options: SourceOptions, setting: AccuracySetting, *, splits: int
+) -> SealedTask:
+    """Any labelled source, split by content."""
+    pairs = split_pairs(list(open_source(place, options)), splits=splits)
+    return SealedTask(place.name, tuple(pairs), setting)
+
+
+@dataclass(frozen=True)
+class SplitResult:
+    """One split: how many documents, and how many of the test documents are right."""
+
+    study: Study
+    train: int
+    test: int
+    left_out: int
+    equal: int
+    right: int
+    plain_right: int
+    alone_right: tuple[int, ...]
+    logistic_right: int
+    seconds: float
+
+
+def measure(
+    task: SealedTask,
+    *,
+    kind: type[StudyPlan] = StudyPlan,
+    key_bits: int = 3072,
+    progress: Progress = lambda _: None,
+) -> Row:
+    """One row: how often sealed and plain agree, and how accurate both and each peer alone are.
+
+    Over all splits together: each is a study of its own.
+    """
+    found = []
+    for number, pair in enumerate(task.pairs):
+        name = task.name if len(task.pairs) == 1 else f"{task.name}, split {number + 1}"
+        one = replace(task, name=name, pairs=(pair,))
+        found.append(_found(one, kind=kind, key_bits=key_bits, progress=progress))
+    study, test = found[-1].study, sum(one.test for one in found)
+    accuracies = [sum(one.right for one in found) / test]
+    accuracies += [sum(one.plain_right for one in found) / test]
+    alone = zip(*(one.alone_right for one in found), strict=True)
+    return {
+        "set": task.name,
+        "engine": str(study.engine),
+        "splits": len(found),
+        "train": sum(one.train for one in found),
+        "test": test,
+        "left_out": sum(one.left_out for one in found),
+        "classes": len(study.plan.labels.names),
+        "features": study.plan.features,
+        "agreement": sum(one.equal for one in found) / test,
+        "accuracy": accuracies[0],
+        "plain_accuracy": accuracies[1],
+        "points": 100 * (accuracies[0] - accuracies[1]),
+        "best_alone": max(sum(one) for one in alone) / test,
+        "pooled_logistic": sum(one.logistic_right for one in found) / test,
+        "seconds": sum(one.seconds for one in found),
+    }
+
+
+def _found(
+    task: SealedTask, *, kind: type[StudyPlan], key_bits: int, progress: Progress
+) -> SplitResult:
+    """One split, sealed and in plaintext."""
+    kept = frequent_enough(task)
+    (pair,), setting = kept.pairs, kept.setting
+    parts = {
+        f"peer {number + 1}": part
+        for number, part in enumerate(simulated_peers(pair.train, setting.peers))
+    }
+    plan = study_plan(kept, list(parts.values()), kind=kind, key_bits=key_bits)
+    progress(f"{task.name}: training, sealed")
+    start = cpu_seconds()
+    outcome = _train(plan, parts)
+    seconds = cpu_seconds() - start
+    progress(f"{task.name}: asking for {len(pair.test)} labels")
+    sealed = outcome.classify("peer 1", pair.test).classes
+    progress(f"{task.name}: in plaintext, together and alone")
+    everything, key = list(parts.values()), outcome.models["peer 1"].key
+    plain = PlainText.learn(plan, everything, key=key).predict(pair.test)
+    # Alone, a peer has the features that its own documents have.
+    alone = (PlainText.learn(plan, [part]).predict(pair.test) for part in everything)
+    size = len(pair.test)
+
+    def right(labels: Sequence[Classes]) -> int:
+        return round(accuracy(plan, pair.test, labels) * size)
+
+    return SplitResult(
+        outcome.study,
+        len(pair.train),
+        size,
+        len(task.pairs[0].train) + len(task.pairs[0].test) - len(pair.train) - size,
+        sum(one == two for one, two in zip(sealed, plain, strict=True)),
+        right(sealed),
+        right(plain),
+        tuple(right(one) for one in alone),
+        round(pooled_accuracy(pair) * size),
+        seconds,
+    )
+
+
+def study_plan(
+    task: SealedTask, parts: Sequence[Sequence[Document]], *, kind: type[StudyPlan], key_bits: int
+) -> StudyPlan:
+    """The study's plan, with as many features as survive if they are fewer than asked for."""
+    setting = task.setting
+    (pair,) = task.pairs
+    labels = Labels.found(_label(document) for document in pair.train)
+    plan = kind(
+        f"bench {task.name}",
+        labels,
+        features=setting.features,
+        reading=Reading(ngrams=NGrams(setting.ngrams)),
+        alpha=setting.alpha,
+        engine=task.engine,
+        min_documents=setting.min_documents,
+        key_bits=key_bits,
+        held_out=0.0,
+        query_budget=100 * len(pair.test) + 1000,
+    )
+    counts = reduce(add, (rounded_count(part, plan.count_plan, key=KEY) for part in parts))
+    survive = chosen(counts, plan.selection, exclusive=True).size
+    # Another key lets other words fall together: a hundredth of room.
+    return plan if survive == plan.features else replace(plan, features=survive * 99 // 100)
+
+
+def _train(plan: StudyPlan, parts: dict[str, list[Document]]) -> StudyOutcome:
+    entropy = SystemEntropy()
+    # Engine paillier has no dealer for the solve, but verdicts are the same with one.
+    roster, identities = draw_roster(tuple(parts), entropy=entropy)
+    return run_study(Study(plan, roster), parts, identities=identities, entropy=entropy)
+
+
+def frequent_enough(task: SealedTask) -> SealedTask:
+    """Without the documents of classes with which no study starts."""
+    (pair,) = task.pairs
+    names = Counter(label_name(_label(document)) for document in pair.train)
+    fewest = task.setting.min_documents * task.setting.peers
+    kept = {name for name, number in names.items() if number >= fewest}
+    if len(kept) < 2:
+        raise InputError(
+            f"{task.name}: expected at least 2 classes of {fewest} documents, found {len(kept)}"
+        )
+    sides = (
+        [document for document in side if label_name(_label(document)) in kept]
+        for side in (pair.train, pair.test)
+    )
+    return replace(task, pairs=(SplitPair(*sides),))
+
+
+def _label(document: Document) -> str | int | float | bool:
+    label = document.label
+    if label is None or isinstance(label, tuple):
+        found = "none" if label is None else str(len(label))
+        raise InputError(f"{document.origin}: expected one label a document, found {found}")
+    return label

@@ -1,0 +1,152 @@
+"""How many steps a sealed solve takes, and would take if rows were not measured from a point.
+
+Steps follow from public numbers alone, so nothing is sealed here: the peers' moments are added up
+in plaintext, each peer tells what it would tell, and both plans are made.
+"""
+
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass, field, replace
+from functools import reduce
+from operator import add
+
+from benchmarks.studies.accuracy import simulated_peers
+from benchmarks.studies.sealed import SealedTask, frequent_enough, study_plan
+from benchmarks.studies.train import KEY_BITS, PeersAndTest, TrainTrial
+from sottovoce.cli.measurements import Row
+from sottovoce.entropy import SystemEntropy
+from sottovoce.paper.timing import one_thread
+from sottovoce.protocols.runner import Meddler
+from sottovoce.protocols.seat import Packet
+from sottovoce.study import Study, StudyPlan
+from sottovoce.study.plan import Engine
+from sottovoce.study.roster import draw_roster
+from sottovoce.study.stages.centring import Ends, Reference
+from sottovoce.study.stages.contributions import (
+    MomentPlan,
+    local_moments,
+    penalties_of,
+    solve_plan,
+    told_parts,
+)
+from sottovoce.study.stages.preparation import Prepared
+from sottovoce.study.stages.solving import SolveNumbers
+from sottovoce.study.totals import Totals, published, rounded_up
+from sottovoce.text.documents import Document
+from sottovoce.text.features import FeatureSpace
+from sottovoce.text.hashing import PUBLIC
+from sottovoce.text.passes import rounded_count
+from sottovoce.text.selection import chosen
+from sottovoce.wire.codec import Codec, tag_of
+
+Progress = Callable[[str], None]
+
+
+class StepCounter(Meddler):
+    """Notes the public numbers of the solve on their way to the dealer."""
+
+    def __init__(self) -> None:
+        self._told: SolveNumbers | None = None
+        self._tag = SolveNumbers.__struct_config__.tag
+
+    def carry(self, packet: Packet) -> Iterable[Packet]:
+        """Everything goes on as it is."""
+        if tag_of(packet.body) == self._tag:
+            self._told = Codec().decode(packet.body, SolveNumbers)
+        return (packet,)
+
+    def of(self, study: Study) -> int:
+        """The steps of the last solve, as the dealer works them out; 0 if nothing was dealt."""
+        told = self._told
+        if told is None:
+            return 0
+        totals = Totals.read(study, told.totals, told.peers, sender=study.roster.coordinator)
+        ends = Ends(told.ceiling_parts, told.floor_share)
+        return len(solve_plan(study.plan, totals, alpha=study.plan.alphas[-1], ends=ends).steps)
+
+
+@dataclass(frozen=True)
+class Steps:
+    """Steps of the same solve, with rows measured from the public point and from zero."""
+
+    moved: int
+    unmoved: int
+
+    @classmethod
+    def of(cls, plan: StudyPlan, parts: Sequence[Sequence[Document]]) -> "Steps":
+        """What peers with these documents would find."""
+        names = tuple(f"peer {number + 1}" for number in range(len(parts)))
+        roster, _ = draw_roster(names, entropy=SystemEntropy())
+        study = Study(plan, roster)
+        prepared = _prepared(study, parts)
+        reference = Reference.of(plan, prepared.idf_halves)
+        assert reference is not None, "a plan of documents with idf"
+        bits = MomentPlan.of(plan, prepared.totals).scales.matrix.fraction_bits
+        still = told = 0
+        for part in parts:
+            moments = local_moments(study, prepared, part)
+            still += told_parts(plan, moments, None, fraction_bits=bits)
+            reference.move(moments)
+            told += told_parts(plan, moments, reference, fraction_bits=bits)
+        moved = reference.ends(
+            rounded_up(told),
+            penalties_of(plan, len(reference.point) + 1, plan.alphas[0]),
+            weight=float(prepared.totals.rows),
+            all_peers=True,
+        )
+        found = (
+            solve_plan(plan, prepared.totals, alpha=plan.alphas[0], ends=ends).steps
+            for ends in (moved.ends, Ends(rounded_up(still)))
+        )
+        return cls(*map(len, found))
+
+
+def _prepared(study: Study, parts: Sequence[Sequence[Document]]) -> Prepared:
+    """Dictionary and totals, as the coordinator chooses and publishes them."""
+    plan = study.plan
+    counts = reduce(add, (rounded_count(part, plan.count_plan, key=PUBLIC) for part in parts))
+    words = chosen(counts, plan.selection, exclusive=plan.labels.exclusive)
+    totals = replace(
+        published(study, counts.rows, counts.rows_by_class, study.roster.peers),
+        absent=plan.features - words.size,
+    )
+    space = FeatureSpace(words, plan.reading, plan.weighting, blocks=plan.beside)
+    return Prepared(totals, words.idf_halves, space, PUBLIC)
+
+
+@dataclass(frozen=True)
+class StepsCase:
+    """A set of documents by its name, as peers hold them, and the plan of their study."""
+
+    name: str
+    plan: StudyPlan
+    parts: Sequence[Sequence[Document]] = field(repr=False)
+
+    @classmethod
+    def made_up(cls, features: int, documents: int) -> "StepsCase":
+        """The documents of `bench train`."""
+        trial = TrainTrial(Engine.SHARES, features, documents)
+        return cls("made up", trial.plan(), list(PeersAndTest.of(trial).parts.values()))
+
+    @classmethod
+    def of(cls, task: SealedTask) -> "StepsCase":
+        """The first split of a set."""
+        kept = frequent_enough(replace(task, pairs=task.pairs[:1]))
+        parts = simulated_peers(kept.pairs[0].train, kept.setting.peers)
+        return cls(task.name, study_plan(kept, parts, kind=StudyPlan, key_bits=KEY_BITS), parts)
+
+
+def measure(cases: Iterable[StepsCase], *, progress: Progress = lambda _: None) -> Iterator[Row]:
+    """One row for every set and number of features."""
+    for case in cases:
+        progress(f"{case.name}, {case.plan.features} features")
+        with one_thread():
+            steps = Steps.of(case.plan, case.parts)
+        yield {
+            "set": case.name,
+            "features": case.plan.features,
+            "documents": sum(map(len, case.parts)),
+            "peers": len(case.parts),
+            "steps": steps.moved,
+            "unmoved_steps": steps.unmoved,
+            "ratio": steps.moved / steps.unmoved,
+        }

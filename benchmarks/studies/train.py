@@ -1,0 +1,212 @@
+"""A whole sealed training, all parties' CPU added, beside the same learner on pooled plaintext.
+
+Ours: dictionary, contributions, sealed solve and the encrypted model at every peer, by the very
+programs that run between machines. The partner is our own plaintext pipeline on all documents
+in one place: counting, choosing features, reading, moments, solve. Both run on one thread.
+Documents and the Paillier key are made before the clock starts.
+"""
+
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from random import Random
+from statistics import median
+
+from benchmarks.studies.text import LABELLING, synthetic_documents
+from sottovoce.cli.measurements import Row
+from sottovoce.course.memory import Setting, StudyOutcome, run_study
+from sottovoce.entropy import SystemEntropy
+from sottovoce.estimators.plain_text import PlainText, accuracy
+from sottovoce.paillier import SecretKey
+from sottovoce.paper.timing import cpu_seconds, forget_peak, one_thread, peak_megabytes
+from sottovoce.protocols.runner import Meddler
+from sottovoce.protocols.seat import Packet
+from sottovoce.protocols.shares.handover import EncryptedShare
+from sottovoce.study import Study, StudyPlan
+from sottovoce.study.plan import Engine
+from sottovoce.study.roster import draw_roster
+from sottovoce.text.documents import Document
+from sottovoce.wire.codec import tag_of
+
+Progress = Callable[[str], None]
+
+SHARES_FEATURES = (512, 1024, 2048, 4096)
+PAILLIER_FEATURES = (32, 64)
+DOCUMENTS = (10_000, 100_000)
+PEERS = 4
+KEY_BITS = 3072
+TEST_DOCUMENTS = 1_000
+# So many labels are wrong on purpose: nobody can be right everywhere.
+WRONG = 0.1
+
+
+@dataclass(frozen=True)
+class TrainTrial:
+    """One row: which engine learns how many features from how many documents of how many peers."""
+
+    engine: Engine
+    features: int
+    documents: int
+    peers: int = PEERS
+    rounds: int = 1
+
+    def plan(self, kind: type[StudyPlan] = StudyPlan, *, key_bits: int = KEY_BITS) -> StudyPlan:
+        """Two classes, no document held out, and a budget that the test documents fit into."""
+        return kind(
+            "bench train",
+            LABELLING.labels,
+            features=self.features,
+            engine=self.engine,
+            key_bits=key_bits,
+            held_out=0.0,
+            query_budget=100 * TEST_DOCUMENTS,
+        )
+
+
+def trials(
+    engine: Engine, *, features: Sequence[int], documents: Sequence[int], rounds: int = 1
+) -> list[TrainTrial]:
+    """Every size with every number of documents."""
+    return [
+        TrainTrial(engine, width, count, rounds=rounds) for count in documents for width in features
+    ]
+
+
+def measure(
+    wanted: Sequence[TrainTrial],
+    *,
+    plan: StudyPlan | None = None,
+    progress: Progress = lambda _: None,
+) -> Iterator[Row]:
+    """One row per trial; `plan` gives kind and size of the key (3072 bits unless told)."""
+    like = plan or TrainTrial(Engine.SHARES, 1, 1).plan()
+    progress("making a key")
+    key = like.generate(entropy=SystemEntropy())
+    for trial in wanted:
+        progress(f"{trial.engine}, {trial.features} features: making documents")
+        corpus = PeersAndTest.of(trial)
+        plan = trial.plan(type(like), key_bits=like.key_bits)
+        runs = []
+        for number in range(trial.rounds):
+            stage = f"{trial.engine}, {trial.features} features, {trial.documents:,} documents"
+            progress(f"{stage}: plaintext, then sealed ({number + 1} of {trial.rounds})")
+            with one_thread():
+                runs.append(TrainingRun.of(plan, corpus, key))
+        yield _row(trial, corpus, runs)
+
+
+@dataclass(frozen=True)
+class PeersAndTest:
+    """Each peer's documents, and others to test with."""
+
+    parts: Mapping[str, list[Document]] = field(repr=False)
+    test: list[Document] = field(repr=False)
+
+    @classmethod
+    def of(cls, trial: TrainTrial) -> "PeersAndTest":
+        """Made-up documents, dealt to the peers in turn, with some labels wrong."""
+        made = list(_mislabelled(synthetic_documents(trial.documents + TEST_DOCUMENTS)))
+        training, test = made[: trial.documents], made[trial.documents :]
+        # By tens, so that no peer gets a single class of labels that alternate.
+        shares: list[list[Document]] = [[] for _ in range(trial.peers)]
+        for start in range(0, len(training), 10):
+            shares[start // 10 % trial.peers] += training[start : start + 10]
+        return cls({f"peer {number + 1}": part for number, part in enumerate(shares)}, test)
+
+    @property
+    def pooled(self) -> list[Document]:
+        """All peers' documents in one place."""
+        return [document for part in self.parts.values() for document in part]
+
+
+def _mislabelled(documents: Iterable[Document]) -> Iterator[Document]:
+    random = Random(5)  # noqa: S311 - sample labels, not secrets
+    first, second = LABELLING.labels.names
+    for document in documents:
+        wrong = second if document.label == first else first
+        yield replace(document, label=wrong) if random.random() < WRONG else document
+
+
+@dataclass(frozen=True)
+class TrainingRun:
+    """One sealed and one plaintext training of the same documents, with their CPU seconds."""
+
+    plain: PlainText
+    sealed: StudyOutcome
+    plain_seconds: float
+    seconds: float
+    solve_seconds: float
+    handover_seconds: float
+    bytes_sent: int
+    peak_mb: float
+
+    @classmethod
+    def of(cls, plan: StudyPlan, corpus: PeersAndTest, key: SecretKey) -> "TrainingRun":
+        """Plaintext first, then sealed."""
+        start, pooled = cpu_seconds(), [corpus.pooled]
+        plain = PlainText.learn(plan, pooled)
+        plain_seconds = cpu_seconds() - start
+        entropy, clock = SystemEntropy(), HandoverClock(corpus.parts)
+        dealt = plan.engine is not Engine.PAILLIER
+        roster, identities = draw_roster(tuple(corpus.parts), entropy=entropy, with_dealer=dealt)
+        study = Study(plan, roster)
+        forget_peak()
+        start = cpu_seconds()
+        setting = Setting(key=key, meddler=clock, views=False)
+        sealed = run_study(
+            study, corpus.parts, identities=identities, entropy=entropy, setting=setting
+        )
+        end = cpu_seconds()
+        return cls(
+            plain,
+            sealed,
+            plain_seconds,
+            end - start,
+            (clock.handover or end) - clock.solve,
+            end - (clock.handover or end),
+            sealed.traffic.total_bytes,
+            peak_megabytes(),
+        )
+
+
+class HandoverClock(Meddler):
+    """Notes when the solve begins, and when it ends and the model is encrypted."""
+
+    def __init__(self, peers: Collection[str]) -> None:
+        self.solve = self.handover = 0.0
+        self._peers = peers
+        self._last = 0.0
+        self._first_of_handover = EncryptedShare.__struct_config__.tag
+
+    def carry(self, packet: Packet) -> Iterable[Packet]:
+        """The share is encrypted between the last message of the solve and the first after it."""
+        if packet.sender in self._peers:
+            # Peers have nothing to say after their contributions.
+            self.solve = cpu_seconds()
+        if not self.handover and tag_of(packet.body) == self._first_of_handover:
+            self.handover = self._last
+        self._last = cpu_seconds()
+        return (packet,)
+
+
+def _row(trial: TrainTrial, corpus: PeersAndTest, runs: Sequence[TrainingRun]) -> Row:
+    last = runs[-1]
+    plan, asker = last.plain.plan, next(iter(corpus.parts))
+    found = last.sealed.classify(asker, corpus.test).classes
+    plain = median(run.plain_seconds for run in runs)
+    seconds = median(run.seconds for run in runs)
+    return {
+        "engine": str(trial.engine),
+        "features": trial.features,
+        "documents": trial.documents,
+        "peers": trial.peers,
+        "classes": len(plan.labels.names),
+        "seconds": seconds,
+        "solve_seconds": median(run.solve_seconds for run in runs),
+        "handover_seconds": median(run.handover_seconds for run in runs),
+        "plain_seconds": plain,
+        "ratio": seconds / plain,
+        "accuracy": accuracy(plan, corpus.test, found),
+        "plain_accuracy": last.plain.accuracy(corpus.test),
+        "bytes_sent": last.bytes_sent,
+        "peak_mb": max(run.peak_mb for run in runs),
+    }

@@ -1,0 +1,286 @@
+"""The benchmarks of whole studies: training, and asking the trained model."""
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from benchmarks.text_commands import DATA, place_of
+from sottovoce.cli import screen
+from sottovoce.errors import InputError
+
+if TYPE_CHECKING:
+    from sottovoce.study.plan import Engine
+
+
+def train(
+    features: Annotated[
+        str, typer.Option(help="Features of engine shares, with commas; empty for none.")
+    ] = "512,1024,2048,4096",
+    paillier: Annotated[
+        str, typer.Option(help="Features of engine paillier, with commas; empty for none.")
+    ] = "32,64",
+    documents: Annotated[
+        str, typer.Option(help="Documents of all peers together, with commas.")
+    ] = "10000,100000",
+    rows: Annotated[str, typer.Option(help="Which engines: shares, paillier, or both.")] = (
+        "shares,paillier"
+    ),
+    rounds: Annotated[int, typer.Option(min=1, help="Turns that each takes.")] = 1,
+    as_json: Annotated[bool, typer.Option("--json", help="Print one JSON object.")] = False,
+) -> None:
+    """Sealed training beside plaintext training on pooled documents, CPU of all parties added.
+
+    Four peers, two classes, a key of 3072 bits, made before the clock starts. Engine paillier
+    learns from the fewest documents only: it is slow enough with them. `peak_mb` is the most
+    memory that all parties of the sealed training had together, in one process.
+
+    \b
+    Examples:
+      python -m benchmarks train
+      python -m benchmarks train --features 512,1024 --rows shares --json
+      python -m benchmarks train --features 8192 --documents 10000 --rows shares
+      python -m benchmarks train --paillier 32 --documents 10000 --rows paillier
+    """
+    from benchmarks.studies.train import KEY_BITS, PEERS, measure, trials
+    from sottovoce.cli.measurements import show
+    from sottovoce.study.plan import Engine
+
+    sizes, engines = _numbers("documents", documents), _engines("rows", rows)
+    wanted = [
+        trial
+        for engine, widths, counts in (
+            (Engine.SHARES, _numbers("features", features), sizes),
+            (Engine.PAILLIER, _numbers("paillier", paillier), sorted(sizes)[:1]),
+        )
+        for trial in trials(engine, features=widths, documents=counts, rounds=rounds)
+        if engine in engines
+    ]
+    found = []
+    with screen.console(err=True).status("") as status:
+        for row in measure(wanted, progress=status.update):
+            found.append(row)
+            status.console.print(
+                f"{row['engine']} {row['features']} features, {row['documents']:,} documents: "
+                f"{row['ratio']:.2f} times plaintext"
+            )
+    facts = {"bits": KEY_BITS, "peers": PEERS, "rounds": rounds}
+    show(facts, found, title="sealed training beside plaintext, CPU seconds", as_json=as_json)
+
+
+def classify(
+    words: Annotated[str, typer.Option(help="Words of a document, with commas.")] = "30,100",
+    features: Annotated[str, typer.Option(help="Features of the model, with commas.")] = "2048",
+    bits: Annotated[int, typer.Option(help="Size of the key: 2048, 3072, 4096.")] = 3072,
+    documents: Annotated[int, typer.Option(min=1, help="Documents of one query.")] = 1_000,
+    rounds: Annotated[int, typer.Option(min=1, help="Turns that each takes.")] = 3,
+    as_json: Annotated[bool, typer.Option("--json", help="Print one JSON object.")] = False,
+) -> None:
+    """Private labels beside scores with phe: documents per CPU second of all parties.
+
+    Ours is a whole query, private verdict included; phe decrypts one score a document and
+    hides neither scores nor labels from whoever has the key.
+
+    \b
+    Examples:
+      python -m benchmarks classify
+      python -m benchmarks classify --words 50 --documents 200 --bits 2048 --json
+    """
+    from benchmarks.studies.classify import ClassifyTrial, measure
+    from sottovoce.cli.measurements import show
+
+    wanted = [
+        ClassifyTrial(documents, length, width, rounds)
+        for width in _numbers("features", features)
+        for length in _numbers("words", words)
+    ]
+    with screen.console(err=True).status("") as status:
+        rows = list(measure(wanted, bits=bits, progress=status.update))
+    facts = {"documents": documents, "rounds": rounds}
+    show(facts, rows, title="private labels, documents per CPU second", as_json=as_json)
+
+
+def sealed(
+    data: Annotated[
+        Path | None,
+        typer.Option(
+            help="sms_spam.csv, mts_dialog.jsonl, a folder of these, or any labelled source; "
+            f"else ${DATA}."
+        ),
+    ] = None,
+    text: Annotated[str | None, typer.Option(help="Column of the text.")] = None,
+    label: Annotated[str | None, typer.Option(help="Column of the label.")] = None,
+    features: Annotated[int, typer.Option(min=1, help="Size of the joint dictionary.")] = 2048,
+    peers: Annotated[int, typer.Option(min=3, help="How many peers to simulate.")] = 4,
+    engine: Annotated[str, typer.Option(help="shares, paillier, or auto.")] = "auto",
+    splits: Annotated[int, typer.Option(min=1, help="Splits of a set that has none.")] = 3,
+    as_json: Annotated[bool, typer.Option("--json", help="Print one JSON object.")] = False,
+) -> None:
+    """A whole sealed study on real text beside the same learner in plaintext, label by label.
+
+    Classes with too few documents for a study are left out, and counted. Engine paillier is
+    practical up to about a hundred features.
+
+    \b
+    Examples:
+      python -m benchmarks sealed --data datasets/
+      python -m benchmarks sealed --data sms.csv --engine paillier --features 64
+      python -m benchmarks sealed --data notes.csv --text note --label diagnosis --json
+    """
+    from dataclasses import replace
+
+    from benchmarks.studies.accuracy import AccuracySetting
+    from benchmarks.studies.sealed import known_tasks, measure, source_task
+    from sottovoce.cli.measurements import show
+    from sottovoce.sources import SourceOptions
+
+    wanted = _engines("engine", engine)[0]
+    place = place_of(data, "bench sealed")
+    setting = AccuracySetting(features=features, peers=peers)
+    options = SourceOptions(text=text, label=label)
+    with screen.console(err=True).status("reading") as status:
+        tasks = list(known_tasks(place, setting, splits=splits))
+        tasks = tasks or [source_task(place, options, setting, splits=splits)]
+        tasks = [replace(task, engine=wanted) for task in tasks]
+        rows = [measure(task, progress=status.update) for task in tasks]
+    facts = {"bits": 3072, "peers": peers}
+    show(facts, rows, title="sealed beside plaintext, label by label", as_json=as_json)
+
+
+def contributions(
+    data: Annotated[
+        Path | None,
+        typer.Option(
+            help="sms_spam.csv, mts_dialog.jsonl, a folder of these, or any labelled source; "
+            "else made-up notes."
+        ),
+    ] = None,
+    text: Annotated[str | None, typer.Option(help="Column of the text.")] = None,
+    label: Annotated[str | None, typer.Option(help="Column of the label.")] = None,
+    rados: Annotated[str, typer.Option(help="Rados of every peer, with commas.")] = (
+        "64,256,1024,4096"
+    ),
+    features: Annotated[int, typer.Option(min=1, help="Size of the joint dictionary.")] = 256,
+    peers: Annotated[int, typer.Option(min=3, help="How many peers to simulate.")] = 4,
+    seeds: Annotated[int, typer.Option(min=1, help="Studies of each kind; medians count.")] = 5,
+    as_json: Annotated[bool, typer.Option("--json", help="Print one JSON object.")] = False,
+) -> None:
+    """Studies of n sampled rados a peer beside exact moments, and plaintext on pooled documents.
+
+    Accuracy on documents that none of them saw, CPU seconds of all parties of a training, and the
+    steps of its sealed solve. Every seed has other notes (or another split) and other signatures.
+
+    \b
+    Examples:
+      python -m benchmarks contributions
+      python -m benchmarks contributions --data datasets/ --rados 1024,8192 --json
+      python -m benchmarks contributions --data notes.csv --text note --label diagnosis
+    """
+    from benchmarks.studies.accuracy import AccuracySetting
+    from benchmarks.studies.contributions import KEY_BITS, known_or_named, measure, notes_task
+    from sottovoce.cli.measurements import show
+    from sottovoce.sources import SourceOptions
+
+    numbers, setting = _numbers("rados", rados), AccuracySetting(features=features, peers=peers)
+    options = SourceOptions(text=text, label=label)
+    with screen.console(err=True).status("reading") as status:
+        if data is None:
+            tasks = [notes_task(setting, seeds=seeds)]
+        else:
+            place = place_of(data, "bench contributions")
+            tasks = known_or_named(place, options, setting, seeds=seeds)
+        rows = [row for task in tasks for row in measure(task, numbers, progress=status.update)]
+    facts = {"bits": KEY_BITS, "peers": peers, "seeds": seeds}
+    show(facts, rows, title="sampled rados beside exact moments, medians", as_json=as_json)
+
+
+def steps(
+    data: Annotated[
+        Path | None,
+        typer.Option(help="sms_spam.csv, mts_dialog.jsonl, or a folder of these; else made-up."),
+    ] = None,
+    features: Annotated[str, typer.Option(help="Features, with commas.")] = "512,1024,2048,4096",
+    documents: Annotated[int, typer.Option(min=100, help="Made-up documents.")] = 10_000,
+    as_json: Annotated[bool, typer.Option("--json", help="Print one JSON object.")] = False,
+) -> None:
+    """Steps of a sealed solve with rows measured from the public point, and from zero.
+
+    Steps follow from what peers tell of their moments: nothing is sealed for this.
+
+    \b
+    Examples:
+      python -m benchmarks steps
+      python -m benchmarks steps --data datasets/ --features 512,2048 --json
+    """
+    from benchmarks.studies.accuracy import AccuracySetting
+    from benchmarks.studies.sealed import known_tasks
+    from benchmarks.studies.steps import StepsCase, measure
+    from sottovoce.cli.measurements import show
+
+    widths = _numbers("features", features)
+    with screen.console(err=True).status("reading") as status:
+        if data is None:
+            cases = (StepsCase.made_up(width, documents) for width in widths)
+        else:
+            tasks = [
+                task
+                for width in widths
+                for task in known_tasks(data, AccuracySetting(features=width), splits=1)
+            ]
+            if not tasks:
+                raise InputError(
+                    f"{data}: expected sms_spam.csv or mts_dialog.jsonl, found neither",
+                    hints=("python -m benchmarks steps",),
+                )
+            cases = (StepsCase.of(task) for task in tasks)
+        rows = list(measure(cases, progress=status.update))
+    show({}, rows, title="steps of a sealed solve", as_json=as_json)
+
+
+def arrangements(
+    rows: Annotated[int, typer.Option(min=60, help="Rows of the made-up table.")] = 90,
+    as_json: Annotated[bool, typer.Option("--json", help="Print one JSON object.")] = False,
+) -> None:
+    """Trainings in the paper's other arrangements beside peers with rows of their own.
+
+    CPU seconds of all parties, a key of 3072 bits; `ratio` is to peers with rows of their own and
+    the same engine. Intermediaries and an outsourcing owner grow with rows times columns.
+
+    \b
+    Examples:
+      python -m benchmarks arrangements
+      python -m benchmarks arrangements --rows 300 --json
+    """
+    from benchmarks.studies.arrangements import measure
+    from sottovoce.cli.measurements import show
+
+    with screen.console(err=True).status("") as status:
+        found = list(measure(rows, progress=status.update))
+    facts = {"bits": 3072, "peers": 3}
+    show(facts, found, title="arrangements beside peers with rows, CPU seconds", as_json=as_json)
+
+
+def _engines(what: str, text: str) -> "list[Engine]":
+    """Engines with commas between them."""
+    from sottovoce.study.plan import Engine
+
+    parts = [part.strip() for part in text.split(",") if part.strip()]
+    for part in parts or [text]:
+        if part not in set(Engine):
+            raise InputError(
+                f"--{what}: expected {', '.join(Engine)}, found {part!r}",
+                hints=(f"--{what} {Engine.SHARES}",),
+            )
+    return [Engine(part) for part in parts]
+
+
+def _numbers(what: str, text: str) -> list[int]:
+    """Whole numbers with commas between them."""
+    parts = [part.strip() for part in text.split(",") if part.strip()]
+    for part in parts:
+        if not part.isdecimal() or int(part) < 1:
+            raise InputError(
+                f"--{what}: expected whole numbers with commas, found {part!r}",
+                hints=(f"--{what} 512,1024",),
+            )
+    return [int(part) for part in parts]

@@ -1,0 +1,49 @@
+"""Writes docs/adversaries.md from what the code says: python docs/make_adversaries.py."""
+
+from pathlib import Path
+
+from sottovoce.study.adversaries import DEVIATIONS, FACTS, POOLS, ROLES, Deviation
+
+HEAD = """# Adversaries: who could do what by deviating, and what stops it
+
+Made from `study/adversaries.py` by `docs/make_adversaries.py`; a test compares. The protocols
+assume that everyone follows them and may be curious about what they see. This page is about those
+who do not follow them: what is impossible, what is found out, and what nothing stops. Each test
+that is named here plays the deviation, or the party that refuses it.
+"""
+
+
+def page() -> str:
+    """The whole page."""
+    lines = [HEAD]
+    for role in ROLES:
+        rows = [one for one in DEVIATIONS if one.role == role]
+        if rows:
+            lines += [f"## {_capital(role)}", ""]
+        for one in rows:
+            lines += [*_said(one), ""]
+    lines += ["## Who pools what they saw", "", "The assumption says that nobody does.", ""]
+    lines += [*pool_table(), "", "## Facts that stand in several places", ""]
+    lines += [f"- {fact.says} (In: {', '.join(fact.stands_in)}.)" for fact in FACTS]
+    return "\n".join(lines) + "\n"
+
+
+def _said(one: Deviation) -> list[str]:
+    tests = [f"- Test: `{test}`" for test in one.tests]
+    stops = f"- What stops it: {one.stops or 'nothing'}."
+    remains = f"- What nothing stops: {one.remains}."
+    return [f"**{_capital(one.role)} {one.does}.**", "", stops, *tests, remains]
+
+
+def pool_table() -> list[str]:
+    """The table that SECURITY.md has, too."""
+    rows = [f"| {one.who} | {one.gets} |" for one in POOLS]
+    return ["| who pools | what they get |", "|---|---|", *rows]
+
+
+def _capital(text: str) -> str:
+    return text[0].upper() + text[1:]
+
+
+if __name__ == "__main__":
+    Path(__file__).with_name("adversaries.md").write_text(page(), encoding="utf-8")

@@ -1,0 +1,66 @@
+"""Who lets a site's messages go: nobody is asked, a person for each, or a program of the site."""
+
+import os
+from pathlib import Path
+from shlex import quote
+from typing import TYPE_CHECKING
+
+from sottovoce.cli import screen
+from sottovoce.errors import InputError
+
+if TYPE_CHECKING:
+    from sottovoce.cli.watching import Watch
+    from sottovoce.node.approval import Gate, Request
+
+
+class PersonGate:
+    """Shows a person what wants to leave, and asks."""
+
+    def __init__(self, watch: "Watch") -> None:
+        """The watch's bars make room while it asks."""
+        self._watch = watch
+
+    def ask(self, request: "Request") -> bool:
+        """What the person says; anything but yes refuses, and the site leaves the study."""
+        from sottovoce.cli.consent import asked
+
+        self._watch.paused()
+        screen.say(
+            f"\n{request.stage}: {request.kind} to {request.recipient}, "
+            f"{request.bytes:,} bytes (SHA-256 {request.digest[:16]}…)\n"
+            f"  seen by: {request.seen_by}\n  reveals: {request.reveals}\n"
+            f"  assuming: {request.assuming}",
+            err=True,
+        )
+        try:
+            return asked("Let it go?", yes=False)
+        finally:
+            self._watch.resumed()
+
+
+def gate_name(approve: str | None) -> None:
+    """Refuse what is neither `each` nor a program, before anything else is done."""
+    if approve is None or approve == "each":
+        return
+    if not Path(approve).is_file():
+        raise InputError(
+            f"--approve: expected `each` or a program of this site, found {approve!r}",
+            hints=("--approve each",),
+        )
+    if not os.access(approve, os.X_OK):
+        raise InputError(
+            f"--approve: expected a program, found {approve}, which cannot be run",
+            hints=(f"chmod +x {quote(approve)}",),
+        )
+
+
+def gate_of(approve: str | None, watch: "Watch") -> "Gate":
+    """Who lets messages go: nobody is asked, a person for each, or a program of the site."""
+    from sottovoce.node.approval import OpenGate, ScriptGate
+
+    gate_name(approve)
+    if approve is None:
+        return OpenGate()
+    if approve == "each":
+        return PersonGate(watch)
+    return ScriptGate(Path(approve).absolute())

@@ -1,0 +1,304 @@
+"""`sottovoce classify`: labels for new documents, which nobody but this site learns."""
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from sottovoce.cli import options, screen
+from sottovoce.cli.home import AsJson, Home, PassphraseFile, StudyName, open_home
+from sottovoce.errors import InputError
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
+    from sottovoce.cli.source_choice import SourceChoice
+    from sottovoce.node.api import Classified
+    from sottovoce.sources import Format
+    from sottovoce.study.plan import StudyPlan
+    from sottovoce.text.documents import Document
+
+ALL = "*"
+STDOUT = "-"
+_WORDLESS = "no known word"
+
+
+def classify(
+    file: Annotated[
+        Path, typer.Argument(metavar="FILE", help="Documents without labels: a file or a folder.")
+    ],
+    out: Annotated[
+        Path,
+        typer.Option(
+            "--out",
+            metavar="PLACE",
+            help="Where they go: .csv, .tsv, .jsonl, .parquet, .arrow, a folder, or - (stdout).",
+        ),
+    ],
+    out_format: Annotated[
+        str | None,
+        typer.Option(
+            "--out-format",
+            metavar="NAME",
+            help="folder or brat, for a folder; jsonl or tsv, for -.",
+        ),
+    ] = None,
+    text: options.TextColumns = None,
+    group: options.GroupColumn = None,
+    keep: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--keep",
+            metavar="COLUMN",
+            help="Column to carry along; all unless told.",
+        ),
+    ] = None,
+    label_column: Annotated[
+        str | None,
+        typer.Option("--label-column", metavar="NAME", help="How the new column is called."),
+    ] = None,
+    remark_column: Annotated[
+        str | None,
+        typer.Option(
+            "--remark-column", metavar="NAME", help="Also a column that marks rows without a word."
+        ),
+    ] = None,
+    format: options.FormatName = None,  # noqa: A002 - the option's name
+    encoding: options.EncodingName = None,
+    delimiter: options.Delimiter = None,
+    header: options.Header = True,
+    quotes: options.Quotes = True,
+    pattern: options.Pattern = "*.txt",
+    longest: options.Longest = options.LONGEST,
+    encoder: options.EncoderPlace = None,
+    replace: Annotated[
+        bool, typer.Option("--replace", help="Replace a file that is there already.")
+    ] = False,
+    study: StudyName = None,
+    home: Home = None,
+    passphrase_file: PassphraseFile = None,
+    as_json: AsJson = False,
+) -> None:
+    """Label FILE with a trained study. Only this site learns the labels.
+
+    The coordinator learns that this site asks, and for how many documents, rounded up to whole
+    batches; so many are counted against this site's budget. Stopped and run again it goes on,
+    and is charged once. A row without a word that the model knows gets the label that the bias
+    alone gives, and is counted on the screen. The columns of the text are those that this site
+    joined with, unless told.
+
+    \b
+    Examples:
+      sottovoce classify new.csv --out labelled.csv
+      sottovoce classify new.parquet --out labelled.jsonl --text note
+      sottovoce classify corpus/ --out found/ --out-format brat
+      sottovoce classify new.csv --out - --out-format jsonl | jq .label
+    """
+    from sottovoce.cli.exit_states import check_goes_on, check_trained
+    from sottovoce.cli.source_choice import SourceChoice, recall
+
+    site = open_home(home, passphrase_file)
+    found = site.study(study)
+    check_goes_on(found, asking=True)
+    check_trained(found)
+    described = found.description
+    if described is None:
+        raise InputError(f"study {found.id}: expected its text, found none: it was never joined")
+    known = recall(site, found)
+    choice = SourceChoice(
+        str(file),
+        options.several(text) or (known.text if known else None),
+        group=group,
+        format=format,
+        encoding=encoding,
+        delimiter=delimiter,
+        header=header,
+        quotes=quotes,
+        pattern=pattern,
+        longest=longest,
+        encoder=encoder or (known.encoder if known else None),
+    )
+    kind = _kind_of(out, out_format, described.plan)
+    if str(out) == STDOUT and as_json:
+        raise InputError("expected --out FILE with --json, found --out -: both write to stdout")
+    columns = (label_column, remark_column)
+    writer = _Writer(out, kind, columns, names=(choice.text, group), replace=replace)
+    writer.check()
+    documents = _read(choice, described.plan, keep)
+    written = 0
+
+    def deliver(answer: "Classified") -> None:
+        # Inside the query: until the labels are in the file, a restart brings them again.
+        nonlocal written
+        written = writer.write(documents, answer, described.plan)
+
+    answer = _ask(found.membership, documents, deliver, as_json=as_json)
+    if as_json:
+        import json
+
+        facts: dict[str, Any] = {"study": found.id, "documents": len(documents)}
+        facts |= {"verdict": answer.verdict, "written": written}
+        cost = {"counted": answer.charged, "left": answer.left}
+        screen.say(json.dumps({**facts, **cost, "wordless": len(answer.wordless), "out": str(out)}))
+        return
+    screen.say(
+        f"{out}: {written:,} rows labelled, counted as {answer.charged:,}; "
+        f"{answer.left:,} labels left in the budget",
+        err=str(out) == STDOUT,
+    )
+    if answer.wordless:
+        screen.say(
+            f"{len(answer.wordless):,} of {len(answer.classes):,} rows have no word that the model "
+            "knows: their label is the one that the bias alone gives",
+            err=True,
+        )
+
+
+def _ask(
+    membership: Any,
+    documents: "Sequence[Document]",
+    deliver: "Callable[[Classified], None]",
+    *,
+    as_json: bool,
+) -> "Classified":
+    from sottovoce.cli.running import run
+    from sottovoce.cli.watching import Watch
+    from sottovoce.config.study_file import parse_study
+    from sottovoce.node.api import AskOptions
+    from sottovoce.node.site.asking import classify as ask
+
+    with Watch(quiet=as_json) as watch:
+        asked = AskOptions(parse_study, on_event=watch.on_event)
+        return run(
+            ask(membership, documents, options=asked, deliver=deliver),
+            afterwards="the same command again goes on, and is charged once",
+        )
+
+
+def _read(
+    choice: "SourceChoice", plan: "StudyPlan", keep: list[str] | None
+) -> "Sequence[Document]":
+    """Every document, also an empty one, with the columns that are carried along."""
+    from dataclasses import replace
+
+    from sottovoce.sources import Format, open_source
+
+    asked = choice.options(plan, learning=False)
+    source = open_source(choice.data, asked)
+    if source.columns:
+        # A table without the text would be labelled all the same, as empty documents are.
+        source.header.find(choice.text or ("text",), option="--text")
+    kept = tuple(keep or ())
+    if ALL in kept or (keep is None and source.format in {Format.CSV, Format.TSV, Format.JSONL}):
+        kept = source.columns if len(source.columns) > 1 else ()
+    used = {*(choice.text or ("text",)), choice.group, *(one.name for one in plan.columns)}
+    carried = tuple(one for one in kept if one not in used)
+    wider = replace(asked, categorical=(*asked.categorical, *carried))
+    source = open_source(choice.data, wider)
+    documents = list(source.documents())
+    lost = source.problems.documents
+    if lost:
+        screen.say(
+            f"{source.name}: {lost:,} documents were skipped ({source.problems.summary()})",
+            err=True,
+        )
+    return documents
+
+
+def _kind_of(out: Path, named: str | None, plan: "StudyPlan") -> "Format":
+    """How the labelled documents are written: as stated, by the suffix, else as a folder."""
+    from sottovoce.sources import Format
+    from sottovoce.sources.opening import format_of_name
+    from sottovoce.text.reading import Level
+
+    stated = options.format_named(named)
+    if str(out) == STDOUT:
+        kind = stated or Format.CSV
+        if kind not in {Format.CSV, Format.TSV, Format.JSONL}:
+            raise InputError(
+                f"--out -: expected csv, tsv or jsonl, found {kind}", hints=("--out FILE",)
+            )
+        return kind
+    if stated is not None:
+        return stated
+    by_suffix = format_of_name(out)
+    if by_suffix is not None:
+        return by_suffix
+    if out.suffix:
+        raise InputError(
+            f"--out: expected .csv, .tsv, .jsonl, .parquet, .arrow or a folder, found {out.name!r}",
+            hints=("--out labelled.csv", "--out folder --out-format brat"),
+        )
+    return Format.FOLDER if plan.level is Level.DOCUMENT else Format.BRAT
+
+
+class _Writer:
+    """Puts labelled documents where the user wants them."""
+
+    def __init__(
+        self,
+        out: Path,
+        kind: "Format",
+        columns: tuple[str | None, str | None],
+        *,
+        names: tuple[tuple[str, ...] | None, str | None],
+        replace: bool,
+    ) -> None:
+        self._out = out
+        self._kind = kind
+        self._column, self._remark = columns
+        text, self._group = names
+        self._text = text[0] if text and len(text) == 1 else "text"
+        self._replace = replace
+
+    def check(self) -> None:
+        """Refuse a place or a name that is taken, before anything is asked and counted."""
+        from sottovoce.sources import Format
+
+        if self._column is not None and self._column in {self._text, self._group}:
+            raise InputError(
+                f"--label-column: expected a name of its own, found {self._column!r}, which is "
+                "the text's or the group's, and nothing was asked",
+                hints=("--label-column label",),
+            )
+        if self._remark is not None and self._kind in {Format.BRAT, Format.FOLDER}:
+            raise InputError(
+                f"--remark-column: expected a table to write, found {self._kind}",
+                hints=("--out labelled.csv",),
+            )
+        if str(self._out) == STDOUT:
+            return
+        if self._out.exists() and not self._replace:
+            raise InputError(
+                f"{self._out}: exists already, and nothing was asked",
+                hints=("--replace", "or another --out"),
+            )
+        if not self._out.absolute().parent.is_dir():
+            raise InputError(f"{self._out}: expected a folder to write to, found none")
+
+    def write(
+        self, documents: "Sequence[Document]", answer: "Classified", plan: "StudyPlan"
+    ) -> int:
+        """Write them; how many rows were labelled."""
+        from sottovoce.node.site.labelled import as_spans, as_table, by_document, remarked
+        from sottovoce.sources import Format
+        from sottovoce.sources.writing import TableLayout, write_documents, write_stream
+
+        found = by_document(documents, answer.classes, plan)
+        if self._kind is Format.BRAT:
+            write_documents(as_spans(found, plan), self._out, format=self._kind)
+            return len(answer.classes)
+        rows = list(as_table(found, plan))
+        if self._remark is not None:
+            rows = list(remarked(rows, self._remark, dict.fromkeys(answer.wordless, _WORDLESS)))
+        taken = rows[0].columns if rows else {}
+        column = self._column or ("label" if "label" not in taken else "predicted_label")
+        layout = TableLayout(text=self._text, label=column, group=self._group or "group")
+        if str(self._out) == STDOUT:
+            stream = typer.get_binary_stream("stdout")
+            written = write_stream(rows, stream, self._kind, layout)
+            stream.flush()
+            return written
+        return write_documents(
+            rows, self._out, format=self._kind, layout=layout, replace=self._replace
+        )

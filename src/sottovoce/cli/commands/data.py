@@ -1,0 +1,198 @@
+"""`sottovoce data …`: look at a source before it becomes part of a study."""
+
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from sottovoce.cli import options, screen
+
+if TYPE_CHECKING:
+    from rich.console import Console
+
+    from sottovoce.sources import SourceOptions
+    from sottovoce.sources.inspection import Inspection
+
+app = typer.Typer(no_args_is_help=True, help="Look at a source before it becomes part of a study.")
+
+_LABELS_SHOWN = 30
+_WITHOUT_LABELS = {"folder": "none: --labels-file FILE, or a subfolder a label", "brat": "none"}
+
+
+@app.callback()
+def root() -> None:
+    """Look at a source before it becomes part of a study."""
+
+
+@app.command(short_help="Say what a source holds, without showing any text.")
+def inspect(
+    source: Annotated[
+        str, typer.Argument(metavar="SOURCE", help="A file, or a folder of texts or BRAT pairs.")
+    ],
+    text: options.TextColumns = None,
+    label: options.LabelColumns = None,
+    label_map: options.LabelMapping = None,
+    label_separator: options.LabelSeparator = None,
+    labels: options.StudyLabels = None,
+    group: options.GroupColumn = None,
+    categorical: options.CategoricalColumns = None,
+    numeric: options.NumericColumns = None,
+    format: options.FormatName = None,  # noqa: A002 - the option's name
+    encoding: options.EncodingName = None,
+    delimiter: options.Delimiter = None,
+    header: options.Header = True,
+    quotes: options.Quotes = True,
+    labels_file: options.LabelsFile = None,
+    pattern: options.Pattern = "*.txt",
+    longest: options.Longest = options.LONGEST,
+    problems: Annotated[
+        int, typer.Option(help="How many problems to show; all are counted.", min=1)
+    ] = 10,
+    as_json: Annotated[bool, typer.Option("--json", help="Print JSON for scripts.")] = False,
+) -> None:
+    """Say what SOURCE holds: documents, labels, lengths, duplicates, and what would be skipped.
+
+    No text is shown, and nothing leaves this machine.
+
+    \b
+    Examples:
+      sottovoce data inspect notes.csv --text note --label diagnosis
+      sottovoce data inspect notes.parquet --text note --group patient
+      sottovoce data inspect messages.jsonl --label-map spam=1,ham=0
+      sottovoce data inspect reports/ --labels-file labels.csv
+      sottovoce data inspect corpus/ --format brat --json
+    """
+    from sottovoce.sources import SourceLimits, SourceOptions
+
+    asked = SourceOptions(
+        text=options.several(text),
+        label=options.several(label),
+        label_map=options.label_map(label_map),
+        label_separator=label_separator,
+        labels=options.listed(labels),
+        group=group,
+        categorical=tuple(categorical or ()),
+        numeric=tuple(numeric or ()),
+        format=options.format_named(format),
+        encoding=encoding,
+        table=options.table(delimiter, quotes=quotes, header=header),
+        labels_file=labels_file,
+        pattern=pattern,
+        limits=SourceLimits(document_bytes=longest, problems=max(problems, 100)),
+    )
+    _inspect(source, asked, problems=problems, as_json=as_json)
+
+
+def _inspect(place: str, asked: "SourceOptions", *, problems: int, as_json: bool) -> None:
+    from sottovoce.cli.progress import watched
+    from sottovoce.sources import open_source
+    from sottovoce.sources.inspection import Inspector
+
+    source = open_source(place, asked)
+    inspector = Inspector(source)
+    for _ in watched(
+        inspector.outcomes(),
+        title="inspecting",
+        position=lambda: (source.findings.done, source.findings.total),
+    ):
+        pass
+    _show(inspector.result(), problems=problems, as_json=as_json)
+    if inspector.documents == 0:
+        error = source.nothing_usable()
+        error.hints = error.hints[:1]  # the other one is this very command
+        raise error
+
+
+def _show(found: "Inspection", *, problems: int, as_json: bool) -> None:
+    import msgspec
+
+    if as_json:
+        screen.say_json(msgspec.json.encode(found).decode())
+        return
+    console = screen.console()
+    _show_facts(found, console)
+    _show_labels(found, console)
+    for title, lines in (
+        ("skipped", _skipped(found, problems)),
+        ("notes", found.notes),
+        ("warnings", found.warnings),
+    ):
+        if lines:
+            console.print(f"\n{title}", style="bold")
+            for line in lines:
+                console.print(f"  {line}", soft_wrap=True)
+
+
+def _show_facts(found: "Inspection", console: "Console") -> None:
+    from rich.table import Table
+
+    table = Table(show_header=False, box=None, pad_edge=False)
+    table.add_column(style="bold")
+    table.add_column()
+    for name, value in _facts(found):
+        table.add_row(name, value)
+    console.print(table)
+
+
+def _facts(found: "Inspection") -> list[tuple[str, str]]:
+    facts = [
+        ("source", f"{found.source} ({found.format.value})"),
+        ("columns", ", ".join(found.columns[:20]) + (" …" if found.columns[20:] else "")),
+        ("documents", f"{found.documents:,} usable, {found.skipped:,} skipped"),
+    ]
+    for name, lengths in (("characters", found.characters), ("words", found.words)):
+        if lengths and lengths.longest:
+            words = f"median {lengths.median:,.0f}, 95 % at most {lengths.p95:,.0f}"
+            facts.append((name, f"{words}, longest {lengths.longest:,}"))
+    facts.append(("duplicates", _duplicates(found)))
+    if found.empty:
+        facts.append(("empty texts", f"{found.empty:,}"))
+    if found.documents and not found.distinct_labels:
+        facts.append(("labels", _WITHOUT_LABELS.get(found.format.value, "none: --label COLUMN")))
+    if found.groups:
+        facts.append(
+            ("groups", f"{found.groups.count:,}, the largest of {found.groups.largest:,} documents")
+        )
+    facts.extend((name, f"{count:,}") for name, count in found.annotations.items())
+    if found.annotations:
+        facts.append(("skipped annotations", f"{found.skipped_annotations:,}"))
+    facts.extend((f"without {column}", f"{n:,}") for column, n in found.missing.items())
+    return facts
+
+
+def _duplicates(found: "Inspection") -> str:
+    repeats = found.duplicates.repeats
+    if not repeats:
+        return "none"
+    return f"{repeats:,} document{'s repeat' if repeats > 1 else ' repeats'} an earlier one"
+
+
+def _show_labels(found: "Inspection", console: "Console") -> None:
+    from rich.table import Table
+
+    if not found.labels:
+        return
+    by_span = any(count.spans for count in found.labels)
+    table = Table(title="labels", title_justify="left", title_style="bold", caption_justify="left")
+    table.add_column("entity type" if by_span else "label")
+    table.add_column("documents", justify="right")
+    table.add_column("share", justify="right")
+    if by_span:
+        table.add_column("spans", justify="right")
+    for count in found.labels[:_LABELS_SHOWN]:
+        share = f"{count.documents / found.documents:.1%}"
+        spans = [f"{count.spans:,}"] if by_span else []
+        name = count.label if len(count.label) <= 60 else f"{count.label[:59]}…"
+        table.add_row(name, f"{count.documents:,}", share, *spans)
+    if found.distinct_labels > _LABELS_SHOWN:
+        table.caption = f"and {found.distinct_labels - _LABELS_SHOWN:,} more"
+    console.print()
+    console.print(table)
+
+
+def _skipped(found: "Inspection", problems: int) -> list[str]:
+    lines = [f"{count:,} × {kind}" for kind, count in found.problem_counts.items()]
+    lines.extend(f"  {p.where}: {p.reason}" for p in found.problems[:problems])
+    total = sum(found.problem_counts.values())
+    if total > problems:
+        lines.append(f"  … and {total - min(problems, len(found.problems)):,} more")
+    return lines

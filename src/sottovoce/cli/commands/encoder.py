@@ -1,0 +1,56 @@
+"""`sottovoce encoder …`: look at a frozen encoder before a study uses it."""
+
+from typing import Annotated
+
+import typer
+
+from sottovoce.cli import screen
+from sottovoce.cli.home import AsJson
+
+app = typer.Typer(no_args_is_help=True, help="Look at a frozen encoder before a study uses it.")
+
+# As long as a short note, made of words that any tokenizer knows.
+_SAMPLE = "no fever, some pain in the left knee since last week, no earlier injury is known"
+_TEXTS = 512
+
+
+@app.callback()
+def root() -> None:
+    """Look at a frozen encoder before a study uses it."""
+
+
+@app.command(short_help="Say which encoder a folder holds, how wide it is, and how fast.")
+def inspect(
+    place: Annotated[
+        str,
+        typer.Argument(metavar="FOLDER", help="A folder, or a package: wordllama."),
+    ],
+    as_json: AsJson = False,
+) -> None:
+    """Say which encoder FOLDER holds: kind, columns, SHA-256, and texts a second here.
+
+    The line for study.toml names the encoder by its hash, so that every site uses the same.
+    Nothing is downloaded, and nothing leaves this machine.
+
+    \b
+    Examples:
+      sottovoce encoder inspect wordllama
+      sottovoce encoder inspect models/minilm/ --json
+    """
+    import json
+    import time
+
+    from sottovoce.encoders import open_encoder
+
+    encoder = open_encoder(place)
+    began = time.perf_counter()
+    encoder.encode([_SAMPLE] * _TEXTS)
+    speed = round(_TEXTS / (time.perf_counter() - began))
+    name = encoder.name
+    if as_json:
+        facts = {"kind": str(name.kind), "columns": name.columns, "sha256": name.sha256}
+        screen.say_json(json.dumps({**facts, "encoder": str(name), "texts_per_second": speed}))
+        return
+    screen.say(f"{name.kind} encoder, {name.columns} columns, {speed:,} short texts a second")
+    screen.say(f"SHA-256 of weights and tokenizer: {name.sha256}")
+    screen.say(f'in study.toml: encoder = "{name}"')

@@ -1,0 +1,109 @@
+"""`sottovoce evaluate`: how good the model is, at this site and over all sites."""
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from sottovoce.cli import screen
+from sottovoce.cli.evaluation_table import show_evaluation
+from sottovoce.cli.home import AsJson, Home, PassphraseFile, StudyName, open_home
+from sottovoce.errors import InputError
+
+if TYPE_CHECKING:
+    from sottovoce.node.api import EvaluationTables
+    from sottovoce.node.site.site_folder import Site
+
+
+def evaluate(
+    data: Annotated[
+        Path | None,
+        typer.Option("--data", metavar="SOURCE", help="Another place of the same documents."),
+    ] = None,
+    last: Annotated[
+        bool, typer.Option("--last", help="Show the newest evaluation again; nothing is asked.")
+    ] = False,
+    study: StudyName = None,
+    home: Home = None,
+    passphrase_file: PassphraseFile = None,
+    as_json: AsJson = False,
+) -> None:
+    """Accuracy, F1, confusion and ROC on the documents held out, here and over all sites.
+
+    This site's own table stays here. The joint one is a blind sum, opened once enough peers
+    run this command, and only over enough documents; it counts against the study's budget of
+    evaluations.
+
+    \b
+    Examples:
+      sottovoce evaluate
+      sottovoce evaluate --study urgency --json
+      sottovoce evaluate --last
+    """
+    from dataclasses import replace
+
+    from sottovoce.cli.exit_states import check_goes_on, check_trained
+    from sottovoce.cli.running import run
+    from sottovoce.cli.source_choice import recall
+    from sottovoce.cli.watching import Watch
+    from sottovoce.config.study_file import parse_study
+    from sottovoce.node.api import AskOptions
+    from sottovoce.node.site.asking import evaluate as ask
+
+    site = open_home(home, passphrase_file)
+    if last:
+        _show_last(site, study, as_json=as_json)
+        return
+    found = site.study(study)
+    check_goes_on(found, asking=True)
+    check_trained(found)
+    described, choice = found.description, recall(site, found)
+    if described is None or choice is None:
+        raise InputError(f"study {found.id}: expected documents that this site joined with")
+    if data is not None:
+        choice = replace(choice, data=str(data))
+    documents = choice.read(described.plan)
+    with Watch(quiet=as_json) as watch:
+        asked = AskOptions(parse_study, on_event=watch.on_event)
+
+        def deliver(came: "EvaluationTables") -> None:
+            # Inside the evaluation: until it is shown, a restart brings it again.
+            watch.paused()
+            _tell(came, as_json=as_json)
+
+        run(
+            ask(found.membership, documents, options=asked, deliver=deliver),
+            afterwards="`sottovoce evaluate` again goes on, and is charged once",
+        )
+
+
+def _show_last(site: "Site", study: str | None, *, as_json: bool) -> None:
+    """The newest evaluation that this site, or this coordinator, knows of."""
+    import json
+
+    from sottovoce.cli.shown_study import known_study, show_kept
+
+    known = known_study(site, study, option="--study ")
+    if known.last is None:
+        raise InputError(
+            f"study {known.id}: expected an evaluation that was held, found none",
+            hints=(f"sottovoce evaluate --study {known.id}",),
+        )
+    if as_json:
+        screen.say(json.dumps(known.evaluated()["evaluation"]))
+    else:
+        show_kept(known.last)
+
+
+def _tell(came: "EvaluationTables", *, as_json: bool) -> None:
+    if as_json:
+        import json
+
+        from sottovoce.study.queries.evaluation_record import figures
+
+        screen.say(json.dumps({"own": figures(came.own), "joint": figures(came.joint)}))
+        return
+
+    console = screen.console()
+    show_evaluation("this site (stays here)", came.own, console)
+    show_evaluation(f"all of {', '.join(came.joint.peers)}", came.joint, console)

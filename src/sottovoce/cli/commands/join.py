@@ -1,0 +1,372 @@
+"""`sottovoce join`: take part in a study, from its card to its model."""
+
+from contextlib import ExitStack
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from sottovoce.cli import options, screen
+from sottovoce.cli.event_text import REFUSED
+from sottovoce.cli.home import AsJson, Home, PassphraseFile, StudyName, open_home
+from sottovoce.cli.log_file import LogFile, LogPath, time_warnings
+from sottovoce.cli.shell_words import placed
+from sottovoce.errors import InputError
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from sottovoce.cli.source_choice import SourceChoice
+    from sottovoce.cli.watching import Watch
+    from sottovoce.config.study_file import StudyDescription
+    from sottovoce.node.api import Consent, ConsentQuestion
+    from sottovoce.node.site.site_folder import JoinedStudy, Site
+    from sottovoce.text.documents import Document
+
+Data = Annotated[
+    Path | None,
+    typer.Option("--data", metavar="SOURCE", help="This site's documents: a file or a folder."),
+]
+Yes = Annotated[
+    bool,
+    typer.Option("--yes", help="Consent to what the study card says, without being asked."),
+]
+Approve = Annotated[
+    str | None,
+    typer.Option(
+        "--approve",
+        metavar="each|SCRIPT",
+        help="Hold every outgoing message until a person, or a program, lets it go.",
+    ),
+]
+
+
+def join(
+    invitation: Annotated[
+        str | None,
+        typer.Argument(
+            metavar="[INVITATION]",
+            help="The line from the coordinator, a file with it, or - to read it from standard "
+            "input. Not needed to go on.",
+        ),
+    ] = None,
+    data: Data = None,
+    text: options.TextColumns = None,
+    label: options.LabelColumns = None,
+    label_map: options.LabelMapping = None,
+    label_separator: options.LabelSeparator = None,
+    group: options.GroupColumn = None,
+    format: options.FormatName = None,  # noqa: A002 - the option's name
+    encoding: options.EncodingName = None,
+    delimiter: options.Delimiter = None,
+    header: options.Header = True,
+    quotes: options.Quotes = True,
+    labels_file: options.LabelsFile = None,
+    pattern: options.Pattern = "*.txt",
+    longest: options.Longest = options.LONGEST,
+    encoder: options.EncoderPlace = None,
+    study: StudyName = None,
+    dry_run: Annotated[
+        bool,
+        typer.Option("--dry-run", help="Show the study card and sizes, ask nothing, send nothing."),
+    ] = False,
+    yes: Yes = False,
+    approve: Approve = None,
+    stay: Annotated[
+        bool,
+        typer.Option(
+            "--stay/--no-stay",
+            help="Whether an evaluator or dealer stays after the training, to serve queries.",
+        ),
+    ] = True,
+    log: LogPath = None,
+    home: Home = None,
+    passphrase_file: PassphraseFile = None,
+    as_json: AsJson = False,
+) -> None:
+    """Take part in a study: read its card, consent, and follow it until the model is here.
+
+    Nothing but a request for the study's description is sent before you consent, and with
+    --dry-run nothing else at all. Interrupted or crashed, `sottovoce join` without an
+    invitation goes on where it was, with the same documents.
+
+    \b
+    Exit codes: 0 finished, or ended by SIGTERM, 1 a mistake at this site,
+    2 a wrong option, 3 another party's fault or the study was stopped,
+    4 no consent, 130 interrupted.
+
+    \b
+    Examples:
+      sottovoce join sottovoce-1-mfra… --data notes.csv --text note --label dx
+      sottovoce join invitations/north --data notes.jsonl --label dx --dry-run
+      sottovoce join sottovoce-1-mfra… --data corpus/ --format brat --yes
+      sottovoce join --study urgency --approve each
+    """
+    from sottovoce.cli.approval_prompt import gate_name
+    from sottovoce.cli.exit_states import check_goes_on
+    from sottovoce.cli.invitation_prompt import check_seats, read_invitation
+    from sottovoce.cli.source_choice import SourceChoice
+
+    # What is wrong at this site is told first: before a passphrase, and before anything is sent.
+    choice = None
+    if data is not None:
+        choice = SourceChoice(
+            str(data),
+            options.several(text),
+            options.several(label),
+            label_map,
+            label_separator,
+            group,
+            format,
+            encoding,
+            delimiter,
+            header,
+            quotes,
+            None if labels_file is None else str(labels_file),
+            pattern,
+            longest,
+            encoder,
+        )
+        choice.check()
+        choice = choice.absolute()
+    elif invitation is None:
+        _refuse_columns_alone(text, label)
+    gate_name(approve)
+    given = None if invitation is None else read_invitation(invitation)
+    site = open_home(home, passphrase_file)
+    if given is not None:
+        check_seats(site, given)
+    found = site.study(study) if given is None else site.accept(given)
+    check_goes_on(found)
+    joining = _Joining(site, found, choice, yes=yes, dry_run=dry_run, as_json=as_json)
+    joining.run(approve=approve, stay=stay, log=log)
+
+
+class _Joining:
+    """One run of the command."""
+
+    def __init__(
+        self,
+        site: "Site",
+        study: "JoinedStudy",
+        choice: "SourceChoice | None",
+        *,
+        yes: bool,
+        dry_run: bool,
+        as_json: bool,
+    ) -> None:
+        from sottovoce.cli.source_choice import recall
+
+        self._site = site
+        self._study = study
+        self._fresh = choice is not None
+        self._choice = choice or recall(site, study)
+        self._yes = yes
+        self._dry_run = dry_run
+        self._as_json = as_json
+
+    def run(self, *, approve: str | None, stay: bool, log: Path | None) -> None:
+        """Card, documents, consent, and then the study."""
+        from sottovoce.cli.consent import asked, show_card
+        from sottovoce.cli.source_choice import check_brings_text, remember
+        from sottovoce.node.site.shown_card import card_of
+        from sottovoce.study.rehearsal import check_documents
+
+        described = self._described()
+        seats = self._study.invitation.seats
+        peers = [
+            one.name for house in described.houses for one in house.seats if one.role == "peer"
+        ]
+        check_brings_text(seats, peers, self._choice)
+        begun = self._begun()
+        if not self._as_json and (self._dry_run or not begun):
+            show_card(card_of(described, self._house(described)))
+        self._site.policy.check(described.rehearsed())
+        documents = self._choice.read(described.plan) if self._choice else ()
+        count = len(documents)
+        if self._choice and not self._as_json:
+            screen.say(f"{self._choice.data}: {count:,} documents", err=True)
+        if not begun:
+            for peer in sorted(set(peers) & set(seats)):
+                rehearsed = check_documents(described.rehearsed(), peer, documents)
+                if not self._as_json:
+                    for line in rehearsed.told(described.plan):
+                        screen.say(f"{peer}: {line}", err=True)
+        if self._dry_run:
+            self._rehearse(described, count)
+            return
+        if not begun and not asked("Take part in this study, as the card says?", yes=self._yes):
+            screen.say(
+                "not joined: nothing was sent but the request for the study's description", err=True
+            )
+            raise typer.Exit(REFUSED)
+        if self._fresh and self._choice is not None:
+            remember(self._site, self._study, self._choice)
+        with ExitStack() as stack:
+            file = stack.enter_context(LogFile(log)) if log is not None else None
+            time_warnings()
+            self._follow(described, documents, approve=approve, stay=stay, log=file)
+
+    def _house(self, described: "StudyDescription") -> str:
+        """This site's organisation, as the study calls it."""
+        return described.house(self._study.invitation.house).organisation
+
+    def _rehearse(self, described: "StudyDescription", documents: int) -> None:
+        """What would be sent, which is told and not done."""
+        if not self._as_json:
+            screen.say("dry run: nothing was sent but the request for the study's description")
+            return
+        import json
+
+        from sottovoce.cli.consent import card_facts
+        from sottovoce.node.site.shown_card import card_of
+
+        facts = card_facts(described, card_of(described, self._house(described)))
+        mine = {"seats": list(self._study.invitation.seats), "documents": documents}
+        screen.say(json.dumps({"study": self._study.id, **mine, **facts}))
+
+    def _described(self) -> "StudyDescription":
+        """What the study says: from this disk, else from the coordinator."""
+        from sottovoce.cli.running import run
+        from sottovoce.node.site.joining import describe
+
+        known = self._study.description
+        if known is not None:
+            return known
+        self._study.invitation.check_time(datetime.now(UTC))
+
+        asking = f"asking {self._study.invitation.address} what the study is"
+        with screen.console(err=True).status(asking):
+            text = run(describe(self._study.membership), afterwards="nothing was begun")
+        return self._study.keep_text(text)
+
+    def _begun(self) -> bool:
+        """Whether this site consented before, and only goes on now."""
+        return (self._study.folder / "begun").exists()
+
+    def _closed(self) -> bool:
+        """Whether this site stayed until no query is answered any longer."""
+        from sottovoce.course.phases import Phase
+        from sottovoce.node.site.seat_status import status
+
+        return any(one.phase == Phase.CLOSED for one in status(self._study.membership))
+
+    def _follow(
+        self,
+        described: "StudyDescription",
+        documents: "Sequence[Document]",
+        *,
+        approve: str | None,
+        stay: bool,
+        log: "LogFile | None",
+    ) -> None:
+        from sottovoce.cli.approval_prompt import gate_of
+        from sottovoce.cli.exit_states import stopped, withdrawn
+        from sottovoce.cli.running import run
+        from sottovoce.cli.watching import Watch
+        from sottovoce.config.study_file import parse_study
+        from sottovoce.errors import StoppedError, WithdrawnError
+        from sottovoce.keyfiles import storage
+        from sottovoce.node.api import JoinOptions
+        from sottovoce.node.site.joining import join as follow
+
+        if not (self._begun() or self._as_json):
+            screen.say(
+                placed(
+                    "the study begins when everybody has come; this may be interrupted, and "
+                    f"`sottovoce join --study {self._study.id}` goes on"
+                ),
+                err=True,
+            )
+        storage.write_whole(
+            self._study.folder / "begun", b"", mode=storage.SECRET_MODE, replace=True
+        )
+        source = None if self._choice is None else lambda: documents
+        expected = _expected(described)
+        with Watch(as_json=self._as_json, ends=False, expected=expected, log=log) as watch:
+            asked = JoinOptions(
+                parse_study,
+                self._consent(watch),
+                policy=self._site.policy,
+                gate=gate_of(approve, watch),
+                on_event=watch.on_event,
+                stay=stay,
+            )
+            try:
+                joined = run(
+                    follow(self._study.membership, source, options=asked),
+                    afterwards=f"`sottovoce join --study {self._study.id}` goes on",
+                    log=log,
+                )
+            except StoppedError as error:
+                raise stopped(self._study, str(error)) from None
+            except WithdrawnError as error:
+                raise withdrawn(self._study, error.message) from None
+        if self._as_json:
+            import json
+
+            model = None if joined.model is None else str(joined.model)
+            screen.say(json.dumps({"event": "result", "study": self._study.id, "model": model}))
+        elif joined.model is not None and not self._closed():
+            screen.say(placed("next: sottovoce classify FILE --out labelled.csv"))
+
+    def _consent(self, watch: "Watch") -> "Consent":
+        """Asks whether the words are the same everywhere, once everybody's keys are known."""
+        import asyncio
+        import time
+
+        from sottovoce.cli.consent import asked, show_roster
+        from sottovoce.node.site.shown_card import keep_consent
+
+        def answer(question: "ConsentQuestion") -> bool:
+            watch.paused()
+            if not self._as_json:
+                show_roster(question)
+            agreed = asked("Are these the words of the other sites, too?", yes=self._yes)
+            if agreed:
+                keep_consent(self._study.folder, question, by=_person(), at=time.time())
+            watch.resumed()
+            return agreed
+
+        async def consent(question: "ConsentQuestion") -> bool:
+            return await asyncio.to_thread(answer, question)
+
+        return consent
+
+
+def _person() -> str:
+    """Who sits here, as this machine knows them."""
+    import getpass
+
+    try:
+        return getpass.getuser()
+    except (OSError, KeyError, ImportError):
+        return "somebody without a name on this machine"
+
+
+def _refuse_columns_alone(*columns: list[str] | None) -> None:
+    """A site that goes on reads what it read before; other columns would go unheard."""
+    if any(columns):
+        raise InputError(
+            "--text, --label: expected --data with them, found none: a study goes on with the "
+            "documents that it began with",
+            hints=("leave them out to go on",),
+        )
+
+
+def _expected(described: "StudyDescription") -> "Mapping[tuple[str, str], int]":
+    """Bytes that each peer moves in a stage, as its card says: what it sends, and its model."""
+    from sottovoce.study.card.seat_sizes import MODEL, helper_sizes
+    from sottovoce.study.card.sizes import peer_sizes
+
+    study = described.rehearsed()
+    names = {"agreement": "agreement", "dictionary and totals": "dictionary"}
+    found: dict[tuple[str, str], int] = {}
+    for peer in study.roster.peers:
+        for row in peer_sizes(study):
+            place = (peer, names.get(row.stage, "training"))
+            found[place] = found.get(place, 0) + row.total
+        sent = (row for row in helper_sizes(study) if row.stage == MODEL and row.to == "peers")
+        found[peer, "training"] += sum(row.bytes for row in sent)
+    return found

@@ -1,0 +1,256 @@
+"""`sottovoce ledger …`: what left this site and what came, line by line."""
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from sottovoce.cli import screen
+from sottovoce.cli.home import AsJson, Home, PassphraseFile, StudyName, open_home
+from sottovoce.errors import InputError
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from sottovoce.ledger import LedgerLine
+    from sottovoce.node.site.ledgers import SeatLedger
+    from sottovoce.node.site.site_folder import Site
+
+app = typer.Typer(no_args_is_help=True, help="What left this site and what came, line by line.")
+
+SeatName = Annotated[
+    str | None,
+    typer.Option("--seat", metavar="NAME", help="One seat of this site; all of them unless told."),
+]
+
+
+@app.callback()
+def root() -> None:
+    """What left this site and what came, line by line."""
+
+
+@app.command(short_help="Print the lines.")
+def show(
+    study: StudyName = None,
+    seat: SeatName = None,
+    what: Annotated[
+        str | None,
+        typer.Option("--what", metavar="SORT", help="sent, received, consent, deletion, …"),
+    ] = None,
+    party: Annotated[
+        str | None, typer.Option("--party", metavar="NAME", help="To or from this party alone.")
+    ] = None,
+    home: Home = None,
+    passphrase_file: PassphraseFile = None,
+    as_json: AsJson = False,
+) -> None:
+    """Print one line for each message sent or received: when, what, to whom, what it reveals.
+
+    \b
+    Examples:
+      sottovoce ledger show
+      sottovoce ledger show --what sent --party coordinator
+      sottovoce ledger show --seat evaluator --json
+    """
+    from sottovoce.ledger import What, select, to_json
+
+    sort = None
+    if what is not None:
+        try:
+            sort = What(what)
+        except ValueError:
+            known = ", ".join(What)
+            raise InputError(f"--what: expected one of {known}, found {what!r}") from None
+    found = _lines(open_home(home, passphrase_file), study, seat)
+    lines = list(select(found, what=sort, party=party or ""))
+    if as_json:
+        screen.say_json(to_json(lines), nl=False)
+    elif not lines:
+        screen.say("no such line", err=True)
+    else:
+        _print(lines)
+
+
+@app.command(short_help="Check that no line was changed, moved or cut out.")
+def verify(
+    study: StudyName = None,
+    seat: SeatName = None,
+    against: Annotated[
+        str | None,
+        typer.Option(
+            "--against", metavar="WORDS", help="The end that somebody wrote down earlier."
+        ),
+    ] = None,
+    beside: Annotated[
+        Path | None,
+        typer.Option(
+            "--beside", metavar="FILE", help="Another seat's ledger of the study, to compare with."
+        ),
+    ] = None,
+    receipt: Annotated[
+        Path | None,
+        typer.Option(
+            "--receipt",
+            metavar="FILE",
+            help="The coordinator's receipt that was put away; else the one beside the ledger.",
+        ),
+    ] = None,
+    online: Annotated[
+        bool,
+        typer.Option("--online", help="Ask the coordinator how long the ledger was."),
+    ] = False,
+    home: Home = None,
+    passphrase_file: PassphraseFile = None,
+    as_json: AsJson = False,
+) -> None:
+    """Check every line's signature and place, and that the end was not cut off.
+
+    Prints the end in a form to write down: given to --against later, it shows whether
+    anything before it was taken away since. The coordinator's receipts show it too: the last
+    one lies beside the ledger, a copy elsewhere is given by --receipt, and --online asks the
+    coordinator itself. So does another seat's ledger (--beside): what came there from here
+    must stand here.
+
+    \b
+    Examples:
+      sottovoce ledger verify
+      sottovoce ledger verify --online
+      sottovoce ledger verify --seat north --receipt /mnt/safe/north.receipt
+      sottovoce ledger verify --seat north --against 412-0123…cdef
+      sottovoce ledger verify --seat north --beside coordinator.jsonl
+    """
+    import asyncio
+    import json
+    from dataclasses import asdict
+
+    from sottovoce.ledger import LedgerWitnessed
+    from sottovoce.ledger import verify as check
+
+    site = open_home(home, passphrase_file)
+    witnesses = () if against is None else (LedgerWitnessed.of_words(against),)
+    found = []
+    for one in _places(site, study, seat):
+        told = (*witnesses, *one.kept_receipt(receipt))
+        if online:
+            told = (*told, *asyncio.run(one.asked_receipt()))
+        done = check(one.path, one.whose, witnesses=told)
+        alike = None if beside is None else _compared(one.path, beside)
+        found.append({"seat": one.seat} | asdict(done) | {"alike": alike})
+        if not as_json:
+            held = "; ".join(done.against) or "nothing"
+            screen.say(
+                f"{one.seat}: whole, {done.lines:,} lines, ends {done.words}; held to {held}"
+            )
+            if beside is not None:
+                screen.say(f"{one.seat}: {alike:,} letters stand in {beside} alike")
+    if as_json:
+        screen.say(json.dumps(found))
+
+
+def _compared(ours: Path, theirs: Path) -> int:
+    """How many letters stand in both ledgers alike; a difference is an error."""
+    from sottovoce.errors import LedgerError
+    from sottovoce.ledger import compare, read_ledger
+
+    found = compare(read_ledger(ours), _exported(theirs))
+    if found.differences:
+        others = len(found.differences) - 1
+        more = f", and {others} others" if others else ""
+        raise LedgerError(f"{theirs}: {found.differences[0]}{more}")
+    return found.alike
+
+
+def _exported(path: Path) -> "list[LedgerLine]":
+    """Another seat's lines: its ledger, or what `ledger export` wrote as JSON or JSON Lines."""
+    import msgspec
+
+    from sottovoce.errors import LedgerError
+    from sottovoce.ledger import LedgerLine, read_ledger
+
+    if path.suffix != ".json":
+        return list(read_ledger(path))
+    try:
+        return msgspec.json.decode(path.read_bytes(), type=list[LedgerLine])
+    except msgspec.MsgspecError:
+        raise LedgerError(
+            f"{path}: expected lines of a ledger",
+            hints=("sottovoce ledger export --out ledger.jsonl",),
+        ) from None
+
+
+@app.command(short_help="Write the lines as CSV, JSON or Markdown.")
+def export(
+    out: Annotated[
+        Path, typer.Option("--out", metavar="FILE", help="FILE.csv, .json, .jsonl, .md")
+    ],
+    study: StudyName = None,
+    seat: SeatName = None,
+    home: Home = None,
+    passphrase_file: PassphraseFile = None,
+    as_json: AsJson = False,
+) -> None:
+    """Write all lines to a file for other tools.
+
+    \b
+    Examples:
+      sottovoce ledger export --out ledger.csv
+      sottovoce ledger export --out ledger.md --seat north
+      sottovoce ledger export --out north.jsonl --seat north
+    """
+    from sottovoce.keyfiles import storage
+    from sottovoce.ledger import FORMATS
+
+    kinds = {".csv": "csv", ".json": "json", ".jsonl": "jsonl", ".md": "markdown"}
+    if out.suffix not in kinds:
+        raise InputError(
+            f"--out: expected a name that ends in {', '.join(kinds)}, found {out.name!r}"
+        )
+    storage.check_absent(out)
+    site = open_home(home, passphrase_file)
+    lines = list(_lines(site, study, seat))
+    data = FORMATS[kinds[out.suffix]](lines).encode()
+    storage.write_whole(out, data, mode=storage.SECRET_MODE)
+    if as_json:
+        import json
+
+        screen.say(json.dumps({"out": str(out), "lines": len(lines)}))
+    else:
+        screen.say(f"{out}: {len(lines):,} lines")
+
+
+def _lines(site: "Site", study: str | None, seat: str | None) -> "Iterator[LedgerLine]":
+    from sottovoce.ledger import read_ledger
+
+    for one in _places(site, study, seat):
+        yield from read_ledger(one.path)
+
+
+def _places(site: "Site", study: str | None, seat: str | None) -> "list[SeatLedger]":
+    """The seats of this site in the study."""
+    from sottovoce.node.site.ledgers import ledgers_of
+
+    found = ledgers_of(site, study)
+    if not found:
+        raise InputError(
+            f"{site.home}: expected a ledger, found none",
+            hints=("a ledger begins when a site joins: sottovoce join",),
+        )
+    wanted = [one for one in found if seat in {None, one.seat}]
+    if not wanted:
+        known = ", ".join(one.seat for one in found)
+        raise InputError(f"--seat: expected a seat of this site ({known}), found {seat!r}")
+    return wanted
+
+
+def _print(lines: "list[LedgerLine]") -> None:
+    """Two lines for each: what happened, and what it reveals."""
+    for line in lines:
+        when = line.when[:19].replace("T", " ")
+        words = [line.seat, line.what]
+        if line.kind:
+            towards = "from" if line.what == "received" else "to"
+            words += [line.kind, towards, line.party, f"({line.stage}, {line.bytes:,} bytes)"]
+        screen.say(f"{when}  {' '.join(words)}")
+        told = f"reveals {line.reveals}" if line.reveals else line.note
+        if told:
+            screen.say(f"                     {told}")

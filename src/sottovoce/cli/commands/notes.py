@@ -1,0 +1,61 @@
+"""`sottovoce notes`: synthetic clinical notes as files, to try a study on nobody's record."""
+
+from enum import StrEnum
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from sottovoce.cli import screen
+
+
+class NotesFormat(StrEnum):
+    """How the notes are written."""
+
+    CSV = "csv"
+    JSONL = "jsonl"
+    BRAT = "brat"
+
+
+def notes(
+    out: Annotated[Path, typer.Option("--out", help="Folder to write to; made where needed.")],
+    sites: Annotated[int, typer.Option("--sites", min=1, max=1000, help="How many sites.")] = 3,
+    documents: Annotated[
+        int, typer.Option("--documents", min=1, help="How many notes in all, dealt evenly.")
+    ] = 1500,
+    kind: Annotated[
+        NotesFormat, typer.Option("--format", help="A file a site, or a folder a site (brat).")
+    ] = NotesFormat.CSV,
+    seed: Annotated[int, typer.Option("--seed", min=0, help="Which notes are made up.")] = 0,
+    as_json: Annotated[bool, typer.Option("--json", help="Print one JSON object.")] = False,
+) -> None:
+    """Write made-up clinical notes of several sites, with labels of every level.
+
+    Columns: text, diagnosis (eight groups), urgency (routine, urgent), patient, sex, age, site,
+    origin. JSON Lines and BRAT hold sections, drugs, symptoms, diseases, names and dates too.
+    The notes are synthetic: no patient stands behind any of them, and the files say so.
+
+    \b
+    Examples:
+      sottovoce notes --sites 3 --documents 1500 --out notes
+      sottovoce notes --format brat --out corpus
+      sottovoce data inspect notes/north.csv --text text --label diagnosis
+    """
+    from sottovoce.cli.measurements import show
+    from sottovoce.datasets import clinical_notes, write_notes
+
+    with screen.console(err=True).status("making up notes …"):
+        made = clinical_notes(documents, sites=sites, random_state=seed)
+        files = write_notes(made, out, kind=kind.value)
+    rows = [
+        {
+            "site": site,
+            "notes": len(made.at(site)),
+            "patients": len(set(made.at(site).groups)),
+            "urgent": made.at(site).labels("urgency").count("urgent"),
+            "written": str(file),
+        }
+        for site, file in zip(made.sites, files, strict=True)
+    ]
+    facts = {"notes": len(made), "seed": seed, "origin": "synthetic"}
+    show(facts, rows, title="synthetic notes", as_json=as_json)

@@ -1,0 +1,98 @@
+"""`sottovoce status`: how far every study of this site is."""
+
+from dataclasses import asdict
+from typing import TYPE_CHECKING, Any
+
+from sottovoce.cli import screen
+from sottovoce.cli.home import AsJson, Home, PassphraseFile, StudyName, open_home
+from sottovoce.errors import InputError
+
+if TYPE_CHECKING:
+    from rich.console import Console
+
+    from sottovoce.node.api import SeatStatus, StudyStatus
+
+
+def status(
+    study: StudyName = None,
+    home: Home = None,
+    passphrase_file: PassphraseFile = None,
+    as_json: AsJson = False,
+) -> None:
+    """Say how far the studies are that this site runs or joined, from its own disk.
+
+    \b
+    Examples:
+      sottovoce status
+      sottovoce status --study urgency --json
+    """
+    from sottovoce.node.coordinator.serving import studies
+    from sottovoce.node.site.seat_status import status as seats_of
+    from sottovoce.node.site.site_folder import choose
+
+    site = open_home(home, passphrase_file)
+    run = studies(site.office())
+    joined = site.joined()
+    titles = {one.study: one.name for one in run} | {one.id: one.invitation.title for one in joined}
+    if not titles:
+        raise InputError(
+            f"{site.home}: expected a study, found none",
+            hints=("sottovoce study create", "sottovoce join INVITATION", "or another --home"),
+        )
+    wanted = titles if study is None else {choose(study, titles)}
+    run = [one for one in run if one.study in wanted]
+    seats = [seat for one in joined if one.id in wanted for seat in seats_of(one.membership)]
+    if as_json:
+        _print({"run": [asdict(one) for one in run], "joined": [asdict(one) for one in seats]})
+        return
+    console = screen.console()
+    for one in run:
+        _show_run(one, console)
+    if seats:
+        _show_seats(seats, titles, console)
+
+
+def _show_run(one: "StudyStatus", console: "Console") -> None:
+    from rich.table import Table
+
+    from sottovoce.cli.watching import moment
+
+    attempt = f", attempt {one.attempt}" if one.attempt > 1 else ""
+    reason = f": {one.reason}" if one.reason else ""
+    console.print(f"{one.study} ({one.name}): {one.phase}{attempt}{reason}")
+    if one.waits_for:
+        console.print(f"  {_waits(one)}")
+    table = Table("seat", "enrolled", "last seen")
+    seen = dict(one.seen)
+    for name in one.expected:
+        last = moment(seen[name]) if name in seen else "never"
+        table.add_row(name, "yes" if name in one.enrolled else "no", last)
+    console.print(table)
+
+
+def _show_seats(seats: "list[SeatStatus]", titles: dict[str, str], console: "Console") -> None:
+    from rich.table import Table
+
+    table = Table("study", "seat", "phase", "attempt", "letters")
+    for one in seats:
+        name = titles.get(one.study, one.study)
+        table.add_row(name, one.seat, one.phase, f"{one.attempt}", f"{one.letters:,}")
+    console.print(table)
+    for one in seats:
+        if one.reason:
+            party = f" (because of {one.party})" if one.party else ""
+            console.print(f"{one.seat}: {one.phase} because {one.reason}{party}")
+        if one.waits_for:
+            console.print(f"{one.seat} {_waits(one)}")
+
+
+def _waits(one: "StudyStatus | SeatStatus") -> str:
+    from sottovoce.cli.watching import waiting
+
+    return waiting(one.waits_what, one.waits_for, one.waits_until)
+
+
+def _print(content: Any) -> None:
+    import json
+
+    screen.say(json.dumps(content))

@@ -1,0 +1,357 @@
+"""`sottovoce study …`: make a study, invite people to it, see it, stop it, end it."""
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from sottovoce.cli import screen
+from sottovoce.cli.event_text import REFUSED
+from sottovoce.cli.home import AsJson, Home, PassphraseFile, open_home, refuse_both
+from sottovoce.cli.invitation_files import checked_address, checked_out, hand_out, invitation_for
+from sottovoce.errors import InputError
+
+if TYPE_CHECKING:
+    from sottovoce.config.study_file import StudyDescription
+    from sottovoce.node.api import CoordinatorPlace
+
+app = typer.Typer(
+    no_args_is_help=True, help="Make a study, invite people, see it, stop it, end it."
+)
+
+Address = Annotated[
+    str | None,
+    typer.Option(
+        "--address",
+        metavar="URL",
+        help="Where peers reach the server: https://HOST:PORT. Unless told, as the study said "
+        "before, or this machine's name.",
+    ),
+]
+Out = Annotated[
+    Path | None,
+    typer.Option("--out", metavar="FOLDER", help="Write each invitation to a file of its own."),
+]
+Name = Annotated[
+    str | None, typer.Argument(metavar="[STUDY]", help="Its name, or the beginning of it.")
+]
+
+
+@app.callback()
+def root() -> None:
+    """Make a study, invite people to it, see it, stop it, end it."""
+
+
+@app.command(short_help="Make a study and print an invitation for every organisation.")
+def create(
+    file: Annotated[
+        Path | None, typer.Argument(metavar="[FILE]", help="study.toml; without it, an example.")
+    ] = None,
+    home: Home = None,
+    old: Annotated[
+        str | None,
+        typer.Option("--from", metavar="STUDY", help="As an earlier study of this coordinator."),
+    ] = None,
+    name: Annotated[
+        str | None, typer.Option("--name", metavar="NAME", help="Another name, with --from.")
+    ] = None,
+    example: Annotated[
+        bool, typer.Option("--example", help="Print a study.toml with every setting explained.")
+    ] = False,
+    address: Address = None,
+    out: Out = None,
+    passphrase_file: PassphraseFile = None,
+    as_json: AsJson = False,
+) -> None:
+    """Make a study from FILE and print one invitation for every organisation in it.
+
+    An invitation is one line, good once and until the enrolment ends. Send each to its
+    organisation alone, by a way that you trust: it pins this server's certificate.
+
+    \b
+    Examples:
+      sottovoce study create --example > study.toml
+      sottovoce study create study.toml --address https://study.example.org:8443
+      sottovoce study create study.toml --out invitations
+      sottovoce study create --from urgency --name "urgency, second round"
+    """
+    from sottovoce.config.study_file import example as example_text
+    from sottovoce.config.study_file import load_study
+
+    refuse_both(("FILE", file), ("--from", old))
+    if example or (file is None and old is None):
+        screen.say(example_text(), nl=False)
+        return
+    if name is not None and old is None:
+        raise InputError(
+            "--name: expected --from with it, found none",
+            hints=(f"or write name = {name!r} in {file}",),
+        )
+    # Whatever can be wrong is told before anything is made.
+    if file is not None:
+        load_study(file)
+    if address is not None:
+        checked_address(address)
+    office = open_home(home, passphrase_file).office()
+    if file is not None:
+        described, before = load_study(file), ""
+    else:
+        described, before = _again(office, old or "", name)
+    from sottovoce.node.coordinator.serving import create_study
+
+    found = checked_address(address, known=before)
+    checked_out(out, *(house.name for house in described.houses))
+    tokens = create_study(office, described.text, address=found)
+    letters = [invitation_for(office, described, one, found) for one in tokens]
+    hand_out(described, letters, out=out, as_json=as_json)
+
+
+@app.command(short_help="A new invitation for an organisation that lost its own.")
+def invite(
+    house: Annotated[str, typer.Argument(metavar="NAME", help="Its short name in study.toml.")],
+    study: Annotated[
+        str | None, typer.Option("--study", metavar="STUDY", help="Which study, of several.")
+    ] = None,
+    home: Home = None,
+    address: Address = None,
+    out: Out = None,
+    passphrase_file: PassphraseFile = None,
+    as_json: AsJson = False,
+) -> None:
+    """Print a new invitation for an organisation; its old one is void from now on.
+
+    A study that has begun takes nobody new. An organisation that took part and lost its
+    disk may come back: after it joined again, another peer runs `sottovoce hand`.
+
+    \b
+    Examples:
+      sottovoce study invite north
+      sottovoce study invite north --study urgency --out invitations
+    """
+    from sottovoce.node.coordinator.serving import invite_again, registry_of
+
+    if address is not None:
+        checked_address(address)
+    office = open_home(home, passphrase_file).office()
+    found, described = _chosen(office, study, option="--study ")
+    registry, organisation = registry_of(office, found), described.house(house).organisation
+    registry.check_open(described, organisation)
+    reached = checked_address(address, known=registry.address)
+    checked_out(out)
+    if out is not None and (out / house).exists():
+        screen.say(f"{out / house}: the old invitation is void, and is replaced", err=True)
+    token = invite_again(office, found, organisation)
+    if address is not None:
+        registry.address = reached
+    letters = [invitation_for(office, described, token, reached)]
+    hand_out(described, letters, out=out, as_json=as_json)
+
+
+@app.command(short_help="The study card, or the text that travels.")
+def show(
+    study: Name = None,
+    home: Home = None,
+    card: Annotated[
+        bool, typer.Option("--card", help="The whole study card, with every message.")
+    ] = False,
+    html: Annotated[
+        Path | None,
+        typer.Option("--html", metavar="FILE", help="The card as a page to print and sign."),
+    ] = None,
+    toml: Annotated[bool, typer.Option("--toml", help="Print study.toml as it travels.")] = False,
+    passphrase_file: PassphraseFile = None,
+    as_json: AsJson = False,
+) -> None:
+    """Show a study that this site runs or joined: its card in plain words, and how good it is.
+
+    \b
+    Examples:
+      sottovoce study show
+      sottovoce study show urgency --card
+      sottovoce study show urgency --html card.html
+      sottovoce study show urgency --toml > study.toml
+    """
+    from sottovoce.cli.consent import card_facts, show_card
+    from sottovoce.cli.shown_study import known_study
+
+    found = known_study(open_home(home, passphrase_file), study)
+    if toml:
+        screen.say(found.described.text, nl=False)
+    elif as_json:
+        _print(card_facts(found.described, found.card) | found.evaluated())
+    elif html is not None:
+        found.write_html(html)
+    elif card:
+        show_card(found.card)
+    else:
+        found.show()
+
+
+@app.command("list", short_help="Every study that this site runs or joined.")
+def list_studies(
+    home: Home = None, passphrase_file: PassphraseFile = None, as_json: AsJson = False
+) -> None:
+    """List every study that this site runs or joined.
+
+    \b
+    Examples:
+      sottovoce study list
+      sottovoce study list --json
+    """
+    from sottovoce.node.coordinator.serving import studies
+    from sottovoce.node.site.seat_status import status as seats_of
+
+    site = open_home(home, passphrase_file)
+    rows = [
+        {"study": one.study, "name": one.name, "as": "coordinator", "phase": one.phase}
+        for one in studies(site.office())
+    ]
+    rows += [
+        {
+            "study": one.id,
+            "name": one.invitation.title,
+            "as": ", ".join(one.invitation.seats),
+            "phase": ", ".join(dict.fromkeys(str(seat.phase) for seat in seats_of(one.membership))),
+        }
+        for one in site.joined()
+    ]
+    nothing = "no study here: begin with `sottovoce study create` or `sottovoce join INVITATION`"
+    _table(rows, as_json=as_json, nothing=nothing)
+
+
+@app.command(short_help="Stop a study that is not finished; everybody is told why.")
+def cancel(
+    study: Name = None,
+    reason: Annotated[
+        str, typer.Option("--reason", metavar="TEXT", help="What everybody is told.")
+    ] = "the coordinator cancelled it",
+    home: Home = None,
+    yes: Annotated[bool, typer.Option("--yes", help="Do not ask.")] = False,
+    passphrase_file: PassphraseFile = None,
+    as_json: AsJson = False,
+) -> None:
+    """Stop a study that is not finished. The running server tells everybody why.
+
+    \b
+    Examples:
+      sottovoce study cancel urgency --reason "approval was withdrawn"
+      sottovoce study cancel urgency --yes --json
+    """
+    from sottovoce.node.coordinator.serving import cancel_study
+
+    office = open_home(home, passphrase_file).office()
+    found, described = _chosen(office, study)
+    _check_phase(office, found, finished=False)
+    _sure(f"Stop {described.plan.name!r} for everybody?", yes=yes)
+    cancel_study(office, found, reason=reason)
+    _ordered(found, described, "stopped", as_json=as_json)
+
+
+@app.command(short_help="End a finished study: its key is deleted, queries are over.")
+def close(
+    study: Name = None,
+    home: Home = None,
+    yes: Annotated[bool, typer.Option("--yes", help="Do not ask.")] = False,
+    passphrase_file: PassphraseFile = None,
+    as_json: AsJson = False,
+) -> None:
+    """End a finished study: the Paillier key is deleted, and no query is answered any more.
+
+    \b
+    Examples:
+      sottovoce study close urgency
+      sottovoce study close urgency --yes --json
+    """
+    from sottovoce.node.coordinator.serving import close_study
+
+    office = open_home(home, passphrase_file).office()
+    found, described = _chosen(office, study)
+    _check_phase(office, found, finished=True)
+    _sure(f"Delete the key of {described.plan.name!r}? Its models become useless.", yes=yes)
+    close_study(office, found)
+    _ordered(found, described, "closed", as_json=as_json)
+
+
+def _check_phase(office: "CoordinatorPlace", study: str, *, finished: bool) -> None:
+    """Refuse an order that would never be obeyed, and name the one that would."""
+    from sottovoce.course.phases import OVER, Phase
+    from sottovoce.node.coordinator.serving import study_status
+
+    now = study_status(office, study)
+    expected = "a finished one" if finished else "one that is not finished"
+    because = f": {now.reason}" if now.reason else ""
+    if now.phase in OVER:
+        raise InputError(f"study {study}: expected {expected}, found it {now.phase}{because}")
+    if (now.phase == Phase.FINISHED) is not finished:
+        cancel, close = f"sottovoce study cancel {study}", f"sottovoce study close {study}"
+        raise InputError(
+            f"study {study}: expected {expected}, found its phase {now.phase}",
+            hints=(cancel if finished else close,),
+        )
+
+
+def _ordered(study: str, described: "StudyDescription", what: str, *, as_json: bool) -> None:
+    if as_json:
+        _print({"study": study, "name": described.plan.name, "ordered": what})
+    else:
+        when = "at once if it runs, else when it does"
+        screen.say(f"{study}: will be {what} by the server: {when}")
+
+
+def _again(
+    office: "CoordinatorPlace", old: str, name: str | None
+) -> tuple["StudyDescription", str]:
+    """An earlier study's text, under another name where one is given, and its address."""
+    from sottovoce.config.study_file import parse_study, renamed
+    from sottovoce.node.coordinator.serving import registry_of
+
+    found, described = _chosen(office, old)
+    again = parse_study(renamed(described.text, name)) if name else described
+    return again, registry_of(office, found).address
+
+
+def _chosen(
+    office: "CoordinatorPlace", name: str | None, *, option: str = ""
+) -> tuple[str, "StudyDescription"]:
+    """Which study of this coordinator is meant, and what it says."""
+    from sottovoce.config.study_file import parse_study
+    from sottovoce.node.coordinator.serving import registries
+    from sottovoce.node.site.site_folder import choose
+
+    found = {one.id: parse_study(one.text) for one in registries(office)}
+    if not found:
+        raise InputError(
+            "study: expected one that this site runs, found none",
+            hints=("sottovoce study create study.toml", "or name another --home"),
+        )
+    titles = {one: described.plan.name for one, described in found.items()}
+    chosen = choose(name, titles, option=option)
+    return chosen, found[chosen]
+
+
+def _sure(question: str, *, yes: bool) -> None:
+    from sottovoce.cli.consent import asked
+
+    if not asked(question, yes=yes):
+        screen.say("nothing was changed", err=True)
+        raise typer.Exit(REFUSED)
+
+
+def _print(content: Any) -> None:
+    import json
+
+    screen.say(json.dumps(content))
+
+
+def _table(rows: list[dict[str, str]], *, as_json: bool, nothing: str) -> None:
+    from rich.table import Table
+
+    if as_json:
+        _print(rows)
+    elif not rows:
+        screen.say(nothing)
+    else:
+        table = Table(*rows[0])
+        for row in rows:
+            table.add_row(*row.values())
+        screen.console().print(table)

@@ -1,0 +1,53 @@
+"""`sottovoce withdraw`: withdraw this site from a study."""
+
+from typing import Annotated
+
+import typer
+
+from sottovoce.cli import screen
+from sottovoce.cli.event_text import REFUSED
+from sottovoce.cli.home import AsJson, Home, PassphraseFile, StudyName, open_home
+
+
+def withdraw(
+    study: StudyName = None,
+    home: Home = None,
+    yes: Annotated[bool, typer.Option("--yes", help="Do not ask.")] = False,
+    passphrase_file: PassphraseFile = None,
+    as_json: AsJson = False,
+) -> None:
+    """Withdraw this site from a study; what was already added up stays.
+
+    Nothing more is sent, and this site's journals and its part of the model are deleted.
+    What is in a sum cannot be taken out of it, which is what protected it: after the
+    dictionary its word counts stay, after the training its contribution.
+
+    \b
+    Examples:
+      sottovoce withdraw
+      sottovoce withdraw --study urgency --yes
+    """
+    from sottovoce.cli.consent import asked
+    from sottovoce.cli.running import run
+    from sottovoce.cli.watching import Watch
+    from sottovoce.config.study_file import parse_study
+    from sottovoce.node.api import AskOptions
+    from sottovoce.node.site.leaving import withdraw as leave
+
+    site = open_home(home, passphrase_file)
+    found = site.study(study)
+    title = found.invitation.title
+    if not asked(f"Withdraw from {title!r}? This cannot be undone.", yes=yes):
+        screen.say("nothing was changed", err=True)
+        raise typer.Exit(REFUSED)
+    with Watch(quiet=as_json) as watch:
+        came = run(
+            leave(found.membership, options=AskOptions(parse_study, on_event=watch.on_event)),
+            afterwards="`sottovoce withdraw` again goes on",
+        )
+    if as_json:
+        import json
+
+        screen.say(json.dumps({"study": found.id, "in_sum": came.in_sum, "says": came.says}))
+    else:
+        screen.say(came.says)

@@ -1,0 +1,61 @@
+"""An evaluation as a table on the terminal."""
+
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from rich.console import Console
+
+    from sottovoce.study.queries.figures import Evaluation
+
+_MOST_COLUMNS = 5
+"""So many classes fit side by side on eighty columns."""
+
+
+def show_evaluation(title: str, evaluation: "Evaluation", console: "Console") -> None:
+    """A table of one evaluation."""
+    from rich.table import Column, Table
+
+    console.print(f"\n{title}: accuracy {evaluation.accuracy:.1%}", style="bold")
+    names = evaluation.labels.names
+    exclusive = evaluation.counts.ndim == 2
+    if exclusive and len(names) > _MOST_COLUMNS:
+        _show_long(evaluation, console)
+        return
+    predicted = [Column(f"as {name}", justify="right") for name in names] if exclusive else []
+    numbers = [Column(title, justify="right") for title in ("F1", "AUC")]
+    table = Table("label", *numbers, *predicted)
+    for row, name in enumerate(names):
+        area = f"{evaluation.roc[name].auc:.3f}" if name in evaluation.roc else ""
+        cells = _cells(evaluation, row) if exclusive else []
+        table.add_row(name, f"{evaluation.f1[name]:.2f}", area, *cells)
+    console.print(table)
+
+
+def _show_long(evaluation: "Evaluation", console: "Console") -> None:
+    """Many classes: a line each, and for what each was taken most often instead."""
+    from rich.table import Column, Table
+
+    from sottovoce.pictures.quality import by_class
+
+    numbers = (Column(name, justify="right") for name in ("rows", "prec.", "recall", "F1"))
+    table = Table("label", *numbers, "mostly mistaken for")
+    for row, figures in enumerate(by_class(evaluation)):
+        mistaken = [
+            (count, name)
+            for column, (count, name) in enumerate(
+                zip(evaluation.counts[row].tolist(), evaluation.labels.names, strict=True)
+            )
+            if column != row and count > 0
+        ]
+        most_often = ", ".join(f"{name} ({count:,})" for count, name in sorted(mistaken)[-1:])
+        cells = (figures.precision, figures.recall, figures.f1)
+        shown = (f"{value:.2f}" for value in cells)
+        table.add_row(figures.name, f"{figures.rows:,}", *shown, most_often)
+    console.print(table)
+
+
+def _cells(evaluation: "Evaluation", row: int) -> list[str]:
+    """How often this class was taken for each; small numbers are not shown."""
+    numbers, hidden = evaluation.counts[row].tolist(), evaluation.left_out[row].tolist()
+    few = f"under {evaluation.fewest}"
+    return [few if small else f"{count:,}" for count, small in zip(numbers, hidden, strict=True)]

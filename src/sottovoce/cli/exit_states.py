@@ -1,0 +1,70 @@
+"""A study that is over at this site: what ended it, and what can be done."""
+
+from typing import TYPE_CHECKING
+
+from sottovoce.errors import InputError, SottovoceError, StoppedError, WithdrawnError
+
+if TYPE_CHECKING:
+    from sottovoce.node.site.site_folder import JoinedStudy
+
+
+def check_goes_on(study: "JoinedStudy", *, asking: bool = False) -> None:
+    """Refuse a study that is over here, from this site's own disk and before anybody is asked.
+
+    Where one seat was stopped, another may go on taking part; to ask, none may have been.
+    """
+    from sottovoce.course.phases import OVER, Phase
+    from sottovoce.node.site.seat_status import status
+
+    seats = status(study.membership)
+    over = [seat for seat in seats if seat.phase in OVER]
+    ended = [one for one in over if one.phase != Phase.STOPPED]
+    if not ended and (not over or (len(over) < len(seats) and not asking)):
+        return
+    found = (*ended, *over)[0]
+    if found.phase == Phase.WITHDRAWN:
+        raise withdrawn(study)
+    if found.phase == Phase.CLOSED:
+        raise stopped(study, "the coordinator closed it: its key is deleted, queries are over")
+    party = f"{found.party}: " if found.party else ""
+    raise stopped(study, f"{party}{found.reason or 'it ended without a model'}")
+
+
+def check_trained(study: "JoinedStudy") -> None:
+    """Refuse to ask while the training goes on: there is no model yet, and waiting is all to do."""
+    from sottovoce.course.phases import Phase
+    from sottovoce.node.site.seat_status import status
+
+    seats = status(study.membership)
+    begun = (Phase.ENROLMENT, Phase.CONSENT, Phase.AGREEMENT, Phase.DICTIONARY, Phase.TRAINING)
+    if all(seat.phase not in begun for seat in seats):
+        return
+    phases = ", ".join(f"{one.seat} {one.phase}" for one in seats)
+    raise InputError(
+        f"study {study.invitation.title!r}: expected a finished training, found {phases}",
+        hints=(
+            f"how far it is: sottovoce status --study {study.id}",
+            f"to go on with it: sottovoce join --study {study.id}",
+        ),
+    )
+
+
+def stopped(study: "JoinedStudy", why: str) -> StoppedError:
+    """The error for a study that was stopped, and what people can do about it."""
+    return StoppedError(
+        f"study {study.invitation.title!r} is over: {why}",
+        hints=(
+            f"the coordinator can begin anew: sottovoce study create --from {study.id}",
+            f"what left this site: sottovoce ledger show --study {study.id}",
+        ),
+    )
+
+
+def withdrawn(study: "JoinedStudy", why: str = "") -> SottovoceError:
+    """The error for a study in which this site takes no part."""
+    because = why or "it did not consent or withdrew"
+    return WithdrawnError(
+        f"study {study.invitation.title!r}: this site takes no part, because {because}, "
+        "and cannot come back",
+        hints=(f"what left this site before: sottovoce ledger show --study {study.id}",),
+    )

@@ -1,0 +1,116 @@
+"""Invitations as they are handed out: printed, as JSON, or each in a file of its own."""
+
+import json
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from sottovoce.cli import screen
+from sottovoce.cli.shell_words import placed
+from sottovoce.errors import InputError
+
+if TYPE_CHECKING:
+    from sottovoce.config.study_file import InvitedOrganisation, StudyDescription
+    from sottovoce.node.api import CoordinatorPlace, InvitationToken
+    from sottovoce.node.invitations import Invitation
+
+PORT = 8443
+
+
+def checked_address(given: str | None, *, known: str = "") -> str:
+    """Where peers reach the server: as given, as they were told before, by this machine's name."""
+    from socket import getfqdn
+    from urllib.parse import urlsplit
+
+    address = (given or known or f"https://{getfqdn()}:{PORT}").rstrip("/")
+    try:
+        parts = urlsplit(address)
+        fine = parts.scheme == "https" and bool(parts.hostname) and not (parts.path or parts.query)
+        _ = parts.port
+    except ValueError:
+        fine = False
+    if not fine:
+        raise InputError(
+            f"--address: expected https://HOST:PORT, found {address!r}",
+            hints=(f"--address https://study.example.org:{PORT}",),
+        )
+    return address
+
+
+def invitation_for(
+    office: "CoordinatorPlace",
+    described: "StudyDescription",
+    token: "InvitationToken",
+    address: str,
+) -> tuple["InvitedOrganisation", "Invitation"]:
+    """The invitation that carries a token to its organisation."""
+    from datetime import UTC, datetime
+
+    from sottovoce.node.coordinator.serving import certificate_fingerprint
+    from sottovoce.node.invitations import Invitation
+
+    house = next(one for one in described.houses if one.organisation == token.organisation)
+    return house, Invitation(
+        address,
+        certificate_fingerprint(office),
+        token.study,
+        described.plan.name,
+        house.name,
+        token.seats,
+        token.secret,
+        datetime.fromtimestamp(token.expires, UTC),
+    )
+
+
+def checked_out(out: Path | None, *names: str) -> None:
+    """Refuse a place that is none, or that holds invitations already, before anything is made."""
+    from sottovoce.keyfiles import storage
+
+    if out is not None:
+        if out.exists() and not out.is_dir():
+            raise InputError(f"--out: expected a folder, found a file at {out}")
+        storage.make_folder(out)
+        taken = next((out / name for name in names if (out / name).exists()), None)
+        if taken is not None:
+            raise InputError(
+                f"--out: expected no invitation there yet, found {taken}",
+                hints=("name another folder: --out new-invitations",),
+            )
+
+
+def hand_out(
+    described: "StudyDescription",
+    letters: list[tuple["InvitedOrganisation", "Invitation"]],
+    *,
+    out: Path | None,
+    as_json: bool,
+) -> None:
+    """Print the invitations; with `out` they stand in files, and their names are printed."""
+    from sottovoce.keyfiles import storage
+
+    if out is not None:
+        for house, one in letters:
+            data = one.line.encode() + b"\n"
+            storage.write_whole(out / house.name, data, mode=storage.SECRET_MODE, replace=True)
+    study, until = letters[0][1].study, letters[0][1].expires
+    if as_json:
+        content = {
+            house.name: {
+                "organisation": house.organisation,
+                "seats": list(one.seats),
+                "expires": one.expires.isoformat(),
+                "invitation": one.line,
+            }
+            | ({} if out is None else {"file": str(out / house.name)})
+            for house, one in letters
+        }
+        facts = {"study": study, "name": described.plan.name, "address": letters[0][1].address}
+        screen.say(json.dumps(facts | {"invitations": content}))
+        return
+    screen.say(f"study {study}: {described.plan.name}")
+    screen.say(
+        f"reached at {letters[0][1].address}, invitations good until {until:%Y-%m-%d %H:%M} UTC"
+    )
+    for house, one in letters:
+        screen.say(f"\n{house.organisation} ({', '.join(one.seats)}):")
+        screen.say(one.line if out is None else f"  in {out / house.name}")
+    screen.say(placed("\nnext: sottovoce serve"))

@@ -1,0 +1,94 @@
+"""An invitation as it is given to a command: the line itself, a file with it, or standard input."""
+
+import sys
+from datetime import UTC, datetime
+from difflib import get_close_matches
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from sottovoce.errors import InputError
+
+if TYPE_CHECKING:
+    from sottovoce.node.invitations import Invitation
+    from sottovoce.node.site.site_folder import Site
+
+_LONGEST = 8192
+"""Characters of a file that are read in the hope of an invitation."""
+_BEGINNING = "sottovoce-"
+_SHOWN = 40
+
+
+def read_invitation(given: str) -> "Invitation":
+    """The invitation, still good; arguments show in `ps`, so a file may hold it."""
+    from sottovoce.node.invitations import Invitation
+
+    if given.startswith(_BEGINNING) and not Path(given[:255]).is_file():
+        found = Invitation.parse(given)
+    else:
+        where, text = _content(given)
+        try:
+            found = Invitation.parse(text)
+        except InputError as error:
+            raise InputError(f"{where}: {error.message}", hints=error.hints) from None
+    found.check_time(datetime.now(UTC))
+    return found
+
+
+def check_seats(site: "Site", given: "Invitation") -> None:
+    """Refuses another's invitation to a study in which this site sits: its model would be lost."""
+    from sottovoce.course.phases import Phase
+    from sottovoce.node.site.seat_status import status
+
+    for study in site.joined():
+        seats = study.invitation.seats
+        if study.id != given.study or set(seats) == set(given.seats):
+            continue
+        # Who only looked at a wrong invitation, or was refused with it, may take the right one.
+        if any(one.phase != Phase.INVITED for one in status(study.membership)):
+            raise InputError(
+                f"invitation: expected one for {', '.join(seats)}, as which this site takes part "
+                f"in {study.id}, found one for {', '.join(given.seats)}, and nothing was changed",
+                hints=(
+                    f"to go on: sottovoce join --study {study.id}",
+                    "or join as another site: --home FOLDER",
+                ),
+            )
+
+
+def _content(given: str) -> tuple[str, str]:
+    """Where the line stands, and the line."""
+    if given == "-":
+        return "standard input", sys.stdin.read(_LONGEST)
+    path = Path(given)
+    try:
+        with path.open(encoding="utf-8", errors="replace") as file:
+            return given, file.read(_LONGEST)
+    except IsADirectoryError:
+        inside = sorted(one.name for one in path.iterdir())
+        raise InputError(
+            f"invitation: expected a line or a file that holds it, found the folder {given}",
+            hints=tuple(f"sottovoce join {path / name}" for name in inside[:3]),
+        ) from None
+    except PermissionError:
+        raise InputError(f"{given}: cannot be read (permission denied)") from None
+    except OSError:
+        raise _neither(given) from None
+
+
+def _neither(given: str) -> InputError:
+    """The error for what is neither an invitation nor a file."""
+    shown = given if len(given) <= _SHOWN else f"{given[:_SHOWN]}… ({len(given)} characters)"
+    hints = ["copy the whole line that the coordinator sent, or name the file that holds it"]
+    folder = Path(given).parent if len(given) < _LONGEST else Path()
+    try:
+        names = [one.name for one in folder.iterdir()]
+    except OSError:
+        names = []
+    near = get_close_matches(Path(given).name, names, n=1)
+    if near:
+        hints.insert(0, f"did you mean {folder / near[0]}?")
+    return InputError(
+        f"invitation: expected a line that begins with {_BEGINNING}1-, or a file that holds one, "
+        f"found neither in {shown!r}",
+        hints=tuple(hints),
+    )

@@ -1,0 +1,95 @@
+"""A log that a service manager can rotate: lines with their times, in a file that is reopened."""
+
+import logging
+import os
+import time
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Annotated, Self
+
+import typer
+
+from sottovoce.errors import InputError
+from sottovoce.wire.printable import escaped
+
+_MODE = 0o600
+
+LogPath = Annotated[
+    Path | None,
+    typer.Option(
+        "--log",
+        metavar="FILE",
+        dir_okay=False,
+        help="Append every line, with its time, to this file too; SIGHUP opens it anew.",
+    ),
+]
+
+
+def stamped(line: str) -> str:
+    """A line of a log: one line, with its time."""
+    return f"{datetime.now(UTC):%Y-%m-%dT%H:%M:%SZ} {escaped(line)}"
+
+
+class LogFile:
+    """Appends lines to a file that only its owner reads; after a rename it begins a new one."""
+
+    def __init__(self, path: Path) -> None:
+        """Open the file, or make it."""
+        self._path = path
+        self._descriptor = self._opened()
+        self._handler = logging.StreamHandler(self)
+        self._handler.setFormatter(_formatter())
+
+    def __enter__(self) -> Self:
+        logging.getLogger("sottovoce").addHandler(self._handler)
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        logging.getLogger("sottovoce").removeHandler(self._handler)
+        os.close(self._descriptor)
+
+    def line(self, text: str) -> None:
+        """Append one line."""
+        self.write(stamped(text) + "\n")
+
+    def write(self, text: str) -> int:
+        """Append text; a disk that is full loses lines of a log, and nothing else."""
+        try:
+            return os.write(self._descriptor, text.encode(errors="replace"))
+        except OSError:
+            return 0
+
+    def reopen(self) -> None:
+        """Go on in a new file where the old one was renamed, or in the old one."""
+        try:
+            opened = self._opened()
+        except InputError:
+            return
+        os.close(self._descriptor)
+        self._descriptor = opened
+
+    def _opened(self) -> int:
+        flags = os.O_WRONLY | os.O_APPEND | os.O_CREAT | os.O_CLOEXEC
+        try:
+            return os.open(self._path, flags, _MODE)
+        except OSError as error:
+            reason = (error.strerror or type(error).__name__).lower()
+            raise InputError(
+                f"{self._path}: cannot be written as a log ({reason})",
+                hints=("name another file: --log FILE",),
+            ) from None
+
+
+def time_warnings() -> None:
+    """Warnings on standard error carry their times too."""
+    logger = logging.getLogger("sottovoce")
+    if not logger.handlers:
+        handler = logging.StreamHandler()
+        handler.setFormatter(_formatter())
+        logger.addHandler(handler)
+
+
+def _formatter() -> logging.Formatter:
+    formatter = logging.Formatter("%(asctime)sZ %(message)s", "%Y-%m-%dT%H:%M:%S")
+    formatter.converter = time.gmtime
+    return formatter

@@ -1,0 +1,60 @@
+"""Commands that we propose work where they are typed: they name the folder that `--home` gave."""
+
+import re
+import shlex
+from contextvars import ContextVar
+from pathlib import Path
+from typing import Any
+
+import typer
+
+_COMMAND = re.compile(r"\bsottovoce((?: [a-z][a-z0-9]*)+)(?! --home| --help)\b")
+_given: ContextVar[Path | None] = ContextVar("the folder that --home gave", default=None)
+_programs: list[typer.Typer] = []
+
+
+def propose_commands_of(program: typer.Typer) -> None:
+    """Say which program's commands stand in our messages."""
+    _programs[:] = [program]
+
+
+def note_home(home: Path | None) -> None:
+    """Remember the folder that this command was given; one of the environment stays there."""
+    _given.set(home)
+
+
+def placed(words: str) -> str:
+    """The same words, every command in them with our `--home`, if it takes one."""
+    home = _given.get()
+    if home is None:
+        return words
+    option = f" --home {shlex.quote(str(home))}"
+
+    def at_home(command: re.Match[str]) -> str:
+        names = _path(command[1].split())
+        end = command.start(1) + sum(len(name) + 1 for name in names)
+        typed = words[command.start() : end]
+        return (typed + option if _takes_home(names) else typed) + words[end : command.end()]
+
+    return _COMMAND.sub(at_home, words)
+
+
+def _path(names: list[str]) -> tuple[str, ...]:
+    """As many of the first words as name a command."""
+    command = _root()
+    for count, name in enumerate(names):
+        command = getattr(command, "commands", {}).get(name)
+        if command is None:
+            return tuple(names[:count])
+    return tuple(names)
+
+
+def _takes_home(names: tuple[str, ...]) -> bool:
+    command = _root()
+    for name in names:
+        command = command.commands[name]
+    return any(option.name == "home" for option in command.params)
+
+
+def _root() -> Any:
+    return typer.main.get_command(_programs[0])

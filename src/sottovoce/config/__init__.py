@@ -1,0 +1,1 @@
+"""The files that people write: study.toml and sottovoce.toml."""

@@ -1,0 +1,370 @@
+"""The plan of a study as people write it: the tables [study] and [columns] of study.toml."""
+
+import re
+from collections.abc import Mapping
+from dataclasses import fields
+from typing import Any
+
+from sottovoce.config.toml_settings import (
+    NUMBER,
+    TEXT,
+    TEXTS,
+    TRUTH,
+    WHOLE,
+    SettingKind,
+    SettingsText,
+    is_number,
+    is_whole,
+    listed,
+    one_of,
+    shown,
+)
+from sottovoce.errors import InputError
+from sottovoce.study.automatic_features import (
+    AUTO,
+    BESIDE,
+    FEATURES,
+    Circumstances,
+    Columns,
+    columns,
+    encoder_setting,
+)
+from sottovoce.study.grounds import Grounds
+from sottovoce.study.plan import (
+    Contribution,
+    DictionaryKind,
+    Engine,
+    LabelsOn,
+    Rare,
+    StudyPlan,
+    Verdict,
+)
+from sottovoce.study.release import RELEASES
+from sottovoce.text.columns import Categorical, Column, Numeric
+from sottovoce.text.features import Weighting
+from sottovoce.text.labelling import Labelling, Scheme
+from sottovoce.text.labels import Labels
+from sottovoce.text.reading import Level, Reading
+from sottovoce.text.selection import SELECTION_RULES
+from sottovoce.text.windows import Window
+
+
+def _pair(value: Any) -> tuple[int, int]:
+    low, high = listed(is_whole)(value)
+    return low, high
+
+
+def _or_auto(kind: SettingKind, word: str = AUTO) -> SettingKind:
+    """The same, or one word."""
+
+    def read(value: Any) -> Any:
+        return value if value == word else kind.read(value)
+
+    return SettingKind(f'{kind.expected}, or "{word}"', read)
+
+
+def _penalty(value: Any) -> float | tuple[float, ...]:
+    return listed(is_number)(value) if isinstance(value, list) else is_number(value)
+
+
+_PAIR = SettingKind("a list of the fewest and the most, such as [1, 2]", _pair)
+_NUMBERS = SettingKind("a list of numbers, such as [-0.5, 0, 0.5]", listed(is_number))
+_PENALTY = SettingKind("a number above 0, or a list of them to choose from", _penalty)
+
+# Why the study is done: plain text for the card.
+GROUNDS = tuple(field.name for field in fields(Grounds))
+
+# What [study] may hold; the names of the plan's own fields wherever it has one.
+KEYS: Mapping[str, SettingKind] = {
+    "name": TEXT,
+    "approval": TEXT,
+    **dict.fromkeys(GROUNDS, TEXT),
+    "coordinator": TEXT,
+    "labels": TEXTS,
+    "exclusive": TRUTH,
+    "level": one_of(Level),
+    "labelling": one_of(Scheme),
+    "types": TEXTS,
+    "ngrams": _PAIR,
+    "characters": _or_auto(_PAIR, "none"),
+    "reach": WHOLE,
+    "affix": WHOLE,
+    "features": _or_auto(WHOLE),
+    "tail": _or_auto(WHOLE),
+    "tail_idf": NUMBER,
+    "encoder": TEXT,
+    "encoder_weight": NUMBER,
+    "kernel": _or_auto(WHOLE),
+    "kernel_weight": NUMBER,
+    "kernel_width": NUMBER,
+    "dictionary": one_of(DictionaryKind),
+    "words": TEXTS,
+    "select": one_of(SELECTION_RULES),
+    "bucket_bits": WHOLE,
+    "min_documents": WHOLE,
+    "small_cells": WHOLE,
+    "feature_min_peers": WHOLE,
+    "tf_cap": WHOLE,
+    "idf": TRUTH,
+    "bias": NUMBER,
+    # Labels in engine quorum are found in memory only, so a study between machines has none.
+    "engine": one_of([engine for engine in Engine if engine is not Engine.QUORUM]),
+    "alpha": _PENALTY,
+    "distrusted": TEXTS,
+    "epsilon": NUMBER,
+    "class_weight": one_of(("balanced",)),
+    "rare": one_of(Rare),
+    "min_peers": WHOLE,
+    "release": one_of(RELEASES),
+    "key_bits": WHOLE,
+    "verdict": one_of(Verdict),
+    "query_budget": WHOLE,
+    "evaluations": WHOLE,
+    "held_out": NUMBER,
+    "held_back": NUMBER,
+    "kappa": WHOLE,
+    "thresholds": _NUMBERS,
+    "operating_point": _NUMBERS,
+    "contribution": one_of(Contribution),
+    "rados": WHOLE,
+    "labels_on": one_of(LabelsOn),
+}
+# These go to the plan as they are; the others are parts of something that goes there.
+_PLAIN = (
+    "approval",
+    "dictionary",
+    "words",
+    "select",
+    "bucket_bits",
+    "engine",
+    "alpha",
+    "epsilon",
+    "class_weight",
+    "rare",
+    "min_documents",
+    "small_cells",
+    "feature_min_peers",
+    "min_peers",
+    "release",
+    "key_bits",
+    "verdict",
+    "query_budget",
+    "evaluations",
+    "held_out",
+    "held_back",
+    "kappa",
+    "thresholds",
+    "operating_point",
+    "contribution",
+    "rados",
+    "labels_on",
+)
+_EXAMPLES = {
+    "name": 'name = "urgency of notes"',
+    "coordinator": 'coordinator = "the organisation that runs the study"',
+    "labels": 'labels = ["routine", "urgent"]',
+    "alpha": "alpha = 1.0",
+    "ngrams": "ngrams = [1, 2]",
+    "key_bits": "key_bits = 3072",
+}
+# What people look for in a study.toml, and only federations in memory have.
+IN_MEMORY = (
+    "arrangement",
+    "partition",
+    "shared",
+    "own",
+    "remote",
+    "answering",
+    "weights",
+    "intermediary",
+    "intermediaries",
+    "outsourced",
+    "outsourced_to",
+    "members",
+    "threshold",
+)
+# A setting as Python has it, in hints that the plan makes.
+_CALLED = re.compile(r"""\b([a-z_]+)=('[^']*'|"[^"]*"|\([^)]*\)|[\w.]+)""")
+# Where a mistake that the plan found was written, by what its message speaks of.
+_SPOKEN = (
+    (r"penalt|\balpha\b", "alpha"),
+    (r"as many features as words|at least 1 feature", "features"),
+    (r"given dictionary", "dictionary"),
+    (r"character n-grams", "characters"),
+    (r"word n-grams", "ngrams"),
+    (r"tf cap", "tf_cap"),
+    (r"a tail of", "tail"),
+    (r"kernel columns", "kernel"),
+    (r"contribution of rados", "rados"),
+    (r"operating point", "operating_point"),
+    (r"thresholds", "thresholds"),
+    (r"^split", "held_out"),
+    (r"^window", "reach"),
+    (r"^labelling", "labelling"),
+    (r"^labels", "labels"),
+)
+
+
+def read_plan(settings: SettingsText, *, plan_type: type[StudyPlan] = StudyPlan) -> StudyPlan:
+    """The plan of [study] and [columns]; whatever is wrong is told with its line."""
+    refuse_in_memory(settings, "study")
+    settings.check_known(KEYS, "study")
+    found = {
+        key: settings.take(("study", key), kind, None, *_hint(key)) for key, kind in KEYS.items()
+    }
+    given = {key: value for key, value in found.items() if value is not None}
+    for key in ("name", "coordinator"):
+        if key not in given:
+            raise settings.missing(("study", key), TEXT.expected, *_hint(key))
+    try:
+        labels, labelling = _labelling(settings, given)
+        row = _row(given, labels)
+        plan = plan_type(
+            given["name"],
+            labels,
+            reading=Reading(_level(given), row.ngrams, window=_window(given)),
+            labelling=labelling,
+            weighting=Weighting(**_some(given, "tf_cap", "idf", "bias")),
+            columns=_columns(settings),
+            features=row.features,
+            beside=row.beside,
+            distrusted=_distrusted(settings, given),
+            grounds=Grounds(**_some(given, *GROUNDS)),
+            **_some(given, *_PLAIN),
+        )
+    except InputError as error:
+        raise _placed(settings, error) from None
+    return plan
+
+
+def _some(given: Mapping[str, Any], *names: str) -> dict[str, Any]:
+    """Of these settings those that were given."""
+    return {name: given[name] for name in names if name in given}
+
+
+def _labelling(settings: SettingsText, given: Mapping[str, Any]) -> tuple[Labels, Labelling | None]:
+    scheme = Scheme(given.get("labelling", Scheme.LABEL))
+    if scheme is Scheme.LABEL:
+        if "types" in given:
+            raise settings.fault(
+                ("study", "types"),
+                "nothing without a labelling by entities",
+                shown(given["types"]),
+                'labelling = "types"',
+            )
+        if "labels" not in given:
+            raise settings.missing(("study", "labels"), "the study's labels", _EXAMPLES["labels"])
+        return Labels(given["labels"], **_some(given, "exclusive")), None
+    for key in ("labels", "exclusive"):
+        if key in given:
+            raise settings.fault(
+                ("study", key),
+                f"nothing: with labelling {scheme} the labels follow from types",
+                shown(given[key]),
+                "leave it out",
+            )
+    if "types" not in given:
+        raise settings.missing(("study", "types"), "the entity types", 'types = ["Drug"]')
+    labelling = Labelling.by_entity(scheme, given["types"])
+    return labelling.labels, labelling
+
+
+def _row(given: Mapping[str, Any], labels: Labels) -> Columns:
+    """What a row is made of: as given, and by the rules what is left to them."""
+    dictionary = DictionaryKind(given.get("dictionary", DictionaryKind.JOINT))
+    engine = Engine(given.get("engine", Engine.AUTO))
+    asked = _some(given, "features", "ngrams", "characters", *BESIDE)
+    if "encoder" in asked:
+        asked["encoder"] = encoder_setting(asked["encoder"])
+    about = Circumstances(len(labels.names), _level(given), dictionary, engine)
+    if about.dictionary is DictionaryKind.GIVEN:
+        asked.setdefault("features", len(given.get("words", ())) or FEATURES)
+    return columns(asked, about)
+
+
+def _level(given: Mapping[str, Any]) -> Level:
+    return Level(given.get("level", Level.DOCUMENT))
+
+
+def _window(given: Mapping[str, Any]) -> Window:
+    return Window(**_some(given, "reach", "affix"))
+
+
+def _distrusted(settings: SettingsText, given: Mapping[str, Any]) -> tuple[int, ...]:
+    """Words of a given dictionary that get a smaller penalty of their own, as their places."""
+    words = given.get("words", ())
+    for word in given.get("distrusted", ()):
+        if word not in words:
+            raise settings.fault(
+                ("study", "distrusted"), "words of a given dictionary", shown(word)
+            )
+    return tuple(words.index(word) for word in given.get("distrusted", ()))
+
+
+def _columns(settings: SettingsText) -> tuple[Column, ...]:
+    found = settings.table("columns")
+    return tuple(_column(settings, name, value) for name, value in found.items())
+
+
+def _column(settings: SettingsText, name: str, value: Any) -> Column:
+    path = ("columns", name)
+    try:
+        if isinstance(value, list):
+            return Categorical(name, listed(TEXT.read)(value))
+        if isinstance(value, dict) and {"low", "high"} <= set(value) <= {"low", "high", "missing"}:
+            return Numeric(name, **{key: is_number(number) for key, number in value.items()})
+    except (TypeError, InputError):
+        pass
+    raise settings.fault(
+        path,
+        "a list of different values, or bounds low < high",
+        "another table" if isinstance(value, dict) else shown(value),
+        f'{name} = ["a", "b"]',
+        f"{name} = {{ low = 0, high = 120, missing = 50 }}",
+    )
+
+
+def refuse_in_memory(settings: SettingsText, *table: str) -> None:
+    """Refuse an arrangement that studies between machines do not have."""
+    held = settings.table(table[0]) if table else settings.values
+    key = next((key for key in held if key in IN_MEMORY), None)
+    if key is not None:
+        raise settings.fault(
+            (*table, key),
+            "a setting of studies between machines",
+            f"{key}, which is for in-memory federations only",
+            "in Python: LocalFederation and SealedClassifier, see docs/arrangements.md",
+        )
+
+
+def _placed(settings: SettingsText, error: InputError) -> InputError:
+    """The plan's own complaint, with the line of what it complains about."""
+    if error.message.startswith(f"{settings.name}, line"):
+        return error
+    key = next((key for pattern, key in _SPOKEN if re.search(pattern, error.message)), None)
+    if key is None:
+        named = (key for key in KEYS if re.search(rf"\b{key}\b", error.message))
+        key = max(named, key=len, default=None)
+    path = ("study", key) if key else ("study",)
+    message = error.message.removeprefix("plan: ").removeprefix(f"{key}: ")
+    return InputError(
+        f"{settings.name}, line {settings.line(*path)}: {'.'.join(path)}: {message}",
+        hints=tuple(map(in_toml, error.hints)),
+    )
+
+
+def in_toml(hint: str) -> str:
+    """A hint of the plan's, its settings written as a study.toml has them."""
+
+    def written(found: re.Match[str]) -> str:
+        value = found[2].replace("'", '"')
+        if value.startswith("("):
+            value = f"[{value[1:-1].rstrip(', ')}]"
+        truths = {"True": "true", "False": "false"}
+        return f"{found[1]} = {truths.get(value, value)}"
+
+    return _CALLED.sub(written, hint)
+
+
+def _hint(key: str) -> tuple[str, ...]:
+    return (_EXAMPLES[key],) if key in _EXAMPLES else ()

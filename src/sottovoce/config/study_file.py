@@ -1,0 +1,313 @@
+"""study.toml: what a study does, who takes part in which role, and how long everybody waits.
+
+The text is what travels: every site parses the same text, gets the same plan, and signs the
+same hash.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from importlib.resources import files
+from pathlib import Path
+from typing import Any
+
+from sottovoce.config.deadlines import Deadlines, duration
+from sottovoce.config.plan_settings import in_toml, read_plan, refuse_in_memory
+from sottovoce.config.toml_settings import TEXT, SettingsText, shown
+from sottovoce.errors import InputError
+from sottovoce.protocols.identities import digest
+from sottovoce.study.plan import StudyPlan
+from sottovoce.study.queries.scoring import largest_batch
+from sottovoce.study.release import Opens
+from sottovoce.study.roster import Participant, Role, Roster
+from sottovoce.study.study import Study
+from sottovoce.wire.printable import is_path_name
+
+LONGEST = 4 * 2**20
+"""Bytes that a study.toml may have, its words included."""
+
+COORDINATOR = str(Role.COORDINATOR)
+_HELPING = (Role.EVALUATOR, Role.DEALER)
+_TABLES = ("study", "peers", "roles", "helpers", "columns", "deadlines")
+
+
+@dataclass(frozen=True)
+class SeatSetting:
+    """A seat before anybody sits on it: its name, whose it will be, its role."""
+
+    name: str
+    organisation: str
+    role: Role
+
+
+@dataclass(frozen=True)
+class InvitedOrganisation:
+    """An organisation that gets one invitation, for all its seats."""
+
+    name: str
+    organisation: str
+    seats: tuple[SeatSetting, ...]
+
+    @property
+    def roles(self) -> tuple[Role, ...]:
+        """What it does in the study."""
+        return tuple(seat.role for seat in self.seats)
+
+
+@dataclass(frozen=True)
+class StudyDescription:
+    """Everything that a study.toml says; `text` is what travels."""
+
+    text: str = field(repr=False)
+    plan: StudyPlan
+    coordinator: SeatSetting
+    houses: tuple[InvitedOrganisation, ...]
+    deadlines: Deadlines
+
+    @property
+    def seats(self) -> tuple[SeatSetting, ...]:
+        """Every seat: the coordinator's, then house by house."""
+        return (self.coordinator, *(seat for house in self.houses for seat in house.seats))
+
+    @property
+    def approval(self) -> str:
+        """Under which approval the study runs."""
+        return self.plan.approval
+
+    @property
+    def fingerprint(self) -> bytes:
+        """32 bytes that stand for the text."""
+        return digest("service/study-file/v1", self.text.encode())
+
+    def house(self, name: str) -> InvitedOrganisation:
+        """The house of that name."""
+        found = next((house for house in self.houses if house.name == name), None)
+        if found is None:
+            known = ", ".join(house.name for house in self.houses)
+            raise InputError(
+                f"study {self.plan.name!r}: expected an organisation of it ({known}), "
+                f"found {name!r}"
+            )
+        return found
+
+    def roster(self, publics: Mapping[str, bytes]) -> Roster:
+        """Those who came, by the public identity of each seat; the rest stays away."""
+        here = (seat for seat in self.seats if seat.name in publics)
+        return Roster(
+            tuple(
+                Participant(seat.name, seat.organisation, seat.role, publics[seat.name])
+                for seat in here
+            )
+        )
+
+    def study(self, publics: Mapping[str, bytes]) -> Study:
+        """The study of those who came."""
+        return Study(self.plan, self.roster(publics))
+
+    def rehearsed(self) -> Study:
+        """The study as it will be if everybody comes, with keys that are none."""
+        return self.study(
+            {seat.name: digest("no key/v1", seat.name.encode()) for seat in self.seats}
+        )
+
+
+def example() -> str:
+    """A study.toml with every setting explained."""
+    return files("sottovoce.config").joinpath("example.toml").read_text(encoding="utf-8")
+
+
+def load_study(path: Path) -> StudyDescription:
+    """The study of a file, the words of its dictionary taken into its text."""
+    text = _read(path)
+    settings = SettingsText.parse(text, name=str(path))
+    words = settings.table("study").get("words")
+    if isinstance(words, str):
+        text = _with_words(settings, path.parent / words)
+    return parse_study(text, name=str(path))
+
+
+def parse_study(
+    text: str, *, name: str = "study.toml", plan_type: type[StudyPlan] = StudyPlan
+) -> StudyDescription:
+    """The study of a text that arrived, or of a file whose words are in it."""
+    settings = SettingsText.parse(text, name=name)
+    refuse_in_memory(settings)
+    settings.check_known(_TABLES)
+    for table in ("study", "peers", "roles"):
+        if table not in settings.values:
+            hint = "a whole study.toml, explained: sottovoce study create --example"
+            raise settings.missing((table,), f"a table [{table}]", hint)
+        settings.table(table)
+    plan = read_plan(settings, plan_type=plan_type)
+    _check_budget(settings, plan)
+    organisation = settings.take(("study", "coordinator"), TEXT, "")
+    coordinator = SeatSetting(COORDINATOR, organisation, Role.COORDINATOR)
+    found = StudyDescription(text, plan, coordinator, _houses(settings), _deadlines(settings))
+    try:
+        found.rehearsed()
+    except InputError as error:
+        raise _placed(settings, error) from None
+    return found
+
+
+def _check_budget(settings: SettingsText, plan: StudyPlan) -> None:
+    """A query is filled up to whole ciphertexts: what is less than one could never be asked."""
+    if plan.release.opens is Opens.WEIGHTS:
+        return
+    most = largest_batch(plan)
+    if plan.budget < most:
+        raise settings.fault(
+            ("study", "query_budget"),
+            f"at least {most}, the most that one batch can be: a query counts whole batches",
+            str(plan.budget),
+            f"query_budget = {most}",
+        )
+
+
+def renamed(text: str, name: str) -> str:
+    """The text of a study under another name."""
+    settings = SettingsText.parse(text, name="study.toml")
+    lines = text.splitlines()
+    lines[settings.line("study", "name") - 1] = f'name = "{_escaped(name)}"'
+    return "\n".join(lines) + "\n"
+
+
+def _read(path: Path) -> str:
+    try:
+        data = path.read_bytes()[: LONGEST + 1]
+    except OSError as error:
+        reason = (error.strerror or type(error).__name__).lower()
+        raise InputError(
+            f"{path}: cannot be read ({reason})",
+            hints=("begin with: sottovoce study create --example > study.toml",),
+        ) from None
+    if len(data) > LONGEST:
+        raise InputError(f"{path}: expected at most {LONGEST} bytes, found more")
+    try:
+        return data.decode("utf-8-sig").replace("\r\n", "\n")
+    except UnicodeDecodeError as error:
+        raise InputError(f"{path}: expected UTF-8, found another byte at {error.start}") from None
+
+
+def _with_words(settings: SettingsText, path: Path) -> str:
+    """The text with the words of a file in place of the file's name."""
+    at = settings.line("study", "words")
+    if not path.is_file():
+        raise settings.fault(
+            ("study", "words"), "a list of words, or a file with one word a line", f"no file {path}"
+        )
+    words = [line.strip() for line in _read(path).splitlines()]
+    kept = [word for word in words if word and not word.startswith("#")]
+    if not kept:
+        raise settings.fault(("study", "words"), f"words in {path}", "none")
+    quoted = ", ".join(f'"{_escaped(word)}"' for word in kept)
+    lines = settings.text.splitlines()
+    lines[at - 1] = f"words = [{quoted}]"
+    return "\n".join(lines) + "\n"
+
+
+def _escaped(word: str) -> str:
+    plain = word.replace("\\", "\\\\").replace('"', '\\"')
+    return "".join(one if one.isprintable() else f"\\U{ord(one):08x}" for one in plain)
+
+
+def _houses(settings: SettingsText) -> tuple[InvitedOrganisation, ...]:
+    peers = _organisations(settings, "peers")
+    helpers = _organisations(settings, "helpers")
+    both = next((name for name in helpers if name in peers), None)
+    if both is not None:
+        raise settings.fault(
+            ("helpers", both), "names that no peer has", both, "a peer may have a role by itself"
+        )
+    seats = {name: [SeatSetting(name, peers[name], Role.PEER)] for name in peers}
+    seats |= {name: [] for name in helpers}
+    for role, name in _roles(settings, (*peers, *helpers)).items():
+        organisation = (peers | helpers)[name]
+        seats[name].append(SeatSetting(str(role), organisation, role))
+    idle = next((name for name, held in seats.items() if not held), None)
+    if idle is not None:
+        raise settings.fault(
+            ("helpers", idle), "a role for it in [roles]", "none", f'evaluator = "{idle}"'
+        )
+    return tuple(
+        InvitedOrganisation(name, (peers | helpers)[name], tuple(held))
+        for name, held in seats.items()
+    )
+
+
+def _organisations(settings: SettingsText, table: str) -> dict[str, str]:
+    found = {}
+    for name, value in settings.table(table).items():
+        if not is_path_name(name) or name in set(Role):
+            raise settings.fault(
+                (table, name),
+                "a name of letters, digits, - and _ (at most 32) that is no role's",
+                shown(name),
+                'north = "Northfield Hospital"',
+            )
+        found[name] = _organisation(settings, (table, name), value)
+    return found
+
+
+def _organisation(settings: SettingsText, path: tuple[str, ...], value: Any) -> str:
+    hint = f'{path[-1]} = "Northfield Hospital"'
+    return str(settings.take(path, TEXT, value, hint))
+
+
+def _roles(settings: SettingsText, known: tuple[str, ...]) -> dict[Role, str]:
+    refuse_in_memory(settings, "roles")
+    settings.check_known(map(str, _HELPING), "roles")
+    found: dict[Role, str] = {}
+    for role in _HELPING:
+        name = settings.values["roles"].get(role)
+        if name is None:
+            continue
+        if name not in known:
+            raise settings.fault(
+                ("roles", str(role)),
+                f"a name from [peers] or [helpers] ({', '.join(known)})",
+                shown(name),
+            )
+        found[role] = name
+    if Role.EVALUATOR not in found:
+        raise settings.missing(
+            ("roles", str(Role.EVALUATOR)),
+            "who evaluates",
+            f'evaluator = "{known[0] if known else "north"}"',
+            "an organisation that has no text is better: name it in [helpers]",
+        )
+    return found
+
+
+def _deadlines(settings: SettingsText) -> Deadlines:
+    defaults = Deadlines()
+    names = ("enrolment", "stage")
+    settings.check_known(names, "deadlines")
+    found = {name: getattr(defaults, name) for name in names}
+    for name, value in settings.table("deadlines").items():
+        try:
+            found[name] = duration(value if isinstance(value, str) else repr(value))
+            Deadlines(**{name: found[name]})
+        except InputError as error:
+            raise settings.fault(
+                ("deadlines", name),
+                "a time up to a year, such as '10 minutes' or '7 days'",
+                shown(value),
+                *error.hints,
+            ) from None
+    return Deadlines(**found)
+
+
+def _placed(settings: SettingsText, error: InputError) -> InputError:
+    """What plan and roster say about each other, with the line of the table at fault."""
+    message = error.message
+    table = "peers" if "peer" in message else "roles" if "deal" in message else "study"
+    path: tuple[str, ...] = (table,)
+    for role in _HELPING:
+        if f"the {role} is never" in message:
+            path = ("roles", str(role))
+    if "engine paillier" in message:
+        path = ("study", "features")
+    return InputError(
+        f"{settings.name}, line {settings.line(*path)}: {'.'.join(path)}: {message}",
+        hints=tuple(map(in_toml, error.hints)),
+    )

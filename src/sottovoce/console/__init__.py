@@ -1,0 +1,1 @@
+"""A web page at this machine for the person who sits at it: what the commands show and do."""

@@ -1,0 +1,192 @@
+"""What the console's forms do: each act calls the function that a command calls."""
+
+import asyncio
+from collections.abc import Awaitable, Callable
+from datetime import UTC, datetime
+
+from aiohttp import web
+
+from sottovoce.cli.source_choice import SourceChoice, recall
+from sottovoce.config.study_file import parse_study
+from sottovoce.console.layout import study_page
+from sottovoce.console.site_view import inspected
+from sottovoce.console.work import ConsoleWork, labelled_path
+from sottovoce.errors import InputError
+from sottovoce.node.api import AskOptions, Classified
+from sottovoce.node.coordinator.serving import (
+    cancel_study,
+    certificate_fingerprint,
+    close_study,
+    invite_again,
+    registry_of,
+)
+from sottovoce.node.invitations import Invitation
+from sottovoce.node.site.labelled import as_table, by_document
+from sottovoce.node.site.leaving import withdraw
+from sottovoce.node.site.site_folder import JoinedStudy
+from sottovoce.pictures.html import tag
+from sottovoce.sources import Format, open_source
+from sottovoce.sources.inspection import inspect
+from sottovoce.sources.writing import TableLayout, write_documents
+
+Act = Callable[[str, web.Request], Awaitable[web.StreamResponse]]
+
+
+class Acts:
+    """The forms of one site's console."""
+
+    def __init__(self, work: ConsoleWork) -> None:
+        """Act for `work.site`."""
+        self._work = work
+
+    def _joined(self, study: str) -> JoinedStudy | None:
+        return next((one for one in self._work.site.joined() if one.id == study), None)
+
+    async def do(self, request: web.Request) -> web.StreamResponse:
+        """The act of a form."""
+        study, act = request.match_info["study"], request.match_info["act"]
+        acts: dict[str, Act] = {
+            "invite": self._invite,
+            "cancel": self._cancel,
+            "close": self._close,
+            "inspect": self._inspect,
+            "join": self._join,
+            "consent": self._consent,
+            "refuse": self._consent,
+            "let-go": self._letter,
+            "hold-back": self._letter,
+            "evaluate": self._evaluate,
+            "classify": self._classify,
+            "withdraw": self._withdraw,
+        }
+        if act not in acts:
+            raise web.HTTPNotFound
+        return await acts[act](study, request)
+
+    async def _invite(self, study: str, request: web.Request) -> web.StreamResponse:
+        office = self._work.site.office()
+        registry = registry_of(office, study)
+        described = parse_study(registry.text)
+        house = described.house(str((await request.post()).get("house", "")).strip())
+        registry.check_open(described, house.organisation)
+        token = invite_again(office, study, house.organisation)
+        made = Invitation(
+            registry.address,
+            certificate_fingerprint(office),
+            study,
+            described.plan.name,
+            house.name,
+            token.seats,
+            token.secret,
+            datetime.fromtimestamp(token.expires, UTC),
+        )
+        shown = tag("pre", made.line)
+        words = f"For {house.organisation} alone, by a way that you trust. It is shown once."
+        return study_page(study, "A new invitation", tag("p", words), shown)
+
+    async def _named(self, request: web.Request, title: str) -> None:
+        """Refuse an act that cannot be undone, unless its study's name was typed."""
+        typed = str((await request.post()).get("name", "")).strip()
+        if typed != title:
+            raise InputError(f"expected the study's name {title!r}, found {typed!r}")
+
+    async def _cancel(self, study: str, request: web.Request) -> web.StreamResponse:
+        registry = registry_of(self._work.site.office(), study)
+        await self._named(request, parse_study(registry.text).plan.name)
+        cancel_study(self._work.site.office(), study, reason="the coordinator cancelled it")
+        raise web.HTTPSeeOther(f"/study/{study}")
+
+    async def _close(self, study: str, request: web.Request) -> web.StreamResponse:
+        registry = registry_of(self._work.site.office(), study)
+        await self._named(request, parse_study(registry.text).plan.name)
+        close_study(self._work.site.office(), study)
+        raise web.HTTPSeeOther(f"/study/{study}")
+
+    def _site_study(self, study: str) -> JoinedStudy:
+        joined = self._joined(study)
+        if joined is None:
+            raise InputError(f"study: expected one that this site joined, found {study!r}")
+        return joined
+
+    async def _choice(self, request: web.Request) -> SourceChoice | None:
+        given = await request.post()
+        data = str(given.get("data", "")).strip()
+        if not data:
+            return None
+        named = {key: str(given.get(key, "")).strip() for key in ("text", "label", "group")}
+        choice = SourceChoice(
+            data,
+            (named["text"],) if named["text"] else None,
+            (named["label"],) if named["label"] else None,
+            group=named["group"] or None,
+        )
+        await asyncio.to_thread(choice.check)
+        return choice.absolute()
+
+    async def _inspect(self, study: str, request: web.Request) -> web.StreamResponse:
+        joined, choice = self._site_study(study), await self._choice(request)
+        described = joined.description
+        if choice is None or described is None:
+            raise InputError("data: expected a file of this machine, found none")
+        source = open_source(choice.data, choice.options(described.plan))
+        found = await asyncio.to_thread(inspect, source)
+        return study_page(study, "The data", *inspected(found))
+
+    async def _join(self, study: str, request: web.Request) -> web.StreamResponse:
+        joined, choice = self._site_study(study), await self._choice(request)
+        each = (await request.post()).get("each") == "yes"
+        self._work.begin_join(joined, choice, each=each)
+        raise web.HTTPSeeOther(f"/study/{study}")
+
+    async def _consent(self, study: str, request: web.Request) -> web.StreamResponse:
+        waiting = self._work.of(study).consent
+        name = str((await request.post()).get("name", "")).strip()
+        if waiting is None:
+            raise InputError("consent: expected a question that waits, found none")
+        if request.match_info["act"] == "consent" and not name:
+            raise InputError("consent: expected your name, found none")
+        if not waiting[1].done():
+            waiting[1].set_result(name if request.match_info["act"] == "consent" else "")
+        raise web.HTTPSeeOther(f"/study/{study}")
+
+    async def _letter(self, study: str, request: web.Request) -> web.StreamResponse:
+        waiting = self._work.of(study).letter
+        if waiting is None:
+            raise InputError("approval: expected a message that waits, found none")
+        if not waiting[1].done():
+            waiting[1].set_result(request.match_info["act"] == "let-go")
+        raise web.HTTPSeeOther(f"/study/{study}")
+
+    async def _evaluate(self, study: str, _: web.Request) -> web.StreamResponse:
+        self._work.begin_evaluation(self._site_study(study))
+        raise web.HTTPSeeOther(f"/study/{study}")
+
+    async def _classify(self, study: str, request: web.Request) -> web.StreamResponse:
+        joined = self._site_study(study)
+        given, described = (await request.post()).get("file"), joined.description
+        if not isinstance(given, web.FileField) or described is None:
+            raise InputError("file: expected a file to label, found none")
+        path = labelled_path(joined, given.filename)
+        plan, known = described.plan, recall(self._work.site, joined)
+        path.write_bytes(given.file.read())
+        try:
+            choice = SourceChoice(str(path), known.text if known else None)
+            source = open_source(str(path), choice.options(plan, learning=False))
+            documents = list(source.documents())
+        finally:
+            path.unlink()
+        out = path.with_suffix(".csv")
+
+        def deliver(answer: Classified) -> None:
+            rows = list(as_table(by_document(documents, answer.classes, plan), plan))
+            layout = TableLayout(label="label")
+            write_documents(rows, out, format=Format.CSV, layout=layout, replace=True)
+
+        self._work.begin_labelling(joined, documents, deliver)
+        raise web.HTTPSeeOther(f"/study/{study}")
+
+    async def _withdraw(self, study: str, request: web.Request) -> web.StreamResponse:
+        joined = self._site_study(study)
+        await self._named(request, joined.invitation.title)
+        came = await withdraw(joined.membership, options=AskOptions(parse_study))
+        return study_page(study, "Left", tag("p", came.says))

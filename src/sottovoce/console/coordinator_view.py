@@ -1,0 +1,142 @@
+"""The console's page of a study for its coordinator: who is there, who is waited for, how good."""
+
+import time
+from collections.abc import Iterator
+from datetime import UTC, datetime
+
+from sottovoce.config.study_file import StudyDescription, parse_study
+from sottovoce.console.guard import ConsoleGuard
+from sottovoce.console.layout import field, form
+from sottovoce.course.phases import OVER, Phase
+from sottovoce.node.api import StudyStatus
+from sottovoce.node.coordinator.registry import Registry
+from sottovoce.node.kept_facts import kept_costs, kept_evaluations
+from sottovoce.pictures.charts import Bar, bars
+from sottovoce.pictures.html import Html, table, tag
+from sottovoce.pictures.page import section
+from sottovoce.pictures.quality import evaluation_html
+
+_FRESH_SECONDS = 120.0
+
+
+def coordinator_sections(registry: Registry, guard: ConsoleGuard) -> Iterator[Html]:
+    """Everything that the coordinator sees of one study."""
+    described = parse_study(registry.text)
+    now = registry.status(described)
+    yield _state(now)
+    yield section("Sites", _sites(described, now), _awaited(described, registry, now))
+    yield section("Invitations", *_invitations(described, registry, guard, now))
+    yield section("Cost so far", _costs(registry))
+    yield section("Evaluation", *_evaluations(registry))
+    yield section("Stop or close", *_ends(registry, guard, now))
+
+
+def _state(now: StudyStatus) -> Html:
+    attempt = f", attempt {now.attempt}" if now.attempt > 1 else ""
+    because = f": {now.reason}" if now.reason else ""
+    return tag("p", f"State: {now.phase}{attempt}{because}.")
+
+
+def _sites(described: StudyDescription, now: StudyStatus) -> Html:
+    seen = dict(now.seen)
+    houses = {seat.name: seat.organisation for seat in described.seats}
+    rows: list[tuple[object, ...]] = [
+        (
+            name,
+            houses.get(name, ""),
+            "yes" if name in now.enrolled else "no",
+            _ago(seen[name]) if name in seen else "never",
+        )
+        for name in now.expected
+    ]
+    return table(("seat", "organisation", "enrolled", "last seen"), rows)
+
+
+def _awaited(described: StudyDescription, registry: Registry, now: StudyStatus) -> Html:
+    """Who is waited for, and until when, as far as the server wrote it down."""
+    if now.phase in OVER or now.phase == Phase.FINISHED:
+        return tag("p", "Nobody is waited for.")
+    if now.phase == Phase.ENROLMENT:
+        missing = [name for name in now.expected if name not in now.enrolled]
+        made = (registry.folder / "study.toml").stat().st_mtime
+        until = made + described.deadlines.enrolment.total_seconds()
+        return tag("p", f"Waited for: {', '.join(missing) or 'nobody'}, until {_moment(until)}.")
+    silent = [
+        name
+        for name in now.enrolled
+        if time.time() - dict(now.seen).get(name, 0.0) > _FRESH_SECONDS
+    ]
+    long = described.deadlines.stage
+    said = f"Not seen for two minutes: {', '.join(silent) or 'nobody'}. "
+    return tag("p", f"{said}A stage waits {long} for one that is silent.")
+
+
+def _invitations(
+    described: StudyDescription, registry: Registry, guard: ConsoleGuard, now: StudyStatus
+) -> Iterator[Html]:
+    rows: list[tuple[object, ...]] = [
+        (ticket.organisation, ", ".join(ticket.seats), _moment(ticket.expires))
+        for ticket in registry.tickets()
+    ]
+    yield table(("organisation", "seats", "good until"), rows)
+    if now.phase in OVER:
+        return
+    names = ", ".join(house.name for house in described.houses)
+    yield form(
+        guard,
+        f"/study/{registry.id}/invite",
+        field("house", "Organisation", hint=f"one of {names}; its old invitation is void then"),
+        button="Make a new invitation",
+    )
+
+
+def _costs(registry: Registry) -> Html:
+    costs = kept_costs(registry.folder)
+    rows = [Bar(stage, spent, f"{spent:.1f} s") for stage, spent in costs.seconds.items()]
+    return bars("Seconds by stage", rows) if rows else tag("p", "No stage has ended yet.")
+
+
+def _evaluations(registry: Registry) -> Iterator[Html]:
+    kept = [
+        kept_evaluation
+        for kept_evaluation in kept_evaluations(registry.folder)
+        if kept_evaluation.joint is not None
+    ]
+    if not kept:
+        yield tag("p", "No evaluation was held yet: the sites run `sottovoce evaluate`.")
+    for one in kept[-1:]:
+        assert one.joint is not None
+        yield evaluation_html(one.joint, f"all sites, {_moment(one.at)}")
+
+
+def _ends(registry: Registry, guard: ConsoleGuard, now: StudyStatus) -> Iterator[Html]:
+    if now.phase in OVER:
+        yield tag("p", "The study is over.")
+        return
+    finished = now.phase == Phase.FINISHED
+    act, what = ("close", "Close") if finished else ("cancel", "Stop")
+    destroys = (
+        "Closing deletes the key: every peer's model becomes useless, and no query is answered."
+        if finished
+        else "Stopping ends the study for everybody; what was computed so far is deleted."
+    )
+    yield tag("p", destroys, class_="notice")
+    yield form(
+        guard,
+        f"/study/{registry.id}/{act}",
+        field("name", f"Type the study's name to {act} it", hint=now.name),
+        button=f"{what} this study",
+        danger=True,
+    )
+
+
+def _ago(seconds: float) -> str:
+    spent = max(time.time() - seconds, 0.0)
+    for unit, size in (("days", 86400), ("hours", 3600), ("minutes", 60)):
+        if spent >= 2 * size:
+            return f"{spent / size:.0f} {unit} ago"
+    return f"{spent:.0f} seconds ago"
+
+
+def _moment(seconds: float) -> str:
+    return f"{datetime.fromtimestamp(seconds, UTC):%Y-%m-%d %H:%M} UTC"

@@ -1,0 +1,74 @@
+"""What all pages of the console have in common."""
+
+from aiohttp import web
+
+from sottovoce.console.guard import ConsoleGuard
+from sottovoce.console.study_pages import links
+from sottovoce.pictures.html import Html, joined, tag
+
+Link = tuple[str, str]
+
+
+def page(title: str, *content: object, ways: tuple[Link, ...] = (), here: str = "") -> str:
+    """A page with its way around; what is in `live` is renewed when something changes."""
+    head = tag(
+        "head",
+        tag("meta", charset="utf-8"),
+        tag("meta", name="viewport", content="width=device-width, initial-scale=1"),
+        tag("title", f"{title} · Sottovoce"),
+        tag("link", rel="stylesheet", href="/static/style.css"),
+        tag("link", rel="stylesheet", href="/static/console.css"),
+        tag("script", src="/static/console.js", defer="defer"),
+    )
+    items = [
+        tag("li", tag("a", name, href=to, aria_current="page" if to == here else None))
+        for to, name in (("/", "Studies"), *ways)
+    ]
+    body = tag(
+        "body",
+        tag("a", "To the content", href="#live", class_="skip"),
+        tag("nav", tag("ul", *items), aria_label="Pages"),
+        tag("main", tag("h1", title), joined(*content), id="live"),
+    )
+    return f"<!doctype html>\n{tag('html', head, body, lang='en')}\n"
+
+
+def study_page(study: str, title: str, *content: object, here: str = "") -> web.Response:
+    """A page of one study, with ways to the others."""
+    shown = page(title, *content, ways=links(study), here=here)
+    return web.Response(text=shown, content_type="text/html")
+
+
+def form(
+    guard: ConsoleGuard, action: str, *fields: object, button: str, danger: bool = False
+) -> Html:
+    """A form that carries this session's word; nothing where the console only shows."""
+    if guard.read_only:
+        return Html("")
+    return tag(
+        "form",
+        tag("input", type="hidden", name="word", value=guard.form_word),
+        *fields,
+        tag("button", button, type="submit", class_="danger" if danger else None),
+        method="post",
+        action=action,
+        enctype="multipart/form-data",
+    )
+
+
+def field(name: str, title: str, *, value: str = "", hint: str = "", needed: bool = True) -> Html:
+    """A line to type, with its label."""
+    return joined(
+        tag("label", title, for_=name),
+        tag(
+            "input",
+            type="text",
+            id=name,
+            name=name,
+            value=value or None,
+            autocomplete="off",
+            required="required" if needed else None,
+            aria_describedby=f"{name}-hint" if hint else None,
+        ),
+        tag("small", hint, id=f"{name}-hint", class_="soft") if hint else "",
+    )

@@ -1,0 +1,231 @@
+"""The console's pages and acts behind one loopback port."""
+
+import asyncio
+import ipaddress
+from collections.abc import Awaitable, Callable
+from datetime import UTC, datetime
+from pathlib import Path
+
+from aiohttp import web
+
+from sottovoce.config.study_file import parse_study
+from sottovoce.console.acts import Acts
+from sottovoce.console.coordinator_view import coordinator_sections
+from sottovoce.console.guard import COOKIE, ConsoleGuard
+from sottovoce.console.layout import field, form, page, study_page
+from sottovoce.console.site_view import site_sections
+from sottovoce.console.study_pages import STUDY_PAGES
+from sottovoce.console.work import ConsoleWork
+from sottovoce.errors import InputError, SottovoceError
+from sottovoce.node.coordinator.serving import registries, registry_of, studies
+from sottovoce.node.invitations import Invitation
+from sottovoce.node.site.joining import describe
+from sottovoce.node.site.seat_status import status
+from sottovoce.node.site.site_folder import JoinedStudy
+from sottovoce.pictures.html import table, tag
+from sottovoce.pictures.page import section, style
+
+_LARGEST_UPLOAD = 256 * 2**20
+_STATIC = Path(__file__).parent / "static"
+
+
+def check_loopback(host: str) -> str:
+    """Refuse to listen where others could reach us."""
+    try:
+        fine = host == "localhost" or ipaddress.ip_address(host).is_loopback
+    except ValueError:
+        fine = False
+    if not fine:
+        raise InputError(
+            f"--host: expected a loopback address, found {host!r}",
+            hints=("--host 127.0.0.1", "from elsewhere: ssh -L 8450:127.0.0.1:8450 THIS-MACHINE"),
+        )
+    return host
+
+
+class ConsolePages:
+    """The pages of one site; the coordinator's studies and those that it joined."""
+
+    def __init__(self, work: ConsoleWork, guard: ConsoleGuard) -> None:
+        """Show `work.site` to whoever `guard` lets in."""
+        self.work = work
+        self.guard = guard
+        self._acts = Acts(work)
+
+    def app(self) -> web.Application:
+        """Every route behind the guard."""
+        app = web.Application(
+            middlewares=[self.guard.middleware, self._show_mistakes],
+            client_max_size=_LARGEST_UPLOAD,
+        )
+        app.add_routes(
+            [
+                web.get("/open", self.open),
+                web.get("/", self.index),
+                web.get("/events", self.events),
+                web.get("/static/style.css", self.stylesheet),
+                web.static("/static", _STATIC),
+                web.post("/accept", self.accept),
+                web.get("/study/{study}", self.study),
+                web.get("/study/{study}/{page}", self.study_page),
+                web.get("/study/{study}/labelled/{name}", self.labelled),
+                web.post("/study/{study}/{act}", self.act),
+            ]
+        )
+
+        async def closed(_: web.Application) -> None:
+            await self.work.close()
+
+        app.on_cleanup.append(closed)
+        return app
+
+    @web.middleware
+    async def _show_mistakes(
+        self, request: web.Request, handler: Callable[[web.Request], Awaitable[web.StreamResponse]]
+    ) -> web.StreamResponse:
+        """A mistake is a page with words and hints, never a stack trace."""
+        try:
+            return await handler(request)
+        except SottovoceError as error:
+            hints = [tag("li", hint) for hint in getattr(error, "hints", ())]
+            message = tag("p", str(error), class_="notice")
+            shown = page("That did not work", message, tag("ul", *hints))
+            return web.Response(status=400, text=shown, content_type="text/html")
+
+    async def open(self, request: web.Request) -> web.StreamResponse:
+        """The one-time link: a cookie for its token."""
+        session = self.guard.opened(request.query.get("token", ""))
+        if session is None:
+            words = "this link was used or is old: run `sottovoce console` again\n"
+            return web.Response(status=403, text=words)
+        answer = web.HTTPSeeOther("/")
+        response = web.Response(status=answer.status, headers={"Location": "/"})
+        response.set_cookie(COOKIE, session, httponly=True, samesite="Strict", path="/")
+        return response
+
+    async def stylesheet(self, _: web.Request) -> web.StreamResponse:
+        """The style of all our pages."""
+        return web.Response(text=style(), content_type="text/css")
+
+    async def events(self, request: web.Request) -> web.StreamResponse:
+        """Server-sent events: a word whenever something changed."""
+        response = web.StreamResponse(
+            headers={"Content-Type": "text/event-stream", "Cache-Control": "no-store"}
+        )
+        await response.prepare(request)
+        queue = self.work.listen()
+        try:
+            await response.write(b"event: hello\ndata: \n\n")
+            while True:
+                try:
+                    async with asyncio.timeout(5.0):
+                        await queue.get()
+                except TimeoutError:
+                    pass  # other processes write to the disk, too: look every few seconds
+                await response.write(b"event: changed\ndata: \n\n")
+        except (ConnectionError, asyncio.CancelledError):
+            return response
+        finally:
+            self.work.unlisten(queue)
+
+    async def index(self, _: web.Request) -> web.StreamResponse:
+        """Every study, and a place for an invitation."""
+        site = self.work.site
+        run: list[tuple[object, ...]] = [
+            (tag("a", one.name, href=f"/study/{one.study}"), "coordinator", str(one.phase))
+            for one in studies(site.office())
+        ]
+        joined: list[tuple[object, ...]] = [
+            (
+                tag("a", one.invitation.title, href=f"/study/{one.id}"),
+                ", ".join(one.invitation.seats),
+                ", ".join(dict.fromkeys(str(seat.phase) for seat in status(one.membership))),
+            )
+            for one in site.joined()
+        ]
+        found = table(("study", "as", "phase"), run + joined)
+        none = tag("p", "No study here yet. A coordinator begins with `sottovoce study create`.")
+        invite = form(
+            self.guard,
+            "/accept",
+            field("invitation", "Invitation", hint="the line that the coordinator sent"),
+            button="Look at this study",
+        )
+        shown = page("Studies", found if run or joined else none, section("Join a study", invite))
+        return web.Response(text=shown, content_type="text/html")
+
+    async def accept(self, request: web.Request) -> web.StreamResponse:
+        """Take an invitation, and fetch the study's text; nothing else is sent."""
+        form = await request.post()
+        invitation = Invitation.parse(str(form.get("invitation", "")).strip())
+        invitation.check_time(datetime.now(UTC))
+        study = self.work.site.accept(invitation)
+        if study.description is None:
+            study.keep_text(await describe(study.membership))
+        raise web.HTTPSeeOther(f"/study/{study.id}")
+
+    def _joined(self, study: str) -> JoinedStudy | None:
+        return next((one for one in self.work.site.joined() if one.id == study), None)
+
+    def _runs(self, study: str) -> bool:
+        return any(one.id == study for one in registries(self.work.site.office()))
+
+    async def study(self, request: web.Request) -> web.StreamResponse:
+        """One study, for its coordinator or for a site."""
+        study = request.match_info["study"]
+        here, joined = f"/study/{study}", self._joined(study)
+        if self._runs(study):
+            registry = registry_of(self.work.site.office(), study)
+            title = parse_study(registry.text).plan.name
+            content = coordinator_sections(registry, self.guard)
+            return study_page(study, title, *content, here=here)
+        if joined is None:
+            raise InputError(f"study: expected one of this site, found {study!r}")
+        content = site_sections(joined, self.work.of(study), self.guard)
+        return study_page(study, joined.invitation.title, *content, here=here)
+
+    async def study_page(self, request: web.Request) -> web.StreamResponse:
+        """A page that only shows."""
+        study, asked = request.match_info["study"], STUDY_PAGES.get(request.match_info["page"])
+        if asked is None:
+            raise web.HTTPNotFound
+        content = asked.sections(self.work.site, study)
+        return study_page(study, asked.title, *content, here=f"/study/{study}/{asked.name}")
+
+    async def labelled(self, request: web.Request) -> web.StreamResponse:
+        """A labelled file of this site."""
+        joined = self._joined(request.match_info["study"])
+        folder = None if joined is None else joined.folder / "labelled"
+        names = {one.name: one for one in folder.iterdir()} if folder and folder.is_dir() else {}
+        path = names.get(request.match_info["name"])
+        if path is None:
+            raise web.HTTPNotFound
+        disposition = f'attachment; filename="{path.name}"'
+        return web.FileResponse(path, headers={"Content-Disposition": disposition})
+
+    async def act(self, request: web.Request) -> web.StreamResponse:
+        """One of the forms was sent."""
+        return await self._acts.do(request)
+
+
+async def run_console(
+    console: ConsolePages,
+    *,
+    host: str,
+    port: int,
+    told: Callable[[str], None],
+    until: asyncio.Event,
+) -> None:
+    """Serve until told to stop; `told` gets the link that opens it once."""
+    runner = web.AppRunner(console.app(), access_log=None, shutdown_timeout=1.0)
+    await runner.setup()
+    try:
+        site = web.TCPSite(runner, check_loopback(host), port)
+        await site.start()
+        bound = runner.addresses[0][1]
+        shown = f"[{host}]" if ":" in host else host
+        console.guard.hosts |= {f"{shown}:{bound}", f"localhost:{bound}"}
+        told(f"http://{shown}:{bound}/open?token={console.guard.new_token()}")
+        await until.wait()
+    finally:
+        await runner.cleanup()

@@ -1,0 +1,238 @@
+"""The console's page of a study for a site: what to decide first, then how it stands."""
+
+from collections.abc import Iterator
+from datetime import UTC, datetime
+
+from sottovoce.console.guard import ConsoleGuard
+from sottovoce.console.layout import field, form
+from sottovoce.console.work import Activity
+from sottovoce.course.phases import OVER, Phase
+from sottovoce.node.api import ConsentQuestion, SeatStatus
+from sottovoce.node.approval import Request
+from sottovoce.node.phone_words import in_lines
+from sottovoce.node.report_facts import site_evaluations
+from sottovoce.node.site.seat_status import status
+from sottovoce.node.site.shown_card import agreed_card, card_of, kept_consent
+from sottovoce.node.site.site_folder import JoinedStudy
+from sottovoce.pictures.charts import Bar, amount, bars
+from sottovoce.pictures.html import Html, joined, table, tag
+from sottovoce.pictures.markdown import html_of
+from sottovoce.pictures.page import section
+from sottovoce.pictures.quality import evaluation_html
+from sottovoce.sources.inspection import Inspection
+from sottovoce.study.study import grouped
+
+
+def site_sections(study: JoinedStudy, activity: Activity, guard: ConsoleGuard) -> Iterator[Html]:
+    """Everything that a site sees of one study; what it must decide stands first."""
+    seats = status(study.membership)
+    if activity.consent is not None:
+        yield _consent(study, activity.consent[0], guard)
+    if activity.letter is not None:
+        yield _approval(study, activity.letter[0], guard)
+    yield section("Where it stands", *_standing(seats, activity))
+    over = all(seat.phase in OVER for seat in seats)
+    trained = any(seat.phase == Phase.FINISHED for seat in seats)
+    if not over and not (activity.asks or (activity.joins and not trained)):
+        yield section("Next", *_next(study, seats, guard))
+    yield section("Evaluation", *_evaluations(study))
+    yield section("Labelled files", *_labelled(study))
+    yield section("The study card", _card(study))
+    if not over:
+        yield section("Leave", *_leave(study, guard))
+
+
+def _consent(study: JoinedStudy, question: ConsentQuestion, guard: ConsoleGuard) -> Html:
+    rows: list[tuple[object, ...]] = [
+        (participant.name, participant.organisation, str(participant.role))
+        for participant in question.study.roster.participants
+    ]
+    return section(
+        "Your consent is needed",
+        tag("p", "Compare these words with the other sites over the phone:"),
+        tag("p", "\n".join(in_lines(question.words)), class_="words"),
+        tag("p", joined("Fingerprint: ", tag("code", grouped(question.study.digest)))),
+        table(("seat", "organisation", "role"), rows),
+        form(
+            guard,
+            f"/study/{study.id}/consent",
+            field("name", "Your name: it is kept with your consent"),
+            tag("p", "By sending this you say that the others have the same words."),
+            button="The words are the same, and we consent",
+        ),
+        form(
+            guard,
+            f"/study/{study.id}/refuse",
+            button="The words differ, or we do not consent",
+            danger=True,
+        ),
+    )
+
+
+def _approval(study: JoinedStudy, request: Request, guard: ConsoleGuard) -> Html:
+    rows: list[tuple[object, ...]] = [
+        ("message", request.kind),
+        ("stage", request.stage),
+        ("to", request.recipient),
+        ("bytes", request.bytes),
+        ("seen by", request.seen_by),
+        ("reveals", request.reveals),
+        ("assuming", request.assuming),
+        ("SHA-256", tag("code", request.digest)),
+    ]
+    return section(
+        "A message wants to leave",
+        table(("what", "value"), rows),
+        form(guard, f"/study/{study.id}/let-go", button="Let it go"),
+        form(
+            guard,
+            f"/study/{study.id}/hold-back",
+            button="Hold it back, and leave the study",
+            danger=True,
+        ),
+    )
+
+
+def _standing(seats: tuple[SeatStatus, ...], activity: Activity) -> Iterator[Html]:
+    rows: list[tuple[object, ...]] = [
+        (seat.seat, str(seat.phase), seat.attempt, seat.letters, seat.reason) for seat in seats
+    ]
+    yield table(("seat", "phase", "attempt", "letters", "why it ended"), rows)
+    if activity.joins or activity.asks:
+        stage = f": {activity.stage}, {amount(activity.moved)} moved" if activity.stage else ""
+        yield tag("p", f"This console is {activity.what}{stage}.")
+    if activity.waits is not None:
+        whom, until = ", ".join(activity.waits.whom), activity.waits.until
+        limit = f"until {_moment(until)}" if until else "for as long as it takes"
+        yield tag("p", f"Waits for {whom} ({activity.waits.what}) {limit}.")
+    if activity.error:
+        yield tag("p", activity.error, class_="notice")
+
+
+def _next(study: JoinedStudy, seats: tuple[SeatStatus, ...], guard: ConsoleGuard) -> Iterator[Html]:
+    trained = any(seat.phase == Phase.FINISHED for seat in seats)
+    if trained:
+        yield form(
+            guard,
+            f"/study/{study.id}/evaluate",
+            tag("p", "Joint figures are opened once enough peers do this at the same time."),
+            button="Evaluate on the documents held out",
+        )
+        yield form(
+            guard,
+            f"/study/{study.id}/classify",
+            tag("label", "A file to label", for_="file"),
+            tag("input", type="file", id="file", name="file", required="required"),
+            button="Label this file",
+        )
+        return
+    begun = (study.folder / "begun").exists()
+    asked = (
+        ()
+        if begun
+        else (
+            field("data", "File or folder with this site's documents", hint="as a full path"),
+            field("text", "Column of the text", value="text"),
+            field("label", "Column of the label", value="label"),
+            field("group", "Column of the group, such as the patient", needed=False),
+        )
+    )
+    each = tag("input", type="checkbox", id="each", name="each", value="yes")
+    approve = tag("label", "Ask me before each message", for_="each")
+    if not begun:
+        yield form(guard, f"/study/{study.id}/inspect", *asked, button="Look at the data first")
+    yield form(
+        guard,
+        f"/study/{study.id}/join",
+        *(_again(one) for one in asked),
+        tag("p", each, approve, class_="inline"),
+        button="Go on" if begun else "Take part, as the card says",
+    )
+
+
+def _again(asked: Html) -> Html:
+    """The same field in a second form, under an id of its own."""
+    for name in ("data", "text", "label", "group"):
+        asked = Html(
+            asked.replace(f'for="{name}"', f'for="join-{name}"')
+            .replace(f'id="{name}"', f'id="join-{name}"')
+            .replace(f'="{name}-hint"', f'="join-{name}-hint"')
+        )
+    return asked
+
+
+def inspected(found: Inspection) -> Iterator[Html]:
+    """What a look at the data finds: numbers and balance, never text."""
+    rows: list[tuple[object, ...]] = [
+        ("documents", found.documents),
+        ("skipped", found.skipped),
+        ("labels", found.distinct_labels),
+    ]
+    yield table(("what", "how many"), rows)
+    shares = [Bar(one.label, one.documents, f"{one.documents:,}") for one in found.labels[:30]]
+    if shares:
+        yield bars("Documents by label", shares)
+    for line in (*found.warnings, *found.notes):
+        yield tag("p", line, class_="notice")
+
+
+def _evaluations(study: JoinedStudy) -> Iterator[Html]:
+    kept = site_evaluations(study)
+    if not kept:
+        yield tag("p", "None was held here yet.")
+        return
+    last = kept[-1]
+    if last.own is not None:
+        yield evaluation_html(last.own, f"this site alone sees, {_moment(last.at)}")
+    if last.joint is not None:
+        yield evaluation_html(last.joint, "all sites")
+
+
+def _labelled(study: JoinedStudy) -> Iterator[Html]:
+    folder = study.folder / "labelled"
+    files = sorted(folder.iterdir()) if folder.is_dir() else []
+    if not files:
+        yield tag("p", "None yet.")
+        return
+    yield tag(
+        "ul",
+        *(
+            tag("li", tag("a", one.name, href=f"/study/{study.id}/labelled/{one.name}"))
+            for one in files
+        ),
+    )
+
+
+def _card(study: JoinedStudy) -> Html:
+    described = study.description
+    if described is None:
+        return tag("p", "The study's text has not come yet.")
+    house = described.house(study.invitation.house).organisation
+    agreed = kept_consent(study.folder)
+    card = card_of(described, house) if agreed is None else agreed_card(described, agreed, house)
+    said = "" if agreed is None else f"Consented by {agreed.by} on {_moment(agreed.at)}."
+    return joined(
+        html_of(card.first_page().replace("# Study card", "### Study card", 1)),
+        tag("p", said),
+        tag("p", tag("a", "The whole card, to print and sign", href=f"/study/{study.id}/card")),
+    )
+
+
+def _leave(study: JoinedStudy, guard: ConsoleGuard) -> Iterator[Html]:
+    yield tag(
+        "p",
+        "Leaving deletes this site's journals and its part of the model. What is in a sum already "
+        "cannot be taken out of it.",
+        class_="notice",
+    )
+    yield form(
+        guard,
+        f"/study/{study.id}/withdraw",
+        field("name", "Type the study's name to leave it", hint=study.invitation.title),
+        button="Leave this study",
+        danger=True,
+    )
+
+
+def _moment(seconds: float) -> str:
+    return f"{datetime.fromtimestamp(seconds, UTC):%Y-%m-%d %H:%M:%S} UTC"

@@ -1,0 +1,36 @@
+"""The console's pages about one study that only show: another one is another object here.
+
+A page is asked again whenever `/events` says that something changed, so it never keeps a state.
+"""
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+
+from sottovoce.console.card_view import card_sections
+from sottovoce.console.officer_view import officer_sections
+from sottovoce.node.site.site_folder import Site
+from sottovoce.pictures.html import Html
+
+
+@dataclass(frozen=True)
+class StudyPage:
+    """A page at /study/STUDY/NAME: its title, and what it shows of a study of this site."""
+
+    name: str
+    title: str
+    sections: Callable[[Site, str], Iterator[Html]]
+
+
+STUDY_PAGES: dict[str, StudyPage] = {
+    page.name: page
+    for page in (
+        StudyPage("card", "Card", card_sections),
+        StudyPage("officer", "What left", officer_sections),
+    )
+}
+
+
+def links(study: str) -> tuple[tuple[str, str], ...]:
+    """The ways between the pages of one study."""
+    pages = ((f"/study/{study}/{page.name}", page.title) for page in STUDY_PAGES.values())
+    return ((f"/study/{study}", "This study"), *pages)

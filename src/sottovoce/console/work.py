@@ -1,0 +1,227 @@
+"""What the console does for the person: each act is the same function that a command calls.
+
+Joining, evaluating and labelling take long, so they run as tasks beside the pages. What a person
+must decide waits until its form is sent: consent to the study's people, or, where each message
+is approved, one letter after the other.
+"""
+
+import asyncio
+import time
+from collections.abc import Callable, Coroutine
+from concurrent.futures import Future
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from sottovoce.cli.source_choice import SourceChoice, recall, remember
+from sottovoce.config.study_file import StudyDescription, parse_study
+from sottovoce.errors import InputError, SottovoceError
+from sottovoce.keyfiles import storage
+from sottovoce.node.api import AskOptions, Classified, ConsentQuestion, JoinOptions
+from sottovoce.node.approval import OpenGate, Request
+from sottovoce.node.events import Event, Moved, SeatWaiting, StageBegan
+from sottovoce.node.site.asking import classify, evaluate
+from sottovoce.node.site.joining import join
+from sottovoce.node.site.shown_card import keep_consent
+from sottovoce.node.site.site_folder import JoinedStudy, Site
+from sottovoce.text.documents import Document
+
+_KEPT_LINES = 200
+
+
+@dataclass
+class Activity:
+    """What goes on in one study at this console."""
+
+    task: asyncio.Task[Any] | None = None
+    asking: asyncio.Task[Any] | None = None
+    what: str = ""
+    error: str = ""
+    said: list[str] = field(default_factory=list)
+    stage: str = ""
+    moved: int = 0
+    waits: SeatWaiting | None = None
+    consent: tuple[ConsentQuestion, asyncio.Future[str]] | None = None
+    letter: tuple[Request, Future[bool]] | None = None
+
+    @property
+    def joins(self) -> bool:
+        """Whether this console takes part in the study; a seat that helps stays to serve others."""
+        return self.task is not None and not self.task.done()
+
+    @property
+    def asks(self) -> bool:
+        """Whether an evaluation or a query is under way."""
+        return self.asking is not None and not self.asking.done()
+
+
+@dataclass
+class _PageGate:
+    """Lets letters go one by one, as the person at the page decides."""
+
+    activity: Activity
+    changed: Callable[[], None]
+
+    def ask(self, request: Request) -> bool:
+        """What the person answers; called in a thread, which waits."""
+        answer: Future[bool] = Future()
+        self.activity.letter = (request, answer)
+        self.changed()
+        try:
+            return answer.result()
+        finally:
+            self.activity.letter = None
+            self.changed()
+
+
+class ConsoleWork:
+    """Everything that this console runs, by study."""
+
+    def __init__(self, site: Site) -> None:
+        """For the studies of this site."""
+        self.site = site
+        self._activities: dict[str, Activity] = {}
+        self._listeners: set[asyncio.Queue[None]] = set()
+        self._loop: asyncio.AbstractEventLoop | None = None
+
+    def of(self, study: str) -> Activity:
+        """What goes on in a study."""
+        return self._activities.setdefault(study, Activity())
+
+    def listen(self) -> "asyncio.Queue[None]":
+        """A queue in which every change is heard."""
+        self._loop = asyncio.get_running_loop()
+        queue: asyncio.Queue[None] = asyncio.Queue(maxsize=1)
+        self._listeners.add(queue)
+        return queue
+
+    def unlisten(self, queue: "asyncio.Queue[None]") -> None:
+        """Nobody listens there any longer."""
+        self._listeners.discard(queue)
+
+    def changed(self) -> None:
+        """Tell every open page; also from threads."""
+        if self._loop is not None and not self._loop.is_closed():
+            self._loop.call_soon_threadsafe(self._tell)
+
+    def _tell(self) -> None:
+        for queue in self._listeners:
+            if queue.empty():
+                queue.put_nowait(None)
+
+    def begin_join(self, study: JoinedStudy, fields: SourceChoice | None, *, each: bool) -> None:
+        """Take part, or go on; `each` lets a person decide about each message."""
+        described = _described(study)
+        activity = self.of(study.id)
+        known = fields or recall(self.site, study)
+        if fields is not None:
+            remember(self.site, study, fields)
+        storage.write_whole(study.folder / "begun", b"", mode=storage.SECRET_MODE, replace=True)
+        source = None if known is None else (lambda: known.read(described.plan))
+        options = JoinOptions(
+            parse_study,
+            self._consent(study, activity),
+            policy=self.site.policy,
+            gate=_PageGate(activity, self.changed) if each else OpenGate(),
+            on_event=self._heard(activity),
+        )
+        if activity.joins:
+            raise InputError(f"study {study.id}: this console takes part in it already")
+        activity.what, activity.error = "taking part", ""
+        following = join(study.membership, source, options=options)
+        activity.task = asyncio.create_task(self._run(activity, following))
+
+    def begin_evaluation(self, study: JoinedStudy) -> None:
+        """Evaluate with the others; figures are kept as they come."""
+        described, known = _described(study), recall(self.site, study)
+        if known is None:
+            raise InputError(f"study {study.id}: expected documents that this site joined with")
+        options = AskOptions(parse_study, on_event=self._heard(self.of(study.id)))
+
+        async def run() -> None:
+            documents = await asyncio.to_thread(known.read, described.plan)
+            await evaluate(study.membership, documents, options=options)
+
+        self._start(study.id, "evaluating", run())
+
+    def begin_labelling(
+        self, study: JoinedStudy, documents: list[Document], deliver: Callable[[Classified], None]
+    ) -> None:
+        """Ask for the labels of documents; `deliver` writes them to a file of this site."""
+        options = AskOptions(parse_study, on_event=self._heard(self.of(study.id)))
+        asked = classify(study.membership, documents, options=options, deliver=deliver)
+        self._start(study.id, "labelling", asked)
+
+    def _start(self, study: str, what: str, program: Coroutine[Any, Any, Any]) -> None:
+        activity = self.of(study)
+        if activity.asks:
+            program.close()
+            raise InputError(f"study {study}: expected nothing under way, found it {activity.what}")
+        activity.what, activity.error = what, ""
+        activity.asking = asyncio.create_task(self._run(activity, program))
+
+    async def _run(self, activity: Activity, program: Coroutine[Any, Any, Any]) -> None:
+        try:
+            await program
+            activity.said.append(f"{activity.what}: done")
+        except SottovoceError as error:
+            activity.error = str(error)
+        finally:
+            activity.stage, activity.waits = "", None
+            self.changed()
+
+    def _consent(self, study: JoinedStudy, activity: Activity) -> Any:
+        async def consent(question: ConsentQuestion) -> bool:
+            answer: asyncio.Future[str] = asyncio.get_running_loop().create_future()
+            activity.consent = (question, answer)
+            self.changed()
+            try:
+                name = await answer
+            finally:
+                activity.consent = None
+                self.changed()
+            if name:
+                keep_consent(study.folder, question, by=name, at=time.time())
+            return bool(name)
+
+        return consent
+
+    def _heard(self, activity: Activity) -> Callable[[Event], None]:
+        def on_event(event: Event) -> None:
+            match event:
+                case Moved():
+                    activity.stage, activity.moved = event.stage, event.bytes
+                case SeatWaiting():
+                    activity.waits = event
+                case StageBegan():
+                    activity.stage, activity.moved, activity.waits = event.stage, 0, None
+            if not isinstance(event, Moved):
+                kind = type(event).__name__
+                activity.said.append(f"{time.strftime('%H:%M:%S', time.gmtime())} UTC  {kind}")
+                del activity.said[:-_KEPT_LINES]
+            self.changed()
+
+        return on_event
+
+    async def close(self) -> None:
+        """Stop what runs; it goes on when it is begun again."""
+        running = [(value.task, value.asking) for value in self._activities.values()]
+        tasks = [task for both in running for task in both if task is not None]
+        for task in tasks:
+            task.cancel()
+        await asyncio.gather(*tasks, return_exceptions=True)
+
+
+def _described(study: JoinedStudy) -> StudyDescription:
+    found = study.description
+    if found is None:
+        raise InputError(f"study {study.id}: expected its text, found none yet")
+    return found
+
+
+def labelled_path(study: JoinedStudy, name: str) -> Path:
+    """Where a labelled file goes: below the study's own folder, under a name without folders."""
+    safe = "".join(c if c.isalnum() or c in "._-" else "_" for c in Path(name).name)[:80]
+    folder = study.folder / "labelled"
+    storage.make_folder(folder)
+    return folder / f"{int(time.time())}-{safe or 'file.csv'}"

@@ -1,0 +1,53 @@
+"""What became of an attempt, from what seats reported: who goes, who is missing, when to stop."""
+
+from collections.abc import Collection, Sequence
+
+from sottovoce.course.complaints import ABSENCE
+from sottovoce.course.control import COORDINATOR
+from sottovoce.course.inputs import Failure, ProgramEnded
+from sottovoce.course.reasons import StopReason, ended, helper_left, refused
+from sottovoce.course.terms import Failing
+from sottovoce.course.training_record import LATE, TrainingRecord
+from sottovoce.study.attempts import Attempt
+from sottovoce.study.study import Study
+
+_FAULTS = ("ViolationError", "MalformedError")
+
+
+def leavers(
+    record: TrainingRecord, study: Study, session: bytes, failing: Failing
+) -> tuple[str, ...] | StopReason:
+    """Peers that said that they cannot or will not go on; a violation stops the study."""
+    found: list[str] = []
+    for report in record.reports:
+        elsewhere = report.session not in {b"", session}
+        if elsewhere or report.seat in record.gone or report.kind in {"", LATE, ABSENCE}:
+            continue
+        if report.kind in _FAULTS:
+            return refused(report.kind, seat=report.seat, party=report.party)
+        if report.seat not in study.roster.peers or failing is Failing.STOPS:
+            return helper_left(report.kind, seat=report.seat)
+        found.append(report.seat)
+    return tuple(dict.fromkeys(found))
+
+
+def unreported(
+    record: TrainingRecord, study: Study, attempt: Attempt, result: ProgramEnded
+) -> tuple[str, ...]:
+    """Who is in the result, or helped to it, and has not said yet that it finished."""
+    left_out = set(attempt.peers) - set(result.peers or attempt.peers)
+    # Who only complained is not at its end.
+    reports = record.of(result.session).values()
+    reported = {report.seat for report in reports if report.kind != ABSENCE}
+    heard = {COORDINATOR, *reported, *record.gone, *left_out}
+    return tuple(name for name in attempt.parties(study) if name not in heard)
+
+
+def missing_after(
+    failure: Failure, parties: Sequence[str], *, away: Collection[str]
+) -> tuple[str, ...] | StopReason:
+    """Who is missing after our own program failed; other failures than absence stop the study."""
+    if not failure.absent:
+        return ended(failure)
+    missing = tuple(name for name in parties if name in away)
+    return missing or tuple(name for name in parties if name == failure.party)

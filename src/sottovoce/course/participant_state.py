@@ -1,0 +1,47 @@
+"""Where a participant of a training stands."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+from sottovoce.course.inputs import ProgramWaits
+from sottovoce.course.participant_record import ParticipantRecord
+from sottovoce.course.phases import Phase
+from sottovoce.course.terms import Terms
+from sottovoce.errors import MisuseError
+from sottovoce.study.attempts import Attempt
+from sottovoce.study.study import Study
+
+
+@dataclass(frozen=True)
+class Participation:
+    """Where a participant of a training stands.
+
+    `publics` are the keys of this site's seats. `study` is known once the person agreed and the
+    documents are read; `began` is when the attempt under way began.
+    """
+
+    terms: Terms
+    name: str
+    publics: Mapping[str, bytes] = field(repr=False)
+    record: ParticipantRecord
+    study: Study | None = None
+    began: float = 0.0
+    waits: ProgramWaits | None = None
+
+    @property
+    def phase(self) -> Phase:
+        """How far this seat is."""
+        return self.record.phase
+
+    @property
+    def agreed(self) -> Study:
+        """The study that this site agreed to."""
+        if self.study is None:
+            raise MisuseError(f"{self.name}: expected a study that was agreed to, found none")
+        return self.study
+
+    def attempt_of(self, session: bytes) -> Attempt | None:
+        """The attempt that has this session."""
+        attempts = self.record.attempts if self.study is not None else ()
+        found = (attempt for attempt in attempts if attempt.session(self.agreed) == session)
+        return next(found, None)

@@ -1,0 +1,186 @@
+"""What everybody hears about why a study stops: kinds, stages, names and public numbers alone.
+
+An error's own message may quote what was in a letter or a file, so no word of it comes in here.
+"""
+
+from collections.abc import Collection
+from dataclasses import dataclass
+
+from sottovoce import errors
+from sottovoce.course.complaints import ABSENCE, Judgement
+from sottovoce.course.control import COORDINATOR, Stopped
+from sottovoce.course.inputs import Failure
+from sottovoce.course.phases import Phase
+from sottovoce.course.terms import Patience, Terms
+from sottovoce.course.training_record import LATE, TrainingRecord
+from sottovoce.errors import OurError, SottovoceError, StoppedError, WithdrawnError
+from sottovoce.study.attempts import Attempt, Stage, Stop
+from sottovoce.study.roster import Role
+from sottovoce.study.study import Study
+from sottovoce.wire.values import kebab
+
+DECLINED = errors.WithdrawnError.__name__
+_UNKNOWN = SottovoceError.__name__
+_WORDS = {
+    ABSENCE: "does not answer",
+    DECLINED: "declined by its owner",
+    "InputError": "its documents or settings cannot be used",
+}
+
+
+@dataclass(frozen=True)
+class StopReason:
+    """Why a study stops, for everybody to hear: the kind of failure, whose it was, a sentence."""
+
+    kind: str
+    party: str
+    reason: str
+
+
+def known_kind(kind: str) -> str:
+    """The kind of an error as a seat reports it, if there is such a kind."""
+    found = getattr(errors, kind, None) if kind.isidentifier() else None
+    known = isinstance(found, type) and issubclass(found, SottovoceError)
+    return kind if known else _UNKNOWN
+
+
+def kind_of_leaving(record: TrainingRecord, seat: str) -> str:
+    """Why a seat is not there any longer, by its own last word."""
+    said = [one.kind for one in record.reports if one.seat == seat]
+    return next((one for one in reversed(said) if one not in {"", LATE, ABSENCE}), ABSENCE)
+
+
+def _each(record: TrainingRecord, names: Collection[str]) -> str:
+    words = (f"{one} ({_words(kind_of_leaving(record, one))})" for one in names)
+    return ", ".join(words)
+
+
+def _words(kind: str) -> str:
+    return _WORDS.get(kind, f"ended with {an_error(kind)}")
+
+
+def an_error(kind: str) -> str:
+    """An error by its kind, as people and scripts read it."""
+    return f"an error ({kebab(kind).removesuffix('-error')})"
+
+
+def no_table(record: TrainingRecord, terms: Terms, here: Collection[str]) -> StopReason:
+    """Those who came cannot be seated."""
+    seats, plan = terms.seats, terms.plan
+    missing = [one for one in seats if one.name not in here]
+    told = ", ".join(f"{one.name} ({_words(kind_of_leaving(record, one.name))})" for one in missing)
+    party = missing[0].name if missing else ""
+    kind = kind_of_leaving(record, party) if missing else _UNKNOWN
+    for one in missing:
+        if one.role is not Role.PEER:
+            kind = kind_of_leaving(record, one.name)
+            reason = f"the study cannot begin without its {one.role}; missing {told}"
+            return StopReason(kind, one.name, reason)
+    came = sum(one.role is Role.PEER and one.name in here for one in seats)
+    expected = f"expected at least {plan.min_peers} peers, found {came}"
+    return StopReason(kind, party, f"{expected}; missing {told or 'nobody'}")
+
+
+def no_attempt(
+    record: TrainingRecord,
+    study: Study,
+    attempt: Attempt,
+    *,
+    missing: Collection[str],
+    opened: bool,
+) -> StopReason:
+    """A stage cannot be tried without those that are missing."""
+    roster, stage = study.roster, attempt.stage
+    helpers = [
+        one
+        for one in missing
+        if one in (roster.evaluator if roster.helped else None, roster.dealer)
+    ]
+    left = [one for one in roster.peers if one in missing or one not in attempt.peers]
+    others = [one for one in missing if one not in {*helpers, *left}]
+    now = [*helpers, *others, *(one for one in left if one in missing)]
+    named = list(dict.fromkeys([*now, *left]))
+    party = named[0] if named else ""
+    told = f"missing {_each(record, named) or 'nobody'}"
+    if helpers:
+        role = next(one.role for one in roster.participants if one.name == helpers[0])
+        reason = f"the {stage} cannot go on without the {role}; {told}"
+    elif opened:
+        peers = ", ".join(attempt.peers)
+        reason = (
+            f"the {stage} cannot be repeated: a sum over {peers} was agreed on already, and is "
+            f"never opened over others; {told}"
+        )
+    else:
+        helped = {one for one in attempt.peers if roster.intermediary(one) in missing}
+        found = len(roster.peers) - len({*left, *helped})
+        reason = (
+            f"too few peers are left for the {stage}: expected at least {study.fewest_peers}, "
+            f"found {found}; {told}"
+        )
+    return StopReason(kind_of_leaving(record, party), party, reason)
+
+
+def waited(waits: Patience) -> str:
+    """How long a stage waits, for who reads that somebody did not answer."""
+    return f"a stage waits {waits.gather:g} s for many, {waits.receive:g} s for one"
+
+
+def refused(kind: str, *, seat: str, party: str) -> StopReason:
+    """A seat reports that something broke the rules; perhaps it was its own letter.
+
+    What one seat sent to another nobody else can read: either may be at fault, and both are named.
+    """
+    if party == seat:
+        return StopReason(kind, seat, f"{seat} sent what cannot be followed")
+    if not party:
+        return StopReason(kind, seat, f"{seat} refused what it was sent")
+    return StopReason(kind, f"{party} or {seat}", f"{seat} refused what {party} sent")
+
+
+def helper_left(kind: str, *, seat: str) -> StopReason:
+    """A seat that nobody else can stand in for cannot or will not go on."""
+    return StopReason(kind, seat, f"the study cannot go on without {seat}, {_words(kind)}")
+
+
+def ended(failure: Failure) -> StopReason:
+    """The coordinator's own program failed, because of itself or of another's letter."""
+    kind, party = failure.kind, failure.party
+    if party:
+        return StopReason(kind, party, f"the coordinator refused what {party} sent")
+    return StopReason(kind, COORDINATOR, f"the coordinator ended with {an_error(kind)}")
+
+
+def disputed(verdict: Judgement) -> StopReason:
+    """One of two is at fault, and one of them cannot be done without."""
+    accused = verdict.missing[-1]
+    return StopReason(
+        ABSENCE,
+        " or ".join(verdict.missing),
+        f"{verdict.accuser} says that it waits for {accused}, which was there",
+    )
+
+
+_TELLING = (ABSENCE, "InputError", DECLINED)
+"""Kinds of failure whose reason says all; with others, what was wrong is said first."""
+
+
+def stopped_error(told: Stopped) -> SottovoceError:
+    """What a seat says that was told that the study stopped."""
+    error = Stop(Stage(told.stage), told.attempt, told.kind, told.party).error()
+    if told.kind == StoppedError.__name__:
+        error.message = f"stopped the study: {told.reason}"
+    elif told.kind in _TELLING and told.reason:
+        error.message = f"the study was stopped in its {told.stage}: {told.reason}"
+    elif told.reason:
+        error.message = f"{error.message} ({told.reason})"
+    return error
+
+
+def left_error(seat: str, phase: Phase) -> SottovoceError:
+    """What a seat says for which the study is over already."""
+    if phase is Phase.WITHDRAWN:
+        return WithdrawnError(f"{seat}: this site takes no part in the study")
+    if phase is Phase.LEFT:
+        return OurError(f"{seat}: this site left the study, and cannot go on")
+    return StoppedError("closed the study: its key is deleted", party=COORDINATOR)

@@ -1,0 +1,209 @@
+"""One seat's way through a study: which program it runs in which session, and what it keeps.
+
+    agreement    everybody           consents, box keys, the study's Paillier key
+    dictionary   who has text, C, E  features and totals, from blind sums of suppressed counts
+    training     everybody           contributions, the sealed solve, the encrypted model
+
+Each stage is a session, and each attempt at it one of its own. A program is a function of the
+seat's inputs, of the entropy of its session and of what happened in it, in this order; nothing
+else. So whoever has these can run it again and stand in the same place.
+"""
+
+from collections.abc import Collection, Sequence
+from functools import cached_property
+from typing import TYPE_CHECKING, Any
+
+from sottovoce.entropy import Entropy, bound
+from sottovoce.errors import InputError, MisuseError
+from sottovoce.paillier import PublicKey, SecretKey
+from sottovoce.protocols.conversation import Party
+from sottovoce.protocols.identities import digest
+from sottovoce.study.attempts import Attempt, Stage, Stop, following
+from sottovoce.study.party_context import PartyContext
+from sottovoce.study.plan import Engine
+from sottovoce.study.roster import Role
+from sottovoce.study.stages.agreement import Agreement, collected, consented
+from sottovoce.study.stages.intermediary import train_intermediary
+from sottovoce.study.stages.preparation import (
+    Prepared,
+    prepare_coordinator,
+    prepare_evaluator,
+)
+from sottovoce.study.stages.training import (
+    Told,
+    prepare_from,
+    train_coordinator,
+    train_dealer,
+    train_evaluator,
+    train_peer,
+    train_quorum,
+)
+from sottovoce.text.documents import Document, digest_of
+from sottovoce.wire import Codec
+
+if TYPE_CHECKING:
+    from sottovoce.study.queries.model import HeldShare, PeerModel, Trained
+    from sottovoce.study.queries.quorum_model import QuorumModel, QuorumTrained
+
+__all__ = ["Attempt", "SeatCourse", "Stage", "Stop"]
+
+
+# Who has nothing to do with the dictionary.
+_NO_TEXT = frozenset({Role.DEALER, Role.INTERMEDIARY})
+_INPUTS = "study/inputs/v1"
+
+
+def _untold(_: str) -> None:
+    """Nobody listens."""
+
+
+class SeatCourse:
+    """The stages at one seat; pure: whoever runs its programs carries what they say."""
+
+    def __init__(
+        self,
+        desk: PartyContext,
+        *,
+        documents: Sequence[Document] | None = None,
+        key: SecretKey | None = None,
+    ) -> None:
+        """A peer brings its documents, the coordinator the study's key, others nothing."""
+        self.desk = desk
+        self.role = next(
+            one.role for one in desk.study.roster.participants if one.name == desk.name
+        )
+        if (self.role is Role.PEER) != (documents is not None):
+            raise InputError(f"{desk.name}: expected documents of a peer, and of nobody else")
+        keyless = desk.study.engine is Engine.QUORUM
+        if (self.role is Role.COORDINATOR and not keyless) != (key is not None):
+            raise InputError(f"{desk.name}: expected the key of the coordinator, of nobody else")
+        self.agreement: Agreement | None = None
+        self.prepared: Prepared | None = None
+        self.model: PeerModel | QuorumModel | None = None
+        self.trained: Trained | QuorumTrained | None = None
+        self.held: HeldShare | None = None
+        self.left_out = False
+        self._documents = documents or ()
+        self._key = key
+        self._kept: list[Stage] = []
+
+    @cached_property
+    def inputs(self) -> bytes:
+        """32 bytes for what this seat brings: whatever hides it is drawn for it alone."""
+        key = b"" if self._key is None else self._key.public.to_bytes()
+        return digest(_INPUTS, digest_of(self._documents), key)
+
+    def drawn(self, entropy: Entropy) -> Entropy:
+        """What a program draws from: with other documents it is another stream."""
+        return bound(entropy, _INPUTS, self.inputs)
+
+    @property
+    def next_stage(self) -> Stage | None:
+        """The stage that comes next at this seat; None at the end, or when it was left out."""
+        if self.left_out:
+            return None
+        for stage in Stage:
+            idle = self.role in _NO_TEXT and stage is Stage.DICTIONARY
+            if stage not in self._kept and not idle:
+                return stage
+        return None
+
+    @property
+    def peers(self) -> tuple[str, ...]:
+        """Who can take part in what comes next, as far as this seat knows."""
+        if self.prepared is not None:
+            return self.prepared.totals.peers
+        return self.desk.study.roster.peers
+
+    @property
+    def key(self) -> PublicKey | None:
+        """The study's Paillier key, once it is known."""
+        return None if self.agreement is None else self.agreement.key
+
+    def codec(self) -> Codec:
+        """How this seat reads and writes messages, with the study's key once it is known."""
+        return self.desk.study.codec(self.key)
+
+    def takes_part(self, attempt: Attempt) -> bool:
+        """Whether this seat sits in an attempt."""
+        return self.desk.name in attempt.parties(self.desk.study)
+
+    def program(self, attempt: Attempt, *, entropy: Entropy, told: Told = _untold) -> Party[Any]:
+        """What this seat runs in an attempt at its next stage."""
+        if attempt.stage is not self.next_stage or not self.takes_part(attempt):
+            raise MisuseError(
+                f"{self.desk.name}: expected an attempt at {self.next_stage or 'nothing more'}, "
+                f"found one at {attempt.stage} among {', '.join(attempt.peers)}"
+            )
+        desk = self.desk.at(attempt, entropy=self.drawn(entropy))
+        match attempt.stage:
+            case Stage.AGREEMENT:
+                collects = self.role is Role.COORDINATOR or self._key is not None
+                return collected(desk, self._key) if collects else consented(desk)
+            case Stage.DICTIONARY:
+                return self._dictionary(desk)
+        return self._training(desk, told)
+
+    def keep(self, attempt: Attempt, result: Any) -> None:
+        """Keep what the program of an attempt returned; its stage is over."""
+        if attempt.stage is not self.next_stage:
+            raise MisuseError(f"{self.desk.name}: {attempt.stage} is over, or has not begun")
+        self._kept.append(attempt.stage)
+        match attempt.stage:
+            case Stage.AGREEMENT:
+                self.agreement = result
+            case Stage.DICTIONARY:
+                self.prepared = result
+            case Stage.TRAINING if self.role is Role.PEER:
+                self.model = result
+            case Stage.TRAINING if self.role is Role.COORDINATOR:
+                self.trained = result
+            case Stage.TRAINING if self.role is Role.EVALUATOR:
+                self.held = result
+        self.left_out = self.role is Role.PEER and result is None
+
+    def following(self, failed: Attempt, *, missing: Collection[str]) -> Attempt:
+        """At the coordinator: the attempt after a failed one, or `AbsenceError`: the study stops.
+
+        Its own book says whether a sum was agreed on: it signs every set before all others do.
+        """
+        if self.role is not Role.COORDINATOR:
+            raise MisuseError(f"{self.desk.name}: expected the coordinator to decide")
+        study = self.desk.study
+        spent = {name for digest, name in self.desk.book.spent if digest == study.digest.hex()}
+        opened = bool(spent & failed.stage.opened_sums)
+        return following(study, failed, missing=missing, opened=opened)
+
+    def _dictionary(self, desk: PartyContext) -> Party[Any]:
+        if self.role is Role.COORDINATOR:
+            return prepare_coordinator(desk)
+        if self.role is Role.EVALUATOR:
+            return prepare_evaluator(desk)
+        assert self.agreement is not None
+        return prepare_from(desk, self.agreement, self._documents)
+
+    def _training(self, desk: PartyContext, told: Told) -> Party[Any]:
+        assert self.agreement is not None
+        if self.role is Role.DEALER:
+            return train_dealer(desk)
+        if self.role is Role.INTERMEDIARY:
+            return train_intermediary(desk, self.agreement)
+        assert self.prepared is not None
+        desk = desk.having(self.prepared.shown)
+        if self.role is Role.PEER:
+            return train_peer(desk, self.agreement, self.prepared, self._documents)
+        if self.role is Role.EVALUATOR:
+            return train_evaluator(desk, self.agreement, self.prepared)
+        if self._key is None:
+            return train_quorum(desk, self.prepared, told=told)
+        return train_coordinator(desk, self._key, self.prepared, told=told)
+
+
+def counted(result: object) -> tuple[str, ...]:
+    """Which peers are in the coordinator's result of a stage; none where it does not say so."""
+    match result:
+        case Prepared(totals):
+            return totals.peers
+        case _ if isinstance(peers := getattr(result, "peers", ()), tuple):
+            return peers
+    return ()

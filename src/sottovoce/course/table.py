@@ -1,0 +1,105 @@
+"""Transition tables: what a decider does with which input in which phase, and where that leads."""
+
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, replace
+from typing import Any, Generic, Protocol, TypeAlias, TypeVar
+
+from sottovoce.course.actions import Action
+from sottovoce.course.inputs import Heard
+from sottovoce.course.phases import Phase
+from sottovoce.errors import MisuseError
+
+
+class State(Protocol):
+    """The frozen state of a decider."""
+
+    @property
+    def phase(self) -> Phase:
+        """Which row of the table counts."""
+
+
+S = TypeVar("S", bound=State)
+
+
+class Turn(Generic[S]):
+    """One step while it is made: the state that it leads to, and the actions so far."""
+
+    def __init__(self, state: S, now: float) -> None:
+        """Begin where the decider stands."""
+        self.state = state
+        self.now = now
+        self.actions: list[Action] = []
+
+    def change(self, **changes: Any) -> None:
+        """Change some things of the state."""
+        self.state = replace(self.state, **changes)  # type: ignore[type-var]  # a dataclass
+
+    def act(self, *actions: Action) -> None:
+        """Have something done after this step."""
+        self.actions.extend(actions)
+
+
+Does: TypeAlias = Callable[[Turn[Any], Any], None]
+
+
+@dataclass(frozen=True)
+class TransitionRule:
+    """What is done, and the phases in which the decider can be afterwards."""
+
+    does: Does
+    to: frozenset[Phase]
+
+
+Table: TypeAlias = Mapping[Phase, Mapping[type, TransitionRule]]
+
+
+def stays(turn: Turn[Any], happened: Any) -> None:
+    """This changes nothing in this phase."""
+    del turn, happened
+
+
+@dataclass(frozen=True)
+class Row:
+    """Some inputs in some phases, for which the same is done.
+
+    Without `to` the phase stays as it is.
+    """
+
+    phases: tuple[Phase, ...]
+    kinds: tuple[type, ...]
+    does: Does = stays
+    to: tuple[Phase, ...] = ()
+
+
+def table_of(rows: Iterable[Row]) -> Table:
+    """The table that these rows make; no two may say something about the same input."""
+    table: dict[Phase, dict[type, TransitionRule]] = {}
+    for row in rows:
+        for phase in row.phases:
+            rules = table.setdefault(phase, {})
+            for kind in row.kinds:
+                if kind in rules:
+                    raise MisuseError(f"table: {kind.__name__} has two rules in phase {phase}")
+                rules[kind] = TransitionRule(row.does, frozenset(row.to or (phase,)))
+    return table
+
+
+def kind_of_input(happened: object) -> type:
+    """What a table calls an input: a letter by its message, everything else by its own type."""
+    return type(happened.message) if isinstance(happened, Heard) else type(happened)
+
+
+def stepped(table: Table, state: S, happened: object, now: float) -> tuple[S, tuple[Action, ...]]:
+    """One step by a table; an input without a rule is a mistake of the carrier."""
+    kind = kind_of_input(happened)
+    rule = table.get(state.phase, {}).get(kind)
+    if rule is None:
+        raise MisuseError(f"course: no rule for {kind.__name__} in phase {state.phase}")
+    turn = Turn(state, now)
+    rule.does(turn, happened)
+    if turn.state.phase not in rule.to:
+        raise MisuseError(
+            f"course: {kind.__name__} in phase {state.phase} led to {turn.state.phase}, "
+            f"expected {' or '.join(sorted(rule.to))}"
+        )
+    return turn.state, tuple(turn.actions)

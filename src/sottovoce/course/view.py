@@ -1,0 +1,116 @@
+"""A study's course as people see it: how far it is, and who is waited for until when.
+
+A view is immutable and holds names, stages, counts and times alone. Whoever shows a study (a
+command, a page) reads views, and nothing else of the course.
+"""
+
+from dataclasses import dataclass
+
+from sottovoce.course.control import COORDINATOR
+from sottovoce.course.judging import unreported
+from sottovoce.course.phases import STAGES, Phase
+from sottovoce.course.training_record import LATE
+from sottovoce.course.training_state import Training
+from sottovoce.study.roster import Role
+
+
+@dataclass(frozen=True)
+class Wait:
+    """What is waited for, for whom, and until when (seconds since 1970)."""
+
+    what: str
+    whom: tuple[str, ...]
+    until: float
+
+
+@dataclass(frozen=True)
+class SeatView:
+    """One seat as the coordinator sees it.
+
+    `seen` is when it made its last request, None if it made none. `reported` is what it said
+    last about the attempt under way: "done", "late", the kind of its error, or nothing yet.
+    """
+
+    name: str
+    organisation: str
+    role: Role
+    enrolled: bool
+    seen: float | None
+    reported: str
+    gone: bool
+    waited_for: bool
+
+
+@dataclass(frozen=True)
+class CourseView:
+    """How far a study is: its phase, the attempt under way, every seat, and what is waited for."""
+
+    study: str
+    name: str
+    phase: Phase
+    attempt: int
+    peers: tuple[str, ...]
+    seats: tuple[SeatView, ...]
+    wait: Wait | None
+    reason: str
+    party: str
+
+
+def view_of(state: Training) -> CourseView:
+    """What there is to see of a study at its coordinator."""
+    record, terms = state.record, state.terms
+    attempt = record.attempts[-1] if record.begins else None
+    stopped = record.stopped[0] if record.stopped else None
+    wait = _wait(state)
+    return CourseView(
+        terms.study,
+        terms.plan.name,
+        shown_phase(state),
+        attempt.number if attempt else 0,
+        attempt.peers if attempt else (),
+        tuple(
+            SeatView(
+                seat.name,
+                seat.organisation,
+                seat.role,
+                seat.name in state.publics,
+                state.seen.get(seat.name),
+                _reported(state, seat.name),
+                seat.name in record.gone,
+                wait is not None and seat.name in wait.whom,
+            )
+            for seat in terms.seats
+            if seat.name != COORDINATOR
+        ),
+        wait,
+        stopped.reason if stopped else "",
+        stopped.party if stopped else "",
+    )
+
+
+def shown_phase(state: Training) -> Phase:
+    """The phase; a study counts as closed once its key is deleted."""
+    closing = state.phase is Phase.CLOSED and not state.record.cleaned
+    return Phase.FINISHED if closing else state.phase
+
+
+def _wait(state: Training) -> Wait | None:
+    if state.phase is Phase.ENROLMENT and state.missing:
+        return Wait("enrolment", state.missing, float(state.record.until))
+    if state.phase not in STAGES:
+        return None
+    if state.ended is not None:
+        late = unreported(state.record, state.study, state.attempt, state.ended)
+        return Wait("their reports", late, state.reports_until) if late else None
+    if state.waits is not None:
+        return Wait(state.waits.what, state.waits.whom, state.waits.until)
+    return None
+
+
+def _reported(state: Training, seat: str) -> str:
+    if state.phase not in STAGES:
+        return ""
+    report = state.record.of(state.session).get(seat)
+    if report is None:
+        return ""
+    return {"": "done", LATE: "late"}.get(report.kind, report.kind)

@@ -1,0 +1,66 @@
+"""The demo's report: what it found, as the page that `sottovoce report` writes for a study."""
+
+import hashlib
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+
+from sottovoce import __version__
+from sottovoce.config.study_file import StudyDescription
+from sottovoce.ledger import What, read_ledger
+from sottovoce.node.site.shown_card import card_of
+from sottovoce.pictures.charts import Flow
+from sottovoce.report.facts import LedgerHeadFact, ReportFacts, StageCost
+from sottovoce.report.report import report
+from sottovoce.study.queries.figures import Evaluation, confusion
+from sottovoce.text.documents import Document
+from sottovoce.text.labels import Classes
+
+
+def demo_report(
+    described: StudyDescription,
+    folder: Path,
+    *,
+    test: Sequence[Document],
+    found: Sequence[Classes],
+    compared: Mapping[str, float],
+    seconds: Mapping[str, float],
+) -> str:
+    """One page; everything in it lay side by side on this machine, as it never does elsewhere."""
+    labels = described.plan.labels
+    true = [labels.classes(document) for document in test]
+    peers = tuple(house.name for house in described.houses if "peer" in house.roles)
+    joint = Evaluation.of(labels, confusion(labels, true, found), peers, fewest=0)
+    return report(
+        ReportFacts(
+            card_of(described),
+            "the demo",
+            __version__,
+            evaluations={"all three, sealed": joint},
+            compared=compared,
+            stages=tuple(StageCost(stage, spent) for stage, spent in seconds.items()),
+            flows=_flows(folder),
+            ledgers=_ledgers(folder),
+            reproduce=("make demo", "sottovoce demo"),
+        )
+    )
+
+
+def _flows(folder: Path) -> tuple[Flow, ...]:
+    messages: Counter[tuple[str, str]] = Counter()
+    sizes: Counter[tuple[str, str]] = Counter()
+    for path in sorted(folder.glob("**/ledger.jsonl")):
+        for line in read_ledger(path):
+            if line.what == What.SENT:
+                messages[path.parent.name, line.party] += 1
+                sizes[path.parent.name, line.party] += line.bytes
+    return tuple(Flow(*pair, count, sizes[pair]) for pair, count in messages.items())
+
+
+def _ledgers(folder: Path) -> tuple[LedgerHeadFact, ...]:
+    found = []
+    for path in sorted(folder.glob("**/ledger.jsonl")):
+        lines = list(read_ledger(path))
+        end = hashlib.sha256(lines[-1].encoded()).hexdigest() if lines else ""
+        found.append(LedgerHeadFact(path.parent.name, len(lines), end[:32]))
+    return tuple(found)

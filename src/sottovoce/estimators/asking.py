@@ -1,0 +1,62 @@
+"""A fitted study as one of its peers sees it: a scikit-learn classifier that only predicts."""
+
+from typing import Any, NoReturn, Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.base import BaseEstimator, ClassifierMixin
+
+from sottovoce.errors import MisuseError
+
+
+class Asked(Protocol):
+    """What a fitted classifier of a study answers."""
+
+    classes_: NDArray[Any]
+
+    def predict(self, X: Any, *, peer: str | None = None) -> Any:
+        """Labels, asked as a peer."""
+
+    def decision_function(self, X: Any, *, peer: str | None = None) -> NDArray[np.float64]:
+        """Scores, where the study releases them."""
+
+
+class PeerClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # no types shipped
+    """Asks a fitted study as one peer; every call is a query, and counted.
+
+    Works wherever scikit-learn wants a fitted classifier: displays `from_estimator`, metrics,
+    the end of a pipeline that is fitted already. It cannot be fitted again.
+    """
+
+    def __init__(self, model: Asked, peer: str) -> None:
+        """The classifier of a study, and who asks."""
+        self.model = model
+        self.peer = peer
+
+    @property
+    def classes_(self) -> NDArray[Any]:
+        """The labels, as their owners wrote them."""
+        return self.model.classes_
+
+    def __sklearn_is_fitted__(self) -> bool:
+        return hasattr(self.model, "classes_")
+
+    def fit(self, X: Any, y: Any = None) -> NoReturn:  # noqa: ARG002 - scikit-learn's contract
+        """Refuse: a study is fitted by all its peers together."""
+        raise MisuseError(
+            f"{self.peer}: a study is fitted by all peers together",
+            hints=("TextClassifier().fit(federation).at(peer)",),
+        )
+
+    def predict(self, X: Any) -> Any:
+        """The labels of texts, which nobody else learns."""
+        return self.model.predict(_listed(X), peer=self.peer)
+
+    def decision_function(self, X: Any) -> NDArray[np.float64]:
+        """The scores of texts, where the study released them."""
+        return self.model.decision_function(_listed(X), peer=self.peer)
+
+
+def _listed(X: Any) -> Any:
+    """Texts of an array as a list; tables are as they are."""
+    return X.tolist() if isinstance(X, np.ndarray) and X.ndim == 1 else X

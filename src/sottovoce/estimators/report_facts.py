@@ -1,0 +1,41 @@
+"""What a fitted classifier knows for a report: all parties side by side, as in memory."""
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING
+
+from sottovoce import __version__
+from sottovoce.course.memory import StudyOutcome
+from sottovoce.pictures.charts import Flow
+from sottovoce.report.facts import ReportFacts, StageCost
+from sottovoce.study.card.card import StudyCard
+
+if TYPE_CHECKING:
+    from sottovoce.estimators.sealed_study import SealedEstimator
+
+
+def report_facts(
+    model: "SealedEstimator", outcome: StudyOutcome, compared: Mapping[str, float]
+) -> ReportFacts:
+    """The facts of a study in memory; its joint evaluation is held if it was not yet."""
+    joint = model.evaluation_ if hasattr(model, "evaluation_") else model.evaluate()
+    plan, traffic = outcome.study.plan, outcome.traffic
+    chosen = f"{model.alpha_:g} was chosen of {', '.join(f'{one:g}' for one in plan.alphas)}"
+    flows = tuple(
+        Flow(*pair, count, traffic.bytes[pair]) for pair, count in traffic.messages.items()
+    )
+    return ReportFacts(
+        StudyCard(outcome.study),
+        "a federation in memory",
+        __version__,
+        evaluations={"all peers": joint},
+        compared=compared or {"all peers": joint.accuracy},
+        stages=tuple(StageCost(stage, seconds) for stage, seconds in model.seconds_.items()),
+        flows=flows,
+        reproduce=(
+            "from sottovoce import LocalFederation, TextClassifier",
+            f"model = {model!r}.fit(federation)",
+            "model.report('report.html')",
+        ),
+        chosen=chosen if len(plan.alphas) > 1 else f"{model.alpha_:g}",
+        documents={name: len(part) for name, part in model.federation_.documents.items()},
+    )

@@ -1,0 +1,141 @@
+"""A site's veto: a letter waits until a person or a script has seen what it is, and lets it go.
+
+Whoever refuses leaves the study with all seats of the site; nothing of the letter, and nothing
+after it but the word that the site leaves, is sent. What was let go is written down before it
+goes, and so is a refusal, so a crash asks about neither again.
+"""
+
+import subprocess
+from dataclasses import asdict, dataclass, field
+from pathlib import Path
+from typing import Protocol
+
+import msgspec
+
+from sottovoce.errors import InputError
+from sottovoce.ledger import Entry, SiteLedger, What
+from sottovoce.ledger.entries import disclosed_by
+from sottovoce.storage.journal import Outgoing
+
+SCRIPT_SECONDS = 24 * 3600
+_ALLOW, _REFUSE = 0, 1
+
+
+@dataclass(frozen=True)
+class Request:
+    """What a person is shown of a letter that wants to leave: everything but its content."""
+
+    study: str
+    stage: str
+    kind: str
+    recipient: str
+    bytes: int
+    digest: str
+    seen_by: str
+    reveals: str
+    assuming: str
+
+
+class Gate(Protocol):
+    """Decides about one letter after the other; may take its time."""
+
+    def ask(self, request: Request) -> bool:
+        """Whether the letter may leave."""
+
+
+class OpenGate:
+    """Lets everything go: the consent to the study card stands for every letter."""
+
+    def ask(self, request: Request) -> bool:
+        """Yes."""
+        del request
+        return True
+
+
+@dataclass
+class ScriptGate:
+    """Asks a program of the site: JSON on its input, exit code 0 lets go, 1 refuses."""
+
+    command: Path
+    seconds: float = SCRIPT_SECONDS
+    _running: set["subprocess.Popen[bytes]"] = field(default_factory=set, init=False, repr=False)
+
+    def ask(self, request: Request) -> bool:
+        """What the program says; any other end of it is an error, and nothing is sent."""
+        try:
+            with subprocess.Popen(  # noqa: S603 - the site's own command, without a shell
+                [self.command], stdin=subprocess.PIPE, stdout=subprocess.DEVNULL
+            ) as running:
+                self._running.add(running)
+                try:
+                    running.communicate(msgspec.json.encode(asdict(request)), timeout=self.seconds)
+                finally:
+                    running.kill()
+                    self._running.discard(running)
+        except (OSError, subprocess.TimeoutExpired) as error:
+            reason = getattr(error, "strerror", None) or f"no answer in {self.seconds:g} s"
+            raise InputError(f"approval by {self.command}: {reason.lower()}") from None
+        if running.returncode not in {_ALLOW, _REFUSE}:
+            raise InputError(
+                f"approval by {self.command}: expected exit code {_ALLOW} (let go) or {_REFUSE} "
+                f"(refuse), found {running.returncode}"
+            )
+        return running.returncode == _ALLOW
+
+    def give_up(self) -> None:
+        """Nobody waits for the answer any longer: end the program."""
+        for running in tuple(self._running):
+            running.kill()
+
+
+class Gatekeeper:
+    """Stands before the line of one seat: asks the gate, and writes down what was let go."""
+
+    def __init__(self, gate: Gate, ledger: SiteLedger, *, study: str) -> None:
+        """Ask this gate, and write to this ledger."""
+        self._gate = gate
+        self._ledger = ledger
+        self._study = study
+
+    @property
+    def asks(self) -> bool:
+        """Whether anybody is asked."""
+        return not isinstance(self._gate, OpenGate)
+
+    def give_up(self) -> None:
+        """Nobody waits for an answer any longer; a person is left to finish the sentence."""
+        if isinstance(self._gate, ScriptGate):
+            self._gate.give_up()
+
+    def lets_go(self, outgoing: Outgoing, *, stage: str) -> bool:
+        """Whether this letter may leave; a refusal is final, and is written down as leaving."""
+        letter = outgoing.letter
+        entry = Entry.of_letter(
+            What.APPROVAL, letter, study=self._study, stage=stage, kind=outgoing.kind
+        )
+        if self._ledger.has_left:
+            return False
+        if self._ledger.has(entry):
+            return True
+        if self._gate.ask(_request(entry)):
+            if self.asks:
+                self._ledger.append(entry)
+            return True
+        note = f"{entry.kind} to {entry.party} was refused, and was not sent"
+        self._ledger.append(Entry(self._study, What.WITHDRAWAL, stage=stage, note=note))
+        return False
+
+
+def _request(entry: Entry) -> Request:
+    tells = disclosed_by(entry.kind)
+    return Request(
+        entry.study,
+        entry.stage,
+        entry.kind,
+        entry.party,
+        entry.bytes,
+        entry.digest,
+        tells.seen_by,
+        tells.reveals,
+        tells.assuming,
+    )

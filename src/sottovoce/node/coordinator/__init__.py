@@ -1,0 +1,1 @@
+"""The coordinator's machine: it serves studies, carries letters and keeps deadlines."""

@@ -1,0 +1,43 @@
+"""The coordinator remembers how long every seat's ledger was, and hands out receipts of it."""
+
+from datetime import UTC, datetime
+
+from sottovoce.course.control import LedgerHead, LedgerReceipt
+from sottovoce.errors import LedgerError
+from sottovoce.ledger import Head, LedgerSeat, Receipt
+from sottovoce.ledger.chain import read_signed
+from sottovoce.node.seat.deciders import Effect
+from sottovoce.protocols.identities import Identity
+from sottovoce.storage.journal import Journal
+
+
+def take_head(
+    journal: Journal, identity: Identity, told: LedgerHead, *, seat: LedgerSeat, study: str
+) -> Effect:
+    """Keep the longest end of a seat's ledger, and answer with its receipt.
+
+    A seat whose ledger became shorter, or another, gets the receipt that shows it. What is not
+    signed by the seat's own key is nobody's word, and leads nowhere.
+    """
+    kept = kept_receipt(journal, seat.public)
+    head = Head(
+        seat=seat.name, count=told.entries, hash=told.head.hex(), signature=told.signature.hex()
+    )
+    if kept is None or head.count > kept.count:
+        when = datetime.now(UTC).isoformat(timespec="seconds")
+        try:
+            kept = Receipt.of(head, identity, study=study, public=seat.public, when=when)
+        except LedgerError:
+            return Effect()
+    data = kept.encoded()
+    return Effect({_key(seat.public): data}, [(seat.name, LedgerReceipt(data))])
+
+
+def kept_receipt(journal: Journal, public: bytes) -> Receipt | None:
+    """The last receipt of the seat with this key."""
+    data = journal.note(_key(public))
+    return None if data is None else read_signed(Receipt, data)
+
+
+def _key(public: bytes) -> str:
+    return f"receipt/{public.hex()}"

@@ -1,0 +1,240 @@
+"""The coordinator's side of the commands: make studies, invite people, and serve them all."""
+
+import asyncio
+import logging
+import time
+from datetime import UTC, datetime
+
+from sottovoce.config.study_file import parse_study
+from sottovoce.course.control import COORDINATOR
+from sottovoce.course.inputs import Order
+from sottovoce.course.phases import OVER, Phase
+from sottovoce.entropy import Entropy, SystemEntropy
+from sottovoce.errors import InputError, SottovoceError, TheirError
+from sottovoce.keyfiles import storage
+from sottovoce.node.api import CoordinatorPlace, InvitationToken, ReadStudy, StudyStatus
+from sottovoce.node.coordinator.enrolment import Enrolment
+from sottovoce.node.coordinator.registry import Registry
+from sottovoce.node.coordinator.study_runner import StudyRunner
+from sottovoce.node.events import Listening, OnEvent, StudyStopped, unheard
+from sottovoce.node.kept_facts import FactKeeper
+from sottovoce.node.seat.deciders import one_error
+from sottovoce.transport.certificates import fingerprint_of, make_certificate, server_context
+from sottovoce.transport.server import build_app, serve
+
+# How often the server looks for studies that were made while it runs.
+_LOOK_SECONDS = 1.0
+_CERTIFICATE, _KEY = "certificate.pem", "certificate.key"
+_LARGEST = 2**16
+# Every open study has files, threads and letters of its own.
+MOST_STUDIES = 64
+_log = logging.getLogger("sottovoce.coordinator")
+
+
+def create_study(
+    office: CoordinatorPlace,
+    text: str,
+    *,
+    address: str = "",
+    read: ReadStudy = parse_study,
+    entropy: Entropy | None = None,
+) -> tuple[InvitationToken, ...]:
+    """A new study, and a token for the invitation of every organisation in it."""
+    described = read(text)
+    entropy = entropy or SystemEntropy()
+    open_ones = [one for one in studies(office, read=read) if one.phase not in OVER]
+    if len(open_ones) >= MOST_STUDIES:
+        raise InputError(
+            f"studies: expected less than {MOST_STUDIES} open ones at one coordinator, "
+            f"found {len(open_ones)}",
+            hints=("sottovoce study list", "sottovoce study close STUDY"),
+        )
+    folder = office.folder / "studies"
+    registry = Registry.create(folder, text, address=address, entropy=entropy)
+    expires = time.time() + described.deadlines.enrolment.total_seconds()
+    houses = dict.fromkeys(one.organisation for one in described.seats if one.name != COORDINATOR)
+    tokens = tuple(
+        registry.invite(described, house, expires=expires, entropy=entropy) for house in houses
+    )
+    registry.opened(folder)
+    return tokens
+
+
+def invite_again(
+    office: CoordinatorPlace,
+    study: str,
+    organisation: str,
+    *,
+    read: ReadStudy = parse_study,
+    entropy: Entropy | None = None,
+) -> InvitationToken:
+    """A new token for an organisation that lost its invitation; the old one is void."""
+    registry = registry_of(office, study)
+    described = read(registry.text)
+    expires = time.time() + described.deadlines.enrolment.total_seconds()
+    return registry.invite(
+        described, organisation, expires=expires, entropy=entropy or SystemEntropy()
+    )
+
+
+def certificate_fingerprint(office: CoordinatorPlace) -> bytes:
+    """What invitations pin; the certificate is made when it is first needed."""
+    path = office.folder / _CERTIFICATE
+    if not path.exists():
+        made = make_certificate("sottovoce coordinator", now=datetime.now(UTC))
+        storage.write_whole(office.folder / _KEY, made.key, mode=storage.SECRET_MODE, replace=True)
+        storage.write_whole(path, made.certificate, mode=storage.PUBLIC_MODE)
+    storage.read_whole(office.folder / _KEY, limit=_LARGEST).check_private()
+    return fingerprint_of(storage.read_whole(path, limit=_LARGEST).data)
+
+
+def registries(office: CoordinatorPlace) -> list[Registry]:
+    """Every study of this office."""
+    root = office.folder / "studies"
+    if not root.is_dir():
+        return []
+    return [Registry(one) for one in sorted(root.iterdir()) if (one / "study.toml").is_file()]
+
+
+def registry_of(office: CoordinatorPlace, study: str) -> Registry:
+    """One study of this office."""
+    for one in registries(office):
+        if one.id == study:
+            return one
+    known = ", ".join(one.id for one in registries(office)) or "none"
+    raise InputError(
+        f"study: expected one of this coordinator ({known}), found {study!r}",
+        hints=("sottovoce study list",),
+    )
+
+
+def studies(office: CoordinatorPlace, *, read: ReadStudy = parse_study) -> list[StudyStatus]:
+    """How far every study is; one that cannot be read says so, and hides no other."""
+    return [_status(one, read) for one in registries(office)]
+
+
+def _status(registry: Registry, read: ReadStudy) -> StudyStatus:
+    try:
+        return registry.status(read(registry.text))
+    except SottovoceError as error:
+        reason = f"it cannot be read: {error.message}"
+        return StudyStatus(registry.id, registry.id, Phase.STOPPED, 0, (), (), reason, ())
+
+
+def study_status(
+    office: CoordinatorPlace, study: str, *, read: ReadStudy = parse_study
+) -> StudyStatus:
+    """How far one study is."""
+    registry = registry_of(office, study)
+    return registry.status(read(registry.text))
+
+
+def cancel_study(office: CoordinatorPlace, study: str, *, reason: str) -> None:
+    """Stop a study before it is finished; the server tells everybody when it next looks."""
+    registry_of(office, study).order(Order.CANCEL, reason)
+
+
+def close_study(office: CoordinatorPlace, study: str) -> None:
+    """Delete the key of a finished study: no query is answered any longer."""
+    registry_of(office, study).order(Order.CLOSE)
+
+
+async def run_coordinator(
+    office: CoordinatorPlace,
+    *,
+    read: ReadStudy = parse_study,
+    on_event: OnEvent = unheard,
+    until: asyncio.Event | None = None,
+    entropy: Entropy | None = None,
+) -> None:
+    """Serve all studies of this office at one port, until told to stop."""
+    fingerprint = certificate_fingerprint(office)
+    context = server_context(office.folder / _CERTIFICATE, office.folder / _KEY)
+    runners: dict[str, StudyRunner] = {}
+    opening = _Opening(office, runners, read, on_event, entropy or SystemEntropy())
+    app = build_app(Enrolment(runners, opening.failed), fingerprint=fingerprint)
+    server = await serve(app, host=office.host, port=office.port, context=context)
+    try:
+        with one_error():
+            async with asyncio.TaskGroup() as tasks:
+                opening.look(tasks)
+                address = f"https://{office.host}:{server.port}"
+                on_event(Listening(address, fingerprint, tuple(runners)))
+                looking = tasks.create_task(opening.keep_looking(tasks))
+                if until is not None:
+                    await until.wait()
+                    looking.cancel()
+                    for running in opening.running:
+                        running.cancel()
+    finally:
+        for runner in runners.values():
+            runner.mailbox.hurry()
+        await server.close()
+        for runner in runners.values():
+            await runner.close()
+
+
+class _Opening:
+    """Opens halls for studies that are there, also for those made while the server runs."""
+
+    def __init__(
+        self,
+        office: CoordinatorPlace,
+        runners: dict[str, StudyRunner],
+        read: ReadStudy,
+        on_event: OnEvent,
+        entropy: Entropy,
+    ) -> None:
+        self._office = office
+        self._runners = runners
+        self._read = read
+        self._on_event = on_event
+        self._entropy = entropy
+        self.failed: set[str] = set()
+        self.running: list[asyncio.Task[None]] = []
+
+    def look(self, tasks: asyncio.TaskGroup) -> None:
+        """Open what is not open yet."""
+        for registry in registries(self._office):
+            if registry.id in self._runners or registry.id in self.failed:
+                continue
+            try:
+                runner = StudyRunner(
+                    registry,
+                    self._read(registry.text),
+                    at_rest=self._office.at_rest,
+                    entropy=self._entropy,
+                    on_event=FactKeeper(registry.folder, self._on_event),
+                )
+            except Exception as error:  # noqa: BLE001 - every study has its own fate
+                self._fails(registry.id, error)
+                continue
+            self._runners[registry.id] = runner
+            self.running.append(tasks.create_task(self._run(runner)))
+
+    async def _run(self, runner: StudyRunner) -> None:
+        """Run a study; one that fails does not take the others with it, if there are any."""
+        try:
+            with one_error():
+                await runner.run()
+        except Exception as error:  # noqa: BLE001 - every study has its own fate
+            self._fails(runner.registry.id, error)
+
+    def _fails(self, study: str, error: Exception) -> None:
+        """Tell that a study cannot go on; the server ends only if no study is left."""
+        self.failed.add(study)
+        if self.failed >= {one.id for one in registries(self._office)}:
+            raise error
+        # The words of our own errors are made to be read; others may carry content, or paths.
+        known = isinstance(error, SottovoceError)
+        words = error.message if isinstance(error, SottovoceError) else type(error).__name__
+        party = error.party if isinstance(error, TheirError) else ""
+        if not known:
+            _log.error("study %s failed: %s", study, type(error).__name__)
+        self._on_event(StudyStopped(study, COORDINATOR, words, party))
+
+    async def keep_looking(self, tasks: asyncio.TaskGroup) -> None:
+        """Look again and again."""
+        while True:
+            await asyncio.sleep(_LOOK_SECONDS)
+            self.look(tasks)

@@ -1,0 +1,374 @@
+"""One study at its coordinator: its mailbox, its journal, its ledger, and its course."""
+
+import asyncio
+import time
+from collections.abc import AsyncIterator, Collection, Sequence
+from dataclasses import replace
+
+from sottovoce.course.control import CONTROL, COORDINATOR, control_session
+from sottovoce.course.inputs import Order, Ordered, SeatTaken, Seen, Started
+from sottovoce.course.phases import Phase
+from sottovoce.course.training_record import TrainingRecord
+from sottovoce.course.training_state import Training
+from sottovoce.course.view import CourseView, view_of
+from sottovoce.entropy import Entropy
+from sottovoce.errors import InputError, JournalError
+from sottovoce.keyfiles import storage
+from sottovoce.ledger import Receipt, SiteLedger, What
+from sottovoce.node.api import StudyDescribed, StudyStatus
+from sottovoce.node.approval import OpenGate
+from sottovoce.node.coordinator.query_coordinator import QueryConditions, QueryCoordinator
+from sottovoce.node.coordinator.receipts import kept_receipt
+from sottovoce.node.coordinator.registry import Registry, Ticket
+from sottovoce.node.coordinator.training_coordinator import TrainingConditions, TrainingCoordinator
+from sottovoce.node.course_terms import terms_of
+from sottovoce.node.events import (
+    Enrolled,
+    OnEvent,
+)
+from sottovoce.node.seat.after_training import (
+    SHARE_OVER,
+    AfterTraining,
+    kept_training,
+)
+from sottovoce.node.seat.deciders import Effect, Waits
+from sottovoce.node.seat.letter_audit import LetterAudit
+from sottovoce.node.seat.seat_runtime import SeatRuntime
+from sottovoce.paillier import SecretKey
+from sottovoce.storage.journal import Journal
+from sottovoce.storage.sealed_files import SealedFiles
+from sottovoce.storage.seat_keys import SeatKeys, key_path, study_key
+from sottovoce.study.relay import Letter, largest_letter
+from sottovoce.transport.mailbox import Mailbox
+from sottovoce.transport.mailbox_tables import Place
+from sottovoce.transport.problems import Refusal
+
+# How often the server looks whether a command left an order.
+_LOOK_SECONDS = 1.0
+# How old the times may be at which seats were seen last, as the disk has them.
+_SEEN_SECONDS = 1.0
+_OVER = frozenset({Phase.FINISHED, Phase.STOPPED, Phase.CLOSED})
+
+
+class LocalLetterSender:
+    """The coordinator's own way to its mailboxes: it stands beside them."""
+
+    def __init__(self, mailbox: Mailbox, journal: Journal) -> None:
+        """Use this study's mailbox, and the journal that tells what was put into it."""
+        self._mailbox = mailbox
+        self._journal = journal
+
+    async def take_up(self) -> None:
+        """Compare mailbox and journal: one of them may come from an older copy."""
+        await asyncio.to_thread(self._journal.check_past, self._mailbox.held(COORDINATOR))
+
+    async def post(self, letter: Letter) -> int:
+        """Leave a letter; what the mailbox refuses ends this study, and no other."""
+        try:
+            return await self._mailbox.post(letter)
+        except Refusal as problem:
+            raise JournalError(
+                f"mailbox of the study: {problem.detail}; nothing was sent", hints=problem.hints
+            ) from None
+
+    async def fetch(self, after: int, *, wait: float) -> Sequence[tuple[int, Letter]]:
+        """The coordinator's own letters."""
+        return await self._mailbox.letters(COORDINATOR, after=after, wait=wait)
+
+    async def acknowledge(self, position: int) -> None:
+        """These are on our disk."""
+        await self._mailbox.acknowledge(COORDINATOR, position)
+
+
+class StudyRunner:
+    """One study that this coordinator runs."""
+
+    def __init__(
+        self,
+        registry: Registry,
+        described: StudyDescribed,
+        *,
+        at_rest: bytes,
+        entropy: Entropy,
+        on_event: OnEvent,
+    ) -> None:
+        """Open everything of the study in the registry's folder."""
+        self.registry = registry
+        self.described = described
+        self.publics = {one.name: one.public for one in registry.seats().values()}
+        self.mailbox = Mailbox(registry.folder / "mailbox.db", largest=self._largest_letter)
+        self.terms = terms_of(registry.id, described)
+        self._waiting = Training(self.terms, TrainingRecord(), self.publics)
+        self._entropy = entropy
+        self._on_event = on_event
+        self._seen_before = dict(registry.status(described).seen)
+        self._files = SealedFiles(registry.folder, at_rest)
+        storage.make_folder(registry.folder / COORDINATOR)
+        self._keys = SeatKeys.open(self._files, COORDINATOR, entropy=entropy)
+        ledger = SiteLedger(registry.folder / COORDINATOR / "ledger.jsonl", self._keys.identity)
+        self._audit = LetterAudit(ledger, OpenGate(), study=registry.id)
+        journal = Journal(
+            registry.folder / COORDINATOR / "journal.db",
+            key=self._files.key_for("journal coordinator"),
+            entropy=entropy,
+        )
+        patience = self.terms.patience
+        self._stage_seconds = patience.gather
+        self.agent = SeatRuntime(
+            COORDINATOR,
+            registry.id,
+            journal=journal,
+            post=LocalLetterSender(self.mailbox, journal),
+            audit=self._audit,
+            control=lambda seat: control_session(registry.id, self.publics.get(seat, b"")),
+            waits=Waits(patience.gather, patience.receive),
+            on_event=on_event,
+        )
+        self.agent.held_bytes = 2 * largest_letter(described.plan)
+
+    def _largest_letter(self, place: Place) -> int:
+        """A control letter is small; in a conversation the plan says how large the largest is."""
+        seat = place.recipient if place.sender == COORDINATOR else place.sender
+        if place.session == control_session(self.registry.id, self.publics.get(seat, b"")):
+            return CONTROL.limit
+        return largest_letter(self.described.plan)
+
+    # What the front desk asks.
+
+    def seen(self, seat: str) -> None:
+        """A seat made a request."""
+        if self._trains:
+            self.training.see(Seen(seat))
+        else:
+            self._seen_before[seat] = time.time()
+
+    async def enrol(self, seat: str, public: bytes, ticket: Ticket) -> None:
+        """Pin a seat's identity: before there is a roster, or again after the training."""
+        phase = self.training.state.phase if self._trains else Phase.ENROLMENT
+        if phase is Phase.FINISHED:
+            await self.training.followed.wait()
+        again = phase is Phase.FINISHED and seat in self.queries.trained.peers
+        if phase is not Phase.ENROLMENT and seat not in self.publics:
+            raise InputError(
+                f"study {self.registry.id}: expected seats before it began, found {seat!r} "
+                "after that",
+                hints=("ask the coordinator for another study",),
+            )
+        enrolling = phase is Phase.ENROLMENT
+        self.registry.enrol(seat, public, ticket, replacing=again or enrolling)
+        known = self.publics.get(seat)
+        if known != public:
+            if known is not None:
+                await self._void(seat, known)
+            self.publics[seat] = public
+            self._on_event(Enrolled(self.registry.id, seat))
+        if self._trains:
+            # Also if it asks again: perhaps we fell before our answer reached it.
+            await self.training.take(SeatTaken(seat, public))
+        if again:
+            await self.queries.reseat(seat, public)
+
+    async def _void(self, seat: str, public: bytes) -> None:
+        """What was under way with the key that a seat had before is over."""
+        await self.agent.drop(control_session(self.registry.id, public))
+        await self.mailbox.acknowledge(seat, 2**62)
+        await self.mailbox.forget_sender(seat)
+
+    def view(self) -> CourseView:
+        """How far the study is now, and who is waited for until when."""
+        state = self.training.state if self._trains else self._waiting
+        return view_of(state)
+
+    async def views(self) -> AsyncIterator[CourseView]:
+        """The view now, and after every change: a subscription that can only be read."""
+        last: CourseView | None = None
+        async for state in self.training.states():
+            view = view_of(state)
+            if view != last:
+                yield view
+            last = view
+
+    def status(self) -> StudyStatus:
+        """How far the study is now."""
+        view = self.view()
+        seen = {seat.name: seat.seen for seat in view.seats if seat.seen is not None}
+        wait = view.wait
+        return StudyStatus(
+            self.registry.id,
+            view.name,
+            view.phase,
+            view.attempt,
+            tuple(self.publics),
+            tuple(seat.name for seat in view.seats),
+            view.reason,
+            tuple((self._seen_before | seen).items()),
+            waits_for=wait.whom if wait else (),
+            waits_what=wait.what if wait else "",
+            waits_until=wait.until if wait else 0.0,
+        )
+
+    async def receipt(self, seat: str) -> Receipt | None:
+        """How long we were told that a seat's ledger is."""
+        return await self.agent.do(kept_receipt, self.agent.journal, self.publics.get(seat, b""))
+
+    # The course.
+
+    async def run(self) -> None:
+        """Run the study until cancelled."""
+        record = TrainingCoordinator.read(self.agent, TrainingRecord)
+        key = None
+        if record.phase not in {Phase.STOPPED, Phase.CLOSED}:
+            # Once it is deleted, no other takes its place.
+            plan, entropy = self.described.plan, self._entropy
+            key = await asyncio.to_thread(study_key, self._files, plan, entropy=entropy)
+        self._key = key
+        conditions = TrainingConditions(self.terms, self.publics, key, self._clean_up)
+        self.training = TrainingCoordinator(
+            self.agent, self._keys, conditions, entropy=self._entropy
+        )
+        self.agent.decider = self.training
+        opened = frozenset(self.training.sums.book.spent)
+        await self.training.take(Started(opened))
+        self._trains = True
+        for seat, public in tuple(self.publics.items()):
+            # Who enrolled while the key was made or read.
+            if self.training.state.publics.get(seat) != public:
+                await self.training.take(SeatTaken(seat, public))
+        await self._compact()
+        async with asyncio.TaskGroup() as tasks:
+            tasks.create_task(self.agent.run())
+            tasks.create_task(self.training.run())
+            tasks.create_task(self._compact_later())
+            answering = tasks.create_task(self._answer())
+            tasks.create_task(self._look_for_orders(answering))
+            tasks.create_task(self._keep_status())
+
+    async def _answer(self) -> None:
+        """Answer queries once there is a model, until the study is closed."""
+        await self.training.serving.wait()
+        await self._open_clerk()
+        await self.queries.serve()
+
+    async def _open_clerk(self) -> None:
+        roster, journal = self.training.state.record.seating[0].roster(), self.agent.journal
+        study = self.terms.seated({one.name: one.public for one in roster.participants})
+        standing = await self.agent.do(AfterTraining.read, journal, study, self._keys)
+        assert self._key is not None
+        trained = await self.agent.do(kept_training, journal, study, self._key)
+        around = QueryConditions(lambda: self.publics, self._unseen, self._stage_seconds)
+        self.queries = QueryCoordinator(self.agent, standing, trained, around)
+        self.queries.seating = self.training.state.record.seating[0]
+        self.agent.decider = self.queries
+        self.training.followed.set()
+
+    async def _clean_up(self) -> None:
+        """Do what is due at an end, also where a crash came in between: nothing else stays."""
+        await self.agent.drained()
+        match self.training.state.phase:
+            case Phase.FINISHED:
+                await self._note_end("the training ended, with a model")
+                await self._forget()
+            case Phase.STOPPED:
+                await self._note_end("the study ended without a model")
+                await self._forget()
+                await self._delete_key()
+            case Phase.CLOSED:
+                await self._forget()
+                await self.agent.commit(Effect(SHARE_OVER))
+                await self._delete_key()
+
+    async def _note_end(self, note: str) -> None:
+        await self.agent.do(self._audit.note, What.END, note)
+
+    async def _forget(self) -> None:
+        """Delete seeds, shares and masks of all sessions that are over; the ledger says so."""
+        journal = self.agent.journal
+        sessions = journal.sessions()
+        for session in tuple(self.agent.running):
+            await self.agent.drop(session)
+        await self.agent.do(journal.forget, *sessions)
+        for session in sessions:
+            await self.mailbox.take(COORDINATOR, session)
+        # What we were sent must not lie about in free pages of the file either.
+        await self.mailbox.compact()
+        await self.agent.settle_known()
+        note = f"deleted seeds and steps of {len(sessions)} sessions"
+        await self.agent.do(self._audit.note, What.DELETION, note)
+
+    async def _look_for_orders(self, answering: "asyncio.Task[None]") -> None:
+        """Commands leave orders as files; whichever fits the study's phase is obeyed."""
+        while (phase := self.training.state.phase) not in {Phase.STOPPED, Phase.CLOSED}:
+            order = Order.CLOSE if phase is Phase.FINISHED else Order.CANCEL
+            reason = self.registry.ordered(order)
+            ready = phase is not Phase.FINISHED or self.training.followed.is_set()
+            if reason is not None and ready:
+                if order is Order.CLOSE:
+                    answering.cancel()
+                await self.training.take(Ordered(order, reason))
+                self.agent.decider = self.training
+            await asyncio.sleep(_LOOK_SECONDS)
+
+    async def _delete_key(self) -> None:
+        """Delete the key of a study that is closed, also where a crash came in between."""
+        key = key_path(self._files)
+        if key.exists():
+            await self.agent.do(self._files.erase, key)
+            await self.agent.do(self._audit.note, What.DELETION, "deleted the Paillier key")
+
+    async def _keep_status(self) -> None:
+        """Whoever asks for the status on this disk finds how far it is, and who was seen when."""
+        written: StudyStatus | None = None
+        try:
+            async for _ in self.training.states():
+                status = self.status()
+                moved = written is None or replace(status, seen=()) != replace(written, seen=())
+                if not moved:
+                    # That somebody was seen is written once in a while, all else at once.
+                    await asyncio.sleep(_SEEN_SECONDS)
+                    status = self.status()
+                if status != written:
+                    # Here and not in a thread: an older status must not come after a newer one.
+                    self.registry.write_status(status)
+                    written = status
+        finally:
+            # A server that ends while it waited above leaves the last word behind.
+            if self.status() != written:
+                self.registry.write_status(self.status())
+
+    def _unseen(self, seats: Collection[str]) -> set[str]:
+        """Who made no request for longer than a waiting one lasts."""
+        state, seconds = self.training.state, self.terms.patience.unseen
+        return set(state.unseen(seats, seconds=seconds, now=self.training.now()))
+
+    async def _compact(self) -> None:
+        """Once the training is over, leave no remains of letters that were taken or late since."""
+        if self._trains and self._is_over:
+            journal = self.agent.journal
+            for session in set(journal.sessions()) - set(journal.remembered()):
+                await self.mailbox.take(COORDINATOR, session)
+            await self.mailbox.compact()
+
+    async def _compact_later(self) -> None:
+        """When the training is over, and everybody had a stage's time to take its last letters."""
+        while not self._is_over:  # noqa: ASYNC110 - it lasts days
+            await asyncio.sleep(_LOOK_SECONDS)
+        await asyncio.sleep(self._stage_seconds)
+        await self._compact()
+
+    @property
+    def _is_over(self) -> bool:
+        """Whether the training is over, and what had to be deleted is deleted."""
+        record = self.training.state.record
+        return record.phase in _OVER and (record.cleaned or record.phase is not Phase.FINISHED)
+
+    async def close(self) -> None:
+        """Let go of all files; the study goes on when it is opened again."""
+        await self._compact()
+        await self.agent.close()
+        await self.mailbox.close()
+        self._audit.ledger.close()
+
+    training: TrainingCoordinator
+    queries: QueryCoordinator
+    _key: SecretKey | None
+    _trains = False

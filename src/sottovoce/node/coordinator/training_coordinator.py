@@ -1,0 +1,204 @@
+"""The coordinator of a training in the network: carries `course.training_coordinator`."""
+
+import asyncio
+from collections.abc import Awaitable, Callable, Mapping
+from dataclasses import dataclass, field
+from functools import partial
+from typing import Any
+
+from sottovoce.course.actions import (
+    Action,
+    CleanUp,
+    DropAll,
+    DropSession,
+    Emit,
+    Keep,
+    KeepResult,
+    LeaveOut,
+    RecallAttempt,
+    RunAttempt,
+    Serve,
+    Sit,
+)
+from sottovoce.course.control import COORDINATOR, LedgerHead
+from sottovoce.course.inputs import (
+    CleanedUp,
+    Failure,
+    Overdue,
+    ProgramEnded,
+    ProgramWaits,
+    SumsAgreed,
+)
+from sottovoce.course.phases import Phase
+from sottovoce.course.seat_course import SeatCourse, counted
+from sottovoce.course.terms import Terms
+from sottovoce.course.training_coordinator import HEARS, step
+from sottovoce.course.training_record import TrainingRecord
+from sottovoce.course.training_state import Training
+from sottovoce.entropy import Entropy
+from sottovoce.errors import JournalError
+from sottovoce.ledger import LedgerSeat
+from sottovoce.node.coordinator.receipts import take_head
+from sottovoce.node.seat.after_training import agreement_notes, training_notes
+from sottovoce.node.seat.decider_carrier import Carrier, stop_programs
+from sottovoce.node.seat.deciders import RunningProgram
+from sottovoce.node.seat.durable_seat import SeatSession
+from sottovoce.node.seat.seat_runtime import SeatRuntime
+from sottovoce.paillier import SecretKey
+from sottovoce.protocols.messages import Message
+from sottovoce.storage.opened_sums import OpenedSumsBook
+from sottovoce.storage.seat_keys import SeatKeys
+from sottovoce.study.attempts import Attempt, Stage
+from sottovoce.study.party_context import PartyContext
+from sottovoce.study.relay import Relay
+from sottovoce.study.study import Study
+
+
+@dataclass(frozen=True)
+class TrainingConditions:
+    """What a coordinator brings: the terms, whose keys are enrolled, its key, how it cleans up."""
+
+    terms: Terms
+    publics: Mapping[str, bytes] = field(repr=False)
+    key: SecretKey | None = field(repr=False)
+    clean_up: Callable[[], Awaitable[None]]
+
+
+class TrainingCoordinator(Carrier[Training]):
+    """The coordinator's own seat, and its decisions about the training."""
+
+    note = "course/training"
+
+    def __init__(
+        self,
+        agent: SeatRuntime,
+        keys: SeatKeys,
+        conditions: TrainingConditions,
+        *,
+        entropy: Entropy,
+    ) -> None:
+        """Go on from what the coordinator's journal remembers."""
+        self.record = self.read(agent, TrainingRecord)
+        publics = {**conditions.publics, COORDINATOR: keys.identity.public}
+        super().__init__(agent, step, Training(conditions.terms, self.record, publics))
+        self.sums = OpenedSumsBook.read(agent.journal)
+        self.course: SeatCourse | None = None
+        self.serving = asyncio.Event()
+        # Set once another decider took this one's place.
+        self.followed = asyncio.Event()
+        self._keys = keys
+        self._given = conditions
+        self._entropy = entropy
+        self._results: dict[bytes, Any] = {}
+
+    # What the agent tells.
+
+    async def hear(self, sender: str, message: Message, notes: Mapping[str, bytes]) -> None:
+        """Receipts are no decision; after the training others answer."""
+        if isinstance(message, LedgerHead):
+            seat = LedgerSeat(sender, self.state.publics[sender])
+            take = partial(take_head, self.agent.journal, self._keys.identity, message)
+            effect = await self.agent.do(partial(take, seat=seat, study=self.agent.study))
+            await self.agent.commit(effect.with_notes(notes))
+        elif self.state.phase is Phase.FINISHED:
+            # It waited for us to start: who answers queries must hear it, and write it down.
+            await self.followed.wait()
+            await self.agent.decider.hear(sender, message, notes)
+        elif type(message) in HEARS:
+            await super().hear(sender, message, notes)
+        else:
+            await self.agent.commit_notes(notes)
+
+    def ended(self, running: RunningProgram) -> None:
+        """Our own program is at its end."""
+        session, failure = running.sitting.session, running.seat.failure
+        if isinstance(failure, JournalError):
+            raise failure
+        if failure is not None:
+            self.tell(ProgramEnded(session, Failure.of(failure)))
+            return
+        self._results[session] = running.seat.result
+        self.tell(ProgramEnded(session, None, counted(running.seat.result)))
+
+    def overdue(self, running: RunningProgram, party: str) -> None:
+        """Our own program waits too long for somebody."""
+        self.tell(Overdue(running.sitting.session, party))
+
+    def waiting(self, running: RunningProgram, until: float) -> None:
+        """Our own program waits for somebody for some time already."""
+        session = running.sitting.session
+        self.see(ProgramWaits(session, running.awaited, running.whom, until))
+
+    def look(self) -> None:
+        """Our book of sums may have grown: a step of our program writes in it as it runs."""
+        opened = frozenset(self.sums.book.spent)
+        if not opened <= self.state.opened:
+            self.see(SumsAgreed(opened))
+
+    # What is done.
+
+    async def perform(self, action: Action) -> None:
+        """Do one thing that a step asked for."""
+        agent = self.agent
+        match action:
+            case Sit(study):
+                self._sit(study)
+            case RunAttempt(attempt):
+                await agent.begin(*self._sitting(attempt), label=_label(attempt))
+            case RecallAttempt(attempt):
+                running = await agent.recall(*self._sitting(attempt), label=_label(attempt))
+                self._course.keep(attempt, running.seat.result)
+            case KeepResult(attempt):
+                self._keep(attempt)
+            case DropSession() | DropAll() | LeaveOut():
+                await stop_programs(agent, action)
+            case CleanUp():
+                await self._given.clean_up()
+                self.tell(CleanedUp())
+            case Serve():
+                self.serving.set()
+            case Emit(news):
+                agent.tell_watcher(news)
+
+    def kept(self, action: Keep) -> Mapping[str, bytes]:
+        """What we keep of the training."""
+        self._keep(action.attempt)
+        return {**agreement_notes(self._course), **training_notes(self._course)}
+
+    def _keep(self, attempt: Attempt) -> None:
+        """The result counts for its stage."""
+        session = attempt.session(self._course.desk.study)
+        self._course.keep(attempt, self._results.pop(session))
+
+    def _sit(self, study: Study) -> None:
+        first = Attempt.first(study, Stage.AGREEMENT)
+        book = self.sums.book
+        desk = PartyContext(study, self._keys.identity, self._entropy, self._keys.box, first, book)
+        self.course = SeatCourse(desk, key=self._given.key)
+
+    def _sitting(self, attempt: Attempt) -> tuple[SeatSession, Callable[[Entropy], Any]]:
+        """Where we sit in an attempt, and what we run there."""
+        course, study = self._course, self._course.desk.study
+        sitting = SeatSession(
+            COORDINATOR,
+            attempt.session(study),
+            tuple(name for name in attempt.parties(study) if name != COORDINATOR),
+            Relay(course.desk, course.agreement),
+            course.codec(),
+            head=f"{attempt.stage} {attempt.number} {','.join(attempt.peers)}".encode(),
+            sums=self.sums,
+        )
+        return sitting, partial(_program, course, attempt)
+
+    @property
+    def _course(self) -> SeatCourse:
+        assert self.course is not None
+        return self.course
+
+
+def _label(attempt: Attempt) -> tuple[str, int]:
+    return str(attempt.stage), attempt.number
+
+
+def _program(course: SeatCourse, attempt: Attempt, entropy: Entropy) -> Any:
+    return course.program(attempt, entropy=entropy)

@@ -1,0 +1,180 @@
+"""What the service tells whoever watches: small frozen facts for progress bars and logs.
+
+No event carries content: names of seats, stages, counts, sizes and times only.
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TypeAlias
+
+from sottovoce.course.news import (
+    AttemptFailed,
+    QueryGivenUp,
+    QueryGoesOn,
+    QueryPriced,
+    QueryServed,
+    QueryWithoutDealer,
+    Refused,
+    SeatWaiting,
+    StageBegan,
+    StageEnded,
+    StudyClosed,
+    StudyFinished,
+    StudyStopped,
+)
+
+__all__ = [
+    "AttemptFailed",
+    "Enrolled",
+    "Event",
+    "JournalDeleted",
+    "LineBack",
+    "LineLost",
+    "Listening",
+    "ModelStored",
+    "Moved",
+    "OnEvent",
+    "QueryGivenUp",
+    "QueryGoesOn",
+    "QueryPriced",
+    "QueryServed",
+    "QueryWithoutDealer",
+    "Refused",
+    "RosterKnown",
+    "SeatWaiting",
+    "SeatWithdrawn",
+    "StageBegan",
+    "StageEnded",
+    "StudyClosed",
+    "StudyFinished",
+    "StudyStopped",
+    "unheard",
+]
+
+
+@dataclass(frozen=True)
+class Listening:
+    """The coordinator answers at this address, under a certificate with this fingerprint."""
+
+    address: str
+    fingerprint: bytes
+    studies: tuple[str, ...]
+
+
+@dataclass(frozen=True)
+class Enrolled:
+    """A seat is enrolled: its identity key is pinned at the coordinator."""
+
+    study: str
+    seat: str
+
+
+@dataclass(frozen=True)
+class RosterKnown:
+    """Everybody who will take part is known; people compare the words over the phone."""
+
+    study: str
+    seat: str
+    peers: tuple[str, ...]
+    words: tuple[str, ...]
+
+
+@dataclass(frozen=True)
+class Moved:
+    """A letter came in or went out in a stage: how many so far, and how many bytes altogether."""
+
+    study: str
+    seat: str
+    stage: str
+    letters: int
+    bytes: int
+
+
+@dataclass(frozen=True)
+class ModelStored:
+    """A peer's sealed model lies on its disk."""
+
+    study: str
+    seat: str
+    path: Path
+
+
+@dataclass(frozen=True)
+class JournalDeleted:
+    """Shares, seeds, masks and journals of a seat are gone, and its ledger says so."""
+
+    study: str
+    seat: str
+
+
+@dataclass(frozen=True)
+class SeatWithdrawn:
+    """This site takes no part, or no further one, with this seat."""
+
+    study: str
+    seat: str
+
+
+@dataclass(frozen=True)
+class EvaluationHeld:
+    """A seat has figures: a site its own first, and everybody the joint ones over these peers.
+
+    `figures` is the JSON that is kept, and shown again.
+    """
+
+    study: str
+    seat: str
+    peers: tuple[str, ...]
+    accuracy: float
+    figures: str
+
+
+@dataclass(frozen=True)
+class LineLost:
+    """The coordinator cannot be reached; the seat tries again by itself."""
+
+    study: str
+    seat: str
+    reason: str
+
+
+@dataclass(frozen=True)
+class LineBack:
+    """The coordinator answers again."""
+
+    study: str
+    seat: str
+
+
+Event: TypeAlias = (
+    Listening
+    | Enrolled
+    | SeatWaiting
+    | RosterKnown
+    | StageBegan
+    | Moved
+    | StageEnded
+    | AttemptFailed
+    | ModelStored
+    | JournalDeleted
+    | StudyFinished
+    | StudyStopped
+    | StudyClosed
+    | SeatWithdrawn
+    | QueryServed
+    | Refused
+    | QueryPriced
+    | QueryGoesOn
+    | QueryGivenUp
+    | QueryWithoutDealer
+    | EvaluationHeld
+    | LineLost
+    | LineBack
+)
+OnEvent: TypeAlias = Callable[[Event], None]
+
+
+def unheard(event: Event) -> None:
+    """Nobody watches."""
+    del event

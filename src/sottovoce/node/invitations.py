@@ -1,0 +1,196 @@
+"""Invitations: one line that lets one organisation into one study, once, until it expires.
+
+The line carries where the coordinator's server is and which certificate it must show, so that
+whoever has it from the coordinator's own hand cannot be led to another server. The server
+keeps a hash of the token alone: reading its disk gives no invitation.
+"""
+
+import binascii
+import hmac
+import re
+from base64 import b32decode, b32encode
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+
+from sottovoce.errors import InputError, MalformedError
+from sottovoce.protocols.identities import digest
+from sottovoce.wire import Codec, Value
+from sottovoce.wire.printable import fault_in, is_path_name
+
+PREFIX = "sottovoce-1-"
+TOKEN_BYTES = 32
+FINGERPRINT_BYTES = 32
+
+_ANY = re.compile(r"sottovoce-(\d{1,4})-(.*)", re.DOTALL)
+_LENGTH_BYTES = 2
+_CHECKSUM_BYTES = 6
+_LONGEST = 4096
+_SHOWN = 40
+_AGAIN = "copy the whole line that the coordinator sent, or ask for a new one"
+
+
+class _Written(Value, frozen=True):
+    """An invitation's content, in one encoding."""
+
+    address: str
+    fingerprint: bytes
+    study: str
+    title: str
+    house: str
+    seats: tuple[str, ...]
+    token: bytes
+    expires: int
+
+
+@dataclass(frozen=True)
+class Invitation:
+    """Who is invited where: the server, its certificate, the study, the house and its seats."""
+
+    address: str
+    """`https://host:port`"""
+    fingerprint: bytes
+    """SHA-256 of the certificate that the server must show."""
+    study: str
+    title: str
+    house: str
+    seats: tuple[str, ...]
+    token: bytes = field(repr=False)
+    expires: datetime
+
+    def __post_init__(self) -> None:
+        """Refuse what could repaint a screen or lead to a path outside this site's folder."""
+        for what, text in (("address", self.address), ("title", self.title), ("house", self.house)):
+            fault = fault_in(text)
+            if fault:
+                raise InputError(f"invitation: {what}: {fault}", hints=(_AGAIN,))
+        for what, name in (("study", self.study), *(("seat", seat) for seat in self.seats)):
+            if not is_path_name(name):
+                raise InputError(
+                    f"invitation: expected a {what} of letters, digits, - and _ (at most 32), "
+                    f"found {name[:_SHOWN]!r}",
+                    hints=(_AGAIN,),
+                )
+        if not self.seats or len(set(self.seats)) < len(self.seats):
+            raise InputError(
+                f"invitation: expected each seat once, found {', '.join(self.seats) or 'none'}",
+                hints=(_AGAIN,),
+            )
+
+    @property
+    def line(self) -> str:
+        """The one line that is sent to the invited."""
+        written = _Written(
+            self.address,
+            self.fingerprint,
+            self.study,
+            self.title,
+            self.house,
+            self.seats,
+            self.token,
+            int(self.expires.timestamp()),
+        )
+        body = Codec().encode(written)
+        framed = len(body).to_bytes(_LENGTH_BYTES) + body + _checksum(body)
+        return PREFIX + b32encode(framed).decode().rstrip("=").lower()
+
+    @classmethod
+    def parse(cls, line: str) -> "Invitation":
+        """The invitation of a line, which a mail program may have broken."""
+        compact = "".join(line.split()).strip("\"'<>")
+        found = _ANY.fullmatch(compact)
+        if found is None or len(compact) > _LONGEST:
+            raise InputError(
+                f"invitation: expected one line that begins with {PREFIX}, "
+                f"found {len(compact)} characters that do not",
+                hints=(_AGAIN,),
+            )
+        if found[1] != "1":
+            raise InputError(
+                f"invitation: expected version 1, found version {found[1]}",
+                hints=("update Sottovoce: pip install --upgrade sottovoce",),
+            )
+        return cls._of(_body(found[2]))
+
+    @classmethod
+    def _of(cls, body: bytes) -> "Invitation":
+        try:
+            read = Codec().decode(body, _Written)
+            expires = datetime.fromtimestamp(read.expires, UTC)
+        except (MalformedError, OverflowError, OSError, ValueError):
+            raise InputError(
+                "invitation: whole, but not one of this version", hints=(_AGAIN,)
+            ) from None
+        if len(read.token) != TOKEN_BYTES or len(read.fingerprint) != FINGERPRINT_BYTES:
+            raise InputError("invitation: whole, but not one of this version", hints=(_AGAIN,))
+        return cls(
+            read.address,
+            read.fingerprint,
+            read.study,
+            read.title,
+            read.house,
+            read.seats,
+            read.token,
+            expires,
+        )
+
+    def check_time(self, now: datetime) -> None:
+        """Refuse an invitation whose time is over."""
+        if now > self.expires:
+            raise _expired(self.house, self.expires)
+
+
+def hash_of(token: bytes) -> bytes:
+    """What may be stored of a token: tokens are uniform, so a plain hash hides them."""
+    return digest("service/invitation-token/v1", token)
+
+
+def _body(written: str) -> bytes:
+    """What stands between length and checksum; an error says in which way it is not whole."""
+    padded = written.upper() + "=" * (-len(written) % 8)
+    try:
+        framed = b32decode(padded)
+    except (binascii.Error, ValueError):
+        # Whether it was cut or changed shows its length, if that much can still be read.
+        framed = _beginning(written)
+    size = _LENGTH_BYTES + int.from_bytes(framed[:_LENGTH_BYTES]) + _CHECKSUM_BYTES
+    expected = -(-size * 8 // 5)
+    if len(written) != expected:
+        what = "cut short" if len(written) < expected else "too long"
+        raise InputError(
+            f"invitation: {what}, expected {expected + len(PREFIX)} characters, "
+            f"found {len(written) + len(PREFIX)}",
+            hints=(_AGAIN,),
+        )
+    body = framed[_LENGTH_BYTES:-_CHECKSUM_BYTES]
+    # The last character has bits to spare: of those that say the same, one was written.
+    whole = len(framed) == size and b32encode(framed).decode().rstrip("=") == written.upper()
+    if not whole or not hmac.compare_digest(_checksum(body), framed[-_CHECKSUM_BYTES:]):
+        raise InputError(
+            "invitation: damaged, its checksum does not fit: a character was changed",
+            hints=(_AGAIN,),
+        )
+    return body
+
+
+def _beginning(written: str) -> bytes:
+    try:
+        return b32decode(written[:8].upper().ljust(8, "A"))
+    except (binascii.Error, ValueError):
+        return b"\0\0"
+
+
+def _checksum(body: bytes) -> bytes:
+    """Against slips of the hand only."""
+    return digest("service/invitation/v1", body)[:_CHECKSUM_BYTES]
+
+
+def _expired(house: str, expires: datetime) -> InputError:
+    return InputError(
+        f"invitation of {house!r}: expected one that is still good, "
+        f"found one that expired on {_day(expires)}",
+        hints=(f"the coordinator makes a new one: sottovoce study invite {house}",),
+    )
+
+
+def _day(moment: datetime) -> str:
+    return f"{moment.astimezone(UTC):%Y-%m-%d %H:%M} UTC"

@@ -1,0 +1,105 @@
+"""What commands show again later: evaluations that were held, and what each stage cost."""
+
+import json
+import logging
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from sottovoce.errors import KeyFileError
+from sottovoce.keyfiles import storage
+from sottovoce.node.events import EvaluationHeld, Event, Moved, OnEvent, StageEnded
+from sottovoce.study.queries.evaluation_record import KeptEvaluation
+
+_EVALUATIONS = "evaluations"
+_COSTS = "costs.json"
+_LARGEST = 2**22
+_log = logging.getLogger("sottovoce.facts")
+
+
+def keep_evaluation(folder: Path, kept: KeptEvaluation) -> None:
+    """Write an evaluation beside the earlier ones."""
+    into = folder / _EVALUATIONS
+    try:
+        storage.make_folder(into)
+    except KeyFileError as error:
+        _log.warning("an evaluation is not kept: %s", error.message)
+        return
+    before = sorted(into.glob("*.json"))
+    last = _read(before[-1]) if before else None
+    # A site's own figures come first, and make room for the same with the joint ones.
+    goes_on = last is not None and last.joint is None
+    path = before[-1] if goes_on else into / f"{len(before) + 1:04}.json"
+    storage.write_for_information(path, kept.encode())
+
+
+def kept_evaluations(folder: Path) -> tuple[KeptEvaluation, ...]:
+    """Every evaluation that was kept and can be read, the oldest first."""
+    into = folder / _EVALUATIONS
+    paths = sorted(into.glob("*.json")) if into.is_dir() else ()
+    return tuple(one for one in map(_read, paths) if one is not None)
+
+
+def _read(path: Path) -> KeptEvaluation | None:
+    try:
+        data = storage.read_whole(path, limit=_LARGEST).data
+        return KeptEvaluation.decode(data, name=str(path))
+    except KeyFileError:
+        _log.warning("%s: cannot be read as an evaluation, and is left out", path)
+        return None
+
+
+@dataclass(frozen=True)
+class StageCosts:
+    """Seconds and bytes of every stage that ended, by its name."""
+
+    seconds: Mapping[str, float] = field(default_factory=dict)
+    bytes: Mapping[str, int] = field(default_factory=dict)
+
+
+def kept_costs(folder: Path) -> StageCosts:
+    """What the stages cost, as far as it was written down."""
+    path = folder / _COSTS
+    if not path.exists():
+        return StageCosts()
+    try:
+        found = json.loads(storage.read_whole(path, limit=_LARGEST).data)
+        seconds = {str(stage): float(one) for stage, one in found["seconds"].items()}
+        sent = {str(stage): int(one) for stage, one in found["bytes"].items()}
+        return StageCosts(seconds, sent)
+    except (ValueError, KeyError, TypeError, AttributeError, KeyFileError):
+        _log.warning("%s: cannot be read as what the stages cost, and is begun anew", path)
+        return StageCosts()
+
+
+class FactKeeper:
+    """Passes events on, and keeps what people will ask for after the study.
+
+    The files only inform: where one is damaged or cannot be written, the study goes on.
+    """
+
+    def __init__(self, folder: Path, on_event: OnEvent) -> None:
+        """Keep below `folder` what goes to `on_event`."""
+        self._folder = folder
+        self._on_event = on_event
+        self._moved: dict[str, int] = {}
+
+    def __call__(self, event: Event) -> None:
+        """Pass an event on, after what it says lies on disk."""
+        match event:
+            case Moved(_, _, stage, _, size):
+                self._moved[stage] = size
+            case StageEnded(_, _, stage, _, seconds):
+                self._add(stage, seconds)
+            case EvaluationHeld():
+                kept = KeptEvaluation.decode(event.figures.encode(), name="the evaluation")
+                keep_evaluation(self._folder, kept)
+        self._on_event(event)
+
+    def _add(self, stage: str, seconds: float) -> None:
+        before = kept_costs(self._folder)
+        content = {
+            "seconds": {**before.seconds, stage: before.seconds.get(stage, 0.0) + seconds},
+            "bytes": {**before.bytes, stage: self._moved.get(stage, before.bytes.get(stage, 0))},
+        }
+        storage.write_for_information(self._folder / _COSTS, json.dumps(content).encode())

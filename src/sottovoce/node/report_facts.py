@@ -1,0 +1,123 @@
+"""What a coordinator, or a site, knows for a report: from its own disk, and nothing else."""
+
+from collections import Counter
+from datetime import UTC, datetime
+from pathlib import Path
+
+from sottovoce import __version__
+from sottovoce.config.study_file import parse_study
+from sottovoce.ledger import What, read_ledger
+from sottovoce.ledger import verify as verify_ledger
+from sottovoce.node.coordinator.serving import registry_of
+from sottovoce.node.kept_facts import kept_costs, kept_evaluations
+from sottovoce.node.site.ledgers import SeatLedger, ledgers_of
+from sottovoce.node.site.seat_status import status
+from sottovoce.node.site.shown_card import agreed_card, card_of, kept_consent
+from sottovoce.node.site.site_folder import JoinedStudy, Site
+from sottovoce.pictures.charts import Flow
+from sottovoce.report.facts import LedgerHeadFact, ReportFacts, StageCost
+from sottovoce.study.queries.evaluation_record import KeptEvaluation
+
+
+def coordinator_facts(site: Site, study: str) -> ReportFacts:
+    """As the coordinator of a study sees it."""
+    registry = registry_of(site.office(), study)
+    described = parse_study(registry.text)
+    house = described.coordinator.organisation
+    kept = kept_evaluations(registry.folder)
+    evaluations = {f"all sites, {_moment(one.at)}": one.joint for one in kept if one.joint}
+    now = registry.status(described)
+    because = f" ({now.reason})" if now.reason else ""
+    return ReportFacts(
+        card_of(described, house),
+        f"{house} (coordinator)",
+        __version__,
+        evaluations=evaluations,
+        compared={name: one.accuracy for name, one in evaluations.items()},
+        stages=stage_costs(registry.folder),
+        flows=flows_of(ledgers_of(site, study)),
+        ledgers=tuple(map(_head, ledgers_of(site, study))),
+        reproduce=(
+            f"sottovoce study show {study} --toml > study.toml",
+            "sottovoce study create study.toml",
+            "sottovoce serve",
+        ),
+        when=_moment(datetime.now(UTC).timestamp()),
+        state=f"{now.phase}{because}",
+    )
+
+
+def site_facts(site: Site, joined: JoinedStudy) -> ReportFacts:
+    """As a site that joined a study sees it."""
+    described = joined.description
+    assert described is not None, "a site without the study's text has nothing to report"
+    house = described.house(joined.invitation.house).organisation
+    agreed = kept_consent(joined.folder)
+    card = agreed_card(described, agreed, house) if agreed else card_of(described, house)
+    kept = site_evaluations(joined)
+    last = kept[-1] if kept else KeptEvaluation(0.0)
+    sides = {f"{house} (own documents)": last.own, "all sites": last.joint}
+    evaluations = {name: one for name, one in sides.items() if one is not None}
+    ledgers = ledgers_of(site, joined.id)
+    seats = status(joined.membership)
+    return ReportFacts(
+        card,
+        house,
+        __version__,
+        evaluations=evaluations,
+        compared={name: one.accuracy for name, one in evaluations.items()},
+        stages=tuple(
+            cost for seat in joined.invitation.seats for cost in stage_costs(joined.folder / seat)
+        ),
+        flows=flows_of(ledgers),
+        ledgers=tuple(map(_head, ledgers)),
+        reproduce=(
+            f"sottovoce join --study {joined.id}",
+            f"sottovoce evaluate --study {joined.id}",
+            f"sottovoce ledger verify --study {joined.id}",
+        ),
+        when=_moment(datetime.now(UTC).timestamp()),
+        state=", ".join(f"{one.seat} {one.phase}" for one in seats),
+    )
+
+
+def site_evaluations(joined: JoinedStudy) -> tuple[KeptEvaluation, ...]:
+    """Every evaluation that a seat of this site took part in, the oldest first."""
+    found = (
+        one for seat in joined.invitation.seats for one in kept_evaluations(joined.folder / seat)
+    )
+    return tuple(sorted(found, key=lambda one: one.at))
+
+
+def stage_costs(folder: Path) -> tuple[StageCost, ...]:
+    """Seconds and bytes of every stage that ended."""
+    costs = kept_costs(folder)
+    name = folder.name if folder.parent.name != "studies" else "coordinator"
+    return tuple(
+        StageCost(f"{name}: {stage}", seconds, costs.bytes.get(stage))
+        for stage, seconds in costs.seconds.items()
+    )
+
+
+def flows_of(ledgers: list[SeatLedger]) -> tuple[Flow, ...]:
+    """Who sent how much to whom, as these ledgers say."""
+    messages: Counter[tuple[str, str]] = Counter()
+    sizes: Counter[tuple[str, str]] = Counter()
+    for ledger in ledgers:
+        for line in read_ledger(ledger.path):
+            if line.what not in {What.SENT, What.RECEIVED}:
+                continue
+            pair = (ledger.seat, line.party)
+            pair = pair if line.what == What.SENT else (line.party, ledger.seat)
+            messages[pair] += 1
+            sizes[pair] += line.bytes
+    return tuple(Flow(*pair, count, sizes[pair]) for pair, count in messages.items())
+
+
+def _head(ledger: SeatLedger) -> LedgerHeadFact:
+    done = verify_ledger(ledger.path, ledger.whose, witnesses=ledger.kept_receipt())
+    return LedgerHeadFact(ledger.seat, done.lines, done.words)
+
+
+def _moment(seconds: float) -> str:
+    return f"{datetime.fromtimestamp(seconds, UTC):%Y-%m-%d %H:%M} UTC"

@@ -1,0 +1,1 @@
+"""One seat at work: programs that survive a crash, audited letters, lines that come back."""

@@ -1,0 +1,298 @@
+"""What stays after the training: the agreed keys at every seat, and how scores are read at one."""
+
+from collections import Counter
+from collections.abc import Collection, Sequence
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from sottovoce import wire
+from sottovoce.course.control import Reseated, Seating
+from sottovoce.course.seat_course import SeatCourse
+from sottovoce.entropy import Entropy, SystemEntropy
+from sottovoce.errors import MalformedError, MisuseError, ViolationError
+from sottovoce.node.seat.durable_seat import SeatSession
+from sottovoce.numbers.fixed import Scale
+from sottovoce.paillier import SecretKey
+from sottovoce.storage.journal import Journal
+from sottovoce.storage.opened_sums import OpenedSumsBook
+from sottovoce.storage.seat_keys import SeatKeys
+from sottovoce.study.attempts import Attempt, Stage
+from sottovoce.study.party_context import PartyContext
+from sottovoce.study.plan import Verdict
+from sottovoce.study.queries.model import HeldShare, Trained
+from sottovoce.study.queries.scoring import ScorePlan
+from sottovoce.study.relay import Relay
+from sottovoce.study.stages.agreement import (
+    AgreedStudy,
+    Agreement,
+    SignedConsent,
+    check_consent,
+    checked,
+)
+from sottovoce.study.study import Study
+from sottovoce.study.totals import Totals
+from sottovoce.wire import Codec, Value
+
+_AGREEMENT, _TRAINED, _SHARE = "standing/agreement", "standing/trained", "standing/share"
+
+SHARE_OVER = {_SHARE: b""}
+"""The share of the model is of no more use, and must not stay."""
+
+
+class KeptTraining(Value, frozen=True):
+    """What the coordinator needs to answer queries, beside the key."""
+
+    idf_halves: wire.Words
+    fraction_bits: int
+    bound: bytes
+    rows: int
+    by_class: tuple[int, ...]
+    counted: tuple[str, ...]
+    peers: tuple[str, ...]
+    alpha: str
+
+
+class KeptShare(Value, frozen=True):
+    """A holder's share of the model, and what scores are read by, as its journal keeps it."""
+
+    idf_halves: wire.Words
+    fraction_bits: int
+    bound: bytes
+    words: wire.Words
+
+
+def share_notes(course: SeatCourse) -> dict[str, bytes]:
+    """The share of the model that this seat keeps, where labels are found on shares."""
+    trained, held, prepared = course.trained, course.held, course.prepared
+    if isinstance(trained, Trained) and trained.share is not None:
+        held = HeldShare(trained.scores, trained.share)
+    if held is None:
+        return {}
+    assert prepared is not None
+    solution = held.scores.solution
+    kept = KeptShare(
+        wire.Words.of(np.array(prepared.idf_halves, np.uint64)),
+        solution.fraction_bits,
+        solution.bound.to_bytes((solution.bits + 7) // 8),
+        wire.Words.of(held.words),
+    )
+    return {_SHARE: Codec().encode(kept)}
+
+
+def kept_share(journal: Journal, study: Study) -> HeldShare | None:
+    """The share of the model that this seat keeps; None where it keeps none."""
+    data = journal.note(_SHARE)
+    if not data:
+        return None
+    kept = Codec().decode(data, KeptShare)
+    halves = tuple(int(one) for one in kept.idf_halves.array())
+    solution = Scale(kept.fraction_bits, int.from_bytes(kept.bound))
+    scores = ScorePlan.fit(study.plan, halves, solution, on_shares=study.on_shares)
+    if kept.words.shape != scores.kept_shape:
+        raise MalformedError(
+            f"expected a share of shape {scores.kept_shape}, found {kept.words.shape}"
+        )
+    return HeldShare(scores, kept.words.array())
+
+
+def proof_notes(proof: AgreedStudy) -> dict[str, bytes]:
+    """Everybody's consent, as the journal keeps it."""
+    return {_AGREEMENT: Codec().encode(proof)}
+
+
+def agreement_notes(course: SeatCourse) -> dict[str, bytes]:
+    """The agreement, as the journal keeps it."""
+    agreed = course.agreement
+    if agreed is None or agreed.proof is None:
+        return {}
+    return proof_notes(agreed.proof)
+
+
+def kept_agreement(journal: Journal, study: Study) -> Agreement | None:
+    """The agreement of a study whose training is over; None before."""
+    data = journal.note(_AGREEMENT)
+    if data is None:
+        return None
+    return checked(study, Codec().decode(data, AgreedStudy))
+
+
+def training_notes(course: SeatCourse) -> dict[str, bytes]:
+    """What the coordinator keeps of the training."""
+    trained, prepared = course.trained, course.prepared
+    assert trained is not None
+    assert prepared is not None
+    solution, totals = trained.scores.solution, trained.totals
+    kept = KeptTraining(
+        wire.Words.of(np.array(prepared.idf_halves, np.uint64)),
+        solution.fraction_bits,
+        solution.bound.to_bytes((solution.bits + 7) // 8),
+        totals.rows,
+        totals.by_class,
+        totals.peers,
+        trained.peers,
+        trained.alpha.hex(),
+    )
+    # What was told while a penalty was chosen counts against each peer's budget.
+    asked = (AskerRecord(spent=count).notes(name) for name, count in trained.told)
+    return {_TRAINED: Codec().encode(kept), **share_notes(course)} | {
+        key: note for one in asked for key, note in one.items()
+    }
+
+
+def kept_training(journal: Journal, study: Study, key: SecretKey) -> Trained:
+    """The coordinator's part of a trained study."""
+    data = journal.note(_TRAINED)
+    if data is None:
+        raise MalformedError("expected what the training left, found nothing")
+    kept = Codec().decode(data, KeptTraining)
+    halves = tuple(int(one) for one in kept.idf_halves.array())
+    solution = Scale(kept.fraction_bits, int.from_bytes(kept.bound))
+    scores = ScorePlan.fit(study.plan, halves, solution, on_shares=study.on_shares)
+    absent = study.plan.features - len(halves)
+    totals = Totals(kept.rows, kept.by_class, kept.counted, absent)
+    held = kept_share(journal, study)
+    share = None if held is None else held.words
+    return Trained(scores, totals, kept.peers, key, float.fromhex(kept.alpha), share)
+
+
+@dataclass(frozen=True)
+class AfterTraining:
+    """One seat in a study whose training is over: its keys, and everybody's box keys."""
+
+    study: Study
+    keys: SeatKeys
+    agreement: Agreement
+    sums: OpenedSumsBook = field(default_factory=OpenedSumsBook, repr=False)
+
+    @classmethod
+    def read(cls, journal: Journal, study: Study, keys: SeatKeys) -> "AfterTraining":
+        """What the training left in a seat's journal."""
+        agreement = kept_agreement(journal, study)
+        if agreement is None:
+            raise MisuseError(
+                f"{keys.identity.name}: expected a study whose training is over, found one that "
+                "is not",
+                hints=("sottovoce status",),
+            )
+        return cls(study, keys, agreement, OpenedSumsBook.read(journal))
+
+    @classmethod
+    def again(
+        cls, journal: Journal, told: Reseated, before: Study, keys: SeatKeys
+    ) -> "AfterTraining":
+        """What a seat has that enrolled again: the others as they were, itself with new keys."""
+        agreement, seat = kept_agreement(journal, before), keys.identity.name
+        if agreement is None:
+            raise MisuseError(f"{seat}: expected a study that it agreed to again, found none")
+        boxes = {**agreement.boxes, seat: keys.box.public}
+        study = reseated_study(before, told.now, seat)
+        mine = Agreement(agreement.key, boxes, agreement.proof)
+        return cls(study, keys, mine, OpenedSumsBook.read(journal))
+
+    def with_new_keys(self, now: Seating, consent: SignedConsent) -> "AfterTraining":
+        """The same study with the new keys of a seat that enrolled again.
+
+        Everybody else is who it was; the seat itself signed its new box key. Whether its
+        new identity is the right one, people compare by the words.
+        """
+        return AfterTraining(
+            reseated_study(self.study, now, consent.name),
+            self.keys,
+            rejoined_agreement(self.agreement, self.study, now, consent),
+            self.sums,
+        )
+
+    def desk(
+        self, entropy: Entropy, *, attempt: int = 1, peers: Collection[str] | None = None
+    ) -> PartyContext:
+        """A desk for one conversation; what was opened in another, its book knows."""
+        roster = self.study.roster.peers
+        chosen = roster if peers is None else tuple(one for one in roster if one in peers)
+        at = Attempt(Stage.TRAINING, attempt, chosen)
+        return PartyContext(
+            self.study, self.keys.identity, entropy, self.keys.box, at, self.sums.book
+        )
+
+    @property
+    def drawn(self) -> Entropy:
+        """For what needs a desk and draws nothing that hides something."""
+        return SystemEntropy()
+
+    def sitting(self, name: Sequence[str], parties: Collection[str]) -> SeatSession:
+        """Where the seat sits in a conversation of this name."""
+        me = self.keys.identity.name
+        desk = self.desk(self.drawn)
+        return SeatSession(
+            me,
+            self.study.session(*name),
+            tuple(one for one in parties if one != me),
+            Relay(desk, self.agreement),
+            self.study.codec(self.agreement.key),
+            head=" ".join(name).encode(),
+            sums=self.sums,
+        )
+
+    def query_parties(self, asker: str, verdict: Verdict | None) -> tuple[str, ...]:
+        """Who talks in a query whose labels are found like this."""
+        return self.study.query_parties(asker, verdict)
+
+
+def wanted_verdict(name: str) -> Verdict | None:
+    """How an asker wants its labels found, by the name in a letter or a note; None as planned."""
+    if not name:
+        return None
+    if name not in {Verdict.FSS, Verdict.DGK}:
+        raise MisuseError(f"query: expected a verdict fss or dgk, found {name!r}")
+    return Verdict(name)
+
+
+def reseated_study(before: Study, now: Seating, seat: str) -> Study:
+    """The study with another key at one seat; nothing else may differ."""
+    roster = now.roster()
+    same = [
+        (one.name, one.organisation, one.role, one.public if one.name != seat else b"")
+        for one in (*before.roster.participants, *roster.participants)
+    ]
+    half = len(before.roster.participants)
+    if same[:half] != same[half:] or seat not in roster.names:
+        raise ViolationError(
+            f"expected everybody but {seat!r} as before, found others",
+            party=before.roster.coordinator,
+        )
+    return Study(before.plan, roster)
+
+
+def rejoined_agreement(
+    agreement: Agreement, before: Study, now: Seating, consent: SignedConsent
+) -> Agreement:
+    """The agreement with the new box key of a seat, signed by its new identity."""
+    check_consent(reseated_study(before, now, consent.name), consent)
+    return Agreement(agreement.key, {**agreement.boxes, consent.name: consent.box})
+
+
+class AskerRecord(Value, frozen=True):
+    """What one peer asked so far: its next number, what it spent, and the query that is open.
+
+    `verdict` is how the labels of the open one are found, if not as the plan says first.
+    """
+
+    following: int = 0
+    spent: int = 0
+    evaluated: int = 0
+    open: tuple[int, ...] = ()
+    verdict: str = ""
+
+    @classmethod
+    def read(cls, journal: Journal, asker: str) -> "AskerRecord":
+        """The record of a peer."""
+        data = journal.note(f"asker/{asker}")
+        return cls() if data is None else Codec().decode(data, cls)
+
+    def notes(self, asker: str) -> dict[str, bytes]:
+        """As the journal keeps it."""
+        return {f"asker/{asker}": Codec().encode(self)}
+
+    def counters(self, asker: str) -> tuple[Counter[str], Counter[str]]:
+        """Documents and evaluations, as `QueryBook` counts them."""
+        return Counter({asker: self.spent}), Counter({asker: self.evaluated})

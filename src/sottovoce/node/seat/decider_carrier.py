@@ -1,0 +1,205 @@
+"""Carries a decider at a seat of the network: inputs in, its record and letters to the disk.
+
+A step and what it writes are one turn: no other step comes in between, so records and letters go
+to disk in the order in which they were decided. Everything else that a step asks for is done
+afterwards, in order, by one task.
+"""
+
+import asyncio
+import time
+from abc import ABC, abstractmethod
+from collections import deque
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
+from contextlib import suppress
+from typing import Generic, Protocol, TypeVar
+
+from sottovoce.course.actions import (
+    Action,
+    DropAll,
+    DropSession,
+    Keep,
+    LeaveOut,
+    Tell,
+    WakeAt,
+)
+from sottovoce.course.inputs import Heard, Tick
+from sottovoce.node.seat.deciders import Effect
+from sottovoce.node.seat.seat_runtime import SeatRuntime
+from sottovoce.protocols.messages import Message
+from sottovoce.wire import Codec, Value
+
+
+class Recorded(Protocol):
+    """A decider's state, of which one part outlives the process."""
+
+    @property
+    def record(self) -> Value:
+        """What outlives the process."""
+
+
+S = TypeVar("S", bound=Recorded)
+V = TypeVar("V", bound=Value)
+
+
+class Clock:
+    """Seconds since 1970 that never jump while the process lives."""
+
+    def __init__(self) -> None:
+        """Begin at the machine's time."""
+        self._began = time.time() - time.monotonic()
+
+    def __call__(self) -> float:
+        """The time now."""
+        return self._began + time.monotonic()
+
+
+class Carrier(ABC, Generic[S]):
+    """Brings a decider what happens at its seat, and does what it decides."""
+
+    note: str
+    """Under which name the journal keeps the record."""
+
+    def __init__(
+        self,
+        agent: SeatRuntime,
+        step: Callable[..., tuple[S, tuple[Action, ...]]],
+        state: S,
+        *,
+        clock: Callable[[], float] | None = None,
+    ) -> None:
+        """Carry the decider whose `step` this is, from this state."""
+        self.agent = agent
+        self.state = state
+        self.now = clock or Clock()
+        self._step = step
+        self._turn = asyncio.Lock()
+        self._happened: deque[object] = deque()
+        self._actions: deque[Action] = deque()
+        self._due = asyncio.Event()
+        self._wake_at: float | None = None
+        self._watchers: set[asyncio.Event] = set()
+
+    @classmethod
+    def read(cls, agent: SeatRuntime, kind: type[V]) -> V:
+        """The record in the journal of a seat; a new one if there is none yet."""
+        data = agent.journal.note(cls.note)
+        return kind() if data is None else Codec().decode(data, kind)
+
+    # What happens.
+
+    def tell(self, happened: object) -> None:
+        """Something happened; the decider hears of it in its turn."""
+        self._happened.append(happened)
+        self._due.set()
+
+    def see(self, happened: object) -> None:
+        """Something happened that needs no disk and leads to no action: heard at once."""
+        self.state, actions = self._step(self.state, happened, now=self.now())
+        assert not actions
+        self._show()
+
+    async def hear(self, sender: str, message: Message, notes: Mapping[str, bytes]) -> None:
+        """A control letter, with the note that it was heard; on disk when this returns."""
+        await self.take(Heard(sender, message), notes)
+
+    async def take(
+        self,
+        happened: object,
+        notes: Mapping[str, bytes] | None = None,
+        *,
+        commit: Callable[[Mapping[str, bytes]], Awaitable[None]] | None = None,
+    ) -> None:
+        """One step: decided, and its record and letters on disk.
+
+        A step without letters may go to disk by another `commit`, together with what that does.
+        """
+        async with self._turn:
+            self.look()
+            before = self.state.record
+            self.state, actions = self._step(self.state, happened, now=self.now())
+            written = dict(notes or {})
+            letters: list[tuple[str, Message]] = []
+            for action in actions:
+                if isinstance(action, Keep):
+                    written |= self.kept(action)
+                elif isinstance(action, Tell):
+                    letters += [(name, action.message) for name in action.recipients]
+            if self.state.record != before:
+                written[self.note] = Codec().encode(self.state.record)
+            if commit is not None:
+                assert not letters
+                await commit(written)
+            elif written or letters:
+                await self.agent.commit(Effect(written, letters))
+            self._actions += [one for one in actions if not isinstance(one, Tell | Keep)]
+        self._due.set()
+        self._show()
+
+    # What is done.
+
+    async def run(self) -> None:
+        """Carry until cancelled."""
+        while True:
+            self._due.clear()
+            if self._actions:
+                await self._perform(self._actions.popleft())
+            elif self._happened:
+                await self.take(self._happened.popleft())
+            else:
+                await self._sleep()
+
+    async def _sleep(self) -> None:
+        left = None if self._wake_at is None else max(0.0, self._wake_at - self.now())
+        with suppress(TimeoutError):
+            async with asyncio.timeout(left):
+                await self._due.wait()
+            return
+        self._wake_at = None
+        await self.take(Tick())
+
+    async def _perform(self, action: Action) -> None:
+        if isinstance(action, WakeAt):
+            self._wake_at = action.when
+        else:
+            await self.perform(action)
+
+    @abstractmethod
+    async def perform(self, action: Action) -> None:
+        """Do one thing that a step asked for."""
+
+    def kept(self, action: Keep) -> Mapping[str, bytes]:
+        """What goes to disk with the record, and the decider does not have."""
+        raise NotImplementedError(action)
+
+    def look(self) -> None:
+        """Look what happened that nobody tells, before every step."""
+
+    # Who watches.
+
+    def _show(self) -> None:
+        for watcher in self._watchers:
+            watcher.set()
+
+    async def states(self) -> AsyncIterator[S]:
+        """The state now, and after every change; whoever is slow misses those in between."""
+        changed = asyncio.Event()
+        self._watchers.add(changed)
+        try:
+            while True:
+                changed.clear()
+                yield self.state
+                await changed.wait()
+        finally:
+            self._watchers.discard(changed)
+
+
+async def stop_programs(agent: SeatRuntime, action: DropSession | DropAll | LeaveOut) -> None:
+    """Stop programs, or tell one that parties are gone."""
+    match action:
+        case DropSession(session):
+            await agent.drop(session)
+        case DropAll():
+            for session in tuple(agent.running):
+                await agent.drop(session)
+        case LeaveOut(session, parties):
+            await agent.leave(session, parties)

@@ -1,0 +1,179 @@
+"""Who decides at a seat, and what its agent needs from others: the line, the gate, the ledger."""
+
+import time
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from typing import Any, Protocol
+
+from sottovoce.course.control import LedgerHead
+from sottovoce.errors import MisuseError, SottovoceError
+from sottovoce.ledger import What
+from sottovoce.node.seat.durable_seat import DurableSeat, SeatSession
+from sottovoce.protocols.conversation import Gather, Receive
+from sottovoce.protocols.messages import Message
+from sottovoce.storage.journal import Outgoing
+from sottovoce.study.relay import Letter
+from sottovoce.wire.values import kebab
+
+
+class LetterSender(Protocol):
+    """The way to the mailboxes: a line to the coordinator's server, or the mailboxes themselves."""
+
+    async def take_up(self) -> None:
+        """Compare what the server holds of this seat with its journal; raises if they differ."""
+
+    async def post(self, letter: Letter) -> object:
+        """Leave a letter; returns once it is on the server's disk."""
+
+    async def fetch(self, after: int, *, wait: float) -> Sequence[tuple[int, Letter]]:
+        """The letters after a position, as soon as there is one, or none after `wait` seconds."""
+
+    async def acknowledge(self, position: int) -> None:
+        """Letters up to this position are on our disk."""
+
+
+class LetterObserver(Protocol):
+    """Who is told of every letter: the gate before it leaves, the ledger when it came or left."""
+
+    async def leaving(self, outgoing: Outgoing, stage: str) -> None:
+        """Let a letter leave, or raise."""
+
+    def left(self, outgoing: Outgoing, stage: str) -> None:
+        """A letter is about to leave for good: write it down."""
+
+    def came(self, letter: Letter, kind: str, stage: str) -> None:
+        """A letter came in."""
+
+    def flush(self) -> None:
+        """Write down whatever came, before it is acknowledged."""
+
+    def note(self, what: What, note: str) -> None:
+        """Something was decided."""
+
+    def head(self) -> LedgerHead:
+        """Where the ledger ends now, for the coordinator to remember."""
+
+    def receipt(self, data: bytes) -> int:
+        """The coordinator remembers so many lines; refused if we have fewer."""
+
+
+@dataclass(frozen=True)
+class Waits:
+    """How many seconds a seat gathers, and how long it waits for one party."""
+
+    gather: float
+    receive: float
+
+
+@dataclass(frozen=True)
+class Effect:
+    """What a control letter leads to, on disk in one piece: notes, and letters in answer."""
+
+    notes: Mapping[str, bytes] = field(default_factory=dict, repr=False)
+    letters: Sequence[tuple[str, Message]] = ()
+
+    def with_notes(self, notes: Mapping[str, bytes]) -> "Effect":
+        """The same, with further notes."""
+        return Effect({**self.notes, **notes}, self.letters)
+
+
+class Decider(Protocol):
+    """Who decides at a seat: it hears control letters, and is told when programs end or hang."""
+
+    async def hear(self, sender: str, message: Message, notes: Mapping[str, bytes]) -> None:
+        """A control letter came; on disk with the note that it was heard when this returns."""
+
+    def ended(self, running: "RunningProgram") -> None:
+        """A program returned or failed."""
+
+    def overdue(self, running: "RunningProgram", party: str) -> None:
+        """A program waits for one party longer than it may."""
+
+    def waiting(self, running: "RunningProgram", until: float) -> None:
+        """A program waits for some time already, and will until then."""
+
+
+@dataclass(eq=False)
+class RunningProgram:
+    """A program under way in a session, and since when it waits as it does."""
+
+    sitting: SeatSession
+    stage: str
+    attempt: int
+    seat: DurableSeat[Any] = field(repr=False)
+    began: float = field(default_factory=time.monotonic)
+    since: float = field(default_factory=time.monotonic)
+    waiting: Receive | Gather | None = None
+    letters: int = 0
+    bytes: int = 0
+    announced: bool = False
+
+    @property
+    def whom(self) -> tuple[str, ...]:
+        """For whom the program waits."""
+        match self.waiting:
+            case Receive(sender, _):
+                return (sender,)
+            case Gather(_, senders):
+                return senders
+        return ()
+
+    @property
+    def awaited(self) -> str:
+        """What it waits for, as the card and the ledger call it."""
+        match self.waiting:
+            case Receive(_, kinds):
+                return " or ".join(kebab(one.__name__) for one in kinds)
+            case Gather(kind, _):
+                return kebab(kind.__name__)
+        return "nothing"
+
+    def note_wait(self) -> bool:
+        """Start the clock anew if the program waits for something else now."""
+        if self.seat.waiting is self.waiting:
+            return False
+        self.waiting, self.since, self.announced = self.seat.waiting, time.monotonic(), False
+        return True
+
+
+@contextmanager
+def one_error() -> Iterator[None]:
+    """Of several things that failed together, the first error that people can read."""
+    try:
+        yield
+    except BaseExceptionGroup as group:
+        found = tuple(_leaves(group))
+        ours = (one for one in found if isinstance(one, SottovoceError))
+        raise next(ours, found[0]) from None
+
+
+def _leaves(error: BaseException) -> Iterator[BaseException]:
+    if isinstance(error, BaseExceptionGroup):
+        for one in error.exceptions:
+            yield from _leaves(one)
+    else:
+        yield error
+
+
+class NoDecider:
+    """Nobody decides yet."""
+
+    async def hear(self, sender: str, message: Message, notes: Mapping[str, bytes]) -> None:
+        """Refuse."""
+        raise self._error(sender, message, notes)
+
+    def ended(self, running: RunningProgram) -> None:
+        """Refuse."""
+        raise self._error(running)
+
+    def overdue(self, running: RunningProgram, party: str) -> None:
+        """Refuse."""
+        raise self._error(running, party)
+
+    def waiting(self, running: RunningProgram, until: float) -> None:
+        """Refuse."""
+        raise self._error(running, until)
+
+    def _error(self, *_: object) -> MisuseError:
+        return MisuseError("no decider is set at this seat")

@@ -1,0 +1,308 @@
+"""A seat whose program stands in the same place after a crash, and sends the same bytes again.
+
+    seat = DurableSeat.begin(journal, sitting, program)     # new, or run again from the journal
+    seat.deliver(letter, position)                          # returns once all of it is on disk
+
+A program is a function of its inputs, its entropy and what happened to it, in order. The
+journal keeps the seed of the entropy and what happened; the program is run again with these
+and what it sends is compared with what it sent. Letters are never made a second time: what
+was not sent yet lies in the journal, sealed, as it was committed with the step that made it.
+"""
+
+from collections.abc import Callable
+from contextlib import suppress
+from dataclasses import dataclass, field
+from enum import StrEnum
+from typing import Generic, Protocol, TypeVar
+
+from sottovoce.entropy import Entropy, Expansion, SystemEntropy
+from sottovoce.errors import MalformedError, MisuseError, ReplayError, SottovoceError, TheirError
+from sottovoce.protocols.conversation import Gather, Party, Receive
+from sottovoce.protocols.seat import Packet, Seat, body_digest
+from sottovoce.storage.journal import Journal, Outgoing, Sent, SessionStep, StepHead
+from sottovoce.storage.opened_sums import OpenedSumsBook
+from sottovoce.study.relay import Letter
+from sottovoce.wire import Codec
+from sottovoce.wire.codec import tag_of
+
+R = TypeVar("R")
+_ENTROPY = "service/session/v1"
+# The kind of a letter that could not be opened or read.
+UNREADABLE = "unreadable"
+
+
+class ProgramEvent(StrEnum):
+    """What can happen to a program."""
+
+    BEGIN = "begin"
+    LETTER = "letter"
+    EXPIRE = "expire"
+    LEAVE = "leave"
+
+
+class Packer(Protocol):
+    """How packets become letters and letters packets: `roles.relay.Relay`, or a test's own."""
+
+    def pack(self, packet: Packet, *, entropy: Entropy) -> Letter:
+        """The letter of a packet."""
+
+    def unpack(self, letter: Letter) -> Packet:
+        """The packet of a letter."""
+
+
+@dataclass(frozen=True)
+class SeatSession:
+    """Where a seat sits: its name, the session, with whom, and how they write to each other.
+
+    `head` says in the service's words what the session is (its stage and attempt); a
+    journal that began the session under another head refuses. `sums` is the seat's book of
+    opened sums: what a step adds to it is on disk with the step.
+    """
+
+    name: str
+    session: bytes = field(repr=False)
+    partners: tuple[str, ...]
+    relay: Packer = field(repr=False)
+    codec: Codec = field(default_factory=Codec, repr=False)
+    head: bytes = field(default=b"", repr=False)
+    sums: OpenedSumsBook = field(default_factory=OpenedSumsBook, repr=False)
+
+
+@dataclass(frozen=True, repr=False)
+class _Came:
+    """A letter, and what it holds or what is wrong with it."""
+
+    letter: Letter
+    opened: Packet | TheirError
+
+
+class DurableSeat(Generic[R]):
+    """One party in one session, with a journal. One thread at a time may use it."""
+
+    def __init__(self, journal: Journal, sitting: SeatSession, seat: Seat[R]) -> None:
+        """Use `begin`."""
+        self.failure: SottovoceError | None = None
+        self._journal = journal
+        self._sitting = sitting
+        self._seat = seat
+        self._stale = False
+        self._sealing = SystemEntropy()
+
+    @classmethod
+    def begin(
+        cls, journal: Journal, sitting: SeatSession, program: Callable[[Entropy], Party[R]]
+    ) -> "DurableSeat[R]":
+        """The program at its first wait, or where it was when the journal was written last."""
+        opened = journal.open_session(sitting.session, sitting.head)
+        entropy = Expansion(opened.seed, _ENTROPY, sitting.session)
+        seat = Seat(
+            sitting.name,
+            program(entropy),
+            partners=sitting.partners,
+            session=sitting.session,
+            codec=sitting.codec,
+        )
+        durable = cls(journal, sitting, seat)
+        if opened.begun:
+            durable._replay()
+        else:
+            durable._step(ProgramEvent.BEGIN)
+        return durable
+
+    @classmethod
+    def recall(
+        cls, journal: Journal, sitting: SeatSession, program: Callable[[Entropy], Party[R]]
+    ) -> "DurableSeat[R]":
+        """The program of a session that is over, run again: for its result, and nothing else.
+
+        Whatever comes for it later is late: it takes no further step, so it sends nothing.
+        """
+        if not journal.has_begun(sitting.session):
+            raise MisuseError(f"{sitting.name}: expected a session that was begun, found none")
+        durable = cls.begin(journal, sitting, program)
+        durable.retire()
+        return durable
+
+    def __repr__(self) -> str:
+        return f"DurableSeat({self._sitting.name!r}, {self.describe()})"
+
+    # What happens to the program; each returns when all of it is on disk.
+
+    def deliver(self, letter: Letter, position: int | None = None) -> str:
+        """A letter of this session came, at this position of the mailbox; the kind of its message.
+
+        One that came before, or that comes after the end, moves the mailbox on and changes
+        nothing else. A letter that breaks the rules is an error inside the program, as
+        everywhere; where it ends the program, `failure` holds it.
+        """
+        self._check()
+        if (letter.session, letter.recipient) != (self._sitting.session, self._sitting.name):
+            raise MisuseError(f"{self._sitting.name}: expected a letter of this session to us")
+        opened = self._opened(letter)
+        if self.finished or (isinstance(opened, Packet) and self._seat.came(opened)):
+            self._journal.commit(position=position)
+        else:
+            self._step(
+                ProgramEvent.LETTER, letter.sender, came=_Came(letter, opened), position=position
+            )
+        return _kind_of(opened)
+
+    def expire(self) -> None:
+        """The time for gathering is up: the program goes on with what came."""
+        if not isinstance(self.waiting, Gather):
+            raise MisuseError(f"{self._sitting.name}: expected a gather, {self.describe()}")
+        self._step(ProgramEvent.EXPIRE)
+
+    def leave(self, partner: str) -> None:
+        """`partner` is gone for good; said twice, or after the end, it changes nothing."""
+        if not self.finished and not self._seat.has_left(partner):
+            self._step(ProgramEvent.LEAVE, partner)
+
+    def close(self) -> None:
+        """Stop the program where it is, as a crash would: the journal still has it all."""
+        self._seat.close()
+        self._stale = True
+
+    def retire(self) -> None:
+        """Take no further step; what came of the program can still be asked for."""
+        self._stale = True
+
+    # How it stands.
+
+    @property
+    def waiting(self) -> Receive | Gather | None:
+        """What the program waits for."""
+        return self._seat.waiting
+
+    @property
+    def finished(self) -> bool:
+        """Whether the program returned or failed."""
+        return self._seat.finished
+
+    @property
+    def result(self) -> R:
+        """What the program returned; raises its `failure` where it failed."""
+        if self.failure is not None:
+            raise self.failure
+        return self._seat.result
+
+    def describe(self) -> str:
+        """What this party is doing, for an error message or a screen."""
+        return "has failed" if self.failure is not None else self._seat.describe()
+
+    def has_left(self, partner: str) -> bool:
+        """Whether this seat was told that `partner` is gone."""
+        return self._seat.has_left(partner)
+
+    # One step: let the program run, write down what came of it.
+
+    def _step(
+        self,
+        event: ProgramEvent,
+        party: str = "",
+        *,
+        came: "_Came | None" = None,
+        position: int | None = None,
+    ) -> None:
+        self._check()
+        # Until the commit the program is ahead of the journal: an error in between leaves it so.
+        self._stale = True
+        opened = len(self._sitting.sums)
+        packets = self._happen(event, party, came)
+        head = self._head(event, party, came, packets)
+        letters = [
+            Outgoing(self._sitting.relay.pack(packet, entropy=self._sealing), tag_of(packet.body))
+            for packet in packets
+        ]
+        self._journal.commit(
+            session=self._sitting.session,
+            step=SessionStep(head, came.letter.body if came is not None else b""),
+            letters=letters,
+            position=position,
+            notes=self._sitting.sums.notes() if len(self._sitting.sums) > opened else {},
+        )
+        self._stale = False
+
+    def _happen(self, event: ProgramEvent, party: str, came: "_Came | None") -> list[Packet]:
+        """Let the program run; what it sends. An error of ours or theirs is an end like another."""
+        try:
+            match event:
+                case ProgramEvent.BEGIN:
+                    self._seat.start()
+                case ProgramEvent.EXPIRE:
+                    self._seat.expire()
+                case ProgramEvent.LEAVE:
+                    self._seat.leave(party)
+                case ProgramEvent.LETTER:
+                    assert came is not None
+                    self._take_in(party, came.opened)
+        except SottovoceError as error:
+            self.failure = error
+        # What came is in the journal; a view of it all would only fill the memory.
+        self._seat.view.received.clear()
+        return self._seat.take()
+
+    def _opened(self, letter: Letter) -> "Packet | TheirError":
+        """What a letter holds, or what is wrong with it; opened once, as it may be large."""
+        try:
+            return self._sitting.relay.unpack(letter)
+        except TheirError as error:
+            return error.by(error.party or letter.sender)
+
+    def _take_in(self, sender: str, opened: "Packet | TheirError") -> None:
+        if isinstance(opened, Packet):
+            self._seat.accept(sender, opened)
+        else:
+            self._seat.refuse(opened)
+
+    def _head(
+        self, event: ProgramEvent, party: str, came: "_Came | None", packets: list[Packet]
+    ) -> StepHead:
+        sent = tuple(Sent(one.recipient, one.number, body_digest(one.body)) for one in packets)
+        failure = type(self.failure).__name__ if self.failure is not None else ""
+        number = came.letter.number if came is not None else 0
+        return StepHead(event.value, party, number, sent, failure)
+
+    def _replay(self) -> None:
+        for index, step in enumerate(self._journal.steps(self._sitting.session), 1):
+            head, came = step.head, None
+            if head.event == ProgramEvent.LETTER:
+                here = (self._sitting.session, head.party, self._sitting.name, head.number)
+                letter = Letter(*here, step.body)
+                came = _Came(letter, self._opened(letter))
+            packets = self._happen(ProgramEvent(head.event), head.party, came)
+            found = self._head(ProgramEvent(head.event), head.party, came, packets)
+            if found != head:
+                self._stale = True
+                raise ReplayError(
+                    f"{self._sitting.name}: run again, step {index} {_difference(head, found)}; "
+                    "of that nothing was sent",
+                    hints=(
+                        "put back the documents, settings and version that the study began with",
+                    ),
+                )
+
+    def _check(self) -> None:
+        if self._stale:
+            raise MisuseError(
+                f"{self._sitting.name}: expected a seat that stands where its journal does",
+                hints=("begin it again: it is run again from the journal",),
+            )
+
+
+def _kind_of(opened: Packet | TheirError) -> str:
+    """The kind of a message, for the ledger."""
+    with suppress(MalformedError):
+        if isinstance(opened, Packet):
+            return tag_of(opened.body)
+    return UNREADABLE
+
+
+def _difference(before: StepHead, now: StepHead) -> str:
+    """Where two runs of a step part."""
+    for old, new in zip(before.sent, now.sent, strict=False):
+        if old != new:
+            return f"made another message {new.number} for {new.recipient!r}"
+    if before.failure != now.failure:
+        return f"ended with {now.failure or 'no error'}, before with {before.failure or 'none'}"
+    return f"sent {len(now.sent)} messages, before {len(before.sent)}"

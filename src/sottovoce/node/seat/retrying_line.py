@@ -1,0 +1,67 @@
+"""A line that breaks and comes back: whoever watches hears of it, and the seat tries on."""
+
+import time
+from collections.abc import Awaitable, Callable, Sequence
+from typing import TypeVar
+
+from sottovoce.errors import AbsenceError
+from sottovoce.node.events import LineBack, LineLost, OnEvent
+from sottovoce.study.relay import Letter
+from sottovoce.transport.client import CoordinatorLine
+
+T = TypeVar("T")
+
+# After so many seconds without an answer a line counts as lost.
+LOST_SECONDS = 10.0
+
+
+class RetryingLine:
+    """A seat's line to the coordinator, which it does not give up before its patience ends."""
+
+    def __init__(
+        self, line: CoordinatorLine, *, study: str, patience: float, on_event: OnEvent
+    ) -> None:
+        """Try every call for `patience` seconds."""
+        self._line = line
+        self._study = study
+        self._patience = patience
+        self._on_event = on_event
+        self._lost = False
+
+    async def enrol(self, request: bytes) -> bytes:
+        """Take the seat."""
+        return await self._tried(lambda: self._line.enrol(request))
+
+    async def take_up(self) -> None:
+        """Work at the seat, if its journal knows all that the server holds of it."""
+        await self._tried(self._line.take_up)
+
+    async def post(self, letter: Letter) -> int:
+        """Leave a letter."""
+        return await self._tried(lambda: self._line.post(letter))
+
+    async def fetch(self, after: int, *, wait: float) -> Sequence[tuple[int, Letter]]:
+        """The letters behind a position."""
+        return await self._tried(lambda: self._line.fetch(after, wait=wait))
+
+    async def acknowledge(self, position: int) -> None:
+        """These letters are on our disk."""
+        await self._tried(lambda: self._line.acknowledge(position))
+
+    async def _tried(self, call: Callable[[], Awaitable[T]]) -> T:
+        began = time.monotonic()
+        while True:
+            try:
+                answer = await call()
+            except AbsenceError as error:
+                if time.monotonic() - began >= self._patience:
+                    reason = f"{error.message}; tried for {self._patience:.0f} s"
+                    raise AbsenceError(reason, party=error.party, hints=error.hints) from None
+                if not self._lost:
+                    self._lost = True
+                    self._on_event(LineLost(self._study, self._line.seat, error.message))
+            else:
+                if self._lost:
+                    self._lost = False
+                    self._on_event(LineBack(self._study, self._line.seat))
+                return answer

@@ -1,0 +1,487 @@
+"""One seat at work: letters come in, programs take their steps on disk, letters go out.
+
+Everything that must not be lost is committed to the seat's journal before a letter is
+acknowledged or sent. A letter that comes twice changes nothing, so a crash at any moment costs
+nothing but time. Program steps run in a thread of the seat's own; the loop only waits.
+"""
+
+import asyncio
+import time
+from collections.abc import Callable, Collection, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
+from typing import Any, TypeVar
+
+from sottovoce.course.control import CONTROL, COORDINATOR, Failed, LedgerReceipt, read_control
+from sottovoce.entropy import Entropy
+from sottovoce.errors import (
+    JournalError,
+    LedgerError,
+    MalformedError,
+    ReplayError,
+    SottovoceError,
+    ViolationError,
+)
+from sottovoce.node.events import Moved, OnEvent, SeatWaiting, unheard
+from sottovoce.node.seat.deciders import (
+    Decider,
+    Effect,
+    LetterObserver,
+    LetterSender,
+    NoDecider,
+    RunningProgram,
+    Waits,
+    one_error,
+)
+from sottovoce.node.seat.durable_seat import DurableSeat, SeatSession
+from sottovoce.protocols.conversation import Gather, Party, Receive
+from sottovoce.protocols.messages import Message
+from sottovoce.storage.journal import Journal, Outgoing
+from sottovoce.study.relay import Letter
+from sottovoce.transport.limits import LONGEST_WAIT
+from sottovoce.wire.codec import tag_of
+
+T = TypeVar("T")
+
+# Letters of sessions that have not begun here yet: so many of one sender may wait in memory.
+MOST_HELD = 1024
+_HELD_BYTES = 64 * 2**20
+# An acknowledgement only frees room at the server, so it can wait for company.
+_ACKNOWLEDGE_EVERY = 64
+# After so many seconds whoever watches is told what a seat waits for, and until when.
+_LONG = 2.0
+# After these the coordinator hears how long our ledger is.
+_MILESTONES = frozenset({"done", "asked-query", "asked-evaluation"})
+# Whoever ends waits so long for the last receipt, and can ask for it later.
+_RECEIPT_SECONDS = 5.0
+
+
+class SeatRuntime:
+    """The runtime of one seat in one study."""
+
+    def __init__(
+        self,
+        name: str,
+        study: str,
+        *,
+        journal: Journal,
+        post: LetterSender,
+        audit: LetterObserver,
+        control: Callable[[str], bytes],
+        waits: Waits,
+        on_event: OnEvent = unheard,
+    ) -> None:
+        """Seat `name`; set its `decider` before `run`."""
+        self.name = name
+        self.study = study
+        self.journal = journal
+        self.waits = waits
+        self.tell_watcher = on_event
+        self.running: dict[bytes, RunningProgram] = {}
+        self.decider: Decider = NoDecider()
+        self.poll = LONGEST_WAIT
+        # Bytes of such letters of one sender, after which no more are taken; the plan says it.
+        self.held_bytes = _HELD_BYTES
+        # Raises where nothing may leave any longer; asked before every letter.
+        self.may_send: Callable[[], None] = lambda: None
+        self._post = post
+        self.audit = audit
+        self.control = control
+        self._held: dict[int, Letter] = {}
+        self._over: set[bytes] = set()
+        self._stages: dict[bytes, str] = {}
+        self._read = self._acknowledged = 0
+        self._turn = asyncio.Lock()
+        self._outgoing = asyncio.Event()
+        self._moved = asyncio.Event()
+        self._drained = asyncio.Event()
+        self._arrived = asyncio.Event()
+        self._receipt_came = asyncio.Event()
+        self._receipted = 0
+        self._thread = ThreadPoolExecutor(1, thread_name_prefix=f"seat {name}")
+
+    async def run(self) -> None:
+        """Work until cancelled; an error of this seat's machine or line ends it."""
+        await self._post.take_up()
+        self._outgoing.set()
+        with one_error():
+            async with asyncio.TaskGroup() as tasks:
+                tasks.create_task(self._receive())
+                tasks.create_task(self._send())
+                tasks.create_task(self._watch())
+
+    async def close(self) -> None:
+        """Stop where we are, as a crash would; the journal has it all."""
+        for one in self.running.values():
+            await self.do(one.seat.close)
+        self.running.clear()
+        await self.do(self.audit.flush)
+        await self.do(self.journal.close)
+        self._thread.shutdown(wait=False)
+
+    async def do(self, action: Callable[..., T], *arguments: Any) -> T:
+        """Run something in the seat's own thread."""
+        return await asyncio.get_running_loop().run_in_executor(self._thread, action, *arguments)
+
+    # Programs.
+
+    async def begin(
+        self,
+        sitting: SeatSession,
+        program: Callable[[Entropy], Party[Any]],
+        *,
+        label: tuple[str, int],
+    ) -> RunningProgram:
+        """Begin a program, or go on with it where the journal left it."""
+        async with self._turn:
+            seat = await self.do(DurableSeat.begin, self.journal, sitting, program)
+            running = RunningProgram(sitting, *label, seat)
+            running.note_wait()
+            self.running[sitting.session] = running
+            # What a program sends last may leave after it ended.
+            self._stages[sitting.session] = running.stage
+            self._outgoing.set()
+            self._moved.set()
+            for position in self._held_of(sitting.session):
+                await self._deliver(running, self._held.pop(position))
+        self._settle(running)
+        return running
+
+    async def recall(
+        self,
+        sitting: SeatSession,
+        program: Callable[[Entropy], Party[Any]],
+        *,
+        label: tuple[str, int],
+    ) -> RunningProgram:
+        """What became of a session that is over; late letters for it change nothing."""
+        await self.drop(sitting.session)
+        async with self._turn:
+            seat = await self.do(DurableSeat.recall, self.journal, sitting, program)
+        return RunningProgram(sitting, *label, seat)
+
+    async def drop(self, session: bytes) -> None:
+        """Stop a program, whose session is over for this seat."""
+        async with self._turn:
+            self._over.add(session)
+            running = self.running.pop(session, None)
+            if running is not None:
+                # In the seat's thread: a step that is under way there ends first.
+                await self.do(running.seat.close)
+            for position in self._held_of(session):
+                del self._held[position]
+
+    async def next_letter(self, session: bytes) -> Letter:
+        """The first letter of a session that has no program; it stays until the session is over."""
+        while not self._held_of(session):
+            self._arrived.clear()
+            await self._arrived.wait()
+        return self._held[self._held_of(session)[0]]
+
+    def _held_of(self, session: bytes) -> list[int]:
+        return [at for at, one in self._held.items() if one.session == session]
+
+    async def settle_known(self, *, besides: Collection[bytes] = ()) -> None:
+        """What the journal knows and nobody runs any longer is over: late letters are dropped.
+
+        Those `besides` will begin again, and their letters wait.
+        """
+        for session in self.journal.sessions():
+            if session not in self.running and session not in besides:
+                await self.drop(session)
+
+    async def leave(self, session: bytes, parties: Sequence[str]) -> None:
+        """Tell a program that parties are gone for good."""
+        running = self.running.get(session)
+        if running is None:
+            return
+        async with self._turn:
+            for party in parties:
+                if party in running.sitting.partners and not running.seat.finished:
+                    await self.do(running.seat.leave, party)
+        self._settle(running)
+
+    async def commit(self, effect: Effect) -> None:
+        """Put notes and control letters on disk; the letters leave by themselves."""
+        # Handed over in one piece, so that effects are on disk in the order of their making.
+        await self.do(self._committed, effect)
+        self._outgoing.set()
+
+    async def commit_notes(self, notes: Mapping[str, bytes]) -> None:
+        """Put notes on disk, and nothing else."""
+        await self.commit(Effect(notes))
+
+    def _committed(self, effect: Effect) -> None:
+        notes = dict(effect.notes)
+        letters = self.numbered(effect.letters, notes)
+        self.journal.commit(letters=letters, notes=notes)
+
+    async def drained(self) -> None:
+        """Wait until everything that was to be sent is at the server."""
+        self._drained.clear()
+        self._outgoing.set()
+        await self._drained.wait()
+
+    # Letters in.
+
+    async def _receive(self) -> None:
+        while True:
+            letters = await self._post.fetch(self._read, wait=self.poll)
+            for position, letter in letters:
+                await self._take(position, letter)
+                self._read = position
+            if not letters or self._read - self._acknowledged >= _ACKNOWLEDGE_EVERY:
+                await self.acknowledge()
+
+    async def acknowledge(self) -> None:
+        """Let the server delete what we have dealt with; letters that wait here stay there."""
+        reached = min((*(at - 1 for at in self._held), self._read))
+        if reached > self._acknowledged:
+            await self.do(self.audit.flush)
+            await self._post.acknowledge(reached)
+            self._acknowledged = reached
+
+    async def _take(self, position: int, letter: Letter) -> None:
+        """One letter: control, for a program here, for one to come, or late."""
+        if letter.session == self.control(letter.sender):
+            await self._hear(letter)
+        elif letter.session in self.running:
+            running = self.running[letter.session]
+            async with self._turn:
+                # While we waited for our turn, the session may have been dropped.
+                if self.running.get(letter.session) is running:
+                    await self._deliver(running, letter)
+            self._settle(running)
+        elif letter.session not in self._over:
+            await self._hold(position, letter)
+        else:
+            # Late, or sent again: it has its line, too.
+            stage = self._stages.get(letter.session, "earlier")
+            await self.do(self.audit.came, letter, _tag(letter), stage)
+
+    async def _hold(self, position: int, letter: Letter) -> None:
+        """Keep a letter for a session that begins later, as long as its sender keeps measure."""
+        theirs = [one for one in self._held.values() if one.sender == letter.sender]
+        if len(theirs) < MOST_HELD and sum(len(one.body) for one in theirs) < self.held_bytes:
+            self._held[position] = letter
+            self._arrived.set()
+            return
+        # One that sends for sessions which never begin harms itself, and not this process.
+        for held in [at for at, one in self._held.items() if one.sender == letter.sender]:
+            del self._held[held]
+        await self._fault(letter.sender, "ViolationError")
+
+    async def _deliver(self, running: RunningProgram, letter: Letter) -> None:
+        # The server keeps what we did not acknowledge, so we need no cursor of our own.
+        await self.do(self._delivered, running, letter)
+        running.note_wait()
+        self._count(running, len(letter.body))
+
+    def _delivered(self, running: RunningProgram, letter: Letter) -> None:
+        kind = running.seat.deliver(letter)
+        self.audit.came(letter, kind, running.stage)
+
+    async def _hear(self, letter: Letter) -> None:
+        """A control letter, in its turn and once."""
+        key = f"heard/{letter.session.hex()}/{letter.sender}"
+        noted = await self.do(self.journal.note, key)
+        expected = int.from_bytes(noted or b"")
+        if letter.number < expected:
+            return
+        if letter.number > expected:
+            raise ViolationError(
+                f"{self.name} expected control letter {expected}, found {letter.number}",
+                party=letter.sender,
+            )
+        await self._heard(letter, {key: (expected + 1).to_bytes(8)})
+
+    async def _heard(self, letter: Letter, notes: Mapping[str, bytes]) -> None:
+        """A control letter and what it leads to, on disk; only the coordinator directs anything."""
+        sender = letter.sender
+        if COORDINATOR not in {self.name, sender}:
+            await self.do(self.audit.came, letter, "unreadable", "control")
+            await self.commit_notes(notes)
+            return
+        try:
+            message = read_control(letter.body, sender=sender)
+        except MalformedError:
+            if sender == COORDINATOR:
+                raise
+            # A seat that writes nonsense ends its study by name, and not the server.
+            await self.do(self.audit.came, letter, "unreadable", "control")
+            await self.decider.hear(sender, Failed(b"", "MalformedError", sender), notes)
+            return
+        await self.do(self.audit.came, letter, tag_of(letter.body), "control")
+        if isinstance(message, LedgerReceipt) and self.name != COORDINATOR:
+            self._receipted = await self.do(self.audit.receipt, message.receipt)
+            await self.commit_notes(notes)
+            self._receipt_came.set()
+            return
+        try:
+            await self.decider.hear(sender, message, notes)
+        except (JournalError, LedgerError, ReplayError):
+            raise
+        except SottovoceError:
+            if self.name != COORDINATOR:
+                raise
+            # What one seat asks for in vain must not end the others' study, now or at a restart.
+            await self.commit_notes(notes)
+
+    async def _fault(self, sender: str, kind: str) -> None:
+        """At the coordinator a seat's fault ends the study by name; elsewhere it is let go."""
+        if self.name == COORDINATOR:
+            await self.decider.hear(sender, Failed(b"", kind, sender), {})
+
+    def renumbered(self, number: int) -> dict[str, bytes]:
+        """The note that the next control letter to the coordinator has this number."""
+        return {f"told/{self.control(COORDINATOR).hex()}": number.to_bytes(8)}
+
+    def numbered(
+        self, letters: Sequence[tuple[str, Message]], notes: dict[str, bytes]
+    ) -> list[Outgoing]:
+        """Control letters with their numbers, which go to disk together with them."""
+        found = []
+        for recipient, message in letters:
+            session = self.control(recipient)
+            key = f"told/{session.hex()}"
+            number = int.from_bytes(notes.get(key) or self.journal.note(key) or b"")
+            notes[key] = (number + 1).to_bytes(8)
+            body = CONTROL.encode(message)
+            letter = Letter(session, self.name, recipient, number, body)
+            found.append(Outgoing(letter, tag_of(body)))
+        return found
+
+    # Letters out.
+
+    async def _send(self) -> None:
+        while True:
+            self._outgoing.clear()
+            while (outgoing := await self.do(self._first_pending)) is not None:
+                stage = self._stage_of(outgoing.letter)
+                await self.audit.leaving(outgoing, stage)
+                self.may_send()
+                await self.do(self.audit.left, outgoing, stage)
+                self.journal.leaving(outgoing.position)
+                await self._post.post(outgoing.letter)
+                self.journal.mark_sent(outgoing.position)
+                if outgoing.kind in _MILESTONES and self.name != COORDINATOR:
+                    await self.tell_head()
+                running = self.running.get(outgoing.letter.session)
+                if running is not None:
+                    self._count(running, len(outgoing.letter.body))
+            self._drained.set()
+            await self._outgoing.wait()
+
+    async def tell_head(self) -> int:
+        """Tell the coordinator where our ledger ends now; of how many lines that is."""
+        head = await self.do(self.audit.head)
+        await self.commit(Effect({}, [(COORDINATOR, head)]))
+        return head.entries
+
+    async def receipted(self, entries: int) -> None:
+        """Wait until the coordinator gave a receipt for so many lines, but not for ever."""
+        with suppress(TimeoutError):
+            async with asyncio.timeout(_RECEIPT_SECONDS):
+                while self._receipted < entries:
+                    self._receipt_came.clear()
+                    await self._receipt_came.wait()
+
+    def _first_pending(self) -> Outgoing | None:
+        return next(self.journal.pending(), None)
+
+    def _stage_of(self, letter: Letter) -> str:
+        if letter.session == self.control(letter.recipient):
+            return "control"
+        return self._stages.get(letter.session, "earlier")
+
+    def _count(self, running: RunningProgram, size: int) -> None:
+        running.letters += 1
+        running.bytes += size
+        self.tell_watcher(
+            Moved(self.study, self.name, running.stage, running.letters, running.bytes)
+        )
+
+    # Time.
+
+    def _settle(self, running: RunningProgram) -> None:
+        """After a step: send what it made, watch what it waits for, and say if it ended."""
+        self._outgoing.set()
+        self._moved.set()
+        # The same session may have begun again meanwhile: that one is not at its end.
+        here = self.running.get(running.sitting.session) is running
+        if here and running.seat.finished:
+            del self.running[running.sitting.session]
+            self._over.add(running.sitting.session)
+            self.decider.ended(running)
+
+    async def _watch(self) -> None:
+        """Let waits end when their time is up."""
+        while True:
+            self._moved.clear()
+            now = time.monotonic()
+            due = [(self._due(one), one) for one in self.running.values() if one.waiting]
+            for when, running in due:
+                if when <= now:
+                    await self._expire(running)
+                elif now - running.since >= _LONG and not running.announced:
+                    running.announced = True
+                    what = f"{running.stage}: {running.awaited}"
+                    until = time.time() + when - now
+                    self.announce(what, running.whom, until)
+                    self.decider.waiting(running, until)
+            left = [when for when, one in due if when > now]
+            left += [one.since + _LONG for _, one in due if not one.announced]
+            with suppress(TimeoutError):
+                async with asyncio.timeout(max(0.0, min(left) - now) if left else None):
+                    await self._moved.wait()
+
+    def _due(self, running: RunningProgram) -> float:
+        gathers = isinstance(running.waiting, Gather)
+        return running.since + (self.waits.gather if gathers else self.waits.receive)
+
+    async def _expire(self, running: RunningProgram) -> None:
+        async with self._turn:
+            if running.seat.finished or self._due(running) > time.monotonic():
+                return
+            if isinstance(running.waiting, Receive):
+                running.since = time.monotonic()
+                self.decider.overdue(running, running.waiting.sender)
+                return
+            await self.do(running.seat.expire)
+            running.note_wait()
+        self._settle(running)
+
+    def announce(self, what: str, whom: Sequence[str], until: float) -> None:
+        """Say that this seat waits, for whom and until when."""
+        self.tell_watcher(SeatWaiting(self.study, self.name, what, tuple(whom), until))
+
+
+def _tag(letter: Letter) -> str:
+    """The kind of a letter that is not in a box."""
+    try:
+        return tag_of(letter.body)
+    except MalformedError:
+        return "unreadable"
+
+
+class EffectDecider:
+    """A decider whose answer to a letter is an `Effect`, committed together with the letter."""
+
+    agent: SeatRuntime
+
+    async def hear(self, sender: str, message: Message, notes: Mapping[str, bytes]) -> None:
+        """Hear a letter, put what follows on disk, and go on."""
+        effect = await self.heard(sender, message)
+        await self.agent.commit(effect.with_notes(notes))
+        self.settled()
+
+    async def heard(self, sender: str, message: Message) -> Effect:
+        """What a letter leads to."""
+        raise NotImplementedError
+
+    def settled(self) -> None:
+        """It is on disk."""
+        raise NotImplementedError
+
+    def waiting(self, running: RunningProgram, until: float) -> None:
+        """A program waits for some time already."""

@@ -1,0 +1,296 @@
+"""A participant of a training in the network: carries `course.training_participant`."""
+
+import asyncio
+from collections.abc import Awaitable, Callable, Mapping
+from dataclasses import dataclass
+from functools import partial
+from typing import Any
+
+from sottovoce.course.actions import (
+    Action,
+    AskConsent,
+    CleanUp,
+    ComeBack,
+    DropAll,
+    DropSession,
+    Emit,
+    EndCourse,
+    KeepResult,
+    LeaveOut,
+    RecallAttempt,
+    RunAttempt,
+    Serve,
+)
+from sottovoce.course.control import COORDINATOR, Reseated
+from sottovoce.course.inputs import (
+    ConsentGiven,
+    ConsentRefused,
+    Failure,
+    Overdue,
+    ProgramEnded,
+    ProgramWaits,
+    Started,
+)
+from sottovoce.course.participant_record import ParticipantRecord
+from sottovoce.course.participant_state import Participation
+from sottovoce.course.seat_course import SeatCourse
+from sottovoce.course.training_participant import HEARS, step
+from sottovoce.entropy import Entropy
+from sottovoce.errors import (
+    AbsenceError,
+    JournalError,
+    SottovoceError,
+    ViolationError,
+    WithdrawnError,
+)
+from sottovoce.ledger import What
+from sottovoce.node.seat.decider_carrier import Carrier, stop_programs
+from sottovoce.node.seat.deciders import RunningProgram
+from sottovoce.node.seat.durable_seat import SeatSession
+from sottovoce.node.seat.seat_runtime import SeatRuntime
+from sottovoce.node.site.site_context import SiteContext
+from sottovoce.protocols.messages import Message
+from sottovoce.storage.opened_sums import OpenedSumsBook
+from sottovoce.storage.seat_keys import SeatKeys
+from sottovoce.study.attempts import Attempt, Stage
+from sottovoce.study.party_context import PartyContext
+from sottovoce.study.queries.model import PeerModel
+from sottovoce.study.queries.quorum_model import QuorumModel
+from sottovoce.study.relay import Relay
+from sottovoce.study.roster import Role
+from sottovoce.study.study import Study, grouped
+
+
+@dataclass(frozen=True)
+class Afterwards:
+    """What the site does at an end: keep the model and delete the rest, or come back."""
+
+    clean_up: Callable[["TrainingParticipant"], Awaitable[None]]
+    come_back: Callable[["TrainingParticipant", Reseated], Awaitable[None]]
+
+
+class TrainingParticipant(Carrier[Participation]):
+    """One participant's seat, and its decisions about the training."""
+
+    note = "course/seat"
+
+    def __init__(
+        self,
+        agent: SeatRuntime,
+        house: SiteContext,
+        keys: SeatKeys,
+        afterwards: Afterwards,
+        *,
+        entropy: Entropy,
+    ) -> None:
+        """Go on from what the seat's journal remembers."""
+        record = self.read(agent, ParticipantRecord)
+        state = Participation(house.terms, agent.name, house.publics, record)
+        super().__init__(agent, step, state)
+        self.course: SeatCourse | None = None
+        self._sums = OpenedSumsBook.read(agent.journal)
+        self._house = house
+        self._keys = keys
+        self._afterwards = afterwards
+        self._entropy = entropy
+        self._results: dict[bytes, Any] = {}
+        self._error: SottovoceError | None = None
+        self._over: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+        self._asking: asyncio.Task[None] | None = None
+
+    # What the agent tells.
+
+    async def hear(self, sender: str, message: Message, notes: Mapping[str, bytes]) -> None:
+        """Follow a letter of the coordinator; nobody else gives directions."""
+        if sender != COORDINATOR:
+            raise ViolationError("expected control letters of the coordinator alone", party=sender)
+        if type(message) in HEARS:
+            await super().hear(sender, message, notes)
+        else:
+            await self.agent.commit_notes(notes)
+
+    def ended(self, running: RunningProgram) -> None:
+        """A program is at its end."""
+        session, failure = running.sitting.session, running.seat.failure
+        if failure is None:
+            result = running.seat.result
+            self._results[session] = result
+            kept = result is not None or self._role is not Role.PEER
+            self.tell(ProgramEnded(session, kept=kept))
+        else:
+            self._fail(session, failure)
+
+    def _fail(self, session: bytes, error: SottovoceError) -> None:
+        if not isinstance(error, AbsenceError):
+            self._error = error
+        self.tell(ProgramEnded(session, Failure.of(error)))
+
+    def overdue(self, running: RunningProgram, party: str) -> None:
+        """Somebody keeps us waiting."""
+        self.tell(Overdue(running.sitting.session, party))
+
+    def waiting(self, running: RunningProgram, until: float) -> None:
+        """Our program waits for somebody for some time already."""
+        session = running.sitting.session
+        self.see(ProgramWaits(session, running.awaited, running.whom, until))
+
+    # The way.
+
+    async def follow(self) -> None:
+        """Follow the study to its end; raises what stopped it, here or elsewhere."""
+        await self.take(Started(frozenset(self._sums.book.spent)))
+        carrying = asyncio.create_task(self.run())
+        try:
+            await asyncio.wait({carrying, self._over}, return_when=asyncio.FIRST_COMPLETED)
+            if self._over.done():
+                self._over.result()
+            else:
+                await carrying
+        finally:
+            tasks = [carrying] if self._asking is None else [carrying, self._asking]
+            for task in tasks:
+                task.cancel()
+            await asyncio.gather(*tasks, return_exceptions=True)
+
+    async def perform(self, action: Action) -> None:
+        """Do one thing that a step asked for."""
+        match action:
+            case AskConsent():
+                if self._asking is not None:
+                    self._asking.cancel()
+                self._asking = asyncio.create_task(self._ask(action))
+            case RunAttempt(attempt):
+                await self._run(attempt)
+            case RecallAttempt(attempt):
+                await self._recall(attempt)
+            case KeepResult(attempt):
+                self._keep(attempt)
+            case DropSession() | DropAll() | LeaveOut():
+                await stop_programs(self.agent, action)
+            case Emit(news):
+                self.agent.tell_watcher(news)
+            case _:
+                await self._perform_last(action)
+
+    async def _perform_last(self, action: Action) -> None:
+        match action:
+            case CleanUp():
+                await self._afterwards.clean_up(self)
+            case ComeBack(told):
+                await self._afterwards.come_back(self, told)
+            case Serve() if not self._over.done():
+                self._over.set_result(None)
+            case EndCourse(error) if not self._over.done():
+                self._over.set_exception(self._error or error or _nothing(self.agent.name))
+
+    def _keep(self, attempt: Attempt) -> None:
+        """The result counts for its stage, if we have one."""
+        course = self.course
+        assert course is not None
+        session = attempt.session(course.desk.study)
+        if session in self._results:
+            course.keep(attempt, self._results.pop(session))
+
+    # Consent.
+
+    async def _ask(self, action: AskConsent) -> None:
+        """Take a seat at the proposed table, if it is the one that was agreed to."""
+        try:
+            if not action.known:
+                await self._consent(action.study)
+            self.course = await self._opened(action.study)
+        except JournalError as error:
+            if not self._over.done():
+                self._over.set_exception(error)
+        except SottovoceError as error:
+            self._error = error
+            self.tell(ConsentRefused(action.number))
+        else:
+            self.tell(ConsentGiven(action.number, action.study))
+
+    async def _consent(self, study: Study) -> None:
+        if not await self._house.consents(study, self.agent.name):
+            raise WithdrawnError("this site did not consent to the study")
+        people = ", ".join(study.roster.names)
+        note = f"to the study with the fingerprint {grouped(study.digest)}, among {people}"
+        await self.agent.do(self.agent.audit.note, What.CONSENT, note)
+
+    async def _opened(self, study: Study) -> SeatCourse:
+        role = next(one.role for one in study.roster.participants if one.name == self.agent.name)
+        documents = await self._house.documents() if role is Role.PEER else None
+        first = Attempt.first(study, Stage.AGREEMENT)
+        book = self._sums.book
+        desk = PartyContext(study, self._keys.identity, self._entropy, self._keys.box, first, book)
+        return SeatCourse(desk, documents=documents)
+
+    # Attempts.
+
+    async def _run(self, attempt: Attempt) -> None:
+        sitting, program = self._sitting(attempt)
+        try:
+            await self.agent.begin(sitting, program, label=_label(attempt))
+        except JournalError:
+            raise
+        except SottovoceError as error:
+            self._fail(sitting.session, error)
+
+    async def _recall(self, attempt: Attempt) -> None:
+        """Nothing reaches it any more. Which sums it opened, the book of sums knows."""
+        course = self.course
+        assert course is not None
+        session = attempt.session(course.desk.study)
+        if not self.agent.journal.has_begun(session):
+            await self.agent.drop(session)
+            return
+        running = await self.agent.recall(*self._sitting(attempt), label=_label(attempt))
+        if running.seat.finished and running.seat.failure is None:
+            course.keep(attempt, running.seat.result)
+
+    def _sitting(self, attempt: Attempt) -> tuple[SeatSession, Callable[[Entropy], Any]]:
+        """Where we sit in an attempt, and what we run there."""
+        course = self.course
+        assert course is not None
+        study = course.desk.study
+        sitting = SeatSession(
+            self.agent.name,
+            attempt.session(study),
+            tuple(name for name in attempt.parties(study) if name != self.agent.name),
+            Relay(course.desk, course.agreement),
+            course.codec(),
+            head=_head(course, attempt),
+            sums=self._sums,
+        )
+        return sitting, partial(_program, course, attempt)
+
+    @property
+    def _role(self) -> Role:
+        assert self.course is not None
+        return self.course.role
+
+    @property
+    def model(self) -> PeerModel | QuorumModel | None:
+        """The sealed model, at a peer that was in time."""
+        return None if self.course is None else self.course.model
+
+    @property
+    def study(self) -> Study | None:
+        """The study, once it is agreed on who takes part."""
+        return None if self.course is None else self.course.desk.study
+
+
+def _label(attempt: Attempt) -> tuple[str, int]:
+    return str(attempt.stage), attempt.number
+
+
+def _head(course: SeatCourse, attempt: Attempt) -> bytes:
+    """What an attempt is to our journal: with other documents it does not begin again."""
+    peers = ",".join(attempt.peers)
+    return f"{attempt.stage} {attempt.number} {peers} {course.inputs.hex()}".encode()
+
+
+def _program(course: SeatCourse, attempt: Attempt, entropy: Entropy) -> Any:
+    return course.program(attempt, entropy=entropy)
+
+
+def _nothing(seat: str) -> SottovoceError:
+    return WithdrawnError(f"{seat}: this site takes no part in the study")

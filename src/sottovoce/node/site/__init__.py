@@ -1,0 +1,1 @@
+"""A site's machine: it joins studies, asks for labels, hands over and leaves."""

@@ -1,0 +1,152 @@
+"""What a peer does with a trained study: it asks for labels, and evaluates with the others."""
+
+import asyncio
+import time
+from collections.abc import AsyncIterator, Sequence
+from contextlib import asynccontextmanager
+
+from sottovoce.course.participant_record import ParticipantRecord
+from sottovoce.course.seating import seated
+from sottovoce.entropy import Entropy, SystemEntropy
+from sottovoce.errors import InputError, WithdrawnError
+from sottovoce.keyfiles.models import read_model
+from sottovoce.node.api import AskOptions, Classified, EvaluationTables, JoinOptions, Membership
+from sottovoce.node.course_terms import terms_of
+from sottovoce.node.seat.after_training import AfterTraining
+from sottovoce.node.seat.deciders import Waits
+from sottovoce.node.seat.query_client import Deliver, QueryClient
+from sottovoce.node.seat.training_participant import TrainingParticipant
+from sottovoce.node.site.joining import while_working
+from sottovoce.node.site.leaving import leave, mark_withdrawn, work_until_withdrawn
+from sottovoce.node.site.rejoining import hand_over
+from sottovoce.node.site.seat_status import is_withdrawn
+from sottovoce.node.site.site_context import seated_before
+from sottovoce.node.site.workplace import MODEL, Workplace
+from sottovoce.storage.journal import Journal
+from sottovoce.storage.seat_keys import SeatKeys
+from sottovoce.study.queries.model import PeerModel
+from sottovoce.text.documents import Document
+
+
+def in_hand(answer: object) -> None:
+    """Whoever called has the answer when it is returned."""
+    del answer
+
+
+async def classify(
+    membership: Membership,
+    documents: Sequence[Document],
+    *,
+    options: AskOptions,
+    deliver: Deliver[Classified] = in_hand,
+    entropy: Entropy | None = None,
+) -> Classified:
+    """The classes of every row of these documents, which nobody but this site learns.
+
+    Broken off at any moment and called again with the same documents, it goes on where it was.
+    `deliver` takes the answer into safety (a file): until it returned, the answer can be had
+    again without asking, or paying, again.
+    """
+    work = await Workplace.open(membership, options, entropy=entropy or SystemEntropy())
+    async with _asking(work) as (asker, working):
+        return await while_working(working, asker.classify(documents, deliver))
+
+
+async def evaluate(
+    membership: Membership,
+    documents: Sequence[Document],
+    *,
+    options: AskOptions,
+    deliver: Deliver[EvaluationTables] = in_hand,
+    entropy: Entropy | None = None,
+) -> EvaluationTables:
+    """This site's own table, which stays here, and the joint one of all peers that take part.
+
+    Broken off and called again it goes on, as `classify` does.
+    """
+    work = await Workplace.open(membership, options, entropy=entropy or SystemEntropy())
+    until = time.time() + work.described.deadlines.enrolment.total_seconds()
+    async with _asking(work) as (asker, working):
+        return await while_working(working, asker.evaluate(documents, deliver, until=until))
+
+
+async def hand_model(
+    membership: Membership,
+    seat: str,
+    *,
+    options: JoinOptions,
+    entropy: Entropy | None = None,
+) -> None:
+    """Hand our part of the model to a peer that lost its disk, once a person compared the words."""
+    work = await Workplace.open(membership, options, entropy=entropy or SystemEntropy())
+    async with _asking(work) as (asker, working):
+        told = await while_working(working, asker.rejoining(seat, seconds=work.stage_seconds))
+        model = work.folder(work.peer) / MODEL
+        handing = hand_over(
+            asker.agent,
+            asker.audit,
+            asker.standing,
+            told,
+            model=model,
+            confirm=options.consent,
+        )
+        await while_working(working, handing)
+
+
+def _standing(
+    journal: Journal, work: Workplace, record: ParticipantRecord, keys: SeatKeys
+) -> AfterTraining:
+    """What the peer's seat has after the training, or after it enrolled again."""
+    if record.reseated:
+        told = record.reseated[0]
+        return AfterTraining.again(journal, told, seated_before(work.described, told.before), keys)
+    publics = {keys.identity.name: keys.identity.public}
+    return AfterTraining.read(
+        journal,
+        seated(terms_of(work.membership.study, work.described), publics, record.seating[0]),
+        keys,
+    )
+
+
+@asynccontextmanager
+async def _asking(work: Workplace) -> "AsyncIterator[tuple[QueryClient, asyncio.Task[None]]]":
+    """The peer's seat of this site, ready to ask, or to go on with what was broken off before."""
+    seat = work.peer
+    keys = work.keys(seat)
+    path = work.folder(seat) / MODEL
+    work.check_consent()
+    async with work.agent(keys) as (agent, audit, line):
+        record = TrainingParticipant.read(agent, ParticipantRecord)
+        if not path.exists() or not record.seating:
+            raise InputError(
+                f"{path}: expected the sealed model of a finished study, found none",
+                hints=("sottovoce status", "`sottovoce join` until the study is finished"),
+            )
+        standing = await agent.do(_standing, agent.journal, work, record, keys)
+        _, model = await agent.do(read_model, path, standing.study)
+        if not isinstance(model, PeerModel):
+            raise InputError(
+                f"{path}: expected labels between machines, found engine quorum",
+                hints=("ask in memory: TextClassifier(engine='quorum')",),
+            )
+        # The asker gives up before the coordinator does, and knows for whom it waited.
+        agent.waits = Waits(work.stage_seconds, 2 * work.stage_seconds)
+        asker = QueryClient(agent, standing, model, audit)
+        agent.decider = asker
+        await asker.settle()
+        working = asyncio.create_task(work_until_withdrawn(agent, work.membership))
+        try:
+            yield asker, working
+            await while_working(working, agent.drained())
+        except WithdrawnError:
+            working.cancel()
+            await asyncio.gather(working, return_exceptions=True)
+            # Who only did not confirm another's words keeps the model.
+            if audit.ledger.has_left:
+                mark_withdrawn(work.membership)
+            if is_withdrawn(work.membership):
+                await leave(agent, audit, line, path)
+            raise
+        finally:
+            working.cancel()
+            await asyncio.gather(working, return_exceptions=True)

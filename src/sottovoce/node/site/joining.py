@@ -1,0 +1,275 @@
+"""A site's side of the commands: read an invitation, join a study, follow it, and leave it."""
+
+import asyncio
+import time
+from collections.abc import Coroutine
+from functools import partial
+from typing import Any, TypeVar
+
+from sottovoce.config.deadlines import COMPLAINT_STAGES
+from sottovoce.course.control import Reseated
+from sottovoce.course.inputs import CleanedUp
+from sottovoce.course.phases import Phase
+from sottovoce.entropy import Entropy, SystemEntropy
+from sottovoce.errors import (
+    InputError,
+    JournalError,
+    LedgerError,
+    SottovoceError,
+    StoppedError,
+    TheirError,
+    WithdrawnError,
+)
+from sottovoce.keyfiles.models import write_model
+from sottovoce.ledger import What
+from sottovoce.node.api import Documents, Joined, JoinOptions, Membership
+from sottovoce.node.events import (
+    Enrolled,
+    ModelStored,
+    StudyClosed,
+    StudyFinished,
+    StudyStopped,
+)
+from sottovoce.node.seat.after_training import (
+    AfterTraining,
+    agreement_notes,
+    kept_share,
+    share_notes,
+)
+from sottovoce.node.seat.deciders import Waits
+from sottovoce.node.seat.letter_audit import LetterAudit
+from sottovoce.node.seat.query_helper import QueryHelper, stays
+from sottovoce.node.seat.retrying_line import RetryingLine
+from sottovoce.node.seat.seat_runtime import SeatRuntime
+from sottovoce.node.seat.training_participant import Afterwards, TrainingParticipant
+from sottovoce.node.site.leaving import leave, mark_withdrawn, withdraw, work_until_withdrawn
+from sottovoce.node.site.rejoining import rejoin, take_model
+from sottovoce.node.site.seat_status import is_withdrawn
+from sottovoce.node.site.site_context import SiteContext, seated_before
+from sottovoce.node.site.workplace import (
+    ASKING_SECONDS,
+    ENDING_SECONDS,
+    MODEL,
+    Workplace,
+    describe,
+    forget_sessions,
+)
+from sottovoce.storage.seat_keys import SeatKeys
+from sottovoce.study.study import Study
+
+__all__ = ["describe", "join", "while_working"]
+
+T = TypeVar("T")
+
+
+async def join(
+    membership: Membership,
+    source: Documents | None,
+    *,
+    options: JoinOptions,
+    entropy: Entropy | None = None,
+) -> Joined:
+    """Take all seats of this site, and follow the study until it is over."""
+    if is_withdrawn(membership):
+        # What a crash left undone of it is done first: the others wait for our last word.
+        await withdraw(membership, options=options, entropy=entropy)
+        raise WithdrawnError(f"study {membership.study!r}: this site withdrew from it")
+    work = await Workplace.open(membership, options, entropy=entropy or SystemEntropy())
+    keys = {seat: work.keys(seat) for seat in membership.seats}
+    publics = {name: one.identity.public for name, one in keys.items()}
+    house = SiteContext(membership.study, work.described, publics, source=source, options=options)
+    if not all((work.folder(seat) / "journal.db").exists() for seat in membership.seats):
+        # A seat is taken once: what would end this site later must not cost it that.
+        await house.check_documents()
+    seats = [_JoiningSeat(work, house, options, keys[seat]) for seat in membership.seats]
+    tasks = [asyncio.create_task(one.follow()) for one in seats]
+    try:
+        done = await _all(tasks)
+    finally:
+        for task in tasks:
+            task.cancel()
+        await asyncio.gather(*tasks, return_exceptions=True)
+    return next((one for one in done if one.model is not None), done[0])
+
+
+async def _all(tasks: "list[asyncio.Task[Joined]]") -> list[Joined]:
+    """Everybody's result; the first error that is not merely news of another's.
+
+    A seat whose disk does not let it go on ends the site's process at once: its people must hear
+    of it, and the site's other seats would wait for it in vain.
+    """
+    waiting = set(tasks)
+    while waiting:
+        done, waiting = await asyncio.wait(waiting, return_when=asyncio.FIRST_COMPLETED)
+        for error in (task.exception() for task in done):
+            if error is not None and not _is_news(error):
+                raise error
+    errors = [error for task in tasks if (error := task.exception()) is not None]
+    if errors:
+        raise next((one for one in errors if not isinstance(one, StoppedError)), errors[0])
+    return [task.result() for task in tasks]
+
+
+def _is_news(error: BaseException) -> bool:
+    """Whether the other seats of a site can go on for a while after this error of one of them."""
+    return isinstance(error, SottovoceError) and not isinstance(error, JournalError | LedgerError)
+
+
+class _JoiningSeat:
+    """One seat of a site, from its enrolment to the end."""
+
+    def __init__(
+        self, work: Workplace, house: SiteContext, options: JoinOptions, keys: SeatKeys
+    ) -> None:
+        self._work = work
+        self._house = house
+        self._options = options
+        self._keys = keys
+        self._study = work.membership.study
+
+    async def follow(self) -> Joined:
+        """Train, keep the model, and stay where the seat is needed."""
+        asks = (self._work.folder(self._keys.identity.name) / MODEL).exists()
+        ending = ASKING_SECONDS if asks else ENDING_SECONDS
+        async with self._work.agent(self._keys, ending=ending) as (agent, audit, line):
+            await self._enrol(agent, line)
+            after = Afterwards(partial(self._keep, audit), partial(self._again, audit))
+            entropy = self._work.entropy
+            participant = TrainingParticipant(
+                agent, self._house, self._keys, after, entropy=entropy
+            )
+            agent.decider = participant
+            stage, asking = self._work.stage_seconds, agent.waits
+            agent.waits = Waits(stage, COMPLAINT_STAGES * stage)
+            working = asyncio.create_task(work_until_withdrawn(agent, self._work.membership))
+            try:
+                await while_working(working, participant.follow())
+                agent.tell_watcher(StudyFinished(self._study, agent.name))
+                study = self._study_of(participant)
+                if self._options.stay and stays(study, agent.name):
+                    agent.waits = asking
+                    await self._stay(participant, study, working)
+            except WithdrawnError:
+                # A refusal at one seat takes the site out, with all its seats.
+                mark_withdrawn(self._work.membership)
+                working.cancel()
+                await asyncio.gather(working, return_exceptions=True)
+                await leave(agent, audit, line, self._work.folder(agent.name) / MODEL)
+                raise
+            except SottovoceError as error:
+                await self._end_badly(participant, audit, error, working)
+                raise
+            finally:
+                working.cancel()
+                await asyncio.gather(working, return_exceptions=True)
+            path = self._work.folder(agent.name) / MODEL
+            return Joined(study, path if path.exists() else None)
+
+    async def _enrol(self, agent: SeatRuntime, line: RetryingLine) -> None:
+        """Take the seat; once taken, this is not done again."""
+        if await agent.do(agent.journal.note, "enrolled") is None:
+            await line.enrol(self._work.membership.token)
+            await agent.do(lambda: agent.journal.commit(notes={"enrolled": b""}))
+        agent.tell_watcher(Enrolled(self._study, agent.name))
+
+    async def _keep(self, audit: LetterAudit, participant: TrainingParticipant) -> None:
+        """The model and the agreed keys stay, everything else goes."""
+        agent, course = participant.agent, participant.course
+        assert course is not None
+        model, path = course.model, self._work.folder(agent.name) / MODEL
+        if model is not None:
+            study, identity = course.desk.study, self._keys.identity
+            await agent.do(lambda: write_model(path, model, study, identity=identity, replace=True))
+            agent.tell_watcher(ModelStored(self._study, agent.name, path))
+        await agent.drained()
+        peers = ", ".join(participant.state.record.peers)
+        await agent.do(audit.note, What.END, f"the training ended, with {peers} in the model")
+        # That it is done goes to disk in one piece with the deletion itself.
+        forget = partial(forget_sessions, agent, audit)
+        kept = {**agreement_notes(course), **share_notes(course)}
+        await participant.take(CleanedUp(), kept, commit=forget)
+        await agent.receipted(await agent.tell_head())
+        await agent.acknowledge()
+
+    async def _again(
+        self, audit: LetterAudit, participant: TrainingParticipant, told: Reseated
+    ) -> None:
+        """This site lost its disk: it agrees with new keys, and gets the model from a peer."""
+        agent = participant.agent
+        before = seated_before(self._work.described, told.before)
+
+        async def asked(study: Study) -> bool:
+            return await self._house.consents(study, agent.name)
+
+        standing = await rejoin(agent, self._keys, told, before=before, consents=asked)
+        until = time.time() + self._work.described.deadlines.enrolment.total_seconds()
+        agent.announce("another peer to hand the model over", told.peers, until)
+        path = self._work.folder(agent.name) / MODEL
+        await take_model(agent, standing, audit, before=before, path=path)
+        agent.tell_watcher(ModelStored(self._study, agent.name, path))
+        await participant.take(CleanedUp())
+
+    async def _stay(
+        self, participant: TrainingParticipant, study: Study, working: "asyncio.Task[None]"
+    ) -> None:
+        agent = participant.agent
+        standing = await agent.do(AfterTraining.read, agent.journal, study, self._keys)
+        held = await agent.do(kept_share, agent.journal, study)
+        helper = QueryHelper(agent, standing, participant.state.record, held)
+        agent.decider = helper
+        await while_working(working, helper.serve())
+        agent.tell_watcher(StudyClosed(self._study, agent.name))
+
+    async def _end_badly(
+        self,
+        participant: TrainingParticipant,
+        audit: LetterAudit,
+        error: SottovoceError,
+        working: "asyncio.Task[None]",
+    ) -> None:
+        """Tell the coordinator if the line still works, and delete what must not stay."""
+        agent = participant.agent
+        await _unless_over(working, agent.drained())
+        if participant.state.phase is Phase.CLOSED:
+            agent.tell_watcher(StudyClosed(self._study, agent.name))
+        if participant.state.phase in {Phase.STOPPED, Phase.LEFT}:
+            if await agent.do(agent.journal.note, "ended") is None:
+                await agent.do(audit.note, What.END, "the study ended without a model")
+                await forget_sessions(agent, audit, {"ended": b""})
+                await _unless_over(working, agent.receipted(await agent.tell_head()))
+                await _unless_over(working, agent.acknowledge())
+            # An error of this site may quote its data: its people hear it, and no file keeps it.
+            reason, party = "it left, because of an error at this site", ""
+            if isinstance(error, TheirError):
+                reason, party = error.message, error.party
+            agent.tell_watcher(StudyStopped(self._study, agent.name, reason, party))
+
+    def _study_of(self, participant: TrainingParticipant) -> Study:
+        if participant.course is not None:
+            return participant.course.desk.study
+        if not participant.state.record.seating:
+            raise InputError(
+                f"{participant.agent.name}: expected a study with a roster, found none"
+            )
+        return self._house.seated(participant.state.record.seating[0])
+
+
+async def _unless_over(working: "asyncio.Task[None]", doing: Coroutine[Any, Any, None]) -> None:
+    """Do something as long as the agent works."""
+    task = asyncio.create_task(doing)
+    await asyncio.wait({task, working}, return_when=asyncio.FIRST_COMPLETED)
+    task.cancel()
+    await asyncio.gather(task, return_exceptions=True)
+
+
+async def while_working(working: "asyncio.Task[None]", doing: Coroutine[Any, Any, T]) -> T:
+    """Do something while the agent works; if the agent fails, that is the error."""
+    task = asyncio.create_task(doing)
+    try:
+        await asyncio.wait({working, task}, return_when=asyncio.FIRST_COMPLETED)
+        if not task.done():
+            await working
+        return await task
+    finally:
+        task.cancel()
+        await asyncio.gather(task, return_exceptions=True)

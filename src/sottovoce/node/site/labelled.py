@@ -1,0 +1,101 @@
+"""Labels that came back, put where people look for them: on documents, on rows, or as spans."""
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
+
+from sottovoce.errors import MismatchError
+from sottovoce.study.plan import StudyPlan
+from sottovoce.text.documents import Document, Fragment, Span, Value
+from sottovoce.text.labelling import OUTSIDE, Scheme
+from sottovoce.text.labels import Classes
+from sottovoce.text.reading import Level
+
+Found = list[tuple[Fragment, Classes]]
+"""The rows of one document: where each lies, and its classes."""
+
+
+def by_document(
+    documents: Sequence[Document], classes: Sequence[Classes], plan: StudyPlan
+) -> list[tuple[Document, Found]]:
+    """What was found, document by document."""
+    remaining = iter(classes)
+    found = []
+    for document in documents:
+        places = [row.place for row in plan.reading.rows(document)]
+        mine = [(place, next(remaining, None)) for place in places]
+        if any(one is None for _, one in mine):
+            raise MismatchError(f"{document.origin}: expected a label for every row, found fewer")
+        found.append((document, [(place, one) for place, one in mine if one is not None]))
+    if next(remaining, None) is not None:
+        raise MismatchError("labels: expected as many as rows, found more")
+    return found
+
+
+def as_table(found: Sequence[tuple[Document, Found]], plan: StudyPlan) -> Iterator[Document]:
+    """One document a row, its label the one that was found; parts of documents say which part."""
+    for number, (document, rows) in enumerate(found, 1):
+        for place, classes in rows:
+            label = classes[0] if plan.labels.exclusive else classes
+            if plan.level is Level.DOCUMENT:
+                yield replace(document, label=label, spans=())
+                continue
+            own: dict[str, Value] = {
+                "document": number,
+                "start": place.start,
+                "end": place.end,
+                **document.columns,
+            }
+            text = document.text[place.start : place.end]
+            yield replace(document, text=text, label=label, columns=own, spans=())
+
+
+def remarked(
+    rows: Sequence[Document], column: str, remarks: Mapping[int, str]
+) -> Iterator[Document]:
+    """The rows of a table with one more column, which says what there is to say about a row."""
+    for number, row in enumerate(rows):
+        if column in row.columns:
+            raise MismatchError(f"{row.origin}: expected no column {column!r} yet, found one")
+        yield replace(row, columns={**row.columns, column: remarks.get(number, "")})
+
+
+def as_spans(found: Sequence[tuple[Document, Found]], plan: StudyPlan) -> Iterator[Document]:
+    """Every document with what was found in it as annotated spans."""
+    for document, rows in found:
+        spans = tuple(_spans(rows, plan))
+        yield replace(document, label=None, spans=spans)
+
+
+def _spans(rows: Found, plan: StudyPlan) -> Iterator[Span]:
+    """Runs of neighbouring rows of one class; a `B-` begins a run anew."""
+    joins = plan.level is Level.TOKEN
+    for name in dict.fromkeys(_type(one) for _, classes in rows for one in classes):
+        if name is None:
+            continue
+        run: Fragment | None = None
+        for place, classes in rows:
+            here = [one for one in classes if _type(one) == name]
+            begins = not joins or (_bio(plan) and any(one.startswith("B-") for one in here))
+            if run is not None and (not here or begins):
+                yield _span(name, run)
+                run = None
+            if here:
+                run = Fragment(run.start if run else place.start, place.end)
+        if run is not None:
+            yield _span(name, run)
+
+
+def _bio(plan: StudyPlan) -> bool:
+    return plan.labelled.scheme is Scheme.BIO
+
+
+def _type(name: str) -> str | None:
+    """The entity type of a class; None where a class says that there is none."""
+    if name in {OUTSIDE, "outside"}:
+        return None
+    return name[2:] if name.startswith(("B-", "I-")) else name
+
+
+def _span(name: str, place: Fragment) -> Span:
+    # BRAT's types have no spaces.
+    return Span("_".join(name.split()), (place,))

@@ -1,0 +1,150 @@
+"""A site takes its consent back: how far that goes, and that nothing is sent afterwards.
+
+Before its contribution is unmasked, nothing of it stays in any sum: what it sent was under
+masks that only all peers together can take off, and the others begin anew without it. After
+that the sum cannot be taken apart, which is what protected it; its part of the model is deleted
+here, and nobody answers queries of this site any longer.
+"""
+
+import asyncio
+from pathlib import Path
+
+from sottovoce.course.control import COORDINATOR, Leaving
+from sottovoce.course.participant_record import ParticipantRecord
+from sottovoce.course.phases import Phase
+from sottovoce.entropy import Entropy, SystemEntropy
+from sottovoce.errors import AbsenceError, JournalError, LedgerError, WithdrawnError
+from sottovoce.keyfiles import storage
+from sottovoce.ledger import What, read_ledger
+from sottovoce.node.api import AskOptions, Membership, Withdrawal
+from sottovoce.node.events import SeatWithdrawn
+from sottovoce.node.seat.deciders import one_error
+from sottovoce.node.seat.letter_audit import LetterAudit
+from sottovoce.node.seat.retrying_line import RetryingLine
+from sottovoce.node.seat.seat_runtime import SeatRuntime
+from sottovoce.node.seat.training_participant import TrainingParticipant
+from sottovoce.node.site.seat_status import is_withdrawn, withdrawal_mark
+from sottovoce.node.site.workplace import MODEL, Workplace, forget_sessions, in_use
+from sottovoce.storage.journal import Outgoing
+from sottovoce.wire import Codec
+
+_LOOK_SECONDS = 0.25
+_REVEALED = "revealed-shares"
+_ENDED = "training"
+
+
+def mark_withdrawn(membership: Membership) -> None:
+    """Take the consent back for all seats of this site, also for those of other processes."""
+    storage.write_whole(withdrawal_mark(membership), b"", mode=storage.SECRET_MODE, replace=True)
+
+
+async def watch_for_withdrawal(membership: Membership) -> None:
+    """Wait until a command takes the consent back."""
+    while not is_withdrawn(membership):  # noqa: ASYNC110 - another process says so, by a file
+        await asyncio.sleep(_LOOK_SECONDS)
+
+
+async def work_until_withdrawn(agent: SeatRuntime, membership: Membership) -> None:
+    """Run the agent; a command that withdraws ends it."""
+    with one_error():
+        async with asyncio.TaskGroup() as tasks:
+            tasks.create_task(agent.run())
+            await watch_for_withdrawal(membership)
+            raise WithdrawnError(f"{agent.name}: this site withdrew from the study")
+
+
+async def withdraw(
+    membership: Membership, *, options: AskOptions, entropy: Entropy | None = None
+) -> Withdrawal:
+    """Withdraw this site, and say what stays because it was already added up."""
+    mark_withdrawn(membership)
+    work = await Workplace.open(membership, options, entropy=entropy or SystemEntropy())
+    for seat in membership.seats:
+        await _withdraw_seat(work, seat)
+    return how_far(membership)
+
+
+def how_far(membership: Membership) -> Withdrawal:
+    """What the site's own ledgers say about how far its contribution went."""
+    stages = set[str]()
+    for seat in membership.seats:
+        path = membership.folder / seat / "ledger.jsonl"
+        if path.exists():
+            lines = (line.entry for line in read_ledger(path))
+            stages |= {
+                one.stage for one in lines if one.what is What.SENT and one.kind == _REVEALED
+            }
+    if _ENDED in stages:
+        return Withdrawal(
+            in_sum=True,
+            says="the contribution of this site is in the sum that the model came from, and "
+            "cannot be taken out of it; its part of the model was deleted, its queries end, and "
+            "nothing more is sent",
+        )
+    if stages:
+        return Withdrawal(
+            in_sum=False,
+            says="this site's word counts are in the sums of the dictionary, and cannot be taken "
+            "out of them; its contribution is in no sum, and nothing more is sent",
+        )
+    return Withdrawal(
+        in_sum=False, says="nothing of this site is in any sum, and nothing more is sent"
+    )
+
+
+async def _withdraw_seat(work: Workplace, seat: str) -> None:
+    """Leave with this seat; where another process runs it, that one leaves."""
+    if not (work.folder(seat) / "journal.db").exists():
+        return
+    try:
+        async with work.agent(work.keys(seat), ending=work.stage_seconds) as (agent, audit, line):
+            await leave(agent, audit, line, work.folder(seat) / MODEL)
+    except (JournalError, LedgerError) as error:
+        if not in_use(error):
+            raise
+        raise AbsenceError(
+            f"waited {work.stage_seconds:.0f} s for the process that runs {seat!r} to end",
+            party=seat,
+        ) from error
+
+
+async def leave(agent: SeatRuntime, audit: LetterAudit, line: RetryingLine, model: Path) -> None:
+    """Say that this seat leaves, as its last word, and delete what it has.
+
+    Said once; what a crash left undone is done when it is asked for again.
+    """
+    record = TrainingParticipant.read(agent, ParticipantRecord)
+    if record.phase is not Phase.WITHDRAWN:
+        await agent.do(audit.note, What.WITHDRAWAL, "consent was withdrawn")
+        await agent.do(_close_outbox, agent, audit, record.but(phase=Phase.WITHDRAWN))
+    if agent.journal.remembered():
+        await forget_sessions(agent, audit)
+    await agent.do(lambda: model.unlink(missing_ok=True))
+    agent.tell_watcher(SeatWithdrawn(agent.study, agent.name))
+    for outgoing in await agent.do(lambda: list(agent.journal.pending())):
+        await _post(agent, audit, line, outgoing)
+
+
+def _close_outbox(agent: SeatRuntime, audit: LetterAudit, record: ParticipantRecord) -> None:
+    """Nothing stays but our last word, and control letters that the server may have already.
+
+    The last word takes the place of the first that certainly never left: numbers have no gaps.
+    """
+    journal, control = agent.journal, agent.control(COORDINATOR)
+    pending = [one for one in journal.pending() if one.letter.session == control]
+    left = [one for one in pending if audit.may_have_left(one)]
+    unsent = [one.letter.number for one in pending if one not in left]
+    notes = agent.renumbered(min(unsent)) if unsent else {}
+    if not audit.asks:
+        left += agent.numbered([(COORDINATOR, audit.head())], notes)
+    left += agent.numbered([(COORDINATOR, Leaving())], notes)
+    journal.close_outbox(left, notes={**notes, TrainingParticipant.note: Codec().encode(record)})
+
+
+async def _post(
+    agent: SeatRuntime, audit: LetterAudit, line: RetryingLine, outgoing: Outgoing
+) -> None:
+    await agent.do(audit.left, outgoing, "control")
+    agent.journal.leaving(outgoing.position)
+    await line.post(outgoing.letter)
+    agent.journal.mark_sent(outgoing.position)

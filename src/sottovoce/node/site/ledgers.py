@@ -1,0 +1,98 @@
+"""Where the ledgers of a site lie, by which key each is checked, and who remembers its end."""
+
+import json
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from sottovoce.course.control import COORDINATOR
+from sottovoce.errors import InputError, LedgerError
+from sottovoce.ledger import (
+    LedgerSeat,
+    LedgerWitnessed,
+    Receipt,
+    parse_receipt,
+    read_receipt,
+    receipt_path,
+)
+from sottovoce.node.api import Membership
+from sottovoce.node.coordinator.serving import registries
+from sottovoce.node.site.site_folder import Site, choose
+from sottovoce.protocols.identities import Identity
+from sottovoce.storage.sealed_files import SealedFiles
+from sottovoce.storage.seat_keys import SeatKeys
+from sottovoce.transport.client import CoordinatorLine
+
+_ASKING_SECONDS = 15.0
+
+
+@dataclass(frozen=True)
+class SeatLedger:
+    """The ledger of one seat."""
+
+    seat: str
+    path: Path
+    identity: Identity = field(repr=False)
+    membership: Membership | None = None
+
+    @property
+    def whose(self) -> LedgerSeat:
+        """The seat with its key."""
+        return LedgerSeat(self.seat, self.identity.public)
+
+    def kept_receipt(self, elsewhere: Path | None = None) -> tuple[LedgerWitnessed, ...]:
+        """The coordinator's last receipt: the one put away elsewhere, or beside the ledger."""
+        path = elsewhere or receipt_path(self.path)
+        if elsewhere is None and not path.exists():
+            return ()
+        return (read_receipt(path).witness(self.whose, str(path)),)
+
+    async def asked_receipt(self) -> tuple[LedgerWitnessed, ...]:
+        """What the coordinator remembers of this ledger, asked now over the pinned line."""
+        if self.membership is None:
+            raise InputError(
+                f"{self.seat}: expected a site that joined, found the coordinator itself",
+                hints=("nobody gives a coordinator receipts: compare with --beside",),
+            )
+        receipt = await _asked(self.membership, self.identity)
+        where = f"{self.membership.address}: the receipt of {self.seat}"
+        if receipt is None:
+            raise LedgerError(f"{where}: expected one, found none: no stage has ended yet")
+        return (receipt.witness(self.whose, where),)
+
+
+async def _asked(membership: Membership, identity: Identity) -> Receipt | None:
+    async with CoordinatorLine(
+        membership.address,
+        fingerprint=membership.fingerprint,
+        study=membership.study,
+        identity=identity,
+        patience=_ASKING_SECONDS,
+    ) as line:
+        told = json.loads(await line.status()).get("receipt")
+    return None if told is None else parse_receipt(str(told).encode(), "what the coordinator sent")
+
+
+def ledgers_of(site: Site, study: str | None) -> list[SeatLedger]:
+    """The ledgers of this site's seats in one study, its coordinator's too where it runs it."""
+    places = {
+        one.id: (SealedFiles(one.folder, one.membership.at_rest), one.invitation.seats)
+        for one in site.joined()
+    }
+    titles = {one.id: one.invitation.title for one in site.joined()}
+    office = site.office()
+    for one in registries(office):
+        places[one.id] = (SealedFiles(one.folder, office.at_rest), (COORDINATOR,))
+        titles[one.id] = one.id
+    if not places:
+        return []
+    chosen = choose(study, titles)
+    files, seats = places[chosen]
+    memberships = {one.id: one.membership for one in site.joined()}
+    found = []
+    for seat in seats:
+        path = files.root / seat / "ledger.jsonl"
+        if path.exists():
+            keys = SeatKeys.open(files, seat, entropy=site.entropy)
+            joined = None if seat == COORDINATOR else memberships.get(chosen)
+            found.append(SeatLedger(seat, path, keys.identity, joined))
+    return found

@@ -1,0 +1,74 @@
+"""The study card as it is shown to one organisation, and the consent that it gave to it."""
+
+import json
+from dataclasses import dataclass
+from pathlib import Path
+
+from sottovoce.config.deadlines import waits_in_words
+from sottovoce.course import control
+from sottovoce.errors import DamagedFileError
+from sottovoce.keyfiles import storage
+from sottovoce.node.api import ConsentQuestion, StudyDescribed
+from sottovoce.node.phone_words import in_words
+from sottovoce.study.card.card import StudyCard
+from sottovoce.study.roster import Participant, Role, Roster
+from sottovoce.study.study import Study
+
+_NAME = "consent.json"
+_LARGEST = 2**20
+
+
+def card_of(described: StudyDescribed, house: str | None = None) -> StudyCard:
+    """The card as it can be shown before anybody's keys are known, for one organisation."""
+    return _card(described, described.rehearsed(), house, keyed=False)
+
+
+def agreed_card(described: StudyDescribed, agreed: "GivenConsent", house: str | None) -> StudyCard:
+    """The card of the very study that this site agreed to, with its fingerprint."""
+    return _card(described, Study(described.plan, agreed.roster), house, keyed=True)
+
+
+def _card(described: StudyDescribed, study: Study, house: str | None, *, keyed: bool) -> StudyCard:
+    return StudyCard(
+        study,
+        words=in_words(study.digest) if keyed else (),
+        waits=waits_in_words(described.deadlines.enrolment, described.deadlines.stage),
+        also=(("course of the study", control),),
+        house=house,
+        keyed=keyed,
+    )
+
+
+@dataclass(frozen=True)
+class GivenConsent:
+    """With whom this site agreed to a study, who said so here, and when (seconds since 1970)."""
+
+    roster: Roster
+    by: str
+    at: float
+
+
+def keep_consent(folder: Path, question: ConsentQuestion, *, by: str, at: float) -> None:
+    """Write down to what, by whom and when this site said yes."""
+    people = [
+        [one.name, one.organisation, str(one.role), one.public.hex()]
+        for one in question.study.roster.participants
+    ]
+    data = json.dumps({"people": people, "by": by, "at": at}).encode()
+    storage.write_whole(folder / _NAME, data, mode=storage.SECRET_MODE, replace=True)
+
+
+def kept_consent(folder: Path) -> GivenConsent | None:
+    """To what this site said yes, if it did."""
+    path = folder / _NAME
+    if not path.exists():
+        return None
+    try:
+        found = json.loads(storage.read_whole(path, limit=_LARGEST).data)
+        people = tuple(
+            Participant(name, organisation, Role(role), bytes.fromhex(public))
+            for name, organisation, role, public in found["people"]
+        )
+        return GivenConsent(Roster(people), str(found["by"]), float(found["at"]))
+    except (ValueError, KeyError, TypeError):
+        raise DamagedFileError(f"{path}: expected the consent that was given here") from None

@@ -1,0 +1,78 @@
+"""What the seats of one site share: the study's text, one consent, and the documents, read once."""
+
+import asyncio
+from collections.abc import Mapping, Sequence
+
+from sottovoce.course.control import COORDINATOR, Seating
+from sottovoce.course.seating import seated
+from sottovoce.errors import InputError
+from sottovoce.node.api import ConsentQuestion, Documents, JoinOptions, StudyDescribed
+from sottovoce.node.course_terms import terms_of
+from sottovoce.node.events import RosterKnown
+from sottovoce.node.phone_words import in_words
+from sottovoce.study.card.card import StudyCard
+from sottovoce.study.rehearsal import check_documents
+from sottovoce.study.roster import Role
+from sottovoce.study.study import Study
+from sottovoce.text.documents import Document
+
+
+class SiteContext:
+    """One organisation in one study."""
+
+    def __init__(
+        self,
+        study: str,
+        description: StudyDescribed,
+        publics: Mapping[str, bytes],
+        *,
+        source: Documents | None,
+        options: JoinOptions,
+    ) -> None:
+        """The seats whose `publics` these are."""
+        self._study = study
+        self._description = description
+        self.terms = terms_of(study, description)
+        self.publics = publics
+        self._source = source
+        self._options = options
+        self._consents: dict[bytes, asyncio.Task[bool]] = {}
+        self._documents: asyncio.Task[Sequence[Document]] | None = None
+
+    def seated(self, seating: Seating) -> Study:
+        """The study with these people, if it is the one that the text describes."""
+        return seated(self.terms, self.publics, seating)
+
+    async def consents(self, study: Study, seat: str) -> bool:
+        """Whether this site's person agrees to the study with these people; asked once."""
+        words = in_words(study.digest)
+        self._options.on_event(RosterKnown(self._study, seat, study.roster.peers, words))
+        if study.digest not in self._consents:
+            self._consents[study.digest] = asyncio.create_task(self._ask(study, words))
+        return await asyncio.shield(self._consents[study.digest])
+
+    async def _ask(self, study: Study, words: tuple[str, ...]) -> bool:
+        self._options.policy.check(study)
+        question = ConsentQuestion(study, StudyCard(study), words, tuple(self.publics))
+        return await self._options.consent(question)
+
+    async def check_documents(self) -> None:
+        """Refuse documents that cannot go into the study, before anything is sent."""
+        peers = {one.name for one in self._description.seats if one.role is Role.PEER}
+        for peer in peers & set(self.publics) if self._source is not None else ():
+            study, documents = self._description.rehearsed(), await self.documents()
+            await asyncio.to_thread(check_documents, study, peer, documents)
+
+    async def documents(self) -> Sequence[Document]:
+        """The peer's documents, read in a thread when they are first needed."""
+        if self._source is None:
+            raise InputError(f"study {self._study!r}: expected documents of a peer, found none")
+        if self._documents is None:
+            self._documents = asyncio.create_task(asyncio.to_thread(self._source))
+        return await asyncio.shield(self._documents)
+
+
+def seated_before(described: StudyDescribed, seating: Seating) -> Study:
+    """The study as others agreed to it, before our own keys were lost."""
+    theirs = {one.name: one.public for one in seating.seats if one.name == COORDINATOR}
+    return seated(terms_of("", described), theirs, seating)

@@ -1,0 +1,244 @@
+"""A site's own folder: its settings, its key, and a folder for each study that it joined.
+
+HOME/sottovoce.toml            settings and policy, for people to edit
+HOME/storage.key               under which this site's secrets are sealed (sealed_files.py)
+HOME/coordinator/              the studies that it runs (coordinator.py)
+HOME/studies/ID/membership     the invitation that it accepted, sealed
+HOME/studies/ID/study.toml     the study's text, as it came
+HOME/studies/ID/…              what its seats keep (participant.py)
+"""
+
+import json
+import os
+import stat
+from dataclasses import dataclass, field
+from datetime import datetime
+from functools import cached_property
+from pathlib import Path
+from shlex import quote
+
+from sottovoce.config.site_settings import SiteSettings, read_settings
+from sottovoce.config.study_file import LONGEST, StudyDescription, parse_study
+from sottovoce.entropy import Entropy
+from sottovoce.errors import DamagedFileError, InputError, KeyFileError, OpenPermissionsError
+from sottovoce.keyfiles import storage
+from sottovoce.keyfiles.passphrase import Passphrase
+from sottovoce.node.api import CoordinatorPlace, Membership
+from sottovoce.node.invitations import Invitation
+from sottovoce.storage.sealed_files import SealedFiles, open_sealed
+from sottovoce.study.policy import Policy
+
+HOME_VARIABLE = "SOTTOVOCE_HOME"
+SETTINGS = "sottovoce.toml"
+_VERSION = 1
+"""Of the membership; files before it said no version, and were of this one."""
+
+
+@dataclass(frozen=True)
+class JoinedStudy:
+    """A study that this site was invited to, and what it keeps of it."""
+
+    folder: Path
+    files: SealedFiles = field(repr=False)
+
+    @property
+    def id(self) -> str:
+        """The study's name on its server."""
+        return self.folder.name
+
+    @cached_property
+    def invitation(self) -> Invitation:
+        """The invitation that was accepted."""
+        try:
+            found = json.loads(self.files.read(self.folder / "membership"))
+            _check_version(self.folder / "membership", found.get("version", 1))
+            return Invitation(
+                found["address"],
+                bytes.fromhex(found["fingerprint"]),
+                found["study"],
+                found["title"],
+                found["house"],
+                tuple(found["seats"]),
+                bytes.fromhex(found["token"]),
+                datetime.fromisoformat(found["expires"]),
+            )
+        except (KeyError, TypeError, ValueError, AttributeError):
+            raise DamagedFileError(f"{self.folder / 'membership'}: not what was written") from None
+
+    @property
+    def membership(self) -> Membership:
+        """What the service needs to know."""
+        found = self.invitation
+        return Membership(
+            self.folder,
+            found.address,
+            found.fingerprint,
+            found.study,
+            found.seats,
+            found.token,
+            self.files.key_for(f"study {self.id}"),
+        )
+
+    @property
+    def description(self) -> StudyDescription | None:
+        """What study.toml says; None before it came."""
+        path = self.folder / "study.toml"
+        if not path.exists():
+            return None
+        text = storage.read_whole(path, limit=LONGEST).data.decode()
+        return parse_study(text, name=str(path))
+
+    def keep_text(self, text: str) -> StudyDescription:
+        """The study's text, kept; one that changed since it was kept is refused."""
+        found = parse_study(text, name=f"study.toml of {self.id}")
+        self._check_seats(found)
+        path = self.folder / "study.toml"
+        if not path.exists():
+            storage.write_whole(path, text.encode(), mode=storage.SECRET_MODE)
+        elif storage.read_whole(path, limit=LONGEST).data != text.encode():
+            raise InputError(
+                f"{path}: expected the text that the study had before, found another",
+                hints=("ask the coordinator why the study was changed",),
+            )
+        return found
+
+    def _check_seats(self, described: StudyDescription) -> None:
+        """Refuse an invitation to seats that the study does not have, or has in several houses."""
+        seats = set(self.invitation.seats)
+        if not any(seats <= {one.name for one in house.seats} for house in described.houses):
+            raise InputError(
+                f"invitation: expected seats of one organisation of {self.id}, "
+                f"found {', '.join(self.invitation.seats)}",
+                hints=("ask the coordinator for a new invitation: sottovoce study invite NAME",),
+            )
+
+
+@dataclass(frozen=True)
+class Site:
+    """One organisation's folder."""
+
+    home: Path
+    settings: SiteSettings
+    entropy: Entropy = field(repr=False)
+    passphrase: Passphrase | None = field(default=None, repr=False)
+
+    @cached_property
+    def files(self) -> SealedFiles:
+        """The site's key; made on first use."""
+        return open_sealed(self.home, entropy=self.entropy, passphrase=self.passphrase)
+
+    @property
+    def policy(self) -> Policy:
+        """What this site consents to at most."""
+        return self.settings.policy
+
+    def office(self, host: str = "127.0.0.1", port: int = 8443) -> CoordinatorPlace:
+        """Where this site keeps the studies that it runs."""
+        folder = self.home / "coordinator"
+        storage.make_folder(folder)
+        return CoordinatorPlace(folder, self.files.key_for("coordinator"), host, port)
+
+    def joined(self) -> tuple[JoinedStudy, ...]:
+        """Every study that this site was invited to, by name."""
+        root = self.home / "studies"
+        if not root.is_dir():
+            return ()
+        found = sorted(path for path in root.iterdir() if (path / "membership").is_file())
+        return tuple(JoinedStudy(path, self.files) for path in found)
+
+    def study(self, name: str | None = None, *, option: str = "--study ") -> JoinedStudy:
+        """The joined study of that name, or of which it is the beginning; the only one if None."""
+        known = self.joined()
+        if not known:
+            raise InputError(
+                f"{self.home}: expected a study that this site joined, found none",
+                hints=("join one: sottovoce join INVITATION --data FILE", "or name another --home"),
+            )
+        titles = {one.id: one.invitation.title for one in known}
+        chosen = choose(name, titles, option=option)
+        return next(one for one in known if one.id == chosen)
+
+    def accept(self, invitation: Invitation) -> JoinedStudy:
+        """A folder for the study of an invitation; a newer one takes an older one's place."""
+        study = JoinedStudy(self.home / "studies" / invitation.study, self.files)
+        storage.make_folder(study.folder.parent)
+        storage.make_folder(study.folder)
+        content = {
+            "version": _VERSION,
+            "address": invitation.address,
+            "fingerprint": invitation.fingerprint.hex(),
+            "study": invitation.study,
+            "title": invitation.title,
+            "house": invitation.house,
+            "seats": list(invitation.seats),
+            "token": invitation.token.hex(),
+            "expires": invitation.expires.isoformat(),
+        }
+        path = study.folder / "membership"
+        self.files.write(path, json.dumps(content).encode(), entropy=self.entropy, replace=True)
+        return study
+
+
+def choose(name: str | None, titles: dict[str, str], *, option: str = "--study ") -> str:
+    """Which study is meant: by its id, its title or the beginning of either.
+
+    `option` is how the command that asks is told a study's name.
+    """
+    listed = ", ".join(titles)
+    if name is None:
+        if len(titles) == 1:
+            return next(iter(titles))
+        raise InputError(
+            f"study: expected one of {len(titles)} by name ({listed}), found no name",
+            hints=(f"name it: {option}{next(iter(titles), 'NAME')}", "sottovoce study list"),
+        )
+    exact = [one for one, title in titles.items() if name in {one, title}]
+    begins = (
+        one for one, title in titles.items() if one.startswith(name) or title.startswith(name)
+    )
+    found = exact or list(begins)
+    if len(found) == 1:
+        return found[0]
+    what = f"{name!r}, which could be {', '.join(found)}" if found else repr(name)
+    raise InputError(
+        f"study: expected one that this site knows ({listed or 'none'}), found {what}",
+        hints=("sottovoce study list",),
+    )
+
+
+def open_site(
+    home: Path | None = None, *, entropy: Entropy, passphrase: Passphrase | None = None
+) -> Site:
+    """The site at `home`, else at SOTTOVOCE_HOME, else at ~/.sottovoce; made if there is none."""
+    path = home_folder(home)
+    storage.make_folder(path)
+    _check_folder(path)
+    return Site(path, read_settings(path / SETTINGS), entropy, passphrase)
+
+
+def home_folder(home: Path | None = None) -> Path:
+    """Where a site's folder is, or would be."""
+    given = home or os.environ.get(HOME_VARIABLE) or Path.home() / ".sottovoce"
+    return Path(given).expanduser()
+
+
+def _check_version(path: Path, version: int) -> None:
+    if version > _VERSION:
+        raise KeyFileError(
+            f"{path}: expected version {_VERSION} at most, found version {version}: "
+            "a newer release wrote it",
+            hints=("pip install --upgrade sottovoce",),
+        )
+
+
+def _check_folder(path: Path) -> None:
+    """Refuse a home that others could enter: they could swap keys and settings."""
+    found = path.stat()
+    if not stat.S_ISDIR(found.st_mode):
+        raise KeyFileError(f"{path}: expected a folder, found a file")
+    if found.st_mode & storage.OTHERS:
+        raise OpenPermissionsError(
+            f"{path}: other users of this machine can enter it, expected mode 700, "
+            f"found {stat.S_IMODE(found.st_mode):03o}",
+            hints=(f"chmod 700 {quote(str(path))}",),
+        )

@@ -1,0 +1,205 @@
+"""Where the seats of a site work in one study: keys, lines, journals and ledgers."""
+
+import asyncio
+import math
+import time
+from collections.abc import AsyncIterator, Mapping
+from contextlib import asynccontextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from sottovoce.config.deadlines import LINE_STAGES
+from sottovoce.course.control import control_session
+from sottovoce.entropy import Entropy
+from sottovoce.errors import InputError, JournalError, LedgerError, WithdrawnError
+from sottovoce.keyfiles import storage
+from sottovoce.ledger import SiteLedger, What
+from sottovoce.node.api import AskOptions, Membership, StudyDescribed
+from sottovoce.node.course_terms import poll_seconds
+from sottovoce.node.events import JournalDeleted, SeatWaiting
+from sottovoce.node.kept_facts import FactKeeper
+from sottovoce.node.seat.deciders import Waits
+from sottovoce.node.seat.letter_audit import LetterAudit
+from sottovoce.node.seat.retrying_line import LOST_SECONDS, RetryingLine
+from sottovoce.node.seat.seat_runtime import SeatRuntime
+from sottovoce.node.site.seat_status import StatusFile, is_withdrawn
+from sottovoce.protocols.identities import Identity
+from sottovoce.storage.journal import Journal
+from sottovoce.storage.sealed_files import SealedFiles
+from sottovoce.storage.seat_keys import SeatKeys
+from sottovoce.study.relay import largest_letter
+from sottovoce.transport.client import CoordinatorLine
+
+MODEL = "model"
+_LONGEST_TEXT = 2**23
+# A process that was just killed or told to stop has not always ended when the next one begins.
+ENDING_SECONDS = 5.0
+# A peer with a model asks in processes of its own, which take as long as they take.
+ASKING_SECONDS = math.inf
+_LOOK_SECONDS = 0.1
+
+
+@dataclass(frozen=True)
+class Workplace:
+    """One site in one study, for any of its seats."""
+
+    membership: Membership
+    described: StudyDescribed
+    options: AskOptions
+    entropy: Entropy = field(repr=False)
+
+    @classmethod
+    async def open(
+        cls, membership: Membership, options: AskOptions, *, entropy: Entropy
+    ) -> "Workplace":
+        """The study's text, kept from before or read by the invitation."""
+        path = membership.folder / "study.toml"
+        if not path.exists():
+            text = await describe(membership)
+            storage.write_whole(path, text.encode(), mode=storage.SECRET_MODE)
+        text = storage.read_whole(path, limit=_LONGEST_TEXT).data.decode()
+        return cls(membership, options.read(text), options, entropy)
+
+    @property
+    def stage_seconds(self) -> float:
+        """How long a stage waits for one that is silent."""
+        return self.described.deadlines.stage.total_seconds()
+
+    def folder(self, seat: str) -> Path:
+        """Where a seat keeps its things."""
+        return self.membership.folder / seat
+
+    def keys(self, seat: str) -> SeatKeys:
+        """A seat's keys; made here on first use."""
+        return SeatKeys.open(self._files, seat, entropy=self.entropy)
+
+    @property
+    def peer(self) -> str:
+        """The seat of this site that holds text."""
+        planned = {one.name for one in self.described.seats if one.role == "peer"}
+        for seat in self.membership.seats:
+            if seat in planned:
+                return seat
+        raise InputError(
+            f"study {self.membership.study!r}: expected a peer's seat at this site, found "
+            f"{', '.join(self.membership.seats)}"
+        )
+
+    @asynccontextmanager
+    async def agent(
+        self, keys: SeatKeys, *, ending: float = ENDING_SECONDS
+    ) -> AsyncIterator[tuple[SeatRuntime, LetterAudit, RetryingLine]]:
+        """A seat at work: one process at a time; the one before may take so long to end."""
+        seat, study = keys.identity.name, self.membership.study
+        ledger, journal = await self._opened(keys, ending)
+        with ledger:
+            audit = LetterAudit(ledger, self.options.gate, study=study)
+            kept = FactKeeper(self.folder(seat), self.options.on_event)
+            on_event = StatusFile(self.folder(seat), study, seat, kept)
+            async with self._line(keys.identity, journal) as raw:
+                patience = LINE_STAGES * self.stage_seconds
+                line = RetryingLine(raw, study=study, patience=patience, on_event=on_event)
+                agent = SeatRuntime(
+                    seat,
+                    study,
+                    journal=journal,
+                    post=line,
+                    audit=audit,
+                    control=lambda _: control_session(study, keys.identity.public),
+                    waits=Waits(self.stage_seconds, patience),
+                    on_event=on_event,
+                )
+                agent.held_bytes = 2 * largest_letter(self.described.plan)
+                agent.poll = poll_seconds(self.stage_seconds)
+                agent.may_send = self.check_consent
+                try:
+                    yield agent, audit, line
+                finally:
+                    await agent.close()
+
+    async def _opened(self, keys: SeatKeys, ending: float) -> tuple[SiteLedger, Journal]:
+        """The seat's ledger and journal, once the process that ran here before has let them go."""
+        until, seat = time.monotonic() + ending, keys.identity.name
+        told = False
+        while True:
+            try:
+                return self._open(keys)
+            except (JournalError, LedgerError) as error:
+                if not in_use(error):
+                    raise
+                if time.monotonic() >= until:
+                    reason = f"{error.message}; waited {ending:.0f} s for it to end"
+                    raise type(error)(reason, hints=error.hints) from None
+            if not told:
+                what = "another process of this site to end"
+                wall = 0.0 if math.isinf(ending) else time.time() + ending
+                self.options.on_event(SeatWaiting(self.membership.study, seat, what, (seat,), wall))
+                told = True
+            await asyncio.sleep(_LOOK_SECONDS)
+
+    def _open(self, keys: SeatKeys) -> tuple[SiteLedger, Journal]:
+        seat = keys.identity.name
+        ledger = SiteLedger(self.folder(seat) / "ledger.jsonl", keys.identity)
+        try:
+            key = self._files.key_for(f"journal {seat}")
+            journal = Journal(self.folder(seat) / "journal.db", key=key, entropy=self.entropy)
+        except BaseException:
+            ledger.close()
+            raise
+        return ledger, journal
+
+    def check_consent(self) -> None:
+        """Raise once this site withdrew, which another process of it may do at any moment."""
+        if is_withdrawn(self.membership):
+            raise WithdrawnError(f"study {self.membership.study!r}: this site withdrew from it")
+
+    def _line(self, identity: Identity, journal: Journal) -> CoordinatorLine:
+        return CoordinatorLine(
+            self.membership.address,
+            fingerprint=self.membership.fingerprint,
+            study=self.membership.study,
+            identity=identity,
+            patience=LOST_SECONDS,
+            past=journal.check_past,
+            largest=largest_letter(self.described.plan),
+        )
+
+    @property
+    def _files(self) -> SealedFiles:
+        return SealedFiles(self.membership.folder, self.membership.at_rest)
+
+
+def in_use(error: JournalError | LedgerError) -> bool:
+    """Whether a journal or ledger is another process' now."""
+    return "another process" in error.message
+
+
+async def describe(membership: Membership) -> str:
+    """The study's text, for whoever holds an invitation; nothing else is sent."""
+    nobody = Identity("invited", bytes(32))
+    async with CoordinatorLine(
+        membership.address,
+        fingerprint=membership.fingerprint,
+        study=membership.study,
+        identity=nobody,
+        patience=30.0,
+    ) as line:
+        return (await line.invitation(membership.token)).decode()
+
+
+async def forget_sessions(
+    agent: SeatRuntime, audit: LetterAudit, notes: Mapping[str, bytes] | None = None
+) -> None:
+    """Delete seeds, shares and masks of all sessions; the ledger says so.
+
+    The notes go to disk in one piece with it: a crash leaves both, or neither.
+    """
+    sessions = await agent.do(agent.journal.remembered)
+    note = f"deletes seeds, shares and masks of {len(sessions)} sessions"
+    await agent.do(audit.note, What.DELETION, note)
+    for session in sessions:
+        await agent.drop(session)
+    await agent.do(agent.journal.discard, *sessions)
+    await agent.do(lambda: agent.journal.forget(*sessions, notes=notes or {}))
+    await agent.settle_known()
+    agent.tell_watcher(JournalDeleted(agent.study, agent.name))

@@ -1,0 +1,1 @@
+"""The paper as printed, and what only its table needs."""

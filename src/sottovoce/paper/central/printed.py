@@ -1,0 +1,218 @@
+"""The central-coordinator learner as the paper prints it (Protocol 2), with an evaluator.
+
+    peer p                        coordinator C (key)                    evaluator E
+      │◀──────────── StudyKey K ───────┤──────────── StudyKey K ──────────────▶│
+      │ its rados, encrypted: ⟨⟨π_i⟩⟩, and ⟨⟨π_(p)⟩⟩ = ⊕ ⟨⟨π_i⟩⟩                 │
+      │ SM.Add "sums": ⟨⟨π_(p)⟩⟩ under masks ══════════════════════════════════▶│
+      │◀───────────────────────────── SealedSum n·⟨⟨b⟩⟩ ───────────────────────┤
+      │ ⟨⟨u_i⟩⟩ = n ⊗ ⟨⟨π_i⟩⟩ ⊖ n·⟨⟨b⟩⟩: no trip                                  │
+      │ S.OuterProd ⟨⟨u_i u_iᵀ⟩⟩ ◀────▶│ for every rado                          │
+      │ SM.Add "products": ⊕ ⟨⟨u_i u_iᵀ⟩⟩ under masks ═════════════════════════▶│ adds Γ
+      │                                │◀───── S.Inv, S.MatProd(V, b) ────────▶│
+      │◀─────────────────────────── SealedModel ⟨⟨θ⟩⟩ ────────────────────────┤
+
+θ = (A + Γ)⁻¹ b, with b the mean of all n rados and A their covariance; the paper's
+sum differs from A by the factor n, which we put into Γ. The mean is never divided
+out: everything is n (or n², n³) times larger until the end, where the factors are
+public. Two changes: the sums go to E instead of C, who holds the key and could read
+them; and θ goes whole to every peer, who then uses its own features, because the
+paper's f_p would tell which words a peer's documents have.
+
+The same direction comes out of the short way (`learner`) with a fraction of the work:
+one outer product a rado is replaced by what a peer can do in plaintext. This one is
+here to show that both agree, and practical for a handful of features only.
+
+Who learns what. Peers: the encrypted b and θ. C: who took part, and noise, also from
+the peers' own questions. E: who took part, ciphertexts, and that the inverse is one.
+Nobody sees a rado, b, A or θ.
+
+Assumption: everyone follows the protocol, and C pools with nobody. All peers of the
+first sum must be there for the second.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+import numpy as np
+
+from sottovoce.entropy import Entropy
+from sottovoce.errors import InputError, MismatchError
+from sottovoce.paillier import (
+    Ciphertext,
+    Encrypted,
+    Layout,
+    Plain,
+    PublicKey,
+    SecretKey,
+    Unsent,
+    encrypt,
+    total,
+)
+from sottovoce.paper.central.printed_terms import PrintedTerms
+from sottovoce.paper.central.terms import Floats
+from sottovoce.protocols.blind_sum import Member, RoundBook, pairwise
+from sottovoce.protocols.blind_sum.keys import members_of
+from sottovoce.protocols.casting import agreed_from
+from sottovoce.protocols.ciphertexts import ciphertexts_under
+from sottovoce.protocols.conversation import Party, receive, send
+from sottovoce.protocols.guard import AnswerGuard, AnswerRule, serve
+from sottovoce.protocols.messages import Disclosure, Message
+from sottovoce.protocols.runner import Meddler, Outcome, converse
+from sottovoce.protocols.sealed_model import SealedModel, StudyKey, check_key, closing
+from sottovoce.protocols.two_party.inverse import check_inverse, checked_stages, invert
+from sottovoce.protocols.two_party.matrices import FixedFactors, matrix_product
+from sottovoce.protocols.two_party.products import (
+    MaskedColumnAndRow,
+    answer_column_and_row,
+    outer_product,
+)
+from sottovoce.rados import solve as plain_solve
+from sottovoce.wire import Codec
+
+
+class SealedSum(Message, frozen=True):
+    """n·⟨⟨b⟩⟩, re-randomised."""
+
+    discloses: ClassVar = Disclosure(
+        seen_by="every peer, who cannot decrypt it; sealed against the coordinator on its way",
+        reveals="nothing: the sum of everybody's rados is a row of ciphertexts",
+        assuming="Paillier encryption hides, and no peer pools with the key holder",
+    )
+    total: Ciphertext
+
+
+@dataclass(frozen=True)
+class PrintedParticipant:
+    """One party of a study: the terms, who it is, and what it did already."""
+
+    terms: PrintedTerms
+    who: Member
+    book: RoundBook
+
+
+def ideal(terms: PrintedTerms, rados: Mapping[str, Plain]) -> Floats:
+    """What a trusted friend would compute: (A + Γ)⁻¹ b of everybody's rados."""
+    rows = np.concatenate([own.floats() for own in rados.values()])
+    mean = rows.mean(axis=0)
+    covariance = (rows - mean).T @ (rows - mean) / len(rows)
+    return plain_solve(covariance, mean[:, None], penalty=np.array(terms.penalties))[:, 0]
+
+
+def peer(
+    here: PrintedParticipant, rados: Plain, *, key: PublicKey, entropy: Entropy
+) -> Party[Ciphertext]:
+    """At a peer: encrypt the rados, centre them under encryption, and ask for their products."""
+    terms, cast = here.terms, here.terms.cast
+    if rados.shape != (terms.rados_each, terms.features) or rados.scale != terms.rado_scale:
+        raise MismatchError(
+            f"rados: expected {terms.rados_each} of {terms.features} features on "
+            f"{terms.rado_scale}, found {rados.shape} on {rados.scale}"
+        )
+    yield from check_key(cast.coordinator, key)
+    sealed = encrypt(key, rados, entropy=entropy)
+    yield from pairwise.peer(
+        terms.sums(key), [sealed.sum(axis=0)], who=here.who, book=here.book, entropy=entropy
+    )
+    told = yield from receive(cast.evaluator, SealedSum)
+    mean = agreed_from(cast.evaluator, told.total, Layout((terms.features,)), terms.sum_scale)
+    products = yield from cast.seated(closing(_products(sealed, mean, terms, entropy=entropy)))
+    yield from pairwise.peer(
+        terms.products(key), [products], who=here.who, book=here.book, entropy=entropy
+    )
+    model = yield from receive(cast.evaluator, SealedModel)
+    layout = Layout((terms.features,), terms.inversion.slots(key.plaintext_bits))
+    return agreed_from(cast.evaluator, model.theta, layout, terms.theta_scale)
+
+
+def _products(
+    rados: Encrypted, mean: Encrypted, terms: PrintedTerms, *, entropy: Entropy
+) -> Party[Unsent]:
+    """⊕ ⟨⟨u_i u_iᵀ⟩⟩ of one peer's rados, each by S.OuterProd."""
+    found: list[Encrypted] = []
+    for number in range(len(rados)):
+        u = (rados[number] * terms.rados - mean).within(terms.centred_scale)
+        found.append((yield from outer_product(u, u, entropy=entropy, masking=terms.masking)))
+    return total(found).within(terms.product_scale)
+
+
+def coordinator(here: PrintedParticipant, *, key: SecretKey, entropy: Entropy) -> Party[None]:
+    """At the coordinator: carry both sums, and answer peers and evaluator, one after the other."""
+    terms, cast = here.terms, here.terms.cast
+    codec = Codec(ciphertexts_under(key.public))
+    for name in (*cast.peers, cast.evaluator):
+        yield from send(name, StudyKey(key.public.to_bytes()))
+    yield from pairwise.coordinator(terms.sums(key.public), who=here.who, book=here.book)
+    for name in cast.peers:
+        rule = AnswerRule(
+            MaskedColumnAndRow,
+            lambda q: answer_column_and_row(key, q, entropy=entropy),
+            terms.rados_each,
+        )
+        yield from serve(AnswerGuard(name, [[rule]], codec=codec))
+    yield from pairwise.coordinator(terms.products(key.public), who=here.who, book=here.book)
+    stages = [
+        *checked_stages(key, terms.inversion, entropy=entropy),
+        *FixedFactors(key).stages(budget=1, entropy=entropy),
+    ]
+    yield from serve(AnswerGuard(cast.evaluator, stages, codec=codec))
+
+
+def evaluator(here: PrintedParticipant, *, key: PublicKey, entropy: Entropy) -> Party[Unsent]:
+    """At the evaluator: both sums, Γ, the inverse, and ⟨⟨θ⟩⟩ to every peer."""
+    terms, cast = here.terms, here.terms.cast
+    yield from check_key(cast.coordinator, key)
+    summed = yield from pairwise.evaluator(
+        terms.sums(key), who=here.who, book=here.book, entropy=entropy
+    )
+    mean = summed.sums[0].within(terms.sum_scale)
+    for name in cast.peers:
+        yield from send(name, SealedSum(mean.fresh(entropy=entropy)))
+    added = yield from pairwise.evaluator(
+        terms.products(key), who=here.who, book=here.book, entropy=entropy
+    )
+    theta = yield from cast.seated(closing(_solve(added.sums[0], mean, terms, entropy=entropy)))
+    for name in cast.peers:
+        yield from send(name, SealedModel(theta.fresh(entropy=entropy)))
+    return theta
+
+
+def _solve(
+    products: Encrypted, sums: Encrypted, terms: PrintedTerms, *, entropy: Entropy
+) -> Party[Unsent]:
+    """⟨⟨θ⟩⟩ = n²·(Σuuᵀ + n³Γ)⁻¹ Σπ."""
+    plan = terms.inversion
+    read = products.divided(terms.shrink_bits)
+    packed = read.packed(plan.slots(products.key.plaintext_bits))
+    A = packed.within(plan.matrix_scale(terms.factor * terms.ceiling)) + terms.penalty()
+    V = yield from invert(A, plan, entropy=entropy)
+    yield from check_inverse(A, V, plan, entropy=entropy)
+    # V is symmetric, so V·b is the row bᵀ·V.
+    theta = yield from matrix_product(sums, V, entropy=entropy, masking=terms.masking)
+    return (theta * terms.rados**2).divided(terms.shrink_bits)
+
+
+def run(
+    terms: PrintedTerms,
+    rados: Mapping[str, Plain],
+    *,
+    key: SecretKey,
+    entropy: Entropy,
+    meddler: Meddler | None = None,
+) -> Outcome:
+    """The whole story in memory: every peer's rados in, the sealed model out."""
+    cast, public = terms.cast, key.public
+    if set(rados) != set(cast.peers):
+        raise InputError(f"rados: expected those of {cast.peers}, found {tuple(rados)}")
+    this = terms.sums(public).this
+    here = {
+        name: PrintedParticipant(terms, member, RoundBook())
+        for name, member in members_of(this, entropy).items()
+    }
+    programs: dict[str, Party[Any]] = {
+        name: peer(here[name], rados[name], key=public, entropy=entropy) for name in cast.peers
+    }
+    programs[cast.coordinator] = coordinator(here[cast.coordinator], key=key, entropy=entropy)
+    programs[cast.evaluator] = evaluator(here[cast.evaluator], key=public, entropy=entropy)
+    codec = Codec(ciphertexts_under(public))
+    return converse(programs, session=this.context, codec=codec, meddler=meddler)

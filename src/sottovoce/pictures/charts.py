@@ -1,0 +1,163 @@
+"""Small pictures as SVG: bars, ROC curves, confusion tables, flows. No scripts, no fonts, no links.
+
+Colours are classes of the page's style, so that pictures follow dark and light, and print. Each
+picture has a title and a description in words for who does not see it.
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from math import log10
+
+from sottovoce.pictures.html import Html, joined, tag
+
+_LINE = 26
+_NAMES = 200
+_WIDE = 640
+
+
+@dataclass(frozen=True)
+class Bar:
+    """A named value of a bar chart, and how it is written."""
+
+    name: str
+    value: float
+    shown: str
+
+
+def bars(title: str, rows: Sequence[Bar], *, top: float | None = None) -> Html:
+    """Horizontal bars, one below the other."""
+    most = top or max((row.value for row in rows), default=0) or 1
+    room = _WIDE - _NAMES - 110
+    drawn = []
+    for place, row in enumerate(rows):
+        y = place * _LINE
+        length = max(room * min(row.value / most, 1), 1)
+        middle = y + _LINE / 2 + 4
+        drawn += [
+            tag("text", cut(row.name), x=_NAMES - 8, y=middle, class_="name end"),
+            tag("rect", x=_NAMES, y=y + 4, width=f"{length:.1f}", height=_LINE - 8, class_="bar"),
+            tag("text", row.shown, x=f"{_NAMES + length + 6:.1f}", y=middle, class_="value"),
+        ]
+    said = "; ".join(f"{row.name} {row.shown}" for row in rows)
+    return picture(title, said, (_WIDE, max(len(rows), 1) * _LINE), *drawn)
+
+
+def roc(title: str, curves: Mapping[str, tuple[Sequence[float], Sequence[float], float]]) -> Html:
+    """Curves of true positives over false positives; (false, true, area) by name."""
+    side, edge = 300, 40
+    drawn = [
+        tag("rect", x=edge, y=10, width=side, height=side, class_="frame"),
+        tag("line", x1=edge, y1=10 + side, x2=edge + side, y2=10, class_="chance"),
+        tag("text", "false positive rate", x=edge + side / 2, y=side + 44, class_="name middle"),
+        tag("text", "0", x=edge, y=side + 26, class_="value middle"),
+        tag("text", "1", x=edge + side, y=side + 26, class_="value middle"),
+        tag("text", "true positive rate", x=12, y=8, class_="name", transform="rotate(90 12 8)"),
+    ]
+    for place, (name, (false, true, area)) in enumerate(curves.items()):
+        points = " ".join(
+            f"{edge + side * x:.1f},{10 + side * (1 - y):.1f}"
+            for x, y in zip(false, true, strict=True)
+        )
+        kind = f"curve c{place % 8}"
+        y = 30 + 22 * place
+        drawn += [
+            tag("polyline", points=points, class_=kind),
+            tag("line", x1=edge + side + 20, y1=y - 4, x2=edge + side + 44, y2=y - 4, class_=kind),
+            tag("text", f"{cut(name)}: AUC {area:.3f}", x=edge + side + 50, y=y, class_="value"),
+        ]
+    said = "; ".join(f"{name}: area {area:.3f}" for name, (_, _, area) in curves.items())
+    return picture(title, said, (_WIDE, max(side + 60, 40 + 22 * len(curves))), *drawn)
+
+
+def confusion(
+    title: str, names: Sequence[str], cells: Sequence[Sequence[tuple[float, str]]]
+) -> Html:
+    """A table of true × found, darker where more; each cell a number and how it is written."""
+    size = max(34, min(72, 440 // max(len(names), 1)))
+    edge, top = 190, 96
+    drawn = [
+        tag("text", "found as", x=edge, y=14, class_="name"),
+        tag("text", "true class", x=8, y=top - 8, class_="name"),
+    ]
+    for row, (name, values) in enumerate(zip(names, cells, strict=True)):
+        y, whole = top + row * size, sum(value for value, _ in values) or 1
+        drawn.append(tag("text", cut(name), x=edge - 8, y=y + size / 2 + 4, class_="name end"))
+        x = edge + row * size + size / 2
+        turned = f"rotate(-40 {x:.0f} {top - 8})"
+        drawn.append(tag("text", cut(name, 16), x=x, y=top - 8, class_="name", transform=turned))
+        for column, (value, shown) in enumerate(values):
+            at = edge + column * size
+            kind = "right" if row == column else "wrong"
+            share = f"{min(1.0, 0.06 + 0.94 * value / whole):.2f}"
+            place = {"x": at, "y": y, "width": size - 2, "height": size - 2}
+            drawn += [
+                tag("rect", **place, class_=f"cell {kind}", fill_opacity=share),
+                tag("text", shown, x=at + size / 2, y=y + size / 2 + 4, class_="count middle"),
+            ]
+    said = "; ".join(
+        f"{name} as {found}: {shown}"
+        for name, values in zip(names, cells, strict=True)
+        for found, (_, shown) in zip(names, values, strict=True)
+    )
+    return picture(title, said, (edge + len(names) * size + 60, top + len(names) * size), *drawn)
+
+
+@dataclass(frozen=True)
+class Flow:
+    """How much went from one party to another."""
+
+    sender: str
+    recipient: str
+    messages: int
+    bytes: int
+
+
+def flows(title: str, rows: Sequence[Flow]) -> Html:
+    """Who sent how much to whom: senders left, recipients right, thicker where more."""
+    left = list(dict.fromkeys(row.sender for row in rows))
+    right = list(dict.fromkeys(row.recipient for row in rows))
+    step, x1, x2 = 44, 200, _WIDE - 200
+    drawn = []
+    for row in sorted(rows, key=lambda row: row.bytes):
+        y1, y2 = left.index(row.sender) * step + 24, right.index(row.recipient) * step + 24
+        width = max(1.0, 2.2 * (log10(max(row.bytes, 10)) - 1))
+        path = f"M{x1},{y1} C{(x1 + x2) / 2:.0f},{y1} {(x1 + x2) / 2:.0f},{y2} {x2},{y2}"
+        drawn.append(tag("path", d=path, class_="flow", stroke_width=f"{width:.1f}"))
+    for place, name in enumerate(left):
+        drawn.append(tag("text", cut(name), x=x1 - 8, y=place * step + 28, class_="name end"))
+    for place, name in enumerate(right):
+        drawn.append(tag("text", cut(name), x=x2 + 8, y=place * step + 28, class_="name"))
+    said = "; ".join(
+        f"{row.sender} to {row.recipient}: {row.messages:,} messages, {amount(row.bytes)}"
+        for row in rows
+    )
+    return picture(title, said, (_WIDE, max(len(left), len(right), 1) * step + 8), *drawn)
+
+
+def picture(title: str, said: str, size: tuple[int, int], *drawn: object) -> Html:
+    """A figure with its title and, for who does not see it, its content in words."""
+    width, height = size
+    svg = tag(
+        "svg",
+        tag("title", f"{title}. {said}"),
+        joined(*drawn),
+        viewBox=f"0 0 {width:.0f} {height:.0f}",
+        width=f"{width:.0f}",
+        role="img",
+        xmlns="http://www.w3.org/2000/svg",
+    )
+    return tag("figure", svg, tag("figcaption", title))
+
+
+def cut(name: str, longest: int = 28) -> str:
+    """A name that fits, cut in its middle."""
+    tail = longest // 3
+    return name if len(name) <= longest else f"{name[: longest - tail - 1]}…{name[-tail:]}"
+
+
+def amount(count: float) -> str:
+    """Bytes as people say them."""
+    for unit, size in (("GB", 10**9), ("MB", 10**6), ("kB", 10**3)):
+        if count >= size:
+            return f"{count / size:.1f} {unit}"
+    return f"{count:.0f} bytes"

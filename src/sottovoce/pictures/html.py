@@ -1,0 +1,52 @@
+"""HTML as nested calls; whatever is not HTML already is escaped."""
+
+from html import escape
+from typing import Any
+
+from sottovoce.wire.printable import escaped_lines
+
+_ALONE = frozenset({"br", "hr", "img", "input", "link", "meta"})
+
+
+class Html(str):
+    """Text that is HTML already."""
+
+    __slots__ = ()
+
+
+def text(value: object) -> Html:
+    """Any value as HTML: escaped, with unprintable characters written out."""
+    return value if isinstance(value, Html) else Html(escape(escaped_lines(str(value))))
+
+
+def tag(name: str, /, *children: object, **attributes: Any) -> Html:
+    """An element; an attribute that is None is left out, `class_` and `for_` lose their stroke."""
+    written = "".join(
+        f' {key.rstrip("_").replace("_", "-")}="{text(value)}"'
+        for key, value in attributes.items()
+        if value is not None
+    )
+    if name in _ALONE:
+        return Html(f"<{name}{written}>")
+    return Html(f"<{name}{written}>{joined(*children)}</{name}>")
+
+
+def joined(*children: object) -> Html:
+    """Elements and texts one after the other."""
+    return Html("".join(text(child) for child in children))
+
+
+def table(head: tuple[str, ...], rows: list[tuple[object, ...]], *, caption: str = "") -> Html:
+    """A table whose first column names the row; numbers stand right."""
+    heads = tag("tr", *(tag("th", one, scope="col") for one in head))
+    body = [
+        tag("tr", tag("th", row[0], scope="row"), *(_cell(one) for one in row[1:])) for row in rows
+    ]
+    named = tag("caption", caption) if caption else ""
+    return tag("div", tag("table", named, tag("thead", heads), tag("tbody", *body)), class_="wide")
+
+
+def _cell(value: object) -> Html:
+    is_number = isinstance(value, int | float) or str(value)[:1].isdigit()
+    shown = f"{value:,}" if isinstance(value, int) else value
+    return tag("td", shown, class_="number" if is_number else None)

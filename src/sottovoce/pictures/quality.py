@@ -1,0 +1,181 @@
+"""How good a model is: figures by class, a confusion table, ROC curves, and comparisons."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+from sottovoce.pictures.charts import Bar, bars, confusion, roc
+from sottovoce.pictures.html import Html, joined, table, tag
+
+
+class LabelsLike(Protocol):
+    """Classes by name, which exclude each other or not."""
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """Every class."""
+
+    @property
+    def exclusive(self) -> bool:
+        """Whether a row has exactly one of them."""
+
+
+class Curve(Protocol):
+    """The points of a ROC that are shown."""
+
+    @property
+    def false_positive_rate(self) -> Sequence[float]:
+        """From 0 to 1."""
+
+    @property
+    def true_positive_rate(self) -> Sequence[float]:
+        """From 0 to 1."""
+
+    @property
+    def auc(self) -> float:
+        """The area below."""
+
+
+class EvaluationLike(Protocol):
+    """An evaluation, as `study` has it."""
+
+    @property
+    def labels(self) -> LabelsLike:
+        """The classes."""
+
+    @property
+    def filled(self) -> NDArray[np.int64]:
+        """The table, with half the minimum in every cell that is left out."""
+
+    @property
+    def left_out(self) -> NDArray[np.bool_]:
+        """Which cells are not shown."""
+
+    @property
+    def fewest(self) -> int:
+        """Below what they are not shown."""
+
+    @property
+    def peers(self) -> tuple[str, ...]:
+        """Whose documents."""
+
+    @property
+    def accuracy(self) -> float:
+        """The share that was right."""
+
+    @property
+    def f1(self) -> Mapping[str, float]:
+        """By class."""
+
+    @property
+    def roc(self) -> Mapping[str, Any]:
+        """A `Curve` by class."""
+
+
+@dataclass(frozen=True)
+class ClassFigures:
+    """Precision, recall, F1 and how many rows are of a class."""
+
+    name: str
+    precision: float
+    recall: float
+    f1: float
+    rows: int
+
+
+def by_class(evaluation: EvaluationLike) -> tuple[ClassFigures, ...]:
+    """Figures of every class, from what is shown of the table and nothing more."""
+    counts = evaluation.filled
+    if evaluation.labels.exclusive:
+        hits, found, true = np.diagonal(counts), counts.sum(axis=0), counts.sum(axis=1)
+    else:
+        hits, found, true = counts[:, 1, 1], counts[:, :, 1].sum(axis=1), counts[:, 1].sum(axis=1)
+    return tuple(
+        ClassFigures(
+            name,
+            round(float(hit / max(said, 1)), 3),
+            round(float(hit / max(are, 1)), 3),
+            evaluation.f1[name],
+            int(are),
+        )
+        for name, hit, said, are in zip(evaluation.labels.names, hits, found, true, strict=True)
+    )
+
+
+def evaluation_html(evaluation: EvaluationLike, title: str) -> Html:
+    """One evaluation: table, confusion and ROC."""
+    rows: list[tuple[object, ...]] = [
+        (one.name, f"{one.precision:.3f}", f"{one.recall:.3f}", f"{one.f1:.3f}", one.rows)
+        for one in by_class(evaluation)
+    ]
+    head = ("class", "precision", "recall", "F1", "rows")
+    parts = [
+        tag("h3", title),
+        tag("p", f"Accuracy {evaluation.accuracy:.1%} over {', '.join(evaluation.peers)}."),
+        table(head, rows),
+        confusion_html(evaluation, f"Confusion, {title}"),
+        roc_html(evaluation, f"ROC, {title}"),
+    ]
+    if evaluation.left_out.any():
+        few = f"Cells under {evaluation.fewest} are not shown; they count as half of that."
+        parts.append(tag("p", few, class_="soft"))
+    return joined(*parts)
+
+
+def confusion_html(evaluation: EvaluationLike, title: str) -> Html:
+    """Which class was taken for which; where classes overlap, one small table a class."""
+    if evaluation.labels.exclusive:
+        return confusion(title, evaluation.labels.names, _cells(evaluation, ()))
+    return joined(
+        *(
+            confusion(f"{title}: {name}", ("not this class", name), _cells(evaluation, (place,)))
+            for place, name in enumerate(evaluation.labels.names)
+        )
+    )
+
+
+def _cells(evaluation: EvaluationLike, place: tuple[int, ...]) -> list[list[tuple[float, str]]]:
+    counts, hidden = evaluation.filled[place], evaluation.left_out[place]
+    return [
+        [
+            (float(count), f"<{evaluation.fewest}" if small else f"{count:,}")
+            for count, small in zip(row, marks, strict=True)
+        ]
+        for row, marks in zip(counts.tolist(), hidden.tolist(), strict=True)
+    ]
+
+
+def roc_html(evaluation: EvaluationLike, title: str) -> Html:
+    """The curves that may be shown."""
+    if not evaluation.roc:
+        return tag("p", "No ROC: none of its points may be shown, or none was agreed on.")
+    curves = {
+        name: (curve.false_positive_rate, curve.true_positive_rate, curve.auc)
+        for name, curve in evaluation.roc.items()
+        if len(curve.true_positive_rate) > 2
+    }
+    hidden = [name for name in evaluation.roc if name not in curves]
+    said = f"No point may be shown of {', '.join(hidden)}: too few documents." if hidden else ""
+    return joined(roc(title, curves) if curves else "", tag("p", said, class_="soft"))
+
+
+def compared_html(accuracies: Mapping[str, float]) -> Html:
+    """Accuracies side by side: alone, joint, pooled."""
+    rows = [Bar(name, value, f"{value:.1%}") for name, value in accuracies.items()]
+    return bars("Accuracy on documents held out", rows, top=1.0)
+
+
+def figures_text(evaluation: EvaluationLike) -> str:
+    """Accuracy, and a line a class: for terminals."""
+    longest = max(len(name) for name in evaluation.labels.names)
+    head = f"{'':<{longest}}  precision  recall     F1    rows"
+    lines = [
+        f"{one.name:<{longest}}  {one.precision:>9.3f}  {one.recall:>6.3f}  {one.f1:>5.3f}  "
+        f"{one.rows:>6,}"
+        for one in by_class(evaluation)
+    ]
+    over = ", ".join(evaluation.peers)
+    return "\n".join([f"accuracy {evaluation.accuracy:.1%} over {over}", head, *lines])

@@ -1,0 +1,183 @@
+"""Comparison without a dealer: shares of [y ≥ 0] from shares of y, and nobody learns it.
+
+    dealers (t + 1)            member i                         opener
+      │ bits, degree t ──────────▶│   their exclusive or, bit by bit (products.py)
+      │ a high part, twice ──────▶│                                │
+      │                           │ y + 2^ℓ + r ──────────────────▶│   MaskedScore
+      │                           │◀──────────────── z ────────────│
+      │                           │   is z mod 2^ℓ below r mod 2^ℓ? a tree of products
+
+r = r″ + 2^ℓ·r′: the ℓ bits of r″ are the exclusive or of all dealers' bits, so they are uniform
+if one dealer's are; r′ is the sum of numbers below 2^κ. What is opened is within 2^(1−κ) of
+the same whatever y is, for −2^ℓ ≤ y < 2^ℓ. With c = z mod 2^ℓ, the bit is
+⌊z/2^ℓ⌋ − r′ − [c < r″]: the last term from pairs (less, equal) that are joined two by two.
+Only the first residue field is needed for bits; the sum r″ in the others is a product of degree
+2t at once, because it only masks. Who learns what: nobody learns anything.
+"""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import ClassVar
+
+import numpy as np
+
+from sottovoce.entropy import Entropy
+from sottovoce.errors import BoundError
+from sottovoce.numbers import limbs
+from sottovoce.numbers.residues import Base, Planes
+from sottovoce.protocols.conversation import Party
+from sottovoce.protocols.messages import Disclosure
+from sottovoce.protocols.quorum.dealing import Item, QuorumMember, dealt
+from sottovoce.protocols.quorum.members import Quorum
+from sottovoce.protocols.quorum.opening import Opening, OpeningShare, opened
+from sottovoce.protocols.quorum.products import lowered, multiplied, reduction
+from sottovoce.protocols.quorum.truncation import check_range, shifted_by
+
+BIT_BASE = Base(1)
+
+
+class MaskedScore(OpeningShare, frozen=True):
+    """A share of a number under a mask whose bits are shared, on its way to a comparison."""
+
+    discloses: ClassVar = Disclosure(
+        seen_by="the opener (the coordinator)",
+        reveals="nothing: the bits of its mask are shared and known to nobody, and they reach "
+        "further than the number by more bits than a study can use up",
+        assuming="no more members than the threshold pool with each other and the opener",
+    )
+
+
+@dataclass(frozen=True)
+class SharedComparison:
+    """The comparison of values −2^bits ≤ y < 2^bits with 0, under masks of 2^hiding times that."""
+
+    bits: int
+    hiding: int
+    base: Base
+
+    def __post_init__(self) -> None:
+        if self.bits < 1 or self.hiding < 1:
+            raise BoundError(
+                f"comparison: expected at least 1 bit and 1 of hiding, "
+                f"found {self.bits} and {self.hiding}"
+            )
+
+    def limit(self, quorum: Quorum) -> int:
+        """Honest shares open values below this."""
+        limit = (
+            (2 << self.bits) + (1 << self.bits) + (quorum.threshold + 1 << self.bits + self.hiding)
+        )
+        check_range(limit, self.base, what="comparison")
+        return limit
+
+    def opening(self, quorum: Quorum, shape: tuple[int, ...]) -> Opening:
+        """What is opened of the values themselves."""
+        limit = self.limit(quorum)
+        return Opening(MaskedScore, 2 * quorum.threshold, self.base, shape, limit)
+
+    def openings(self, quorum: Quorum, shape: tuple[int, ...]) -> Iterator[Opening]:
+        """Everything that the opener opens, in order."""
+        for fold in range(quorum.threshold):
+            base = self.base if fold < quorum.threshold - 1 else BIT_BASE
+            yield reduction(quorum, base, (self.bits, *shape))
+        yield self.opening(quorum, shape)
+        for pairs in _levels(self.bits):
+            yield reduction(quorum, BIT_BASE, (2 * pairs, *shape))
+
+
+def at_least_zero(
+    member: QuorumMember, comparison: SharedComparison, share: Planes, *, purpose: str
+) -> Party[Planes]:
+    """A share, of degree t in the first field, of [y ≥ 0] for every y of degree 2t or less."""
+    quorum, shape = member.quorum, share.shape[1:]
+    comparison.limit(quorum)
+    bits, low, high, high_bit = yield from _mask(member, comparison, shape, purpose=purpose)
+    base = comparison.base
+    mask = base.add(low, base.scale(high, 1 << comparison.bits))
+    masked = shifted_by(base, base.add(share, mask), 1 << comparison.bits)
+    z = yield from opened(quorum, comparison.opening(quorum, shape), masked)
+    whole = limbs.from_residues(z, base)
+    public = limbs.low_bits(whole, comparison.bits).astype(np.uint32)
+    less = yield from _less(member, public, bits, purpose=purpose)
+    above = limbs.to_residues(limbs.shifted_right(whole, comparison.bits), BIT_BASE)
+    return BIT_BASE.subtract(BIT_BASE.subtract(above, high_bit), less)
+
+
+def _mask(
+    member: QuorumMember, comparison: SharedComparison, shape: tuple[int, ...], *, purpose: str
+) -> Party[tuple[Planes, Planes, Planes, Planes]]:
+    """Shares of the bits of r″, of r″ itself, of r′ with degree 2t, and with degree t."""
+    quorum, base = member.quorum, comparison.base
+    t, count = quorum.threshold, comparison.bits
+    items = [
+        Item(t, base, (count, *shape)),
+        Item(2 * t, base, shape),
+        Item(t, BIT_BASE, shape),
+    ]
+
+    def secrets(entropy: Entropy) -> list[Planes]:
+        coins = random_bits(entropy, (count, *shape))
+        number = limbs.drawn_below(entropy, comparison.hiding, shape)
+        high = limbs.to_residues(number, base)
+        return [np.repeat(coins[np.newaxis], base.count, axis=0), high, high[:1]]
+
+    by_dealer = yield from dealt(member, items, secrets, purpose=f"{purpose}/mask")
+    high, high_bit = by_dealer[0][1], by_dealer[0][2]
+    for shares in by_dealer[1:]:
+        high, high_bit = base.add(high, shares[1]), BIT_BASE.add(high_bit, shares[2])
+    all_bits = [shares[0] for shares in by_dealer]
+    bits, low = yield from _exclusive_or(member, base, all_bits, purpose=purpose)
+    return bits, low, high, high_bit
+
+
+def _exclusive_or(
+    member: QuorumMember, base: Base, by_dealer: list[Planes], *, purpose: str
+) -> Party[tuple[Planes, Planes]]:
+    """Shares of the joined bits in the first field, and of the number that they make in all."""
+    joined, last = by_dealer[0], by_dealer[-1]
+    for index, more in enumerate(by_dealer[1:-1]):
+        product = yield from multiplied(member, joined, more, purpose=f"{purpose}/xor/{index}")
+        joined = base.combine([joined, more, product], [1, 1, -2])
+    # Degree 2t: enough for a mask. Of the bits themselves the degree is lowered, in one field.
+    product = base.combine([joined, last, base.times(joined, last)], [1, 1, -2])
+    bits = yield from lowered(member, product[:1], purpose=f"{purpose}/xor")
+    powers = [1 << place for place in range(product.shape[1])]
+    # With the lowered bits in the first field: a wrong one shows in the range of what is opened.
+    used = np.concatenate([bits, product[1:]])
+    low = base.combine([used[:, place] for place in range(used.shape[1])], powers)
+    return bits, low
+
+
+def _less(member: QuorumMember, public: Planes, bits: Planes, *, purpose: str) -> Party[Planes]:
+    """A share of [c < r] for public bits c and shared bits r, the lowest first."""
+    base, ones = BIT_BASE, np.ones_like(public)
+    # Bit by bit: less = (1 − c)·r, equal = 1 − c − r + 2cr, both linear in the shares.
+    less = base.times(bits, (ones - public)[np.newaxis])
+    differ = base.add(
+        base.times(bits, BIT_BASE.of(1 - 2 * public.astype(np.int64))), public[np.newaxis]
+    )
+    equal = base.subtract(ones[np.newaxis], differ)
+    for level, pairs in enumerate(_levels(bits.shape[1])):
+        low, high = less[:, 0 : 2 * pairs : 2], equal[:, 1 : 2 * pairs : 2]
+        factors = np.concatenate([low, equal[:, 0 : 2 * pairs : 2]], axis=1)
+        products = yield from multiplied(
+            member, np.concatenate([high, high], axis=1), factors, purpose=f"{purpose}/less/{level}"
+        )
+        joined = base.add(less[:, 1 : 2 * pairs : 2], products[:, :pairs])
+        less = np.concatenate([joined, less[:, 2 * pairs :]], axis=1)
+        equal = np.concatenate([products[:, pairs:], equal[:, 2 * pairs :]], axis=1)
+    return np.asarray(less[:, 0])
+
+
+def _levels(bits: int) -> Iterator[int]:
+    """How many pairs are joined at each level of the tree."""
+    while bits > 1:
+        yield bits // 2
+        bits = bits // 2 + bits % 2
+
+
+def random_bits(entropy: Entropy, shape: tuple[int, ...]) -> Planes:
+    """Fair coins."""
+    count = int(np.prod(shape, dtype=np.int64))
+    data = np.frombuffer(entropy.read(-(-count // 8)), np.uint8)
+    return np.unpackbits(data, count=count).astype(np.uint32).reshape(shape)

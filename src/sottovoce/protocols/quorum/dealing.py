@@ -1,0 +1,232 @@
+"""One-time numbers that t + 1 members make up: nobody knows their sum, and each is used once.
+
+    dealer                                   member
+      │ QuorumSeed ─────────────────────────────▶│   a seed for each pair, bound to the context
+      │ QuorumNumbers ────────────────────────────▶│   what its seed cannot give
+
+Every dealer draws its own numbers and shares them with a fresh polynomial. What all of them
+dealt is added up, so that one dealer who does not pool is enough: to everybody else the sum is
+as unknown as that dealer's part. Seeds belong to one context (study, round, attempt, members),
+and every stream is drawn once (`material.py`). Who learns what: a member sees its own shares,
+which are uniform. Assuming that at most t members pool.
+"""
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, ClassVar
+
+from sottovoce import wire
+from sottovoce.entropy import SEED_BYTES, Entropy, Expansion
+from sottovoce.errors import MisuseError, ViolationError
+from sottovoce.numbers.residues import Base, Planes
+from sottovoce.protocols.conversation import Party, Send, receive
+from sottovoce.protocols.messages import Disclosure, Message
+from sottovoce.protocols.quorum.members import Quorum
+from sottovoce.protocols.quorum.opening import Opener, read_planes
+from sottovoce.protocols.quorum.sharing import shares_beside
+from sottovoce.protocols.runner import Meddler, Outcome, converse
+from sottovoce.protocols.shares.material import Context, Ledger
+
+
+class QuorumSeed(Message, frozen=True):
+    """One member's part of everything that a dealer makes up for a context."""
+
+    discloses: ClassVar = Disclosure(
+        seen_by="one member of the quorum, sealed against everybody else",
+        reveals="nothing: the dealing member drew it at random before any data came",
+        assuming="no more members than the threshold pool with each other and the opener",
+    )
+    seed: bytes
+    context: bytes
+
+
+class QuorumNumbers(Message, frozen=True):
+    """Shares of numbers that a dealer made up, for a member whose seed does not give them."""
+
+    discloses: ClassVar = Disclosure(
+        seen_by="one member of the quorum, sealed against everybody else",
+        reveals="nothing: as many shares as the threshold say nothing of what was dealt, "
+        "and what was dealt says nothing of any document",
+        assuming="no more members than the threshold pool with each other and the opener",
+    )
+    shares: tuple[wire.Residues, ...]
+
+
+@dataclass(frozen=True)
+class Item:
+    """Numbers of one kind that every dealer makes up: how they are shared, and how many."""
+
+    degree: int
+    base: Base
+    shape: tuple[int, ...]
+
+
+Secrets = Callable[[Entropy], Sequence[Planes]]
+"""Draws a dealer's own numbers, one tensor for each item."""
+
+
+@dataclass(frozen=True)
+class QuorumMember:
+    """One member at work in one context, with the seeds that it was given and that it gave."""
+
+    quorum: Quorum
+    name: str
+    context: Context
+    entropy: Entropy = field(repr=False)
+    ledger: Ledger = field(repr=False)
+    taken: Mapping[str, bytes] = field(repr=False)
+    given: Mapping[str, bytes] = field(repr=False)
+
+    @property
+    def is_dealer(self) -> bool:
+        """Whether this member makes up masks."""
+        return self.name in self.quorum.dealers
+
+    def stream(self, seed: bytes, *, dealer: str, member: str, purpose: str) -> Entropy:
+        """What a dealer's seed gives one member for one purpose."""
+        label = f"quorum/{purpose}/{dealer}/{member}/v1"
+        return Expansion(seed, label, self.context.encode())
+
+    def spend(self, purpose: str) -> None:
+        """Note that what is dealt for a purpose is used now; a second time raises."""
+        self.ledger.spend(self.context, f"quorum/{purpose} at {self.name}")
+
+
+def seated(
+    quorum: Quorum, name: str, context: Context, *, entropy: Entropy, ledger: Ledger
+) -> Party[QuorumMember]:
+    """A member's first step: every dealer's seed for it, bound to this context."""
+    quorum.point(name)
+    ledger.spend(context, f"quorum/seeds at {name}")
+    given = {}
+    if name in quorum.dealers:
+        given = {other: entropy.seed() for other in quorum.members}
+        for other in quorum.members:
+            if other != name:
+                yield Send(other, QuorumSeed(given[other], context.encode()))
+    taken = {}
+    for dealer in quorum.dealers:
+        if dealer == name:
+            taken[dealer] = given[name]
+            continue
+        told = yield from receive(dealer, QuorumSeed)
+        if told.context != context.encode() or len(told.seed) != SEED_BYTES:
+            raise ViolationError(
+                f"expected a seed of {SEED_BYTES} bytes for {context}, found another", party=dealer
+            )
+        taken[dealer] = told.seed
+    return QuorumMember(quorum, name, context, entropy, ledger, taken, given)
+
+
+def dealt(
+    member: QuorumMember, items: Sequence[Item], secrets: Secrets, *, purpose: str
+) -> Party[list[list[Planes]]]:
+    """This member's shares of what each dealer made up: by dealer, then by item."""
+    member.spend(purpose)
+    own: Sequence[Planes] = ()
+    if member.is_dealer:
+        own = yield from _deal(member, items, secrets(member.entropy), purpose=purpose)
+    shares = []
+    for dealer in member.quorum.dealers:
+        if dealer == member.name:
+            shares.append(list(own))
+        else:
+            shares.append((yield from _take(member, items, dealer, purpose=purpose)))
+    return shares
+
+
+def dealt_sums(
+    member: QuorumMember, items: Sequence[Item], secrets: Secrets, *, purpose: str
+) -> Party[list[Planes]]:
+    """This member's shares of the sums of what all dealers made up, by item."""
+    by_dealer = yield from dealt(member, items, secrets, purpose=purpose)
+    sums = by_dealer[0]
+    for more in by_dealer[1:]:
+        sums = [
+            item.base.add(total, share)
+            for item, total, share in zip(items, sums, more, strict=True)
+        ]
+    return sums
+
+
+def _deal(
+    member: QuorumMember, items: Sequence[Item], secrets: Sequence[Planes], *, purpose: str
+) -> Party[list[Planes]]:
+    """Share this dealer's numbers, send the others theirs, keep its own."""
+    quorum, name = member.quorum, member.name
+    streams = {
+        other: member.stream(member.given[other], dealer=name, member=other, purpose=purpose)
+        for other in quorum.members
+    }
+    shared = []
+    for item, secret in zip(items, secrets, strict=True):
+        if secret.shape != (item.base.count, *item.shape):
+            raise MisuseError(f"dealing: expected numbers of shape {item.shape}, found others")
+        seeded = [
+            item.base.draw(streams[other], *item.shape) for other in quorum.seeded(item.degree)
+        ]
+        shared.append(shares_beside(secret, seeded, degree=item.degree, quorum=quorum))
+    for other in quorum.members:
+        parts = tuple(
+            wire.Residues.of(shares[other])
+            for item, shares in zip(items, shared, strict=True)
+            if other not in quorum.seeded(item.degree)
+        )
+        if other != name and parts:
+            yield Send(other, QuorumNumbers(parts))
+    return [shares[name] for shares in shared]
+
+
+def _take(
+    member: QuorumMember, items: Sequence[Item], dealer: str, *, purpose: str
+) -> Party[list[Planes]]:
+    """This member's shares of one dealer's numbers: from its seed, or from a message."""
+    quorum, name = member.quorum, member.name
+    seed = member.taken[dealer]
+    stream = member.stream(seed, dealer=dealer, member=name, purpose=purpose)
+    sent = [item for item in items if name not in quorum.seeded(item.degree)]
+    parts: tuple[wire.Residues, ...] = ()
+    if sent:
+        parts = (yield from receive(dealer, QuorumNumbers)).shares
+        if len(parts) != len(sent):
+            raise ViolationError(
+                f"QuorumNumbers: expected {len(sent)} parts, found {len(parts)}", party=dealer
+            )
+    left = iter(parts)
+    shares = []
+    for item in items:
+        if name in quorum.seeded(item.degree):
+            shares.append(item.base.draw(stream, *item.shape))
+        else:
+            shape = (item.base.count, *item.shape)
+            shares.append(read_planes(next(left), shape, sender=dealer, what="QuorumNumbers"))
+    return shares
+
+
+@dataclass(frozen=True)
+class QuorumPrograms:
+    """What a member does once it has its seeds, and what the opener does."""
+
+    member: Callable[[QuorumMember], Party[Any]]
+    opener: Callable[[Opener], Party[Any]]
+
+
+def run(
+    programs: QuorumPrograms,
+    quorum: Quorum,
+    context: Context,
+    *,
+    entropy: Entropy,
+    others: Mapping[str, Party[Any]] | None = None,
+    meddler: Meddler | None = None,
+) -> Outcome:
+    """The whole conversation of a quorum in memory; `others` are who asks or contributes."""
+
+    def member(name: str) -> Party[Any]:
+        own = Expansion(entropy.seed(), f"quorum/run/{name}/v1")
+        sits = yield from seated(quorum, name, context, entropy=own, ledger=Ledger())
+        return (yield from programs.member(sits))
+
+    parties = {name: member(name) for name in quorum.members}
+    parties[quorum.opener] = programs.opener(Opener(quorum))
+    return converse({**parties, **(others or {})}, session=context.encode(), meddler=meddler)

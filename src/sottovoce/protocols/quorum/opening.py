@@ -1,0 +1,142 @@
+"""Opening a value: members send their shares of it to the opener, who tells everybody the value.
+
+    member i                                opener (C)
+      │ its share ─────────────────────────────▶│   Lagrange in every field, with a check
+      │◀──────────────────── OpenedValues ──────│   the value, or its quotient by 2^f
+
+What is opened is masked, or is one of the results that the study card lists. Every opening is
+checked three ways before anybody uses it: further shares lie on the same polynomial
+(`sharing.py`), the value is in the range that honest shares give, and the value is what its kind
+allows (a bit is 0 or 1). A member that stays away is not waited for a second time; 2t + 1 finish.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import ClassVar
+
+from sottovoce import wire
+from sottovoce.errors import ViolationError
+from sottovoce.numbers import limbs
+from sottovoce.numbers.residues import Base, Planes
+from sottovoce.protocols.conversation import Party, Send, gather, receive
+from sottovoce.protocols.messages import Disclosure, Message
+from sottovoce.protocols.quorum.members import Quorum
+from sottovoce.protocols.quorum.sharing import put_together
+
+
+class OpeningShare(Message, frozen=True):
+    """A member's share of something that is opened; each kind says what that is."""
+
+    never_sent_itself: ClassVar = True
+    share: wire.Residues
+
+
+class OpenedValues(Message, frozen=True):
+    """What the members opened, as residues: a masked value or its quotient, or a listed result."""
+
+    discloses: ClassVar = Disclosure(
+        seen_by="every member of the quorum",
+        reveals="nothing but what the kind of opening says: the value is under a fresh mask, "
+        "or on the study card",
+        assuming="no more members than the threshold pool with each other and the opener",
+    )
+    values: wire.Residues
+
+
+@dataclass(frozen=True)
+class Opening:
+    """What is opened: shares of which kind and degree, how large the value can be honestly.
+
+    Where there is a `shift` f, everybody is told ⌊z/2^f⌋.
+    """
+
+    kind: type[OpeningShare]
+    degree: int
+    base: Base
+    shape: tuple[int, ...]
+    limit: int | None = None
+    shift: int = 0
+
+    @property
+    def planes_shape(self) -> tuple[int, ...]:
+        """The shape of the residues that travel."""
+        return (self.base.count, *self.shape)
+
+    def read(self, residues: wire.Residues, *, sender: str) -> Planes:
+        """The planes in a message, if they have the agreed shape and range."""
+        return read_planes(residues, self.planes_shape, sender=sender, what=self.kind.__name__)
+
+    def value(self, shares: Mapping[str, Planes], quorum: Quorum) -> Planes:
+        """What these shares open, checked."""
+        what = self.kind.__name__
+        value = put_together(shares, degree=self.degree, quorum=quorum, what=what)
+        if self.limit is None and not self.shift:
+            return value
+        whole = limbs.from_residues(value, self.base)
+        if self.limit is not None and not limbs.below(whole, self.limit).all():
+            raise ViolationError(
+                f"{what}: expected a value in the range of its mask, found one outside: "
+                f"a share of {', '.join(shares)} is wrong, or a number left its agreed bound"
+            )
+        if not self.shift:
+            return value
+        return limbs.to_residues(limbs.shifted_right(whole, self.shift), self.base)
+
+
+@dataclass
+class Opener:
+    """Who opens for a quorum, and which members it still hears from."""
+
+    quorum: Quorum
+
+    def __post_init__(self) -> None:
+        self.present = list(self.quorum.members)
+
+    def open(self, opening: Opening) -> Party[Planes]:
+        """Open the next value and tell the members; comes back with it."""
+        value = yield from self.take(opening)
+        for name in self.present:
+            yield Send(name, OpenedValues(wire.Residues.of(value)))
+        return value
+
+    def take(self, opening: Opening) -> Party[Planes]:
+        """Open the next value, which is for the opener alone."""
+        messages = yield from gather(opening.kind, self.present)
+        self.present = list(self.quorum.among(messages).members)
+        shares = {
+            name: opening.read(message.share, sender=name) for name, message in messages.items()
+        }
+        return opening.value(shares, self.quorum)
+
+
+def opened(quorum: Quorum, opening: Opening, share: Planes) -> Party[Planes]:
+    """At a member: what the opener makes of everybody's shares."""
+    yield from given(quorum, opening, share)
+    told = yield from receive(quorum.opener, OpenedValues)
+    return opening.read(told.values, sender=quorum.opener)
+
+
+def given(quorum: Quorum, opening: Opening, share: Planes) -> Party[None]:
+    """At a member: its share of something that is for the opener alone."""
+    if share.shape != opening.planes_shape:
+        raise ViolationError(
+            f"{opening.kind.__name__}: expected a share of shape {opening.planes_shape}, "
+            f"found {share.shape}"
+        )
+    yield Send(quorum.opener, opening.kind(wire.Residues.of(share)))
+
+
+def read_planes(
+    residues: wire.Residues, shape: tuple[int, ...], *, sender: str, what: str
+) -> Planes:
+    """The planes of a message, if they have the shape that was agreed."""
+    if residues.shape != shape:
+        raise ViolationError(
+            f"{what}: expected residues of shape {shape}, found {residues.shape}", party=sender
+        )
+    try:
+        return residues.planes()
+    except ViolationError:
+        raise
+    except ValueError as error:
+        raise ViolationError(f"{what}: {error}", party=sender) from error

@@ -1,0 +1,86 @@
+"""How long a solve among members takes, how large its numbers get, and how well they are hidden.
+
+The course is that of engine `shares` (`shares/plan.py`): the same steps, constants, doublings and
+scales. Only the words differ: here every bound is proven below 2^63, every mask is larger than
+that by as many bits as the number of openings asks for, and all of it must fit the residues.
+"""
+
+import math
+from dataclasses import dataclass
+from functools import cached_property
+from hashlib import blake2b
+
+from sottovoce.numbers.residues import Base
+from sottovoce.protocols.quorum.comparison import SharedComparison
+from sottovoce.protocols.quorum.members import Quorum
+from sottovoce.protocols.quorum.truncation import FusedTruncation, check_range
+from sottovoce.protocols.shares.plan import ShareSolvePlan
+
+# The course keeps a dividend below 2^62 where a rounding is half a unit; k dealers round a
+# little more (their error has √(k/12) units, 0.65 for five of them).
+DIVIDEND_BITS = 63
+# What is left of a residual, squared and added up.
+_SQUARE_BITS = 62
+# No study may be further than this from one in which nothing is opened at all.
+STUDY_DISTANCE = 2.0**-40
+# One solve, or all labels of a study, may use up this much: sixteen of them stay within a study.
+_PART_DISTANCE_BITS = 44
+
+
+PART_DISTANCE = 2.0**-_PART_DISTANCE_BITS
+
+
+def hiding_for(openings: int) -> int:
+    """κ for so many opened values: together they are within 2^-44 of nothing at all."""
+    return _PART_DISTANCE_BITS + 1 + max(0, math.ceil(math.log2(max(1, openings))))
+
+
+@dataclass(frozen=True)
+class QuorumPlan:
+    """The public numbers of one solve in a quorum."""
+
+    solve: ShareSolvePlan
+    quorum: Quorum
+
+    def __post_init__(self) -> None:
+        for limit in (self.truncation.limit, self.comparison.limit(self.quorum)):
+            check_range(limit, Base(), what="solve")
+
+    @property
+    def opened_values(self) -> int:
+        """How many masked values are opened.
+
+        For every number of θ one a step, one for the check and two to bring the model down;
+        and the check's own.
+        """
+        features, classes = self.solve.shape
+        return features * classes * (len(self.solve.steps) + 3) + 1
+
+    @property
+    def hiding(self) -> int:
+        """κ, from how many values are opened."""
+        return hiding_for(self.opened_values)
+
+    @property
+    def distance(self) -> float:
+        """How far all that is opened is from noise that knows nothing, at most."""
+        return self.opened_values * 2.0 ** (1 - self.hiding)
+
+    @cached_property
+    def truncation(self) -> FusedTruncation:
+        """The division of every step."""
+        return self.divided_by(self.solve.shift)
+
+    def divided_by(self, shift: int) -> FusedTruncation:
+        """A division of numbers of this solve."""
+        bits, hiding = DIVIDEND_BITS, self.hiding
+        return FusedTruncation.of(self.quorum, bits=bits, shift=shift, hiding=hiding)
+
+    @cached_property
+    def comparison(self) -> SharedComparison:
+        """The last check."""
+        return SharedComparison(_SQUARE_BITS, self.hiding, Base())
+
+    def digest(self) -> bytes:
+        """What all members compare before anything is opened."""
+        return blake2b(repr(self).encode(), digest_size=32, person=b"sottovoce/quorum").digest()

@@ -1,0 +1,240 @@
+"""Contributions of all peers, shared among the members and added up: nobody sees a single one.
+
+    peer p                                 member i                    opener (C)
+      │ ContributionSeed (t members) ─────────▶│                           │
+      │ ContributionPlane (the others) ───────▶│   adds up                 │
+      │                                        │ share of a check ────────▶│   exactly 0, or stop
+      │                                        │ share of a sum ──────────▶│   if the card lists it
+
+A peer shares its integers with degree t: t members get a seed, the others get the polynomial
+through the peer's values and those t shares, sealed to each. The sum of the members' shares is
+a share of the sum of all peers. A public linear form of a contribution that must be 0, such as
+its trace less what so many unit rows have, can be opened: honest peers make it exactly 0, so
+opening it tells nothing but that. Who learns what: the opener learns the sums that the study card
+lists, over all peers; nobody learns anything else, assuming that at most t members pool, with
+or without the opener.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import ClassVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from sottovoce import wire
+from sottovoce.entropy import SEED_BYTES, Entropy, Expansion
+from sottovoce.errors import InputError, ViolationError
+from sottovoce.numbers.residues import BLOCK, Base, Planes, combined, drawn, reduced, slices
+from sottovoce.protocols.conversation import Party, Send, receive
+from sottovoce.protocols.messages import Disclosure, Message
+from sottovoce.protocols.quorum.members import Quorum, weights
+from sottovoce.protocols.quorum.opening import Opener, Opening, OpeningShare, given, opened
+from sottovoce.protocols.shares.material import Context
+
+
+class ContributionSeed(Message, frozen=True):
+    """The seed of one member's share of a contribution."""
+
+    discloses: ClassVar = Disclosure(
+        seen_by="one member of the quorum, sealed against everybody else",
+        reveals="nothing: random bytes that stand for a member's share",
+        assuming="no more members than the threshold pool with each other and the opener",
+    )
+    seed: bytes
+    context: bytes
+
+
+class ContributionPlane(Message, frozen=True):
+    """One member's share of a contribution, modulo one of the primes."""
+
+    discloses: ClassVar = Disclosure(
+        seen_by="one member of the quorum, sealed against everybody else",
+        reveals="nothing: as many shares as the threshold are uniform, whatever was shared",
+        assuming="no more members than the threshold pool with each other and the opener",
+    )
+    context: bytes
+    plane: int
+    share: wire.Residues
+
+
+class CheckShare(OpeningShare, frozen=True):
+    """A share of a public form of one contribution, which is 0 unless its scale is wrong."""
+
+    discloses: ClassVar = Disclosure(
+        seen_by="the opener, and with its answer every member",
+        reveals="whether a contribution is of unit rows at the agreed scale: exactly 0 if so",
+        assuming="no more members than the threshold pool with each other and the opener",
+    )
+
+
+class SumShare(OpeningShare, frozen=True):
+    """A share of a sum over all peers that the study card lists."""
+
+    discloses: ClassVar = Disclosure(
+        seen_by="the opener (the coordinator)",
+        reveals="a sum over all peers that the study card lists, and nothing about one of them",
+        assuming="no more members than the threshold pool with each other and the opener",
+    )
+
+
+@dataclass(frozen=True)
+class Summand:
+    """What every peer brings to one sum: so many integers, in this base, for this context."""
+
+    purpose: str
+    context: Context
+    length: int
+    base: Base
+
+    def bound(self) -> bytes:
+        """What a share is bound to: a share of another plan or attempt is refused."""
+        label = f"{self.purpose}/{self.length}/{self.base.count}".encode()
+        return len(label).to_bytes(4) + label + self.context.encode()
+
+    def expanded(self, seed: bytes, plane: int) -> Planes:
+        """What a seed stands for, modulo one of the primes."""
+        stream = Expansion(seed, f"quorum/sum/{self.purpose}/{plane}/v1", self.bound())
+        return drawn(stream, self.length, self.base.primes[plane])
+
+
+def contribute(
+    quorum: Quorum, summand: Summand, values: NDArray[np.int64], *, name: str, entropy: Entropy
+) -> Party[Planes | None]:
+    """At a peer: share its integers among the members; one that is a member keeps its share."""
+    if values.shape != (summand.length,) or values.dtype != np.int64:
+        raise InputError(
+            f"{summand.purpose}: expected {summand.length} integers, found {values.shape}"
+        )
+    if quorum.opener == name:
+        raise InputError(f"{summand.purpose}: the opener {name!r} contributes nothing")
+    degree = quorum.threshold
+    seeds = {member: entropy.seed() for member in quorum.seeded(degree)}
+    for member, seed in seeds.items():
+        if member != name:
+            yield Send(member, ContributionSeed(seed, summand.bound()))
+    kept = np.empty((summand.base.count, summand.length), np.uint32)
+    for plane in range(summand.base.count):
+        shares = _plane_shares(quorum, summand, values, list(seeds.values()), plane)
+        for member, share in shares.items():
+            if member == name:
+                kept[plane] = share
+            elif member not in seeds:
+                sent = wire.Residues.of(share[np.newaxis])
+                yield Send(member, ContributionPlane(summand.bound(), plane, sent))
+    return kept if name in quorum.members else None
+
+
+def _plane_shares(
+    quorum: Quorum,
+    summand: Summand,
+    values: NDArray[np.int64],
+    seeds: Sequence[bytes],
+    plane: int,
+) -> dict[str, Planes]:
+    """Everybody's share modulo one of the primes, block by block."""
+    prime, degree = summand.base.primes[plane], quorum.threshold
+    seeded = [summand.expanded(seed, plane) for seed in seeds]
+    points = (0, *quorum.points[:degree])
+    others = dict(zip(quorum.members[degree:], quorum.points[degree:], strict=True))
+    shares = {member: np.empty(summand.length, np.uint32) for member in others}
+    for part in slices(summand.length, BLOCK):
+        terms = [reduced(values[part], prime), *(share[part] for share in seeded)]
+        for member, at in others.items():
+            shares[member][part] = combined(terms, weights(points, at, prime), prime)
+    return dict(zip(quorum.seeded(degree), seeded, strict=True)) | shares
+
+
+def collect(
+    quorum: Quorum, summand: Summand, peer: str, *, name: str, own: Planes | None = None
+) -> Party[Planes]:
+    """At a member: its share of one peer's contribution; of its own, what it kept."""
+    if peer == name:
+        if own is None:
+            raise InputError(f"{summand.purpose}: expected {name!r} to keep its own share")
+        return own
+    share = np.empty((summand.base.count, summand.length), np.uint32)
+    if name in quorum.seeded(quorum.threshold):
+        told = yield from receive(peer, ContributionSeed)
+        _check_bound(summand, told.context, peer)
+        if len(told.seed) != SEED_BYTES:
+            raise ViolationError(f"expected a seed of {SEED_BYTES} bytes", party=peer)
+        for plane in range(summand.base.count):
+            share[plane] = summand.expanded(told.seed, plane)
+        return share
+    for plane, prime in enumerate(summand.base.primes):
+        message = yield from receive(peer, ContributionPlane)
+        _check_bound(summand, message.context, peer)
+        if message.plane != plane or message.share.shape != (1, summand.length):
+            raise ViolationError(
+                f"{summand.purpose}: expected plane {plane} of {summand.length} residues, found "
+                f"plane {message.plane} of shape {message.share.shape}",
+                party=peer,
+            )
+        share[plane] = message.share.planes()[0]
+        if int(share[plane].max(initial=0)) >= prime:
+            raise ViolationError(
+                f"{summand.purpose}: expected residues below {prime}, found one above", party=peer
+            )
+    return share
+
+
+def _check_bound(summand: Summand, context: bytes, peer: str) -> None:
+    if context != summand.bound():
+        raise ViolationError(
+            f"{summand.purpose}: expected a share for this plan and attempt, found another",
+            party=peer,
+        )
+
+
+def check_opening(quorum: Quorum, base: Base) -> Opening:
+    """What is opened of one contribution."""
+    return Opening(CheckShare, quorum.threshold, base, (1,))
+
+
+def form(
+    base: Base, share: Planes, places: NDArray[np.int64], factors: NDArray[np.int64]
+) -> Planes:
+    """A share of a public linear form: Σ factor · entry."""
+    result = np.empty((base.count, 1), np.uint32)
+    for plane, prime in enumerate(base.primes):
+        total = 0
+        for part in slices(len(places), BLOCK):
+            values = share[plane][places[part]].astype(np.int64)
+            total += int((values * reduced(factors[part], prime)).sum())
+        result[plane] = total % prime
+    return result
+
+
+def check(quorum: Quorum, base: Base, share: Planes, *, peer: str) -> Party[None]:
+    """At a member: open what must be exactly 0 of a peer's contribution, or stop."""
+    _check_zero((yield from opened(quorum, check_opening(quorum, base), share)), peer)
+
+
+def open_check(opener: Opener, base: Base, *, peer: str) -> Party[None]:
+    """At the opener: the same."""
+    _check_zero((yield from opener.open(check_opening(opener.quorum, base))), peer)
+
+
+def _check_zero(value: Planes, peer: str) -> None:
+    if value.any():
+        raise ViolationError(
+            "contribution: expected moments of unit rows at the agreed scale, found others",
+            party=peer,
+        )
+
+
+def sum_opening(quorum: Quorum, base: Base, length: int) -> Opening:
+    """What is opened of a sum that the card lists."""
+    return Opening(SumShare, quorum.threshold, base, (length,))
+
+
+def give_sum(quorum: Quorum, base: Base, share: Planes) -> Party[None]:
+    """At a member: its share of a sum that the opener alone is to learn."""
+    yield from given(quorum, sum_opening(quorum, base, share.shape[1]), share)
+
+
+def take_sum(opener: Opener, base: Base, length: int) -> Party[NDArray[np.object_]]:
+    """At the opener: a sum over all peers, as signed integers."""
+    value = yield from opener.take(sum_opening(opener.quorum, base, length))
+    return base.signed(value)

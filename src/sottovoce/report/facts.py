@@ -1,0 +1,49 @@
+"""What a report tells: the facts that a coordinator, a site or a fitted classifier has at hand."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+from sottovoce.pictures.charts import Flow
+from sottovoce.study.card.card import StudyCard
+from sottovoce.study.queries.figures import Evaluation
+
+
+@dataclass(frozen=True)
+class StageCost:
+    """How long a stage took, and how much was sent in it, as far as it was measured here."""
+
+    name: str
+    seconds: float | None = None
+    bytes: int | None = None
+
+
+@dataclass(frozen=True)
+class LedgerHeadFact:
+    """How long a seat's ledger is, and the hash of its last line."""
+
+    seat: str
+    lines: int
+    head: str
+
+
+@dataclass(frozen=True)
+class ReportFacts:
+    """One study as one party sees it. What that party does not know is left out and said.
+
+    `compared` are accuracies by name (alone, joint, pooled); `reproduce` are commands or lines of
+    Python that do it again; `chosen` is the penalty that was picked, where there was a choice.
+    """
+
+    card: StudyCard
+    seen_from: str
+    version: str
+    evaluations: Mapping[str, Evaluation] = field(default_factory=dict)
+    compared: Mapping[str, float] = field(default_factory=dict)
+    stages: tuple[StageCost, ...] = ()
+    flows: tuple[Flow, ...] = ()
+    ledgers: tuple[LedgerHeadFact, ...] = ()
+    reproduce: tuple[str, ...] = ()
+    chosen: str = ""
+    documents: Mapping[str, int] = field(default_factory=dict)
+    when: str = ""
+    state: str = ""

@@ -1,0 +1,1 @@
+"""Every format on disk: journal, sealed SQLite, sealed files, keys, pending queries."""

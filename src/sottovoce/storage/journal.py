@@ -1,0 +1,445 @@
+"""A seat's memory on disk: what its programs saw and what they sent, so that a crash loses nothing.
+
+Every step of a program is one transaction: what happened (a letter, an expired
+wait, a partner that left), what the program sent in answer, and how far the mailbox
+was read. Only after the commit a letter is acknowledged or anything leaves. From the
+seed of a session and its steps, in order, the program is run again to the same place.
+
+It also keeps a chain over all letters that were sent, as the server does. Where the server's
+is another, this journal is an older copy of itself, or a second one (`check_past`).
+
+One journal belongs to one seat, and to one process at a time. Whatever stands in it
+is encrypted under a key of the site, and bound to its place: a row that was changed,
+moved, or taken from another journal does not open.
+"""
+
+import hashlib
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from threading import RLock
+from types import MappingProxyType
+from typing import Any, Self
+
+from sottovoce.course.letter_chain import Held, mark_of
+from sottovoce.entropy import SEED_BYTES, Entropy, SystemEntropy
+from sottovoce.errors import JournalError, MisuseError
+from sottovoce.storage.posted_letters import Posted, copy_error
+from sottovoce.storage.records import (
+    Erased,
+    Opened,
+    Outgoing,
+    OutHead,
+    Sent,
+    SessionHead,
+    SessionStep,
+    StepHead,
+)
+from sottovoce.storage.sealed_rows import SealedRow, SealedTable, schema_of
+from sottovoce.storage.sealed_sqlite import SealedSqlite, check_version, connect, erase, translated
+from sottovoce.study.relay import Letter
+from sottovoce.wire import Codec
+
+__all__ = ["Erased", "Journal", "Opened", "Outgoing", "Sent", "SessionStep", "StepHead"]
+
+_SCHEMA = """
+CREATE TABLE IF NOT EXISTS sessions (id INTEGER PRIMARY KEY, name BLOB UNIQUE NOT NULL, box BLOB);
+CREATE TABLE IF NOT EXISTS notes (name TEXT PRIMARY KEY, box BLOB NOT NULL) WITHOUT ROWID;
+"""
+# 1: seeds, steps, outbox and notes. 2: also the chain of letters that were sent.
+_VERSION = 2
+# The steps of a session stand side by side: the row is the session's, then the step's number.
+_STEP_BITS = 32
+_CODEC = Codec()
+_NOTHING: Mapping[str, bytes] = MappingProxyType({})
+_CURSOR, _CLOSED, _UNTIDY = "journal/cursor", "journal/closed", "journal/untidy"
+_POSTED = "journal/posted"
+
+
+class Journal:
+    """The journal of one seat in one study."""
+
+    def __init__(self, path: Path, *, key: bytes, entropy: Entropy | None = None) -> None:
+        """Open or make the journal at `path` under a 32-byte `key` of the site."""
+        self.path = path
+        self._entropy = entropy or SystemEntropy()
+        self._lock = RLock()
+        # By position: what was sent since the last commit, and the marks of letters that wait.
+        self._sent: dict[int, bytes] = {}
+        self._marks: dict[int, bytes] = {}
+        self._leaving = 0
+        self._arrived: set[int] = set()
+        self._database = connect(path)
+        try:
+            # The first version did not say so. What it lacks is made here, empty.
+            check_version(self._database, path, version=_VERSION)
+            with self._transaction() as run:
+                for statement in (_SCHEMA + schema_of("steps") + schema_of("outbox")).split(";"):
+                    run(statement)
+                run(f"PRAGMA user_version = {_VERSION}")
+            self._sealed = SealedSqlite.open(self._database, path, key, entropy=self._entropy)
+            self._steps = SealedTable(self._database, self._sealed, path, table="steps")
+            self._outbox = SealedTable(self._database, self._sealed, path, table="outbox")
+            self._ids, self._counts = self._known_sessions()
+            self._cursor = int.from_bytes(self.note(_CURSOR) or b"")
+            self._handled = self._cursor
+            noted = self.note(_POSTED)
+            self._posted = Posted() if noted is None else self._read(Posted, noted)
+            # Nothing is sent any longer: consent was withdrawn, or the study has ended.
+            self.closed = self.note(_CLOSED) is not None
+            if self.note(_UNTIDY) is not None:
+                # A process that was deleting fell over its work.
+                self._tidy()
+        except BaseException:
+            self._database.close()
+            raise
+
+    def _known_sessions(self) -> tuple[dict[bytes, int], dict[int, int]]:
+        """The row of every session, and how many steps each has."""
+        with translated(self.path):
+            ids = dict(self._database.execute("SELECT name, id FROM sessions ORDER BY id"))
+            lasts = self._database.execute(
+                f"SELECT id >> {_STEP_BITS}, max(id) FROM steps GROUP BY 1"  # noqa: S608 - a constant
+            ).fetchall()
+        if not all(isinstance(name, bytes) for name in ids):
+            raise JournalError(f"{self.path}: damaged (a session has lost its name)")
+        return ids, {session: last - (session << _STEP_BITS) for session, last in lasts}
+
+    def __repr__(self) -> str:
+        return f"Journal({str(self.path)!r}, {len(self._ids)} sessions)"
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    # Sessions.
+
+    def open_session(self, session: bytes, head: bytes = b"") -> Opened:
+        """The session of this name: new with a fresh seed, or as it was begun.
+
+        `head` says in the caller's words what the session is; a session that was
+        begun under another head, or that was forgotten, is refused.
+        """
+        known = self._ids.get(session)
+        if known is None:
+            return self._new_session(session, head)
+        with translated(self.path):
+            row = self._database.execute("SELECT box FROM sessions WHERE id = ?", (known,))
+            box = row.fetchone()[0]
+        if box is None:
+            raise MisuseError(f"{self.path}: session {session.hex()[:16]} is over, and was deleted")
+        found = self._read(SessionHead, self._sealed.unseal(box, "session", session))
+        if found.head != head:
+            raise JournalError(
+                f"{self.path}: session {session.hex()[:16]} was begun in another way: with other "
+                "documents, participants or settings; of these nothing was sent",
+                hints=("put back the documents and settings that the study began with",),
+            )
+        return Opened(found.seed, begun=known in self._counts)
+
+    def _new_session(self, session: bytes, head: bytes) -> Opened:
+        seed = self._entropy.read(SEED_BYTES)
+        content = _CODEC.encode(SessionHead(seed, head))
+        box = self._sealed.seal(content, "session", session)
+        with self._transaction() as run:
+            found = run("INSERT INTO sessions (name, box) VALUES (?, ?)", session, box)
+            number = found.lastrowid
+        assert number is not None
+        self._ids[session] = number
+        return Opened(seed, begun=False)
+
+    def sessions(self) -> tuple[bytes, ...]:
+        """The names of all sessions, in the order in which they were opened."""
+        return tuple(self._ids)
+
+    def has_begun(self, session: bytes) -> bool:
+        """Whether a program took its first step in this session, and it was not forgotten since."""
+        return self._ids.get(session) in self._counts
+
+    def remembered(self) -> tuple[bytes, ...]:
+        """The sessions that were not forgotten."""
+        with translated(self.path), self._lock:
+            rows = self._database.execute("SELECT name FROM sessions WHERE box IS NOT NULL")
+            return tuple(name for (name,) in rows)
+
+    def steps(self, session: bytes) -> Iterator[SessionStep]:
+        """The steps of a session, in order, one at a time."""
+        number = self._ids[session]
+        for index in range(1, self._counts.get(number, 0) + 1):
+            at = number << _STEP_BITS | index
+            with self._lock:
+                box = self._steps.head(at)
+                if box is None:
+                    name = session.hex()[:16]
+                    raise JournalError(f"{self.path}: step {index} of {name} is missing")
+                place = (session, index.to_bytes(8))
+                head = self._read(StepHead, self._sealed.unseal(box, "step", *place))
+                body = self._steps.body(at, place)
+            yield SessionStep(head, body)
+
+    # The one way in.
+
+    def commit(
+        self,
+        *,
+        session: bytes = b"",
+        step: SessionStep | None = None,
+        letters: Sequence[Outgoing] = (),
+        position: int | None = None,
+        notes: Mapping[str, bytes] = _NOTHING,
+    ) -> None:
+        """All of it on disk, or none of it: a step, letters to send, how far we read, notes."""
+        with self._lock:
+            if letters and self.closed:
+                raise MisuseError(f"{self.path}: expected nothing to send any longer")
+            cursor = self._next_cursor(position)
+            if cursor != self._cursor:
+                notes = {**notes, _CURSOR: cursor.to_bytes(8)}
+            with self._transaction() as run:
+                if step is not None:
+                    self._add_step(run, session, step)
+                for one in letters:
+                    self._add_letter(run, one)
+                self._add_notes(run, notes)
+                posted = self._delete_sent(run)
+            self._committed(session if step is not None else None, cursor, position)
+            self._sent_is_on_disk(posted)
+
+    def _committed(self, session: bytes | None, cursor: int, position: int | None) -> None:
+        """What is on disk now is in memory too."""
+        self._cursor = cursor
+        if session is not None:
+            number = self._ids[session]
+            self._counts[number] = self._counts.get(number, 0) + 1
+        if position is not None:
+            self._arrived.discard(position)
+            self._handled = max(self._handled, position)
+
+    def _add_step(self, run: Any, session: bytes, step: SessionStep) -> None:
+        number = self._ids[session]
+        (over,) = run("SELECT box IS NULL FROM sessions WHERE id = ?", number).fetchone()
+        if over:
+            raise MisuseError(f"{self.path}: session {session.hex()[:16]} is over, and was deleted")
+        index = self._counts.get(number, 0) + 1
+        place = (session, index.to_bytes(8))
+        head = self._sealed.seal(_CODEC.encode(step.head), "step", *place)
+        self._steps.add(run, SealedRow(head, step.body, place), at=number << _STEP_BITS | index)
+
+    def _add_letter(self, run: Any, one: Outgoing) -> None:
+        letter = one.letter
+        place = (letter.session, letter.recipient.encode(), letter.number.to_bytes(8))
+        head = OutHead(letter.session, letter.sender, letter.recipient, letter.number, one.kind)
+        sealed = self._sealed.seal(_CODEC.encode(head), "outbox")
+        self._outbox.add(run, SealedRow(sealed, letter.body, place))
+
+    def _add_notes(self, run: Any, notes: Mapping[str, bytes]) -> None:
+        for name, value in notes.items():
+            box = self._sealed.seal(value, "note", name.encode())
+            run("INSERT OR REPLACE INTO notes VALUES (?, ?)", name, box)
+
+    # What waits to be sent.
+
+    def pending(self) -> Iterator[Outgoing]:
+        """Every letter that waits to be sent, in order, one at a time."""
+        with translated(self.path), self._lock:
+            rows = self._database.execute("SELECT id FROM outbox ORDER BY id").fetchall()
+        for (position,) in rows:
+            if position not in self._sent:
+                found = self._outgoing(position)
+                if found is not None:
+                    yield found
+
+    def _outgoing(self, position: int) -> Outgoing | None:
+        with self._lock:
+            box = self._outbox.head(position)
+            if box is None:
+                return None
+            head = self._read(OutHead, self._sealed.unseal(box, "outbox"))
+            place = (head.session, head.recipient.encode(), head.number.to_bytes(8))
+            body = self._outbox.body(position, place)
+        letter = Letter(head.session, head.sender, head.recipient, head.number, body)
+        place = (head.session, head.recipient, head.number)
+        self._marks[position] = mark_of(*place, hashlib.sha256(body).digest())
+        return Outgoing(letter, head.kind, position)
+
+    def leaving(self, position: int) -> None:
+        """This letter is on its way: should it be discarded, the server may have it anyhow."""
+        with self._lock:
+            self._leaving = position
+
+    def mark_sent(self, position: int) -> None:
+        """The other side has this letter for good; it goes with the next commit.
+
+        A crash before that sends the very same letter again, which changes nothing.
+        """
+        with self._lock:
+            self._leaving = 0
+            self._sent[position] = self._marks.pop(position)
+
+    def check_past(self, held: Held) -> None:
+        """Compare what the server holds of this seat with what stands here: before a letter leaves.
+
+        It may have any number of the letters that wait here, from the first on: we were not told
+        that they arrived. It cannot have letters that are not ours, nor have lost one.
+        """
+        with self._lock:
+            waiting = ((one.position, self._marks[one.position]) for one in self.pending())
+            here = self._posted_now()
+            posted = here.reaching(held, waiting)
+            if posted is None:
+                raise copy_error(self.path, here.held, held)
+            with self._transaction() as run:
+                self._delete_sent(run)
+                self._add_notes(run, {_POSTED: _CODEC.encode(posted)})
+            self._sent_is_on_disk(posted)
+
+    def _posted_now(self) -> Posted:
+        posted = self._posted
+        for position, mark in self._sent.items():
+            posted = posted.after(position, mark)
+        return posted
+
+    def _delete_sent(self, run: Any) -> Posted:
+        """Delete the letters that were sent; their chain is noted with it."""
+        for position in self._sent:
+            self._outbox.delete(run, position, position)
+        posted = self._posted_now()
+        if posted != self._posted:
+            self._add_notes(run, {_POSTED: _CODEC.encode(posted)})
+        return posted
+
+    def _drop(self, run: Any, positions: Sequence[int]) -> Posted:
+        """Delete letters that wait, and those that were sent."""
+        posted = self._delete_sent(run)
+        for position in positions:
+            self._outbox.delete(run, position, position)
+        if self._leaving in positions:
+            posted = posted.without(self._leaving, self._marks[self._leaving])
+            self._add_notes(run, {_POSTED: _CODEC.encode(posted)})
+        return posted
+
+    def _sent_is_on_disk(self, posted: Posted) -> None:
+        self._sent.clear()
+        self._posted = posted
+
+    def close_outbox(
+        self, last: Sequence[Outgoing] = (), *, notes: Mapping[str, bytes] = _NOTHING
+    ) -> None:
+        """Let nothing leave any more, but the `last` letters: what else waited is deleted."""
+        with self._lock:
+            stay = {one.position for one in last}
+            waiting = [one.position for one in self.pending() if one.position not in stay]
+            with self._transaction() as run:
+                posted = self._drop(run, waiting)
+                for one in last:
+                    if not one.position:
+                        self._add_letter(run, one)
+                self._add_notes(run, {**notes, _CLOSED: b""})
+            self._sent_is_on_disk(posted)
+            self.closed = True
+
+    # How far the mailbox was read.
+
+    @property
+    def cursor(self) -> int:
+        """Everything up to this position of the mailbox is dealt with, on disk."""
+        return self._cursor
+
+    def arrived(self, position: int) -> None:
+        """A letter is in hand and not dealt with yet: the cursor stays before it.
+
+        Needed only where letters are dealt with out of order, by several threads.
+        """
+        with self._lock:
+            self._arrived.add(position)
+
+    def _next_cursor(self, position: int | None) -> int:
+        if position is None:
+            return self._cursor
+        waiting = self._arrived - {position}
+        handled = max(self._handled, position)
+        return max(self._cursor, min(waiting) - 1 if waiting else handled)
+
+    # Small things of the service that must not be lost.
+
+    def note(self, name: str) -> bytes | None:
+        """What was noted under this name last, if anything."""
+        with translated(self.path), self._lock:
+            row = self._database.execute("SELECT box FROM notes WHERE name = ?", (name,)).fetchone()
+        return None if row is None else self._sealed.unseal(row[0], "note", name.encode())
+
+    # The end.
+
+    def forget(self, *sessions: bytes, notes: Mapping[str, bytes] = _NOTHING) -> None:
+        """Delete the seeds and the steps of sessions, which can never be opened again.
+
+        With the notes in one piece: whoever notes that it needs them no longer has them no longer.
+        """
+        numbers = [self._ids[session] for session in sessions]
+        with self._lock:
+            with self._transaction() as run:
+                for number in numbers:
+                    run("UPDATE sessions SET box = NULL WHERE id = ?", number)
+                    first = number << _STEP_BITS
+                    self._steps.delete(run, first, first + 2**_STEP_BITS - 1)
+                posted = self._delete_sent(run)
+                self._add_notes(run, {**notes, _UNTIDY: b""})
+            self._sent_is_on_disk(posted)
+            for number in numbers:
+                self._counts.pop(number, None)
+            self._tidy()
+
+    def discard(self, *sessions: bytes) -> None:
+        """Delete what these sessions still had to send: the study is over, nobody waits for it."""
+        with self._lock:
+            waiting = [one.position for one in self.pending() if one.letter.session in sessions]
+            with self._transaction() as run:
+                posted = self._drop(run, waiting)
+            self._sent_is_on_disk(posted)
+
+    def _tidy(self) -> None:
+        """Rewrite the file without the remains of what was deleted, in free pages and in the log.
+
+        Letters that were sent before left theirs, too. A crash meanwhile leaves a note of it.
+        """
+        with self._lock, translated(self.path):
+            self._database.execute("VACUUM")
+            self._database.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchall()
+            self._database.execute("DELETE FROM notes WHERE name = ?", (_UNTIDY,))
+
+    def destroy(self) -> Erased:
+        """Delete the journal: seeds, shares and masks that were in it are gone; says what was."""
+        with translated(self.path), self._lock:
+            steps, letters = (
+                int(self._database.execute(f"SELECT count(*) FROM {table}").fetchone()[0])  # noqa: S608 - two constants
+                for table in ("steps", "outbox")
+            )
+        size = erase(self._database, self.path)
+        return Erased(len(self._ids), steps, letters, size)
+
+    def close(self) -> None:
+        """Write what is left to write, and let another process open the journal."""
+        with self._lock:
+            try:
+                if self._sent:
+                    self.commit()
+            finally:
+                self._database.close()
+
+    @contextmanager
+    def _transaction(self) -> Iterator[Any]:
+        """A function that runs statements, all of which are committed, or none."""
+        with self._lock, translated(self.path):
+            self._database.execute("BEGIN IMMEDIATE")
+            try:
+                yield lambda statement, *values: self._database.execute(statement, values)
+                self._database.execute("COMMIT")
+            except BaseException:
+                if self._database.in_transaction:
+                    self._database.execute("ROLLBACK")
+                raise
+
+    def _read(self, kind: type[Any], data: bytes) -> Any:
+        return _CODEC.decode(data, kind)

@@ -1,0 +1,59 @@
+"""Which sums a seat opened, and over whom: read before it does anything, written as it opens one.
+
+The record of a sum goes to disk in one transaction with the step that agrees to open it, so
+before anything of it is sent. It outlives the sessions, which are deleted when they are over:
+whatever a coordinator asks for later, a seat knows over which peers it opened what.
+"""
+
+from sottovoce.protocols.blind_sum import OpenedSum, RoundBook
+from sottovoce.storage.journal import Journal
+from sottovoce.wire import Codec, Value
+
+_NOTE = "sums/opened"
+
+
+class SumRecord(Value, frozen=True):
+    """One sum: of which study, its name and series, in which attempt, over which peers."""
+
+    study: str
+    name: str
+    series: str
+    attempt: int
+    peers: tuple[str, ...]
+
+
+class SumRecords(Value, frozen=True):
+    """All sums that a seat opened, as its journal keeps them."""
+
+    sums: tuple[SumRecord, ...] = ()
+
+
+class OpenedSumsBook:
+    """The book of opened sums that all programs of one seat share."""
+
+    def __init__(self, records: SumRecords | None = None) -> None:
+        """Go on from what was written down."""
+        known = records or SumRecords()
+        self.book = RoundBook.written(
+            {
+                (one.study, one.name): OpenedSum(one.attempt, one.peers, one.series)
+                for one in known.sums
+            }
+        )
+
+    @classmethod
+    def read(cls, journal: Journal) -> "OpenedSumsBook":
+        """What the journal of a seat knows."""
+        data = journal.note(_NOTE)
+        return cls() if data is None else cls(Codec().decode(data, SumRecords))
+
+    def __len__(self) -> int:
+        return len(self.book.spent)
+
+    def notes(self) -> dict[str, bytes]:
+        """As the journal keeps it."""
+        records = (
+            SumRecord(study, name, one.series, one.attempt, one.peers)
+            for (study, name), one in self.book.spent.items()
+        )
+        return {_NOTE: Codec().encode(SumRecords(tuple(records)))}

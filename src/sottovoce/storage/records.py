@@ -1,0 +1,76 @@
+"""What stands in a journal: sessions, their steps, and letters that wait to be sent."""
+
+from dataclasses import dataclass, field
+
+from sottovoce.study.relay import Letter
+from sottovoce.wire import Value
+
+
+class Sent(Value, frozen=True):
+    """A packet that a step sent, by the digest of its body."""
+
+    recipient: str
+    number: int
+    digest: bytes
+
+
+class StepHead(Value, frozen=True):
+    """What happened in a step, what the program sent then, and the error it ended with, if any."""
+
+    event: str
+    party: str
+    number: int
+    sent: tuple[Sent, ...]
+    failure: str
+
+
+@dataclass(frozen=True, repr=False)
+class SessionStep:
+    """A step of a session: its head, and the body of the letter that came, if one did."""
+
+    head: StepHead
+    body: bytes = b""
+
+
+class OutHead(Value, frozen=True):
+    """To what a body in the outbox belongs."""
+
+    session: bytes
+    sender: str
+    recipient: str
+    number: int
+    kind: str
+
+
+@dataclass(frozen=True)
+class Outgoing:
+    """A letter that waits to be sent, and the kind of its message, which its box does not show."""
+
+    letter: Letter = field(repr=False)
+    kind: str
+    position: int = 0
+
+
+class SessionHead(Value, frozen=True):
+    """The seed of a session, and the words in which its opener will know it again."""
+
+    seed: bytes
+    head: bytes
+
+
+@dataclass(frozen=True)
+class Opened:
+    """A session: the seed of its program's entropy, and whether it was begun before."""
+
+    seed: bytes = field(repr=False)
+    begun: bool
+
+
+@dataclass(frozen=True)
+class Erased:
+    """What a journal held when it was deleted: the ledger says so."""
+
+    sessions: int
+    steps: int
+    letters: int
+    bytes: int

@@ -1,0 +1,192 @@
+"""An SQLite file of one process, whose rows nobody reads or moves without the site's key."""
+
+import hashlib
+import os
+import sqlite3
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from pathlib import Path
+from typing import Self, TypeAlias
+
+from cryptography.exceptions import InvalidTag
+from cryptography.hazmat.primitives.ciphers.aead import ChaCha20Poly1305
+
+from sottovoce.entropy import Entropy
+from sottovoce.errors import JournalError, MisuseError
+from sottovoce.keyfiles.storage import SECRET_MODE, Stored
+from sottovoce.protocols.identities import framed
+
+KEY_BYTES = 32
+Buffer: TypeAlias = bytes | memoryview
+_SALT_BYTES = 32
+_NONCE_BYTES = 12
+_PURPOSE = "service/vault/v1"
+# A large body is sealed and written in pieces of so many bytes, so that it is never copied whole.
+PIECE_BYTES = 2**20
+# A write-ahead log that a large letter swelled shrinks to this again.
+_LOG_BYTES = 8 * 2**20
+
+
+class SealedSqlite:
+    """Seals rows under a key of this file alone, each bound to its place in the file.
+
+    The key is derived from the site's key and a salt that stands in the file: with
+    the salt deleted, not even the site's key opens what is left of it on a disk.
+    """
+
+    def __init__(self, path: Path, key: bytes, salt: bytes, *, entropy: Entropy) -> None:
+        """The key of one file."""
+        own = hashlib.blake2b(framed(_PURPOSE, salt), key=key, digest_size=32).digest()
+        self._cipher = ChaCha20Poly1305(own)
+        self._path = path
+        self._entropy = entropy
+
+    def __repr__(self) -> str:
+        return "SealedSqlite(<secret>)"
+
+    @classmethod
+    def open(
+        cls, database: sqlite3.Connection, path: Path, key: bytes, *, entropy: Entropy
+    ) -> Self:
+        """The key of an open file, which gets its salt when it is new."""
+        if len(key) != KEY_BYTES:
+            raise MisuseError(f"database: expected a key of {KEY_BYTES} bytes, found {len(key)}")
+        with translated(path):
+            database.execute("CREATE TABLE IF NOT EXISTS vault (salt BLOB, proof BLOB)")
+            row = database.execute("SELECT salt, proof FROM vault").fetchone()
+        if row is not None:
+            if not isinstance(row[0], bytes):
+                raise JournalError(f"{path}: damaged (it has lost its salt)")
+            sealed = cls(path, key, row[0], entropy=entropy)
+            try:
+                sealed.unseal(row[1], "proof")
+            except JournalError:
+                raise JournalError(
+                    f"{path}: this key does not open it",
+                    hints=("use the key of the site that began the study",),
+                ) from None
+            return sealed
+        salt = entropy.read(_SALT_BYTES)
+        sealed = cls(path, key, salt, entropy=entropy)
+        with translated(path):
+            database.execute("INSERT INTO vault VALUES (?, ?)", (salt, sealed.seal(b"", "proof")))
+        return sealed
+
+    def seal(self, content: Buffer, table: str, *place: bytes) -> bytes:
+        """A box for one place."""
+        nonce = self._entropy.read(_NONCE_BYTES)
+        return nonce + self._cipher.encrypt(nonce, content, framed(f"{_PURPOSE}/{table}", *place))
+
+    def unseal(self, box: object, table: str, *place: bytes) -> bytes:
+        """The content of the box at its place."""
+        # Whatever somebody put there. A view of it: a large letter is copied once, when decrypted.
+        view = memoryview(box if isinstance(box, bytes) else b"")
+        bound = framed(f"{_PURPOSE}/{table}", *place)
+        try:
+            return self._cipher.decrypt(
+                bytes(view[:_NONCE_BYTES]).ljust(_NONCE_BYTES), view[_NONCE_BYTES:], bound
+            )
+        except InvalidTag:
+            raise JournalError(
+                f"{self._path}: a row of kind {table!r} is not what was written there",
+                hints=("the file was changed; when a copy of the folder helps: docs/backup.md",),
+            ) from None
+
+
+def pieces_of(body: bytes) -> list[memoryview]:
+    """A body in pieces, none of them copied; an empty one is one empty piece."""
+    view = memoryview(body)
+    return [view[at : at + PIECE_BYTES] for at in range(0, max(len(body), 1), PIECE_BYTES)]
+
+
+def connect(path: Path) -> sqlite3.Connection:
+    """The database at `path`, for its owner and this process alone; durable at every commit."""
+    existed = path.exists()
+    with translated(path):
+        if existed:
+            found = path.stat()
+            Stored(path, b"", found.st_mode, found.st_uid).check_private()
+        else:
+            os.close(os.open(path, os.O_CREAT | os.O_EXCL | os.O_WRONLY, SECRET_MODE))
+        database = sqlite3.connect(
+            path, isolation_level=None, timeout=0, check_same_thread=False, cached_statements=64
+        )
+        try:
+            # Exclusive: the lock stays while we run, and a second process is refused.
+            database.execute("PRAGMA locking_mode = EXCLUSIVE")
+            database.execute("PRAGMA journal_mode = WAL")
+            database.execute("PRAGMA synchronous = FULL")
+            database.execute("PRAGMA secure_delete = FAST")
+            # Whatever is sorted or rewritten stays out of files that are not ours.
+            database.execute("PRAGMA temp_store = MEMORY")
+            database.execute(f"PRAGMA journal_size_limit = {_LOG_BYTES}")
+            database.execute("BEGIN EXCLUSIVE")
+            database.execute("COMMIT")
+        except BaseException:
+            database.close()
+            raise
+    return database
+
+
+def check_version(database: sqlite3.Connection, path: Path, *, version: int) -> int:
+    """The version of a file's tables, 0 if it is new; one that a newer release wrote is refused."""
+    with translated(path):
+        (found,) = database.execute("PRAGMA user_version").fetchone()
+    if found > version:
+        raise JournalError(
+            f"{path}: expected version {version} at most, found version {found}: a newer release "
+            "wrote it, and nothing was changed",
+            hints=("pip install --upgrade sottovoce",),
+        )
+    return int(found)
+
+
+def erase(database: sqlite3.Connection, path: Path) -> int:
+    """Delete the file with all that stands beside it; how many bytes these were.
+
+    The salt is overwritten first. What a disk keeps of deleted blocks does not open
+    without it.
+    """
+    with translated(path):
+        database.execute("PRAGMA secure_delete = ON")
+        database.execute("DELETE FROM vault")
+        database.execute("PRAGMA wal_checkpoint(TRUNCATE)")
+        database.close()
+        size = 0
+        for one in (path, *(path.with_name(path.name + end) for end in ("-wal", "-shm"))):
+            with suppress(FileNotFoundError):
+                size += one.stat().st_size
+                one.unlink()
+    return size
+
+
+@contextmanager
+def translated(path: Path) -> Iterator[None]:
+    """Say in our words what SQLite or the system says."""
+    try:
+        yield
+    except sqlite3.Error as error:
+        raise _in_our_words(path, error) from error
+    except UnicodeDecodeError as error:
+        # What SQLite says of a damaged file quotes the damage.
+        raise JournalError(f"{path}: damaged") from error
+    except OSError as error:
+        reason = (error.strerror or type(error).__name__).lower()
+        raise JournalError(f"{path}: cannot be used ({reason})") from error
+
+
+def _in_our_words(path: Path, error: sqlite3.Error) -> JournalError:
+    code = getattr(error, "sqlite_errorcode", 0) & 0xFF
+    if code in {sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED}:
+        return JournalError(
+            f"{path}: another process uses it",
+            hints=("one process runs a seat at a time; end the other one first",),
+        )
+    if code in {sqlite3.SQLITE_FULL, sqlite3.SQLITE_IOERR}:
+        return JournalError(
+            f"{path}: cannot be written ({error}); nothing was sent, and nothing is lost",
+            hints=("free some space, and start again: the study goes on in the same place",),
+        )
+    if code in {sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB}:
+        return JournalError(f"{path}: damaged ({error})")
+    return JournalError(f"{path}: cannot be used ({error})")

@@ -1,0 +1,187 @@
+"""The stages of a study, and how often each was tried: with whom, and what follows a failure.
+
+An attempt is a session of its own: its number and its peers are in the name of everything
+that is used once, so an attempt without a peer that left shares no key, no mask and no seed
+with the one before. What was opened over a set of peers is never opened over another: with
+one peer less, the difference of two sums *is* that peer's part.
+"""
+
+from collections.abc import Collection
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import Self
+
+from sottovoce.errors import AbsenceError, InputError, SottovoceError, StoppedError, TheirError
+from sottovoce.study.plan import Engine
+from sottovoce.study.study import Study
+
+
+class Stage(StrEnum):
+    """What a study does, in this order; each is a session of its own."""
+
+    AGREEMENT = "agreement"
+    DICTIONARY = "dictionary"
+    TRAINING = "training"
+
+    @property
+    def opened_sums(self) -> frozenset[str]:
+        """The blind sums of this stage; once one was agreed on, the stage is not tried again."""
+        return _OPENED[self]
+
+
+_OPENED = {
+    Stage.AGREEMENT: frozenset[str](),
+    Stage.DICTIONARY: frozenset({"preparation"}),
+    Stage.TRAINING: frozenset({"spectrum", "contributions"}),
+}
+
+
+@dataclass(frozen=True)
+class Attempt:
+    """One attempt at one stage: its number, and which peers take part (in roster order)."""
+
+    stage: Stage
+    number: int
+    peers: tuple[str, ...]
+
+    @classmethod
+    def first(cls, study: Study, stage: Stage, *, peers: Collection[str] | None = None) -> Self:
+        """The first attempt at a stage, with these peers (everybody, unless told)."""
+        roster = study.roster.peers
+        chosen = roster if peers is None else tuple(one for one in roster if one in peers)
+        attempt = cls(stage, 1, chosen)
+        attempt.check(study)
+        return attempt
+
+    def check(self, study: Study) -> None:
+        """Refuse peers that are not in the roster, or too few of them."""
+        roster, fewest = study.roster.peers, study.fewest_peers
+        if self.number < 1:
+            raise InputError(f"attempt: expected a number from 1, found {self.number}")
+        if self.peers != tuple(one for one in roster if one in self.peers):
+            raise InputError(
+                f"attempt: expected peers of the roster in its order ({', '.join(roster)}), "
+                f"found {', '.join(self.peers) or 'nobody'}"
+            )
+        if len(self.peers) < fewest:
+            left = [one for one in roster if one not in self.peers]
+            raise AbsenceError(
+                f"too few peers are left for the {self.stage} of study {study.plan.name!r}: "
+                f"expected at least {fewest}, found {len(self.peers)}, missing {', '.join(left)}",
+                party=left[0],
+            )
+        if study.engine is Engine.QUORUM:
+            study.quorum.among(self.peers)
+        if self.stage is Stage.AGREEMENT and self.peers != roster:
+            raise InputError("attempt: expected everybody in the roster to agree, found fewer")
+
+    def session(self, study: Study) -> bytes:
+        """The session of this attempt: no other attempt has the same."""
+        return study.session(self.stage, str(self.number))
+
+    def parties(self, study: Study) -> tuple[str, ...]:
+        """Who sits in this session; dealer and intermediaries skip the dictionary."""
+        roster = study.roster
+        seats: list[str] = [roster.coordinator]
+        if roster.helped:
+            seats.append(roster.evaluator)
+        if roster.dealer is not None and self.stage is not Stage.DICTIONARY:
+            seats.append(roster.dealer)
+        if self.stage is not Stage.DICTIONARY:
+            builders = map(roster.intermediary, self.peers)
+            seats += [one for one in builders if one is not None]
+        return (*seats, *self.peers)
+
+    def follows(self, before: "Attempt") -> bool:
+        """Whether this one can come after another: a later attempt, or one at a later stage."""
+        stages = list(Stage)
+        here = (stages.index(self.stage), self.number)
+        return here > (stages.index(before.stage), before.number)
+
+    def again(self, *, without: Collection[str] = ()) -> "Attempt":
+        """The next attempt, perhaps without some peers."""
+        peers = tuple(one for one in self.peers if one not in without)
+        return Attempt(self.stage, self.number + 1, peers)
+
+
+def following(
+    study: Study, failed: Attempt, *, missing: Collection[str], opened: bool
+) -> "Attempt":
+    """The attempt after one that failed, or `AbsenceError` where the study has to stop.
+
+    `missing` are the parties that left; `opened` says whether one of the stage's sums was
+    agreed on already.
+    """
+    name = study.plan.name
+    check_roles(study, missing)
+    helped = study.roster.intermediary
+    gone = [one for one in failed.peers if {one, helped(one)} & set(missing)]
+    if failed.stage is Stage.AGREEMENT and gone:
+        raise AbsenceError(
+            f"study {name!r} cannot begin without the consent of everybody in its roster",
+            party=gone[0],
+            hints=("make a study without this peer",),
+        )
+    if opened:
+        raise AbsenceError(
+            f"study {name!r} cannot repeat its {failed.stage}: a sum over "
+            f"{', '.join(failed.peers)} was agreed on already, and is never opened over others",
+            party=gone[0] if gone else "",
+            hints=("make a new study",),
+        )
+    after = failed.again(without=gone)
+    after.check(study)
+    return after
+
+
+def check_roles(study: Study, missing: Collection[str]) -> None:
+    """Stop where a role is missing that nobody else can take over."""
+    roster = study.roster
+    for role, seat in (
+        ("coordinator", roster.coordinator),
+        ("evaluator", roster.evaluator if roster.helped else None),
+        ("dealer", roster.dealer),
+    ):
+        if seat is not None and seat in missing:
+            raise AbsenceError(
+                f"study {study.plan.name!r} cannot go on without its {role}", party=seat
+            )
+
+
+@dataclass(frozen=True)
+class Stop:
+    """Why a study ended early, as everybody is told: where, what kind of failure, and whose.
+
+    It holds nothing that was in a document or a message: an error's own words stay at the
+    seat where it was raised.
+    """
+
+    stage: Stage
+    attempt: int
+    kind: str
+    party: str
+
+    @classmethod
+    def of(cls, attempt: Attempt, error: SottovoceError, *, seat: str) -> Self:
+        """What is told of an error at one seat; blamed is who caused it, where that is known."""
+        party = error.party if isinstance(error, TheirError) and error.party else seat
+        return cls(attempt.stage, attempt.number, type(error).__name__, party)
+
+    def error(self) -> StoppedError:
+        """What every seat says that was told so."""
+        reason = _REASONS.get(self.kind, "something failed there")
+        return StoppedError(
+            f"the study was stopped in its {self.stage} (attempt {self.attempt}): {reason}",
+            party=self.party,
+        )
+
+
+_REASONS = {
+    "AbsenceError": "it left, or too few are left to go on",
+    "MalformedError": "what it sent could not be read",
+    "ViolationError": "what it sent or did was not as agreed",
+    "InputError": "its documents or settings cannot be used",
+    "BoundError": "a number there would leave the range that was agreed",
+    "MisuseError": "something there would have been used twice",
+    "WithdrawnError": "declined by its owner",
+}

@@ -1,0 +1,133 @@
+"""What `features = "auto"` stands for: how wide the blocks of a row are, by public rules.
+
+The rules were measured on corpora (docs/accuracy.md). They ask for nothing but numbers that a plan
+has, or that whoever plans knows: how many classes there are, and about how many documents.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, fields
+from typing import Any
+
+from sottovoce.errors import InputError
+from sottovoce.study.plan import DictionaryKind, Engine
+from sottovoce.study.setting_kinds import whole
+from sottovoce.text.blocks import Blocks
+from sottovoce.text.encoding import EncoderName
+from sottovoce.text.reading import Level, NGrams
+
+AUTO = "auto"
+WORDS = (1, 2)
+CHARACTERS = (3, 5)
+BESIDE = tuple(one.name for one in fields(Blocks))
+"""The settings of the blocks beside the words, by name."""
+
+FEATURES = 2048
+# Engine paillier solves on ciphertexts, at most 128 columns.
+_FEW_FEATURES = 128
+# Beyond so many classes a row must be richer.
+_MANY_CLASSES = 16
+_TAIL = 2048
+# A tail wider than this many times the documents has nothing more to tell apart.
+_TAIL_PER_DOCUMENT = 2
+_NARROWEST_TAIL = 256
+# With many classes, narrow and heavy kernel columns; with few, these would overfit.
+_KERNEL: Mapping[str, Any] = {"kernel": 2048, "kernel_weight": 2.0, "kernel_width": 1.0}
+
+
+@dataclass(frozen=True)
+class Circumstances:
+    """What the rules may look at; without a number of `documents` there may be many."""
+
+    classes: int
+    level: Level = Level.DOCUMENT
+    dictionary: DictionaryKind = DictionaryKind.JOINT
+    engine: Engine = Engine.AUTO
+    documents: int | None = None
+
+    @property
+    def chooses(self) -> bool:
+        """Whether words are selected from text: else there is nothing to choose from."""
+        return self.dictionary is DictionaryKind.JOINT
+
+
+@dataclass(frozen=True)
+class Columns:
+    """What a row is made of."""
+
+    features: int
+    ngrams: NGrams
+    beside: Blocks
+
+
+def columns(given: Mapping[str, Any], about: Circumstances) -> Columns:
+    """The columns of a row: what was given, and by the rules what was left to them.
+
+    `given` has the names of the plan's settings. "auto" leaves a setting to the rules, and so
+    does leaving it out. Where `features` is a number, there is no tail unless one is given.
+    """
+    asked = {name: value for name, value in given.items() if not _is_auto(value)}
+    by_rule = "features" not in asked and about.chooses
+    beside = {name: asked[name] for name in BESIDE if name in asked}
+    if "tail" in beside:
+        beside["tail"] = whole(beside["tail"], "tail")
+    elif by_rule:
+        beside["tail"] = _tail(about)
+    if by_rule:
+        beside = {**_kernel(about), **beside}
+    return Columns(
+        whole(asked.get("features", _features(about)), "features"),
+        _ngrams(asked, about),
+        Blocks(**beside),
+    )
+
+
+def _is_auto(value: object) -> bool:
+    return isinstance(value, str) and value == AUTO
+
+
+def _features(about: Circumstances) -> int:
+    if about.engine is Engine.PAILLIER:
+        return _FEW_FEATURES
+    return FEATURES
+
+
+def _tail(about: Circumstances) -> int:
+    if about.engine is Engine.PAILLIER or about.level is Level.TOKEN:
+        return 0
+    if about.documents is None:
+        return _TAIL
+    wanted = min(_TAIL, max(_NARROWEST_TAIL, _TAIL_PER_DOCUMENT * about.documents))
+    return 1 << (wanted - 1).bit_length()
+
+
+def _kernel(about: Circumstances) -> Mapping[str, Any]:
+    """Kernel columns where there are many classes, which the square loss on words confuses."""
+    many = about.classes > _MANY_CLASSES and about.level is not Level.TOKEN
+    return _KERNEL if many and about.engine is not Engine.PAILLIER else {}
+
+
+def _ngrams(asked: Mapping[str, Any], about: Circumstances) -> NGrams:
+    """Words, pairs of words and stretches of characters; a given word list is of words alone."""
+    listed = about.dictionary is DictionaryKind.GIVEN
+    words = _lengths(asked.get("ngrams", (1, 1) if listed else WORDS), "ngrams")
+    parts = asked.get("characters", None if listed else CHARACTERS)
+    return NGrams(words, None if parts in {None, "none"} else _lengths(parts, "characters"))
+
+
+def _lengths(value: Any, name: str) -> tuple[int, int]:
+    """The shortest and the longest sequence."""
+    if not isinstance(value, tuple | list) or len(value) != 2:
+        raise InputError(
+            f"{name}: expected the shortest and the longest, found {value!r}",
+            hints=(f"{name}=(1, 2)" if name == "ngrams" else f"{name}=(3, 5)",),
+        )
+    return whole(value[0], name), whole(value[1], name)
+
+
+def encoder_setting(value: Any) -> EncoderName | None:
+    """An encoder as a plan holds it, from the name that a study.toml has."""
+    if value is None or isinstance(value, EncoderName):
+        return value
+    if not isinstance(value, str):
+        raise InputError(f"encoder: expected none or its name, found {value!r}")
+    return None if value == "none" else EncoderName.read(value)

@@ -1,0 +1,178 @@
+"""What is agreed: the plan's settings, in sentences."""
+
+from collections.abc import Callable, Iterator
+
+from sottovoce.study.card.arrangement_lines import arranged_lines
+from sottovoce.study.card.query_lines import budget_lines, labels_lines, verdict_lines
+from sottovoce.study.plan import (
+    FEWEST_EVALUATED,
+    FEWEST_PEERS,
+    Contribution,
+    DictionaryKind,
+    Engine,
+    Rare,
+)
+from sottovoce.study.queries.thresholds import scored_names
+from sottovoce.study.release import Opens
+from sottovoce.study.study import Study
+from sottovoce.text.blocks import Blocks
+from sottovoce.wire.printable import markdown
+
+Waits = tuple[tuple[str, str], ...]
+
+
+def agreed_section(study: Study, waits: Waits = ()) -> Iterator[str]:
+    """Every setting that people should know of; `waits` says what is waited for, how long."""
+    yield "## What is agreed"
+    yield ""
+    for part in AGREED:
+        yield from part(study)
+    for what, long in waits:
+        yield f"- {what}: {long}."
+    yield from arranged_lines(study)
+    if study.plan.dictionary is DictionaryKind.JOINT:
+        yield ""
+        yield JOINT_DICTIONARY.format(bits=study.plan.bucket_bits, fewest=study.plan.min_documents)
+
+
+def _grounds(study: Study) -> Iterator[str]:
+    grounds = study.plan.grounds
+    for name, value in (
+        ("Purpose", grounds.purpose),
+        ("Legal basis", grounds.legal_basis),
+        ("Controller", grounds.controller),
+        ("Contact", grounds.contact),
+        ("Retention", grounds.retention),
+        ("Approval", study.plan.approval),
+    ):
+        if value:
+            yield f"- {name}: {markdown(value)}"
+
+
+def _blocks(beside: Blocks) -> Iterator[str]:
+    """The columns of a row beside its words; every map is public, and nothing more is opened."""
+    if beside.tail:
+        yield (
+            f"- Words that were not chosen fall, by the peers' key, into {beside.tail} further "
+            "columns, several into one. Like words they go into sums; no column is opened."
+        )
+    if beside.encoder is not None:
+        name = beside.encoder
+        yield (
+            f"- Every site turns its text into vectors by the same {name.kind} encoder of "
+            f"{name.columns} columns, on its own machine (SHA-256 of weights and tokenizer "
+            f"`{name.sha256}`). The vectors never leave the site; like words they go into sums."
+        )
+    if beside.kernel:
+        yield (
+            f"- {beside.kernel} columns are random waves of the "
+            f"{'words' if beside.encoder is None else 'vector'}, from a public seed "
+            f"(kernel width {beside.kernel_width:g})."
+        )
+
+
+def _learning(study: Study) -> Iterator[str]:
+    plan = study.plan
+    labels = ", ".join(map(markdown, plan.labels.names))
+    yield f"- Labels: {labels}; one row stands for one {plan.level}."
+    # A joint dictionary has the words that are in enough documents, and no more than agreed.
+    most = "Up to " if plan.dictionary is DictionaryKind.JOINT else ""
+    yield (
+        f"- {most}{plan.features} features, dictionary `{plan.dictionary}`; engine "
+        f"`{study.engine}`; penalty {', '.join(f'{one:g}' for one in plan.alphas)}."
+    )
+    if plan.dictionary is DictionaryKind.JOINT:
+        yield f"- The dictionary has the features that {plan.select.words}."
+    yield from _blocks(plan.beside)
+    if plan.contribution is Contribution.RADOS:
+        yield (
+            f"- Every peer contributes the moments of {plan.rados} sampled rados; nobody sees them."
+        )
+
+
+def _guards(study: Study) -> Iterator[str]:
+    plan = study.plan
+    yield f"- Comes out: {plan.release.agreed}"
+    yield (
+        f"- At least {plan.min_peers} peers; a class with fewer than "
+        f"{plan.min_documents} documents a peer {_RARE[plan.rare]}."
+    )
+    yield (
+        "- Totals of documents and classes, and the upper end of the spectrum, are "
+        "published rounded up to two digits. Iterations, sizes and times follow from them."
+    )
+
+
+def _queries(study: Study) -> Iterator[str]:
+    yield from labels_lines(study)
+    yield from verdict_lines(study)
+    if study.plan.release.opens is not Opens.WEIGHTS:
+        yield from budget_lines(study.plan)
+
+
+def _evaluation(study: Study) -> Iterator[str]:
+    plan = study.plan
+    if not plan.evaluations:
+        yield "- No evaluation over all sites; each may measure the model on its own documents."
+        return
+    yield (
+        f"- Evaluation: {plan.evaluations} time(s), opened over at least {FEWEST_EVALUATED} "
+        f"documents and {FEWEST_PEERS} peers; small cells are left out; a site's own figures stay."
+    )
+    if plan.operating_point:
+        named = zip(scored_names(plan.labels), plan.operating_point, strict=True)
+        points = ", ".join(f"{markdown(name)} above {point:g}" for name, point in named)
+        yield f"- Operating point (scores are near -1 and 1): {points}."
+    if study.draws_joint_roc:
+        yield (
+            f"- Its ROC is looked at {len(plan.thresholds)} public thresholds; single "
+            "comparisons stay shared, and only sums over all peers are opened."
+        )
+
+
+def _deletion(study: Study) -> Iterator[str]:
+    if study.engine is Engine.QUORUM:
+        yield (
+            "- At the end masks and seeds are deleted; each member keeps its share of the model, "
+            "and the coordinator public numbers."
+        )
+        return
+    deleted = "- At the end coordinator, evaluator and dealer delete shares, masks and seeds; "
+    if study.asks_shares:
+        yield (
+            f"{deleted}coordinator and evaluator keep one half of the model each, and the "
+            "coordinator its key, until the study is closed."
+        )
+        return
+    kept = "what they asked with" if study.on_shares else "the encrypted model"
+    yield f"{deleted}peers keep {kept}, the coordinator the key until the study is closed."
+
+
+# Another setting's sentences: one more function here.
+AGREED: tuple[Callable[[Study], Iterator[str]], ...] = (
+    _grounds,
+    _learning,
+    _guards,
+    _queries,
+    _evaluation,
+    _deletion,
+)
+
+# As docs/text.md says it; a test compares the two.
+JOINT_DICTIONARY = (
+    "For `joint`, features are hashed with keyed BLAKE2 into 2^{bits} buckets under a key that the "
+    "peers share and the coordinator never learns. A peer zeroes every bucket that fewer than "
+    "{fewest} of its own documents have (a group, such as a patient, counts once, and so does a "
+    "document however many rows it has). The coordinator gets the sums, per class, of the buckets "
+    "that are left, rounded at each peer (where one peer alone has a bucket and "
+    "`feature_min_peers` is 1, that peer's counts), and publishes the chosen ids with idf rounded "
+    "to 0.5. "
+    "**A peer can look up which of its own words were chosen. Whoever holds the key, which is "
+    "every peer, can also confirm a guess: test whether any word that it thinks of was chosen.**"
+)
+
+_RARE = {
+    Rare.STOP: "stops the study",
+    Rare.LEAVE_OUT: "is left out of the training, by name",
+    Rare.OTHER: "counts as 'other'",
+}

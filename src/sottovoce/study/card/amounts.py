@@ -1,0 +1,60 @@
+"""How much leaves a peer, and how much passes through the seats that help, in bytes."""
+
+from collections.abc import Iterator
+
+from sottovoce.study.card.query_lines import query_amount
+from sottovoce.study.card.seat_sizes import helper_sizes
+from sottovoce.study.card.sizes import ASSUMED_DOCUMENTS, peer_sizes, row_bytes, step_bytes
+from sottovoce.study.plan import Engine
+from sottovoce.study.study import Study
+
+
+def amounts_section(study: Study) -> Iterator[str]:
+    """What leaves a peer, and what passes through the other seats."""
+    rows = peer_sizes(study)
+    yield "## How much leaves a peer"
+    yield ""
+    yield "| stage | message | to | times | bytes |"
+    yield "|---|---|---|---:|---:|"
+    for row in rows:
+        about = "" if row.exact else "about "
+        cells = (row.stage, row.kind, row.to, str(row.times), f"{about}{row.bytes:,}")
+        yield f"| {' | '.join(cells)} |"
+    yield f"| altogether | | | | about {sum(row.total for row in rows):,} |"
+    yield ""
+    yield (
+        "Boxes for others than the coordinator are padded, and their sizes depend on public "
+        "numbers only."
+    )
+    if study.engine is not Engine.QUORUM:
+        yield query_amount(study)
+    if study.engine is Engine.PAILLIER:
+        yield f"Ciphertexts are counted for {ASSUMED_DOCUMENTS:,} documents in all."
+    if study.engine is Engine.QUORUM:
+        yield (
+            f"A row to be labelled takes about {row_bytes(study):,} bytes to each member. In each "
+            f"step of the solve a member that deals sends about {step_bytes(study):,} bytes."
+        )
+        return
+    yield ""
+    yield from _helpers(study)
+
+
+def _helpers(study: Study) -> Iterator[str]:
+    yield "## How much passes through the evaluator's and the dealer's seats"
+    yield ""
+    yield "| seat | stage | message | way | times | bytes |"
+    yield "|---|---|---|---|---:|---:|"
+    for row in helper_sizes(study):
+        way = f"to {row.to}" if row.way == "sends" else f"from {row.to}"
+        times = f"each {row.each}" if row.each else str(row.times)
+        about = "" if row.exact else "about "
+        cells = (row.seat, row.stage, row.kind, way, times, f"{about}{row.bytes:,}")
+        yield f"| {' | '.join(cells)} |"
+    yield ""
+    yield (
+        "A solve takes some dozens of steps to a few hundred: how many follows from the joint "
+        "moments, which nobody knows beforehand. Messages of a few dozen bytes are left out."
+    )
+    if study.plan.deals_verdicts:
+        yield "For each query the dealer sends keys for its comparisons, some kilobytes a batch."

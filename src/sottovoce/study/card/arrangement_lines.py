@@ -1,0 +1,89 @@
+"""What the study card says about an arrangement: who holds what, and what that gives away."""
+
+from collections.abc import Iterator
+
+from sottovoce.study.arrangement import Remote, Weights
+from sottovoce.study.roster import Role
+from sottovoce.study.study import Study
+
+
+def arranged_lines(study: Study) -> Iterator[str]:
+    """What is agreed beyond peers with documents of their own."""
+    plan, arrangement = study.plan, study.plan.arrangement
+    if arrangement.weights is Weights.LISTED:
+        yield (
+            "- **Every peer tells the coordinator which features its documents have** (for text: "
+            "which of the chosen words its documents use), and is sent the weights of these alone."
+        )
+    builders = study.roster.having(Role.INTERMEDIARY)
+    if builders:
+        made = f"{plan.rados} rados" if plan.rados else "exact moments"
+        helped = ", ".join(study.roster.works_for(builder.name) for builder in builders)
+        yield (
+            f"- Intermediaries build the contributions of {helped} from ciphertexts ({made}). Each "
+            "sees how many documents its peer has, filled up, and nothing of them."
+        )
+    if not arrangement.by_features:
+        return
+    shared = ", ".join(arrangement.shared) or "none"
+    yield (
+        "- Partition `features`: the peers hold different columns of the same entities. "
+        f"Shared columns: {shared}; their values with the classes are {plan.blocks} blocks."
+    )
+    yield (
+        f"- A block of fewer than {plan.min_documents} entities is left out by every peer. "
+        "Which blocks there are, and how large, no message says; the coordinator learns "
+        "whether all peers have the same ones."
+    )
+    yield f"- Features of others in a query: {_REMOTES[arrangement.remote]}"
+    if arrangement.remote is not Remote.ZERO:
+        chosen = ", ".join(arrangement.answering) or "all other peers"
+        yield f"- Who adds a remote part: {chosen}."
+
+
+def outsourced_lines(study: Study) -> Iterator[str]:
+    """All that there is to say of a lone owner's study."""
+    plan, roster = study.plan, study.roster
+    made = f"{plan.rados} rados" if plan.rados else "exact moments"
+    yield "## What is agreed"
+    yield ""
+    yield (
+        f"- Labels: {', '.join(plan.labels.names)}; {plan.width} columns; penalty "
+        f"{plan.alphas[0]:g}; {made}."
+    )
+    yield (
+        f"- {roster.coordinator} holds the data and the key. {roster.house(roster.evaluator)} "
+        "works on ciphertexts, and learns how many documents and columns there are (rounded up), "
+        "the upper end of their spectrum, and that the solve came out right."
+    )
+    yield f"- Comes out: the model's weights, to {roster.coordinator}, who labels at home."
+    yield ""
+    yield "## What must hold"
+    yield ""
+    yield (
+        "Both follow the protocol. Nobody else has the key, so there is nobody to pool with; "
+        "who gives the key away gives the documents away."
+    )
+
+
+def pooled_lines(study: Study) -> Iterator[str]:
+    """What pooling would give beyond what it gives elsewhere."""
+    for one in study.roster.having(Role.INTERMEDIARY):
+        yield (
+            f"- The coordinator with {one.organisation}, which builds for "
+            f"{study.roster.works_for(one.name)}, could read that peer's documents one by one."
+        )
+    if study.plan.arrangement.by_features:
+        yield (
+            "- Every column but the shared ones has one holder: what pooling would give here, "
+            "sums over blocks of entities, has that holder's name on it."
+        )
+
+
+_REMOTES = {
+    Remote.FULL: "`full`; the peers that answer add their own, and learn which entities are asked "
+    "about, and when.",
+    Remote.ZERO: "`zero`; they are left out, nobody is asked.",
+    Remote.NORMALISED: "`normalised`; the mean edge vector of the peers that answer stands for "
+    "them, encrypted. It is asked for once and says nothing about any entity.",
+}

@@ -1,0 +1,79 @@
+"""The study card: what leaves a site, to whom, what it reveals, under which assumption.
+
+It begins with one page in plain words (sections/first_page.py); details follow, a module a
+section. It is made of the plan, the roster and the disclosures that stand beside every kind of
+message, so it cannot say less than the programs do.
+"""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from types import ModuleType
+
+from sottovoce.study.card.agreed import Waits, agreed_section
+from sottovoce.study.card.amounts import amounts_section
+from sottovoce.study.card.arrangement_lines import outsourced_lines
+from sottovoce.study.card.deviating import deviating_section
+from sottovoce.study.card.first_page import first_page
+from sottovoce.study.card.people import people_section, signature_section
+from sottovoce.study.card.pooling import pooling_section
+from sottovoce.study.card.sent import Line, lines_of, sent_section
+from sottovoce.study.study import Study, grouped, settings_digest
+
+
+@dataclass(frozen=True)
+class StudyCard:
+    """What everybody reads before it consents.
+
+    `words` are the fingerprint for the phone, and the card is `keyed` once everybody's keys are
+    known; `waits` says what is waited for and how long; `also` are modules with messages beyond
+    those of the protocols; `house` is the organisation that reads it. Whoever shows the card to
+    people knows these.
+    """
+
+    study: Study
+    words: tuple[str, ...] = ()
+    waits: Waits = ()
+    also: tuple[tuple[str, ModuleType], ...] = ()
+    house: str | None = None
+    keyed: bool = True
+
+    @property
+    def fingerprint(self) -> str:
+        """What consent signs: the hash of plan and roster, in groups for reading aloud."""
+        return grouped(self.study.digest)
+
+    @property
+    def code(self) -> str:
+        """What stands for the plan alone, before everybody's keys are known and after."""
+        return grouped(settings_digest(tuple(self.study.plan.settings()))[:12])
+
+    @property
+    def lines(self) -> tuple[Line, ...]:
+        """Every kind of message that this study can send, by stage."""
+        return lines_of(self.study, self.also)
+
+    def first_page(self) -> str:
+        """The page in plain words."""
+        return "\n".join(first_page(self.study, self.house, code=self.code)) + "\n"
+
+    def markdown(self) -> str:
+        """The whole card."""
+        parts = (first_page(self.study, self.house, code=self.code), *self._details())
+        return "\n".join(line for part in parts for line in (*part, "")) + "\n"
+
+    def _details(self) -> tuple[Iterator[str], ...]:
+        study, keyed = self.study, self.keyed
+        people = people_section(study, self.words, keyed=keyed)
+        sent = sent_section(self.lines)
+        signatures = signature_section(study, keyed=keyed, code=self.code)
+        if study.outsourced:
+            return people, outsourced_lines(study), sent, signatures
+        return (
+            people,
+            agreed_section(study, self.waits),
+            amounts_section(study),
+            pooling_section(study),
+            deviating_section(study),
+            sent,
+            signatures,
+        )

@@ -1,0 +1,141 @@
+"""What a card states about a study, as data: who must not pool, what leaves, what stays how long.
+
+An engine or an arrangement adds its facts here, and every page that is shown to people says them.
+"""
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from itertools import combinations
+
+from sottovoce.study.plan import Engine
+from sottovoce.study.release import Opens
+from sottovoce.study.roster import Role
+from sottovoce.study.study import Study
+
+UNION = "rebuild documents of all peers, word for word, though not say whose they are"
+
+
+@dataclass(frozen=True)
+class Holders:
+    """Seats that each hold a part of the joint numbers; `enough` of them together can read them."""
+
+    seats: tuple[str, ...]
+    enough: int
+    gives: str = UNION
+
+    def houses(self, study: Study) -> tuple[tuple[str, ...], ...]:
+        """The smallest groups of organisations that could read them, by name."""
+        groups = {
+            frozenset(study.roster.house(seat) for seat in chosen)
+            for chosen in combinations(self.seats, self.enough)
+        }
+        least = [one for one in groups if not any(other < one for other in groups)]
+        order = {study.roster.house(seat): place for place, seat in enumerate(study.roster.names)}
+        return tuple(sorted(tuple(sorted(one, key=order.__getitem__)) for one in least))
+
+
+@dataclass(frozen=True)
+class EngineFacts:
+    """What an engine does with contributions, in plain words, and who holds parts of the sum."""
+
+    hides: str
+    holders: Callable[[Study], Holders]
+
+
+def _two_of_three(study: Study) -> Holders:
+    trio = study.trio
+    return Holders((trio.first, trio.second, trio.dealer), 2)
+
+
+def _key_and_numbers(study: Study) -> Holders:
+    return Holders((study.roster.coordinator, study.roster.evaluator), 2)
+
+
+def _more_than_may_pool(study: Study) -> Holders:
+    return Holders(study.quorum.members, study.quorum.threshold + 1)
+
+
+# An engine's facts, for the first page. A test looks that every engine has some.
+ENGINES: Mapping[Engine, EngineFacts] = {
+    Engine.QUORUM: EngineFacts(
+        "Every number is split into parts, one for each organisation that computes; too few "
+        "parts together are random, also for who runs the study.",
+        _more_than_may_pool,
+    ),
+    Engine.SHARES: EngineFacts(
+        "Random numbers are added that cancel only in the sum over all peers; the sum itself "
+        "stays in two halves at two organisations, and either half alone is random.",
+        _two_of_three,
+    ),
+    Engine.PAILLIER: EngineFacts(
+        "They are encrypted: who computes with them cannot read them, and who has the key "
+        "never gets them without random numbers added.",
+        _key_and_numbers,
+    ),
+}
+
+
+@dataclass(frozen=True)
+class Pooling:
+    """Organisations that must not pool what they saw, and what pooling would give them."""
+
+    houses: tuple[str, ...]
+    gives: str
+
+
+def poolings(study: Study) -> tuple[Pooling, ...]:
+    """Everybody who must not pool, the worst first."""
+    roster = study.roster
+    holders = holders_of(study)
+    found = [Pooling(houses, holders.gives) for houses in holders.houses(study)]
+    coordinator = roster.house(roster.coordinator)
+    for one in roster.having(Role.INTERMEDIARY):
+        peer = roster.house(roster.works_for(one.name))
+        gives = f"read the documents of {peer} one by one"
+        found.append(Pooling((coordinator, one.organisation), gives))
+    return tuple(found)
+
+
+def holders_of(study: Study) -> Holders:
+    """Who holds parts of the joint numbers."""
+    return ENGINES[study.engine].holders(study)
+
+
+@dataclass(frozen=True)
+class KeptFact:
+    """What is kept, by whom, and until when."""
+
+    what: str
+    who: str
+    until: str
+
+
+def keeping(study: Study) -> tuple[KeptFact, ...]:
+    """What every party keeps."""
+    plan, roster = study.plan, study.roster
+    rows = [KeptFact("numbers of the computation", "all who compute", "deleted after the training")]
+    if study.outsourced:
+        return (
+            *rows,
+            KeptFact("model and key", roster.house(roster.coordinator), "as long as it likes"),
+        )
+    if study.engine is Engine.QUORUM and plan.release.opens is not Opens.WEIGHTS:
+        needed = study.quorum.needed
+        until = f"useless once fewer than {needed} of them keep theirs"
+        rows.append(KeptFact("a part of the model that alone is random", "who computes", until))
+    elif plan.release.opens is Opens.WEIGHTS:
+        rows.append(
+            KeptFact("the model", "every peer", "as long as it likes, nobody can call it back")
+        )
+    else:
+        rows.append(
+            KeptFact("the key that answers need", "the coordinator", "until it closes the study")
+        )
+        if study.on_shares:
+            who = "coordinator and evaluator"
+            rows.append(KeptFact("the model's halves", who, "until the study is closed"))
+        else:
+            until = "useless once the study is closed"
+            rows.append(KeptFact("the encrypted model", "every peer", until))
+    rows.append(KeptFact("the ledger of what left", "every site", "until the site deletes it"))
+    return tuple(rows)

@@ -1,0 +1,306 @@
+"""The card's first page: a whole study in plain words, at most 60 lines of 80 columns.
+
+It is what the person reads who signs for an organisation. Every sentence follows from the facts of
+this very study (facts.py, leaving.py); no word of cryptography stands here unexplained.
+"""
+
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import replace
+from textwrap import wrap
+
+from sottovoce.study.card.facts import ENGINES, Holders, holders_of, keeping, poolings
+from sottovoce.study.card.leaving import LeavingLine, leaving
+from sottovoce.study.card.sizes import DRAWN
+from sottovoce.study.plan import FEWEST_EVALUATED, FEWEST_PEERS, DictionaryKind, Engine
+from sottovoce.study.release import Opens
+from sottovoce.study.roster import Participant, Role, Roster
+from sottovoce.study.study import Study
+from sottovoce.wire.printable import markdown
+
+WIDTH = 80
+LONGEST = 60
+# So many names or groups are told one by one; more are counted.
+_FEW = 4
+# Texts that people wrote are cut, so that the page stays a page; they stand whole below.
+_NAME_LENGTHS = (40, 28, 18)
+
+
+def first_page(study: Study, house: str | None = None, *, code: str) -> tuple[str, ...]:
+    """The page for an organisation; without one, for any peer. `code` stands for the plan."""
+    lines: tuple[str, ...] = ()
+    for longest in _NAME_LENGTHS:
+        cut = short_names(
+            (participant.organisation for participant in study.roster.participants), longest
+        )
+        names = {name: markdown(short) for name, short in cut.items()}
+        called = Study(study.plan, _renamed(study.roster, names))
+        lines = tuple(_lines(called, names.get(house or ""), code))
+        if len(lines) <= LONGEST:
+            break
+    return lines
+
+
+def _lines(study: Study, house: str | None, code: str) -> Iterator[str]:
+    yield from _head(study, code)
+    yield from _doing(study, house)
+    yield from _leaves(study, house)
+    yield from _learned(study)
+    yield from _fails(study)
+    yield from _opened(study)
+    yield from _kept(study)
+    yield from _checked()
+    yield from _limits()
+
+
+def short_names(names: Iterable[str], longest: int) -> dict[str, str]:
+    """Each name in at most so many characters, cut in its middle, and never two alike."""
+    found: dict[str, str] = {}
+    for name in names:
+        tail = longest // 3
+        cut = name if len(name) <= longest else f"{name[: longest - tail - 1]}…{name[-tail:]}"
+        taken = name not in found and cut in found.values()
+        found.setdefault(name, f"{cut[:-3]}…{len(found)}" if taken else cut)
+    return found
+
+
+def _renamed(roster: Roster, names: Mapping[str, str]) -> Roster:
+    return Roster(
+        tuple(
+            replace(participant, organisation=names[participant.organisation])
+            for participant in roster.participants
+        )
+    )
+
+
+def _head(study: Study, code: str) -> Iterator[str]:
+    plan, grounds = study.plan, study.plan.grounds
+    yield _cut(f"# Study card: {markdown(plan.name)}", WIDTH)
+    yield ""
+    for name, value in (
+        ("Purpose", grounds.purpose),
+        ("Legal basis", grounds.legal_basis),
+        ("Controller", grounds.controller),
+        ("Contact", grounds.contact),
+        ("Approval under which it runs", plan.approval),
+    ):
+        yield _cut(f"- {name}: {markdown(value) or 'none was named'}", WIDTH)
+    yield f"- Code of this plan: `{code}`"
+    yield ""
+
+
+def _doing(study: Study, house: str | None) -> Iterator[str]:
+    roster = study.roster
+    does = [
+        _does(study, participant)
+        for participant in roster.participants
+        if participant.organisation == house
+    ]
+    mine = f"{house} {_listed(does)}." if does else ""
+    peers = [one.organisation for one in roster.having(Role.PEER)]
+    labels = map(markdown, study.plan.labels.names)
+    if peers:
+        mine += (
+            f" {_counted(peers, 'organisations')} train one program that tells "
+            f"{_counted(labels, 'classes')} apart; each keeps its documents. "
+            f"{_coordinator(study)} runs the study (as coordinator), and has none."
+        )
+    yield from _titled("What your organisation does here", mine.strip())
+    yield ""
+
+
+def _does(study: Study, one: Participant) -> str:
+    if study.engine is not Engine.QUORUM:
+        return _DOES[one.role]
+    if one.role is Role.COORDINATOR:
+        return "runs the study, holds nothing that answers need, and brings no documents"
+    computes = one.name in study.quorum.members
+    return _DOES[one.role] + (", and computes on parts that alone are random" if computes else "")
+
+
+def _coordinator(study: Study) -> str:
+    return study.roster.house(study.roster.coordinator)
+
+
+def _leaves(study: Study, house: str | None) -> Iterator[str]:
+    brings = house is None or any(
+        participant.organisation == house and participant.role in {Role.PEER, Role.OWNER}
+        for participant in study.roster.participants
+    )
+    said = "No text leaves. Numbers do, hidden as said below:" if brings else ""
+    yield from _titled("What leaves your house, and to whom", said)
+    for held, rows in _by_content(study, house).items():
+        amounts = (f"{row.to}{_amount(row)}" for row in rows)
+        yield from _item(f"To {'; to '.join(amounts)}: {held}.")
+    if brings:
+        yield from _paragraph(f"{ENGINES[study.engine].hides} {_later(study)}")
+    yield ""
+
+
+def _later(study: Study) -> str:
+    if study.plan.release.opens is Opens.WEIGHTS or study.outsourced:
+        return "When you label documents later, nothing leaves."
+    return (
+        "When you label documents later, the coordinator learns when, and for how many "
+        "(rounded up), and nothing of what is in them."
+    )
+
+
+def _learned(study: Study) -> Iterator[str]:
+    plan = study.plan
+    said = "How many documents of each class there are in all, rounded up to two digits."
+    if plan.dictionary is DictionaryKind.JOINT and not study.outsourced:
+        said += (
+            f" The coordinator also learns in how many each word stands that {plan.min_documents} "
+            "or more of a peer's documents have, but not the word. Every peer can test whether "
+            "a word that it thinks of was chosen."
+        )
+    yield from _titled("What others learn from the training", said)
+    yield ""
+
+
+def _fails(study: Study) -> Iterator[str]:
+    title = "The worst case, and who must not pool"
+    if study.outsourced:
+        said = (
+            f"Whoever gets the key of {_coordinator(study)} can read the data. Nobody else has it."
+        )
+        yield from _titled(title, said)
+        yield ""
+        return
+    yield from _titled(
+        title, "All holds while everyone keeps the rules, and these do not pool what they saw:"
+    )
+    for gives, groups in _by_gain(study).items():
+        named = "; ".join(" with ".join(group) for group in groups)
+        few = len(groups) <= _FEW
+        who = named if few else _any_of(study, holders_of(study))
+        yield from _item(f"{who}: they could {gives}.")
+    sealed = study.plan.release.opens is not Opens.WEIGHTS and study.engine is not Engine.QUORUM
+    if study.deals_itself:
+        who = "whoever asks without a dealer, with either half"
+        yield from _item(f"{who}: they could read the model.")
+    elif sealed and not study.on_shares:
+        yield from _item("the coordinator with any peer: they could read the model.")
+    yield ""
+
+
+def _by_gain(study: Study) -> dict[str, list[tuple[str, ...]]]:
+    """Who must not pool, by what it would give."""
+    found: dict[str, list[tuple[str, ...]]] = {}
+    for group in poolings(study):
+        found.setdefault(group.gives, []).append(group.houses)
+    return found
+
+
+def _any_of(study: Study, holders: Holders) -> str:
+    houses = dict.fromkeys(map(study.roster.house, holders.seats))
+    return f"any {holders.enough} of {_counted(houses, 'organisations that compute')}"
+
+
+def _opened(study: Study) -> Iterator[str]:
+    plan = study.plan
+    if study.outsourced:
+        said = f"The model, to {_coordinator(study)} alone."
+        yield from _titled("What is opened at the end", said)
+        yield ""
+        return
+    said = plan.release.first_page.format(budget=f"{plan.budget:,}")
+    if plan.evaluations:
+        times = "once" if plan.evaluations == 1 else f"{plan.evaluations} times"
+        said += (
+            f" How good the model is may be opened {times}, as sums over at least "
+            f"{FEWEST_PEERS} peers and {FEWEST_EVALUATED} documents."
+        )
+    yield from _titled("What is opened at the end", said)
+    yield ""
+
+
+def _kept(study: Study) -> Iterator[str]:
+    agreed = study.plan.grounds.retention
+    yield from _titled("What is kept, and for how long", "")
+    yield _cut(f"- agreed by the sites: {markdown(agreed) or 'no time was named'}", WIDTH)
+    for row in keeping(study):
+        yield from _item(f"{row.what}, at {row.who}: {row.until}.")
+    yield ""
+
+
+def _checked() -> Iterator[str]:
+    yield from _titled(
+        "How you check it",
+        "`sottovoce ledger show` lists each message that left, `ledger verify` finds changed "
+        "lines. Your consent signs a fingerprint, a number for plan and people; the ledger "
+        "names it; compare its words with the others over the phone.",
+    )
+    yield ""
+
+
+def _limits() -> Iterator[str]:
+    yield from _titled(
+        "What this is not",
+        "It is not audited. It does not stop who breaks the rules on purpose. It "
+        "replaces no approval, legal ground or permission.",
+    )
+
+
+_DOES = {
+    Role.COORDINATOR: "runs the study, keeps the key that answers need, and brings no documents",
+    Role.EVALUATOR: "computes on numbers that it cannot read (as evaluator)",
+    Role.DEALER: "makes up random numbers for the computation (as dealer)",
+    Role.PEER: "brings its own labelled documents (as peer)",
+    Role.INTERMEDIARY: "computes for a peer on numbers that it cannot read (as intermediary)",
+    Role.OWNER: "brings its own data and holds the key (as owner)",
+}
+
+
+def _by_content(study: Study, house: str | None) -> dict[str, list[LeavingLine]]:
+    """What leaves, by what it is about, random numbers last."""
+    found: dict[str, list[LeavingLine]] = {}
+    for row in leaving(study, house):
+        held = "; ".join(sorted(row.holds, key=lambda one: one == DRAWN))
+        found.setdefault(held, []).append(row)
+    return found
+
+
+def _amount(row: LeavingLine) -> str:
+    if not row.bytes:
+        return ""
+    step = f" and {_size(row.each_step)} in each step" if row.each_step else ""
+    return f", about {_size(row.bytes)}{step}"
+
+
+def _size(count: int) -> str:
+    """Bytes as people say them, with two digits."""
+    for unit, size in (("GB", 10**9), ("MB", 10**6), ("kB", 10**3)):
+        if count >= size:
+            number = count / size
+            return f"{number:.0f} {unit}" if number >= 10 else f"{number:.1f} {unit}"
+    return f"{count} bytes"
+
+
+def _cut(text: str, longest: int) -> str:
+    return text if len(text) <= longest else f"{text[: longest - 2]} …"
+
+
+def _counted(names: Iterable[str], what: str) -> str:
+    """Names one by one where they are few."""
+    words = list(names)
+    return _listed(words) if len(words) <= _FEW else f"{len(words)} {what}"
+
+
+def _listed(names: Iterable[str]) -> str:
+    words = list(names)
+    return words[0] if len(words) == 1 else f"{', '.join(words[:-1])} and {words[-1]}"
+
+
+def _titled(title: str, said: str) -> Iterator[str]:
+    yield from _paragraph(f"**{title}.** {said}".rstrip())
+
+
+def _paragraph(said: str) -> Iterator[str]:
+    yield from wrap(said, WIDTH, break_on_hyphens=False)
+
+
+def _item(said: str) -> Iterator[str]:
+    yield from wrap(
+        said, WIDTH, initial_indent="- ", subsequent_indent="  ", break_on_hyphens=False
+    )

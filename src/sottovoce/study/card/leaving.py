@@ -1,0 +1,64 @@
+"""What leaves a house, to whom and how much, for people who do not know the protocols."""
+
+from dataclasses import dataclass
+
+from sottovoce.study.card.seat_sizes import helper_sizes
+from sottovoce.study.card.sizes import DRAWN, MEMBERS, ROWS, Size, peer_sizes
+from sottovoce.study.roster import Role
+from sottovoce.study.study import Study
+
+_HELPING = (Role.COORDINATOR, Role.EVALUATOR, Role.DEALER)
+
+
+@dataclass(frozen=True)
+class LeavingLine:
+    """What goes from a house to one recipient until the model is there; bytes where known."""
+
+    to: str
+    holds: tuple[str, ...]
+    bytes: int = 0
+    each_step: int = 0
+
+
+def leaving(study: Study, house: str | None = None) -> tuple[LeavingLine, ...]:
+    """What leaves a house; without one, what leaves a peer that does nothing else."""
+    if study.outsourced:
+        owner, evaluator = map(
+            study.roster.house, (study.roster.coordinator, study.roster.evaluator)
+        )
+        return (
+            LeavingLine(owner, (DRAWN,)) if house == evaluator else LeavingLine(evaluator, (ROWS,)),
+        )
+    found: dict[str, LeavingLine] = {}
+    for row in _rows(study, house):
+        to = _recipient(study, row.to)
+        if to == house:
+            continue
+        before = found.get(to, LeavingLine(to, ()))
+        holds = dict.fromkeys((*before.holds, *row.holds.split("; ")))
+        step = before.each_step + (row.total if row.each else 0)
+        once = before.bytes + (0 if row.each else row.total)
+        found[to] = LeavingLine(to, tuple(holds), once, step)
+    return tuple(found.values())
+
+
+def _rows(study: Study, house: str | None) -> tuple[Size, ...]:
+    roles = {
+        participant.role
+        for participant in study.roster.participants
+        if participant.organisation == house
+    }
+    peers = peer_sizes(study) if house is None or Role.PEER in roles else ()
+    helping = {str(role) for role in roles & set(_HELPING)}
+    helped = (row for row in helper_sizes(study) if row.seat in helping and row.way == "sends")
+    return (*peers, *helped)
+
+
+def _recipient(study: Study, to: str) -> str:
+    """The organisation in a role; other recipients stay as they are called."""
+    for role in _HELPING:
+        if to == str(role):
+            return study.roster.having(role)[0].organisation
+    if to == MEMBERS:
+        return "the organisations that compute"
+    return "the peers" if to == "peers" else to

@@ -1,0 +1,91 @@
+"""What must hold, and what pooling would give whom."""
+
+from collections.abc import Iterator
+
+from sottovoce.study.adversaries import POOLS
+from sottovoce.study.card.arrangement_lines import pooled_lines
+from sottovoce.study.plan import Engine
+from sottovoce.study.roster import Role
+from sottovoce.study.study import Study
+from sottovoce.wire.printable import markdown
+
+
+def _shared_lines(study: Study) -> Iterator[str]:
+    """What pooling would give where the model stays in two halves."""
+    yield "- The coordinator with any peer learns the dictionary by word."
+    if study.asks_shares:
+        yield (
+            "- Any two of coordinator, evaluator and dealer can also read the model, and the rows "
+            "of every query. An asker with any one of them learns its own labels, and no more."
+        )
+    if study.deals_itself:
+        yield (
+            "- Where an asker deals for itself, as without a dealer, it and the coordinator, or it "
+            "and the evaluator, can read the model."
+        )
+
+
+def pooling_section(study: Study) -> Iterator[str]:
+    """The assumption, and every pair that breaks it."""
+    roster = study.roster
+    yield "## What must hold"
+    yield ""
+    if study.engine is Engine.QUORUM:
+        yield from _quorum_lines(study)
+        return
+    yield (
+        "Everyone follows the protocol (honest but curious), and no two of coordinator, "
+        "evaluator and dealer pool what they saw."
+    )
+    yield ""
+    for pool in POOLS:
+        if pool.applies(study):
+            yield f"- If they pool, {pool.who}: {pool.gets}."
+    yield from pooled_lines(study)
+    if study.on_shares:
+        yield from _shared_lines(study)
+    houses = {one.organisation for one in roster.having(Role.PEER)}
+    for role in (Role.EVALUATOR, Role.DEALER):
+        for one in roster.having(role):
+            if one.organisation in houses:
+                yield (
+                    f"- {markdown(one.organisation)} is a peer and the {role}: it and the "
+                    "coordinator are such a pair. An independent organisation is better."
+                )
+    if len(roster.peers) == 2:
+        yield "- With two peers each trusts the coordinator not to side with the other."
+
+
+def _quorum_lines(study: Study) -> Iterator[str]:
+    """Who may pool, who may not, and what is not covered."""
+    quorum = study.quorum
+    t, n = quorum.threshold, len(quorum.members)
+    names = ", ".join(map(markdown, quorum.members))
+    yield (
+        f"Everyone follows the protocol (honest but curious), and at most {t} of the {n} members "
+        f"({names}) pool what they saw, with or without the coordinator, who holds nothing."
+    )
+    yield ""
+    yield (
+        f"- What pooling would give: any {t + 1} members together can rebuild text of the union "
+        "of all peers, though not say whose, and read the model and the rows that are asked "
+        f"about. With {t} of them, also together with the coordinator, it is nothing but what "
+        "stands here."
+    )
+    yield "- The coordinator with any peer learns the dictionary by word."
+    yield (
+        f"- {quorum.needed} of the members finish a training and answer queries; with fewer, "
+        "nobody gets labels any more."
+    )
+    spare = n - quorum.needed
+    named = spare // 2
+    yield (
+        f"- A wrong share of a product is seen where more than {quorum.needed} members are there "
+        f"(up to {spare} of them; {named} named), and else by the range of what is opened. This "
+        "guards against faults and clumsy cheating, not against malice: who deals shares that do "
+        "not fit can make an honest member look wrong."
+    )
+    yield (
+        f"- All that is opened in this study is within {study.quorum_distance:.1g} of noise that "
+        "knows nothing (a study above 2^-40 is refused)."
+    )

@@ -1,0 +1,128 @@
+"""What a study card says about queries: how labels are found, and what a budget protects."""
+
+from collections.abc import Iterator
+
+from sottovoce.study.plan import (
+    KNOWN_QUERIES_PER_FEATURE,
+    QUERIES_PER_FEATURE,
+    ROWS_A_DOCUMENT,
+    Engine,
+    LabelsOn,
+    StudyPlan,
+    Verdict,
+)
+from sottovoce.study.release import Opens
+from sottovoce.study.study import Study
+
+
+def verdict_lines(study: Study) -> Iterator[str]:
+    """Which verdict holds, and what falls back to what."""
+    plan = study.plan
+    if plan.release.opens is not Opens.LABELS:
+        return
+    if study.engine is Engine.QUORUM:
+        yield (
+            "- Labels are found by the members on shares, without a dealer, at full strength: "
+            f"{study.quorum.threshold} of them together learn no row, no score and no label."
+        )
+        return
+    alone = [name for name in study.roster.peers if study.verdict_for(name) is Verdict.DGK]
+    if len(alone) == len(study.roster.peers):
+        yield (
+            f"- Labels are found without a dealer (`{Verdict.DGK}`): "
+            "asker and coordinator compare by themselves."
+        )
+        return
+    if plan.verdict is Verdict.FSS:
+        yield (
+            f"- Labels are found with a dealer (`{Verdict.FSS}`) and in no other way: where it "
+            "does not answer, a query ends with an error and is not counted."
+        )
+        return
+    yield (
+        f"- Labels are found with a dealer (`{Verdict.FSS}`). If it does not answer, the query "
+        f"begins anew without one (`{Verdict.DGK}`), which takes longer; the asker is told, and "
+        "its documents are counted once. A coordinator who keeps the dealer's letters back learns "
+        "nothing by that, unless it also breaks the rules of the comparison that follows; "
+        f"`verdict={Verdict.FSS}` leaves it no such comparison."
+    )
+    if alone:
+        yield (
+            f"- For {', '.join(alone)} nobody of another house deals: its labels are found "
+            f"without a dealer (`{Verdict.DGK}`) from the start."
+        )
+
+
+def labels_lines(study: Study) -> Iterator[str]:
+    """What labels are found on, with bytes, trips and whom that trusts."""
+    if study.plan.release.opens is Opens.WEIGHTS or study.outsourced:
+        return
+    if not study.on_shares:
+        yield (
+            f"- Labels are found on ciphertexts (`labels_on={LabelsOn.PAILLIER}`): every peer "
+            f"holds the encrypted model, which it and the coordinator together could open. "
+            f"{query_amount(study)} A query takes {2 + _verdict_trips(study)} trips."
+        )
+        return
+    trips = _verdict_trips(study)
+    yield (
+        f"- Labels are found on shares (`labels_on={LabelsOn.SHARES}`): coordinator and evaluator "
+        "keep one half of the model each, no peer holds anything of it, and both are needed for "
+        f"every query. {query_amount(study)} A query takes 3 trips of the asker, and {2 + trips} "
+        "between the two. Whom it trusts: no two of coordinator, evaluator and dealer pool."
+    )
+
+
+def query_amount(study: Study) -> str:
+    """How much a query sends, in a sentence."""
+    if study.plan.release.opens is Opens.WEIGHTS:
+        return "Queries are answered at home."
+    if not study.on_shares:
+        return "A query sends a few kilobytes for each batch of documents."
+    columns = study.plan.width + 1
+    return (
+        f"A query sends {4 * columns:,} bytes a document to each of coordinator and evaluator, or "
+        f"{8 * columns:,} where scores are too large for short words."
+    )
+
+
+def _verdict_trips(study: Study) -> int:
+    """How often the two holders of scores wait for each other until there is a label."""
+    classes = study.plan.labels.width if study.plan.labels.exclusive else 1
+    return 1 if classes == 1 else 2 * (classes - 1).bit_length()
+
+
+def budget_lines(plan: StudyPlan) -> Iterator[str]:
+    """How many labels a peer may ask for, and whether that keeps the model from it."""
+    known, given = (
+        each * plan.asked_features for each in (QUERIES_PER_FEATURE, KNOWN_QUERIES_PER_FEATURE)
+    )
+    yield (
+        f"- Each peer may ask for {plan.budget} labels of {plan.level}s{_reports(plan)}, all told: "
+        "queries, evaluations and every penalty that is tried count against this one budget. "
+        "Batches are padded to whole ciphertexts and count whole."
+    )
+    yield (
+        f"- Of this model, {known} labels of chosen {plan.level}s are two a feature, "
+        f"{given} sixteen a feature: beyond the first it counts as known to that peer, the second "
+        "give it."
+    )
+    if plan.release.opens is not Opens.LABELS or plan.budget <= known:
+        return
+    if plan.budget < given:
+        yield (
+            f"- **This budget is above two labels a feature: {plan.budget} labels of chosen "
+            f"{plan.level}s tell a peer much of the model.**"
+        )
+    else:
+        yield (
+            f"- **This budget does not keep the model from a peer: {plan.budget} labels are more "
+            f"than the {given} that give it. For a model that nobody may know, agree on "
+            f"query_budget={known}.**"
+        )
+
+
+def _reports(plan: StudyPlan) -> str:
+    """What that is in reports, where rows are parts of them."""
+    rows = ROWS_A_DOCUMENT[plan.level]
+    return "" if rows == 1 else f" (about {plan.budget // rows} reports of {rows} {plan.level}s)"

@@ -1,0 +1,103 @@
+"""How many bytes pass through the evaluator's and the dealer's seats, as far as the plan tells.
+
+How many steps a solve takes follows from the joint moments, which nobody knows beforehand; what
+each step sends does not.
+"""
+
+from collections.abc import Iterator
+from dataclasses import replace
+
+from sottovoce.protocols.sealing import OVERHEAD
+from sottovoce.study.card.sizes import AGREES, DRAWN, Size, peer_sizes
+from sottovoce.study.plan import Engine
+from sottovoce.study.relay import padded_size
+from sottovoce.study.release import Opens
+from sottovoce.study.roster import Role
+from sottovoce.study.study import Study
+
+EVALUATOR, DEALER, COORDINATOR = map(str, (Role.EVALUATOR, Role.DEALER, Role.COORDINATOR))
+SOLVE, MODEL = "sealed solve", "encrypted model"
+# Messages of a few dozen bytes each; what travels in a box has the size of the smallest one.
+_SMALL = 128
+_HEAD = 32
+_WORD = 8
+
+
+def helper_sizes(study: Study) -> tuple[Size, ...]:
+    """What evaluator and dealer send and receive until every peer has the model."""
+    if study.engine is Engine.QUORUM:
+        return ()
+    rows = (*_evaluator(study), *(_dealer(study) if study.engine is Engine.SHARES else ()))
+    return tuple(row for row in rows if row.times)
+
+
+def _evaluator(study: Study) -> Iterator[Size]:
+    sends = Size("agreement", "consent", COORDINATOR, 1, _consent(study), exact=False)
+    yield replace(sends, seat=EVALUATOR, holds=AGREES)
+    for row in peer_sizes(study):
+        if row.to == EVALUATOR:
+            times = row.times * len(study.roster.peers)
+            yield replace(row, seat=EVALUATOR, way="receives", to="peers", times=times)
+    solving = _shared_solve(study) if study.engine is Engine.SHARES else _encrypted_solve(study)
+    for row in solving:
+        yield replace(row, seat=EVALUATOR)
+        yield replace(row, seat=EVALUATOR, way="receives")
+    # All classes of a word share one ciphertext.
+    ciphertexts = study.plan.width * study.plan.key_bits // 4
+    peers, sealed = len(study.roster.peers), 0 if study.on_shares else _solves(study)
+    shared = sealed if study.engine is Engine.SHARES else 0
+    yield _about(MODEL, "encrypted-share", COORDINATOR, shared, ciphertexts).received
+    yield _about(MODEL, "encrypted-model", "peers", peers * sealed, _boxed(ciphertexts))
+    if study.plan.release.opens is Opens.WEIGHTS:
+        yield _about(MODEL, "released-share", "peers", peers, _boxed(_WORD * _cells(study)))
+
+
+def _shared_solve(study: Study) -> Iterator[Size]:
+    width = study.plan.width
+    matrix = _HEAD + _WORD * (width * study.plan.blocks or width * (width + 1) // 2)
+    yield _about(SOLVE, "matrix-share", COORDINATOR, _solves(study), matrix)
+    step = 2 * (_HEAD + _WORD * _cells(study))
+    yield _about(SOLVE, "dividend-share, direction-share", COORDINATOR, 1, step, each="step")
+
+
+def _encrypted_solve(study: Study) -> Iterator[Size]:
+    """Of a step on ciphertexts the answer is the larger part; both are told as if they were it."""
+    step = (study.plan.width + 1) * study.plan.labels.width * study.plan.key_bits // 4
+    yield _about(SOLVE, "own-direction, own-step", COORDINATOR, 1, step, each="step")
+
+
+def _dealer(study: Study) -> Iterator[Size]:
+    rows = (
+        Size("agreement", "consent", COORDINATOR, 1, _consent(study), exact=False, holds=AGREES),
+        _about(SOLVE, "dealt-seed, agreed-plan", EVALUATOR, 2 * _solves(study), _boxed(_SMALL)),
+        _about(SOLVE, "dealt-comparisons", EVALUATOR, _solves(study), _boxed(24 * _SMALL)),
+        _about(SOLVE, "dealt-comparisons", COORDINATOR, _solves(study), 24 * _SMALL),
+        _about(SOLVE, "dealt-quotients", COORDINATOR, 3 * _solves(study), 16 * _cells(study)),
+        _about(SOLVE, "dealt-steps", COORDINATOR, 1, 24 * _cells(study), each="step"),
+        _about(SOLVE, "solve-numbers", COORDINATOR, _solves(study), _SMALL).received,
+    )
+    for row in rows:
+        yield replace(row, seat=DEALER)
+
+
+def _solves(study: Study) -> int:
+    """Each penalty of a list is solved for."""
+    return len(study.plan.alphas)
+
+
+def _cells(study: Study) -> int:
+    return study.plan.width * study.plan.labels.width
+
+
+def _consent(study: Study) -> int:
+    """Every seat's consent has the size of a peer's."""
+    return next(row.bytes for row in peer_sizes(study) if row.stage == "agreement")
+
+
+def _about(stage: str, kind: str, to: str, times: int, size: int, *, each: str = "") -> Size:
+    about = Size(stage, kind, to, times, size, exact=False, seat=EVALUATOR, each=each)
+    return replace(about, holds=DRAWN)
+
+
+def _boxed(size: int) -> int:
+    return padded_size(size) + OVERHEAD

@@ -1,0 +1,278 @@
+"""Every kind of message that this very study can send, with what it tells whom."""
+
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
+from types import ModuleType
+
+from sottovoce.protocols import messages
+from sottovoce.protocols.blind_sum import messages as blind_sums
+from sottovoce.protocols.messages import Disclosure, Message
+from sottovoce.protocols.quorum import comparison as quorum_comparison
+from sottovoce.protocols.quorum import dealing, labels, opening
+from sottovoce.protocols.quorum import products as quorum_products
+from sottovoce.protocols.quorum import solve as quorum_solve
+from sottovoce.protocols.quorum import sums as quorum_sums
+from sottovoce.protocols.quorum import truncation as quorum_truncation
+from sottovoce.protocols.shares import (
+    carries,
+    handover,
+    holders,
+    multiplier,
+    products,
+    residual,
+    row_scores,
+    signs,
+    solve,
+    truncation,
+    undealt,
+    undealt_tally,
+    verdict,
+)
+from sottovoce.protocols.two_party import comparison as two_party_comparison
+from sottovoce.protocols.two_party import directions, matrices, own_masks
+from sottovoce.protocols.two_party import products as two_party_products
+from sottovoce.protocols.two_party import truncation as two_party_truncation
+from sottovoce.study.arrangement import Remote, Weights
+from sottovoce.study.plan import Engine, Verdict
+from sottovoce.study.queries import (
+    budget,
+    classification,
+    evaluation,
+    model,
+    quorum_queries,
+    remote,
+    shared_queries,
+)
+from sottovoce.study.release import Opens
+from sottovoce.study.roster import Role
+from sottovoce.study.stages import (
+    agreement,
+    blocks,
+    contributions,
+    encrypted_training,
+    intermediary,
+    kept_buckets,
+    listing,
+    outsourced,
+    penalty_choice,
+    preparation,
+    quorum_training,
+    solving,
+    uploads,
+)
+from sottovoce.study.study import Study
+from sottovoce.wire.values import kebab
+
+Stage = tuple[str, tuple[ModuleType, ...]]
+_DEALT = (holders, products, signs)
+
+
+@dataclass(frozen=True)
+class Line:
+    """One kind of message of one stage: what it tells whom."""
+
+    stage: str
+    kind: type[Message]
+
+    @property
+    def name(self) -> str:
+        """The kind's name on the wire."""
+        return kebab(self.kind.__name__)
+
+    @property
+    def discloses(self) -> Disclosure:
+        """In words."""
+        return self.kind.discloses
+
+
+def lines_of(study: Study, also: tuple[tuple[str, ModuleType], ...] = ()) -> tuple[Line, ...]:
+    """Every kind of message that this study can send, by stage, each once."""
+    stages = (*_stages(study), *((stage, (module,)) for stage, module in also))
+    found: dict[type[Message], Line] = {}
+    for stage, modules in stages:
+        for module in modules:
+            for kind in vars(module).values():
+                if _is_sent(kind, module) and _ONLY.get(kind, _always)(study):
+                    found.setdefault(kind, Line(stage, kind))
+    return tuple(found.values())
+
+
+def sent_section(lines: tuple[Line, ...]) -> Iterator[str]:
+    """The table of all messages."""
+    yield "## What is sent"
+    yield ""
+    yield (
+        "Whatever goes between two parties other than the coordinator is sealed end to "
+        "end, also where the coordinator carries it."
+    )
+    yield ""
+    yield "| stage | message | seen by | reveals | assuming |"
+    yield "|---|---|---|---|---|"
+    for line in lines:
+        tells = line.discloses
+        cells = (line.stage, f"`{line.name}`", tells.seen_by, tells.reveals, tells.assuming)
+        yield f"| {' | '.join(cells)} |"
+
+
+def _stages(study: Study) -> Iterator[Stage]:
+    yield "agreement", (agreement,)
+    if study.outsourced:
+        yield "contributions", (intermediary, uploads)
+        yield "sealed solve", (matrices, directions, two_party_truncation)
+        yield "sealed solve", (two_party_products, two_party_comparison, messages)
+        yield "encrypted model", (outsourced,)
+        return
+    sums: ModuleType = quorum_sums if study.engine is Engine.QUORUM else blind_sums
+    filters = (kept_buckets,) if study.leaves_out_buckets else ()
+    yield "dictionary and totals", (preparation, *filters, sums)
+    arrangement = study.plan.arrangement
+    if arrangement.by_features:
+        yield "contributions", (blocks,)
+    yield from _SOLVES[study.engine](study)
+    if arrangement.weights is Weights.LISTED:
+        yield "encrypted model", (listing,)
+    if len(study.plan.alphas) > 1:
+        yield "choice of the penalty", (penalty_choice, messages)
+    yield from _asked(study)
+    if study.plan.evaluations:
+        yield "evaluation", (evaluation,)
+
+
+def _shared_solve(study: Study) -> Iterator[Stage]:
+    yield "contributions", (contributions,)
+    yield "sealed solve", (*_DEALT, truncation, solve, multiplier, residual, solving)
+    if study.on_shares:
+        yield "model in shares", (model,)
+    else:
+        yield "encrypted model", (handover, model)
+
+
+def _encrypted_solve(study: Study) -> Iterator[Stage]:
+    if study.roster.having(Role.INTERMEDIARY):
+        yield "contributions", (intermediary, uploads)
+    yield "sealed solve", (encrypted_training, matrices, own_masks, two_party_truncation)
+    yield "sealed solve", (two_party_products, two_party_comparison, messages)
+    yield "encrypted model", (model,)
+
+
+def _quorum_solve(_study: Study) -> Iterator[Stage]:
+    yield "contributions", (quorum_sums, quorum_training)
+    yield "sealed solve", (dealing, opening, quorum_truncation, quorum_products)
+    yield "sealed solve", (quorum_comparison, quorum_solve)
+
+
+# The stages from contributions to the model, by engine.
+_SOLVES: Mapping[Engine, Callable[[Study], Iterator[Stage]]] = {
+    Engine.QUORUM: _quorum_solve,
+    Engine.SHARES: _shared_solve,
+    Engine.PAILLIER: _encrypted_solve,
+}
+
+
+def _asked(study: Study) -> Iterator[Stage]:
+    if study.engine is Engine.QUORUM:
+        if study.plan.release.opens is not Opens.WEIGHTS:
+            yield "queries", (budget, quorum_queries, labels)
+        return
+    if study.plan.release.opens is not Opens.WEIGHTS:
+        yield "queries", (budget, classification)
+        if study.on_shares:
+            yield "queries", (holders, row_scores, shared_queries)
+        verdicts = _verdicts(study)
+        if Verdict.FSS in verdicts:
+            yield "queries", (*_DEALT, verdict)
+        if Verdict.DGK in verdicts:
+            yield "queries", (carries, undealt)
+            if study.plan.counts_sealed:
+                yield "queries", (undealt_tally,)
+    arrangement = study.plan.arrangement
+    if arrangement.by_features and arrangement.remote is not Remote.ZERO:
+        yield "queries", (remote,)
+
+
+def _counts_dealt(study: Study) -> bool:
+    """Whether an evaluation counts scores above thresholds with a dealer."""
+    counted = study.plan.counts_sealed and study.plan.evaluations > 0
+    return counted and Verdict.FSS in _verdicts(study)
+
+
+def _verdicts(study: Study) -> set[Verdict]:
+    """Every way in which a peer's labels may be found."""
+    first = {study.verdict_for(name) for name in study.roster.peers}
+    back = {Verdict.DGK} if study.plan.falls_back else set()
+    return {one for one in first if one is not None} | back
+
+
+def _is_sent(kind: object, module: ModuleType) -> bool:
+    """Whether this is a kind of message that the module itself sends."""
+    return (
+        isinstance(kind, type)
+        and issubclass(kind, Message)
+        and kind.__module__ == module.__name__
+        and "discloses" in vars(kind)
+    )
+
+
+def _always(_study: Study) -> bool:
+    return True
+
+
+def _never(_study: Study) -> bool:
+    return False
+
+
+def _opens(opened: Opens) -> Callable[[Study], bool]:
+    return lambda study: study.plan.release.opens is opened
+
+
+def _multiplies_sealed(study: Study) -> bool:
+    return study.multiplies_sealed
+
+
+def _chooses_among_several(study: Study) -> bool:
+    labels = study.plan.labels
+    return labels.exclusive and len(labels.names) > 2
+
+
+def _tournament(study: Study) -> bool:
+    """More than one level of matches, of which no score is released."""
+    several = study.plan.labels.exclusive and study.plan.labels.width > 2
+    return several and study.plan.release.opens is Opens.LABELS
+
+
+# Kinds whose module also serves studies that do not send them, and in which studies they are sent.
+_ONLY: Mapping[type[Message], Callable[[Study], bool]] = {
+    blind_sums.RingHop: _never,
+    blind_sums.RingTotal: _never,
+    holders.MaskedShare: _never,
+    quorum_training.ReleasedPart: _opens(Opens.WEIGHTS),
+    quorum_sums.CheckShare: _never,
+    labels.QuorumScore: _opens(Opens.SCORES),
+    labels.QuorumLabel: _opens(Opens.LABELS),
+    labels.FlippedBit: _tournament,
+    preparation.PublishedWeights: lambda study: study.roster.helped,
+    model.ReleasedShare: _opens(Opens.WEIGHTS),
+    model.EncryptedModel: lambda study: not study.on_shares,
+    model.SharedModel: lambda study: study.on_shares,
+    classification.MaskedScores: lambda study: not study.on_shares,
+    row_scores.RowSeeds: lambda study: Verdict.FSS in _verdicts(study),
+    shared_queries.AskerShares: lambda study: Verdict.FSS in _verdicts(study),
+    shared_queries.CountShare: _counts_dealt,
+    shared_queries.RenewedShares: lambda study: study.deals_itself,
+    shared_queries.HandedScores: lambda study: study.deals_itself,
+    verdict.VerdictTold: lambda study: study.on_shares,
+    encrypted_training.CoveredModel: _opens(Opens.WEIGHTS),
+    matrices.FixedFactor: _multiplies_sealed,
+    matrices.MaskedRows: _multiplies_sealed,
+    matrices.RowProducts: _multiplies_sealed,
+    two_party_products.MaskedFactors: _never,
+    two_party_products.Products: _never,
+    two_party_products.MaskedColumnAndRow: _never,
+    two_party_products.OuterProduct: _never,
+    two_party_comparison.SealedTests: _never,
+    two_party_comparison.Zeros: _never,
+    classification.ScoreShare: _opens(Opens.SCORES),
+    classification.DealRequest: lambda study: study.plan.deals_verdicts,
+    undealt.Choices: _chooses_among_several,
+    undealt.MaskedChoices: _chooses_among_several,
+}

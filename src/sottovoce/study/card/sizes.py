@@ -1,0 +1,247 @@
+"""How many bytes a peer sends in each stage of a study, from public numbers alone.
+
+What goes to the evaluator or to another peer travels in boxes that are padded (relay.py); the
+sizes are those of the boxes.
+"""
+
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+
+from sottovoce import wire
+from sottovoce.protocols.blind_sum.messages import MaskedParts
+from sottovoce.protocols.identities import SIGNATURE_BYTES
+from sottovoce.protocols.messages import Message
+from sottovoce.protocols.quorum.sums import ContributionPlane, ContributionSeed
+from sottovoce.protocols.sealing import KEY_BYTES, OVERHEAD
+from sottovoce.study.plan import DictionaryKind, Engine
+from sottovoce.study.queries.scoring import row_norm
+from sottovoce.study.relay import padded_size
+from sottovoce.study.roster import Role
+from sottovoce.study.stages.agreement import Consent, SignedConsent
+from sottovoce.study.stages.blocks import CountsDigest, CountsKey
+from sottovoce.study.stages.centring import END_PARTS
+from sottovoce.study.stages.contributions import ShareSeed
+from sottovoce.study.stages.encrypted_numbers import EncryptedNumbers
+from sottovoce.study.stages.kept_buckets import BucketFilter, CountSeed
+from sottovoce.study.stages.preparation import DictionaryKeyBox, Prepared, counts_layout
+from sottovoce.study.stages.uploads import SealedRows
+from sottovoce.study.study import Study
+from sottovoce.study.totals import Totals
+from sottovoce.wire.values import kebab
+
+# Ciphertexts of moments hold fewer values the more documents there are; sizes are told for this.
+ASSUMED_DOCUMENTS = 10_000
+# For each blind sum: new keys, shares of two seeds for each other peer, and what is revealed.
+_ROUND_BYTES = 450
+_SHARE_BYTES = 190
+# What a peer's messages are about, in plain words.
+AGREES = "your signed consent"
+COUNTS = "in how many of your documents each word stands, by class"
+PRESENCE = "which words stand in enough of your documents"
+TOTALS = "how many documents of each class you have"
+SUMS = "how words stand together in them (sums over all)"
+SPREAD = "how much they vary (one rounded number)"
+DRAWN = "numbers that look random"
+ROWS = "your documents as encrypted numbers, one row a document"
+_DICTIONARY = "dictionary and totals"
+MEMBERS = "members"
+SAME = "a code that shows whether all peers hold the same groups"
+
+
+@dataclass(frozen=True)
+class Size:
+    """A kind of message that a seat sends in a stage: to whom, how often, of how many bytes.
+
+    Where its `way` is "receives", `to` names whom it comes from; with `each` "step" it is sent
+    in every step of the solve. `holds` says in plain words what it is about.
+    """
+
+    stage: str
+    kind: str
+    to: str
+    times: int
+    bytes: int
+    exact: bool = True
+    seat: str = "peer"
+    way: str = "sends"
+    each: str = ""
+    holds: str = ""
+
+    @property
+    def total(self) -> int:
+        """Bytes of all of them; of one step, where it is sent in each."""
+        return self.times * self.bytes
+
+    @property
+    def received(self) -> "Size":
+        """The same, as it comes."""
+        return replace(self, way="receives")
+
+
+def peer_sizes(study: Study) -> tuple[Size, ...]:
+    """What one peer sends until it has the model."""
+    if study.engine is Engine.QUORUM:
+        rows = (*_agreement(study), *_key_boxes(study), *_shared(study))
+        return tuple(row for row in rows if row.times)
+    rows = (*_agreement(study), *_dictionary(study), *_contributions(study))
+    return tuple(row for row in rows if row.times)
+
+
+def _agreement(study: Study) -> Iterator[Size]:
+    signed = SignedConsent("peer", bytes(32), bytes(KEY_BYTES), bytes(SIGNATURE_BYTES))
+    consent = _plain(Consent(signed, study.settings))
+    kind = kebab(Consent.__name__)
+    yield Size("agreement", kind, "coordinator", 1, consent, exact=False, holds=AGREES)
+
+
+def _shared(study: Study) -> Iterator[Size]:
+    """Shares of counts and of moments, a seed or residues to every member."""
+    quorum, plan = study.quorum, study.plan
+    others = len(quorum.members) - quorum.threshold
+    counts = counts_layout(study).length
+    moments = plan.width * (plan.width + 1) // 2 + plan.width * plan.labels.width
+    told = f"{COUNTS}; {TOTALS}" if study.has_counts else TOTALS
+    for stage, length, planes, holds in (
+        (_DICTIONARY, counts, 2, told),
+        ("contributions", moments, 7, f"{SUMS}; {SPREAD}"),
+    ):
+        seed = _boxed(ContributionSeed(bytes(32), bytes(200)))
+        kind = kebab(ContributionSeed.__name__)
+        yield Size(stage, kind, MEMBERS, quorum.threshold, seed, exact=False, holds=DRAWN)
+        plane = padded_size(_residue_bytes(length)) + OVERHEAD
+        kind = kebab(ContributionPlane.__name__)
+        yield Size(stage, kind, MEMBERS, others * planes, plane, exact=False, holds=holds)
+
+
+def _residue_bytes(count: int) -> int:
+    return 8 * -(-count // 3)
+
+
+def row_bytes(study: Study) -> int:
+    """What one row to be labelled takes to one member, in engine quorum."""
+    return 6 * _residue_bytes(study.plan.width)
+
+
+def step_bytes(study: Study) -> int:
+    """What a member that deals sends in one step of a solve, in engine quorum."""
+    cells, quorum = study.plan.width * study.plan.labels.width, study.quorum
+    explicit = 2 * len(quorum.members) - 3 * quorum.threshold
+    return 7 * _residue_bytes(cells) * (explicit + 1)
+
+
+def _key_boxes(study: Study) -> Iterator[Size]:
+    """The key under which words are hashed, from the first peer."""
+    if study.plan.dictionary is not DictionaryKind.GIVEN:
+        others = len(study.roster.peers) - 1
+        box = _boxed(DictionaryKeyBox(bytes(100)))
+        kind = kebab(DictionaryKeyBox.__name__) + " (first peer)"
+        yield Size(_DICTIONARY, kind, "peers", others, box, holds=DRAWN)
+
+
+def _dictionary(study: Study) -> Iterator[Size]:
+    stage = _DICTIONARY
+    yield from _key_boxes(study)
+    yield from _masking(stage, study)
+    holds = f"{COUNTS}; {TOTALS}" if study.has_counts else TOTALS
+    yield replace(_masked(stage, "coordinator", counts_layout(study).length), holds=holds)
+    filtered = BucketFilter.of(study, counts_layout(study))
+    if filtered is not None:
+        yield from _filtered(stage, filtered)
+
+
+def _filtered(stage: str, filtered: BucketFilter) -> Iterator[Size]:
+    """What the evaluator needs to leave out the buckets of too few peers."""
+    seed = _boxed(CountSeed(bytes(32)))
+    yield Size(stage, kebab(CountSeed.__name__), "evaluator", 1, seed, holds=DRAWN)
+    parts = (wire.Words((filtered.words,), bytes(8 * filtered.words)),)
+    size = _boxed(MaskedParts(bytes(32), parts))
+    yield Size(stage, kebab(MaskedParts.__name__), "evaluator", 1, size, holds=PRESENCE)
+    small = padded_size(1) + OVERHEAD
+    yield Size(stage, "revealed-shares", "evaluator", 1, small, holds=DRAWN)
+
+
+def _contributions(study: Study) -> Iterator[Size]:
+    stage = "contributions"
+    width = study.plan.width
+    classes = study.plan.labels.width
+    if study.plan.arrangement.by_features:
+        yield from _counts(stage, study)
+    yield from _masking(stage, study)
+    if study.engine is Engine.SHARES:
+        seed = _boxed(ShareSeed(bytes(32)))
+        yield Size(stage, kebab(ShareSeed.__name__), "evaluator", 1, seed, holds=DRAWN)
+        matrix = width * study.plan.blocks or width * (width + 1) // 2
+        sums = _masked(stage, "coordinator", matrix + width * classes, 1)
+        yield replace(sums, holds=f"{SUMS}; {SPREAD}")
+        yield from _small(stage, 1)
+        return
+    yield from _masking(stage, study)
+    yield replace(_masked(stage, "coordinator", 1), holds=SPREAD)
+    yield from _small(stage, 2)
+    if study.roster.having(Role.INTERMEDIARY):
+        yield _uploaded(stage, study, width, classes)
+    size = padded_size(_encrypted(study, width, classes)) + OVERHEAD
+    yield Size(stage, "masked-parts", "evaluator", 1, size, exact=False, holds=SUMS)
+
+
+def _uploaded(stage: str, study: Study, width: int, classes: int) -> Size:
+    """A peer's rows on their way to its intermediary, where it has one."""
+    numbers = _numbers(study)
+    packed = numbers.solve.slots(study.plan.key_bits - 1).plaintexts_for(width)
+    size = ASSUMED_DOCUMENTS * (width + classes * packed) * study.plan.key_bits // 4
+    kind = kebab(SealedRows.__name__)
+    return Size(stage, kind, "intermediary", 1, size, exact=False, holds=ROWS)
+
+
+def _counts(stage: str, study: Study) -> Iterator[Size]:
+    """What shows that all peers of partition `features` hold the same blocks."""
+    others = len(study.roster.peers) - 1
+    box = _boxed(CountsKey(bytes(32)))
+    kind = kebab(CountsKey.__name__) + " (first peer)"
+    yield Size(stage, kind, "peers", others, box, holds=DRAWN)
+    shown = _plain(CountsDigest(bytes(32)))
+    yield Size(stage, kebab(CountsDigest.__name__), "coordinator", 1, shown, holds=SAME)
+
+
+def _small(stage: str, sums: int) -> Iterator[Size]:
+    """The end of the spectrum to the evaluator, and what is revealed to it after each sum."""
+    size = padded_size(1) + OVERHEAD
+    yield Size(stage, kebab(MaskedParts.__name__), "evaluator", 1, size, holds=SPREAD)
+    yield Size(stage, "revealed-shares", "evaluator", sums, size, holds=DRAWN)
+
+
+def _encrypted(study: Study, width: int, classes: int) -> int:
+    """Bytes of the ciphertexts that hold one peer's moments."""
+    plan, numbers = study.plan, _numbers(study)
+    slots = numbers.solve.slots(plan.key_bits - 1)
+    packed = slots.plaintexts_for(width)
+    matrix = plan.blocks * width or width * packed
+    return (matrix + classes * packed) * plan.key_bits // 4
+
+
+def _numbers(study: Study) -> EncryptedNumbers:
+    plan, rows = study.plan, ASSUMED_DOCUMENTS
+    totals = Totals(rows, (rows,) * len(plan.labels.names), study.roster.peers)
+    parts = int(END_PARTS * rows * row_norm(plan) ** 2)
+    return EncryptedNumbers.of(study, Prepared(totals, (4,) * plan.features), parts)
+
+
+def _masking(stage: str, study: Study) -> Iterator[Size]:
+    """The keys of a blind sum, and the shares by which others finish it for one that left."""
+    others = len(study.roster.peers) - 1
+    size = _ROUND_BYTES + _SHARE_BYTES * others
+    kinds = "round-keys, dealt-shares, revealed-shares"
+    yield Size(stage, kinds, "coordinator", 1, size, exact=False, holds=DRAWN)
+
+
+def _masked(stage: str, to: str, *lengths: int) -> Size:
+    parts = tuple(wire.Words((length,), bytes(8 * length)) for length in lengths)
+    return Size(stage, kebab(MaskedParts.__name__), to, 1, _plain(MaskedParts(bytes(32), parts)))
+
+
+def _plain(message: Message) -> int:
+    return len(wire.Codec(limit=2**32).encode(message))
+
+
+def _boxed(message: Message) -> int:
+    return padded_size(_plain(message)) + OVERHEAD

@@ -1,0 +1,19 @@
+"""Why a study may be done: what the person who signs for an organisation looks for first."""
+
+from dataclasses import asdict, dataclass
+
+
+@dataclass(frozen=True)
+class Grounds:
+    """Purpose, legal basis, controller, retention and contact, as the study's text names them."""
+
+    purpose: str = ""
+    legal_basis: str = ""
+    controller: str = ""
+    retention: str = ""
+    contact: str = ""
+
+    @property
+    def given(self) -> dict[str, str]:
+        """What was named, by its setting."""
+        return {name: text for name, text in asdict(self).items() if text}

@@ -1,0 +1,93 @@
+"""What a party brings to every conversation of a study: who it is, and what it did already."""
+
+from collections.abc import Collection
+from dataclasses import dataclass, field, replace
+
+from sottovoce.entropy import Entropy, bound
+from sottovoce.protocols.blind_sum import Member, Round, RoundBook
+from sottovoce.protocols.identities import Identity
+from sottovoce.protocols.sealing import X25519Key
+from sottovoce.protocols.shares.material import Context, Ledger
+from sottovoce.study.attempts import Attempt, Stage
+from sottovoce.study.study import Study
+
+# Who signs the sets of blind sums where there is no evaluator, and no blind sum: a name that
+# no participant can have.
+_NOBODY = " "
+
+
+@dataclass(frozen=True)
+class PartyContext:
+    """One party's own things; its books outlive every conversation of the study.
+
+    `shown` stands for the dictionary that it was shown, once it was: blind sums are bound to it.
+    """
+
+    study: Study
+    identity: Identity
+    entropy: Entropy = field(repr=False)
+    box: X25519Key = field(repr=False)
+    attempt: Attempt
+    book: RoundBook = field(default_factory=RoundBook, repr=False)
+    ledger: Ledger = field(default_factory=Ledger, repr=False)
+    shown: bytes = field(default=b"", repr=False)
+
+    @classmethod
+    def open(cls, study: Study, identity: Identity, *, entropy: Entropy) -> "PartyContext":
+        """A desk with empty books and a new box key."""
+        attempt = Attempt.first(study, Stage.AGREEMENT)
+        return cls(study, identity, entropy, X25519Key.draw(entropy), attempt)
+
+    def at(self, attempt: Attempt, *, entropy: Entropy) -> "PartyContext":
+        """The same party in one attempt, which draws from an entropy of its own."""
+        attempt.check(self.study)
+        return replace(self, attempt=attempt, entropy=entropy)
+
+    def drawing(self, purpose: str, *inputs: bytes) -> "PartyContext":
+        """The same party, whose entropy depends on what it will hide from here on."""
+        return replace(self, entropy=bound(self.entropy, purpose, *inputs))
+
+    def having(self, shown: bytes) -> "PartyContext":
+        """The same party after it was shown a dictionary, for which this digest stands."""
+        return replace(self, shown=shown)
+
+    @property
+    def name(self) -> str:
+        """The party's name."""
+        return self.identity.name
+
+    @property
+    def peers(self) -> tuple[str, ...]:
+        """The peers that take part in this attempt."""
+        return self.attempt.peers
+
+    @property
+    def session(self) -> bytes:
+        """The session of this attempt."""
+        return self.attempt.session(self.study)
+
+    def round(
+        self, name: str, peers: Collection[str], *, fewest: int = 0, series: str = ""
+    ) -> Round:
+        """A blind sum of this attempt among the peers that are still there."""
+        study, roster = self.study, self.study.roster
+        return Round(
+            study.digest.hex(),
+            name,
+            tuple(one for one in roster.peers if one in peers),
+            attempt=self.attempt.number,
+            fewest=max(study.fewest_peers, fewest),
+            coordinator=roster.coordinator,
+            evaluator=roster.evaluator if roster.helped else _NOBODY,
+            series=series,
+            shown=self.shown,
+        )
+
+    def context(self, peers: Collection[str], *, round: int) -> Context:  # noqa: A002 - PROTOCOLS' word
+        """What one-time material of this attempt among these peers is bound to."""
+        return self.study.context(peers, round=round, attempt=self.attempt.number)
+
+    @property
+    def member(self) -> Member:
+        """The party with the pins of all others."""
+        return self.study.member(self.identity)

@@ -1,0 +1,471 @@
+"""What a study does, in public numbers and words that everybody agrees on beforehand."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field, fields
+from enum import StrEnum
+from math import isfinite
+from typing import Any, ClassVar
+
+from sottovoce.entropy import Entropy
+from sottovoce.errors import InputError
+from sottovoce.paillier import (
+    InsecureToyPublicKey,
+    InsecureToySecretKey,
+    PublicKey,
+    SecretKey,
+    generate,
+    generate_insecure_for_tests,
+)
+from sottovoce.study.arrangement import Arrangement, Remote, one_of
+from sottovoce.study.grounds import Grounds
+from sottovoce.study.queries.thresholds import ROC_THRESHOLDS, operating_faults, threshold_faults
+from sottovoce.study.release import Opens, Release, release_named
+from sottovoce.study.setting_kinds import number, numbers, whole
+from sottovoce.text.blocks import Blocks
+from sottovoce.text.columns import Column
+from sottovoce.text.counts import BUCKET_BITS, Suppression
+from sottovoce.text.features import Weighting
+from sottovoce.text.labelling import Labelling
+from sottovoce.text.labels import Labels
+from sottovoce.text.passes import CountPlan
+from sottovoce.text.reading import Level, Reading
+from sottovoce.text.selection import CHI_SQUARED, Selection, SelectionRule, rule_named
+from sottovoce.text.splits import Split
+from sottovoce.wire.printable import MAX_NAME, MAX_WORDS, fault_in
+
+# Beyond about two queries a feature, a sealed model counts as known to the asker.
+QUERIES_PER_FEATURE = 2
+# So many labels of chosen documents give it (docs/studies.md).
+KNOWN_QUERIES_PER_FEATURE = 16
+# Queries are filled up to whole ciphertexts and counted whole: about ten of them at 3072 bits.
+FEWEST_QUERIES = 512
+# What a report has of each, for the default of a budget that counts them.
+ROWS_A_DOCUMENT = {Level.DOCUMENT: 1, Level.SENTENCE: 20, Level.TOKEN: 200}
+# Joint totals are opened over at least so many documents, and so many peers.
+FEWEST_EVALUATED = 20
+FEWEST_PEERS = 3
+# Of such a total no cell below this (or the plan's minimum, if that is more) is shown.
+FEWEST_CELL = 3
+LEAST_KAPPA = 40
+_WHOLE = (
+    "features",
+    "bucket_bits",
+    "min_documents",
+    "small_cells",
+    "feature_min_peers",
+    "min_peers",
+    "key_bits",
+    "evaluations",
+    "kappa",
+    "rados",
+    "threshold",
+)
+# A sample is centred by its own mean, so one rado says nothing.
+FEWEST_RADOS = 2
+
+
+class Engine(StrEnum):
+    """How the sealed solve is done: among the sites themselves, with helpers, or on ciphertexts."""
+
+    AUTO = "auto"
+    QUORUM = "quorum"
+    SHARES = "shares"
+    PAILLIER = "paillier"
+
+
+class DictionaryKind(StrEnum):
+    """Where the features come from: all peers' counts, a public word list, or hashing alone."""
+
+    JOINT = "joint"
+    GIVEN = "given"
+    HASHED = "hashed"
+
+
+class Rare(StrEnum):
+    """What becomes of a class with too few documents: a `stop`, or the study does without it."""
+
+    STOP = "stop"
+    LEAVE_OUT = "leave out"
+    OTHER = "other"
+
+
+class Contribution(StrEnum):
+    """What a peer's moments are of: all its rados at once, `exact`, or a sample of n `rados`."""
+
+    EXACT = "exact"
+    RADOS = "rados"
+
+
+class Verdict(StrEnum):
+    """How a label is found: `fss` with a dealer and never else, `dgk` without one.
+
+    `auto` takes `fss` where an asker has a dealer that answers, else `dgk`, and says so.
+    """
+
+    AUTO = "auto"
+    FSS = "fss"
+    DGK = "dgk"
+
+
+class LabelsOn(StrEnum):
+    """What labels are found on: `shares` of the model, or a `paillier` ciphertext of it.
+
+    Shares stay with coordinator and evaluator; every peer holds the ciphertext. `auto` takes
+    shares where engine and arrangement allow it.
+    """
+
+    AUTO = "auto"
+    SHARES = "shares"
+    PAILLIER = "paillier"
+
+
+@dataclass(frozen=True)
+class StudyPlan:
+    """Every choice of a study. Peers that disagree on any of it do not start.
+
+    `features` is how many words a joint dictionary has at most; it has those that are in enough
+    documents, best first by the rule `select`. `beside` are the blocks of columns of a row beside
+    them (tail, encoder, kernel).
+    `alpha` is Ridge's penalty on XᵀX of unit rows, or a public list of penalties of which
+    joint validation totals pick one. `distrusted` features get `epsilon` times the penalty
+    (the paper's Γ). `query_budget` is how many rows a peer may have labelled in all, by queries,
+    evaluations and penalties that are tried (`default_budget` unless told), padded batches counted
+    whole. `held_out` is
+    the share of documents kept for evaluation, `held_back` the share of the rest with which one
+    of several penalties is chosen. `rare` says what becomes of a class that has fewer documents
+    than the minimum. `approval` names what permits the study and `grounds` why it
+    is done, for the card.
+    `thresholds` are where a joint ROC is looked at, `operating_point` has for every score (one
+    of two classes that exclude each other, else one a class) the threshold above which it
+    speaks for its class; without it that is 0. `contribution` "rados" takes moments of as many
+    sampled `rados` of every peer instead of exact ones. In engine `quorum` `members` are the
+    peers that compute (all of them unless told, nine at most), and `threshold` is how many of
+    them may pool (the largest minority unless told). `labels_on` says whether
+    labels are found on shares of the model or on a ciphertext of it.
+    """
+
+    name: str
+    labels: Labels
+    features: int = 2048
+    reading: Reading = field(default_factory=Reading)
+    labelling: Labelling | None = None
+    weighting: Weighting = field(default_factory=Weighting)
+    columns: tuple[Column, ...] = ()
+    beside: Blocks = field(default_factory=Blocks)
+    dictionary: DictionaryKind = DictionaryKind.JOINT
+    words: tuple[str, ...] = ()
+    select: SelectionRule = CHI_SQUARED
+    bucket_bits: int = BUCKET_BITS
+    engine: Engine = Engine.AUTO
+    alpha: float | tuple[float, ...] = 1.0
+    distrusted: tuple[int, ...] = ()
+    epsilon: float = 1.0
+    class_weight: str | None = None
+    rare: Rare = Rare.LEAVE_OUT
+    min_documents: int = 3
+    small_cells: int = 0
+    feature_min_peers: int = 1
+    min_peers: int = 3
+    release: Release = Release.SEALED
+    key_bits: int = 3072
+    verdict: Verdict = Verdict.AUTO
+    query_budget: int | None = None
+    evaluations: int = 1
+    held_out: float = 0.2
+    held_back: float = 0.2
+    kappa: int = 64
+    approval: str = ""
+    grounds: Grounds = field(default_factory=Grounds)
+    thresholds: tuple[float, ...] = ROC_THRESHOLDS
+    operating_point: tuple[float, ...] = ()
+    arrangement: Arrangement = field(default_factory=Arrangement)
+    contribution: Contribution = Contribution.EXACT
+    rados: int = 0
+    members: tuple[str, ...] = ()
+    threshold: int = 0
+    labels_on: LabelsOn = LabelsOn.AUTO
+
+    key_sizes: ClassVar[tuple[int, ...]] = PublicKey.sizes
+    public_type: ClassVar[type[PublicKey]] = PublicKey
+    secret_type: ClassVar[type[SecretKey]] = SecretKey
+
+    def __post_init__(self) -> None:
+        for name, kind in (
+            ("dictionary", DictionaryKind),
+            ("engine", Engine),
+            ("verdict", Verdict),
+            ("contribution", Contribution),
+            ("labels_on", LabelsOn),
+            ("rare", Rare),
+        ):
+            object.__setattr__(self, name, one_of(kind, getattr(self, name), name))
+        object.__setattr__(self, "release", release_named(self.release))
+        object.__setattr__(self, "select", rule_named(self.select))
+        for name, value in self._plain_values():
+            object.__setattr__(self, name, value)
+        for wrong, message, hint in self._faults():
+            if wrong:
+                raise InputError(f"plan: {message}", hints=(hint,) if hint else ())
+        self.count_plan.labelling.check(self.level)
+        _ = (self.split, self.selection, self.blocks)
+
+    @property
+    def level(self) -> Level:
+        """What one row stands for: a document, a sentence or a token."""
+        return self.reading.level
+
+    @property
+    def labelled(self) -> Labelling:
+        """Where a row's classes come from."""
+        return self.labelling or Labelling(self.labels)
+
+    @property
+    def count_plan(self) -> CountPlan:
+        """What every peer counts for a joint dictionary."""
+        held_back = Suppression(self.min_documents, self.small_cells)
+        return CountPlan(self.labelled, self.reading, held_back, bits=self.bucket_bits)
+
+    @property
+    def selection(self) -> Selection:
+        """How the coordinator chooses from the counts."""
+        return Selection(self.features, self.feature_min_peers, self.select)
+
+    @property
+    def split(self) -> Split:
+        """Which documents a peer holds out for evaluation."""
+        return Split(self.held_out, self.name)
+
+    @property
+    def blocks(self) -> int:
+        """How many blocks peers add up in partition `features`; 0 in partition `documents`."""
+        if not self.arrangement.by_features:
+            return 0
+        return self.arrangement.blocks(self.columns, self.labels)
+
+    @property
+    def width(self) -> int:
+        """How many columns a row has at most: words, other blocks, further columns, the bias."""
+        further = sum(column.width for column in self.columns)
+        return self.features + self.beside.width + further + 1
+
+    @property
+    def alphas(self) -> tuple[float, ...]:
+        """The penalties to choose from; most plans have one."""
+        return self.alpha if isinstance(self.alpha, tuple) else (self.alpha,)
+
+    @property
+    def budget(self) -> int:
+        """How many rows each peer may have labelled, whatever it asks for."""
+        if self.query_budget is None:
+            penalties = len(self.alphas)
+            return default_budget(self.asked_features, level=self.level, penalties=penalties)
+        return self.query_budget
+
+    @property
+    def asked_features(self) -> int:
+        """How many weights a score has beside the bias."""
+        return self.width - 1
+
+    @property
+    def deals_verdicts(self) -> bool:
+        """Whether queries ask for a dealer, where there is one for the asker."""
+        return self.verdict is not Verdict.DGK and self.release.opens is not Opens.SCORES
+
+    @property
+    def falls_back(self) -> bool:
+        """Whether a query goes on without a dealer that does not answer."""
+        return self.verdict is Verdict.AUTO and self.release.opens is not Opens.SCORES
+
+    @property
+    def draws_roc(self) -> bool:
+        """Whether a joint evaluation draws a ROC."""
+        return bool(self.thresholds)
+
+    @property
+    def counts_sealed(self) -> bool:
+        """Whether scores are compared with the thresholds of a ROC in shares."""
+        return self.draws_roc and self.release.opens is Opens.LABELS
+
+    def generate(self, *, entropy: Entropy) -> SecretKey:
+        """The study's Paillier key, drawn by the coordinator."""
+        return generate(self.key_bits, entropy=entropy)
+
+    def settings(self) -> tuple[tuple[str, str], ...]:
+        """Every setting by name, in one way of writing: what is hashed, compared and shown."""
+        return tuple((one.name, _written(getattr(self, one.name))) for one in fields(self))
+
+    def _plain_values(self) -> Iterator[tuple[str, object]]:
+        """Numbers as Python's own, or an error that names the setting."""
+        for name in _WHOLE:
+            yield name, whole(getattr(self, name), name)
+        for name in ("epsilon", "held_out", "held_back"):
+            yield name, number(getattr(self, name), name)
+        for name in ("thresholds", "operating_point"):
+            yield name, numbers(getattr(self, name), name)
+        if self.query_budget is not None:
+            yield "query_budget", whole(self.query_budget, "query_budget")
+        several = isinstance(self.alpha, tuple | list)
+        yield "alpha", numbers(self.alpha, "alpha") if several else number(self.alpha, "alpha")
+
+    def _faults(self) -> Iterator[tuple[bool, str, str]]:
+        """What could be wrong, as (is it?, what was expected and found, a hint)."""
+        yield not self.name.strip(), "expected a name for the study, found an empty one", ""
+        for setting, shown, most in self._texts():
+            fault = fault_in(shown, most=most)
+            yield bool(fault), f"{setting}: {fault}", ""
+        yield self.features < 1, f"expected at least 1 feature, found {self.features}", ""
+        yield from self._penalty_faults()
+        yield from self._dictionary_faults()
+        yield from self._guard_faults()
+        yield from self._rado_faults()
+        yield from threshold_faults(self.thresholds)
+        yield from operating_faults(self.labels, self.operating_point)
+        balanced = self.class_weight is not None
+        found = f"found {self.class_weight!r}"
+        yield (
+            balanced and self.class_weight != "balanced",
+            f"expected class_weight None or 'balanced', {found}",
+            "",
+        )
+        yield (
+            balanced and not self.labels.exclusive,
+            "class_weight 'balanced' needs exclusive labels, found labels that overlap",
+            "",
+        )
+        yield from self.arrangement.faults(self.columns, self.labels)
+        known = self.arrangement.by_features and self.release.opens is Opens.WEIGHTS
+        yield (
+            known and self.arrangement.remote is not Remote.ZERO,
+            f"released weights score what a peer holds, found remote {self.arrangement.remote}",
+            'remote="zero", or release="sealed"',
+        )
+        text = self.arrangement.by_features and self.features + self.beside.width > 1
+        found = f"found {self.features} words and {self.beside.width} columns of other blocks"
+        yield text, f"partition features is for columns, {found}", ""
+        yield (
+            self.rare is Rare.OTHER and "other" not in self.labels.names,
+            "rare classes that become 'other' need a label 'other', found none",
+            "labels=(…, 'other'), or rare='leave out'",
+        )
+        other = self.labelling is not None and self.labelling.labels != self.labels
+        yield other, "the labelling names other labels than the plan", ""
+
+    def _texts(self) -> Iterator[tuple[str, str, int]]:
+        """Every text that people or screens at other sites see, by its setting, and its limit."""
+        yield "name", self.name, MAX_NAME
+        if self.approval:
+            yield "approval", self.approval, MAX_WORDS
+        yield from ((setting, text, MAX_WORDS) for setting, text in self.grounds.given.items())
+        for setting, texts in (
+            ("labels", self.labels.names),
+            ("types", self.labelling.types if self.labelling else ()),
+            ("words", self.words),
+            ("columns", tuple(one for column in self.columns for one in column.texts)),
+        ):
+            yield from ((setting, text, MAX_NAME) for text in texts)
+
+    def _penalty_faults(self) -> Iterator[tuple[bool, str, str]]:
+        penalties, found = self.alphas, f"found {_written(self.alpha)}"
+        yield (
+            not penalties or not all(isfinite(one) and one > 0 for one in penalties),
+            f"expected penalties alpha above 0, {found}",
+            "without a penalty the system may have no single solution: alpha=1.0",
+        )
+        twice = len(set(penalties)) < len(penalties)
+        yield twice, f"expected different penalties, {found}", ""
+        yield (
+            len(penalties) > 1 and not 0 < self.held_back < 1,
+            f"choosing a penalty needs held_back between 0 and 1, found {self.held_back:g}",
+            "held_back=0.2",
+        )
+        yield (
+            len(penalties) > 1 and self.release.opens is Opens.SCORES,
+            f"expected one penalty where scores are released (more would give moments), {found}",
+            "release='sealed'",
+        )
+        yield not 0 < self.epsilon <= 1, f"expected 0 < epsilon <= 1, found {self.epsilon:g}", ""
+        distrusted = self.distrusted
+        limit = f"expected distrusted features below {self.features}, each once, "
+        yield (
+            len(set(distrusted)) < len(distrusted)
+            or not all(0 <= one < self.features for one in distrusted),
+            limit + f"found {_written(distrusted)}",
+            "",
+        )
+
+    def _dictionary_faults(self) -> Iterator[tuple[bool, str, str]]:
+        given, count = self.dictionary is DictionaryKind.GIVEN, len(self.words)
+        found = f"found dictionary {self.dictionary} with {count} words"
+        yield (
+            given != bool(count),
+            f"a given dictionary and its words belong together, {found}",
+            "dictionary='given', words=(…)",
+        )
+        yield (
+            given and count != self.features,
+            f"expected as many features as words, found {self.features} and {count}",
+            f"features={count}",
+        )
+
+    def _rado_faults(self) -> Iterator[tuple[bool, str, str]]:
+        sampled, found = self.contribution is Contribution.RADOS, f"found {self.rados}"
+        yield (
+            sampled and self.rados < FEWEST_RADOS,
+            f"a contribution of rados needs at least {FEWEST_RADOS} of them, {found}",
+            f"rados={4 * self.features}, or contribution='exact'",
+        )
+        yield (
+            sampled and self.arrangement.by_features,
+            "sampled rados are for partition documents, found partition features",
+            "contribution='exact'",
+        )
+        yield (
+            not sampled and self.rados != 0,
+            f"rados are for contribution 'rados', {found} with an exact one",
+            "contribution='rados'",
+        )
+
+    def _guard_faults(self) -> Iterator[tuple[bool, str, str]]:
+        sizes = " or ".join(map(str, self.key_sizes))
+        yield (
+            self.key_bits not in self.key_sizes,
+            f"expected key_bits {sizes}, found {self.key_bits}",
+            "use key_bits=3072",
+        )
+        for name, value, least in (
+            ("min_peers", self.min_peers, 2),
+            ("feature_min_peers", self.feature_min_peers, 1),
+            ("query_budget", self.budget, 1),
+            ("evaluations", self.evaluations, 0),
+            ("kappa", self.kappa, LEAST_KAPPA),
+        ):
+            yield value < least, f"expected {name} of at least {least}, found {value}", ""
+
+
+def default_budget(features: int, *, level: Level = Level.DOCUMENT, penalties: int = 1) -> int:
+    """Two rows a feature, and enough to label and evaluate 512 documents; more to try penalties.
+
+    Where that is more than what gives a model away, the card says so.
+    """
+    least = FEWEST_QUERIES * ROWS_A_DOCUMENT[level]
+    models = 1 if penalties == 1 else 1 + penalties
+    return models * max(QUERIES_PER_FEATURE * features, least)
+
+
+class InsecureToyPlan(StudyPlan):
+    """A plan with keys that anybody can break: for tests, where real keys would take too long."""
+
+    key_sizes: ClassVar[tuple[int, ...]] = InsecureToyPublicKey.sizes
+    public_type: ClassVar[type[PublicKey]] = InsecureToyPublicKey
+    secret_type: ClassVar[type[SecretKey]] = InsecureToySecretKey
+
+    def generate(self, *, entropy: Entropy) -> SecretKey:
+        """A key that anybody can break."""
+        return generate_insecure_for_tests(self.key_bits, entropy=entropy)
+
+
+def _written(value: Any) -> str:
+    """One text per value: names of choices, reprs of frozen dataclasses, numbers and tuples."""
+    if isinstance(value, Reading | Labelling):
+        return value.fingerprint
+    return str(value) if isinstance(value, StrEnum | Release | SelectionRule) else repr(value)

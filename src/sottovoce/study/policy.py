@@ -1,0 +1,64 @@
+"""What a peer's owner consented to: whatever a study asks beyond it is refused by name."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+
+from sottovoce.errors import InputError
+from sottovoce.study.arrangement import Remote, Weights
+from sottovoce.study.plan import DictionaryKind
+from sottovoce.study.release import Release, usual_releases
+from sottovoce.study.roster import Role
+from sottovoce.study.study import Study
+
+
+@dataclass(frozen=True)
+class Policy:
+    """The limits of one site. The defaults allow what the study card calls safe."""
+
+    releases: frozenset[Release] = field(default_factory=usual_releases)
+    dictionaries: frozenset[DictionaryKind] = field(
+        default_factory=lambda: frozenset(DictionaryKind)
+    )
+    remotes: frozenset[Remote] = frozenset({Remote.ZERO, Remote.NORMALISED})
+    weights: frozenset[Weights] = frozenset({Weights.WHOLE})
+    min_peers: int = 3
+    min_documents: int = 3
+    key_bits: int = 3072
+    independent_evaluator: bool = False
+
+    def check(self, study: Study) -> None:
+        """Refuse the study, naming everything in it that the owner did not consent to."""
+        refused = list(self._refused(study))
+        if refused:
+            raise InputError(
+                f"policy: study {study.plan.name!r} asks for more than was consented to: "
+                + "; ".join(refused),
+                hints=("ask the coordinator for another plan, or change this site's policy",),
+            )
+
+    def _refused(self, study: Study) -> Iterator[str]:
+        plan, roster = study.plan, study.roster
+        for name, allowed, asked in (
+            ("release", self.releases, plan.release),
+            ("dictionary", self.dictionaries, plan.dictionary),
+            ("weights", self.weights, plan.arrangement.weights),
+            *self._asked(study),
+        ):
+            if asked not in allowed:
+                yield f"{name}: expected {' or '.join(sorted(map(str, allowed)))}, found {asked}"
+        for name, least, number in (
+            ("min_peers", self.min_peers, plan.min_peers),
+            ("min_documents", self.min_documents, plan.min_documents),
+            ("key_bits", self.key_bits, plan.key_bits),
+        ):
+            if number < least:
+                yield f"{name}: expected at least {least}, found {number}"
+        houses = {one.organisation for one in roster.having(Role.PEER)}
+        house = roster.house(roster.evaluator)
+        if self.independent_evaluator and house in houses:
+            yield f"evaluator: expected an independent organisation, found the peer {house!r}"
+
+    def _asked(self, study: Study) -> Iterator[tuple[str, frozenset[Remote], Remote]]:
+        """What is asked about entities, where peers hold different features of the same."""
+        if study.plan.arrangement.by_features:
+            yield "remote", self.remotes, study.plan.arrangement.remote

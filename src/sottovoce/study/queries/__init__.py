@@ -1,0 +1,1 @@
+"""Labels and evaluations: what asker, coordinator and helpers do once there is a model."""

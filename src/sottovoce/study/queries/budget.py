@@ -1,0 +1,142 @@
+"""How many labels a peer may still ask for: the coordinator counts, and tells the peer.
+
+One budget holds for whatever tells labels: queries, evaluations, and every penalty that is tried.
+It counts rows (documents, sentences or tokens, as the plan's level says), padded to whole
+ciphertexts, when a query is granted. It is given back if it ended before its labels were told:
+until then the asker has seen nothing but noise, and the same documents, asked about again, are
+counted once.
+"""
+
+import warnings
+from collections import Counter
+from dataclasses import dataclass, field
+from typing import ClassVar
+
+from sottovoce.errors import MisuseError, ViolationError
+from sottovoce.protocols.conversation import Party, Receive, Send
+from sottovoce.protocols.messages import Disclosure, Message
+from sottovoce.study.study import Study
+
+# The asker is told when less than this share of its budget is left.
+_NEAR_THE_END = 0.1
+
+
+class QueryBudgetWarning(UserWarning):
+    """Few queries are left."""
+
+
+class QueryRequest(Message, frozen=True):
+    """The asker's wish: the number of its query, for how many documents, padded.
+
+    With `thresholds` the scores are also counted at the plan's thresholds, in shares.
+    """
+
+    discloses: ClassVar = Disclosure(
+        seen_by="the coordinator, who counts queries",
+        reveals="that this peer asks now, and for how many documents, rounded up",
+        assuming="batches are padded to whole ciphertexts",
+    )
+    number: int
+    documents: int
+    evaluation: bool
+    thresholds: int = 0
+
+
+class QueryGrant(Message, frozen=True):
+    """The query may be asked; so many documents are left afterwards."""
+
+    discloses: ClassVar = Disclosure(
+        seen_by="the asker of the query",
+        reveals="what is left of its own budget",
+        assuming="the budget is on the study card",
+    )
+    left: int
+
+
+class QueryRefusal(Message, frozen=True):
+    """The query is more than what is left."""
+
+    discloses: ClassVar = Disclosure(
+        seen_by="the asker of the query",
+        reveals="that it asked for more than is left of its own budget",
+        assuming="the budget is on the study card",
+    )
+    left: int
+
+
+@dataclass
+class QueryBook:
+    """The coordinator's count of every peer's labels, kept for the whole life of the model.
+
+    `evaluations` is how often a peer may ask for one: each opens totals over all peers.
+    """
+
+    budget: int
+    evaluations: int
+    spent: Counter[str] = field(default_factory=Counter)
+    evaluated: Counter[str] = field(default_factory=Counter)
+    _untold: dict[str, QueryRequest] = field(default_factory=dict, init=False, repr=False)
+
+    def left(self, asker: str) -> int:
+        """How many labels this peer may still ask for."""
+        return self.budget - self.spent[asker]
+
+    def grant(self, asker: str, request: QueryRequest) -> bool:
+        """Count a query, or an evaluation, if it is within the budget."""
+        if request.documents < 1:
+            raise ViolationError(
+                f"expected a query for at least 1 document, found {request.documents}", party=asker
+            )
+        if request.documents > self.left(asker):
+            return False
+        if request.evaluation and self.evaluated[asker] >= self.evaluations:
+            return False
+        self.evaluated[asker] += request.evaluation
+        self.spent[asker] += request.documents
+        self._untold[asker] = request
+        return True
+
+    def told(self, asker: str) -> None:
+        """The labels of a peer's last query are told: it stays counted, whatever comes."""
+        self._untold.pop(asker, None)
+
+    def give_back(self, asker: str) -> None:
+        """Take back what was counted for a peer's query that ended before it told anything."""
+        request = self._untold.pop(asker, None)
+        if request is None:
+            return
+        self.evaluated[asker] -= request.evaluation
+        self.spent[asker] -= request.documents
+
+
+def granted(study: Study, request: QueryRequest, asker: str) -> Party[int]:
+    """At the asker: how many documents are left, once the coordinator let the query pass."""
+    coordinator = study.roster.coordinator
+    yield Send(coordinator, request)
+    told = yield Receive(coordinator, (QueryGrant, QueryRefusal))
+    if isinstance(told, QueryRefusal):
+        raise _spent(study, request, asker, left=told.left)
+    if told.left < _NEAR_THE_END * study.plan.budget:
+        warnings.warn(
+            f"{asker}: {told.left} of {study.plan.budget} labels of {study.plan.level}s are left",
+            QueryBudgetWarning,
+            stacklevel=2,
+        )
+    return int(told.left)
+
+
+def _spent(study: Study, request: QueryRequest, asker: str, *, left: int) -> MisuseError:
+    plan, size = study.plan, request.documents
+    if request.evaluation and left >= request.documents:
+        return MisuseError(
+            f"{asker}: the query budget of {plan.evaluations} evaluations is spent",
+            hints=("a new study may agree on more: evaluations=2",),
+        )
+    return MisuseError(
+        f"{asker}: the query budget of {plan.budget} {plan.level}s is spent: "
+        f"asked for {request.documents}, {left} are left",
+        hints=(
+            f"a query is filled up to {size} {plan.level}s here: ask for many in one call",
+            "a new study may agree on a larger query_budget",
+        ),
+    )

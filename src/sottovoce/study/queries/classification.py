@@ -1,0 +1,465 @@
+"""A query: the asker learns the labels of its documents, and nobody learns anything else.
+
+    dealer                  coordinator C                        asker (a peer)
+      │                          │◀── QueryRequest ─────────────────│   (budget.py)
+      │                          │─── QueryGrant (or Refusal) ─────▶│
+      │◀─── DealRequest ─────────│                                  │
+      │                          │◀── MaskedScores ─────────────────│   ⟨⟨scores + r⟩⟩, packed
+      │   shares/verdict.py: both hold shares of every score        │
+      │─────────────────────────▶│◀────────────────────────────────▶│   the labels
+
+Without a dealer (`dgk`) the same shares go through shares/undealt.py, between C and the asker.
+
+The asker multiplies ciphertexts of the words that its documents have, packs many documents
+into one ciphertext and hides them under one mask uniform in Z_N. C decrypts noise; C's noise
+and the asker's mask, shifted, are shares of every score. Who learns what: C learns who asked,
+when, and for how many documents, rounded up to whole ciphertexts; the asker learns labels;
+the dealer, who is neither C nor of the asker's house, learns that there was a query. Labels of
+many chosen documents give the model away, so C counts them against a budget, those of an
+evaluation, too (budget.py). Assuming that the dealer pools with neither.
+
+What is charged: a query is charged once C makes the message from which labels can be read, its
+last one, whether or not the asker ever fetches it; until then the asker saw noise, and a query
+that ends there is given back. So an asker that breaks off early gains nothing but other people's
+time, and one that breaks off late has paid. What an evaluation counts at the thresholds comes
+before its labels: who has paid for them finds everything else done.
+
+A plan with `verdict` auto asks the dealer first. If it does not answer, the asker begins anew
+without it, in another conversation with masks of its own, and says so (`VerdictWarning`,
+`Answer.verdict`). It is the asker who decides, and the plan that allows it. A coordinator who
+pretends that the dealer is away (it carries the dealer's letters, so it can) gains nothing by that
+alone: it sees a second set of scores under masks as uniform as the first, of the same padded
+number, and coins; what it could have learnt by pooling with the dealer it can no longer learn. If
+it breaks the rules of the comparison as well (carries.py), it learns of scores, which it cannot
+with a dealer, whatever it sends: a plan that fears this says `fss`. An asker who pretends so gets
+the labels that it pays for, in a slower way.
+"""
+
+import warnings
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import ClassVar
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy import sparse
+
+from sottovoce import wire
+from sottovoce.errors import InputError, SottovoceError, ViolationError
+from sottovoce.numbers.fixed import Scale
+from sottovoce.numbers.ring import Words
+from sottovoce.paillier import Encrypted, ForKeyHolder, SparseRows, Unsent
+from sottovoce.protocols.conversation import Party, Send, receive
+from sottovoce.protocols.messages import Disclosure, Message
+from sottovoce.protocols.shares.carries import AskSide, KeySide
+from sottovoce.protocols.shares.holders import Holder, deal_seeds
+from sottovoce.protocols.shares.row_scores import RowPlan, deal_scores
+from sottovoce.protocols.shares.tally import TallyPlan, deal_tally, tally
+from sottovoce.protocols.shares.undealt import ask_labels, give_labels
+from sottovoce.protocols.shares.undealt_tally import ask_tally, give_tally
+from sottovoce.protocols.shares.verdict import VerdictPlan, ask_verdict, deal_verdict, give_verdict
+from sottovoce.protocols.two_party.masks import Masking
+from sottovoce.study.party_context import PartyContext
+from sottovoce.study.plan import Verdict
+from sottovoce.study.queries.budget import (
+    QueryBook,
+    QueryGrant,
+    QueryRefusal,
+    QueryRequest,
+    granted,
+)
+from sottovoce.study.queries.model import PeerModel, Trained
+from sottovoce.study.queries.query_seats import dealt_by, query_context, query_trio, seated
+from sottovoce.study.queries.score_shares import (
+    above,
+    arranged,
+    classes_of,
+    decided,
+    groups_of,
+    less,
+    masked_scores,
+    opened_scores,
+    padded,
+    row_bytes,
+)
+from sottovoce.study.queries.scoring import ScorePlan, counting_ring
+from sottovoce.study.queries.shared_queries import (
+    AskerInput,
+    answer_own_dealt,
+    answer_shared,
+    ask_own_dealt,
+    ask_shared,
+    request_scores,
+)
+from sottovoce.study.queries.thresholds import unit_scores
+from sottovoce.study.stages.holdings import own_reach
+from sottovoce.study.study import Study
+from sottovoce.text.labels import Classes
+
+_ASKED = "study/asked/v1"
+
+RemotePart = Callable[[int], Party[Encrypted]]
+"""Brings what others add to the scores of so many rows (partition `features`)."""
+
+
+class VerdictWarning(UserWarning):
+    """Labels were found without the dealer, who did not answer."""
+
+
+class MaskedScores(Message, frozen=True):
+    """Scores of many documents in few ciphertexts, each under a mask uniform in Z_N."""
+
+    discloses: ClassVar = Disclosure(
+        seen_by="the coordinator, who can decrypt them",
+        reveals="nothing: the masks are uniform, used once, and the asker's own",
+        assuming="the masks come from the operating system's generator",
+    )
+    scores: ForKeyHolder
+
+
+class DealRequest(Message, frozen=True):
+    """What a dealer must deal for a query."""
+
+    discloses: ClassVar = Disclosure(
+        seen_by="the dealer of this query, neither the coordinator nor the asker",
+        reveals="that this peer asks, for how many documents, and how large scores can be",
+        assuming="these numbers are public",
+    )
+    asker: str
+    number: int
+    documents: int
+    scores: int
+    fraction_bits: int
+    bound: int
+    classes: int = 1
+    thresholds: int = 0
+    columns: int = 0
+
+
+class ScoreShare(Message, frozen=True):
+    """The coordinator's shares of the scores, where the plan releases margins."""
+
+    discloses: ClassVar = Disclosure(
+        seen_by="the asker of the query",
+        reveals="the scores of its own documents; as many as there are features give the model",
+        assuming="every peer consented to release = margin",
+    )
+    words: wire.Words
+
+
+@dataclass(frozen=True)
+class Answer:
+    """What the asker learnt: for every row its classes (and scores of unit rows, if released).
+
+    After an evaluation `counted` is the asker's share of how many of its rows lie above which
+    threshold (`roc.py`), which nobody can read without the coordinator's: it fills its 64-bit
+    words, so that a sum of such shares tells no more than the sum of the counts. `verdict` is how
+    the labels were found, `fss` with a dealer or `dgk` without; None where scores gave them.
+    """
+
+    classes: list[Classes] = field(repr=False)
+    left: int
+    scores: NDArray[np.float64] | None = field(default=None, repr=False)
+    counted: Words | None = field(default=None, repr=False)
+    verdict: Verdict | None = None
+
+
+def ask(
+    desk: PartyContext,
+    model: PeerModel,
+    rows: sparse.csr_array,
+    *,
+    number: int,
+    evaluation: bool = False,
+    truth: NDArray[np.bool_] | None = None,
+    remote: RemotePart | None = None,
+    verdict: Verdict | None = None,
+) -> Party[Answer]:
+    """At the asker: the labels of integer feature rows (`FeatureRows.integers`).
+
+    `truth` (rows × scores) says which rows are of which class, where an evaluation counts
+    them at the plan's thresholds; `remote` brings the part of the scores that others hold.
+    `verdict` is how the labels are found, as the plan says unless told.
+    """
+    study, plan = desk.study, model.scores
+    count, found_by = int(rows.shape[0]), study.verdict_for(desk.name, verdict)
+    if not count:
+        raise InputError(f"{desk.name}: expected at least 1 document to classify, found none")
+    size = -(-count // plan.batch) * plan.batch
+    if evaluation and size > study.plan.budget:
+        raise InputError(
+            f"{desk.name}: expected an evaluation of at most {study.plan.budget} documents, "
+            f"found {size}",
+            hints=("hold out fewer documents (held_out), or agree on a larger query_budget",),
+        )
+    counts = study.plan.counts_sealed and truth is not None
+    thresholds = len(study.plan.thresholds) if counts else 0
+    request = QueryRequest(number, size, evaluation, thresholds)
+    desk = desk.drawing(_ASKED, *row_bytes(rows), b"" if truth is None else truth.tobytes())
+    left = yield from granted(study, request, desk.name)
+    filled = padded(rows, size)
+    if study.on_shares and found_by is Verdict.FSS:
+        shown = AskerInput(filled, model.operating_point, truth if counts else None)
+        with dealt_by(study, desk.name):
+            found, counted = yield from ask_shared(desk, plan, request, shown)
+        classes = classes_of(study.plan.labels, found, plan.classes)[:count]
+        return Answer(classes, left, counted=counted, verdict=found_by)
+    share = yield from _score_share(desk, model, request, filled, remote)
+    if found_by is None:
+        told = yield from receive(study.roster.coordinator, ScoreShare)
+        margins = unit_scores(rows, _scores(plan, share, told, study)[:count])
+        return Answer(decided(study.plan.labels, margins, model.operating_point), left, margins)
+    mine = _Mine(
+        arranged(plan, less(plan, share, filled, model.operating_point)),
+        above(plan, share, filled, study.plan.thresholds) if counts else None,
+        groups_of(truth, size) if counts and truth is not None else None,
+    )
+    asked = _ask_dealt if found_by is Verdict.FSS else _ask_undealt
+    found, counted = yield from asked(desk, model, request, mine)
+    classes = classes_of(study.plan.labels, found, plan.classes)[:count]
+    return Answer(classes, left, counted=counted, verdict=found_by)
+
+
+def _score_share(
+    desk: PartyContext,
+    model: PeerModel,
+    request: QueryRequest,
+    rows: sparse.csr_array,
+    remote: RemotePart | None,
+) -> Party[Words]:
+    """The asker's shares of the scores of padded rows; the coordinator has the others."""
+    if desk.study.on_shares:
+        return (yield from ask_own_dealt(desk, model.scores, request, rows))
+    scores = _products(desk.study, model, rows, asker=desk.name)
+    if remote is not None:
+        scores = scores + (yield from remote(request.documents))
+    masked, share = masked_scores(model, scores, entropy=desk.entropy)
+    yield Send(desk.study.roster.coordinator, MaskedScores(masked))
+    return share
+
+
+@dataclass(frozen=True, repr=False)
+class _Mine:
+    """The asker's shares of the scores, and where they are counted, less every threshold."""
+
+    scores: Words
+    above: Words | None = None
+    groups: Words | None = None
+
+
+_Found = tuple[NDArray[np.int64], Words | None]
+
+
+def _ask_dealt(
+    desk: PartyContext, model: PeerModel, request: QueryRequest, mine: _Mine
+) -> Party[_Found]:
+    plan, counted = model.scores, None
+    with dealt_by(desk.study, desk.name):
+        holder = yield from _seated(desk, desk.name, request.number)
+        if mine.above is not None:
+            shared = yield from tally(holder, _tally_plan(plan, request), mine.above, mine.groups)
+            counted = plan.ring.spread(shared, desk.entropy)
+        found = yield from ask_verdict(holder, plan.verdict(request.documents), mine.scores)
+    return found, counted
+
+
+def _ask_undealt(
+    desk: PartyContext, model: PeerModel, request: QueryRequest, mine: _Mine
+) -> Party[_Found]:
+    study, plan, counted = desk.study, model.scores, None
+    masking = Masking(study.plan.kappa)
+    side = AskSide(model.paillier, study.roster.coordinator, masking, desk.entropy)
+    if mine.above is not None and mine.groups is not None:
+        ring = counting_ring(study.plan, plan.ring, peers=len(study.roster.peers))
+        this = _tally_plan(plan, request)
+        shared = yield from ask_tally(side, this, mine.above, mine.groups, counts=ring)
+        counted = ring.spread(shared, desk.entropy)
+    found = yield from ask_labels(side, plan.verdict(request.documents), mine.scores)
+    return found, counted
+
+
+def answer(
+    desk: PartyContext,
+    trained: Trained,
+    book: QueryBook,
+    *,
+    asker: str,
+    verdict: Verdict | None = None,
+    model: int = 0,
+) -> Party[Words | None]:
+    """At the coordinator: count, and help to a label that it does not learn.
+
+    After an evaluation's query it holds its share of what was counted at the thresholds. While a
+    penalty is chosen, `model` says which of several models is asked.
+    """
+    study, plan = desk.study, trained.scores
+    found_by = study.verdict_for(asker, verdict)
+    request = yield from receive(asker, QueryRequest)
+    _check_thresholds(study, request, asker)
+    if request.documents % plan.batch:
+        raise ViolationError(
+            f"expected a query padded to {plan.batch} documents, found {request.documents}",
+            party=asker,
+        )
+    if not book.grant(asker, request):
+        yield Send(asker, QueryRefusal(max(0, book.left(asker))))
+        return None
+    try:
+        yield Send(asker, QueryGrant(book.left(asker)))
+        dealt = found_by is Verdict.FSS
+        if study.on_shares:
+            yield from request_scores(study, request, asker=asker, dealt=dealt, model=model)
+        if dealt:
+            yield from _ask_dealer(desk, trained, request, asker)
+        counted = None
+        if study.on_shares and dealt:
+            with dealt_by(study, asker):
+                counted = yield from answer_shared(desk, trained, request, asker=asker)
+        else:
+            share = yield from _opened_share(desk, trained, request, asker)
+            if found_by is None:
+                yield Send(asker, ScoreShare(wire.Words.of(share)))
+            else:
+                helped = _answer_dealt if dealt else _answer_undealt
+                counted = yield from helped(desk, trained, request, share, asker=asker)
+    except (SottovoceError, GeneratorExit):
+        # It ended here or (the program is closed) at another seat, before anything was told.
+        book.give_back(asker)
+        raise
+    # The message that tells the labels leaves in the step in which it returns.
+    book.told(asker)
+    return counted
+
+
+def _opened_share(
+    desk: PartyContext, trained: Trained, request: QueryRequest, asker: str
+) -> Party[Words]:
+    """The coordinator's shares of the scores; the asker has the others."""
+    if desk.study.on_shares:
+        return (yield from answer_own_dealt(desk, trained, request, asker=asker))
+    told = yield from receive(asker, MaskedScores)
+    plan, count = trained.scores, request.documents
+    return opened_scores(trained.key, plan, told.scores, count, asker=asker)
+
+
+def _ask_dealer(
+    desk: PartyContext, trained: Trained, request: QueryRequest, asker: str
+) -> Party[None]:
+    plan = trained.scores
+    verdict = plan.verdict(request.documents)
+    size = (verdict.documents, verdict.scores, plan.score.fraction_bits, plan.score.bound)
+    dealer = query_trio(desk.study, asker).dealer
+    columns = plan.rows(request.documents).columns if desk.study.on_shares else 0
+    more = (plan.classes, request.thresholds, columns)
+    yield Send(dealer, DealRequest(asker, request.number, *size, *more))
+
+
+def _answer_dealt(
+    desk: PartyContext, trained: Trained, request: QueryRequest, share: Words, *, asker: str
+) -> Party[Words | None]:
+    plan, counted = trained.scores, None
+    with dealt_by(desk.study, asker):
+        holder = yield from _seated(desk, asker, request.number)
+        if request.thresholds:
+            values = np.repeat(share[:, :, np.newaxis], request.thresholds, axis=2)
+            counted = yield from tally(holder, _tally_plan(plan, request), values, None)
+        yield from give_verdict(holder, plan.verdict(request.documents), arranged(plan, share))
+    return counted
+
+
+def _answer_undealt(
+    desk: PartyContext, trained: Trained, request: QueryRequest, share: Words, *, asker: str
+) -> Party[Words | None]:
+    study, plan, counted = desk.study, trained.scores, None
+    side = KeySide(trained.key, asker, Masking(study.plan.kappa), desk.entropy)
+    if request.thresholds:
+        ring = counting_ring(study.plan, plan.ring, peers=len(study.roster.peers))
+        counted = yield from give_tally(side, _tally_plan(plan, request), share, counts=ring)
+    yield from give_labels(side, plan.verdict(request.documents), arranged(plan, share))
+    return counted
+
+
+def _check_thresholds(study: Study, request: QueryRequest, asker: str) -> None:
+    """An evaluation counts at all of the plan's thresholds, any other query at none."""
+    known = {0, len(study.plan.thresholds)} if request.evaluation else {0}
+    if request.thresholds not in known:
+        raise ViolationError(
+            f"expected a query at {max(known)} thresholds, found {request.thresholds}", party=asker
+        )
+
+
+def deal(desk: PartyContext) -> Party[None]:
+    """At the dealer of a query."""
+    told = yield from receive(desk.study.roster.coordinator, DealRequest)
+    yield from deal_for(desk, told)
+
+
+def deal_for(desk: PartyContext, told: DealRequest) -> Party[None]:
+    """At the dealer of a query, once it knows which."""
+    study = desk.study
+    trio = query_trio(study, told.asker)
+    if trio.dealer != desk.name:
+        raise ViolationError(
+            f"expected {trio.dealer!r} to deal for {told.asker!r}, found {desk.name!r} asked",
+            party=study.roster.coordinator,
+        )
+    context = query_context(study, told.asker, told.number)
+    dealer = yield from deal_seeds(trio, context, ledger=desk.ledger, entropy=desk.entropy)
+    scale = Scale(told.fraction_bits, told.bound)
+    verdict = VerdictPlan(told.documents, told.scores, scale)
+    documents = told.documents * told.scores // told.classes
+    if study.on_shares:
+        rows = RowPlan(documents, told.columns, told.classes, verdict.ring)
+        yield from deal_scores(dealer, rows, context, asker=told.asker)
+    if told.thresholds:
+        counts = TallyPlan(documents, told.classes, told.thresholds, verdict.ring)
+        yield from deal_tally(dealer, counts)
+    yield from deal_verdict(dealer, verdict)
+
+
+def goes_on_without(study: Study, asker: str, missing: str) -> bool:
+    """At the asker: whether its query, which `missing` keeps waiting, begins anew without it.
+
+    Whoever asks again must say so.
+    """
+    if not study.plan.falls_back or study.verdict_for(asker) is not Verdict.FSS:
+        return False
+    return missing == query_trio(study, asker).dealer
+
+
+def warn_without(asker: str, dealer: str) -> None:
+    """Say that labels are found without the dealer."""
+    warnings.warn(
+        f"{asker}: {dealer!r} does not answer: these labels are found without a dealer "
+        f"(verdict {Verdict.DGK} instead of {Verdict.FSS}), which takes longer",
+        VerdictWarning,
+        stacklevel=2,
+    )
+
+
+def _products(study: Study, model: PeerModel, rows: sparse.csr_array, *, asker: str) -> Unsent:
+    """Encrypted scores of rows, as far as the asker has their features."""
+    reach = model.scores.reach
+    if study.plan.arrangement.by_features:
+        answering = study.plan.arrangement.answering_to(asker)
+        reach -= sum(own_reach(study, name) for name in answering)
+    return SparseRows.of(rows, reach=reach) @ model.ciphertext
+
+
+def _tally_plan(plan: ScorePlan, request: QueryRequest) -> TallyPlan:
+    return TallyPlan(request.documents, plan.classes, request.thresholds, plan.ring)
+
+
+def _scores(plan: ScorePlan, share: Words, told: ScoreShare, study: Study) -> NDArray[np.float64]:
+    if told.words.shape != share.shape:
+        raise ViolationError(
+            f"expected scores of shape {share.shape}, found {told.words.shape}",
+            party=study.roster.coordinator,
+        )
+    words = plan.ring.signed(plan.ring.reduce(share + told.words.array()))
+    return np.ldexp(words.astype(np.float64), -plan.score.fraction_bits)
+
+
+def _seated(desk: PartyContext, asker: str, number: int) -> Party[Holder]:
+    trio, context = query_trio(desk.study, asker), query_context(desk.study, asker, number)
+    return (yield from seated(desk, trio, context))

@@ -1,0 +1,400 @@
+"""How good the joint model is, over all peers' held-out documents, from sums alone.
+
+    peers (each has asked for the labels of its own held-out documents)
+      │   how many documents, in a blind sum ───────▶ coordinator C, and evaluator E
+      │◀──────────── EvaluationSize ─────────────────│   at least 20 documents, 3 peers
+      │   who was taken for what, in a blind sum ───▶│
+      │   its shares of the ROC's counts, likewise ─▶│   adds its own shares (tally.py)
+      │◀──────────── JointConfusion ─────────────────│   small cells left out
+
+Who learns what: C and E learn whether there are enough documents (the sum of their numbers, each
+cut off at what is enough). If so, C learns how many of which class were taken for which, and how
+many lie above which threshold; everybody learns the same without small cells, and figures that
+follow from that alone. What one site's own documents gave stays at that site:
+of their number a site says no more than whether it is enough, and the second sum is opened over
+the very peers of the first, else their difference would be who left. For the same reason all
+evaluations of a study are over the same peers, and none is held twice: every party looks into its
+own book. Assuming that C and E do not pool.
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import ClassVar
+
+import numpy as np
+
+from sottovoce import wire
+from sottovoce.errors import InputError, MisuseError, ViolationError
+from sottovoce.numbers.ring import Words, from_ring, to_ring
+from sottovoce.protocols.blind_sum import SummedVector, WordSpace, pairwise
+from sottovoce.protocols.blind_sum.plan import Plan, Summed
+from sottovoce.protocols.conversation import Party, Send, receive
+from sottovoce.protocols.messages import Disclosure, Message
+from sottovoce.protocols.shares.rings import RING64, Ring
+from sottovoce.study.party_context import PartyContext
+from sottovoce.study.plan import (
+    FEWEST_CELL,
+    FEWEST_EVALUATED,
+    FEWEST_PEERS,
+    Engine,
+    StudyPlan,
+)
+from sottovoce.study.queries.figures import Evaluation, Marks, Numbers, Tested
+from sottovoce.study.queries.scoring import counting_ring
+from sottovoce.study.stages.quorum_sums import add_to_sum, open_sum
+from sottovoce.study.study import Study
+
+__all__ = [
+    "CountSum",
+    "Evaluation",
+    "EvaluationSize",
+    "JointConfusion",
+    "Tested",
+    "check_opening",
+    "evaluate_coordinator",
+    "evaluate_evaluator",
+    "evaluate_peer",
+    "evaluated",
+    "was_held",
+]
+
+
+_SERIES, _SIZE = "evaluation", "size"
+
+
+class EvaluationSize(Message, frozen=True):
+    """Whether all peers together have held out enough documents."""
+
+    discloses: ClassVar = Disclosure(
+        seen_by="every peer and the evaluator",
+        reveals="whether all peers together have at least twenty held-out documents",
+        assuming="at least three peers take part",
+    )
+    enough: bool
+
+
+class JointConfusion(Message, frozen=True):
+    """Which class was taken for which how often, and how many lie above which threshold."""
+
+    discloses: ClassVar = Disclosure(
+        seen_by="every peer of the study",
+        reveals="the joint confusion table and ROC without small cells",
+        assuming="at least three peers and twenty documents are in the sum",
+    )
+    counts: wire.Words
+    left_out: wire.Words
+    above: wire.Words
+    shown: wire.Words
+    peers: tuple[str, ...]
+
+
+def evaluate_peer(
+    desk: PartyContext, tested: Tested, peers: Sequence[str], *, number: int
+) -> Party[Evaluation | None]:
+    """At a peer: its own table into the sum; None if it came too late."""
+    study, coordinator = desk.study, desk.study.roster.coordinator
+    this = _sum_of(desk, number)
+    tables = [to_ring(tested.table)]
+    if this.counted is not None:
+        none = np.zeros(this.counted, np.uint64)
+        tables.append(none if tested.counted is None else tested.counted)
+    summed = yield from add_counts(desk, this, peers, documents=tested.documents, tables=tables)
+    if summed is None:
+        return None
+    joint = yield from receive(coordinator, JointConfusion)
+    try:
+        return _told(study, joint, this)
+    except ViolationError as error:
+        raise error.by(coordinator) from error
+
+
+def _told(study: Study, message: JointConfusion, this: "CountSum") -> Evaluation:
+    """What a peer was sent; `ViolationError` if it is no table of this study."""
+    labels = study.plan.labels
+    shapes = (message.counts.shape, message.left_out.shape)
+    if shapes != (this.shape, this.shape):
+        raise ViolationError(f"expected a table of shape {this.shape}, found {shapes[0]}")
+    counts, left_out = from_ring(message.counts.array()), message.left_out.array()
+    fewest = fewest_shown(study.plan, message.peers)
+    told = Evaluation(labels, counts, left_out.astype(np.bool_), fewest, message.peers)
+    above, shown = message.above.shape, message.shown.shape
+    if above == (0,):
+        return told
+    if this.counted is None or (above, shown) != (this.counted, (above[0], above[2])):
+        raise ViolationError(f"expected a ROC of shape {this.counted}, found {above}")
+    marks = message.shown.array().astype(np.bool_)
+    return told.with_roc(study.plan.thresholds, from_ring(message.above.array()), marks)
+
+
+def evaluate_coordinator(
+    desk: PartyContext,
+    peers: Sequence[str],
+    *,
+    number: int,
+    counted: Mapping[str, Words] | None = None,
+    ring: Ring = RING64,
+) -> Party[Evaluation]:
+    """At the coordinator: the joint table and ROC, shown without small cells.
+
+    `counted` are its shares of the counts of every peer, from `answer`, in the scores' `ring`.
+    Without them, and unless the peers' own counts are whole, no ROC is opened. Who asked with
+    a dealer and who asked without one are added up alike.
+    """
+    study, this = desk.study, _sum_of(desk, number)
+    sums, final = yield from open_counts(desk, this, peers)
+    result = Evaluation.of(
+        study.plan.labels, from_ring(sums[0]), final, fewest=fewest_shown(study.plan, final)
+    )
+    above, marks = np.zeros(0, np.int64), np.zeros(0, np.bool_)
+    shares = counted or {}
+    sealed = study.plan.counts_sealed
+    if this.counted is not None and (not sealed or set(final) <= set(shares)):
+        mine = [shares[name] for name in final] if sealed else []
+        counts = counting_ring(study.plan, ring, peers=len(study.roster.peers))
+        whole = from_ring(counts.reduce(sum(mine, start=sums[1])))
+        marks = result.points(whole)
+        above = np.where(marks[:, np.newaxis], whole, 0)
+        result = result.with_roc(study.plan.thresholds, above, marks)
+    message = JointConfusion(
+        _words(result.counts), _words(result.left_out), _words(above), _words(marks), final
+    )
+    for name in final:
+        yield Send(name, message)
+    return result
+
+
+def evaluate_evaluator(desk: PartyContext, peers: Sequence[str], *, number: int) -> Party[None]:
+    """At the evaluator: it signs who is in each sum."""
+    yield from witness_counts(desk, _sum_of(desk, number), peers)
+
+
+def _words(numbers: Numbers | Marks) -> wire.Words:
+    return wire.Words.of(to_ring(numbers.astype(np.int64)))
+
+
+def fewest_shown(plan: StudyPlan, peers: Sequence[str]) -> int:
+    """The smallest number that a cell shows, other than 0."""
+    return max(plan.min_documents, FEWEST_CELL) * _times(plan, peers)
+
+
+def _times(plan: StudyPlan, peers: Sequence[str]) -> int:
+    """How often one entity can stand in a sum: once for every peer, if they hold the same ones."""
+    return len(peers) if plan.arrangement.by_features else 1
+
+
+def _sum_of(desk: PartyContext, number: int) -> "CountSum":
+    study = desk.study
+    if not 0 <= number < study.plan.evaluations:
+        # Two tables over sets that differ by one peer would give that peer's table.
+        raise MisuseError(
+            f"evaluation: expected at most {study.plan.evaluations} of them, found number "
+            f"{number + 1}",
+            hints=("a new study may agree on more evaluations",),
+        )
+    plan = study.plan
+    count = len(plan.labels.names)
+    shape = (count, count) if plan.labels.exclusive else (count, 2, 2)
+    counted = (plan.labels.width, 2, len(plan.thresholds)) if study.draws_joint_roc else None
+    return CountSum(desk, _name_of(number), shape, counted, series=_SERIES)
+
+
+def _name_of(number: int) -> str:
+    return f"evaluation {number}"
+
+
+def evaluated(desk: PartyContext) -> tuple[str, ...] | None:
+    """Over whom this study was evaluated so far, as this party knows; None before the first time.
+
+    Every evaluation of a study is over the same peers: the same documents in two tables over
+    sets that differ by one peer would show that peer's table.
+    """
+    return desk.book.series(desk.study.digest.hex(), _SERIES)
+
+
+def was_held(desk: PartyContext, number: int) -> bool:
+    """Whether a sum of this evaluation was opened, so that it is not held again."""
+    return (desk.study.digest.hex(), f"{_name_of(number)} {_SIZE}") in desk.book.spent
+
+
+def check_opening(desk: PartyContext, peers: Sequence[str], *, number: int) -> None:
+    """At a seat: refuse to begin an evaluation that was held, or one over others than before."""
+    coordinator, before = desk.study.roster.coordinator, evaluated(desk)
+    if was_held(desk, number):
+        raise ViolationError(
+            f"expected an evaluation that was not held yet, found number {number + 1} again",
+            party=coordinator,
+        )
+    if before is not None and before != tuple(peers):
+        raise ViolationError(
+            f"expected to evaluate over the same peers as before ({', '.join(before)}), found "
+            f"{', '.join(peers)}: two tables over different peers give the table of those in one "
+            "of them",
+            party=coordinator,
+        )
+
+
+@dataclass(frozen=True)
+class CountSum:
+    """A table of counts that is opened over all peers: its size first, and only if it is enough.
+
+    Beside it, where there is one, a table of shares of counts. Tables of a `series` are opened
+    over the very peers whose documents were counted: the difference would be who left.
+    """
+
+    desk: PartyContext
+    name: str
+    shape: tuple[int, ...]
+    counted: tuple[int, int, int] | None = None
+    series: str = ""
+
+    def sizes(self, peers: Sequence[str]) -> Plan:
+        """The blind sum of how many documents there are; the evaluator looks for itself."""
+        plan = self._plan(_SIZE, peers, {_SIZE: (1,)}, fewest=FEWEST_PEERS)
+        mine = SummedVector(self.desk.study.roster.evaluator, _SIZE, WordSpace((1,)))
+        return Plan(plan.this, (*plan.parts, mine))
+
+    def enough(self, summed: Summed) -> bool:
+        """Whether the peers in a sum of sizes have enough documents together."""
+        fewest = FEWEST_EVALUATED * _times(self.desk.study.plan, summed.peers)
+        return int(summed.sums[0][0]) >= fewest
+
+    def tables(self, peers: Sequence[str]) -> Plan:
+        """The blind sum of the tables."""
+        shapes: dict[str, tuple[int, ...]] = {"counts": self.shape}
+        if self.counted is not None:
+            shapes["above"] = self.counted
+        fewest = max(len(peers), FEWEST_PEERS) if self.series else FEWEST_PEERS
+        return self._plan("counts", peers, shapes, fewest=fewest)
+
+    def named(self, what: str) -> str:
+        """The name of one of its sums, of which each is opened once in a study."""
+        return f"{self.name} {what}"
+
+    def check_peers(self, peers: Sequence[str]) -> None:
+        """Refuse a sum over so few that each would learn the others' part."""
+        if len(peers) < FEWEST_PEERS:
+            raise InputError(
+                f"evaluation: expected at least {FEWEST_PEERS} peers, found {len(peers)}: "
+                "each of two would learn the other's table"
+            )
+
+    def _plan(
+        self, what: str, peers: Sequence[str], shapes: Mapping[str, tuple[int, ...]], *, fewest: int
+    ) -> Plan:
+        self.check_peers(peers)
+        this = self.desk.round(self.named(what), peers, fewest=fewest, series=self.series)
+        coordinator = self.desk.study.roster.coordinator
+        parts = (
+            SummedVector(coordinator, name, WordSpace(shape)) for name, shape in shapes.items()
+        )
+        return Plan(this, tuple(parts))
+
+
+def add_counts(
+    desk: PartyContext,
+    this: CountSum,
+    peers: Sequence[str],
+    *,
+    documents: int,
+    tables: Sequence[Words],
+) -> Party[Summed | None]:
+    """At a peer: whether it has enough documents, then its tables; None if it came too late."""
+    # Beyond what is enough a peer's number of documents is nobody's business.
+    size = to_ring(np.array([min(documents, FEWEST_EVALUATED)], np.int64))
+    if desk.study.engine is Engine.QUORUM:
+        return (yield from _add_shared(desk, this, peers, size=size, tables=tables))
+    who, book, entropy = desk.member, desk.book, desk.entropy
+    summed = yield from pairwise.peer(
+        this.sizes(peers), [size, size], who=who, book=book, entropy=entropy
+    )
+    if summed is None:
+        return None
+    check_size((yield from receive(desk.study.roster.coordinator, EvaluationSize)))
+    plan = this.tables(summed.peers)
+    return (yield from pairwise.peer(plan, tables, who=who, book=book, entropy=entropy))
+
+
+def open_counts(
+    desk: PartyContext, this: CountSum, peers: Sequence[str]
+) -> Party[tuple[tuple[Words, ...], tuple[str, ...]]]:
+    """At the coordinator: the size first, and the tables only if it hides every document."""
+    if desk.study.engine is Engine.QUORUM:
+        return (yield from _open_shared(desk, this, peers))
+    summed = yield from pairwise.coordinator(this.sizes(peers), who=desk.member, book=desk.book)
+    told = EvaluationSize(this.enough(summed))
+    for name in (*summed.peers, desk.study.roster.evaluator):
+        yield Send(name, told)
+    check_size(told)
+    plan = this.tables(summed.peers)
+    summed = yield from pairwise.coordinator(plan, who=desk.member, book=desk.book)
+    return summed.sums, summed.peers
+
+
+def _add_shared(
+    desk: PartyContext,
+    this: CountSum,
+    peers: Sequence[str],
+    *,
+    size: Words,
+    tables: Sequence[Words],
+) -> Party[Summed | None]:
+    """At a peer of engine quorum: the size, then its tables, in shares among the members."""
+    this.check_peers(peers)
+    yield from add_to_sum(desk, this.named(_SIZE), from_ring(size), peers)
+    check_size((yield from receive(desk.study.roster.coordinator, EvaluationSize)))
+    for index, table in enumerate(tables):
+        values = from_ring(table).reshape(-1)
+        yield from add_to_sum(
+            desk, this.named(f"counts {index}"), values, peers, series=this.series
+        )
+    return Summed(tuple(peers))
+
+
+def _open_shared(
+    desk: PartyContext, this: CountSum, peers: Sequence[str]
+) -> Party[tuple[tuple[Words, ...], tuple[str, ...]]]:
+    """At the coordinator of engine quorum: the same sums, opened from the members' shares."""
+    this.check_peers(peers)
+    size = yield from open_sum(desk, this.named(_SIZE), 1, peers)
+    summed = Summed(tuple(peers), (to_ring(size),))
+    told = EvaluationSize(this.enough(summed))
+    for name in peers:
+        yield Send(name, told)
+    check_size(told)
+    shapes = [this.shape, *([] if this.counted is None else [this.counted])]
+    sums = []
+    for index, shape in enumerate(shapes):
+        length = int(np.prod(shape))
+        counts = yield from open_sum(
+            desk, this.named(f"counts {index}"), length, peers, series=this.series
+        )
+        sums.append(to_ring(counts).reshape(shape))
+    return tuple(sums), tuple(peers)
+
+
+def witness_counts(desk: PartyContext, this: CountSum, peers: Sequence[str]) -> Party[None]:
+    """At the evaluator: it signs who is in each sum; in that of the tables only if it is enough."""
+    summed = yield from pairwise.evaluator(
+        this.sizes(peers), who=desk.member, book=desk.book, entropy=desk.entropy
+    )
+    coordinator = desk.study.roster.coordinator
+    told = yield from receive(coordinator, EvaluationSize)
+    check_size(told)
+    if not this.enough(summed):
+        raise ViolationError(
+            f"expected at least {FEWEST_EVALUATED} held-out documents before tables are opened, "
+            "found fewer, and a coordinator that says there are enough",
+            party=coordinator,
+        )
+    plan = this.tables(summed.peers)
+    yield from pairwise.evaluator(plan, who=desk.member, book=desk.book, entropy=desk.entropy)
+
+
+def check_size(told: EvaluationSize) -> None:
+    """Stop where too few documents would be opened."""
+    if not told.enough:
+        raise InputError(
+            f"evaluation: expected at least {FEWEST_EVALUATED} held-out documents over all peers, "
+            "found fewer",
+            hints=("hold out more documents: held_out=0.2",),
+        )

@@ -1,0 +1,178 @@
+"""What stays at the end of a study: at a peer how it asks for labels, at the holders the model.
+
+Where labels are found on ciphertexts, every peer holds the encrypted model. Where they are found on
+shares, no peer holds anything of it: coordinator and evaluator keep a share each.
+"""
+
+from collections.abc import Collection
+from dataclasses import dataclass, field, replace
+from typing import ClassVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from sottovoce import wire
+from sottovoce.errors import MisuseError, ViolationError
+from sottovoce.numbers.fixed import Scale
+from sottovoce.numbers.ring import Words
+from sottovoce.paillier import Ciphertext, Layout, PublicKey, SecretKey
+from sottovoce.protocols.casting import agreed_from
+from sottovoce.protocols.conversation import Party, Send, receive
+from sottovoce.protocols.messages import Disclosure, Message
+from sottovoce.study.queries.scoring import ScorePlan
+from sottovoce.study.release import Opens
+from sottovoce.study.stages.preparation import Prepared
+from sottovoce.study.study import Study
+from sottovoce.study.totals import Totals
+from sottovoce.text.features import FeatureSpace
+from sottovoce.text.hashing import DictionaryKey
+
+
+class EncryptedModel(Message, frozen=True):
+    """The model under the coordinator's key, all classes of a word in one ciphertext."""
+
+    discloses: ClassVar = Disclosure(
+        seen_by="every peer of the study, sealed against the coordinator",
+        reveals="nothing by itself; labels of documents come by queries, which are counted",
+        assuming="Paillier hides, and no peer shows it to the coordinator, who has the key",
+    )
+    weights: Ciphertext
+    ceiling_parts: int
+    floor_share: int
+
+
+class SharedModel(Message, frozen=True):
+    """The model is learnt, and stays in shares: the numbers by which scores are read."""
+
+    discloses: ClassVar = Disclosure(
+        seen_by="every peer of the study",
+        reveals="the ends of the spectrum, rounded, from which sizes of scores follow",
+        assuming="these numbers are on the study card",
+    )
+    ceiling_parts: int
+    floor_share: int
+
+
+class ReleasedShare(Message, frozen=True):
+    """One of two shares of the model, where the plan releases it to the peers."""
+
+    discloses: ClassVar = Disclosure(
+        seen_by="every peer of the study, sealed against everybody else",
+        reveals="with the other share the weights of the model, as the study card announced",
+        assuming="every peer consented to release = peers",
+    )
+    words: wire.Words
+
+
+@dataclass(frozen=True)
+class PeerModel:
+    """One peer's part: the features, the key that hashes words, and how scores are read.
+
+    `weights` are ⟨⟨θ⟩⟩, which the peer cannot open, or None where labels are found on shares;
+    `public` is the study's Paillier key. `released` holds the weights, columns × classes, only
+    where the plan released them; `operating_point` the threshold of every score, where it is not 0.
+    """
+
+    space: FeatureSpace
+    scores: ScorePlan
+    weights: Ciphertext | None
+    alpha: float
+    key: DictionaryKey = field(repr=False)
+    released: NDArray[np.float64] | None = field(default=None, repr=False)
+    operating_point: tuple[float, ...] = ()
+    public: PublicKey | None = field(default=None, repr=False)
+
+    @property
+    def ciphertext(self) -> Ciphertext:
+        """⟨⟨θ⟩⟩, where the peer holds it."""
+        if self.weights is None:
+            raise MisuseError("model: expected an encrypted model, found one that stays in shares")
+        return self.weights
+
+    @property
+    def paillier(self) -> PublicKey:
+        """The study's Paillier key, which the coordinator can open."""
+        if self.weights is not None:
+            return self.weights.key
+        if self.public is None:
+            raise MisuseError("model: expected the study's key, found none")
+        return self.public
+
+
+@dataclass(frozen=True)
+class Trained:
+    """What the coordinator keeps after training: the key, how scores are written, the totals.
+
+    `share` is its share of the model, where labels are found on shares; `told` is how many labels
+    every peer was told while a penalty was chosen.
+    """
+
+    scores: ScorePlan
+    totals: Totals
+    peers: tuple[str, ...]
+    key: SecretKey = field(repr=False)
+    alpha: float = 1.0
+    share: Words | None = field(default=None, repr=False)
+    told: tuple[tuple[str, int], ...] = ()
+
+
+@dataclass(frozen=True)
+class HeldShare:
+    """What the evaluator keeps after training, where labels are found on shares."""
+
+    scores: ScorePlan
+    words: Words = field(repr=False)
+
+
+def model_scale(scores: ScorePlan) -> Scale:
+    """How large the two shares of a weight can be together."""
+    return scores.model.share_scale.plus(scores.model.share_scale)
+
+
+def release_share(study: Study, peers: Collection[str], share: Words) -> Party[None]:
+    """At a holder: its share of the model to every peer, where the plan says so."""
+    if study.plan.release.opens is Opens.WEIGHTS:
+        for name in peers:
+            yield Send(name, ReleasedShare(wire.Words.of(share)))
+
+
+def take_model(
+    study: Study, prepared: Prepared, told: EncryptedModel, *, scores: ScorePlan, alpha: float
+) -> PeerModel:
+    """At a peer: the encrypted model, if it is as agreed."""
+    model = scores.model
+    layout = Layout(model.shape, model.slots)
+    weights = agreed_from(study.roster.evaluator, told.weights, layout, model_scale(scores))
+    if prepared.space is None:
+        raise MisuseError("model: expected the features of a peer, found none")
+    point = study.plan.operating_point
+    return PeerModel(prepared.space, scores, weights, alpha, prepared.key, operating_point=point)
+
+
+def take_shared(
+    study: Study, prepared: Prepared, *, scores: ScorePlan, alpha: float, public: PublicKey
+) -> PeerModel:
+    """At a peer: what it needs to ask, where the model stays in shares."""
+    if prepared.space is None:
+        raise MisuseError("model: expected the features of a peer, found none")
+    point = study.plan.operating_point
+    return PeerModel(
+        prepared.space, scores, None, alpha, prepared.key, operating_point=point, public=public
+    )
+
+
+def take_release(study: Study, sealed: PeerModel) -> Party[PeerModel]:
+    """At a peer: the model with its weights, where the plan releases them."""
+    if study.plan.release.opens is not Opens.WEIGHTS:
+        return sealed
+    model = sealed.scores.model
+    total = np.zeros(model.shape, np.uint64)
+    for name in (study.roster.coordinator, study.roster.evaluator):
+        share = yield from receive(name, ReleasedShare)
+        if share.words.shape != model.shape:
+            raise ViolationError(
+                f"expected weights of shape {model.shape}, found {share.words.shape}", party=name
+            )
+        total = total + share.words.array()
+    words = model.ring.signed(model.ring.reduce(total)).astype(np.float64)
+    return replace(sealed, released=np.ldexp(words, -sealed.scores.weights.fraction_bits))

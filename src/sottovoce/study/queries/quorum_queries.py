@@ -1,0 +1,253 @@
+"""A query in engine `quorum`: members find the labels of an asker's rows, and only it learns them.
+
+    asker (a peer)                 coordinator C                      member i
+      │ QueryRequest ───────────────▶│   (budget.py)                     │
+      │◀──────────── QueryGrant ─────│── MembersNeeded ─────────────────▶│
+      │◀──────────── MembersNeeded ──│                                   │
+      │   quorum/labels.py: rows in shares to the members, labels in shares back
+      │◀────────────────────────────▶│◀─────────────────────────────────▶│
+
+Any 2t + 1 of the members that hold the model answer; C says who. Who learns what: the asker
+learns labels (scores, where the plan releases margins); C and the members learn who asked, when,
+and for how many documents, rounded up. Assuming that at most t members pool, with or without C;
+the asker may be one of them. Labels of many chosen documents give the model away: C counts them.
+A query is charged once C has opened the last value from which labels follow.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import ClassVar
+
+import numpy as np
+from scipy import sparse
+
+from sottovoce.errors import InputError, SottovoceError, ViolationError
+from sottovoce.numbers.residues import Planes
+from sottovoce.protocols.conversation import Party, Send, receive
+from sottovoce.protocols.messages import Disclosure, Message
+from sottovoce.protocols.quorum.dealing import seated
+from sottovoce.protocols.quorum.labels import (
+    LabelPlan,
+    Rows,
+    answer,
+    give_scores,
+    open_labels,
+    share_rows,
+    take_labels,
+    take_score_shares,
+    take_scores,
+)
+from sottovoce.protocols.quorum.members import Quorum
+from sottovoce.protocols.quorum.opening import Opener
+from sottovoce.protocols.quorum.plan import hiding_for
+from sottovoce.protocols.shares.material import Context
+from sottovoce.study.party_context import PartyContext
+from sottovoce.study.queries.budget import (
+    QueryBook,
+    QueryGrant,
+    QueryRefusal,
+    QueryRequest,
+    granted,
+)
+from sottovoce.study.queries.classification import Answer
+from sottovoce.study.queries.quorum_model import QuorumModel, QuorumTrained
+from sottovoce.study.queries.score_shares import classes_of, decided, padded
+from sottovoce.study.queries.scoring import ScorePlan
+from sottovoce.study.queries.thresholds import shifts, unit_scores
+from sottovoce.study.release import Opens
+from sottovoce.study.study import Study
+
+# Queries are filled up to a multiple of this.
+BATCH = 32
+
+
+class MembersNeeded(Message, frozen=True):
+    """Which members answer a query, whose it is, and for how many documents."""
+
+    discloses: ClassVar = Disclosure(
+        seen_by="the members that answer a query, and its asker",
+        reveals="which peer asks the members now, and for how many documents, rounded up",
+        assuming="batches are padded, and who asks when is no secret among participants",
+    )
+    asker: str
+    number: int
+    documents: int
+    members: tuple[str, ...]
+
+
+def label_openings(study: Study) -> int:
+    """How many masked values all queries and evaluations of a study may open."""
+    plan = study.plan
+    documents = plan.budget * len(study.roster.peers) * (1 + plan.evaluations + len(plan.alphas))
+    return documents * max(1, plan.labels.width)
+
+
+@dataclass(frozen=True)
+class _QuorumQuery:
+    """One query, as everybody in it knows it."""
+
+    study: Study
+    told: MembersNeeded
+    scores: ScorePlan
+    quorum: Quorum
+
+    @classmethod
+    def of(
+        cls, desk: PartyContext, told: MembersNeeded, scores: ScorePlan, held: Sequence[str]
+    ) -> "_QuorumQuery":
+        """The query, if the members that C names hold the model."""
+        study = desk.study
+        strangers = [name for name in told.members if name not in held]
+        if strangers or told.documents < 1 or told.asker not in study.roster.peers:
+            raise ViolationError(
+                f"expected a query of a peer, answered by members that hold the model "
+                f"({', '.join(held)}), found others",
+                party=study.roster.coordinator,
+            )
+        return cls(study, told, scores, study.quorum.among(held).among(told.members))
+
+    @property
+    def context(self) -> Context:
+        """What the one-time material of this query is bound to."""
+        who = (self.told.asker, *self.quorum.members)
+        name = f"{self.study.digest.hex()} query of {self.told.asker}"
+        return Context.among(name, who, round=self.told.number)
+
+    @property
+    def plan(self) -> LabelPlan:
+        """How its labels are found."""
+        width, classes = self.scores.shape
+        bound = self.scores.score.bound * (2 if classes > 1 else 1)
+        return LabelPlan(
+            self.told.documents,
+            width,
+            classes,
+            bound.bit_length(),
+            hiding_for(label_openings(self.study)),
+            self.quorum,
+            exclusive=self.scores.exclusive,
+        )
+
+
+def ask_members(
+    desk: PartyContext,
+    model: QuorumModel,
+    rows: sparse.csr_array,
+    *,
+    number: int,
+    evaluation: bool = False,
+) -> Party[Answer]:
+    """At the asker: the labels of integer feature rows."""
+    study, count = desk.study, int(rows.shape[0])
+    if not count:
+        raise InputError(f"{desk.name}: expected at least 1 document to classify, found none")
+    size = -(-count // BATCH) * BATCH
+    if evaluation and size > study.plan.budget:
+        raise InputError(
+            f"{desk.name}: expected an evaluation of at most {study.plan.budget} documents, "
+            f"found {size}",
+            hints=("hold out fewer documents (held_out), or agree on a larger query_budget",),
+        )
+    request = QueryRequest(number, size, evaluation)
+    left = yield from granted(study, request, desk.name)
+    told = yield from receive(study.roster.coordinator, MembersNeeded)
+    if (told.asker, told.number, told.documents) != (desk.name, number, size):
+        raise ViolationError(
+            "expected the members for this query, found those for another",
+            party=study.roster.coordinator,
+        )
+    query = _QuorumQuery.of(desk, told, model.scores, model.members)
+    brought = _rows_of(query, model, padded(rows, size))
+    found = yield from _asked(desk, query, model, brought)
+    labels = study.plan.labels
+    if study.plan.release.opens is Opens.SCORES:
+        whole = np.ldexp(found[:count].astype(np.float64), -model.scores.score.fraction_bits)
+        margins = unit_scores(rows, whole)
+        return Answer(decided(labels, margins, model.operating_point), left, margins)
+    return Answer(classes_of(labels, found.reshape(-1), model.scores.classes)[:count], left)
+
+
+def _rows_of(query: _QuorumQuery, model: QuorumModel, rows: sparse.csr_array) -> Rows:
+    """What is shared: the rows, and thresholds times their norms where there are thresholds."""
+    plan = query.plan
+    offsets = np.zeros((plan.rows, plan.scores), np.int64)
+    released = query.study.plan.release.opens is Opens.SCORES
+    if model.operating_point and not released:
+        bits = model.scores.score.fraction_bits
+        offsets = shifts(rows, model.operating_point, bits=bits).reshape(offsets.shape)
+    return Rows(rows.toarray().astype(np.int64), offsets)
+
+
+def _asked(
+    desk: PartyContext, query: _QuorumQuery, model: QuorumModel, rows: Rows
+) -> Party[np.ndarray]:
+    """Share the rows; take part where the asker is a member; put the answers together."""
+    plan, context, name = query.plan, query.context, desk.name
+    margin = query.study.plan.release.opens is Opens.SCORES
+    take = take_score_shares if margin else take_labels
+    if name not in query.quorum.members:
+        yield from share_rows(plan, context, rows, None, name=name, entropy=desk.entropy)
+        return (yield from take(plan, name=name))
+    share = model.weights_share
+    scores = yield from share_rows(plan, context, rows, share, name=name, entropy=desk.entropy)
+    assert scores is not None
+    own = yield from _helped(desk, query, scores)
+    return (yield from take(plan, name=name, own=own))
+
+
+def _helped(desk: PartyContext, query: _QuorumQuery, scores: Planes) -> Party[Planes]:
+    """A member's part from its shares of the scores on."""
+    member = yield from seated(
+        query.quorum, desk.name, query.context, entropy=desk.entropy, ledger=desk.ledger
+    )
+    margin = query.study.plan.release.opens is Opens.SCORES
+    give = give_scores if margin else answer
+    return (yield from give(member, query.plan, scores, asker=query.told.asker))
+
+
+def help_asker(desk: PartyContext, model: QuorumModel) -> Party[None]:
+    """At a member that is not the asker."""
+    told = yield from receive(desk.study.roster.coordinator, MembersNeeded)
+    query = _QuorumQuery.of(desk, told, model.scores, model.members)
+    if told.asker == desk.name or desk.name not in query.quorum.members:
+        raise ViolationError(
+            "expected a query of somebody else, answered by this member, found another",
+            party=desk.study.roster.coordinator,
+        )
+    scores = yield from take_scores(
+        query.plan, query.context, model.weights_share, asker=told.asker, name=desk.name
+    )
+    yield from _helped(desk, query, scores)
+
+
+def answer_query(
+    desk: PartyContext,
+    trained: QuorumTrained,
+    book: QueryBook,
+    *,
+    asker: str,
+    members: Sequence[str],
+) -> Party[None]:
+    """At the coordinator: count, say who answers, and open what is masked."""
+    study = desk.study
+    request = yield from receive(asker, QueryRequest)
+    if request.documents % BATCH or request.thresholds:
+        raise ViolationError(
+            f"expected a query padded to {BATCH} documents, found {request.documents}",
+            party=asker,
+        )
+    if not book.grant(asker, request):
+        yield Send(asker, QueryRefusal(max(0, book.left(asker))))
+        return
+    try:
+        yield Send(asker, QueryGrant(book.left(asker)))
+        told = MembersNeeded(asker, request.number, request.documents, tuple(members))
+        query = _QuorumQuery.of(desk, told, trained.scores, trained.members)
+        for name in dict.fromkeys((asker, *query.quorum.members)):
+            yield Send(name, told)
+        if study.plan.release.opens is not Opens.SCORES:
+            yield from open_labels(Opener(query.quorum), query.plan)
+    except (SottovoceError, GeneratorExit):
+        book.give_back(asker)
+        raise
+    book.told(asker)

@@ -1,0 +1,133 @@
+"""What a joint ROC shows: how many rows of a class, and of the others, lie above which threshold.
+
+Counts come from all peers together (`evaluation.py`) and are shown only where they give no
+small cell away. Between two points that are shown lie no rows of a side, or at least as many
+as the plan's minimum; what lies below the last one is measured against the cells of the
+confusion table that are shown, so that a point never tells what a cell that is left out holds.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from sottovoce.errors import InputError, MisuseError
+
+Numbers = NDArray[np.int64]
+
+
+@dataclass(frozen=True)
+class RocSide:
+    """All rows of a class, or all others, as a confusion table shows them.
+
+    `rows` is how many there are, where a cell that is left out counts as half the minimum;
+    `shown` how many stand in cells that are shown.
+    """
+
+    rows: float
+    shown: int
+    whole: bool
+
+    def allows(self, above: int, *, fewest: int) -> bool:
+        """Whether so many rows above a threshold leave no small number below it."""
+        left = self.shown - above
+        return left >= fewest or (self.whole and left == 0)
+
+
+@dataclass(frozen=True)
+class Roc:
+    """One class's points, from the strictest threshold to the loosest, and the area below them.
+
+    The rates begin at (0, 0) and end at (1, 1); between them stands a point for every threshold
+    in `thresholds`. `auc` is the area under straight lines between these points: it is that of
+    the points, a little below that of all scores, which nobody knows.
+    """
+
+    thresholds: tuple[float, ...]
+    false_positive_rate: tuple[float, ...]
+    true_positive_rate: tuple[float, ...]
+
+    @classmethod
+    def of(
+        cls,
+        thresholds: Sequence[float],
+        counts: Numbers,
+        sides: tuple[RocSide, RocSide],
+        kept: Sequence[int],
+    ) -> "Roc":
+        """The points `kept` of (2 sides × thresholds) counts, rows of the class first."""
+        rates = [
+            (
+                0.0,
+                *np.minimum(counts[side, list(kept)] / max(sides[side].rows, 1), 1.0).tolist(),
+                1.0,
+            )
+            for side in (1, 0)
+        ]
+        return cls(tuple(thresholds[one] for one in kept), tuple(rates[0]), tuple(rates[1]))
+
+    @property
+    def auc(self) -> float:
+        """The area under straight lines between the points."""
+        return float(np.trapezoid(self.true_positive_rate, self.false_positive_rate))
+
+    def youden(self) -> float:
+        """The threshold with the largest difference of both rates; of equals the nearest to 0."""
+        self._require_points()
+        gains = np.subtract(self.true_positive_rate, self.false_positive_rate)[1:-1]
+        return self.thresholds[self._best(gains)]
+
+    def reaching(self, sensitivity: float) -> float:
+        """The strictest threshold at which so large a share of the class is found."""
+        if not 0 < sensitivity <= 1:
+            raise InputError(f"roc: expected a sensitivity from 0 to 1, found {sensitivity:g}")
+        self._require_points()
+        for threshold, rate in zip(self.thresholds, self.true_positive_rate[1:-1], strict=True):
+            if rate >= sensitivity:
+                return threshold
+        best = max(self.true_positive_rate[1:-1])
+        raise InputError(
+            f"roc: expected a point of sensitivity {sensitivity:g}, found at most {best:.3f}"
+        )
+
+    def _best(self, gains: NDArray[np.float64]) -> int:
+        order = range(len(self.thresholds))
+        return max(order, key=lambda one: (round(float(gains[one]), 9), -abs(self.thresholds[one])))
+
+    def _require_points(self) -> None:
+        if not self.thresholds:
+            raise MisuseError(
+                "roc: expected points to choose from, found none that may be shown",
+                hints=("hold out more documents: held_out=0.3",),
+            )
+
+
+def shown_points(counts: Numbers, sides: tuple[RocSide, RocSide], *, fewest: int) -> list[int]:
+    """Which thresholds may be shown, from the strictest to the loosest."""
+    kept: list[int] = []
+    last = np.zeros(2, np.int64)
+    for one in reversed(range(counts.shape[1])):
+        step = counts[:, one] - last
+        if not step.any():
+            continue
+        fits = all(gain == 0 or gain >= fewest for gain in step.tolist())
+        if fits and all(
+            side.allows(int(above), fewest=fewest)
+            for side, above in zip(sides, counts[:, one], strict=True)
+        ):
+            kept.append(one)
+            last = counts[:, one]
+    return kept
+
+
+def counted(
+    scores: NDArray[np.float64], truth: NDArray[np.bool_], thresholds: Sequence[float]
+) -> NDArray[np.uint64]:
+    """How many rows of a class, and of the others, lie above each threshold, from scores.
+
+    Rows × classes in, classes × 2 × thresholds out.
+    """
+    above = scores[:, :, np.newaxis] >= np.array(thresholds)
+    sides = [(above & side[:, :, np.newaxis]).sum(axis=0) for side in (truth, ~truth)]
+    return np.stack(sides, axis=1).astype(np.uint64)

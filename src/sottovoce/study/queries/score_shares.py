@@ -1,0 +1,101 @@
+"""A query's scores in two shares: the asker's masks, and the noise that the coordinator opens."""
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy import sparse
+
+from sottovoce.entropy import Entropy
+from sottovoce.errors import ViolationError
+from sottovoce.numbers.fixed import Scale
+from sottovoce.numbers.ring import Words, to_ring
+from sottovoce.paillier import Ciphertext, ForKeyHolder, Layout, SecretKey, Unsent, decrypt_residues
+from sottovoce.protocols.shares.tally import GROUPS
+from sottovoce.study.queries.model import PeerModel
+from sottovoce.study.queries.scoring import ScorePlan, half_slots, slots_of
+from sottovoce.study.queries.thresholds import shifts
+from sottovoce.text.labels import Classes, Labels
+
+
+def row_bytes(rows: sparse.csr_array) -> tuple[bytes, bytes, bytes]:
+    """Rows as bytes: what hides them is drawn for them alone."""
+    return rows.indptr.tobytes(), rows.indices.tobytes(), rows.data.tobytes()
+
+
+def padded(rows: sparse.csr_array, count: int) -> sparse.csr_array:
+    """The rows, and empty ones below them."""
+    missing = count - int(rows.shape[0])
+    ends = np.concatenate([rows.indptr, np.full(missing, rows.indptr[-1])])
+    return sparse.csr_array((rows.data, rows.indices, ends), shape=(count, rows.shape[1]))
+
+
+def masked_scores(
+    model: PeerModel, products: Unsent, *, entropy: Entropy
+) -> tuple[ForKeyHolder, Words]:
+    """Scores under masks, as they travel, and the asker's shares of every score."""
+    plan, key = model.scores, model.paillier
+    packed = products.joined(plan.slots)
+    secrets = [entropy.below(key.modulus) for _ in packed.residues]
+    lift = half_slots(plan.slots)
+    covered = packed.cover([(secret + lift) % key.modulus for secret in secrets])
+    shares = slots_of(secrets, plan.slots, plan.ring).reshape(-1, plan.classes)
+    # The lift is half a slot in every slot: a multiple of the ring's modulus.
+    return covered.for_key_holder(entropy=entropy), plan.ring.reduce(np.negative(shares))
+
+
+def opened_scores(
+    key: SecretKey, plan: ScorePlan, scores: Ciphertext, documents: int, *, asker: str
+) -> Words:
+    """The coordinator's shares of every score: noise, cut into slots."""
+    layout = Layout((documents * plan.classes,), plan.slots).cover()
+    scale = Scale(plan.weights.fraction_bits, key.public.plaintext_bound)
+    try:
+        checked = scores.expected(layout, scale)
+    except ViolationError as error:
+        raise error.by(asker) from error
+    words = slots_of(decrypt_residues(key, checked), plan.slots, plan.ring)
+    return words.reshape(documents, plan.classes)
+
+
+def less(
+    plan: ScorePlan, share: Words, rows: sparse.csr_array, thresholds: tuple[float, ...]
+) -> Words:
+    """The asker's shares of the scores, less a threshold for every class."""
+    if not thresholds:
+        return share
+    taken = to_ring(shifts(rows, thresholds, bits=plan.score.fraction_bits))
+    return plan.ring.reduce(share - taken)
+
+
+def above(
+    plan: ScorePlan, share: Words, rows: sparse.csr_array, thresholds: tuple[float, ...]
+) -> Words:
+    """The asker's shares of every score less every threshold: rows × classes × thresholds."""
+    taken = to_ring(shifts(rows, thresholds, bits=plan.score.fraction_bits))
+    return plan.ring.reduce(share[:, :, np.newaxis] - taken[:, np.newaxis, :])
+
+
+def groups_of(truth: NDArray[np.bool_], padded: int) -> Words:
+    """Which rows are of a class, and which are not; those that fill up are neither."""
+    groups = np.zeros((padded, truth.shape[1], GROUPS), np.uint64)
+    groups[: len(truth)] = np.stack([truth, ~truth], axis=2)
+    return groups
+
+
+def arranged(plan: ScorePlan, share: Words) -> Words:
+    """Scores as the verdict takes them: a row a document, or a row for each of its classes."""
+    return share if plan.exclusive else share.reshape(-1, 1)
+
+
+def classes_of(labels: Labels, found: NDArray[np.int64], width: int) -> list[Classes]:
+    """The winners' names; of labels that overlap, every one whose sign is positive."""
+    if labels.exclusive:
+        return [(labels.names[index],) for index in found.tolist()]
+    table = found.reshape(-1, width)
+    return [
+        tuple(name for name, bit in zip(labels.names, row, strict=True) if bit) for row in table
+    ]
+
+
+def decided(labels: Labels, scores: NDArray[np.float64], point: tuple[float, ...]) -> list[Classes]:
+    """The classes of unit scores, at an operating point (0 without one)."""
+    return labels.decide(scores - np.array(point) if point else scores)

@@ -1,0 +1,329 @@
+"""A query where the model stays in shares: what asker, coordinator, evaluator and dealer do.
+
+    dealer          coordinator C               evaluator E                  asker
+      │                  │◀── QueryRequest ────────────────────────────────────│   (budget.py)
+      │                  │─── QueryGrant (or Refusal) ────────────────────────▶│
+      │◀── DealRequest ──│─── ScoreRequest ────────▶│                          │
+      │   shares/row_scores.py: C and E hold shares of every score             │
+      │─────────────────▶│◀────────────────────────▶│◀─────────────────────────│
+      │                  │◀── AskerShares ──────────│◀─────────────────────────│
+      │   shares/verdict.py: C and E hold shares of every label                │
+      │─────────────────▶│◀────────────────────────▶│                          │
+      │                  │─── VerdictShare ─────────│─── VerdictShare ────────▶│   the labels
+
+Without a dealer (or where scores are released) the asker deals for its own rows. C and E then
+renew their shares of the scores, so that the asker, who knows what it dealt, learns nothing from
+the one that E hands it; C and the asker find the labels as they do on ciphertexts.
+
+Who learns what: C and E learn who asks, when, and for how many documents, rounded up; they see
+uniform words, neither rows nor scores nor labels. The asker learns labels. The dealer learns that
+there was a query. With a dealer, the asker and any one of the others learn together no more than
+the asker's labels; any two of C, E and the dealer could read its rows, and the model. Without one,
+the asker and C together could read its scores, and with the model's mask the model.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import ClassVar
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy import sparse
+
+from sottovoce import wire
+from sottovoce.entropy import SEED_BYTES, Entropy, Expansion
+from sottovoce.errors import ViolationError
+from sottovoce.numbers.ring import Words, to_ring
+from sottovoce.protocols.conversation import Party, Send, receive
+from sottovoce.protocols.messages import Disclosure, Message
+from sottovoce.protocols.shares.holders import deal_seeds, words_of
+from sottovoce.protocols.shares.row_scores import (
+    RowSeeds,
+    Scored,
+    deal_scores,
+    score_shares,
+    send_rows,
+)
+from sottovoce.protocols.shares.tally import GROUPS, TallyPlan, tally
+from sottovoce.protocols.shares.verdict import joined_labels, tell_verdict
+from sottovoce.study.party_context import PartyContext
+from sottovoce.study.queries.budget import QueryRequest
+from sottovoce.study.queries.model import HeldShare, Trained
+from sottovoce.study.queries.query_seats import own_trio, query_context, query_trio, seated
+from sottovoce.study.queries.score_shares import arranged, groups_of
+from sottovoce.study.queries.scoring import NORM_STEP, ScorePlan
+from sottovoce.study.queries.thresholds import shifts
+from sottovoce.study.study import Study
+from sottovoce.text.features import NORM_PARTS
+
+
+class ScoreRequest(Message, frozen=True):
+    """A query for which the evaluator's share of the model is needed."""
+
+    discloses: ClassVar = Disclosure(
+        seen_by="the evaluator, who holds a share of the model",
+        reveals="that this peer asks, for how many documents, rounded up, and who deals",
+        assuming="these numbers are public",
+    )
+    asker: str
+    number: int
+    documents: int
+    thresholds: int
+    dealt: bool
+    model: int = 0
+
+
+class AskerShares(Message, frozen=True):
+    """Shares of what the asker adds: its own thresholds, and which rows are of which class."""
+
+    discloses: ClassVar = Disclosure(
+        seen_by="coordinator and evaluator, one share each",
+        reveals="nothing: every word is uniform without the other's",
+        assuming="coordinator and evaluator do not pool",
+    )
+    shifts: wire.Words
+    groups: wire.Words
+
+
+class RenewedShares(Message, frozen=True):
+    """A seed by which both holders change their shares of the scores, so that they look new."""
+
+    discloses: ClassVar = Disclosure(
+        seen_by="the coordinator, and not the asker, who dealt for its own rows",
+        reveals="nothing: it was drawn at random",
+        assuming="the asker pools with neither holder",
+    )
+    seed: bytes
+
+
+class HandedScores(Message, frozen=True):
+    """The evaluator's shares of the scores, renewed, for an asker who dealt for itself."""
+
+    discloses: ClassVar = Disclosure(
+        seen_by="the asker of the query",
+        reveals="nothing: uniform without the coordinator's shares",
+        assuming="coordinator and asker do not pool",
+    )
+    words: wire.Words
+
+
+class CountShare(Message, frozen=True):
+    """The evaluator's share of how many rows lie above which threshold, for the blind sum."""
+
+    discloses: ClassVar = Disclosure(
+        seen_by="the asker, whose own rows were counted",
+        reveals="nothing: uniform without the coordinator's share",
+        assuming="coordinator and asker do not pool",
+    )
+    words: wire.Words
+
+
+@dataclass(frozen=True)
+class AskerInput:
+    """What the asker brings besides its rows: thresholds, and for an evaluation true classes."""
+
+    rows: sparse.csr_array = field(repr=False)
+    point: tuple[float, ...] = field(default=(), repr=False)
+    truth: NDArray[np.bool_] | None = field(default=None, repr=False)
+
+
+# At the asker.
+
+
+def ask_shared(
+    desk: PartyContext, scores: ScorePlan, request: QueryRequest, shown: AskerInput
+) -> Party[tuple[NDArray[np.int64], Words | None]]:
+    """The labels of padded rows with a dealer, and a share of what was counted."""
+    study, context = desk.study, query_context(desk.study, desk.name, request.number)
+    trio = query_trio(study, desk.name)
+    seeds = yield from receive(trio.dealer, RowSeeds)
+    rows = scores.split_norms(shown.rows)
+    yield from send_rows(trio, scores.rows(request.documents), rows, seeds, context)
+    for name, told in zip(
+        (trio.second, trio.first), _asker_shares(scores, request, shown, desk.entropy), strict=True
+    ):
+        yield Send(name, told)
+    counted = None
+    if request.thresholds:
+        told_counts = yield from receive(trio.second, CountShare)
+        shape = _tally_plan(scores, request).counts
+        counted = words_of(told_counts.words, shape, sender=trio.second, what="CountShare")
+    labels = yield from joined_labels((trio.second, trio.first), scores.verdict(request.documents))
+    return labels, counted
+
+
+def ask_own_dealt(
+    desk: PartyContext, scores: ScorePlan, request: QueryRequest, rows: sparse.csr_array
+) -> Party[Words]:
+    """The asker's shares of the scores of padded rows, where it deals for itself."""
+    study, context = desk.study, query_context(desk.study, desk.name, request.number)
+    trio, plan = own_trio(study, desk.name), scores.rows(request.documents)
+    dealer = yield from deal_seeds(trio, context, ledger=desk.ledger, entropy=desk.entropy)
+    seeds = yield from deal_scores(dealer, plan, context)
+    yield from send_rows(trio, plan, scores.split_norms(rows), seeds, context)
+    told = yield from receive(trio.second, HandedScores)
+    shape = (request.documents, scores.classes)
+    return words_of(told.words, shape, sender=trio.second, what="HandedScores")
+
+
+def _asker_shares(
+    scores: ScorePlan, request: QueryRequest, shown: AskerInput, entropy: Entropy
+) -> tuple[AskerShares, AskerShares]:
+    """The evaluator's and the coordinator's shares of what the asker adds."""
+    count, point = request.documents, shown.point or (0.0,) * scores.classes
+    taken = to_ring(shifts(shown.rows, point, bits=scores.score.fraction_bits))
+    groups = np.zeros((0, scores.classes, GROUPS), np.uint64)
+    if request.thresholds and shown.truth is not None:
+        groups = groups_of(shown.truth, count)
+    masks = entropy.words(*taken.shape), entropy.words(*groups.shape)
+    seconds = (wire.Words.of(mask) for mask in masks)
+    firsts = (
+        wire.Words.of(value - mask) for value, mask in zip((taken, groups), masks, strict=True)
+    )
+    return AskerShares(*seconds), AskerShares(*firsts)
+
+
+# At the holders.
+
+
+def request_scores(
+    study: Study, request: QueryRequest, *, asker: str, dealt: bool, model: int
+) -> Party[None]:
+    """At the coordinator: the evaluator is needed."""
+    numbers = (request.number, request.documents, request.thresholds)
+    yield Send(study.roster.evaluator, ScoreRequest(asker, *numbers, dealt, model))
+
+
+def answer_shared(
+    desk: PartyContext, trained: Trained, request: QueryRequest, *, asker: str
+) -> Party[Words | None]:
+    """At the coordinator, with a dealer: it tells its shares of labels, and keeps one of counts."""
+    assert trained.share is not None
+    told = ScoreRequest(asker, request.number, request.documents, request.thresholds, dealt=True)
+    held = HeldShare(trained.scores, trained.share)
+    return (yield from _help_dealt(desk, held, told))
+
+
+def answer_own_dealt(
+    desk: PartyContext, trained: Trained, request: QueryRequest, *, asker: str
+) -> Party[Words]:
+    """At the coordinator, where the asker deals: its renewed shares of the scores."""
+    assert trained.share is not None
+    told = ScoreRequest(asker, request.number, request.documents, request.thresholds, dealt=False)
+    held, evaluator = HeldShare(trained.scores, trained.share), desk.study.roster.evaluator
+    scored = yield from _scored(desk, held, told)
+    renewed = yield from receive(evaluator, RenewedShares)
+    if len(renewed.seed) != SEED_BYTES:
+        raise ViolationError(f"expected a seed of {SEED_BYTES} bytes", party=evaluator)
+    return _renewed(held, scored, renewed.seed, first=True)
+
+
+def share_scores(desk: PartyContext, models: Sequence[HeldShare]) -> Party[None]:
+    """At the evaluator: one query, from the coordinator's request on."""
+    told = yield from receive(desk.study.roster.coordinator, ScoreRequest)
+    yield from share_scores_for(desk, models, told)
+
+
+def share_scores_for(
+    desk: PartyContext, models: Sequence[HeldShare], told: ScoreRequest
+) -> Party[None]:
+    """At the evaluator, once it knows which query."""
+    held = _asked_for(desk, models, told)
+    if told.dealt:
+        yield from _help_dealt(desk, held, told)
+        return
+    scored, seed = (yield from _scored(desk, held, told)), desk.entropy.seed()
+    mine = _renewed(held, scored, seed, first=False)
+    # The coordinator counts labels, and tells last: what the asker needs is on its way by then.
+    yield Send(told.asker, HandedScores(wire.Words.of(mine)))
+    yield Send(desk.study.roster.coordinator, RenewedShares(seed))
+
+
+def _asked_for(desk: PartyContext, models: Sequence[HeldShare], told: ScoreRequest) -> HeldShare:
+    """The model of a request, if the request is one that this study allows."""
+    study, coordinator = desk.study, desk.study.roster.coordinator
+    if told.asker not in study.roster.peers or not 0 <= told.model < len(models):
+        raise ViolationError(
+            f"expected a peer's query of one of {len(models)} models, found one of "
+            f"{told.asker!r} of model {told.model}",
+            party=coordinator,
+        )
+    held = models[told.model]
+    if told.documents < 1 or told.documents % held.scores.batch:
+        raise ViolationError(
+            f"expected a query padded to {held.scores.batch} documents, found {told.documents}",
+            party=coordinator,
+        )
+    if told.thresholds not in {0, len(study.plan.thresholds)}:
+        raise ViolationError(
+            f"expected a query at {len(study.plan.thresholds)} thresholds or none, "
+            f"found {told.thresholds}",
+            party=coordinator,
+        )
+    if told.dealt and study.query_dealer(told.asker) is None:
+        raise ViolationError(
+            f"expected {told.asker!r} to deal for itself, found a dealer named", party=coordinator
+        )
+    return held
+
+
+def _scored(desk: PartyContext, held: HeldShare, told: ScoreRequest) -> Party[Scored]:
+    """A holder's shares of the scores, where the asker deals for itself."""
+    trio = own_trio(desk.study, told.asker)
+    context = query_context(desk.study, told.asker, told.number)
+    holder = yield from seated(desk, trio, context)
+    plan = held.scores.rows(told.documents)
+    asker = told.asker
+    return (yield from score_shares(holder, plan, held.words, asker=asker, context=context))
+
+
+def _renewed(held: HeldShare, scored: Scored, seed: bytes, *, first: bool) -> Words:
+    """A holder's shares of the scores, by a seed that the asker does not know."""
+    drawn = Expansion(seed, "roles/renewed shares/v1").words(*scored.scores.shape)
+    words = scored.scores + drawn if first else scored.scores - drawn
+    return held.scores.ring.reduce(words)
+
+
+def _help_dealt(desk: PartyContext, held: HeldShare, told: ScoreRequest) -> Party[Words | None]:
+    """A holder's part of a query with a dealer; the first keeps its share of what was counted."""
+    context = query_context(desk.study, told.asker, told.number)
+    holder = yield from seated(desk, query_trio(desk.study, told.asker), context)
+    plan, asker = held.scores.rows(told.documents), told.asker
+    scored = yield from score_shares(holder, plan, held.words, asker=asker, context=context)
+    added = yield from _taken(held.scores, told)
+    counted = None
+    if told.thresholds:
+        values = _above(desk.study, held.scores, scored)
+        groups = held.scores.ring.reduce(added[1])
+        counted = yield from tally(holder, _tally_plan(held.scores, told), values, groups)
+        if not holder.first:
+            spread = held.scores.ring.spread(counted, desk.entropy)
+            yield Send(asker, CountShare(wire.Words.of(spread)))
+    shares = arranged(held.scores, held.scores.ring.reduce(scored.scores - added[0]))
+    yield from tell_verdict(holder, held.scores.verdict(told.documents), shares, to=asker)
+    return counted if holder.first else None
+
+
+def _taken(scores: ScorePlan, told: ScoreRequest) -> Party[tuple[Words, Words]]:
+    """A holder's shares of what the asker adds."""
+    added = yield from receive(told.asker, AskerShares)
+    counted = told.documents if told.thresholds else 0
+    shapes = (told.documents, scores.classes), (counted, scores.classes, GROUPS)
+    shifted, groups = (
+        words_of(words, shape, sender=told.asker, what="AskerShares")
+        for words, shape in zip((added.shifts, added.groups), shapes, strict=True)
+    )
+    return shifted, groups
+
+
+def _above(study: Study, scores: ScorePlan, scored: Scored) -> Words:
+    """A holder's shares of every score less every threshold: rows × classes × thresholds."""
+    units = np.ldexp(np.array(study.plan.thresholds), scores.score.fraction_bits) / NORM_PARTS
+    factors = to_ring(np.rint(units).astype(np.int64))
+    norms = scored.tails[:, 0] + scored.tails[:, 1] * np.uint64(NORM_STEP)
+    taken = norms[:, np.newaxis] * factors
+    return scores.ring.reduce(scored.scores[:, :, np.newaxis] - taken[:, np.newaxis, :])
+
+
+def _tally_plan(scores: ScorePlan, told: ScoreRequest | QueryRequest) -> TallyPlan:
+    return TallyPlan(told.documents, scores.classes, told.thresholds, scores.ring)

@@ -1,0 +1,67 @@
+"""Classes with too few documents: left out by name, joined into one class, or a stop.
+
+A class below the minimum would show its few documents in its own column of the model. At a peer
+such a class is seen before anything is counted; over all peers, in the published totals, where it
+then has no documents.
+"""
+
+from collections import Counter
+from collections.abc import Collection, Sequence
+from dataclasses import replace
+
+from sottovoce.study.plan import Rare, StudyPlan
+from sottovoce.study.totals import Totals
+from sottovoce.text.documents import Document
+from sottovoce.text.labelling import Scheme
+
+OTHER = "other"
+"""The class that takes in rare ones, where a plan has it so."""
+
+
+def is_tolerant(plan: StudyPlan) -> bool:
+    """Whether the study goes on without a class that has too few documents."""
+    by_label = plan.labelled.scheme is Scheme.LABEL
+    kept = plan.labels.exclusive and not plan.arrangement.by_features
+    return plan.rare is not Rare.STOP and by_label and kept
+
+
+def rare_classes(plan: StudyPlan, documents: Sequence[Document]) -> dict[str, int]:
+    """The classes of a peer that have fewer documents than the minimum, and how many."""
+    if not is_tolerant(plan):
+        return {}
+    counts = Counter(plan.labels.classes(one)[0] for one in documents)
+    return {
+        name: counts[name] for name in plan.labels.names if 0 < counts[name] < plan.min_documents
+    }
+
+
+def without_rare(plan: StudyPlan, documents: Sequence[Document]) -> list[Document]:
+    """At a peer: its documents without classes that it has too few of."""
+    kept = _without(plan, documents, rare_classes(plan, documents))
+    # Even together the rare ones may be too few.
+    return _without(plan, kept, rare_classes(plan, kept), join=False)
+
+
+def without_absent(
+    plan: StudyPlan, documents: Sequence[Document], totals: Totals
+) -> list[Document]:
+    """At a peer: its documents without classes that all peers together have too few of."""
+    if not is_tolerant(plan):
+        return list(documents)
+    absent = totals.absent_classes(plan.labels.names)
+    return _without(plan, documents, absent, join=OTHER not in absent)
+
+
+def _without(
+    plan: StudyPlan, documents: Sequence[Document], rare: Collection[str], *, join: bool = True
+) -> list[Document]:
+    if not rare:
+        return list(documents)
+    joined = join and plan.rare is Rare.OTHER
+    kept = []
+    for document in documents:
+        if plan.labels.classes(document)[0] not in rare:
+            kept.append(document)
+        elif joined:
+            kept.append(replace(document, label=OTHER))
+    return kept

@@ -1,0 +1,88 @@
+"""Whether a peer's documents can go into a study, before it takes its seat or sends a byte.
+
+What would stop the peer in the middle, or the study with it, is found at the peer alone: documents
+of one class, a class with fewer than the agreed minimum, nothing left after suppression. Afterwards
+the seat would be spent, and the others would have waited.
+"""
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from sottovoce.errors import InputError
+from sottovoce.study.plan import DictionaryKind, Rare, StudyPlan
+from sottovoce.study.rare_classes import rare_classes, without_rare
+from sottovoce.study.stages.preparation import own_counts
+from sottovoce.study.study import Study
+from sottovoce.text.counts import Counts
+from sottovoce.text.documents import Document
+from sottovoce.text.hashing import PUBLIC
+from sottovoce.text.splits import Side
+
+
+@dataclass(frozen=True)
+class Rehearsed:
+    """What a peer would bring: documents to train with, and features in enough of them."""
+
+    documents: int
+    features: int
+    rare: Mapping[str, int]
+
+    def told(self, plan: StudyPlan) -> Iterator[str]:
+        """The numbers in sentences."""
+        yield f"{self.documents:,} documents to train with"
+        for name, count in self.rare.items():
+            becomes = "counts as 'other'" if plan.rare is Rare.OTHER else "is left out"
+            yield (
+                f"class {name!r} {becomes}: {count} of its documents are to train with, and "
+                f"the minimum is {plan.min_documents}"
+            )
+        if plan.dictionary is DictionaryKind.JOINT:
+            yield (
+                f"{self.features:,} words and stretches of characters are in at least "
+                f"{plan.min_documents} of them; the joint dictionary takes at most "
+                f"{plan.features:,}"
+            )
+
+
+def check_documents(study: Study, name: str, documents: Sequence[Document]) -> Rehearsed:
+    """Refuse documents with which peer `name` would end the study for itself, or for all.
+
+    The words are hashed under no key here, and nothing but two numbers is kept.
+    """
+    plan = study.plan
+    training = [one for one in documents if plan.split.side(one) is Side.TRAIN]
+    rare = rare_classes(plan, training)
+    training = without_rare(plan, training)
+    if len(training) < plan.min_documents:
+        held = sum(plan.split.side(one) is not Side.TRAIN for one in documents)
+        without = f", without {held} that are held out" if held else ""
+        raise InputError(
+            f"{name}: expected at least {plan.min_documents} documents to train with, "
+            f"found {len(training)}{without}",
+            hints=("bring more documents",),
+        )
+    counts = own_counts(study, name, training, PUBLIC)
+    _check_minimum(study, name, counts)
+    return Rehearsed(len(training), int(np.count_nonzero(counts.total)), rare)
+
+
+def _check_minimum(study: Study, name: str, counts: Counts) -> None:
+    """A class that a peer has must reach the minimum; that others have it is enough, too.
+
+    Where labels do not exclude each other a rare one is no document less, and sums decide.
+    """
+    plan = study.plan
+    if not plan.labels.exclusive:
+        return
+    for one, rows in zip(plan.labels.names, counts.rows_by_class.tolist(), strict=True):
+        if 0 < rows < plan.min_documents:
+            raise InputError(
+                f"{name}: class {one!r}: expected at least {plan.min_documents} rows to train "
+                f"with, or none, found {rows}",
+                hints=(
+                    f"bring {plan.min_documents - rows} more of class {one!r}, or leave these out",
+                    "or agree on a lower min_documents in a new study",
+                ),
+            )

@@ -1,0 +1,120 @@
+"""What the coordinator carries between two other parties: boxes that it cannot open.
+
+The coordinator holds the Paillier key, so a ciphertext that it carries is as good as plain to
+it. Every packet between two others therefore travels in a box for its recipient, padded to a
+size that says little, under the keys that everybody signed with its consent. What goes to or
+comes from the coordinator itself travels as it is.
+"""
+
+from dataclasses import dataclass
+
+from sottovoce.entropy import Entropy
+from sottovoce.errors import MalformedError, MisuseError, ViolationError
+from sottovoce.protocols.identities import digest
+from sottovoce.protocols.sealing import OVERHEAD, Address, seal, unseal
+from sottovoce.protocols.seat import Packet
+from sottovoce.study.party_context import PartyContext
+from sottovoce.study.plan import StudyPlan
+from sottovoce.study.stages.agreement import Agreement
+from sottovoce.study.study import largest_message
+from sottovoce.wire import Codec, Value
+
+# Boxes are padded to one of eight sizes per doubling, and to this much at least.
+_SMALLEST = 1024
+_STEPS = 8
+_PLACES = Codec()
+
+
+class Letter(Value, frozen=True):
+    """What travels for a packet: between whom, in which session, its number, its bytes.
+
+    The body is the packet's own where the coordinator writes or reads it, and a box elsewhere.
+    """
+
+    session: bytes
+    sender: str
+    recipient: str
+    number: int
+    body: bytes
+
+
+@dataclass(frozen=True)
+class Relay:
+    """One party's way to pack what the coordinator will carry, and to unpack what it carried.
+
+    Before the agreement there are no box keys, and nobody but the coordinator to talk to.
+    """
+
+    desk: PartyContext
+    agreement: Agreement | None = None
+
+    def seals(self, packet: Packet | Letter) -> bool:
+        """Whether this is none of the coordinator's business."""
+        return self.desk.study.roster.coordinator not in {packet.sender, packet.recipient}
+
+    def pack(self, packet: Packet, *, entropy: Entropy) -> Letter:
+        """The letter of a packet of ours, in a box unless it is the coordinator's.
+
+        The box draws from an entropy of its own: a program that is run again must
+        not depend on whether its packets are packed again.
+        """
+        if packet.sender != self.desk.name:
+            raise MisuseError(
+                f"relay: expected a packet of {self.desk.name!r}, found one of {packet.sender!r}"
+            )
+        head = (packet.session, packet.sender, packet.recipient, packet.number)
+        if not self.seals(packet):
+            return Letter(*head, packet.body)
+        size, address = padded_size(len(packet.body)), self._address(*head)
+        box = seal(packet.body, address, key=self.desk.box, size=size, entropy=entropy)
+        return Letter(*head, box)
+
+    def unpack(self, letter: Letter) -> Packet:
+        """The packet of a letter to us; a box that was changed names its sender."""
+        head = (letter.session, letter.sender, letter.recipient, letter.number)
+        if letter.recipient != self.desk.name or letter.sender not in self._senders():
+            raise ViolationError(
+                f"{self.desk.name} expected a letter for itself from a participant, found one "
+                f"from {letter.sender!r} for {letter.recipient!r}"
+            )
+        if not self.seals(letter):
+            return Packet(*head, letter.body)
+        try:
+            body = unseal(letter.body, self._address(*head), key=self.desk.box)
+        except MalformedError as error:
+            raise error.by(letter.sender) from error
+        return Packet(*head, body)
+
+    def _senders(self) -> set[str]:
+        """Everybody that may write to us now."""
+        roster = self.desk.study.roster
+        if self.agreement is None and self.desk.name != roster.coordinator:
+            return {roster.coordinator}
+        return set(roster.names) - {self.desk.name}
+
+    def _address(self, session: bytes, sender: str, recipient: str, number: int) -> Address:
+        """Between whose keys; the label binds the box to its place in the conversation."""
+        if self.agreement is None:
+            raise MisuseError(
+                f"relay: expected an agreement before a letter from {sender!r} to {recipient!r}"
+            )
+        place = _PLACES.encode(Letter(session, sender, recipient, number, b""))
+        return Address(
+            self.agreement.boxes[sender],
+            self.agreement.boxes[recipient],
+            info=self.desk.study.digest,
+            label=digest("roles/relay/v1", place),
+        )
+
+
+def largest_letter(plan: StudyPlan) -> int:
+    """Bytes of the largest letter of a conversation: its largest message, in a box."""
+    return padded_size(largest_message(plan)) + OVERHEAD
+
+
+def padded_size(length: int) -> int:
+    """The size to which content of this length is padded: it tells three bits of it at most."""
+    if length <= _SMALLEST:
+        return _SMALLEST
+    unit = (1 << (length - 1).bit_length()) // (2 * _STEPS)
+    return -(-length // unit) * unit

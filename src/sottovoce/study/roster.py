@@ -1,0 +1,264 @@
+"""Who takes part: names, organisations, roles and public identity keys, agreed by all."""
+
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from enum import StrEnum
+from functools import cached_property
+from typing import Self
+
+from sottovoce.entropy import Entropy
+from sottovoce.errors import InputError
+from sottovoce.protocols.identities import Identity, Pins
+from sottovoce.protocols.sealing import KEY_BYTES
+from sottovoce.wire.printable import fault_in
+
+_IDENTITY = ", identity "
+
+
+class Role(StrEnum):
+    """What a participant does in a study."""
+
+    COORDINATOR = "coordinator"
+    EVALUATOR = "evaluator"
+    DEALER = "dealer"
+    PEER = "peer"
+    INTERMEDIARY = "intermediary"
+    OWNER = "owner"
+
+
+# How many there are of each role: among peers, and where one owner lends its work.
+_TOGETHER: tuple[tuple[Role, int, int | None], ...] = (
+    (Role.COORDINATOR, 1, 1),
+    (Role.EVALUATOR, 0, 1),
+    (Role.DEALER, 0, 1),
+    (Role.PEER, 2, None),
+    (Role.INTERMEDIARY, 0, None),
+)
+_ALONE: tuple[tuple[Role, int, int | None], ...] = (
+    (Role.OWNER, 1, 1),
+    (Role.EVALUATOR, 1, 1),
+    *((role, 0, 0) for role in (Role.COORDINATOR, Role.DEALER, Role.PEER, Role.INTERMEDIARY)),
+)
+
+
+@dataclass(frozen=True)
+class Participant:
+    """One seat at the study's table: its name, whose it is, its role, its public identity."""
+
+    name: str
+    organisation: str
+    role: Role
+    public: bytes
+
+    def __post_init__(self) -> None:
+        if not self.name.strip() or not self.organisation.strip():
+            raise InputError("roster: expected a name and an organisation for every participant")
+        for what, text in (("name", self.name), ("organisation", self.organisation)):
+            fault = fault_in(text)
+            if fault:
+                raise InputError(f"roster: {what} of {self.name!r}: {fault}")
+        if len(self.public) != KEY_BYTES:
+            raise InputError(
+                f"roster: expected an identity key of {KEY_BYTES} bytes for {self.name!r}, "
+                f"found {len(self.public)}"
+            )
+
+
+@dataclass(frozen=True)
+class Roster:
+    """Everybody who takes part. Roles belong to organisations, not to machines.
+
+    An organisation that is a peer may also be evaluator or dealer, under a seat of its own;
+    whatever its seats see, it sees.
+    """
+
+    participants: tuple[Participant, ...]
+
+    def __post_init__(self) -> None:
+        names = Counter(one.name for one in self.participants)
+        twice = next((name for name, count in names.items() if count > 1), None)
+        if twice is not None:
+            raise InputError(f"roster: expected every name once, found {twice!r} twice")
+        keys = Counter(one.public for one in self.participants)
+        shared = next((one.name for one in self.participants if keys[one.public] > 1), None)
+        if shared is not None:
+            raise InputError(
+                f"roster: expected an identity of its own for everybody, found that of {shared!r} "
+                "twice: who holds it could sign for two"
+            )
+        for role, fewest, most in _ALONE if self.having(Role.OWNER) else _TOGETHER:
+            found = len(self.having(role))
+            if found < fewest or (most is not None and found > most):
+                expected = f"exactly {fewest}" if fewest == most else f"at least {fewest}"
+                expected = f"at most {most}" if fewest == 0 != most else expected
+                raise InputError(f"roster: expected {expected} {role}, found {found}")
+        self._check_organisations()
+        for one in self.having(Role.INTERMEDIARY):
+            self.works_for(one.name)
+
+    def _check_organisations(self) -> None:
+        """No two of coordinator, evaluator and dealer in one house, and no text at the first."""
+        for one, other in (
+            (Role.EVALUATOR, Role.COORDINATOR),
+            (Role.DEALER, Role.COORDINATOR),
+            (Role.DEALER, Role.EVALUATOR),
+            (Role.PEER, Role.COORDINATOR),
+            (Role.INTERMEDIARY, Role.COORDINATOR),
+            (Role.EVALUATOR, Role.OWNER),
+        ):
+            for left in self.having(one):
+                for right in self.having(other):
+                    if left.organisation == right.organisation:
+                        raise InputError(
+                            f"roster: the {one} is never the {other}, found "
+                            f"{left.organisation!r} as both",
+                            hints=(f"let another organisation be the {one}",),
+                        )
+        houses = Counter(one.organisation for one in self.having(Role.PEER))
+        twice = next((house for house, count in houses.items() if count > 1), None)
+        if twice is not None:
+            raise InputError(
+                f"roster: expected one peer an organisation, found {twice!r} as several: "
+                "it would fill the minimum of peers with itself"
+            )
+
+    @classmethod
+    def of(
+        cls, identities: Sequence[Identity], *, roles: Mapping[str, Role], houses: Mapping[str, str]
+    ) -> Self:
+        """The roster of identities that are at hand; a house is by default a name of its own."""
+        return cls(
+            tuple(
+                Participant(one.name, houses.get(one.name, one.name), roles[one.name], one.public)
+                for one in identities
+            )
+        )
+
+    def having(self, role: Role) -> tuple[Participant, ...]:
+        """Everybody in a role."""
+        return tuple(one for one in self.participants if one.role is role)
+
+    @cached_property
+    def coordinator(self) -> str:
+        """The name of the coordinator (or of a lone owner), who holds the Paillier key."""
+        return (self.having(Role.COORDINATOR) or self.having(Role.OWNER))[0].name
+
+    @cached_property
+    def evaluator(self) -> str:
+        """The name of the evaluator; engine quorum has none."""
+        found = self.having(Role.EVALUATOR)
+        if not found:
+            raise InputError("roster: expected exactly 1 evaluator, found 0")
+        return found[0].name
+
+    @property
+    def helped(self) -> bool:
+        """Whether there is an evaluator: all engines but quorum need one."""
+        return bool(self.having(Role.EVALUATOR))
+
+    @cached_property
+    def dealer(self) -> str | None:
+        """The name of the dealer, if there is one."""
+        return next((one.name for one in self.having(Role.DEALER)), None)
+
+    @cached_property
+    def peers(self) -> tuple[str, ...]:
+        """The names of the peers, in the roster's order."""
+        return tuple(one.name for one in self.having(Role.PEER) or self.having(Role.OWNER))
+
+    @cached_property
+    def names(self) -> tuple[str, ...]:
+        """Every name."""
+        return tuple(one.name for one in self.participants)
+
+    def intermediary(self, peer: str) -> str | None:
+        """The name of a peer's intermediary, if it has one."""
+        name = intermediary_of(peer)
+        return name if any(one.name == name for one in self.having(Role.INTERMEDIARY)) else None
+
+    def works_for(self, intermediary: str) -> str:
+        """The peer that an intermediary works for, by its name."""
+        for peer in self.peers:
+            if intermediary_of(peer) == intermediary:
+                return peer
+        known = ", ".join(map(repr, map(intermediary_of, self.peers)))
+        raise InputError(
+            f"roster: expected an intermediary named after its peer ({known}), "
+            f"found {intermediary!r}"
+        )
+
+    @property
+    def pins(self) -> Pins:
+        """By which everybody knows everybody else's signatures."""
+        return Pins({one.name: one.public for one in self.participants})
+
+    def house(self, name: str) -> str:
+        """The organisation of a participant."""
+        return next(one.organisation for one in self.participants if one.name == name)
+
+    def query_dealer(self, asker: str) -> str | None:
+        """Who deals for an asker: the dealer, else the evaluator, never the asker's own house."""
+        seats = (self.dealer, self.evaluator if self.helped else None)
+        return next((one for one in seats if one and self.house(one) != self.house(asker)), None)
+
+    def settings(self) -> Iterator[tuple[str, str]]:
+        """Every participant in one way of writing: what is hashed, compared and shown."""
+        for one in self.participants:
+            yield f"{one.role} {one.name}", f"{one.organisation}{_IDENTITY}{one.public.hex()}"
+
+
+def written_identity(settings: Mapping[str, str], peer: str) -> bytes:
+    """The public identity of a peer, from the settings of its study; empty if it has none."""
+    _, found, text = settings.get(f"{Role.PEER} {peer}", "").rpartition(_IDENTITY)
+    return bytes.fromhex(text) if found else b""
+
+
+def intermediary_of(peer: str) -> str:
+    """The name of a peer's intermediary."""
+    return f"{Role.INTERMEDIARY} of {peer}"
+
+
+def draw_outsourced(
+    owner: str, *, evaluator_at: str, entropy: Entropy
+) -> tuple[Roster, dict[str, Identity]]:
+    """The roster of an owner and the evaluator that it lends its work to."""
+    roles = {owner: Role.OWNER, str(Role.EVALUATOR): Role.EVALUATOR}
+    if len(roles) < 2:
+        raise InputError(f"roster: expected an owner with a name of its own, found {owner!r}")
+    identities = {name: Identity.draw(name, entropy) for name in roles}
+    houses = {str(Role.EVALUATOR): evaluator_at}
+    return Roster.of(tuple(identities.values()), roles=roles, houses=houses), identities
+
+
+def draw_roster(
+    peers: Sequence[str],
+    *,
+    entropy: Entropy,
+    evaluator_at: str | None = None,
+    dealer_at: str | None = None,
+    with_dealer: bool = True,
+    with_evaluator: bool = True,
+    intermediaries: Mapping[str, str] | None = None,
+) -> tuple[Roster, dict[str, Identity]]:
+    """A roster in memory with identities made up on the spot.
+
+    Evaluator and dealer are houses of their own unless `evaluator_at` or `dealer_at`
+    names the organisation that runs them. `intermediaries` says for a peer which organisation
+    runs its intermediary.
+    """
+    roles: dict[str, Role] = {Role.COORDINATOR: Role.COORDINATOR}
+    if with_evaluator:
+        roles[Role.EVALUATOR] = Role.EVALUATOR
+    if with_dealer:
+        roles[Role.DEALER] = Role.DEALER
+    clash = next((name for name in peers if name in roles), None)
+    if clash is not None:
+        raise InputError(f"roster: expected peers with names of their own, found {clash!r}")
+    roles = {str(name): role for name, role in roles.items()} | dict.fromkeys(peers, Role.PEER)
+    at_work = {intermediary_of(peer): house for peer, house in (intermediaries or {}).items()}
+    roles |= dict.fromkeys(at_work, Role.INTERMEDIARY)
+    identities = {name: Identity.draw(name, entropy) for name in roles}
+    at = ((str(Role.EVALUATOR), evaluator_at), (str(Role.DEALER), dealer_at))
+    houses = at_work | {name: house for name, house in at if house is not None and name in roles}
+    return Roster.of(tuple(identities.values()), roles=roles, houses=houses), identities

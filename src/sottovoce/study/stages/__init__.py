@@ -1,0 +1,1 @@
+"""What each party does from the agreement to the model."""

@@ -1,0 +1,190 @@
+"""Before anything else: everybody shows that it follows the same plan with the same people.
+
+    participant                     coordinator
+      │ Consent (hash, signed) ────────▶│   compares, names who differs and where
+      │◀──────────── AgreedStudy ───────│   everybody's consent, and the study's Paillier key
+     checks every signature under its own hash
+
+Who learns what: everybody learns who takes part, with which keys, in which plan; nothing of
+any document. A roster that not every participant signed starts no round, so the coordinator
+cannot fill the minimum of peers with itself. Assuming that people compared the identity keys
+out of band.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import ClassVar
+
+from sottovoce.errors import MalformedError, MisuseError, ViolationError
+from sottovoce.paillier import PublicKey, SecretKey, check_key_proof, prove_key
+from sottovoce.protocols.conversation import Party, Send, receive
+from sottovoce.protocols.messages import Disclosure, Message
+from sottovoce.protocols.sealing import KEY_BYTES, Address
+from sottovoce.study.party_context import PartyContext
+from sottovoce.study.plan import Engine
+from sottovoce.study.study import Study
+from sottovoce.wire import Value
+
+_SIGNED_CONSENT = "roles/consent/v1"
+_SIGNED_KEY = "roles/paillier-key/v1"
+
+
+class SignedConsent(Value, frozen=True):
+    """A participant's signature under the study's hash and its own box key."""
+
+    name: str
+    digest: bytes
+    box: bytes
+    signature: bytes
+
+
+class Consent(Message, frozen=True):
+    """What a participant agrees to, and the key under which others seal things for it."""
+
+    discloses: ClassVar = Disclosure(
+        seen_by="the coordinator, who shows the signature to everybody",
+        reveals="which plan and roster this participant was given, and that it agrees to them",
+        assuming="the plan holds nothing but public words and numbers",
+    )
+    consent: SignedConsent
+    settings: tuple[tuple[str, str], ...]
+
+
+class AgreedStudy(Message, frozen=True):
+    """Everybody's consent, and the Paillier key of the study."""
+
+    discloses: ClassVar = Disclosure(
+        seen_by="every participant of the study",
+        reveals="who takes part, the public key under which the model will be encrypted, and a "
+        "proof that its ciphertexts hold their plaintext and nothing else",
+        assuming="people compared the identity keys of the roster out of band",
+    )
+    consents: tuple[SignedConsent, ...]
+    key: bytes
+    key_proof: bytes
+    signature: bytes
+
+
+@dataclass(frozen=True)
+class Agreement:
+    """What stands after everybody agreed: the study's key, everybody's box key, and the proof."""
+
+    key: PublicKey | None
+    boxes: Mapping[str, bytes]
+    proof: AgreedStudy | None = field(default=None, repr=False)
+
+    @property
+    def paillier_key(self) -> PublicKey:
+        """The study's Paillier key, which engine quorum does without."""
+        if self.key is None:
+            raise MisuseError("agreement: engine quorum has no Paillier key")
+        return self.key
+
+    def address(self, study: Study, sender: str, recipient: str, use: str) -> Address:
+        """Where a box of this study goes."""
+        return Address(
+            self.boxes[sender],
+            self.boxes[recipient],
+            info=study.digest,
+            label=f"{use}/{sender}/{recipient}".encode(),
+        )
+
+
+def consented(desk: PartyContext) -> Party[Agreement]:
+    """At everybody but the coordinator."""
+    coordinator = desk.study.roster.coordinator
+    yield Send(coordinator, Consent(signed(desk), desk.study.settings))
+    told = yield from receive(coordinator, AgreedStudy)
+    return checked(desk.study, told)
+
+
+def collected(desk: PartyContext, key: SecretKey | None) -> Party[Agreement]:
+    """At the coordinator: everybody's consent to the same study, shown to all."""
+    study = desk.study
+    others = [name for name in study.roster.names if name != desk.name]
+    consents = [signed(desk)]
+    for name in others:
+        found = yield from receive(name, Consent)
+        _compare(study, found, name)
+        consents.append(found.consent)
+    public = b"" if key is None else key.public.to_bytes()
+    signature = desk.identity.sign(_SIGNED_KEY, study.digest, public)
+    proof = b"" if key is None else prove_key(key)
+    told = AgreedStudy(tuple(consents), public, proof, signature)
+    for name in others:
+        yield Send(name, told)
+    return checked(desk.study, told)
+
+
+def signed(desk: PartyContext) -> SignedConsent:
+    """A participant's own consent."""
+    digest, box = desk.study.digest, desk.box.public
+    signature = desk.identity.sign(_SIGNED_CONSENT, digest, box)
+    return SignedConsent(desk.name, digest, box, signature)
+
+
+def _compare(study: Study, found: Consent, party: str) -> None:
+    """Refuse another plan or roster, naming the first setting that differs."""
+    if found.consent.digest == study.digest:
+        return
+    theirs = dict(found.settings)
+    for name, ours in study.settings:
+        if theirs.get(name) != ours:
+            raise ViolationError(
+                f"agreed to another study: expected {name} {ours}, "
+                f"found {theirs.get(name, 'nothing')} "
+                f"(hash {study.digest.hex()[:16]}, found {found.consent.digest.hex()[:16]})",
+                party=party,
+                hints=("give every participant the same plan and roster",),
+            )
+    raise ViolationError(
+        f"agreed to another study: expected hash {study.digest.hex()[:16]}, "
+        f"found {found.consent.digest.hex()[:16]}",
+        party=party,
+    )
+
+
+def check_consent(study: Study, one: SignedConsent) -> None:
+    """Refuse a consent to another study, or one that its participant did not sign."""
+    if one.digest != study.digest or len(one.box) != KEY_BYTES:
+        raise ViolationError(
+            f"agreed to another study: expected hash {study.digest.hex()[:16]}, "
+            f"found {one.digest.hex()[:16]}",
+            party=one.name,
+        )
+    study.roster.pins.check(one.name, one.signature, _SIGNED_CONSENT, one.digest, one.box)
+
+
+def checked(study: Study, told: AgreedStudy) -> Agreement:
+    """The agreement, if everybody in our roster signed our hash."""
+    pins, coordinator = study.roster.pins, study.roster.coordinator
+    names = tuple(one.name for one in told.consents)
+    if sorted(names) != sorted(study.roster.names):
+        raise ViolationError(
+            f"expected the consent of {', '.join(study.roster.names)}, found {', '.join(names)}",
+            party=coordinator,
+        )
+    for one in told.consents:
+        check_consent(study, one)
+    pins.check(coordinator, told.signature, _SIGNED_KEY, study.digest, told.key)
+    boxes = {one.name: one.box for one in told.consents}
+    return Agreement(_key_of(study, told.key, told.key_proof), boxes, told)
+
+
+def _key_of(study: Study, data: bytes, proof: bytes) -> PublicKey | None:
+    """The study's key, if it is one of the plan's size and comes with its proof."""
+    coordinator = study.roster.coordinator
+    if study.engine is Engine.QUORUM:
+        if data or proof:
+            raise ViolationError("expected no Paillier key in engine quorum", party=coordinator)
+        return None
+    try:
+        key = study.plan.public_type.from_bytes(data)
+        check_key_proof(key, proof)
+    except MalformedError as error:
+        raise error.by(coordinator) from error
+    if key.bits != study.plan.key_bits:
+        raise ViolationError(
+            f"expected a key of {study.plan.key_bits} bits, found {key.bits}", party=coordinator
+        )
+    return key

@@ -1,0 +1,251 @@
+"""Block rados of partition `features` in shares: joined per block, and only then multiplied.
+
+    first peer        other peers         coordinator C            evaluator E       dealer D
+      │ CountsKey ────────▶│                    │                       │                │
+      │ CountsDigest ──────┼───────────────────▶│ all the same?         │                │
+      │ ShareSeed ─────────┼────────────────────┼──────────────────────▶│                │
+      │ block columns − PRG(seed), in a blind sum ─▶│                   │                │
+      │                    │                    │─── BlockNumbers ──────────────────────▶│
+      │                    │   shares/products.py: A = Σ_blocks u uᵀ    │                │
+      │                    │   shares/truncation.py: A at its own scale │                │
+
+A block is one value of every shared column and one class; the plan enumerates all of them
+beforehand, so that nobody need say which ones occur. Every peer knows the counts of its own
+table, which are everybody's: each divides its sums by √count itself, and zeroes blocks below
+the minimum. b = Σ_blocks ±√count·u is a sum of what peers can add up alone.
+
+Who learns what. C learns whether all peers have the same counts (a keyed digest, whose key the
+peers keep), and with E the totals and c; D the size of the enumeration. Nobody but the peers
+learns counts, or which blocks survive. Assuming that no peer gives the key to C, and that no
+two of C, E, D pool: together they would see block sums, and whose they are, because every
+feature has one holder.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import ClassVar, Self
+
+import numpy as np
+
+from sottovoce.errors import MismatchError, ViolationError
+from sottovoce.numbers import ring
+from sottovoce.numbers.fixed import Scale
+from sottovoce.numbers.ring import Words
+from sottovoce.protocols.conversation import Party, Send, receive
+from sottovoce.protocols.identities import digest
+from sottovoce.protocols.messages import Disclosure, Message
+from sottovoce.protocols.shares.holders import deal_seeds, take_seed
+from sottovoce.protocols.shares.products import Product, deal_product, multiplied
+from sottovoce.protocols.shares.triangle import Triangle
+from sottovoce.protocols.shares.truncation import RingTruncation, deal_truncation, truncated
+from sottovoce.study.party_context import PartyContext
+from sottovoce.study.plan import StudyPlan
+from sottovoce.study.stages.contributions import (
+    Contributed,
+    MomentPlan,
+    end_parts,
+    first_half,
+    second_half,
+    send_halves,
+)
+from sottovoce.study.stages.holdings import PeerBlocks, block_columns
+from sottovoce.study.stages.preparation import Prepared
+from sottovoce.study.study import Study
+from sottovoce.study.totals import Totals
+from sottovoce.text.documents import Document
+
+# One-time material of the joining, apart from that of the solves.
+_BLOCK_ROUND = 4000
+_PURPOSE = "block columns"
+# Squares of columns, summed up, stay below 2^61; columns take no more bits than these.
+_PRODUCT_BITS = 60
+_MOST_COLUMN_BITS = 22
+
+
+class CountsKey(Message, frozen=True):
+    """The key under which peers show that their blocks have the same counts."""
+
+    discloses: ClassVar = Disclosure(
+        seen_by="one other peer, sealed end to end against everybody else",
+        reveals="nothing: random bytes",
+        assuming="no peer gives it to the coordinator, who could test guesses of counts with it",
+    )
+    key: bytes
+
+
+class CountsDigest(Message, frozen=True):
+    """A keyed digest of the counts of a peer's blocks."""
+
+    discloses: ClassVar = Disclosure(
+        seen_by="the coordinator, who compares what all peers sent",
+        reveals="whether this peer's blocks have the counts of the others' blocks",
+        assuming="no peer gives the key of the digest to the coordinator",
+    )
+    digest: bytes
+
+
+class BlockNumbers(Message, frozen=True):
+    """By how many bits the dealer's truncation brings the joined second moment down."""
+
+    discloses: ClassVar = Disclosure(
+        seen_by="the dealer, who deals for the joining of blocks",
+        reveals="a number of bits that follows from the rounded totals",
+        assuming="the totals and the enumeration of blocks are on the study card",
+    )
+    cut: int
+
+
+@dataclass(frozen=True)
+class BlockPlan:
+    """How block columns are written, multiplied and brought down, from public numbers."""
+
+    blocks: int
+    moments: MomentPlan
+    columns: Scale
+
+    @classmethod
+    def of(cls, plan: StudyPlan, totals: Totals) -> Self:
+        """The same at every party."""
+        moments = MomentPlan.of(plan, totals)
+        top = moments.scales.matrix.bits - moments.scales.matrix.fraction_bits
+        bits = min(_MOST_COLUMN_BITS, (_PRODUCT_BITS - top) // 2)
+        # A column entry is at most √count: every feature is at most 1.
+        scale = Scale.covering(float(np.sqrt(totals.rows)), fraction_bits=bits)
+        return cls(plan.blocks, moments, scale)
+
+    @property
+    def purpose(self) -> str:
+        """What is shared."""
+        return "blocks"
+
+    @property
+    def cut(self) -> int:
+        """From the scale of products of columns to that of the second moment."""
+        return 2 * self.columns.fraction_bits - self.moments.scales.matrix.fraction_bits
+
+    @property
+    def size(self) -> int:
+        """How many words the block columns take."""
+        return self.blocks * self.moments.width
+
+    @property
+    def length(self) -> int:
+        """How many words a peer's contribution takes."""
+        return self.size + self.moments.width * self.moments.classes
+
+    def write(self, mine: PeerBlocks) -> Words:
+        """A peer's block columns and products as one array of words."""
+        columns = ring.encode(mine.rows, self.columns)
+        products = ring.encode(mine.moments.products, self.moments.scales.vectors)
+        return np.concatenate([columns.ravel(), products.ravel()])
+
+
+def gram(blocks: int, width: int) -> Product:
+    """Σ_blocks u uᵀ of shared columns u, as a triangle."""
+    triangle = Triangle(width)
+
+    def form(left: Words, right: Words) -> Words:
+        return triangle.pack(ring.matmul(np.ascontiguousarray(left.T), right))
+
+    return Product(form, (blocks, width))
+
+
+def contribute_blocks(
+    desk: PartyContext, prepared: Prepared, training: Sequence[Document]
+) -> Party[Contributed | None]:
+    """At a peer: its block columns in two shares; None if they came too late."""
+    study = desk.study
+    mine = own_blocks(desk, prepared, training)
+    yield from show_counts(desk, mine)
+    layout = BlockPlan.of(study.plan, prepared.totals)
+    end = end_parts(mine.moments, fraction_bits=layout.moments.scales.matrix.fraction_bits)
+    return (yield from send_halves(desk, layout, layout.write(mine), end=end))
+
+
+def collect_blocks(desk: PartyContext, prepared: Prepared) -> Party[Contributed]:
+    """At the coordinator: the first share of the joined second moment, and c."""
+    study = desk.study
+    yield from compare_counts(study)
+    layout = BlockPlan.of(study.plan, prepared.totals)
+    half = yield from first_half(desk, layout)
+    yield Send(study.trio.dealer, BlockNumbers(layout.cut))
+    return (yield from _joined(desk, layout, half))
+
+
+def expand_blocks(desk: PartyContext, prepared: Prepared) -> Party[Contributed]:
+    """At the evaluator: the second share of the joined second moment, and c."""
+    layout = BlockPlan.of(desk.study.plan, prepared.totals)
+    return (yield from _joined(desk, layout, (yield from second_half(desk, layout))))
+
+
+def deal_blocks(desk: PartyContext) -> Party[None]:
+    """At the dealer: what the product and the truncation need."""
+    study = desk.study
+    told = yield from receive(study.roster.coordinator, BlockNumbers)
+    if not 1 <= told.cut < _PRODUCT_BITS:
+        raise ViolationError(
+            f"expected a truncation of 1 to {_PRODUCT_BITS} bits, found {told.cut}",
+            party=study.roster.coordinator,
+        )
+    context = desk.context(desk.peers, round=_BLOCK_ROUND)
+    dealer = yield from deal_seeds(study.trio, context, ledger=desk.ledger, entropy=desk.entropy)
+    product = gram(study.plan.blocks, study.plan.width)
+    yield from deal_product(dealer, product, purpose=_PURPOSE)
+    yield from deal_truncation(dealer, RingTruncation(told.cut), product.shape(), purpose=_PURPOSE)
+
+
+def _joined(desk: PartyContext, layout: BlockPlan, half: Contributed) -> Party[Contributed]:
+    """At a holder: its share of the triangle of A and of b, in place of block columns."""
+    study, width, words = desk.study, layout.moments.width, half.words
+    assert words is not None
+    context = desk.context(desk.peers, round=_BLOCK_ROUND)
+    holder = yield from take_seed(study.trio, desk.name, context, ledger=desk.ledger)
+    columns = words[: layout.size].reshape(layout.blocks, width)
+    product = gram(layout.blocks, width)
+    fine = yield from multiplied(holder, columns, None, product, purpose=_PURPOSE)
+    matrix = yield from truncated(holder, fine, RingTruncation(layout.cut), purpose=_PURPOSE)
+    return replace(half, words=np.concatenate([matrix, words[layout.size :]]))
+
+
+def own_blocks(desk: PartyContext, prepared: Prepared, training: Sequence[Document]) -> PeerBlocks:
+    """At a peer: its own block columns."""
+    assert prepared.space is not None
+    return block_columns(
+        desk.study,
+        prepared.space,
+        desk.name,
+        training,
+        key=prepared.key,
+        totals=prepared.totals,
+    )
+
+
+def show_counts(desk: PartyContext, mine: PeerBlocks) -> Party[None]:
+    """At a peer: a digest of its counts, under a key that the coordinator does not have."""
+    study = desk.study
+    first, *others = study.roster.peers
+    if desk.name == first:
+        key = desk.entropy.seed()
+        for name in others:
+            yield Send(name, CountsKey(key))
+    else:
+        told = yield from receive(first, CountsKey)
+        key = told.key
+    counts = np.rint(mine.found.roots**2).astype(np.uint64)
+    numbers = np.concatenate([counts, [mine.found.dropped_blocks, mine.found.dropped_rows]])
+    shown = digest("roles/block-counts/v1", key, study.digest, numbers.astype("<u8").tobytes())
+    yield Send(study.roster.coordinator, CountsDigest(shown))
+
+
+def compare_counts(study: Study) -> Party[None]:
+    """At the coordinator: peers must hold the same entities, whatever these are."""
+    first, *others = study.roster.peers
+    expected = yield from receive(first, CountsDigest)
+    for name in others:
+        found = yield from receive(name, CountsDigest)
+        if found.digest != expected.digest:
+            raise MismatchError(
+                f"{name}: expected the blocks and counts of {first!r}, found others: peers must "
+                "hold the same entities with the same labels",
+                hints=("leave out entities that not every peer has",),
+            )

@@ -1,0 +1,328 @@
+"""Every peer's moments, in two shares and under masks that cancel: nobody sees anybody's.
+
+    peer p                               coordinator C                    evaluator E
+      │ ShareSeed ──────────────────────────────────────────────────────────▶│
+      │   moments − PRG(seed), in a blind sum ──▶│                            │
+      │   upper end of its spectrum, in a blind sum ─────────────────────────▶│ (and to C)
+
+Moments of text are measured from a public point near its mean (reference.py). C ends with one
+share of Σ A_p and Σ b_p, E with the other, both with c, an upper end of the joint spectrum.
+Who learns what: C and E learn the totals and c, rounded up, and who took part; all else is
+uniform. Even together they see no single peer's part, only the sum. Assuming that they do not
+pool: together they could rebuild text of the union of all peers.
+"""
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import ClassVar, Protocol, Self
+
+import numpy as np
+from numpy.typing import NDArray
+from threadpoolctl import threadpool_limits
+
+from sottovoce.entropy import SEED_BYTES, Expansion
+from sottovoce.errors import InputError, ViolationError
+from sottovoce.numbers.ring import Words
+from sottovoce.protocols.blind_sum import SummedVector, WordSpace, pairwise
+from sottovoce.protocols.blind_sum.plan import Plan
+from sottovoce.protocols.conversation import Party, Send, gather
+from sottovoce.protocols.messages import Disclosure, Message
+from sottovoce.protocols.shares.contribution import MomentScales
+from sottovoce.protocols.shares.plan import ShareSolvePlan, System
+from sottovoce.protocols.shares.triangle import Triangle
+from sottovoce.rados.moments import Moments
+from sottovoce.study.party_context import PartyContext
+from sottovoce.study.plan import Contribution, StudyPlan
+from sottovoce.study.queries.scoring import row_norm
+from sottovoce.study.stages.centring import (
+    END_PARTS,
+    WHOLE,
+    Ends,
+    Reference,
+    is_moved,
+    moved_norm,
+)
+from sottovoce.study.stages.preparation import Prepared
+from sottovoce.study.stages.sampling import sampled_moments, solution_weight, upper_end_of_sample
+from sottovoce.study.stages.spectrum import upper_end
+from sottovoce.study.study import Study
+from sottovoce.study.totals import Totals, rounded_up
+from sottovoce.text.documents import Document
+from sottovoce.text.passes import Examples, training_examples
+
+_ROUND = "contributions"
+
+
+class ShareSeed(Message, frozen=True):
+    """The seed of the evaluator's share of one peer's moments."""
+
+    discloses: ClassVar = Disclosure(
+        seen_by="the evaluator, sealed against the coordinator",
+        reveals="nothing: random bytes, drawn before any document was read",
+        assuming="evaluator and coordinator do not pool what they saw",
+    )
+    seed: bytes
+
+
+@dataclass(frozen=True)
+class MomentPlan:
+    """How moments of these totals are written and shared, the same at every party."""
+
+    width: int
+    classes: int
+    scales: MomentScales
+
+    @classmethod
+    def of(cls, plan: StudyPlan, totals: Totals) -> Self:
+        """From public numbers alone."""
+        width = plan.width - totals.absent
+        smallest = min(plan.alphas) * (plan.epsilon if plan.distrusted else 1.0)
+        norm = moved_norm(plan) if is_moved(plan) else row_norm(plan)
+        scales = MomentScales.fit(weight=totals.rows, row_norm=norm, penalty=smallest)
+        return cls(width, plan.labels.width, scales)
+
+    @property
+    def purpose(self) -> str:
+        """What is shared."""
+        return "moments"
+
+    @property
+    def length(self) -> int:
+        """How many words the moments of one peer take."""
+        return Triangle(self.width).size + self.width * self.classes
+
+    def write(self, moments: Moments) -> Words:
+        """A peer's moments as one array of words."""
+        return self.scales.written(moments.upper, moments.products)
+
+    def split(self, words: Words) -> tuple[Words, Words]:
+        """The triangle and the right-hand sides in an array of words."""
+        size = Triangle(self.width).size
+        return words[:size], words[size:].reshape(self.width, self.classes)
+
+
+@dataclass(frozen=True)
+class Contributed:
+    """What a holder has after this stage; peers have the set of peers alone."""
+
+    peers: tuple[str, ...]
+    ceiling_parts: int = 0
+    words: Words | None = field(default=None, repr=False)
+
+
+def solve_plan(plan: StudyPlan, totals: Totals, *, alpha: float, ends: Ends) -> ShareSolvePlan:
+    """The sealed solve for one penalty, from numbers that coordinator, evaluator, dealer know."""
+    moments = MomentPlan.of(plan, totals)
+    penalties = penalties_of(plan, moments.width, alpha)
+    system = System(
+        moments.width,
+        moments.classes,
+        weight=solution_weight(
+            plan,
+            totals.rows,
+            penalty=float(penalties.min()),
+            ceiling=ends.ceiling_parts / END_PARTS,
+        ),
+        penalty=float(penalties.min()) * ends.floor_share / WHOLE,
+        ceiling=ends.ceiling_parts / END_PARTS + float(penalties.max()),
+    )
+    return ShareSolvePlan.fit(
+        system,
+        matrix_bits=moments.scales.matrix.fraction_bits,
+        vector_bits=moments.scales.vectors.fraction_bits,
+    )
+
+
+def penalties_of(plan: StudyPlan, width: int, alpha: float) -> NDArray[np.float64]:
+    """λΓ: the penalty of every feature, less where it is distrusted."""
+    penalties = np.full(width, alpha)
+    penalties[[one for one in plan.distrusted if one < width - 1]] *= plan.epsilon
+    return penalties
+
+
+def local_moments(
+    study: Study, prepared: Prepared, training: Sequence[Document], *, seed: bytes = b""
+) -> Moments:
+    """A peer's own sums over all its training rows, weighted as the plan says.
+
+    A column that fewer than `min_documents` of the peer's documents have is zero in its rows.
+    `seed` draws the signatures, where the plan contributes sampled rados.
+    """
+    assert prepared.space is not None
+    plan, totals = study.plan, prepared.totals
+    # The order in which several BLAS threads add shows in the last bits, and a peer that was
+    # interrupted must come to the very same words again.
+    with threadpool_limits(1, user_api="blas"):
+        blocks = training_examples(
+            training,
+            prepared.space,
+            plan.labelled,
+            fewest=plan.min_documents,
+            key=prepared.key,
+            memory=prepared.memory,
+        )
+        if plan.contribution is Contribution.RADOS:
+            kept = list(blocks)
+            heavy = [row_weights(study, totals, block) for block in kept]
+            return sampled_moments(kept, heavy, rados=plan.rados, seed=seed)
+        moments = Moments(prepared.space.width, plan.labels.width)
+        for block in blocks:
+            weights = row_weights(study, totals, block)
+            moments.add(block.rows, block.targets, weights=weights)
+    return moments
+
+
+def drawn_moments(desk: PartyContext, prepared: Prepared, training: Sequence[Document]) -> Moments:
+    """At a peer: its own moments, with signatures of its own where rados are sampled."""
+    sampled = desk.study.plan.contribution is Contribution.RADOS
+    seed = desk.entropy.seed() if sampled else b""
+    moments = local_moments(desk.study, prepared, training, seed=seed)
+    check_weight(desk.name, moments, prepared.totals)
+    return moments
+
+
+def row_weights(study: Study, totals: Totals, block: Examples) -> NDArray[np.float64] | None:
+    """What each row counts, where the plan balances classes."""
+    if study.plan.class_weight is None:
+        return None
+    of_class = totals.weights()
+    binary = study.plan.labels.width == 1
+    number = block.targets[:, 0] > 0 if binary else block.targets.argmax(axis=1)
+    return np.asarray(of_class[number.astype(np.int64)])
+
+
+def contribute(
+    desk: PartyContext, prepared: Prepared, training: Sequence[Document]
+) -> Party[Contributed | None]:
+    """At a peer: its moments in two shares; None if they came too late."""
+    study = desk.study
+    layout = MomentPlan.of(study.plan, prepared.totals)
+    moments = drawn_moments(desk, prepared, training)
+    reference = Reference.of(study.plan, prepared.idf_halves)
+    if reference is not None:
+        reference.move(moments)
+    words, bits = layout.write(moments), layout.scales.matrix.fraction_bits
+    end = told_parts(study.plan, moments, reference, fraction_bits=bits)
+    # Sums of squares of all columns: nobody needs them while others are waited for.
+    del moments
+    return (yield from send_halves(desk, layout, words, end=end))
+
+
+def collect(desk: PartyContext, prepared: Prepared) -> Party[Contributed]:
+    """At the coordinator: the first share of the sum, and c."""
+    return (yield from first_half(desk, MomentPlan.of(desk.study.plan, prepared.totals)))
+
+
+def expand(desk: PartyContext, prepared: Prepared) -> Party[Contributed]:
+    """At the evaluator: the second share of the sum, from the peers' seeds, and c."""
+    return (yield from second_half(desk, MomentPlan.of(desk.study.plan, prepared.totals)))
+
+
+class Shared(Protocol):
+    """Words that are shared in two halves, under masks that cancel."""
+
+    @property
+    def purpose(self) -> str:
+        """What they are, in the names of masks and streams."""
+
+    @property
+    def length(self) -> int:
+        """How many there are."""
+
+
+def send_halves(
+    desk: PartyContext, layout: Shared, words: Words, *, end: int
+) -> Party[Contributed | None]:
+    """At a peer: a seed for the evaluator, the difference for the coordinator, masked."""
+    seed = desk.entropy.seed()
+    yield Send(desk.study.roster.evaluator, ShareSeed(seed))
+    words -= expanded_share(desk.session, seed, layout)
+    ends = np.array([end], np.uint64)
+    summed = yield from pairwise.peer(
+        _blind_plan(desk, layout),
+        [words, ends, ends],
+        who=desk.member,
+        book=desk.book,
+        entropy=desk.entropy,
+    )
+    return None if summed is None else Contributed(summed.peers)
+
+
+def first_half(desk: PartyContext, layout: Shared) -> Party[Contributed]:
+    """At the coordinator: the sum of the differences, and c."""
+    plan = _blind_plan(desk, layout)
+    summed = yield from pairwise.coordinator(plan, who=desk.member, book=desk.book)
+    words, end = summed.sums
+    return Contributed(summed.peers, rounded_up(int(end[0])), words)
+
+
+def second_half(desk: PartyContext, layout: Shared) -> Party[Contributed]:
+    """At the evaluator: the sum of what the seeds stand for, and c."""
+    seeds = yield from gather(ShareSeed, desk.peers)
+    for name, message in seeds.items():
+        if len(message.seed) != SEED_BYTES:
+            raise ViolationError(f"expected a seed of {SEED_BYTES} bytes", party=name)
+    plan = _blind_plan(desk, layout)
+    # Only who brought both halves is in the sum: a share without its seed is noise.
+    summed = yield from pairwise.evaluator(
+        plan, who=desk.member, book=desk.book, entropy=desk.entropy, among=seeds
+    )
+    words = np.zeros(layout.length, np.uint64)
+    for name in summed.peers:
+        words += expanded_share(desk.session, seeds[name].seed, layout)
+    return Contributed(summed.peers, rounded_up(int(summed.sums[0][0])), words)
+
+
+def _blind_plan(desk: PartyContext, layout: Shared) -> Plan:
+    roster = desk.study.roster
+    coordinator, evaluator = roster.coordinator, roster.evaluator
+    parts = (
+        SummedVector(coordinator, layout.purpose, WordSpace((layout.length,))),
+        SummedVector(coordinator, "spectrum", WordSpace((1,))),
+        SummedVector(evaluator, "spectrum", WordSpace((1,))),
+    )
+    return Plan(desk.round(_ROUND, desk.peers), parts)
+
+
+def expanded_share(session: bytes, seed: bytes, layout: Shared) -> Words:
+    """The evaluator's share of one peer's words in this attempt, which its seed stands for."""
+    return Expansion(seed, f"roles/{layout.purpose}/v1", session).words(layout.length)
+
+
+def told_parts(
+    plan: StudyPlan, moments: Moments, reference: Reference | None, *, fraction_bits: int
+) -> int:
+    """What a peer tells of its spectrum, from where its rows are measured."""
+    if reference is None:
+        return end_parts(moments, fraction_bits=fraction_bits, contribution=plan.contribution)
+    with threadpool_limits(1, user_api="blas"):
+        end = reference.told(moments)
+    return _parts(end, moments.features, fraction_bits=fraction_bits)
+
+
+def end_parts(
+    moments: Moments, *, fraction_bits: int, contribution: Contribution = Contribution.EXACT
+) -> int:
+    """An upper end of the spectrum of what is written, which rounding moved a little.
+
+    To two digits already here: who opens the sum of these sees it before rounding that again.
+    """
+    exact = contribution is Contribution.EXACT
+    with threadpool_limits(1, user_api="blas"):
+        end = upper_end(moments.upper) if exact else upper_end_of_sample(moments)
+    return _parts(end, moments.features, fraction_bits=fraction_bits)
+
+
+def _parts(end: float, features: int, *, fraction_bits: int) -> int:
+    rounding = math.ldexp(features, -fraction_bits)
+    return rounded_up(math.ceil((end + rounding) * END_PARTS))
+
+
+def check_weight(name: str, moments: Moments, totals: Totals) -> None:
+    """Refuse more rows than all peers have together."""
+    if moments.weight > totals.rows:
+        raise InputError(
+            f"{name}: expected at most the published total of {totals.rows} rows, "
+            f"found {moments.weight:g} of its own"
+        )

@@ -1,0 +1,165 @@
+"""How the numbers of engine paillier are written, from what is public about a study."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from math import sqrt
+from typing import Self
+
+import numpy as np
+from numpy.typing import NDArray
+
+from sottovoce.entropy import Entropy
+from sottovoce.numbers.fixed import Scale
+from sottovoce.paillier import Ciphertext, Layout, Plain, PublicKey, encrypt
+from sottovoce.protocols.blind_sum import CiphertextSpace, SummedVector
+from sottovoce.protocols.blind_sum.plan import Plan
+from sottovoce.protocols.two_party.masks import Masking
+from sottovoce.protocols.two_party.solve import SolvePlan
+from sottovoce.rados.moments import Moments
+from sottovoce.study.party_context import PartyContext
+from sottovoce.study.queries.scoring import ScorePlan
+from sottovoce.study.stages.centring import END_PARTS
+from sottovoce.study.stages.contributions import penalties_of
+from sottovoce.study.stages.preparation import Prepared
+from sottovoce.study.stages.sampling import reach
+from sottovoce.study.stages.uploads import OwnRows, TablePlan, root_bits
+from sottovoce.study.study import Study
+from sottovoce.study.totals import Totals
+
+# θ to about 2^-13 of its length; A right to 2^-18 for each peer.
+_TOLERANCE = 2.0**-13
+_FRACTION_BITS = 26
+MATRIX_BITS = 18
+_COEFFICIENT_BITS = 16
+# Rows and block columns, where A is a product of encrypted ones.
+_COLUMN_BITS = 12
+
+
+@dataclass(frozen=True, repr=False)
+class Own:
+    """What a peer brings: its moments; block columns in partition `features`, rows to send on."""
+
+    moments: Moments
+    columns: NDArray[np.float64] | None = None
+    brought: OwnRows | None = None
+
+
+@dataclass(frozen=True)
+class EncryptedNumbers:
+    """What the encrypted solves of one study are made of, from public numbers.
+
+    `penalties` has a row for every penalty of the plan. All solves share one interval, which
+    holds the spectrum for each of them, so that moments are packed once.
+    """
+
+    study: Study
+    penalties: NDArray[np.float64]
+    documents: int
+    ceiling: float
+    scores: ScorePlan
+
+    @classmethod
+    def of(cls, study: Study, prepared: Prepared, parts: int) -> Self:
+        """The numbers for an agreed upper end of the spectrum."""
+        plan = study.plan
+        width = plan.width - prepared.totals.absent
+        penalties = np.array([penalties_of(plan, width, alpha) for alpha in plan.alphas])
+        ceiling, lowest = parts / END_PARTS, float(penalties.min())
+        longest = reach(plan, prepared.totals.rows, penalty=lowest, ceiling=ceiling)
+        solution = Scale.covering(2 * longest, fraction_bits=_FRACTION_BITS)
+        scores = ScorePlan.fit(plan, prepared.idf_halves, solution)
+        return cls(study, penalties, prepared.totals.rows, ceiling, scores)
+
+    @property
+    def width(self) -> int:
+        """How many columns a row has."""
+        return int(self.penalties.shape[1])
+
+    @property
+    def solve(self) -> SolvePlan:
+        """Every class and every penalty has a solve of its own, with the same numbers."""
+        return SolvePlan(
+            self.width,
+            lower=float(self.penalties.min()),
+            upper=self.ceiling + float(self.penalties.max()),
+            reach=reach(
+                self.study.plan,
+                self.documents,
+                penalty=float(self.penalties.min()),
+                ceiling=self.ceiling,
+            ),
+            tolerance=_TOLERANCE,
+            fraction_bits=_FRACTION_BITS,
+            matrix_bits=self.matrix_bits,
+            coefficient_bits=_COEFFICIENT_BITS,
+            masking=Masking(self.study.plan.kappa),
+        )
+
+    @property
+    def matrix_bits(self) -> int:
+        """How finely A is written; where it is a product, as finely as that makes it."""
+        if not self.study.multiplies_sealed:
+            return MATRIX_BITS
+        return 2 * (_COLUMN_BITS + root_bits(self.study.plan.rados))
+
+    @property
+    def column_scale(self) -> Scale:
+        """Entries of block columns are at most √count."""
+        return Scale.covering(sqrt(self.documents), fraction_bits=_COLUMN_BITS)
+
+    @property
+    def matrix_scale(self) -> Scale:
+        """Entries of A are no larger than its largest eigenvalue."""
+        return self.solve.matrix_scale(self.ceiling)
+
+    @property
+    def vector_scale(self) -> Scale:
+        """Entries of b, by Cauchy and Schwarz."""
+        return self.solve.vector_scale(sqrt(self.documents * self.ceiling))
+
+    def sealed(self, own: Own, key: PublicKey, *, entropy: Entropy) -> list[Ciphertext]:
+        """A peer's A (or its block columns) and one b a class, encrypted."""
+        slots = self.solve.slots(key.plaintext_bits)
+        vectors = [Plain.of(column, self.vector_scale) for column in own.moments.products.T]
+        if own.columns is None:
+            matrix = encrypt(
+                key, Plain.of(own.moments.second, self.matrix_scale), slots=slots, entropy=entropy
+            )
+        else:
+            matrix = encrypt(key, Plain.of(own.columns, self.column_scale), entropy=entropy)
+        return [matrix, *(encrypt(key, one, slots=slots, entropy=entropy) for one in vectors)]
+
+    def table(self, totals: Totals, rows: int) -> TablePlan:
+        """How so many of a peer's rows are sent to who builds moments from them."""
+        plan = self.study.plan
+        heaviest = 1.0 if plan.class_weight is None else float(totals.weights().max())
+        longest = max(1.0, plan.weighting.bias)
+        return TablePlan(
+            rows,
+            self.width,
+            plan.rados,
+            row_scale=Scale.covering(longest * sqrt(heaviest), fraction_bits=_COLUMN_BITS),
+            edge_scale=self.solve.vector_scale(longest * heaviest),
+            edges=self.scores.classes,
+        )
+
+    def sum_plan(self, desk: PartyContext, key: PublicKey, peers: Sequence[str]) -> Plan:
+        """The blind sum of ciphertexts at the evaluator."""
+        slots, width = self.solve.slots(key.plaintext_bits), self.width
+        plan = desk.study.plan
+        if plan.arrangement.by_features:
+            spaces = [CiphertextSpace(key, Layout((plan.blocks, width)), self.column_scale)]
+        else:
+            spaces = [CiphertextSpace(key, Layout((width, width), slots), self.matrix_scale)]
+        vector = CiphertextSpace(key, Layout((width,), slots), self.vector_scale)
+        spaces += [vector] * self.scores.classes
+        parts = [
+            SummedVector(desk.study.roster.evaluator, f"moments {number}", space)
+            for number, space in enumerate(spaces)
+        ]
+        return Plan(desk.round("contributions", peers), tuple(parts))
+
+    def penalty(self, index: int) -> Plain:
+        """λΓ on the grid of A."""
+        scale = self.solve.matrix_scale(float(self.penalties.max()))
+        return Plain.of(np.diag(self.penalties[index]), scale)

@@ -1,0 +1,349 @@
+"""Engine paillier for a whole study: moments and solve on ciphertexts, without a dealer.
+
+    peer p                          coordinator C (key)                   evaluator E
+      │ upper end of its spectrum, in a blind sum ══▶│══════════════════════▶│
+      │◀──────── AgreedCeiling ──────────────────────│                       │
+      │ ⟨⟨A_p⟩⟩, ⟨⟨b_p⟩⟩ under masks, in a blind sum ═══════════════════════▶│ adds λΓ
+      │                                 │◀── two_party/solve.py, residual.py │ every class
+      │                                 │◀── two_party/truncation.py, twice  │ θ times idf
+      │◀─────────────────────────────── EncryptedModel ──────────────────────│
+
+E has a key pair of its own for the masks of the solve (two_party/own_masks.py). Who learns
+what: C sees noise, the totals and c; E sees noise, ciphertexts that it cannot open, the totals,
+c, and one bit a class that is true unless c was wrong. Assuming that C and E do not
+pool: together they could rebuild text of the union of all peers.
+"""
+
+from collections.abc import Sequence
+from math import ceil, sqrt
+from typing import Any, ClassVar
+
+import numpy as np
+
+from sottovoce.entropy import Entropy
+from sottovoce.errors import ViolationError
+from sottovoce.numbers.fixed import Scale
+from sottovoce.numbers.packing import Slots
+from sottovoce.paillier import (
+    ForKeyHolder,
+    Layout,
+    Plain,
+    SecretKey,
+    Unsent,
+    decrypt_residues,
+    stack,
+)
+from sottovoce.protocols.blind_sum import SummedVector, WordSpace, pairwise
+from sottovoce.protocols.blind_sum.plan import Plan
+from sottovoce.protocols.casting import Cast, agreed_from
+from sottovoce.protocols.conversation import Party, Send, receive
+from sottovoce.protocols.guard import AnswerGuard, AnswerRule, serve
+from sottovoce.protocols.messages import Disclosure, Message
+from sottovoce.protocols.sealed_model import closing
+from sottovoce.protocols.two_party.comparison import sign_rules
+from sottovoce.protocols.two_party.masks import Masking
+from sottovoce.protocols.two_party.matrices import FixedFactors, matrix_product
+from sottovoce.protocols.two_party.products import MaskedVectors, answer_vectors
+from sottovoce.protocols.two_party.residual import solve_checked
+from sottovoce.protocols.two_party.solve import SolvePlan, own_stages
+from sottovoce.protocols.two_party.truncation import truncate, truncation_rule
+from sottovoce.rados.moments import Moments
+from sottovoce.study.party_context import PartyContext
+from sottovoce.study.plan import Contribution
+from sottovoce.study.queries.model import (
+    EncryptedModel,
+    PeerModel,
+    model_scale,
+    release_share,
+    take_model,
+)
+from sottovoce.study.queries.scoring import ScorePlan, half_slots, slots_of
+from sottovoce.study.release import Opens
+from sottovoce.study.stages.agreement import Agreement
+from sottovoce.study.stages.blocks import compare_counts, own_blocks, show_counts
+from sottovoce.study.stages.centring import WHOLE
+from sottovoce.study.stages.contributions import (
+    drawn_moments,
+    end_parts,
+)
+from sottovoce.study.stages.encrypted_numbers import MATRIX_BITS, EncryptedNumbers, Own
+from sottovoce.study.stages.intermediary import answer_intermediaries, through_intermediary
+from sottovoce.study.stages.listing import Lists, completed, own_columns, part_of
+from sottovoce.study.stages.preparation import Prepared
+from sottovoce.study.stages.uploads import own_rows
+from sottovoce.study.study import Study
+from sottovoce.study.totals import rounded_up
+from sottovoce.text.documents import Document
+
+# A spectrum of sampled rados exceeds its agreed end with a chance of about e^-24.
+_RARE = 14.0
+
+
+class AgreedCeiling(Message, frozen=True):
+    """The upper end of the joint spectrum, in units of 1/256, rounded up to two digits."""
+
+    discloses: ClassVar = Disclosure(
+        seen_by="every peer and the evaluator",
+        reveals="how strongly all documents together share their most common words",
+        assuming="it is over at least as many peers as the plan asks for",
+    )
+    parts: int
+    peers: tuple[str, ...]
+
+
+class CoveredModel(Message, frozen=True):
+    """The model under masks uniform in Z_N, where the plan releases it to the peers."""
+
+    discloses: ClassVar = Disclosure(
+        seen_by="the coordinator, who can decrypt it",
+        reveals="nothing: the masks are uniform, used once, and the evaluator's own",
+        assuming="evaluator and coordinator do not pool what they saw",
+    )
+    weights: ForKeyHolder
+
+
+def _own(desk: PartyContext, prepared: Prepared, training: Sequence[Document]) -> Party[Own]:
+    """At a peer: what it adds up in the clear, before anything is encrypted."""
+    if desk.study.plan.arrangement.by_features:
+        mine = own_blocks(desk, prepared, training)
+        yield from show_counts(desk, mine)
+        return Own(mine.moments, mine.rows)
+    if desk.study.roster.intermediary(desk.name) is not None:
+        brought = own_rows(desk.study, prepared, training)
+        return Own(Moments.of(brought.rows, np.zeros(len(brought.rows))), brought=brought)
+    return Own(drawn_moments(desk, prepared, training))
+
+
+def told_end(study: Study, own: Own) -> int:
+    """An upper end of the peer's spectrum, also where an intermediary will sample rados.
+
+    n random signs of m rows stretch a spectrum by no more than (1 + √(m/n) + t/√n)², but for a
+    chance of about e^(−t²/8); should it happen, the residual's check stops the study.
+    """
+    kind = study.plan.contribution
+    if own.brought is None or kind is Contribution.EXACT:
+        return end_parts(own.moments, fraction_bits=MATRIX_BITS, contribution=kind)
+    end = end_parts(own.moments, fraction_bits=MATRIX_BITS, contribution=Contribution.EXACT)
+    stretch = 1 + (sqrt(own.moments.count) + _RARE) / sqrt(study.plan.rados)
+    return rounded_up(ceil(end * stretch**2))
+
+
+def contribute_encrypted(
+    desk: PartyContext, agreement: Agreement, prepared: Prepared, training: Sequence[Document]
+) -> Party[tuple[list[PeerModel], tuple[str, ...]] | None]:
+    """At a peer: its moments under K and under masks; encrypted models come back."""
+    study, key = desk.study, agreement.paillier_key
+    own = yield from _own(desk, prepared, training)
+    end = np.array([told_end(study, own)], np.uint64)
+    plan = _ceiling_plan(desk)
+    summed = yield from pairwise.peer(
+        plan, [end, end], who=desk.member, book=desk.book, entropy=desk.entropy
+    )
+    if summed is None:
+        return None
+    told = yield from receive(study.roster.coordinator, AgreedCeiling)
+    numbers = EncryptedNumbers.of(study, prepared, told.parts)
+    if own.brought is None:
+        sealed = numbers.sealed(own, key, entropy=desk.entropy)
+    else:
+        sealed = yield from through_intermediary(
+            desk, agreement, prepared, own.brought, numbers=numbers, parts=told.parts
+        )
+    added = yield from pairwise.peer(
+        numbers.sum_plan(desk, key, told.peers),
+        sealed,
+        who=desk.member,
+        book=desk.book,
+        entropy=desk.entropy,
+    )
+    if added is None:
+        return None
+    models = []
+    columns = own_columns(desk, prepared, training)
+    for alpha in study.plan.alphas:
+        model = yield from receive(study.roster.evaluator, EncryptedModel)
+        weights = completed(desk, model.weights, numbers.scores, columns)
+        model = EncryptedModel(weights, model.ceiling_parts, model.floor_share)
+        models.append(take_model(study, prepared, model, scores=numbers.scores, alpha=alpha))
+    return models, added.peers
+
+
+def answer_encrypted(
+    desk: PartyContext, prepared: Prepared, key: SecretKey
+) -> Party[tuple[ScorePlan, tuple[str, ...]]]:
+    """At the coordinator: carry both sums, and answer the evaluator's masked questions."""
+    study = desk.study
+    if study.plan.arrangement.by_features:
+        yield from compare_counts(study)
+    plan = _ceiling_plan(desk)
+    summed = yield from pairwise.coordinator(plan, who=desk.member, book=desk.book)
+    parts = rounded_up(int(summed.sums[0][0]))
+    for name in (*summed.peers, study.roster.evaluator):
+        yield Send(name, AgreedCeiling(parts, summed.peers))
+    numbers = EncryptedNumbers.of(study, prepared, parts)
+    yield from answer_intermediaries(desk, prepared, key, numbers, summed.peers)
+    added = yield from pairwise.coordinator(
+        numbers.sum_plan(desk, key.public, summed.peers), who=desk.member, book=desk.book
+    )
+    stages = _joining_stages(key, study, entropy=desk.entropy)
+    stages += [
+        stage
+        for _ in range(numbers.scores.classes * len(study.plan.alphas))
+        for stage in _stages(key, numbers.solve, entropy=desk.entropy)
+    ]
+    yield from serve(AnswerGuard(study.roster.evaluator, stages, codec=study.codec(key.public)))
+    return numbers.scores, added.peers
+
+
+def _joining_stages(
+    key: SecretKey, study: Study, *, entropy: Entropy
+) -> list[list[AnswerRule[Any]]]:
+    """What the key holder answers before the solves: the product of block columns."""
+    if not study.plan.arrangement.by_features:
+        return []
+    return FixedFactors(key).stages(budget=1, entropy=entropy)
+
+
+def open_covered(
+    desk: PartyContext, scores: ScorePlan, key: SecretKey, peers: Sequence[str]
+) -> Party[None]:
+    """At the coordinator: noise that is its share of the model, released to the peers."""
+    study, model = desk.study, scores.model
+    if study.plan.release.opens is not Opens.WEIGHTS:
+        return
+    told = yield from receive(study.roster.evaluator, CoveredModel)
+    layout = Layout(model.shape, _slots(scores)).cover()
+    scale = Scale(model.scale.fraction_bits, key.public.plaintext_bound)
+    covered = agreed_from(study.roster.evaluator, told.weights, layout, scale)
+    share = slots_of(decrypt_residues(key, covered), _slots(scores), model.ring)
+    yield from release_share(study, peers, share.reshape(model.shape))
+
+
+def _stages(key: SecretKey, plan: SolvePlan, *, entropy: Entropy) -> list[list[AnswerRule[Any]]]:
+    """What the key holder answers for one class: the solve, its check, and two cuts of θ."""
+    return [
+        *own_stages(key, plan, entropy=entropy),
+        [
+            truncation_rule(key, budget=3, entropy=entropy),
+            AnswerRule(MaskedVectors, lambda q: answer_vectors(key, q, entropy=entropy), 1),
+            *sign_rules(key, budget=1, numbers=1, entropy=entropy),
+        ],
+    ]
+
+
+def solve_encrypted(
+    desk: PartyContext, agreement: Agreement, prepared: Prepared, lists: Lists
+) -> Party[tuple[ScorePlan, list[Unsent], tuple[str, ...]]]:
+    """At the evaluator: add the sealed moments up, solve with the key holder, hand θ out."""
+    study, key = desk.study, agreement.paillier_key
+    plan = _ceiling_plan(desk)
+    summed = yield from pairwise.evaluator(
+        plan, who=desk.member, book=desk.book, entropy=desk.entropy
+    )
+    told = yield from receive(study.roster.coordinator, AgreedCeiling)
+    if (told.parts, told.peers) != (rounded_up(int(summed.sums[0][0])), summed.peers):
+        raise ViolationError(
+            "expected the upper end that we opened ourselves, found another",
+            party=study.roster.coordinator,
+        )
+    numbers = EncryptedNumbers.of(study, prepared, told.parts)
+    added = yield from pairwise.evaluator(
+        numbers.sum_plan(desk, key, told.peers),
+        who=desk.member,
+        book=desk.book,
+        entropy=desk.entropy,
+    )
+    cast = Cast(added.peers, study.roster.coordinator, study.roster.evaluator)
+    models = yield from cast.seated(closing(_models(numbers, added.sums, entropy=desk.entropy)))
+    for model in models:
+        sent = model.fresh(entropy=desk.entropy)
+        for name in added.peers:
+            yield Send(name, EncryptedModel(part_of(sent, lists, name), told.parts, WHOLE))
+    return numbers.scores, models, added.peers
+
+
+def _models(
+    numbers: EncryptedNumbers, sums: Sequence[Unsent], *, entropy: Entropy
+) -> Party[list[Unsent]]:
+    """A model for every penalty."""
+    # A key pair of the evaluator's own, for this one study: see two_party/own_masks.py.
+    own = numbers.study.plan.generate(entropy=entropy)
+    models = []
+    if numbers.study.plan.arrangement.by_features:
+        sums = (yield from _joined(numbers, sums[0], entropy=entropy)), *sums[1:]
+    for index in range(len(numbers.penalties)):
+        model = yield from _model(numbers, sums, index, own=own, entropy=entropy)
+        models.append(model)
+    return models
+
+
+def _joined(numbers: EncryptedNumbers, columns: Unsent, *, entropy: Entropy) -> Party[Unsent]:
+    """⟨⟨Σ_blocks u uᵀ⟩⟩ from columns that were joined before."""
+    columns = columns.within(numbers.column_scale)
+    rows = columns.packed(numbers.solve.slots(columns.key.plaintext_bits))
+    masking = numbers.solve.masking
+    return (yield from matrix_product(columns.T, rows, entropy=entropy, masking=masking))
+
+
+def _model(
+    numbers: EncryptedNumbers,
+    sums: Sequence[Unsent],
+    index: int,
+    *,
+    own: SecretKey,
+    entropy: Entropy,
+) -> Party[Unsent]:
+    """⟨⟨θ⟩⟩ folded, all classes of a word in one ciphertext."""
+    scores, plan = numbers.scores, numbers.solve
+    # The sum over all peers keeps the bounds that hold for the whole.
+    A = sums[0].within(numbers.matrix_scale) + numbers.penalty(index)
+    columns = []
+    for vector in sums[1:]:
+        b = vector.within(numbers.vector_scale)
+        solved = yield from solve_checked(A, b, plan, entropy=entropy, own=own)
+        theta = solved.theta.within(scores.solution)
+        columns.append((yield from _folded(theta, scores, plan.masking, entropy=entropy)))
+    table = stack(columns).T.within(scores.weights)
+    return table.packed(_slots(scores)).within(model_scale(scores))
+
+
+def _folded(
+    theta: Unsent, scores: ScorePlan, masking: Masking, *, entropy: Entropy
+) -> Party[Unsent]:
+    """θ times the public factors, as short as labels allow, one value a ciphertext."""
+    cut = yield from truncate(theta, scores.first_cut, entropy=entropy, masking=masking)
+    factors = Plain(np.array(scores.factors, np.int64), scores.factor_scale)
+    folded = cut * factors
+    bits = theta.key.plaintext_bits
+    slots = Slots.fit(folded.scale.bound, plaintext_bits=bits, mask_bits=masking.kappa + 1)
+    packed = folded.packed(slots)
+    return (yield from truncate(packed, scores.second_cut, entropy=entropy, masking=masking))
+
+
+def cover(
+    desk: PartyContext, scores: ScorePlan, model: Unsent, peers: Sequence[str]
+) -> Party[None]:
+    """At the evaluator: hide the model from the coordinator; the masks are the other share."""
+    study, plan, modulus = desk.study, scores.model, model.key.modulus
+    if study.plan.release.opens is not Opens.WEIGHTS:
+        return
+    slots = _slots(scores)
+    secrets = [desk.entropy.below(modulus) for _ in model.residues]
+    masks = [(secret + half_slots(slots)) % modulus for secret in secrets]
+    covered = model.cover(masks).for_key_holder(entropy=desk.entropy)
+    yield Send(study.roster.coordinator, CoveredModel(covered))
+    share = plan.ring.reduce(np.negative(slots_of(secrets, slots, plan.ring)))
+    yield from release_share(study, peers, share.reshape(plan.shape))
+
+
+def _slots(scores: ScorePlan) -> Slots:
+    return Slots(scores.slots.width, scores.classes)
+
+
+def _ceiling_plan(desk: PartyContext) -> Plan:
+    roster = desk.study.roster
+    parts = tuple(
+        SummedVector(name, "spectrum", WordSpace((1,)))
+        for name in (roster.coordinator, roster.evaluator)
+    )
+    return Plan(desk.round("spectrum", desk.peers), parts)

@@ -1,0 +1,163 @@
+"""Buckets that too few peers have: the evaluator leaves them out before the coordinator sees any.
+
+    peer p                               coordinator C                    evaluator E
+      │ CountSeed ─────────────────────────────│────────────────────────────▶│
+      │ counts − what the seed stands for ────▶│ in a blind sum              │
+      │ one for each bucket that it kept ──────│── in a blind sum ──────────▶│
+      │                                        │◀── KeptCounts ──────────────│
+
+Who learns what. E: how many peers kept each bucket, without the key that turns words into
+buckets, and nothing of the counts. C: the sums of buckets that enough peers kept. Of any other
+bucket it cannot tell whether one peer has it or none. Assuming that C and E do not pool, and
+that no peer gives the dictionary's key to either.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import ClassVar, Self
+
+import numpy as np
+from numpy.typing import NDArray
+
+from sottovoce import wire
+from sottovoce.entropy import SEED_BYTES, Expansion
+from sottovoce.errors import ViolationError
+from sottovoce.numbers.ring import Words, from_ring, to_ring
+from sottovoce.protocols.blind_sum import SummedVector, WordSpace
+from sottovoce.protocols.conversation import Party, Send, gather, receive
+from sottovoce.protocols.messages import Disclosure, Message
+from sottovoce.study.party_context import PartyContext
+from sottovoce.study.study import Study
+from sottovoce.text.counts import CountLayout
+
+_PURPOSE = "roles/counts/v1"
+
+
+class CountSeed(Message, frozen=True):
+    """The seed of the evaluator's share of one peer's counts."""
+
+    discloses: ClassVar = Disclosure(
+        seen_by="the evaluator, sealed against the coordinator",
+        reveals="nothing: a seed of random numbers, which stand for one half of the counts",
+        assuming="evaluator and coordinator do not pool what they saw",
+    )
+    seed: bytes
+
+
+class KeptCounts(Message, frozen=True):
+    """The buckets that enough peers kept, and the evaluator's share of their counts."""
+
+    discloses: ClassVar = Disclosure(
+        seen_by="the coordinator",
+        reveals="the sums over all peers of the counts of buckets that enough peers kept; "
+        "of all others not even whether somebody has them",
+        assuming="no peer gives the dictionary's key to the coordinator",
+    )
+    buckets: wire.Words
+    shares: wire.Words
+
+
+@dataclass(frozen=True)
+class BucketFilter:
+    """Which buckets are kept: those of at least `fewest` peers."""
+
+    layout: CountLayout
+    fewest: int
+
+    @classmethod
+    def of(cls, study: Study, layout: CountLayout) -> Self | None:
+        """The filter of a study, where buckets of too few peers are to be left out."""
+        return cls(layout, study.plan.feature_min_peers) if study.leaves_out_buckets else None
+
+    @property
+    def rows(self) -> int:
+        """How many counts a bucket has."""
+        return self.layout.table_length // self.layout.buckets
+
+    @property
+    def head(self) -> int:
+        """How many numbers, those of rows, come before the counts and are not hidden."""
+        return self.layout.length - self.layout.table_length
+
+    @property
+    def words(self) -> int:
+        """How many words say which buckets a peer kept: two buckets to a word."""
+        return -(-self.layout.buckets // 2)
+
+    def part(self, evaluator: str) -> SummedVector:
+        """The blind sum of how many peers kept each bucket."""
+        return SummedVector(evaluator, "peers", WordSpace((self.words,)))
+
+    def kept_words(self, vector: NDArray[np.int64]) -> Words:
+        """One for each bucket that a peer kept; sums of fewer than 2^32 peers never carry."""
+        table = vector[self.head :].reshape(-1, self.layout.buckets)
+        kept = np.zeros(2 * self.words, "<u4")
+        kept[: self.layout.buckets] = (table > 0).any(axis=0)
+        return kept.view("<u8").astype(np.uint64, copy=False)
+
+    def kept(self, words: Words) -> NDArray[np.int64]:
+        """The buckets that enough peers kept, from the sum of their words."""
+        peers = words.astype("<u8").view("<u4")[: self.layout.buckets]
+        return np.flatnonzero(peers >= self.fewest)
+
+    def share(self, desk: PartyContext, seed: bytes) -> Words:
+        """What a seed stands for."""
+        words = Expansion(seed, _PURPOSE, desk.session).words(self.layout.table_length)
+        return words.reshape(-1, self.layout.buckets)
+
+    def whole(self, vector: NDArray[np.int64], kept: Words, shares: Words) -> NDArray[np.int64]:
+        """The sums, zero where a bucket was not kept."""
+        table = vector[self.head :].view(np.uint64).reshape(-1, self.layout.buckets)
+        opened = np.zeros(table.shape, np.int64)
+        opened[:, kept] = from_ring(table[:, kept] + shares)
+        return np.concatenate([vector[: self.head], opened.reshape(-1)])
+
+
+def hide_counts(
+    desk: PartyContext, filtered: BucketFilter, vector: NDArray[np.int64]
+) -> Party[list[Words]]:
+    """At a peer: its seed to the evaluator; what goes into the blind sum for each of the two."""
+    seed = desk.entropy.seed()
+    yield Send(desk.study.roster.evaluator, CountSeed(seed))
+    hidden = to_ring(vector).copy()
+    hidden[filtered.head :] -= filtered.share(desk, seed).reshape(-1)
+    return [hidden, filtered.kept_words(vector)]
+
+
+def hear_seeds(desk: PartyContext) -> Party[dict[str, bytes]]:
+    """At the evaluator: the seeds of everybody who came in time."""
+    messages = yield from gather(CountSeed, desk.peers)
+    for name, message in messages.items():
+        if len(message.seed) != SEED_BYTES:
+            raise ViolationError(f"expected a seed of {SEED_BYTES} bytes", party=name)
+    return {name: message.seed for name, message in messages.items()}
+
+
+def send_kept(
+    desk: PartyContext, filtered: BucketFilter, seeds: Mapping[str, bytes], peers: Words
+) -> Party[None]:
+    """At the evaluator: its share of the counts that enough of these seeds' peers kept."""
+    kept = filtered.kept(peers)
+    total = np.zeros((filtered.rows, len(kept)), np.uint64)
+    for seed in seeds.values():
+        total += filtered.share(desk, seed)[:, kept]
+    message = KeptCounts(wire.Words.of(kept.astype(np.uint64)), wire.Words.of(total))
+    yield Send(desk.study.roster.coordinator, message)
+
+
+def take_kept(
+    desk: PartyContext, filtered: BucketFilter, vector: NDArray[np.int64]
+) -> Party[NDArray[np.int64]]:
+    """At the coordinator: the sums of what enough peers kept."""
+    told = yield from receive(desk.study.roster.evaluator, KeptCounts)
+    kept, shares = told.buckets.array(), told.shares.array()
+    rows = filtered.rows
+    rising = kept.ndim == 1 and not (kept[1:] <= kept[:-1]).any()
+    inside = rising and not (kept >= filtered.layout.buckets).any()
+    if not inside or shares.shape != (rows, len(kept)):
+        raise ViolationError(
+            f"expected shares of {rows} counts for each of some of {filtered.layout.buckets} "
+            "buckets in order, found others",
+            party=desk.study.roster.evaluator,
+        )
+    return filtered.whole(vector, kept, shares)

@@ -1,0 +1,144 @@
+"""The paper's f_p: every peer lists its features, and is sent the weights of these alone.
+
+    peer p                        coordinator C                    evaluator E
+      │ FeatureList ─────────────────▶│─── ListedFeatures ───────────▶│
+      │◀──────────── EncryptedModel ⟨⟨θ[f_p]⟩⟩ ──────────────────────│
+     fills up with encrypted zeros of its own
+
+Left out of every study unless the plan asks for it by a name that says what it gives away
+(`reveal_feature_lists_to_coordinator`). Who learns what: C learns which of the chosen features a
+peer's documents have, that is, for text, which words its patients' notes use, as far as it can
+tell words by their buckets; E learns as much of nameless columns. The peer is sent less of the
+model, and cannot score words that it has never seen. Assuming that every peer consented.
+"""
+
+from collections.abc import Mapping, Sequence
+from typing import ClassVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from sottovoce import wire
+from sottovoce.errors import ViolationError
+from sottovoce.paillier import Ciphertext, Encrypted, Layout, Plain, encrypt, stack
+from sottovoce.protocols.casting import agreed_from
+from sottovoce.protocols.conversation import Party, Send, receive
+from sottovoce.protocols.messages import Disclosure, Message
+from sottovoce.study.arrangement import Weights
+from sottovoce.study.party_context import PartyContext
+from sottovoce.study.queries.model import model_scale
+from sottovoce.study.queries.scoring import ScorePlan
+from sottovoce.study.stages.holdings import HeldSpace
+from sottovoce.study.stages.preparation import Prepared
+from sottovoce.study.study import Study
+from sottovoce.text.documents import Document
+from sottovoce.text.passes import kept_columns
+
+Columns = tuple[int, ...]
+Lists = Mapping[str, Columns]
+
+
+class FeatureList(Message, frozen=True):
+    """The paper's f_p: which of the model's features a peer's own documents have."""
+
+    discloses: ClassVar = Disclosure(
+        seen_by="the coordinator",
+        reveals="which features this peer's documents have: of text, which chosen words they use",
+        assuming="every peer consented to weights = reveal_feature_lists_to_coordinator",
+    )
+    columns: wire.Words
+
+
+class ListedFeatures(Message, frozen=True):
+    """One peer's list on its way to the evaluator, who cuts the model to it."""
+
+    discloses: ClassVar = Disclosure(
+        seen_by="the evaluator, who does not know which word a column is",
+        reveals="which nameless columns of the model this peer's documents have",
+        assuming="every peer consented to weights = reveal_feature_lists_to_coordinator",
+    )
+    peer: str
+    columns: wire.Words
+
+
+def is_listed(study: Study) -> bool:
+    """Whether the plan asks for lists."""
+    return study.plan.arrangement.weights is Weights.LISTED
+
+
+def own_columns(
+    desk: PartyContext, prepared: Prepared, training: Sequence[Document]
+) -> Columns | None:
+    """At a peer: the columns that enough of its documents have; None where nobody asks."""
+    if not is_listed(desk.study):
+        return None
+    assert prepared.space is not None
+    space, positions = prepared.space, np.arange(prepared.space.width)
+    if desk.study.plan.arrangement.by_features:
+        held = HeldSpace.of(desk.study, space, desk.name)
+        space, positions = held.space, held.positions
+    fewest = desk.study.plan.min_documents
+    kept = kept_columns(training, space, fewest=fewest, key=prepared.key)
+    return tuple(positions[np.append(kept, True)].tolist())
+
+
+def list_features(desk: PartyContext, columns: Columns | None) -> Party[None]:
+    """At a peer: its list to the coordinator, where the plan asks for it."""
+    if columns is not None:
+        words = np.array(columns, np.uint64)
+        yield Send(desk.study.roster.coordinator, FeatureList(wire.Words.of(words)))
+
+
+def pass_lists(desk: PartyContext) -> Party[None]:
+    """At the coordinator: it sees every list, and hands it on."""
+    if not is_listed(desk.study):
+        return
+    for name in desk.peers:
+        told = yield from receive(name, FeatureList)
+        yield Send(desk.study.roster.evaluator, ListedFeatures(name, told.columns))
+
+
+def take_lists(desk: PartyContext, prepared: Prepared) -> Party[Lists]:
+    """At the evaluator: everybody's list."""
+    if not is_listed(desk.study):
+        return {}
+    coordinator = desk.study.roster.coordinator
+    width = desk.study.plan.width - prepared.totals.absent
+    lists = {}
+    for _ in desk.peers:
+        told = yield from receive(coordinator, ListedFeatures)
+        columns = told.columns.array()
+        if told.peer not in desk.peers or not _in_order(columns, width):
+            raise ViolationError(
+                f"expected columns below {width} of a peer, in order, found others",
+                party=coordinator,
+            )
+        lists[told.peer] = tuple(int(one) for one in columns)
+    return lists
+
+
+def _in_order(columns: NDArray[np.uint64], width: int) -> bool:
+    numbers = columns.astype(np.int64)
+    return bool(numbers.size and (np.diff(numbers) > 0).all() and numbers[-1] < width)
+
+
+def part_of(model: Ciphertext, lists: Lists, peer: str) -> Ciphertext:
+    """At the evaluator: what a peer is sent of the model."""
+    return model[list(lists[peer])] if lists else model
+
+
+def completed(
+    desk: PartyContext, weights: Ciphertext, scores: ScorePlan, columns: Columns | None
+) -> Ciphertext:
+    """At a peer: the model as everybody has it, with encrypted zeros where it was not listed."""
+    if columns is None:
+        return weights
+    model, scale = scores.model, model_scale(scores)
+    layout = Layout((len(columns), model.shape[1]), model.slots)
+    mine = agreed_from(desk.study.roster.evaluator, weights, layout, scale)
+    nothing = Plain(np.zeros((1, model.shape[1]), np.int64), scale)
+    zero = encrypt(weights.key, nothing, slots=model.slots, entropy=desk.entropy)
+    rows: list[Encrypted] = [zero[0]] * model.shape[0]
+    for place, column in enumerate(columns):
+        rows[column] = mine[place]
+    return stack(rows).fresh(entropy=desk.entropy)

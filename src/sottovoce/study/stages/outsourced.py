@@ -1,0 +1,289 @@
+"""A study of one owner: it holds data and key, and an evaluator learns on ciphertexts only.
+
+    owner (documents, key)                                  evaluator
+      ── TableNumbers, SealedRows ⟨⟨xᵢ⟩⟩, ⟨⟨yᵢxᵢ⟩⟩ ──────────▶   uploads.py: ⟨⟨A⟩⟩, ⟨⟨b⟩⟩
+      ◀── masked questions, encrypted answers ─────────────▶   two_party/solve.py
+      ◀── OwnersModel ⟨⟨θ⟩⟩ ────────────────────────────────
+     decrypts θ, and classifies at home
+
+With several penalties the evaluator solves for each, and the owner picks the θ that is right most
+often on documents that it held back: all of them are its own, and nobody hears which one it was.
+
+The paper's single-party case: the owner lends its work to a machine that it does not trust.
+Who learns what. The owner: θ, and noise from the questions. The evaluator: rounded numbers of
+rows and features, the upper end of the spectrum, and ciphertexts; signatures that it draws it
+forgets. There is nobody to pool with, as the owner alone can decrypt, and all that it could
+decrypt is its own: so the owner is never the evaluator. Assuming that both follow the protocol.
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from typing import Any, ClassVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from sottovoce.entropy import Entropy
+from sottovoce.errors import InputError, ViolationError
+from sottovoce.numbers.packing import Slots
+from sottovoce.paillier import (
+    ForKeyHolder,
+    Layout,
+    Plain,
+    PublicKey,
+    SecretKey,
+    Unsent,
+    decrypt,
+    encrypt,
+)
+from sottovoce.protocols.casting import Cast, agreed_from
+from sottovoce.protocols.conversation import Party, Send, receive
+from sottovoce.protocols.guard import AnswerGuard, serve
+from sottovoce.protocols.identities import Identity
+from sottovoce.protocols.messages import Disclosure, Message
+from sottovoce.protocols.runner import Conversation
+from sottovoce.protocols.sealed_model import closing
+from sottovoce.protocols.two_party.residual import checked_stages, solve_checked
+from sottovoce.protocols.view import View
+from sottovoce.rados.moments import Moments
+from sottovoce.study.attempts import Attempt, Stage
+from sottovoce.study.party_context import PartyContext
+from sottovoce.study.queries.budget import QueryBook
+from sottovoce.study.queries.model import PeerModel, Trained, model_scale
+from sottovoce.study.queries.trained_study import Record, Setting, StudyOutcome
+from sottovoce.study.stages.agreement import Agreement, collected, consented
+from sottovoce.study.stages.encrypted_numbers import EncryptedNumbers, Own
+from sottovoce.study.stages.encrypted_training import told_end
+from sottovoce.study.stages.intermediary import TableNumbers, told_totals
+from sottovoce.study.stages.preparation import Prepared, prepare_alone
+from sottovoce.study.stages.training import held_back_side, training_side
+from sottovoce.study.stages.uploads import (
+    SealedRows,
+    TablePlan,
+    own_rows,
+    product_stages,
+    sealed_products,
+    sealed_second,
+    take_rows,
+    upload_rows,
+)
+from sottovoce.study.study import Study
+from sottovoce.study.totals import Totals
+from sottovoce.text.documents import Document, digest_of
+from sottovoce.text.features import FeatureReader
+
+_OWNED = "study/owned/v1"
+
+
+class OwnersModel(Message, frozen=True):
+    """The model under the owner's own key: θ of every class, for every penalty."""
+
+    discloses: ClassVar = Disclosure(
+        seen_by="the owner of data and key, who decrypts it",
+        reveals="the model, which is the owner's own",
+        assuming="the evaluator follows the protocol",
+    )
+    thetas: tuple[ForKeyHolder, ...]
+
+
+def train_owner(
+    desk: PartyContext, documents: Sequence[Document], *, key: SecretKey
+) -> Party[tuple[PeerModel, Trained]]:
+    """At the owner: everything but the work, which it lends."""
+    study, evaluator = desk.study, desk.study.roster.evaluator
+    desk = desk.drawing(_OWNED, digest_of(documents))
+    prepared = prepare_alone(desk, training_side(desk, documents))
+    mine = own_rows(study, prepared, training_side(desk, documents))
+    own = Own(Moments.of(mine.rows, np.zeros(len(mine.rows))), brought=mine)
+    totals, parts = _shown(study, prepared.totals), told_end(study, own)
+    numbers = EncryptedNumbers.of(study, prepared, parts)
+    yield Send(evaluator, TableNumbers(totals.written, parts, totals.rows))
+    table, slots = numbers.table(totals, totals.rows), _slots(numbers, key.public)
+    yield from upload_rows(
+        mine, table, to=evaluator, slots=slots, key=key.public, entropy=desk.entropy
+    )
+    stages = product_stages(key, table, entropy=desk.entropy)
+    for _ in range(numbers.scores.classes * len(study.plan.alphas)):
+        stages += checked_stages(key, numbers.solve, entropy=desk.entropy)
+    yield from serve(AnswerGuard(evaluator, stages, codec=study.codec(key.public)))
+    told = yield from receive(evaluator, OwnersModel)
+    thetas = _opened(desk, numbers, told, key=key)
+    best = _best(desk, prepared, held_back_side(desk, documents), thetas)
+    alpha, peers = study.plan.alphas[best], (desk.name,)
+    model = _model(desk, prepared, numbers, thetas[best], key=key, alpha=alpha)
+    return model, Trained(numbers.scores, prepared.totals, peers, key, alpha=alpha)
+
+
+def _slots(numbers: EncryptedNumbers, key: PublicKey) -> Slots:
+    return numbers.solve.slots(key.plaintext_bits)
+
+
+def _shown(study: Study, totals: Totals) -> Totals:
+    """What the evaluator is told of the totals: of the classes nothing, unless they weigh."""
+    if study.plan.class_weight is not None:
+        return totals
+    return replace(totals, by_class=(totals.rows,) * len(totals.by_class))
+
+
+def _opened(
+    desk: PartyContext, numbers: EncryptedNumbers, told: OwnersModel, *, key: SecretKey
+) -> list[NDArray[np.float64]]:
+    """At the owner: θ in the clear, for every penalty."""
+    scores, evaluator = numbers.scores, desk.study.roster.evaluator
+    penalties = len(desk.study.plan.alphas)
+    if len(told.thetas) != scores.classes * penalties:
+        raise ViolationError(
+            f"expected θ of {scores.classes} classes for {penalties} penalties, "
+            f"found {len(told.thetas)}",
+            party=evaluator,
+        )
+    layout = Layout((numbers.width,), _slots(numbers, key.public))
+    found = [
+        agreed_from(evaluator, one, layout, numbers.solve.direction_scale) for one in told.thetas
+    ]
+    columns = np.column_stack([decrypt(key, one).floats() for one in found])
+    return np.split(columns, penalties, axis=1)
+
+
+def _best(
+    desk: PartyContext,
+    prepared: Prepared,
+    held_back: Sequence[Document],
+    thetas: Sequence[NDArray[np.float64]],
+) -> int:
+    """At the owner: which penalty is right most often; of equals the strongest."""
+    plan = desk.study.plan
+    if len(thetas) == 1:
+        return 0
+    if not held_back:
+        raise InputError(f"{desk.name}: expected documents to choose a penalty with, found none")
+    assert prepared.space is not None
+    rows = FeatureReader(prepared.space, prepared.key).read(held_back)
+    places = zip(held_back, rows.places, strict=True)
+    true = [one for each in places for one in plan.labelled.classes(*each)]
+    right = [
+        sum(a == b for a, b in zip(true, plan.labels.decide(rows.unit() @ theta), strict=True))
+        for theta in thetas
+    ]
+    return max(range(len(thetas)), key=lambda one: (right[one], plan.alphas[one]))
+
+
+def _model(
+    desk: PartyContext,
+    prepared: Prepared,
+    numbers: EncryptedNumbers,
+    theta: NDArray[np.float64],
+    *,
+    key: SecretKey,
+    alpha: float,
+) -> PeerModel:
+    """At the owner: its model in the clear, and encrypted as sealed models are stored."""
+    assert prepared.space is not None
+    scores = numbers.scores
+    plain, slots = Plain(scores.folded(theta), model_scale(scores)), scores.model.slots
+    return PeerModel(
+        prepared.space,
+        scores,
+        encrypt(key.public, plain, slots=slots, entropy=desk.entropy),
+        alpha,
+        prepared.key,
+        released=prepared.space.factors[:, np.newaxis] * theta,
+        operating_point=desk.study.plan.operating_point,
+    )
+
+
+def train_for_owner(desk: PartyContext, agreement: Agreement) -> Party[None]:
+    """At the evaluator: moments and solve on ciphertexts; nothing stays with it."""
+    study, owner = desk.study, desk.study.roster.coordinator
+    told = yield from receive(owner, TableNumbers)
+    totals = told_totals(study, told, owner)
+    halves = (4,) * (study.plan.features - totals.absent)
+    numbers = EncryptedNumbers.of(study, Prepared(totals, halves), told.ceiling_parts)
+    table, slots = numbers.table(totals, told.rows), _slots(numbers, agreement.paillier_key)
+    parts = yield from take_rows(owner, table, slots=slots)
+    program = closing(_solved(parts, table, numbers, slots=slots, entropy=desk.entropy))
+    thetas = yield from Cast((), owner, desk.name).seated(program)
+    sent = tuple(one.for_key_holder(entropy=desk.entropy) for one in thetas)
+    yield Send(owner, OwnersModel(sent))
+
+
+def _solved(
+    parts: Sequence[SealedRows],
+    table: TablePlan,
+    numbers: EncryptedNumbers,
+    *,
+    slots: Slots,
+    entropy: Entropy,
+) -> Party[list[Unsent]]:
+    """⟨⟨θ⟩⟩ of every class for every penalty, with the owner's answers."""
+    plan = numbers.solve
+    second = yield from sealed_second(
+        parts, table, slots=slots, masking=plan.masking, entropy=entropy
+    )
+    vectors = [one.within(numbers.vector_scale) for one in sealed_products(parts)]
+    found = []
+    for index in range(len(numbers.penalties)):
+        A = second.within(numbers.matrix_scale) + numbers.penalty(index)
+        for b in vectors:
+            solved = yield from solve_checked(A, b, plan, entropy=entropy)
+            found.append(solved.theta)
+    return found
+
+
+def run_outsourced(
+    study: Study,
+    documents: Mapping[str, Sequence[Document]],
+    *,
+    identities: Mapping[str, Identity],
+    entropy: Entropy,
+    setting: Setting | None = None,
+) -> StudyOutcome:
+    """The whole story in memory: the owner's documents in, its own model out."""
+    setting, roster = setting or Setting(), study.roster
+    owner, evaluator = roster.coordinator, roster.evaluator
+    if set(documents) != {owner}:
+        raise InputError(
+            f"study {study.plan.name!r}: expected documents of {owner}, found those of "
+            f"{', '.join(sorted(documents)) or 'nobody'}"
+        )
+    setting.told("keys")
+    key = setting.key or study.plan.generate(entropy=entropy)
+    desks = {
+        name: PartyContext.open(study, identities[name], entropy=entropy) for name in roster.names
+    }
+    record = Record()
+    setting.told(Stage.AGREEMENT)
+    programs: dict[str, Party[Any]] = {
+        owner: collected(desks[owner], key),
+        evaluator: consented(desks[evaluator]),
+    }
+    agreements = _converse(study, programs, Stage.AGREEMENT, record, setting, key=None)
+    setting.told(Stage.TRAINING)
+    attempt = Attempt.first(study, Stage.TRAINING)
+    seats = {name: desk.at(attempt, entropy=entropy) for name, desk in desks.items()}
+    programs = {
+        owner: train_owner(seats[owner], documents[owner], key=key),
+        evaluator: train_for_owner(seats[evaluator], agreements[evaluator]),
+    }
+    results = _converse(study, programs, Stage.TRAINING, record, setting, key=key.public)
+    model, trained = results[owner]
+    views = {name: View(name, list(view.received)) for name, view in record.views.items()}
+    book = QueryBook(study.plan.budget, study.plan.evaluations)
+    return StudyOutcome(study, {owner: model}, trained, desks, book, views, record)
+
+
+def _converse(
+    study: Study,
+    programs: Mapping[str, Party[Any]],
+    stage: Stage,
+    record: Record,
+    setting: Setting,
+    *,
+    key: PublicKey | None,
+) -> Mapping[str, Any]:
+    session = Attempt.first(study, stage).session(study)
+    table = Conversation(programs, session=session, codec=study.codec(key), meddler=setting.meddler)
+    try:
+        return table.run().results
+    finally:
+        record.add(table.views, table.traffic)

@@ -1,0 +1,288 @@
+"""Which penalty of a public list is best, by joint totals over held-back documents.
+
+    peers                                coordinator C            dealer of each, evaluator E
+      │   for every penalty: labels of its held-back documents (classification.py)      │
+      │◀────────────────────────────────────▶│◀────────────────────────────────────────▶│
+      │   how many labels were right, for every penalty, in a blind sum ───▶│           │
+      │◀──────────────── ChosenPenalty ──────│─────────────────────────────▶│           │
+
+In partition `features` every asker's query has the remote part that the plan gives all queries;
+peers ask in the roster's order, and answer whoever's turn it is.
+
+Every model stays sealed; only the one that is chosen is kept, and only it may be released
+(several models of one contribution give moments away). Who learns what: C learns how many
+labels were right over all peers for each penalty, and everybody which penalty won. Assuming
+what queries assume.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import ClassVar
+
+import numpy as np
+
+from sottovoce.errors import AbsenceError, InputError, ViolationError
+from sottovoce.numbers.ring import Words, from_ring, to_ring
+from sottovoce.protocols.conversation import Party, Receive, Send, dismiss, receive
+from sottovoce.protocols.messages import Disclosure, Enough, Message
+from sottovoce.protocols.shares.products import FactorShare
+from sottovoce.protocols.shares.row_scores import DealtScores, MaskedModel
+from sottovoce.protocols.shares.signs import ComparandShare
+from sottovoce.protocols.shares.verdict import DEALT_KINDS, VerdictTold
+from sottovoce.study.party_context import PartyContext
+from sottovoce.study.plan import Verdict
+from sottovoce.study.queries.budget import QueryBook
+from sottovoce.study.queries.classification import DealRequest, answer, deal_for
+from sottovoce.study.queries.evaluation import CountSum, add_counts, open_counts, witness_counts
+from sottovoce.study.queries.model import HeldShare, PeerModel, Trained
+from sottovoce.study.queries.query_seats import query_trio
+from sottovoce.study.queries.scoring import ScorePlan
+from sottovoce.study.queries.shared_queries import RenewedShares, ScoreRequest, share_scores_for
+from sottovoce.study.stages.penalty_trial import PenaltyTrial
+from sottovoce.study.study import Study
+from sottovoce.text.documents import Document
+
+# Queries of this stage are numbered from here on, far from those of users.
+_FIRST_NUMBER = 2**31
+# What the holders of a model's shares send each other in a query, and what anybody sends there.
+_HOLDER_KINDS: tuple[type[Message], ...] = (
+    MaskedModel,
+    ComparandShare,
+    FactorShare,
+    RenewedShares,
+    VerdictTold,
+)
+_QUERY_KINDS: tuple[type[Message], ...] = (*DEALT_KINDS, DealtScores, *_HOLDER_KINDS)
+
+
+class Abandoned(Message, frozen=True):
+    """The asker of a query left: what was dealt for it is thrown away, then this comes back."""
+
+    discloses: ClassVar = Disclosure(
+        seen_by="the dealer of the query, the coordinator and the evaluator",
+        reveals="that a peer left while a penalty was chosen",
+        assuming="who takes part is no secret among participants",
+    )
+    asker: str
+
+
+class ChosenPenalty(Message, frozen=True):
+    """Which penalty of the plan's list won."""
+
+    discloses: ClassVar = Disclosure(
+        seen_by="every peer and the evaluator",
+        reveals="which of the agreed penalties was best over all peers together",
+        assuming="at least three peers and twenty documents are in the sum",
+    )
+    index: int
+
+
+def choose_peer(
+    desk: PartyContext,
+    models: Sequence[PeerModel],
+    peers: Sequence[str],
+    *,
+    held_back: Sequence[Document],
+    training: Sequence[Document],
+) -> Party[int]:
+    """At a peer: it tries every model on its own documents, and adds up how often it was right."""
+    if len(models) == 1:
+        return 0
+    study = desk.study
+    if not held_back:
+        raise InputError(f"{desk.name}: expected documents to choose a penalty with, found none")
+    trial = PenaltyTrial.of(desk, models[0], held_back, training)
+    right = []
+    for index, model in enumerate(models):
+        number = first_number(desk) + index
+        for name in peers if trial.answers else (desk.name,):
+            if name == desk.name:
+                found = yield from trial.ask(model, number=number)
+                right.append(trial.right(found.classes))
+            else:
+                yield from trial.answer(model, asker=name)
+    counts = np.array(right, np.int64)
+    tables = [to_ring(counts)]
+    yield from add_counts(desk, penalty_sum(desk), peers, documents=len(held_back), tables=tables)
+    return (yield from hear_penalty(study))
+
+
+@dataclass(frozen=True)
+class Choice:
+    """Which penalty won, and how many labels every peer was told while it was chosen."""
+
+    index: int
+    told: tuple[tuple[str, int], ...] = ()
+
+
+def choose_coordinator(
+    desk: PartyContext, trained: Trained, scores: Sequence[ScorePlan], shares: Sequence[Words] = ()
+) -> Party[Choice]:
+    """At the coordinator: it answers every query, and opens how often each model was right.
+
+    `shares` are its shares of the models, where labels are found on these. Who leaves meanwhile
+    has no say in the choice: its contribution is in the model already.
+    """
+    if len(scores) == 1:
+        return Choice(0)
+    study = desk.study
+    book = QueryBook(budget=study.plan.budget, evaluations=len(scores))
+    askers = list(trained.peers)
+    for index, plan in enumerate(scores):
+        tried = replace(trained, scores=plan, share=shares[index] if shares else None)
+        for name in tuple(askers):
+            try:
+                yield from answer(desk, tried, book, asker=name, model=index)
+            except AbsenceError as error:
+                if error.party != name:
+                    raise
+                askers.remove(name)
+                yield from _abandon(study, name)
+    for helper in _helpers(study):
+        yield from dismiss(helper)
+    (sums,), _ = yield from open_counts(desk, penalty_sum(desk), trained.peers)
+    right = from_ring(sums)
+    # Of equals the strongest penalty wins: it says least about any document.
+    best = max(range(len(scores)), key=lambda one: (int(right[one]), study.plan.alphas[one]))
+    for name in (*trained.peers, study.roster.evaluator):
+        yield Send(name, ChosenPenalty(best))
+    return Choice(best, tuple(sorted(book.spent.items())))
+
+
+def choose_evaluator(
+    desk: PartyContext, peers: Sequence[str], held: Sequence[HeldShare] = ()
+) -> Party[int]:
+    """At the evaluator: it deals where the dealer must not, and signs who is in the sums.
+
+    Where labels are found on shares, it brings its own of every model.
+    """
+    if len(desk.study.plan.alphas) == 1:
+        return 0
+    if desk.study.on_shares:
+        yield from _share_on_request(desk, held)
+    elif desk.name in _dealers(desk.study):
+        yield from _deal_on_request(desk)
+    yield from witness_counts(desk, penalty_sum(desk), peers)
+    return (yield from hear_penalty(desk.study))
+
+
+def choose_dealer(desk: PartyContext) -> Party[None]:
+    """At the dealer: it deals whenever somebody asks who is not of its own house."""
+    if desk.name in _dealers(desk.study):
+        yield from _deal_on_request(desk)
+
+
+def needs_dealer(study: Study) -> bool:
+    """Whether queries are dealt for while a penalty is chosen."""
+    return len(study.plan.alphas) > 1 and bool(_dealt(study))
+
+
+def _dealt(study: Study) -> list[str]:
+    """The peers for whom somebody deals."""
+    peers = study.roster.peers
+    return [name for name in peers if study.verdict_for(name) is Verdict.FSS]
+
+
+def _dealers(study: Study) -> tuple[str, ...]:
+    """Everybody who may have to deal while a penalty is chosen, whoever of the peers is left."""
+    if not needs_dealer(study):
+        return ()
+    return tuple(dict.fromkeys(query_trio(study, name).dealer for name in _dealt(study)))
+
+
+def _helpers(study: Study) -> tuple[str, ...]:
+    """Everybody who waits for queries while a penalty is chosen."""
+    holder = (study.roster.evaluator,) if study.on_shares else ()
+    return (*_dealers(study), *holder)
+
+
+def _abandon(study: Study, asker: str) -> Party[None]:
+    """At the coordinator: throw away what came for a query that nobody will finish."""
+    dealers = (query_trio(study, asker).dealer,) if asker in _dealt(study) else ()
+    holders = (study.roster.evaluator,) if study.on_shares else ()
+    for helper in (*dealers, *holders):
+        yield Send(helper, Abandoned(asker))
+        yield from _drain(helper)
+
+
+def _drain(sender: str) -> Party[None]:
+    """Throw away what somebody sent for a query, until it says that this was all."""
+    while not isinstance((yield Receive(sender, (*_QUERY_KINDS, Abandoned))), Abandoned):
+        pass
+
+
+def _deal_on_request(desk: PartyContext) -> Party[None]:
+    """Deal until the coordinator says that nobody asks any more."""
+    coordinator = desk.study.roster.coordinator
+    while True:
+        told = yield Receive(coordinator, (DealRequest, Abandoned, Enough))
+        if isinstance(told, Enough):
+            return
+        if isinstance(told, Abandoned):
+            yield Send(coordinator, told)
+            if desk.study.on_shares:
+                yield Send(desk.study.roster.evaluator, told)
+        else:
+            yield from deal_for(desk, told)
+
+
+def _share_on_request(desk: PartyContext, held: Sequence[HeldShare]) -> Party[None]:
+    """Help with queries until the coordinator says that nobody asks any more."""
+    coordinator = desk.study.roster.coordinator
+    while True:
+        told = yield Receive(coordinator, (*_HOLDER_KINDS, ScoreRequest, Abandoned, Enough))
+        if isinstance(told, Enough):
+            return
+        if isinstance(told, ScoreRequest):
+            helped = share_scores_for(desk, held, told)
+            told = yield from _unless_abandoned(desk, helped, told.asker)
+        if isinstance(told, Abandoned):
+            if told.asker in _dealt(desk.study):
+                yield from _drain(query_trio(desk.study, told.asker).dealer)
+            yield Send(coordinator, told)
+
+
+def _unless_abandoned(
+    desk: PartyContext, program: Party[None], asker: str
+) -> Party[Abandoned | None]:
+    """Run a query's program until it ends, its asker leaves, or the coordinator gives it up."""
+    coordinator, came = desk.study.roster.coordinator, None
+    while True:
+        try:
+            action = program.send(came)
+        except StopIteration:
+            return None
+        if isinstance(action, Receive) and action.sender == coordinator:
+            action = Receive(coordinator, (*action.kinds, Abandoned))
+        try:
+            came = yield action
+        except AbsenceError as error:
+            program.close()
+            if error.party != asker:
+                raise
+            # The coordinator misses the same, and says so next.
+            return None
+        if isinstance(came, Abandoned):
+            program.close()
+            return came
+
+
+def hear_penalty(study: Study) -> Party[int]:
+    """At everybody but the coordinator: which penalty won."""
+    told = yield from receive(study.roster.coordinator, ChosenPenalty)
+    if not 0 <= told.index < len(study.plan.alphas):
+        raise ViolationError(
+            f"expected one of {len(study.plan.alphas)} penalties, found {told.index}",
+            party=study.roster.coordinator,
+        )
+    return told.index
+
+
+def first_number(desk: PartyContext) -> int:
+    """The number of this attempt's first query: no two attempts share one."""
+    return _FIRST_NUMBER + (desk.attempt.number - 1) * len(desk.study.plan.alphas)
+
+
+def penalty_sum(desk: PartyContext) -> CountSum:
+    """The sum of how many labels were right, for every penalty."""
+    return CountSum(desk, "penalty", (len(desk.study.plan.alphas),))

@@ -1,0 +1,376 @@
+"""The dictionary and the totals: what the coordinator learns is sums, what it publishes is rounded.
+
+    first peer          other peers            coordinator C               evaluator E
+      │ DictionaryKeyBox ──▶│                       │                          │
+      │   counts by class and bucket, suppressed, in a blind sum               │
+      │────────────────────▶│──────────────────────▶│   chooses by χ²          │
+      │◀──────────── PublishedFeatures ─────────────│─── PublishedWeights ────▶│
+
+Who learns what. C: the sum over all peers of every surviving bucket's count by class, which each
+peer rounded (Counts.rounded), without the key that turns words into buckets; where one peer
+alone has a bucket, that peer's rounded counts (unless `feature_min_peers` is 2 or more: then the
+evaluator leaves such buckets out before, see kept_buckets.py); and sums of rounded numbers of rows.
+Peers: which buckets were chosen (so each can test any word), their rounded idf, totals of
+documents and classes rounded up. E: idf in the order of columns, without buckets, and the
+totals. The dealer: nothing. Assuming that no peer gives the key to C.
+
+A coordinator that published different things to different peers could tell their contributions
+apart; so the keys and masks of the training depend on a digest of what each was shown.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
+from typing import ClassVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from sottovoce import wire
+from sottovoce.errors import InputError, MalformedError, ViolationError
+from sottovoce.numbers.ring import from_ring, to_ring
+from sottovoce.protocols.blind_sum import SummedVector, WordSpace, pairwise
+from sottovoce.protocols.blind_sum.plan import Plan
+from sottovoce.protocols.conversation import Party, Send, receive
+from sottovoce.protocols.identities import digest
+from sottovoce.protocols.messages import Disclosure, Message
+from sottovoce.protocols.sealing import seal, unseal
+from sottovoce.study.party_context import PartyContext
+from sottovoce.study.plan import DictionaryKind, Engine
+from sottovoce.study.stages.agreement import Agreement
+from sottovoce.study.stages.kept_buckets import (
+    BucketFilter,
+    hear_seeds,
+    hide_counts,
+    send_kept,
+    take_kept,
+)
+from sottovoce.study.stages.quorum_sums import add_to_sum, open_sum
+from sottovoce.study.study import Study
+from sottovoce.study.totals import Totals, published
+from sottovoce.text.counts import CountLayout, Counts
+from sottovoce.text.dictionaries import (
+    Dictionary,
+    GivenDictionary,
+    HashedDictionary,
+    JointDictionary,
+)
+from sottovoce.text.documents import Document
+from sottovoce.text.features import FeatureSpace
+from sottovoce.text.hashing import PUBLIC, DictionaryKey
+from sottovoce.text.occurrences import PieceMemory
+from sottovoce.text.passes import count
+from sottovoce.text.selection import chosen
+
+_KEY_USE = "dictionary key/v1"
+_ROUND = "preparation"
+SEED_BYTES = 32
+
+
+class DictionaryKeyBox(Message, frozen=True):
+    """The key under which words become buckets, sealed by the peer that drew it."""
+
+    discloses: ClassVar = Disclosure(
+        seen_by="one other peer, sealed end to end against everybody else",
+        reveals="the key with which every peer can test whether a word was chosen",
+        assuming="no peer gives it to the coordinator, who has the counts",
+    )
+    box: bytes
+
+
+class PublishedFeatures(Message, frozen=True):
+    """The chosen buckets and twice their rounded idf, and the totals rounded up."""
+
+    discloses: ClassVar = Disclosure(
+        seen_by="every peer whose counts are in the sum",
+        reveals="which words were chosen, for words that the peer can guess; rounded totals",
+        assuming="counts below the agreed minimum were zeroed at each peer beforehand",
+    )
+    buckets: wire.Words
+    idf_halves: wire.Words
+    totals: wire.Words
+    peers: tuple[str, ...]
+
+
+class PublishedWeights(Message, frozen=True):
+    """Twice the rounded idf of every column, without its bucket, and the totals rounded up."""
+
+    discloses: ClassVar = Disclosure(
+        seen_by="the evaluator, who folds idf into its share of the model",
+        reveals="how rare each nameless column is, a digest of the chosen buckets, rounded totals",
+        assuming="the evaluator does not learn which bucket a column is, unless it is a peer's",
+    )
+    idf_halves: wire.Words
+    totals: wire.Words
+    peers: tuple[str, ...]
+    buckets: bytes
+
+
+@dataclass(frozen=True)
+class Prepared:
+    """What a party knows after this stage; E's dictionary has idf and no buckets.
+
+    `shown` stands for all that was published; the blind sums of the training are bound to it.
+    A peer remembers how the pieces of its documents were read, which it will read once more.
+    """
+
+    totals: Totals
+    idf_halves: tuple[int, ...]
+    space: FeatureSpace | None = None
+    key: DictionaryKey = field(default=PUBLIC, repr=False)
+    shown: bytes = field(default=b"", repr=False)
+    memory: PieceMemory | None = field(default=None, repr=False, compare=False)
+
+
+def prepare_peer(
+    desk: PartyContext, agreement: Agreement, training: Sequence[Document]
+) -> Party[Prepared | None]:
+    """At a peer: the dictionary and totals; None if its counts came too late."""
+    study = desk.study
+    key = yield from _shared_key(desk, agreement)
+    memory = PieceMemory(study.plan.reading, key)
+    vector = _vector(study, desk.name, training, key, memory=memory)
+    if study.plan.arrangement.by_features and desk.name != study.plan.arrangement.first:
+        vector = np.zeros_like(vector)  # the first peer counts the entities of all
+    if study.engine is Engine.QUORUM:
+        yield from add_to_sum(desk, _ROUND, vector, desk.peers)
+        among = desk.peers
+    else:
+        sent = [to_ring(vector)]
+        filtered = BucketFilter.of(study, counts_layout(study))
+        if filtered is not None:
+            sent = yield from hide_counts(desk, filtered, vector)
+        summed = yield from pairwise.peer(
+            _blind_plan(desk), sent, who=desk.member, book=desk.book, entropy=desk.entropy
+        )
+        if summed is None:
+            return None
+        among = summed.peers
+    told = yield from receive(study.roster.coordinator, PublishedFeatures)
+    if told.peers != among:
+        raise ViolationError(
+            "expected the totals of the agreed peers, found those of others",
+            party=study.roster.coordinator,
+        )
+    totals = Totals.read(study, told.totals, told.peers, sender=study.roster.coordinator)
+    space = _space(study, _dictionary_of(study, told, totals))
+    shown = _digest(_of_buckets(told.buckets), told.idf_halves, told.totals, told.peers)
+    return Prepared(totals, space.dictionary.idf_halves, space, key, shown, memory)
+
+
+def prepare_alone(desk: PartyContext, training: Sequence[Document]) -> Prepared:
+    """At an owner without other peers: dictionary and totals of its own, which nobody is sent."""
+    study = desk.study
+    given = study.plan.dictionary is DictionaryKind.GIVEN
+    key = PUBLIC if given else DictionaryKey.draw(entropy=desk.entropy)
+    counts = counts_layout(study).counts(_vector(study, desk.name, training, key))
+    dictionary = _chosen(study, counts)
+    totals = _totals(study, counts, dictionary, (desk.name,))
+    return Prepared(totals, dictionary.idf_halves, _space(study, dictionary), key)
+
+
+def prepare_coordinator(desk: PartyContext) -> Party[Prepared]:
+    """At the coordinator: the choice from the sums, published."""
+    study = desk.study
+    layout = counts_layout(study)
+    if study.engine is Engine.QUORUM:
+        among, vector = desk.peers, (yield from open_sum(desk, _ROUND, layout.length, desk.peers))
+    else:
+        plan = _blind_plan(desk)
+        summed = yield from pairwise.coordinator(plan, who=desk.member, book=desk.book)
+        among, vector = summed.peers, from_ring(summed.sums[0])
+        filtered = BucketFilter.of(study, layout)
+        if filtered is not None:
+            vector = yield from take_kept(desk, filtered, vector)
+    counts = layout.counts(vector, peers=study.plan.feature_min_peers)
+    dictionary = _chosen(study, counts)
+    totals = _totals(study, counts, dictionary, among)
+    words = totals.written
+    buckets = _words(dictionary.buckets if isinstance(dictionary, JointDictionary) else ())
+    halves, told = _words(dictionary.idf_halves), _of_buckets(buckets)
+    for name in among:
+        yield Send(name, PublishedFeatures(buckets, halves, words, totals.peers))
+    if study.roster.helped:
+        yield Send(study.roster.evaluator, PublishedWeights(halves, words, totals.peers, told))
+    shown = _digest(told, halves, words, totals.peers)
+    space = _space(study, dictionary)
+    return Prepared(totals, dictionary.idf_halves, space, shown=shown)
+
+
+def prepare_evaluator(desk: PartyContext) -> Party[Prepared]:
+    """At the evaluator: it signs the set of peers, and hears the totals."""
+    study = desk.study
+    plan, filtered = _blind_plan(desk), BucketFilter.of(study, counts_layout(study))
+    if filtered is None:
+        summed = yield from pairwise.evaluator(
+            plan, who=desk.member, book=desk.book, entropy=desk.entropy
+        )
+    else:
+        seeds = yield from hear_seeds(desk)
+        # Only who brought both halves is in the sum: counts without their seed are noise.
+        summed = yield from pairwise.evaluator(
+            plan, who=desk.member, book=desk.book, entropy=desk.entropy, among=seeds
+        )
+        present = {name: seeds[name] for name in summed.peers}
+        yield from send_kept(desk, filtered, present, summed.sums[0])
+    told = yield from receive(study.roster.coordinator, PublishedWeights)
+    if told.peers != summed.peers:
+        raise ViolationError(
+            "expected the totals of the agreed peers, found those of others",
+            party=study.roster.coordinator,
+        )
+    totals = Totals.read(study, told.totals, told.peers, sender=study.roster.coordinator)
+    halves = _halves_of(study, told.idf_halves, totals)
+    shown = _digest(told.buckets, told.idf_halves, told.totals, told.peers)
+    return Prepared(totals, halves, shown=shown)
+
+
+def _of_buckets(buckets: wire.Words) -> bytes:
+    """What the evaluator is told of the buckets: enough to compare them, too little to know one."""
+    return digest("roles/buckets/v1", buckets.data)
+
+
+def _digest(buckets: bytes, halves: wire.Words, totals: wire.Words, peers: Sequence[str]) -> bytes:
+    """32 bytes that stand for all that was published, the same for everybody."""
+    names = (one.encode() for one in peers)
+    return digest("roles/published/v1", buckets, halves.data, totals.data, *names)
+
+
+def _blind_plan(desk: PartyContext) -> Plan:
+    study, layout = desk.study, counts_layout(desk.study)
+    parts = [SummedVector(study.roster.coordinator, "counts", WordSpace((layout.length,)))]
+    filtered = BucketFilter.of(study, layout)
+    if filtered is not None:
+        parts.append(filtered.part(study.roster.evaluator))
+    return Plan(desk.round(_ROUND, desk.peers), tuple(parts))
+
+
+def counts_layout(study: Study) -> CountLayout:
+    """How the counts of one peer lie in the vector that it sends, masked."""
+    plan = study.plan
+    buckets = 1 << plan.bucket_bits if study.has_counts else 0
+    return CountLayout(len(plan.labels.names), buckets, plan.labels.exclusive)
+
+
+def _shared_key(desk: PartyContext, agreement: Agreement) -> Party[DictionaryKey]:
+    """The key that the first peer draws, or the public one of a given word list."""
+    study = desk.study
+    if study.plan.dictionary is DictionaryKind.GIVEN:
+        return PUBLIC
+    first, *others = desk.peers
+    if desk.name == first:
+        key = DictionaryKey.draw(entropy=desk.entropy)
+        for name in others:
+            address = agreement.address(study, first, name, _KEY_USE)
+            box = seal(key.secret, address, key=desk.box, size=SEED_BYTES, entropy=desk.entropy)
+            yield Send(name, DictionaryKeyBox(box))
+        return key
+    told = yield from receive(first, DictionaryKeyBox)
+    address = agreement.address(study, first, desk.name, _KEY_USE)
+    try:
+        return DictionaryKey(unseal(told.box, address, key=desk.box))
+    except MalformedError as error:
+        raise error.by(first) from error
+
+
+def _vector(
+    study: Study,
+    name: str,
+    training: Sequence[Document],
+    key: DictionaryKey,
+    *,
+    memory: PieceMemory | None = None,
+) -> NDArray[np.int64]:
+    """What leaves a peer, under masks: suppressed counts and numbers of rows, all rounded."""
+    counts = own_counts(study, name, training, key, memory=memory)
+    counts = counts.rounded(exclusive=study.plan.labels.exclusive)
+    layout = counts_layout(study)
+    if not study.has_counts:
+        nothing = np.zeros((layout.classes, 0), np.int64)
+        none = nothing.sum(axis=0)
+        counts = Counts(counts.rows, counts.rows_by_class, none, nothing, none)
+    return layout.vector(counts)
+
+
+def own_counts(
+    study: Study,
+    name: str,
+    training: Sequence[Document],
+    key: DictionaryKey,
+    *,
+    memory: PieceMemory | None = None,
+) -> Counts:
+    """The counts of one peer, if they can go into a study at all."""
+    try:
+        counts = count(training, study.plan.count_plan, key=key, memory=memory)
+    except InputError as error:
+        # In memory a row is called after its peer, elsewhere after its file.
+        whose = "" if error.message.startswith(f"{name} row ") else f"{name}: "
+        raise InputError(f"{whose}{error.message}", hints=error.hints) from error
+    _check_classes(study, name, counts)
+    if study.has_counts and not counts.total.any():
+        raise InputError(
+            f"{name}: no feature occurs in {study.plan.min_documents} of its documents, "
+            "so nothing is left after suppression",
+            hints=("bring more documents, or agree on a lower min_documents",),
+        )
+    return counts
+
+
+def _check_classes(study: Study, name: str, counts: Counts) -> None:
+    labels = study.plan.labels
+    found = [one for one, rows in zip(labels.names, counts.rows_by_class, strict=True) if rows]
+    mixed = any(0 < rows < counts.rows for rows in counts.rows_by_class.tolist())
+    if not mixed:
+        raise InputError(
+            f"{name}: expected documents of at least two classes, "
+            f"found only {', '.join(map(repr, found)) or 'none'}",
+            hints=("a peer with one class would tell it by taking part",),
+        )
+
+
+def _chosen(study: Study, counts: Counts) -> Dictionary:
+    if not study.has_counts:
+        return _agreed_dictionary(study)
+    return chosen(counts, study.plan.selection, exclusive=study.plan.labels.exclusive)
+
+
+def _totals(study: Study, counts: Counts, dictionary: Dictionary, peers: tuple[str, ...]) -> Totals:
+    """What is published beside the dictionary, and how much smaller that is than agreed."""
+    totals = published(study, counts.rows, counts.rows_by_class, peers)
+    return replace(totals, absent=study.plan.features - dictionary.size)
+
+
+def _agreed_dictionary(study: Study) -> Dictionary:
+    if study.plan.dictionary is DictionaryKind.GIVEN:
+        return GivenDictionary(study.plan.words)
+    return HashedDictionary(study.plan.features)
+
+
+def _dictionary_of(study: Study, told: PublishedFeatures, totals: Totals) -> Dictionary:
+    halves = _halves_of(study, told.idf_halves, totals)
+    if not study.has_counts:
+        return _agreed_dictionary(study)
+    buckets = tuple(int(one) for one in told.buckets.array())
+    try:
+        return JointDictionary(buckets, halves, bits=study.plan.bucket_bits)
+    except InputError as error:
+        raise ViolationError(error.message, party=study.roster.coordinator) from error
+
+
+def _halves_of(study: Study, words: wire.Words, totals: Totals) -> tuple[int, ...]:
+    features = study.plan.features - totals.absent
+    if words.shape != (features,):
+        raise ViolationError(
+            f"expected the idf of {features} features, found {words.shape}",
+            party=study.roster.coordinator,
+        )
+    return tuple(int(one) for one in words.array())
+
+
+def _space(study: Study, dictionary: Dictionary) -> FeatureSpace:
+    plan = study.plan
+    return FeatureSpace(dictionary, plan.reading, plan.weighting, plan.columns, plan.beside)
+
+
+def _words(numbers: Sequence[int]) -> wire.Words:
+    return wire.Words.of(np.array(numbers, np.uint64))

@@ -1,0 +1,82 @@
+"""Which penalty of a public list is best, in engine `quorum`: by joint totals, on shared models.
+
+    every peer in turn asks about its held-back documents, for every penalty (quorum_queries.py)
+    how many labels were right, for every penalty, in a sum over all peers (evaluation.py)
+    C tells everybody which penalty won
+
+Every model stays shared; only the one that is chosen is kept, and only it may be released. Who
+learns what: C learns how many labels were right over all peers for each penalty, and everybody
+which penalty won. Assuming what queries assume.
+"""
+
+from collections.abc import Sequence
+from dataclasses import replace
+
+import numpy as np
+
+from sottovoce.errors import InputError
+from sottovoce.numbers.ring import from_ring, to_ring
+from sottovoce.protocols.conversation import Party, Send
+from sottovoce.study.party_context import PartyContext
+from sottovoce.study.queries.budget import QueryBook
+from sottovoce.study.queries.evaluation import add_counts, open_counts
+from sottovoce.study.queries.quorum_model import QuorumModel, QuorumTrained
+from sottovoce.study.queries.quorum_queries import answer_query, ask_members, help_asker
+from sottovoce.study.stages.holdings import integer_rows, read_rows
+from sottovoce.study.stages.penalty_choice import (
+    ChosenPenalty,
+    first_number,
+    hear_penalty,
+    penalty_sum,
+)
+from sottovoce.text.documents import Document
+
+
+def choose_at_peer(
+    desk: PartyContext, models: Sequence[QuorumModel], held_back: Sequence[Document]
+) -> Party[int]:
+    """At a peer: it asks when it is its turn, and helps the others if it is a member."""
+    if len(models) == 1:
+        return 0
+    study, space = desk.study, models[0].space
+    if not held_back:
+        raise InputError(f"{desk.name}: expected documents to choose a penalty with, found none")
+    key = models[0].key
+    places = read_rows(study, space, desk.name, held_back, key=key).places
+    true = [
+        classes
+        for document, place in zip(held_back, places, strict=True)
+        for classes in study.plan.labelled.classes(document, place)
+    ]
+    rows = integer_rows(study, space, desk.name, held_back, key=key)
+    right = []
+    for index, model in enumerate(models):
+        for name in desk.peers:
+            if name == desk.name:
+                number = first_number(desk) + index
+                found = yield from ask_members(desk, model, rows, number=number, evaluation=True)
+                right.append(sum(a == b for a, b in zip(true, found.classes, strict=True)))
+            elif desk.name in model.members:
+                yield from help_asker(desk, model)
+    tables = [to_ring(np.array(right, np.int64))]
+    count = len(held_back)
+    yield from add_counts(desk, penalty_sum(desk), desk.peers, documents=count, tables=tables)
+    return (yield from hear_penalty(study))
+
+
+def choose_at_opener(desk: PartyContext, trained: Sequence[QuorumTrained]) -> Party[QuorumTrained]:
+    """At the coordinator: it opens what is masked, and how often each model was right."""
+    if len(trained) == 1:
+        return trained[0]
+    study = desk.study
+    book = QueryBook(budget=study.plan.budget, evaluations=len(trained))
+    for one in trained:
+        for name in desk.peers:
+            yield from answer_query(desk, one, book, asker=name, members=one.members)
+    (sums,), _ = yield from open_counts(desk, penalty_sum(desk), desk.peers)
+    right = from_ring(sums)
+    # Of equals the strongest penalty wins: it says least about any document.
+    best = max(range(len(trained)), key=lambda place: (int(right[place]), trained[place].alpha))
+    for name in desk.peers:
+        yield Send(name, ChosenPenalty(best))
+    return replace(trained[best], told=tuple(sorted(book.spent.items())))

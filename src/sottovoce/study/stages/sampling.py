@@ -1,0 +1,73 @@
+"""A peer's moments from n sampled rados, in the place of all 2^m of them at once.
+
+Every rado adds up the edge vectors of a random half of the peer's documents. Their mean and
+covariance, centred by the peer's own mean, estimate what exact moments are: the covariance with a
+relative error of about √(2/n) in every entry and a rank below n. Nobody sees the rados
+either way, so a sample hides nothing more: it is the paper's way, and it costs accuracy.
+
+With exact moments b = XᵀY belongs to A = XᵀX, so that ‖θ‖ ≤ √(m/λ)/2. A sample's b need not:
+‖θ‖ ≤ ‖b‖/λ is all that holds, and every peer sees to it that ‖b‖² ≤ m·c for the agreed c.
+"""
+
+import math
+from collections.abc import Sequence
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy import sparse
+from threadpoolctl import threadpool_limits
+
+from sottovoce.entropy import Expansion
+from sottovoce.rados import GivenSignatures, Moments, RadoFamily
+from sottovoce.study.plan import Contribution, StudyPlan
+from sottovoce.text.passes import Examples
+
+
+def signatures(count: int, documents: int, *, seed: bytes) -> GivenSignatures:
+    """Independent uniform signs, from a seed that the peer drew for itself."""
+    words = Expansion(seed, "roles/rados/v1", b"").words(count, -(-documents // 64))
+    bits = np.unpackbits(words.view(np.uint8), axis=1, count=documents)
+    return GivenSignatures.of(2 * bits.astype(np.int8) - np.int8(1))
+
+
+def sampled_moments(
+    blocks: Sequence[Examples],
+    weights: Sequence[NDArray[np.float64] | None],
+    *,
+    rados: int,
+    seed: bytes,
+) -> Moments:
+    """Moments of sampled rados of all rows of these blocks."""
+    rows = sparse.csr_array(sparse.vstack([block.rows for block in blocks]))
+    targets = np.concatenate([block.targets for block in blocks])
+    heavy = (
+        None if weights[0] is None else np.concatenate([one for one in weights if one is not None])
+    )
+    drawn = signatures(rados, rows.shape[0], seed=seed)
+    family = RadoFamily.of(rows, targets, drawn, weights=heavy)
+    weight = float(rows.shape[0] if heavy is None else heavy.sum())
+    return family.moments().as_documents(rows.shape[0], weight=weight)
+
+
+def upper_end_of_sample(moments: Moments) -> float:
+    """Above every eigenvalue of the second moment, and above ‖b‖²/m of every class.
+
+    A sample has entries of either sign, for which bounds by absolute values are far too high.
+    """
+    with threadpool_limits(1, user_api="blas"):
+        largest = float(np.linalg.eigvalsh(moments.second)[-1]) * (1 + 1e-9)
+    lengths = (moments.products**2).sum(axis=0).max() / max(moments.weight, 1.0)
+    return max(largest, float(lengths))
+
+
+def solution_weight(plan: StudyPlan, rows: int, *, penalty: float, ceiling: float) -> float:
+    """Σ w y² of the ridge regression whose θ could be as long as this plan's."""
+    if plan.contribution is Contribution.EXACT:
+        return float(rows)
+    return 4 * rows * max(ceiling, penalty) / penalty
+
+
+def reach(plan: StudyPlan, rows: int, *, penalty: float, ceiling: float) -> float:
+    """What no θ is longer than."""
+    weight = solution_weight(plan, rows, penalty=penalty, ceiling=ceiling)
+    return math.sqrt(weight / penalty) / 2

@@ -1,0 +1,283 @@
+"""The sealed solve of a study, and what every peer gets of the model.
+
+    dealer D            coordinator C                   evaluator E              peers
+      │◀── SolveNumbers ────│                                │                      │
+      │   shares/solve.py: (A + λΓ)θ = b on shares           │                      │
+      │   shares/truncation.py, twice: θ times idf, as short as labels allow        │
+      │   labels on shares: C and E keep θ_C, θ_E            │── SharedModel ──────▶│
+      │   labels on ciphertexts (shares/handover.py): ⟨⟨θ_C⟩⟩ ▶│── EncryptedModel ───▶│
+      │                     │── ReleasedShare ── only if the plan says so ─────────▶│
+
+Who learns what: C and E see uniform words. Where labels are found on shares, peers learn public
+numbers and hold nothing of the model; else E and the peers hold ciphertexts that they cannot
+open. D learns public numbers. If the plan releases the model to peers, every peer learns θ.
+Assuming that no two of C, E, D pool, and that what E sends to peers is sealed against C.
+"""
+
+from collections.abc import Collection
+from dataclasses import dataclass, replace
+from typing import ClassVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from sottovoce import wire
+from sottovoce.errors import ViolationError
+from sottovoce.numbers.ring import Words
+from sottovoce.paillier import PublicKey, SecretKey
+from sottovoce.protocols.conversation import Party, Send, receive
+from sottovoce.protocols.messages import Disclosure, Message
+from sottovoce.protocols.shares.handover import give_share, take_share
+from sottovoce.protocols.shares.holders import Dealer, Holder, deal_seeds, take_seed
+from sottovoce.protocols.shares.plan import ShareSolvePlan
+from sottovoce.protocols.shares.solve import SystemShare, deal_solve, solve
+from sottovoce.protocols.shares.truncation import RingTruncation, deal_truncation, truncated
+from sottovoce.study.party_context import PartyContext
+from sottovoce.study.queries.model import (
+    EncryptedModel,
+    PeerModel,
+    SharedModel,
+    take_model,
+    take_shared,
+)
+from sottovoce.study.queries.scoring import ScorePlan
+from sottovoce.study.stages.centring import WHOLE, Ends, Reference
+from sottovoce.study.stages.contributions import (
+    Contributed,
+    penalties_of,
+    solve_plan,
+)
+from sottovoce.study.stages.listing import Columns, Lists, completed, part_of
+from sottovoce.study.stages.preparation import Prepared
+from sottovoce.study.study import Study
+from sottovoce.study.totals import Totals
+
+# The rounds of one-time material; queries count on from their own names.
+_SOLVE_ROUND = 1
+_CUTS = ("model", "folded model")
+
+
+class SolveNumbers(Message, frozen=True):
+    """The public numbers from which the dealer works out what to deal."""
+
+    discloses: ClassVar = Disclosure(
+        seen_by="the dealer of the sealed solve",
+        reveals="totals and the ends of the spectrum, all rounded, and who took part",
+        assuming="these numbers are on the study card",
+    )
+    totals: wire.Words
+    ceiling_parts: int
+    floor_share: int
+    cuts: tuple[int, int]
+    peers: tuple[str, ...]
+
+
+@dataclass(frozen=True, repr=False)
+class SolvedShare:
+    """A holder's share of the model for one penalty, and how scores are written with it."""
+
+    scores: ScorePlan
+    share: Words
+
+    @property
+    def weights(self) -> Words:
+        """The share without what scores on shares add to it."""
+        return self.share[: len(self.scores.factors)]
+
+
+@dataclass(frozen=True)
+class _StudySolve:
+    """One solve: its numbers, and how scores will be written."""
+
+    study: Study
+    plan: ShareSolvePlan
+    scores: ScorePlan
+    alpha: float
+    ends: Ends
+    moved: "_Moved | None" = None
+
+    @property
+    def cuts(self) -> tuple[int, int]:
+        return self.scores.first_cut, self.scores.second_cut
+
+    def numbers(self, totals: Totals, contributed: Contributed) -> SolveNumbers:
+        """What the dealer is told."""
+        ends = (self.ends.ceiling_parts, self.ends.floor_share)
+        return SolveNumbers(totals.written, *ends, self.cuts, contributed.peers)
+
+
+@dataclass(frozen=True)
+class _Moved:
+    """The point that moments were measured from, and how many times its unit the bias is."""
+
+    reference: Reference
+    times: int
+
+    def system(self, matrix: Words, vectors: Words, penalties: NDArray[np.float64]) -> SystemShare:
+        """A share of the system in φ."""
+        vectors = vectors.copy()
+        vectors[-1] *= np.uint64(self.times)
+        # The bias is penalised by the tilt.
+        diagonal = np.append(penalties[:-1], 0.0)
+        return SystemShare(
+            matrix,
+            vectors,
+            diagonal,
+            tilt=self.reference.tilt(penalties, self.times),
+            border=self.reference.border(matrix, self.times),
+        )
+
+
+def _work(study: Study, prepared: Prepared, contributed: Contributed, alpha: float) -> _StudySolve:
+    reference = Reference.of(study.plan, prepared.idf_halves)
+    if reference is None:
+        return _work_of(study, prepared, Ends(contributed.ceiling_parts), alpha)
+    interval = reference.ends(
+        contributed.ceiling_parts,
+        penalties_of(study.plan, len(reference.point) + 1, alpha),
+        weight=float(prepared.totals.rows),
+        all_peers=set(contributed.peers) == set(prepared.totals.peers),
+    )
+    work = _work_of(study, prepared, interval.ends, alpha)
+    return replace(work, moved=_Moved(reference, interval.times))
+
+
+def _ends_of(told: SolveNumbers | EncryptedModel | SharedModel, *, sender: str) -> Ends:
+    """The ends that dealer and peers are told, if there is an interval between them."""
+    parts, share = told.ceiling_parts, told.floor_share
+    if parts < 0 or not 0 < share <= WHOLE:
+        raise ViolationError(
+            f"expected ends of a spectrum (from 0, and 1 to {WHOLE}), found {parts} and {share}",
+            party=sender,
+        )
+    return Ends(parts, share)
+
+
+def _work_of(study: Study, prepared: Prepared, ends: Ends, alpha: float) -> _StudySolve:
+    """What follows from the ends of the spectrum, as peers are told them."""
+    plan = solve_plan(study.plan, prepared.totals, alpha=alpha, ends=ends)
+    on_shares = study.on_shares
+    scores = ScorePlan.fit(study.plan, prepared.idf_halves, plan.solution, on_shares=on_shares)
+    return _StudySolve(study, plan, scores, alpha, ends)
+
+
+def solve_first(
+    desk: PartyContext, prepared: Prepared, contributed: Contributed, key: SecretKey
+) -> Party[list[SolvedShare]]:
+    """At the coordinator: for every penalty its share of θ, handed over if peers need it."""
+    study = desk.study
+    found = []
+    for index, alpha in enumerate(study.plan.alphas):
+        work = _work(study, prepared, contributed, alpha)
+        yield Send(study.trio.dealer, work.numbers(prepared.totals, contributed))
+        holder = yield from _seated(desk, contributed.peers, index)
+        share = yield from _model_share(holder, work, contributed)
+        if not study.on_shares:
+            model, to = work.scores.model, study.roster.evaluator
+            yield from give_share(share, model, key, to=to, entropy=desk.entropy)
+        found.append(SolvedShare(work.scores, share))
+    return found
+
+
+def solve_second(
+    desk: PartyContext, prepared: Prepared, contributed: Contributed, lists: Lists
+) -> Party[list[SolvedShare]]:
+    """At the evaluator: for every penalty its share of θ, and what every peer gets of it."""
+    study = desk.study
+    found = []
+    for index, alpha in enumerate(study.plan.alphas):
+        work = _work(study, prepared, contributed, alpha)
+        holder = yield from _seated(desk, contributed.peers, index)
+        share = yield from _model_share(holder, work, contributed)
+        if study.on_shares:
+            for name in contributed.peers:
+                yield Send(name, SharedModel(work.ends.ceiling_parts, work.ends.floor_share))
+        else:
+            yield from _hand_out(desk, work, share, contributed.peers, lists)
+        found.append(SolvedShare(work.scores, share))
+    return found
+
+
+def _hand_out(
+    desk: PartyContext, work: _StudySolve, share: Words, peers: Collection[str], lists: Lists
+) -> Party[None]:
+    """At the evaluator: the encrypted model, or what each has asked for of it, to every peer."""
+    sender, plan, ends = desk.study.roster.coordinator, work.scores.model, work.ends
+    model = yield from take_share(share, plan, sender=sender, entropy=desk.entropy)
+    for name in peers:
+        part = part_of(model, lists, name)
+        yield Send(name, EncryptedModel(part, ends.ceiling_parts, ends.floor_share))
+
+
+def solve_dealt(desk: PartyContext) -> Party[None]:
+    """At the dealer: everything random that the solves need."""
+    study = desk.study
+    for index, alpha in enumerate(study.plan.alphas):
+        told = yield from receive(study.roster.coordinator, SolveNumbers)
+        totals = Totals.read(study, told.totals, told.peers, sender=study.roster.coordinator)
+        ends = _ends_of(told, sender=study.roster.coordinator)
+        plan = solve_plan(study.plan, totals, alpha=alpha, ends=ends)
+        context = desk.context(told.peers, round=_SOLVE_ROUND + index)
+        dealer = yield from deal_seeds(
+            study.trio, context, ledger=desk.ledger, entropy=desk.entropy
+        )
+        yield from deal_solve(dealer, plan)
+        width, classes = plan.shape
+        # The weight of the norm stands twice in a model that stays in shares (scoring.py).
+        kept = (width + study.on_shares, classes)
+        yield from _deal_cuts(dealer, told.cuts, (plan.shape, kept))
+
+
+def take_solved(
+    desk: PartyContext, prepared: Prepared, columns: Columns | None, *, public: PublicKey
+) -> Party[list[PeerModel]]:
+    """At a peer: what it gets of the model, for every penalty."""
+    study = desk.study
+    found = []
+    for alpha in study.plan.alphas:
+        if study.on_shares:
+            shared = yield from receive(study.roster.evaluator, SharedModel)
+            ends = _ends_of(shared, sender=study.roster.evaluator)
+            scores = _work_of(study, prepared, ends, alpha).scores
+            model = take_shared(study, prepared, scores=scores, alpha=alpha, public=public)
+            found.append(model)
+            continue
+        told = yield from receive(study.roster.evaluator, EncryptedModel)
+        ends = _ends_of(told, sender=study.roster.evaluator)
+        work = _work_of(study, prepared, ends, alpha)
+        weights = completed(desk, told.weights, work.scores, columns)
+        told = EncryptedModel(weights, told.ceiling_parts, told.floor_share)
+        found.append(take_model(study, prepared, told, scores=work.scores, alpha=alpha))
+    return found
+
+
+def _seated(desk: PartyContext, peers: Collection[str], index: int) -> Party[Holder]:
+    context = desk.context(peers, round=_SOLVE_ROUND + index)
+    return (yield from take_seed(desk.study.trio, desk.name, context, ledger=desk.ledger))
+
+
+def _model_share(holder: Holder, work: _StudySolve, contributed: Contributed) -> Party[Words]:
+    """A holder's share of the folded model."""
+    study = work.study
+    assert contributed.words is not None
+    width, classes = work.plan.shape
+    size = contributed.words.size - width * classes
+    matrix, vectors = contributed.words[:size], contributed.words[size:].reshape(width, classes)
+    penalties = penalties_of(study.plan, width, work.alpha)
+    moved = work.moved
+    system = SystemShare if moved is None else moved.system
+    theta = yield from solve(holder, work.plan, system(matrix, vectors, penalties))
+    first, second = work.cuts
+    theta = yield from truncated(holder, theta, RingTruncation(first), purpose=_CUTS[0])
+    folded = work.scores.fold(theta)
+    if moved is not None:
+        folded[-1] = moved.reference.bias_row(theta, moved.times)
+    folded = work.scores.with_norms(folded)
+    return (yield from truncated(holder, folded, RingTruncation(second), purpose=_CUTS[1]))
+
+
+def _deal_cuts(
+    dealer: Dealer, cuts: tuple[int, int], shapes: tuple[tuple[int, int], tuple[int, int]]
+) -> Party[None]:
+    for purpose, bits, shape in zip(_CUTS, cuts, shapes, strict=True):
+        yield from deal_truncation(dealer, RingTruncation(bits), shape, purpose=purpose)

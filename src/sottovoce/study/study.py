@@ -1,0 +1,372 @@
+"""A plan and a roster together: what everybody signs, and what follows from it."""
+
+from collections.abc import Collection
+from dataclasses import dataclass
+from functools import cached_property
+
+from sottovoce.errors import InputError, MisuseError
+from sottovoce.paillier import PublicKey
+from sottovoce.protocols.blind_sum import Member
+from sottovoce.protocols.ciphertexts import ciphertexts_under
+from sottovoce.protocols.identities import Identity, digest
+from sottovoce.protocols.quorum.members import MOST_MEMBERS, Quorum, largest_minority
+from sottovoce.protocols.quorum.plan import PART_DISTANCE, STUDY_DISTANCE
+from sottovoce.protocols.shares.holders import Trio
+from sottovoce.protocols.shares.material import Context
+from sottovoce.study.arrangement import Arrangement, Weights
+from sottovoce.study.plan import DictionaryKind, Engine, LabelsOn, StudyPlan, Verdict
+from sottovoce.study.release import Opens
+from sottovoce.study.roster import Role, Roster
+from sottovoce.wire import Codec, Value
+
+# The paper's engine is practical up to about a hundred features.
+MOST_PAILLIER_FEATURES = 128
+_MESSAGE_ROOM = 16 * 2**20
+
+
+class Settings(Value, frozen=True):
+    """Every setting of a plan and a roster, by name and in order."""
+
+    items: tuple[tuple[str, str], ...]
+
+
+def settings_digest(settings: tuple[tuple[str, str], ...]) -> bytes:
+    """32 bytes that stand for all settings of a study."""
+    return digest("roles/study/v1", Codec().encode(Settings(settings)))
+
+
+def grouped(digest_of: bytes) -> str:
+    """A digest in groups, for reading aloud."""
+    text = digest_of.hex()
+    return "-".join(text[start : start + 8] for start in range(0, len(text), 8))
+
+
+@dataclass(frozen=True)
+class Study:
+    """What is done, and by whom."""
+
+    plan: StudyPlan
+    roster: Roster
+
+    def __post_init__(self) -> None:
+        plan, roster = self.plan, self.roster
+        if not self.outsourced and len(roster.peers) < plan.min_peers:
+            raise InputError(
+                f"study {plan.name!r}: expected at least {plan.min_peers} peers, "
+                f"found {len(roster.peers)} ({', '.join(roster.peers)})",
+                hints=("invite more peers", "or agree on fewer by value: min_peers=2"),
+            )
+        if plan.feature_min_peers > len(roster.peers):
+            raise InputError(
+                f"study {plan.name!r}: expected feature_min_peers of at most "
+                f"{len(roster.peers)}, found {plan.feature_min_peers}"
+            )
+        self._check_arrangement()
+        self._check_engine()
+        self._check_labels()
+        self._check_dealers()
+
+    @property
+    def outsourced(self) -> bool:
+        """Whether one owner of data and key lends its work to an evaluator."""
+        return bool(self.roster.having(Role.OWNER))
+
+    @property
+    def multiplies_sealed(self) -> bool:
+        """Whether A is a product of encrypted rows or block columns, rather than of plain ones."""
+        helped = self.outsourced or bool(self.roster.having(Role.INTERMEDIARY))
+        return helped or self.plan.arrangement.by_features
+
+    def _check_arrangement(self) -> None:
+        """In partition `features` every peer holds something that nobody else has."""
+        arrangement = self.plan.arrangement
+        builders = self.roster.having(Role.INTERMEDIARY)
+        rados = self.plan.rados
+        squares = 4 ** ((rados.bit_length() - 1) // 2) if rados else 0
+        if (builders or self.outsourced) and rados != squares:
+            raise InputError(
+                f"study {self.plan.name!r}: who builds on ciphertexts makes a power of 4 of rados, "
+                f"found {rados}",
+                hints=("rados=256", 'or contribution="exact"'),
+            )
+        if self.outsourced and arrangement != Arrangement():
+            raise InputError(
+                f"study {self.plan.name!r}: a lone owner has documents of its own, found partition "
+                f"{arrangement.partition} and weights {arrangement.weights}"
+            )
+        if not arrangement.by_features:
+            return
+        if builders:
+            raise InputError(
+                f"study {self.plan.name!r}: intermediaries are for partition documents, "
+                f"found {builders[0].name!r} in partition features"
+            )
+        holders = tuple(one.peer for one in arrangement.own)
+        if holders != self.roster.peers:
+            raise InputError(
+                f"study {self.plan.name!r}: expected the columns of {', '.join(self.roster.peers)}"
+                f", found those of {', '.join(holders) or 'nobody'}"
+            )
+
+    def verdict_for(self, asker: str, wanted: Verdict | None = None) -> Verdict | None:
+        """How labels of an asker are found, first or as it wants; None where it gets scores."""
+        plan = self.plan
+        if plan.release.opens is Opens.SCORES or self.engine is Engine.QUORUM:
+            return None
+        dealt = plan.deals_verdicts and self.query_dealer(asker) is not None
+        first = Verdict.FSS if dealt else Verdict.DGK
+        allowed = {first, Verdict.DGK} if plan.falls_back else {first}
+        if wanted is not None and wanted not in allowed:
+            raise MisuseError(
+                f"query: the plan's verdict {plan.verdict} allows {' or '.join(sorted(allowed))} "
+                f"for {asker!r}, found {wanted}"
+            )
+        return wanted or first
+
+    def _check_dealers(self) -> None:
+        """Where verdicts must be dealt, every peer has somebody who may deal for it."""
+        if self.engine is Engine.QUORUM:
+            return
+        if self.plan.verdict is not Verdict.FSS or not self.plan.deals_verdicts or self.outsourced:
+            return
+        for name in self.roster.peers:
+            if self.query_dealer(name) is None:
+                raise InputError(
+                    f"study {self.plan.name!r}: expected a dealer for the queries of {name!r} "
+                    "that is not its own house, found none",
+                    hints=("let another organisation deal", "or use verdict='auto'"),
+                )
+
+    def _check_quorum(self) -> None:
+        """What engine quorum cannot do, and who its members are."""
+        plan, name = self.plan, self.plan.name
+        if plan.members or plan.threshold:
+            if self.engine is not Engine.QUORUM:
+                raise InputError(
+                    f"study {name!r}: members and a threshold are for engine quorum, "
+                    f"found engine {self.engine}",
+                    hints=('engine="quorum"',),
+                )
+            stranger = next((one for one in plan.members if one not in self.roster.peers), None)
+            if stranger is not None:
+                raise InputError(
+                    f"study {name!r}: expected members among the peers "
+                    f"{', '.join(self.roster.peers)}, found {stranger!r}"
+                )
+        if self.engine is not Engine.QUORUM:
+            return
+        if self.roster.helped or self.roster.dealer is not None:
+            raise InputError(
+                f"study {name!r}: engine quorum needs no evaluator and no dealer, found one",
+                hints=("take the helpers out of the roster", 'or use engine="shares"'),
+            )
+        if self.multiplies_sealed:
+            raise InputError(
+                f"study {name!r}: engine quorum is for partition documents without "
+                "intermediaries, found another arrangement",
+                hints=('engine="paillier"',),
+            )
+        if plan.arrangement != Arrangement():
+            raise InputError(
+                f"study {name!r}: engine quorum gives every peer labels by all weights, "
+                f"found weights {plan.arrangement.weights}"
+            )
+        if self.leaves_out_buckets:
+            raise InputError(
+                f"study {name!r}: engine quorum has no evaluator that would leave out what one "
+                f"peer alone has, found feature_min_peers = {plan.feature_min_peers}",
+                hints=('dictionary="hashed" opens no counts', 'or use engine="shares"'),
+            )
+        _ = self.quorum
+        if self.quorum_distance > STUDY_DISTANCE:
+            raise InputError(
+                f"study {name!r}: all that is opened would be up to {self.quorum_distance:.2g} "
+                f"from noise, expected at most 2^-40",
+                hints=("choose from fewer penalties: each takes a solve of its own",),
+            )
+
+    @property
+    def draws_joint_roc(self) -> bool:
+        """Whether a joint evaluation draws a ROC; engine quorum only from released scores."""
+        sealed = self.engine is Engine.QUORUM and self.plan.counts_sealed
+        return self.plan.draws_roc and not sealed
+
+    @property
+    def quorum_distance(self) -> float:
+        """How far all that engine quorum opens in this study is from noise, at most.
+
+        A solve for each penalty, and all queries and evaluations together, have a part each.
+        """
+        return (len(self.plan.alphas) + 1) * PART_DISTANCE
+
+    @cached_property
+    def quorum(self) -> Quorum:
+        """Who computes in engine quorum, how many of them may pool, and who opens."""
+        chosen = self.plan.members or self.roster.peers[:MOST_MEMBERS]
+        members = tuple(one for one in self.roster.peers if one in chosen)
+        threshold = self.plan.threshold or max(1, largest_minority(len(members)))
+        return Quorum.of(members, threshold=threshold, opener=self.roster.coordinator)
+
+    @property
+    def labels_on(self) -> LabelsOn:
+        """What labels are found on, where the plan leaves it open: shares, if that can be.
+
+        A peer whose house deals has no dealer for rows: a plan that wants one for everybody
+        (verdict `fss`) then takes ciphertexts, for which the evaluator may deal.
+        """
+        if self.plan.labels_on is not LabelsOn.AUTO:
+            return self.plan.labels_on
+        deals = [name for name in self.roster.peers if self._row_dealer(name) is None]
+        refused = bool(deals) and self.plan.verdict is Verdict.FSS and self.plan.deals_verdicts
+        return LabelsOn.PAILLIER if refused or self._unshared() else LabelsOn.SHARES
+
+    @property
+    def on_shares(self) -> bool:
+        """Whether labels are found on shares of the model: no peer holds a ciphertext of it."""
+        return self.labels_on is LabelsOn.SHARES
+
+    @property
+    def asks_shares(self) -> bool:
+        """Whether queries need the holders' shares of the model after the training."""
+        return self.on_shares and self.plan.release.opens is not Opens.WEIGHTS
+
+    @property
+    def deals_itself(self) -> bool:
+        """Whether an asker may have to deal for its own rows: without a dealer, or for scores."""
+        dealt = all(self.verdict_for(name) is Verdict.FSS for name in self.roster.peers)
+        return self.asks_shares and (self.plan.falls_back or not dealt)
+
+    def _unshared(self) -> str:
+        """Why labels cannot be found on shares; empty if they can."""
+        arrangement = self.plan.arrangement
+        if self.engine is not Engine.SHARES:
+            return f"engine {self.engine}"
+        if arrangement.by_features:
+            return "partition features"
+        return "weights that peers list" if arrangement.weights is Weights.LISTED else ""
+
+    def _check_labels(self) -> None:
+        reason = self._unshared()
+        if self.on_shares and reason:
+            raise InputError(
+                f"study {self.plan.name!r}: labels on shares need engine shares and documents of "
+                f"every peer's own, found {reason}",
+                hints=('labels_on="paillier"',),
+            )
+
+    def _row_dealer(self, asker: str) -> str | None:
+        """Who deals for rows of an asker: the dealer, unless it is of the asker's own house."""
+        roster, dealer = self.roster, self.roster.dealer
+        if dealer is None or roster.house(dealer) == roster.house(asker):
+            return None
+        return dealer
+
+    def query_dealer(self, asker: str) -> str | None:
+        """Who deals for the queries of an asker; on shares never who holds one."""
+        return self._row_dealer(asker) if self.on_shares else self.roster.query_dealer(asker)
+
+    def query_parties(self, asker: str, verdict: Verdict | None) -> tuple[str, ...]:
+        """Who talks in a query whose labels are found like this."""
+        roster = self.roster
+        holder = (roster.evaluator,) if self.on_shares else ()
+        dealer = self.query_dealer(asker) if verdict is Verdict.FSS else None
+        return (roster.coordinator, asker, *holder, *((dealer,) if dealer else ()))
+
+    def _check_engine(self) -> None:
+        self._check_quorum()
+        if self.engine is Engine.QUORUM:
+            return
+        if not self.roster.helped:
+            raise InputError(
+                f"study {self.plan.name!r}: engine {self.engine} needs exactly 1 evaluator, "
+                "found 0",
+                hints=("let a participant evaluate", 'or use engine="quorum"'),
+            )
+        helped = self.outsourced or self.roster.having(Role.INTERMEDIARY)
+        if self.engine is Engine.SHARES and helped:
+            raise InputError(
+                f"study {self.plan.name!r}: work on ciphertexts needs engine paillier, "
+                "found shares",
+                hints=('engine="paillier"',),
+            )
+        if self.engine is Engine.SHARES and self.roster.dealer is None:
+            raise InputError(
+                f"study {self.plan.name!r}: engine shares needs a dealer, found none",
+                hints=("let a participant that is neither coordinator nor evaluator deal",),
+            )
+        width = self.plan.features + self.plan.beside.width
+        if self.engine is Engine.PAILLIER and width > MOST_PAILLIER_FEATURES:
+            raise InputError(
+                f"study {self.plan.name!r}: engine paillier is for at most "
+                f"{MOST_PAILLIER_FEATURES} features, found {width}",
+                hints=("let a participant deal, and use engine shares",),
+            )
+
+    @property
+    def engine(self) -> Engine:
+        """What `auto` stands for: quorum without helpers, shares where somebody deals."""
+        if self.plan.engine is not Engine.AUTO:
+            return self.plan.engine
+        if not self.roster.helped:
+            return Engine.QUORUM
+        if self.roster.having(Role.INTERMEDIARY):
+            return Engine.PAILLIER
+        return Engine.SHARES if self.roster.dealer is not None else Engine.PAILLIER
+
+    @cached_property
+    def settings(self) -> tuple[tuple[str, str], ...]:
+        """Every setting by name: what is hashed, compared and shown."""
+        return (*self.plan.settings(), *self.roster.settings())
+
+    @cached_property
+    def digest(self) -> bytes:
+        """32 bytes that stand for the plan and the roster: consent signs these."""
+        return settings_digest(self.settings)
+
+    @property
+    def trio(self) -> Trio:
+        """Who holds the two shares of the sealed solve, and who deals for them."""
+        if self.roster.dealer is None:
+            raise InputError(f"study {self.plan.name!r}: engine shares needs a dealer, found none")
+        return Trio(self.roster.coordinator, self.roster.evaluator, self.roster.dealer)
+
+    @property
+    def has_counts(self) -> bool:
+        """Whether the peers add up counts for a dictionary."""
+        return self.plan.dictionary is DictionaryKind.JOINT
+
+    @property
+    def leaves_out_buckets(self) -> bool:
+        """Whether the evaluator leaves out what too few peers have, before counts are opened."""
+        return self.has_counts and self.plan.feature_min_peers > 1
+
+    def member(self, identity: Identity) -> Member:
+        """A participant with the pins of all others."""
+        return Member(identity, self.roster.pins)
+
+    @property
+    def fewest_peers(self) -> int:
+        """With how many peers it goes on; where each holds other features, none can be missing."""
+        everybody = self.plan.arrangement.by_features or self.outsourced
+        return len(self.roster.peers) if everybody else self.plan.min_peers
+
+    def context(self, peers: Collection[str], *, round: int, attempt: int = 0) -> Context:  # noqa: A002 - PROTOCOLS' word
+        """What one-time material of a round among these peers is bound to."""
+        return Context.among(self.digest.hex(), peers, round=round, attempt=attempt)
+
+    def session(self, *parts: str) -> bytes:
+        """The session of one conversation of this study."""
+        return digest("roles/session/v1", self.digest, *(part.encode() for part in parts))
+
+    def codec(self, key: PublicKey | None = None) -> Codec:
+        """How this study's messages travel; ciphertexts under its key, once there is one."""
+        hooks = () if key is None else ciphertexts_under(key)
+        return Codec(hooks, limit=largest_message(self.plan))
+
+
+def largest_message(plan: StudyPlan) -> int:
+    """Bytes of the largest message of a study with this plan: a larger one is never encoded."""
+    counts = (1 << plan.bucket_bits) * (len(plan.labels.names) + 2)
+    has_counts = plan.dictionary is DictionaryKind.JOINT
+    words = max(plan.width * plan.width, plan.width * plan.blocks, counts * has_counts)
+    return 8 * words + _MESSAGE_ROOM

@@ -1,0 +1,84 @@
+"""Totals as they are published: rounded up to two digits, so that no document shows in them.
+
+Every peer rounds its own before they are added (text/counts.py); the sum is rounded once more.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Self
+
+import numpy as np
+from numpy.typing import NDArray
+
+from sottovoce import wire
+from sottovoce.errors import InputError, ViolationError
+from sottovoce.numbers.rounding import rounded_up
+from sottovoce.study.plan import Rare
+from sottovoce.study.study import Study
+
+__all__ = ["Totals", "published", "rounded_up"]
+
+
+@dataclass(frozen=True)
+class Totals:
+    """Rows altogether and per class, rounded up, and the peers that brought them.
+
+    `absent` is how many of the plan's features the dictionary does not have, because no more
+    words are in enough documents.
+    """
+
+    rows: int
+    by_class: tuple[int, ...]
+    peers: tuple[str, ...]
+    absent: int = 0
+
+    @property
+    def written(self) -> wire.Words:
+        """The numbers as they travel."""
+        return wire.Words.of(np.array((self.rows, self.absent, *self.by_class), np.uint64))
+
+    @classmethod
+    def read(cls, study: Study, words: wire.Words, peers: tuple[str, ...], *, sender: str) -> Self:
+        """The numbers as they came, if they can be totals of this study."""
+        plan = study.plan
+        classes = len(plan.labels.names)
+        if words.shape != (2 + classes,):
+            raise ViolationError(
+                f"expected totals of {classes} classes, found {words.shape}", party=sender
+            )
+        rows, absent, *by_class = (int(one) for one in words.array())
+        if not 0 <= absent < plan.features:
+            raise ViolationError(
+                f"expected at most {plan.features} features to be absent, found {absent}",
+                party=sender,
+            )
+        return cls(rows, tuple(by_class), peers, absent)
+
+    def weights(self) -> NDArray[np.float64]:
+        """Balanced weights of the classes: the same total for each, and `rows` altogether."""
+        counts = np.array(self.by_class, np.float64)
+        present = np.maximum(counts, 1.0) * np.count_nonzero(counts)
+        return np.where(counts > 0, self.rows / present, 1.0)
+
+    def absent_classes(self, names: Sequence[str]) -> set[str]:
+        """The classes that all peers together have too few documents of."""
+        return {name for name, rows in zip(names, self.by_class, strict=True) if not rows}
+
+
+def published(
+    study: Study, rows: int, by_class: NDArray[np.int64], peers: tuple[str, ...]
+) -> Totals:
+    """What the coordinator publishes; a class with too few rows is left out, or a stop."""
+    holders = 1 if study.plan.arrangement.by_features else len(peers)
+    fewest = study.plan.min_documents * holders
+    tolerant = study.plan.rare is not Rare.STOP and np.count_nonzero(by_class >= fewest) > 1
+    if tolerant and study.plan.labels.exclusive:
+        by_class = np.where(by_class >= fewest, by_class, 0)
+    for name, count in zip(study.plan.labels.names, by_class.tolist(), strict=True):
+        if count < fewest and (count or not tolerant):
+            raise InputError(
+                f"class {name!r}: expected at least {fewest} documents "
+                f"({study.plan.min_documents} for each of {holders} peers), found fewer",
+                hints=("join rare classes, or bring more documents",),
+            )
+    return Totals(rounded_up(rows), tuple(rounded_up(one) for one in by_class.tolist()), peers)

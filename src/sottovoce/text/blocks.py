@@ -1,0 +1,218 @@
+"""The blocks of columns that a row of text has beside the words of its dictionary.
+
+    words | tail | encoder | kernel | further columns | bias
+
+`tail`     words that were not selected, hashed with signs into so many columns. They share the
+           words' length: words and tail together have length 1.
+`encoder`  the vector of a frozen encoder, of length 1 times the block's weight.
+`kernel`   cos(s·xR + b) of that vector x (without an encoder, of words and tail), with R normal
+           and b uniform, drawn from a public seed: linear regression on these columns is
+           regression with a Gaussian kernel of x.
+
+All maps are public; nothing of a document leaves its site by them. Encoder and kernel columns
+are whole multiples of a power of two, so that encrypted scoring sees the very same numbers.
+"""
+
+import hashlib
+import math
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy import sparse
+
+from sottovoce.entropy import Expansion
+from sottovoce.errors import InputError
+from sottovoce.text.encoding import EncoderName, Floats, provided
+from sottovoce.text.hashing import Ids
+
+Numbers = NDArray[np.int64]
+
+GRID_BITS = 6
+# An encoder's entries are about 1/√columns: they are written so many bits finer.
+_FINER = 4
+MOST_TAIL = 1 << 15
+MOST_KERNEL = 1 << 14
+# Of the 64 bits of an id the upper ones say the bucket; column and sign of the tail are drawn anew.
+_MIX = np.uint64(0xFF51AFD7ED558CCD)
+
+
+@dataclass(frozen=True, slots=True)
+class Blocks:
+    """Which blocks there are, how wide, and how much each weighs (weights are powers of two).
+
+    `tail_idf` is what a word of the tail weighs, in the place of an idf that nobody counted.
+    An `encoder_weight` of 0 leaves the vectors out, and their kernel columns in.
+    """
+
+    tail: int = 0
+    tail_idf: float = 3.0
+    encoder: EncoderName | None = None
+    encoder_weight: float = 1.0
+    kernel: int = 0
+    kernel_weight: float = 1.0
+    kernel_width: float = 0.5
+
+    def __post_init__(self) -> None:
+        for wrong, message, hint in self._faults():
+            if wrong:
+                raise InputError(f"plan: {message}", hints=(hint,) if hint else ())
+
+    def _faults(self) -> Iterator[tuple[bool, str, str]]:
+        yield (
+            not 0 <= self.tail <= MOST_TAIL,
+            f"expected a tail of 0 to {MOST_TAIL} columns, found {self.tail}",
+            "tail=2048, or tail=0 for none",
+        )
+        yield (
+            not (0.5 <= self.tail_idf <= 16 and (2 * self.tail_idf).is_integer()),
+            f"expected a tail_idf from 0.5 to 16 in halves, found {self.tail_idf:g}",
+            "tail_idf=3.0",
+        )
+        yield (
+            not 0 <= self.kernel <= MOST_KERNEL,
+            f"expected 0 to {MOST_KERNEL} kernel columns, found {self.kernel}",
+            "kernel=2048, or kernel=0 for none",
+        )
+        yield (
+            not 0 < self.kernel_width <= 16,
+            f"expected a kernel_width above 0 and up to 16, found {self.kernel_width:g}",
+            "kernel_width=0.5",
+        )
+        for name, weight in (
+            ("encoder_weight", self.encoder_weight),
+            ("kernel_weight", self.kernel_weight),
+        ):
+            none = name == "encoder_weight" and weight == 0
+            yield (
+                not none and not (0.125 <= weight <= 4 and math.frexp(weight)[0] == 0.5),
+                f"expected {name} of 4, 2, 1, 0.5, 0.25 or 0.125, found {weight:g}",
+                f"{name}=1.0",
+            )
+
+    @property
+    def tail_halves(self) -> tuple[int, ...]:
+        """Twice the weight of each column of the tail, as idf are written."""
+        return (round(2 * self.tail_idf),) * self.tail
+
+    @property
+    def vectors(self) -> int:
+        """How many columns the encoder's vector takes."""
+        return self.encoder.columns if self.encoder is not None and self.encoder_weight else 0
+
+    @property
+    def dense(self) -> int:
+        """How many columns encoder and kernel have together."""
+        return self.vectors + self.kernel
+
+    @property
+    def width(self) -> int:
+        """How many columns all blocks have together."""
+        return self.tail + self.dense
+
+    @property
+    def bits(self) -> int:
+        """Encoder and kernel columns are whole multiples of 2^-bits, at least."""
+        return max((-math.frexp(unit)[1] + 1 for unit in self._units), default=0)
+
+    @property
+    def _units(self) -> tuple[float, ...]:
+        """What one unit of an encoder column and of a kernel column is worth."""
+        found = []
+        if self.vectors:
+            found.append(math.ldexp(self.encoder_weight, -GRID_BITS - _FINER))
+        if self.kernel:
+            # √(2/N), as the power of two that is nearest.
+            share = round(math.log2(self.kernel / 2) / 2)
+            found.append(math.ldexp(self.kernel_weight, -GRID_BITS - share))
+        return tuple(found)
+
+    @property
+    def units(self) -> Floats:
+        """What one unit of every encoder and kernel column is worth."""
+        sizes = [size for size in (self.vectors, self.kernel) if size]
+        return np.repeat(np.array(self._units, np.float64), sizes)
+
+    @property
+    def square(self) -> float:
+        """How long the encoder's and kernel's part of a row can be, squared."""
+        units, found = iter(self._units), 0.0
+        if self.vectors:
+            rounding = math.sqrt(self.vectors) * next(units) / 2
+            found += (self.encoder_weight + rounding) ** 2
+        if self.kernel:
+            found += self.kernel * math.ldexp(next(units), GRID_BITS) ** 2
+        return found
+
+    @property
+    def reach(self) -> int:
+        """How much the whole numbers of one row's encoder and kernel columns can add up to."""
+        columns = self.vectors
+        entries = math.ceil(math.sqrt(columns) * 2 ** (GRID_BITS + _FINER)) + columns
+        return (entries if columns else 0) + (self.kernel << GRID_BITS)
+
+    @property
+    def means(self) -> Floats:
+        """A public guess of the mean of every encoder and kernel column."""
+        if not self.kernel:
+            return np.zeros(self.vectors)
+        scale = math.ldexp(self._units[-1], GRID_BITS) * math.exp(-(self.kernel_width**2) / 2)
+        return np.concatenate([np.zeros(self.vectors), scale * np.cos(_phases(self))])
+
+    def encoded(self, texts: Sequence[str], rows: sparse.csr_array) -> Numbers:
+        """The encoder and kernel columns of each text, as whole numbers of their units.
+
+        `rows` are the same texts as rows of words and tail, of which the kernel is without an
+        encoder.
+        """
+        parts = [np.zeros((len(texts), 0))]
+        seen: Any = rows
+        if self.encoder is not None and self.dense:
+            seen = provided(self.encoder).encode(texts)
+        if self.vectors:
+            parts.append(np.rint(np.ldexp(seen, GRID_BITS + _FINER)))
+        if self.kernel:
+            places = seen @ _directions(self, seen.shape[1])
+            waves = np.cos(self.kernel_width * places + _phases(self))
+            parts.append(np.rint(np.ldexp(waves, GRID_BITS)))
+        return np.hstack(parts).astype(np.int64)
+
+
+def tail_places(ids: Ids, columns: int) -> tuple[Numbers, Numbers]:
+    """The column of the tail and the sign of each id; both as secret as the key of the ids."""
+    mixed = (ids ^ (ids >> np.uint64(33))) * _MIX
+    mixed ^= mixed >> np.uint64(33)
+    places = ((mixed >> np.uint64(32)) * np.uint64(columns)) >> np.uint64(32)
+    signs = 1 - 2 * (mixed & np.uint64(1)).astype(np.int64)
+    return places.astype(np.int64), signs
+
+
+@lru_cache(maxsize=2)
+def _directions(blocks: Blocks, columns: int) -> NDArray[np.float32]:
+    """R of the kernel columns, from a seed that everybody can make."""
+    drawn, half = _drawn(blocks, f"directions of {columns}"), -(-columns // 2)
+    found = np.empty((2 * half, blocks.kernel), np.float32)
+    for row in range(half):
+        # Box and Muller: two normal numbers of two uniform ones.
+        first, second = (_uniform(drawn, blocks.kernel) for _ in range(2))
+        lengths, angles = np.sqrt(-2 * np.log(first)), 2 * np.pi * second
+        found[2 * row], found[2 * row + 1] = lengths * np.cos(angles), lengths * np.sin(angles)
+    return found[:columns]
+
+
+def _phases(blocks: Blocks) -> Floats:
+    """B of the kernel columns."""
+    return 2 * np.pi * _uniform(_drawn(blocks, "phases"), blocks.kernel)
+
+
+def _drawn(blocks: Blocks, purpose: str) -> Expansion:
+    seed = hashlib.sha256(f"{blocks.encoder} {blocks.kernel} {purpose}".encode()).digest()
+    return Expansion(seed, "text/kernel/v1")
+
+
+def _uniform(drawn: Expansion, count: int) -> Floats:
+    """Numbers above 0 and up to 1."""
+    return np.ldexp((drawn.words(count) >> np.uint64(11)).astype(np.float64) + 1, -53)

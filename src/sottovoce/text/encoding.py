@@ -1,0 +1,105 @@
+"""Frozen encoders: a text becomes a vector of unit length, at the site, and is never sent.
+
+An encoder is named by what it is (`static` word vectors or an `onnx` network), how many columns
+it has, and a SHA-256 of its weights and its tokenizer. The name is part of a study's plan, so all
+sites provably use the same one. Files are read elsewhere (package `encoders`); whoever opened an
+encoder provides it here, and readers of text find it by its name.
+"""
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import Protocol, Self
+
+import numpy as np
+from numpy.typing import NDArray
+
+from sottovoce.errors import InputError
+
+Floats = NDArray[np.float64]
+
+MOST_COLUMNS = 4_096
+_WRITTEN = re.compile(r"(static|onnx):([1-9][0-9]{0,4}):([0-9a-f]{64})")
+
+
+class EncoderKind(StrEnum):
+    """`static` takes the mean of token vectors, `onnx` runs a network."""
+
+    STATIC = "static"
+    ONNX = "onnx"
+
+
+@dataclass(frozen=True, slots=True)
+class EncoderName:
+    """Which encoder it is; sites with equal names compute equal columns."""
+
+    kind: EncoderKind
+    columns: int
+    sha256: str
+
+    def __post_init__(self) -> None:
+        if not 1 <= self.columns <= MOST_COLUMNS:
+            raise InputError(f"encoder: expected 1 to {MOST_COLUMNS} columns, found {self.columns}")
+
+    @classmethod
+    def read(cls, written: str) -> Self:
+        """The name that `str` gives: kind, columns and SHA-256, with colons between."""
+        found = _WRITTEN.fullmatch(written)
+        if found is None:
+            raise InputError(
+                "encoder: expected none, or kind, columns and SHA-256 as in static:256:9f86…, "
+                f"found {written[:100]!r}",
+                hints=("sottovoce encoder inspect FOLDER",),
+            )
+        return cls(EncoderKind(found[1]), int(found[2]), found[3])
+
+    def __str__(self) -> str:
+        return f"{self.kind}:{self.columns}:{self.sha256}"
+
+
+class Encoder(Protocol):
+    """What a study asks of an encoder."""
+
+    @property
+    def name(self) -> EncoderName:
+        """Which one it is."""
+
+    def encode(self, texts: Sequence[str]) -> Floats:
+        """A row of unit length for each text; zeros for a text without any token."""
+
+
+_provided: dict[EncoderName, Encoder] = {}
+
+
+def provide(encoder: Encoder) -> EncoderName:
+    """Let readers of text find this encoder by its name."""
+    _provided[encoder.name] = encoder
+    return encoder.name
+
+
+def is_provided(name: EncoderName) -> bool:
+    """Whether readers of text would find it."""
+    return name in _provided
+
+
+def provided(name: EncoderName) -> Encoder:
+    """The encoder of this name, which somebody opened before."""
+    encoder = _provided.get(name)
+    if encoder is None:
+        others = ", ".join(f"{one.kind} {one.sha256[:16]}" for one in _provided) or "none"
+        raise InputError(
+            f"encoder: expected the {name.kind} encoder {name.sha256[:16]} with {name.columns} "
+            f"columns, found {others}",
+            hints=(
+                "name the folder that holds it: --encoder FOLDER",
+                "sottovoce encoder inspect FOLDER",
+            ),
+        )
+    return encoder
+
+
+def unit_rows(vectors: Floats) -> Floats:
+    """Every row scaled to length 1; a row of zeros stays one."""
+    lengths = np.linalg.norm(vectors, axis=1, keepdims=True)
+    return vectors / np.where(lengths > 0, lengths, 1.0)

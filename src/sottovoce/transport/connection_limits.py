@@ -1,0 +1,184 @@
+"""The callers at the port, one by one: none that keeps silent for long, strangers before seats.
+
+Slow clients are the cheapest attack on a server: a handshake that never ends, headers that come
+a byte a minute, an answer that nobody reads. Each has its deadline here.
+"""
+
+import asyncio
+from collections import Counter
+from typing import Any
+
+from aiohttp import web
+from aiohttp.web_request import BaseRequest
+
+from sottovoce.transport.limits import Limits
+from sottovoce.transport.problems import CONTENT_TYPE, Refusal
+
+# Which release answers is nobody's business.
+NAME = "sottovoce"
+
+
+def problem_answer(problem: Refusal) -> web.Response:
+    """The problem document as an answer."""
+    answer = web.Response(status=problem.status, body=problem.document(), content_type=CONTENT_TYPE)
+    if "retry_after" in problem.facts:
+        answer.headers["Retry-After"] = str(problem.facts["retry_after"])
+    return answer
+
+
+async def as_problem(_request: web.Request, answer: web.StreamResponse) -> None:
+    """Whatever the framework refuses by itself is a problem document too."""
+    answer.headers["Server"] = NAME
+    if (
+        answer.status >= 400
+        and isinstance(answer, web.Response)
+        and answer.content_type != CONTENT_TYPE
+    ):
+        reason = (answer.reason or "refused").lower()
+        document = Refusal(answer.status, "no-such-thing", reason).document()
+        answer.body = document
+        answer.content_type = CONTENT_TYPE
+        answer.charset = None
+        # It was counted before this hook is asked.
+        answer.headers["Content-Length"] = str(len(document))
+
+
+class LimitedConnection(web.RequestHandler):
+    """One connection: it ends when its next request does not come in time."""
+
+    def __init__(
+        self, server: web.Server, *, limits: Limits, told: "ConnectionLimits", host: str
+    ) -> None:
+        """Tell when the connection ends, and when its caller turned out to hold a seat."""
+        loop = asyncio.get_running_loop()
+        super().__init__(
+            server,
+            loop=loop,
+            access_log=None,  # type: ignore[arg-type]  # as its runner passes it: no log
+            keepalive_timeout=limits.idle,
+            # Letters are sealed and do not shrink; a body that grows in memory is an attack.
+            auto_decompress=False,
+        )
+        self._limits = limits
+        self._told = told
+        self.host = host
+        self.is_known = False
+        told.came(self)
+        self._alarm: asyncio.TimerHandle | None = None
+
+    def connection_made(self, transport: asyncio.BaseTransport) -> None:
+        """The handshake is over: a request must follow."""
+        super().connection_made(transport)
+        self._expect_within(self._limits.headers)
+
+    def connection_lost(self, exc: BaseException | None) -> None:
+        """The connection is over."""
+        self.end()
+        super().connection_lost(exc)
+
+    def end(self) -> None:
+        """Count this connection no more."""
+        self._silence()
+        self._told.went(self)
+
+    def known(self) -> None:
+        """The caller holds a seat: others make room before it does."""
+        self.is_known = True
+        self._told.known(self)
+
+    def begin_request(self) -> None:
+        """The headers of a request are whole."""
+        self._silence()
+
+    def leave_unread(self) -> None:
+        """Do not read on to the end of a body that was refused: the connection ends instead."""
+        self._lingering_time = 0.0
+
+    def end_request(self) -> None:
+        """Its answer is ready: the other side reads it, and asks again or goes."""
+        if self.transport is not None:
+            self._expect_within(self._limits.idle)
+
+    def handle_error(
+        self,
+        request: BaseRequest,
+        status: int = 500,
+        exc: BaseException | None = None,
+        message: str | None = None,  # noqa: ARG002 - repeats what came, and is not told
+    ) -> web.StreamResponse:
+        """Bytes that are no HTTP, or a handler that failed: a problem document, and no log."""
+        if request.writer.output_size > 0:
+            raise ConnectionError("an answer was begun already")
+        if isinstance(exc, UnicodeError):
+            # aiohttp repeats a header that it refuses, and fails at that where it is no text.
+            status = 400
+        kind = "failure" if status >= 500 else "no-http"
+        detail = f"the request cannot be read ({type(exc).__name__})" if exc else "not understood"
+        answer = problem_answer(Refusal(status, kind, detail))
+        answer.headers["Server"] = NAME
+        answer.force_close()
+        return answer
+
+    def log_exception(self, *_: Any, **__: Any) -> None:
+        """Errors are told by their kind where they are handled; their words may be content."""
+
+    def _expect_within(self, seconds: float) -> None:
+        self._silence()
+        self._alarm = asyncio.get_running_loop().call_later(seconds, self.hang_up)
+
+    def _silence(self) -> None:
+        if self._alarm is not None:
+            self._alarm.cancel()
+            self._alarm = None
+
+    def hang_up(self) -> None:
+        """End the connection at once."""
+        if self.transport is not None:
+            self.transport.abort()
+
+
+class ConnectionLimits:
+    """Who is connected, from where, and who of them showed no seat yet: the oldest first."""
+
+    def __init__(self, limits: Limits) -> None:
+        """Keep to the limits."""
+        self._limits = limits
+        self._all: set[LimitedConnection] = set()
+        self._by_host: Counter[str] = Counter()
+        self._strangers: dict[LimitedConnection, None] = {}
+
+    def __len__(self) -> int:
+        return len(self._all)
+
+    def came(self, connection: LimitedConnection) -> None:
+        """A stranger."""
+        self._all.add(connection)
+        self._by_host[connection.host] += 1
+        self._strangers[connection] = None
+
+    def known(self, connection: LimitedConnection) -> None:
+        """No stranger."""
+        self._strangers.pop(connection, None)
+
+    def went(self, connection: LimitedConnection) -> None:
+        """Gone, however often that is said."""
+        if connection in self._all:
+            self._all.discard(connection)
+            self._strangers.pop(connection, None)
+            self._by_host[connection.host] -= 1
+            if not self._by_host[connection.host]:
+                del self._by_host[connection.host]
+
+    def has_room(self, host: str) -> bool:
+        """Whether one more may come, if need be in the place of the oldest stranger."""
+        if self._by_host[host] >= self._limits.connections_by_address:
+            return self._make_room(host)
+        return len(self._all) < self._limits.connections or self._make_room(None)
+
+    def _make_room(self, host: str | None) -> bool:
+        for connection in self._strangers:
+            if host is None or connection.host == host:
+                connection.hang_up()
+                self.went(connection)
+                return True
+        return False

@@ -1,0 +1,461 @@
+"""The tables of a mailbox: letters in order, uploads in parts, and what was taken already.
+
+A letter that was taken loses its body and keeps its place and digest, so that the same letter
+sent again is recognised for as long as its session is remembered, and another one is refused.
+"""
+
+import shutil
+import sqlite3
+from dataclasses import dataclass
+from pathlib import Path
+
+from sottovoce.course.letter_chain import Held, mark_of
+from sottovoce.errors import DamagedFileError
+from sottovoce.transport.limits import PART, Limits
+from sottovoce.transport.problems import Refusal
+
+_SCHEMA = """
+CREATE TABLE IF NOT EXISTS letters (
+    position INTEGER PRIMARY KEY AUTOINCREMENT,
+    session BLOB NOT NULL, sender TEXT NOT NULL, recipient TEXT NOT NULL, number INTEGER NOT NULL,
+    size INTEGER NOT NULL, digest BLOB NOT NULL,
+    taken INTEGER NOT NULL DEFAULT 0, body BLOB, upload INTEGER,
+    UNIQUE (session, sender, recipient, number)
+) STRICT;
+CREATE INDEX IF NOT EXISTS waiting ON letters (recipient, position) WHERE taken = 0;
+CREATE TABLE IF NOT EXISTS uploads (
+    id INTEGER PRIMARY KEY AUTOINCREMENT,
+    session BLOB NOT NULL, sender TEXT NOT NULL, recipient TEXT NOT NULL, number INTEGER NOT NULL,
+    size INTEGER NOT NULL, digest BLOB NOT NULL,
+    received INTEGER NOT NULL DEFAULT 0, touched REAL NOT NULL,
+    UNIQUE (session, sender, recipient, number)
+) STRICT;
+CREATE TABLE IF NOT EXISTS pieces (
+    upload INTEGER NOT NULL, start INTEGER NOT NULL, data BLOB NOT NULL,
+    UNIQUE (upload, start)
+) STRICT;
+CREATE TABLE IF NOT EXISTS senders (
+    sender TEXT PRIMARY KEY, letters INTEGER NOT NULL, chain BLOB NOT NULL
+) STRICT;
+"""
+# 1: letters, uploads and pieces. 2: also what is held of every sender, which begins empty.
+_VERSION = 2
+_SETTINGS = (
+    # Contributions are a megabyte and more; most other letters a few kilobytes.
+    "page_size = 8192",
+    "journal_mode = WAL",
+    # Every commit is on disk before it is told.
+    "synchronous = FULL",
+    "busy_timeout = 10000",
+    # Zeros over what was taken would write every letter twice; a study's file is deleted whole.
+    "secure_delete = FAST",
+    # The committer carries the log over when nobody waits; here only if that never comes.
+    "wal_autocheckpoint = 16384",
+    "journal_size_limit = 67108864",
+)
+# A seat at work shows these bytes with every request; whoever comes after it has others.
+RUN_BYTES = 16
+_AT = "session = ? AND sender = ? AND recipient = ? AND number = ?"
+DAY = 86_400.0
+# The letters of one sender take at most this part of what the disk has for letters.
+_SENDERS = 4
+
+
+@dataclass(frozen=True)
+class Place:
+    """Where a letter stands: in which session, from whom to whom, as which of its letters."""
+
+    session: bytes
+    sender: str
+    recipient: str
+    number: int
+
+    @property
+    def row(self) -> tuple[bytes, str, str, int]:
+        """The place as the tables hold it."""
+        return (self.session, self.sender, self.recipient, self.number)
+
+    def __str__(self) -> str:
+        return f"letter {self.number} from {self.sender!r} to {self.recipient!r}"
+
+
+@dataclass(frozen=True)
+class LetterSummary:
+    """A letter's place, size and digest: all that is said of it before its body is seen."""
+
+    place: Place
+    size: int
+    digest: bytes
+
+
+@dataclass(frozen=True)
+class Progress:
+    """How far an upload came: bytes that are durable, and its position once it is posted."""
+
+    received: int
+    position: int | None = None
+
+
+def open_database(path: Path, *, writing: bool) -> sqlite3.Connection:
+    """A connection to a mailbox; one writes, others read beside it."""
+    try:
+        connection = sqlite3.connect(path, isolation_level=None, check_same_thread=False)
+        if writing:
+            # The journal beside the file is made with the file's own mode.
+            path.chmod(0o600)
+            _check_version(connection, path)
+            for setting in _SETTINGS:
+                connection.execute(f"PRAGMA {setting}")
+            connection.executescript(_SCHEMA)
+            connection.execute(f"PRAGMA user_version = {_VERSION}")
+        else:
+            connection.execute("PRAGMA query_only = ON")
+    except sqlite3.DatabaseError as error:
+        raise DamagedFileError(
+            f"{path}: cannot be opened as a mailbox ({error})",
+            hints=(
+                "bring back the newest copy of the whole folder, with the journal beside it",
+                "without one the study is over: sottovoce study create --from STUDY",
+            ),
+        ) from error
+    return connection
+
+
+def _check_version(connection: sqlite3.Connection, path: Path) -> None:
+    (found,) = connection.execute("PRAGMA user_version").fetchone()
+    if found > _VERSION:
+        connection.close()
+        raise DamagedFileError(
+            f"{path}: expected a mailbox of version {_VERSION} at most, found version {found}: "
+            "a newer release wrote it, and nothing was changed",
+            hints=("pip install --upgrade sottovoce",),
+        )
+
+
+class MailboxTables:
+    """What can be done to the tables, each within a transaction of the caller's."""
+
+    def __init__(self, connection: sqlite3.Connection, limits: Limits, folder: Path) -> None:
+        """Count what is stored already, in a file of this folder."""
+        self._limits = limits
+        self._folder = folder
+        self._stored: dict[str, int] = {}
+        self._letters: dict[str, int] = {}
+        # Who is at work at each seat. Not on disk: after a restart every seat shows its past anew.
+        self._runs: dict[str, bytes] = {}
+        self.count(connection)
+
+    def count(self, connection: sqlite3.Connection) -> None:
+        """Count anew what is stored: at the start, and after a transaction that was undone."""
+        rows = connection.execute(
+            "SELECT sender, SUM(size) FROM letters WHERE taken = 0 GROUP BY sender"
+        )
+        self._stored = dict(rows.fetchall())
+        for sender, size in connection.execute(
+            "SELECT sender, SUM(received) FROM uploads GROUP BY sender"
+        ):
+            self._stored[sender] = self._stored.get(sender, 0) + size
+        rows = connection.execute("SELECT sender, COUNT(*) FROM letters GROUP BY sender")
+        self._letters = dict(rows.fetchall())
+
+    # Who is at work, and what is held of it.
+
+    def check_run(self, sender: str, run: bytes) -> None:
+        """Refuse whoever is not at work at this seat: it has not shown its past since we opened."""
+        if self._runs.get(sender) != run:
+            raise Refusal(
+                409,
+                "no-run",
+                f"seat {sender!r}: expected the process that took it up last, found another",
+            )
+
+    def take_up(self, to: sqlite3.Connection, sender: str, run: bytes, held: Held) -> None:
+        """Let a process work at a seat, if it knows all that is held of the seat."""
+        if self.held(to, sender) != held:
+            raise Refusal(409, "past", f"seat {sender!r}: other letters of it are held by now")
+        self._runs[sender] = run
+
+    def held(self, to: sqlite3.Connection, sender: str) -> Held:
+        """What was announced by a sender, whether its bodies came or not."""
+        row = to.execute(
+            "SELECT letters, chain FROM senders WHERE sender = ?", (sender,)
+        ).fetchone()
+        return Held() if row is None else Held(*row)
+
+    def forget_sender(self, to: sqlite3.Connection, sender: str) -> None:
+        """The seat has another key from now on, and a new past with it."""
+        to.execute("DELETE FROM senders WHERE sender = ?", (sender,))
+        self._runs.pop(sender, None)
+
+    def _announce(self, to: sqlite3.Connection, letter: LetterSummary) -> None:
+        place = letter.place
+        mark = mark_of(place.session, place.recipient, place.number, letter.digest)
+        held = self.held(to, place.sender).after(mark)
+        to.execute(
+            "INSERT OR REPLACE INTO senders VALUES (?, ?, ?)",
+            (place.sender, held.letters, held.chain),
+        )
+
+    # Letters.
+
+    def known(self, to: sqlite3.Connection, letter: LetterSummary) -> int | None:
+        """The position of this very letter; another one under its number is a conflict."""
+        row = to.execute(
+            f"SELECT position, size, digest FROM letters WHERE {_AT}",  # noqa: S608 - constant
+            letter.place.row,
+        ).fetchone()
+        if row is None:
+            return None
+        position, size, digest = row
+        if (size, digest) != (letter.size, letter.digest):
+            raise Refusal(
+                409,
+                "conflict",
+                f"{letter.place}: stored already with other bytes; the first stays",
+            )
+        return int(position)
+
+    def post(self, to: sqlite3.Connection, letter: LetterSummary, body: bytes) -> int:
+        """Store a letter in its turn; its position, the same when it is stored already."""
+        if (position := self.known(to, letter)) is not None:
+            return position
+        self._check_turn(to, letter.place)
+        self._check_room(letter.place.sender, letter.size)
+        self._announce(to, letter)
+        if letter.size <= PART:
+            return self._insert(to, letter, body, None)
+        position = self._insert(to, letter, None, None)
+        self._pieces(to, position, body)
+        return position
+
+    def open_upload(self, to: sqlite3.Connection, letter: LetterSummary, *, now: float) -> Progress:
+        """Begin an upload, or find out how far it came."""
+        if (position := self.known(to, letter)) is not None:
+            return Progress(letter.size, position)
+        found = self._upload(to, letter)
+        if found is not None:
+            to.execute("UPDATE uploads SET touched = ? WHERE id = ?", (now, found[0]))
+            return Progress(found[1])
+        self._check_turn(to, letter.place)
+        self._check_uploads(to, letter.place.sender, now=now)
+        self._check_room(letter.place.sender, letter.size)
+        self._announce(to, letter)
+        self._begin(to, letter, now=now)
+        return Progress(0)
+
+    def check_announced(self, to: sqlite3.Connection, letter: LetterSummary) -> None:
+        """Refuse bytes of a letter that was not announced with this size and digest."""
+        if self.known(to, letter) is None and self._upload(to, letter) is None:
+            raise Refusal(404, "no-upload", f"{letter.place}: it was not announced")
+
+    def append(
+        self, to: sqlite3.Connection, letter: LetterSummary, start: int, data: bytes, *, now: float
+    ) -> Progress:
+        """Keep a part that begins where the last one ended."""
+        if (position := self.known(to, letter)) is not None:
+            return Progress(letter.size, position)
+        upload, received, is_open = self._upload(to, letter) or (0, 0, False)
+        if not is_open:
+            raise Refusal(404, "no-upload", f"{letter.place}: no upload of it is open")
+        if start != received:
+            raise Refusal(
+                409,
+                "offset",
+                f"{letter.place}: expected the part at {received}, found the one at {start}",
+                facts={"received": received},
+            )
+        if not data:
+            raise Refusal(400, "size", f"{letter.place}: expected a part, found no bytes")
+        if start + len(data) > letter.size:
+            raise Refusal(400, "size", f"{letter.place}: more bytes than its {letter.size}")
+        self._check_room(letter.place.sender, len(data))
+        if len(data) == letter.size <= PART:
+            # Whole: its digest was compared when it was read.
+            to.execute("DELETE FROM uploads WHERE id = ?", (upload,))
+            return Progress(letter.size, self._insert(to, letter, data, None))
+        to.execute("INSERT INTO pieces VALUES (?, ?, ?)", (upload, start, data))
+        received += len(data)
+        to.execute(
+            "UPDATE uploads SET received = ?, touched = ? WHERE id = ?", (received, now, upload)
+        )
+        self._count(letter.place.sender, len(data))
+        return Progress(received)
+
+    def finish(self, to: sqlite3.Connection, letter: LetterSummary, digest: bytes) -> int:
+        """Turn an upload that is whole into a letter; the digest was taken over its pieces."""
+        if (position := self.known(to, letter)) is not None:
+            return position
+        upload, received, is_open = self._upload(to, letter) or (0, 0, False)
+        if not is_open or received != letter.size:
+            raise Refusal(409, "offset", f"{letter.place}: not whole", facts={"received": received})
+        if digest != letter.digest:
+            raise Refusal(400, "digest", f"{letter.place}: the bytes are not those of its digest")
+        self._check_turn(to, letter.place)
+        to.execute("DELETE FROM uploads WHERE id = ?", (upload,))
+        self._count(letter.place.sender, -letter.size)
+        return self._insert(to, letter, None, upload)
+
+    def discard(self, to: sqlite3.Connection, letter: LetterSummary) -> None:
+        """Drop an upload whose bytes turned out to be others."""
+        if (found := self._upload(to, letter)) is not None:
+            self._empty(to, found[0], found[1], letter.place.sender)
+
+    def acknowledge(self, to: sqlite3.Connection, recipient: str, position: int) -> None:
+        """Forget the bodies of what this recipient has on its own disk."""
+        self._take(to, "position <= ?", recipient, position)
+
+    def take(self, to: sqlite3.Connection, recipient: str, session: bytes) -> None:
+        """Forget the bodies that lie for this recipient in a session that is over."""
+        self._take(to, "session = ?", recipient, session)
+
+    def _take(self, to: sqlite3.Connection, which: str, recipient: str, value: int | bytes) -> None:
+        rows = to.execute(
+            "SELECT position, sender, size, upload FROM letters "  # noqa: S608 - constants
+            f"WHERE recipient = ? AND taken = 0 AND {which}",
+            (recipient, value),
+        ).fetchall()
+        for taken, sender, size, upload in rows:
+            to.execute("UPDATE letters SET taken = 1, body = NULL WHERE position = ?", (taken,))
+            if upload is not None:
+                to.execute("DELETE FROM pieces WHERE upload = ?", (upload,))
+            self._count(sender, -size)
+
+    def forget(self, to: sqlite3.Connection, session: bytes) -> None:
+        """Drop everything of a session, taken or not."""
+        for sender, size, count in to.execute(
+            "SELECT sender, SUM(size * (1 - taken)), COUNT(*) FROM letters "
+            "WHERE session = ? GROUP BY sender",
+            (session,),
+        ).fetchall():
+            self._count(sender, -size)
+            self._letters[sender] -= count
+        to.execute(
+            "DELETE FROM pieces WHERE upload IN (SELECT upload FROM letters WHERE session = ?)",
+            (session,),
+        )
+        to.execute("DELETE FROM letters WHERE session = ?", (session,))
+        for upload, received, sender in to.execute(
+            "SELECT id, received, sender FROM uploads WHERE session = ?", (session,)
+        ).fetchall():
+            self._empty(to, upload, received, sender)
+        to.execute("DELETE FROM uploads WHERE session = ?", (session,))
+
+    def _check_turn(self, to: sqlite3.Connection, place: Place) -> None:
+        (last,) = to.execute(
+            "SELECT MAX(number) FROM letters WHERE session = ? AND sender = ? AND recipient = ?",
+            place.row[:3],
+        ).fetchone()
+        turn = 0 if last is None else last + 1
+        if place.number != turn:
+            raise Refusal(
+                409, "gap", f"{place}: expected letter {turn} before it", facts={"expected": turn}
+            )
+
+    def _check_room(self, sender: str, size: int) -> None:
+        if self._letters.get(sender, 0) >= self._limits.letters_by_sender:
+            raise Refusal(
+                507,
+                "mailbox-full",
+                f"{sender!r}: expected at most {self._limits.letters_by_sender} letters in a study",
+            )
+        self._check_disk(sender, size)
+        mine, all_of_them = self._stored.get(sender, 0) + size, sum(self._stored.values()) + size
+        if mine > self._limits.stored_by_sender or all_of_them > self._limits.stored:
+            raise Refusal(
+                507,
+                "mailbox-full",
+                f"letters of {sender!r}: the mailbox has no room for {size} bytes more",
+                hints=("the letter is sent again by itself when others were taken",),
+            )
+
+    def _check_disk(self, sender: str, size: int) -> None:
+        """Letters never take the last of a disk: every other file of a coordinator is on it.
+
+        Nor do letters of one sender take most of it: senders of all studies share it.
+        """
+        disk = shutil.disk_usage(self._folder)
+        reserved = min(self._limits.reserved, disk.total // 4)
+        free, mine = disk.free - reserved, self._stored.get(sender, 0)
+        share = (free + mine) // _SENDERS
+        if size <= free and mine + size > share:
+            raise Refusal(
+                507,
+                "mailbox-full",
+                f"letters of {sender!r}: expected at most {share} bytes that nobody took yet, a "
+                f"quarter of the coordinator's free disk, found {mine + size}",
+                hints=("the letter is sent again by itself when others were taken",),
+            )
+        if size > free:
+            raise Refusal(
+                507,
+                "disk-full",
+                f"the coordinator's disk has no room for {size} bytes beside {reserved} kept free",
+                hints=("the coordinator frees some space; the letter is sent again by itself",),
+            )
+
+    def _check_uploads(self, to: sqlite3.Connection, sender: str, *, now: float) -> None:
+        rows = to.execute(
+            "SELECT id, received, touched FROM uploads WHERE sender = ? AND touched >= 0", (sender,)
+        ).fetchall()
+        oldest = now - self._limits.upload_days * DAY
+        open_ones = [row for row in rows if row[2] >= oldest]
+        for upload, received, _ in set(rows) - set(open_ones):
+            self._empty(to, upload, received, sender)
+        if len(open_ones) >= self._limits.uploads:
+            raise Refusal(
+                429,
+                "too-many-uploads",
+                f"{sender!r}: expected at most {self._limits.uploads} open uploads, found more",
+            )
+
+    def _upload(
+        self, to: sqlite3.Connection, letter: LetterSummary
+    ) -> tuple[int, int, bool] | None:
+        """The number of an upload, how far it came, and whether it is open."""
+        row = to.execute(
+            f"SELECT id, received, touched, size, digest FROM uploads WHERE {_AT}",  # noqa: S608 - constant
+            letter.place.row,
+        ).fetchone()
+        if row is None:
+            return None
+        upload, received, touched, size, digest = row
+        if (size, digest) != (letter.size, letter.digest):
+            raise Refusal(409, "conflict", f"{letter.place}: announced already with other bytes")
+        return upload, received, touched >= 0
+
+    def _begin(self, to: sqlite3.Connection, letter: LetterSummary, *, now: float) -> None:
+        to.execute(
+            "INSERT INTO uploads (session, sender, recipient, number, size, digest, touched) "
+            "VALUES (?, ?, ?, ?, ?, ?, ?)",
+            (*letter.place.row, letter.size, letter.digest, now),
+        )
+
+    def _pieces(self, to: sqlite3.Connection, position: int, body: bytes) -> None:
+        """The pieces of a long letter that came whole, under a number that no upload has."""
+        view = memoryview(body)
+        for start in range(0, len(view), PART):
+            piece = view[start : start + PART]
+            to.execute("INSERT INTO pieces VALUES (?, ?, ?)", (-position, start, piece))
+        to.execute("UPDATE letters SET upload = ? WHERE position = ?", (-position, position))
+
+    def _insert(
+        self, to: sqlite3.Connection, letter: LetterSummary, body: bytes | None, upload: int | None
+    ) -> int:
+        cursor = to.execute(
+            "INSERT INTO letters (session, sender, recipient, number, size, digest, body, upload) "
+            "VALUES (?, ?, ?, ?, ?, ?, ?, ?)",
+            (*letter.place.row, letter.size, letter.digest, body, upload),
+        )
+        self._count(letter.place.sender, letter.size)
+        self._letters[letter.place.sender] = self._letters.get(letter.place.sender, 0) + 1
+        assert cursor.lastrowid is not None
+        return cursor.lastrowid
+
+    def _empty(self, to: sqlite3.Connection, upload: int, received: int, sender: str) -> None:
+        """Drop what came of an upload; that it was announced stays known."""
+        to.execute("DELETE FROM pieces WHERE upload = ?", (upload,))
+        to.execute("UPDATE uploads SET received = 0, touched = -1 WHERE id = ?", (upload,))
+        self._count(sender, -received)
+
+    def _count(self, sender: str, size: int) -> None:
+        self._stored[sender] = self._stored.get(sender, 0) + size

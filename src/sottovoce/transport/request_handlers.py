@@ -1,0 +1,388 @@
+"""What the server does with each request: every one is checked before the mailbox sees it."""
+
+import asyncio
+import hashlib
+import logging
+from collections import Counter as Count
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
+from contextlib import asynccontextmanager, contextmanager
+from dataclasses import dataclass
+from io import BytesIO
+
+from aiohttp import web
+from aiohttp.web_exceptions import HTTPException
+
+from sottovoce.errors import InputError, TheirError
+from sottovoce.transport.answers import (
+    CODEC,
+    CONTENT_TYPE,
+    Acknowledged,
+    Fetched,
+    Uploaded,
+    WaitingLetter,
+)
+from sottovoce.transport.connection_limits import LimitedConnection, problem_answer
+from sottovoce.transport.limits import LONGEST_WAIT, PART, Buckets, Limits
+from sottovoce.transport.mailbox import Delivered
+from sottovoce.transport.mailbox_tables import Progress
+from sottovoce.transport.memory_budget import HeldMemory, MemoryBudget
+from sottovoce.transport.problems import Refusal
+from sottovoce.transport.queries import (
+    UPLOAD_FIELDS,
+    fields_of,
+    held_of,
+    number_of,
+    run_of,
+    sealed_of,
+)
+from sottovoce.transport.server_callbacks import ServerCallbacks
+from sottovoce.transport.signing import (
+    PROTOCOL,
+    TIME,
+    SignatureChecks,
+    SignedRequest,
+    read_digest,
+    read_key,
+    read_signed,
+)
+from sottovoce.transport.versions import OFFER, choose_version
+from sottovoce.wire import Value
+
+# Bodies that are no letters: tokens, keys, consents.
+_SMALL = 16 * 1024
+# Bodies that take less memory than the connection they come over.
+_TINY = 64 * 1024
+_PLAIN = "application/octet-stream"
+
+Handler = Callable[[web.Request], Awaitable[web.StreamResponse]]
+_log = logging.getLogger("sottovoce.transport")
+
+
+@dataclass(frozen=True)
+class Caller:
+    """Who made a request, as its signature proves, and what its body must be."""
+
+    study: str
+    seat: str
+    digest: bytes
+
+
+class RequestHandlers:
+    """Checks requests, reads bodies within limits, and asks the desk or the mailbox."""
+
+    def __init__(self, desk: ServerCallbacks, fingerprint: bytes, limits: Limits) -> None:
+        """Serve `desk` behind the certificate of this fingerprint."""
+        self.limits = limits
+        self._desk = desk
+        self._bouncer = SignatureChecks(fingerprint)
+        self._seats = Buckets(limits.rate, limits.burst)
+        self._addresses = Buckets(limits.refusals, limits.refusals_burst)
+        self._memory = MemoryBudget(limits.in_memory)
+        self._strangers = MemoryBudget(limits.strangers)
+        self._polls: Count[tuple[str, str, bytes]] = Count()
+
+    @web.middleware
+    async def guard(self, request: web.Request, handler: Handler) -> web.StreamResponse:
+        """Answer whatever happens, and count refusals against the address they went to."""
+        connection = request.protocol
+        if isinstance(connection, LimitedConnection):
+            connection.begin_request()
+        try:
+            answer = await self._answered(request, handler)
+        finally:
+            if isinstance(connection, LimitedConnection):
+                connection.end_request()
+        answer.headers[PROTOCOL] = OFFER
+        answer.headers[TIME] = str(self._bouncer.now())
+        return answer
+
+    async def _answered(self, request: web.Request, handler: Handler) -> web.StreamResponse:
+        try:
+            choose_version(request.headers.get(PROTOCOL))
+            return await handler(request)
+        except Refusal as problem:
+            return self._refuse(request, problem)
+        except (InputError, TheirError) as error:
+            return self._refuse(request, Refusal(403, "refused", str(error), hints=error.hints))
+        except HTTPException as error:
+            detail = f"{request.method}: {error.reason.lower()}"
+            return self._refuse(request, Refusal(error.status, "no-such-thing", detail))
+        except ConnectionError:
+            raise
+        except Exception as error:  # noqa: BLE001 - a server goes on
+            # The kind of the error, and never its words: they may carry content, or paths.
+            _log.error("request failed: %s", type(error).__name__)
+            return self._refuse(request, Refusal(500, "failure", "the server failed at this"))
+
+    async def invitation(self, request: web.Request) -> web.Response:
+        """What an invitation is for; the token proves itself, so nobody signs."""
+        self._check_stranger(request)
+        fields = fields_of(request.query, "study")
+        async with self._held(request, _SMALL, self._strangers):
+            token = await self._body(request, _SMALL, None)
+        return _plain(await self._desk.invitation(fields["study"], token))
+
+    async def enrol(self, request: web.Request) -> web.Response:
+        """Take a seat: signed by the key that will be the seat's."""
+        self._check_stranger(request)
+        key = read_key(request.headers)
+        caller = self._signed(request, key)
+        async with self._held(request, _SMALL, self._strangers):
+            body = await self._body(request, _SMALL, caller.digest)
+        return _plain(await self._desk.enrol(caller.study, caller.seat, key, body))
+
+    async def describe(self, request: web.Request) -> web.Response:
+        """The study's description."""
+        caller = await self._empty(request)
+        return _plain(await self._desk.describe(caller.study, caller.seat))
+
+    async def status(self, request: web.Request) -> web.Response:
+        """How far the study is."""
+        caller = await self._empty(request)
+        return _plain(await self._desk.status(caller.study, caller.seat))
+
+    async def sent(self, request: web.Request) -> web.Response:
+        """What is held of this seat already."""
+        caller = await self._empty(request)
+        return _told(self._desk.mailbox(caller.study).held(caller.seat))
+
+    async def take_up(self, request: web.Request) -> web.Response:
+        """Work at this seat from now on: whoever was at work there before is no longer."""
+        caller = await self._empty(request)
+        fields = fields_of(request.query, "run", "before", "letters", "chain")
+        run, before = run_of(fields), run_of(fields, "before")
+        held = held_of(fields)
+        others = (
+            name
+            for name in self._polls
+            if name[:2] == (caller.study, caller.seat) and name[2] not in {run, before}
+        )
+        if next(others, None) is not None:
+            raise Refusal(
+                409,
+                "at-work",
+                f"seat {caller.seat!r}: another process works at it, and is connected now",
+            )
+        await self._desk.mailbox(caller.study).take_up(caller.seat, run, held)
+        return _told(held)
+
+    async def begin(self, request: web.Request) -> web.Response:
+        """Announce a letter, or ask how far it came."""
+        caller = await self._empty(request)
+        fields = fields_of(request.query, *UPLOAD_FIELDS, "run")
+        letter = sealed_of(fields, sender=caller.seat)
+        self._check_recipient(caller, letter.place.recipient)
+        mailbox = self._desk.mailbox(caller.study)
+        return _progress(await mailbox.announced(letter, run=run_of(fields)))
+
+    async def append(self, request: web.Request) -> web.Response:
+        """The next part of a letter that was announced; of a short one, all of it."""
+        caller = self._seated(request)
+        fields = fields_of(request.query, *UPLOAD_FIELDS, "offset", "run")
+        letter = sealed_of(fields, sender=caller.seat)
+        self._check_recipient(caller, letter.place.recipient)
+        start, mailbox = number_of(fields, "offset"), self._desk.mailbox(caller.study)
+        mailbox.check_run(caller.seat, run_of(fields))
+        mailbox.check_announced(letter)
+        async with self._held(request, PART, self._memory) as held:
+            body = await self._body(request, PART, caller.digest)
+            progress = await held.until(mailbox.append(letter, start, body))
+        return _progress(progress)
+
+    async def fetch(self, request: web.Request) -> web.Response:
+        """Letters behind a position; waits for the first of them."""
+        caller = await self._empty(request)
+        fields = fields_of(request.query, "after", "wait", "run")
+        after, wait = number_of(fields, "after"), number_of(fields, "wait") / 1000
+        mailbox, run = self._desk.mailbox(caller.study), run_of(fields)
+        mailbox.check_run(caller.seat, run)
+        with self._polling(caller, run):
+            found = await mailbox.fetch(caller.seat, after=after, wait=min(wait, LONGEST_WAIT))
+        self._charge(caller, sum(len(one.body or b"") for one in found))
+        return _told(Fetched(tuple(map(_waiting, found))))
+
+    async def piece(self, request: web.Request) -> web.Response:
+        """Bytes of a long letter."""
+        caller = await self._empty(request)
+        start = number_of(fields_of(request.query, "offset"), "offset")
+        position = number_of(request.match_info, "position")
+        data = self._desk.mailbox(caller.study).piece(caller.seat, position, start)
+        self._charge(caller, len(data))
+        return _plain(data)
+
+    async def acknowledge(self, request: web.Request) -> web.Response:
+        """What was taken: its bodies may go."""
+        caller = await self._empty(request)
+        fields = fields_of(request.query, "position", "run")
+        position, mailbox = number_of(fields, "position"), self._desk.mailbox(caller.study)
+        mailbox.check_run(caller.seat, run_of(fields))
+        # A crash that loses this keeps a body longer, so the answer need not wait for the disk.
+        done = mailbox.acknowledge(caller.seat, position)
+        done.add_done_callback(_look)
+        return _told(Acknowledged(position))
+
+    def _check_stranger(self, request: web.Request) -> None:
+        """Whoever has no seat yet has few tries."""
+        self._addresses.check(request.remote or "", "refused requests of one address")
+
+    def _seated(self, request: web.Request) -> Caller:
+        """The seat that signed this request."""
+        signed = read_signed(request.headers)
+        public = self._desk.identity_of(signed.study, signed.seat)
+        if public is None:
+            raise Refusal(
+                403,
+                "no-seat",
+                f"no seat {signed.seat!r} in a study {signed.study!r} at this server",
+                hints=("join with an invitation of this study",),
+            )
+        caller = self._signed(request, public)
+        if isinstance(request.protocol, LimitedConnection):
+            request.protocol.known()
+        self._desk.seen(caller.study, caller.seat)
+        self._seats.check((caller.study, caller.seat), "requests of one seat")
+        self._seats.take((caller.study, caller.seat))
+        return caller
+
+    def _charge(self, caller: Caller, size: int) -> None:
+        """Large answers count as several requests."""
+        self._seats.take((caller.study, caller.seat), size / _TINY)
+
+    def _signed(self, request: web.Request, public: bytes) -> Caller:
+        signed, digest = read_signed(request.headers), read_digest(request.headers)
+        asked = SignedRequest(request.method, request.raw_path, digest)
+        self._bouncer.check(asked, signed, public)
+        return Caller(signed.study, signed.seat, digest)
+
+    async def _empty(self, request: web.Request) -> Caller:
+        """Who made a request that has no body."""
+        caller = self._seated(request)
+        await self._body(request, 0, caller.digest)
+        return caller
+
+    async def _body(self, request: web.Request, limit: int, digest: bytes | None) -> bytes:
+        """A body of at most `limit` bytes with this digest, in time."""
+        if request.content_length is not None and request.content_length > limit:
+            raise _too_large(limit, request.content_length)
+        if not request.can_read_body:
+            body = b""
+        else:
+            allowed = self.limits.headers + limit / self.limits.slowest
+            try:
+                async with asyncio.timeout(allowed):
+                    body = await _read(request, limit)
+            except TimeoutError:
+                raise Refusal(
+                    408, "slow", f"expected the body within {allowed:.0f} s, found less of it"
+                ) from None
+            except web.RequestPayloadError:
+                raise Refusal(400, "body", "the body ends before its end, or is no body") from None
+        if digest is not None and hashlib.sha256(body).digest() != digest:
+            raise Refusal(400, "digest", "the body is not the one of its digest")
+        return body
+
+    @asynccontextmanager
+    async def _held(
+        self, request: web.Request, limit: int, memory: MemoryBudget
+    ) -> AsyncIterator[HeldMemory]:
+        """Room in memory for the body of a request: others wait until there is some."""
+        size = min(request.content_length if request.content_length is not None else limit, limit)
+        if size <= _TINY and memory is self._memory:
+            # A trip of a solve does not stand in line behind contributions.
+            size = 0
+        await memory.take(size)
+        held = HeldMemory(memory, size)
+        try:
+            yield held
+        finally:
+            held.leave()
+
+    @contextmanager
+    def _polling(self, caller: Caller, run: bytes) -> Iterator[None]:
+        name = (caller.study, caller.seat, run)
+        if self._polls[name] >= self.limits.waiting:
+            raise Refusal(
+                429,
+                "too-many",
+                f"expected at most {self.limits.waiting} waiting requests of one seat, found more",
+                facts={"retry_after": 1},
+            )
+        self._polls[name] += 1
+        try:
+            yield
+        finally:
+            self._polls[name] -= 1
+            if not self._polls[name]:
+                del self._polls[name]
+
+    def _check_recipient(self, caller: Caller, recipient: str) -> None:
+        if not self._desk.takes_letters(caller.study, recipient):
+            raise Refusal(404, "no-recipient", f"no seat {recipient!r} takes letters in this study")
+
+    def _refuse(self, request: web.Request, problem: Refusal) -> web.Response:
+        """The answer to a refused request; a stranger hears less after too many."""
+        # Requests of one connection come one after the other, and from one caller.
+        seated = isinstance(request.protocol, LimitedConnection) and request.protocol.is_known
+        if not seated:
+            # A clock that is wrong is refused once, as a rule: the answer tells the time.
+            address = request.remote or ""
+            self._addresses.take(address)
+            try:
+                self._check_stranger(request)
+            except Refusal as enough:
+                problem = enough
+        answer = problem_answer(problem)
+        if not (seated or problem.kind == "clock") or problem.status in {408, 413, 429}:
+            answer.force_close()
+        if isinstance(request.protocol, LimitedConnection) and not (
+            seated and (request.content_length or PART + 1) <= PART
+        ):
+            request.protocol.leave_unread()
+        return answer
+
+
+async def _read(request: web.Request, limit: int) -> bytes:
+    buffer = BytesIO()
+    async for chunk in request.content.iter_any():
+        if buffer.tell() + len(chunk) > limit:
+            raise _too_large(limit, buffer.tell() + len(chunk))
+        buffer.write(chunk)
+    return buffer.getvalue()
+
+
+def _too_large(limit: int, found: int) -> Refusal:
+    return Refusal(
+        413, "too-large", f"expected a body of at most {limit} bytes, found {found} or more"
+    )
+
+
+def _waiting(found: Delivered) -> WaitingLetter:
+    letter = found.letter
+    place = letter.place
+    return WaitingLetter(
+        found.position,
+        place.session,
+        place.sender,
+        place.number,
+        letter.size,
+        letter.digest,
+        found.body or b"",
+    )
+
+
+def _progress(progress: Progress) -> web.Response:
+    return _told(Uploaded(progress.received, progress.position or 0))
+
+
+def _told(value: Value) -> web.Response:
+    return web.Response(body=CODEC.encode(value), content_type=CONTENT_TYPE)
+
+
+def _plain(data: bytes) -> web.Response:
+    return web.Response(body=data, content_type=_PLAIN)
+
+
+def _look(done: "asyncio.Future[None]") -> None:
+    """Look at what became of it: the next commit will meet the same trouble, and tell."""
+    if not done.cancelled() and (error := done.exception()) is not None:
+        _log.error("acknowledgement not stored: %s", type(error).__name__)

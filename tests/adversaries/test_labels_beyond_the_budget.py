@@ -1,0 +1,75 @@
+"""Whoever is told labels pays for them, under whatever name it asks."""
+
+from collections import Counter
+
+import pytest
+
+from harness.studies import BINARY, Case, notes
+from sottovoce.errors import MisuseError
+from sottovoce.paillier import SecretKey
+from sottovoce.study import InsecureToyPlan, StudyPlan
+from sottovoce.study.card.card import StudyCard
+from sottovoce.study.plan import ROWS_A_DOCUMENT, default_budget
+from sottovoce.study.queries.budget import QueryBook, QueryRequest
+from sottovoce.text.labels import Labels
+from sottovoce.text.reading import Level, Reading
+
+
+@pytest.fixture(scope="module")
+def case(toy_key: SecretKey) -> Case:
+    plan = InsecureToyPlan(
+        "notes", BINARY, features=24, key_bits=768, bucket_bits=12, query_budget=120
+    )
+    return Case(notes(300), plan, toy_key)
+
+
+def test_an_evaluation_of_chosen_documents_is_charged(case: Case) -> None:
+    outcome = case.run()
+    chosen = case.documents["north"][:20]
+    first = outcome.classify("north", chosen, evaluation=True)
+    assert first.left == outcome.queries.left("north") <= 100
+    outcome.queries.spent["north"] = 112
+    with pytest.raises(MisuseError, match="the query budget of 120 documents is spent"):
+        outcome.classify("north", chosen)
+    # Another name for the same question does not help.
+    outcome.queries.evaluated["north"] = 0
+    with pytest.raises(MisuseError, match="the query budget of 120 documents is spent"):
+        outcome.classify("north", chosen, evaluation=True)
+    assert outcome.queries.left("valley") == 120
+
+
+def test_labels_told_while_a_penalty_is_chosen_are_charged(case: Case) -> None:
+    outcome = case.changed(alpha=(1.0, 4.0), query_budget=400).run()
+    # How many documents share a ciphertext depends on the penalty.
+    batch = {outcome.trained.scores.batch, 16}
+    for name in case.documents:
+        spent = outcome.queries.spent[name]
+        # Every penalty was asked about every document that was held back.
+        assert spent >= 2 * min(batch)
+        assert outcome.queries.left(name) == 400 - spent
+
+
+def test_what_is_given_back_is_what_was_counted() -> None:
+    book = QueryBook(budget=100, evaluations=1)
+    for evaluation in (False, True):
+        assert book.grant("north", QueryRequest(0, 60, evaluation=evaluation))
+        book.give_back("north")
+    assert (book.spent["north"], book.evaluated["north"]) == (0, 0)
+    assert book.grant("north", QueryRequest(1, 60, evaluation=True))
+    book.told("north")
+    assert not book.grant("north", QueryRequest(2, 60, evaluation=False))
+    assert book.spent == Counter({"north": 60})
+
+
+def test_the_default_lets_a_site_label_and_evaluate_its_own_annotated_reports() -> None:
+    """Two hundred reports of 150 tokens, and a fifth of them once more in an evaluation."""
+    plan = StudyPlan("reports", Labels(("O", "Drug")), reading=Reading(Level.TOKEN))
+    assert plan.budget >= 200 * 150 * 1.2
+    assert plan.budget == 512 * ROWS_A_DOCUMENT[Level.TOKEN]
+    assert default_budget(2048, penalties=3) == 4 * 4096
+
+
+def test_the_card_names_the_unit_and_the_figures(case: Case) -> None:
+    page = StudyCard(case.study).markdown()
+    assert "Each peer may ask for 120 labels of documents, all told" in page
+    assert "cosine of .98 after two labels a feature and of .99 after four" in page

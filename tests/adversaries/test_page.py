@@ -1,0 +1,71 @@
+"""What people read about deviating parties is said in one place, and every page says the same."""
+
+import re
+import runpy
+from pathlib import Path
+
+import pytest
+
+from harness.entropy import SeededEntropy
+from harness.studies import BINARY
+from sottovoce.study import InsecureToyPlan, Study
+from sottovoce.study.adversaries import CARD, DEVIATIONS, FACTS, POOLS, ROLES, Fact
+from sottovoce.study.card.card import StudyCard
+from sottovoce.study.roster import draw_roster
+
+ROOT = Path(__file__).parents[2]
+
+
+def flat(text: str) -> str:
+    """Without line breaks, and without the signs of comments and quotes."""
+    return " ".join(re.sub(r"(?m)^\s*[#>]+ ?", "", text).split())
+
+
+def card(**settings: object) -> StudyCard:
+    roster, _ = draw_roster(("north", "harbour", "valley"), entropy=SeededEntropy(2))
+    plan = InsecureToyPlan("page", BINARY, features=64, key_bits=768, **settings)  # type: ignore[arg-type]
+    return StudyCard(Study(plan, roster))
+
+
+def test_the_page_is_what_the_code_says() -> None:
+    made = runpy.run_path(str(ROOT / "docs" / "make_adversaries.py"))["page"]()
+    written = (ROOT / "docs" / "adversaries.md").read_text(encoding="utf-8")
+    assert made == written, "run: python docs/make_adversaries.py"
+
+
+@pytest.mark.parametrize("fact", FACTS, ids=lambda fact: fact.says[:40])
+def test_a_fact_stands_where_people_read_it(fact: Fact) -> None:
+    assert fact.stands_in
+    for place in fact.stands_in:
+        if place == CARD:
+            shown = card()
+            assert fact.applies(shown.study)
+            assert f"- {fact.says}\n" in shown.markdown()
+        else:
+            page = (ROOT / place).read_text(encoding="utf-8")
+            assert fact.says in flat(page), place
+
+
+def test_pools_stand_in_security_and_on_the_card() -> None:
+    table = runpy.run_path(str(ROOT / "docs" / "make_adversaries.py"))["pool_table"]()
+    assert "\n".join(table) in (ROOT / "SECURITY.md").read_text(encoding="utf-8")
+    shown = card()
+    for pool in POOLS:
+        said = f"- If they pool, {pool.who}: {pool.gets}." in shown.markdown()
+        assert said == pool.applies(shown.study)
+
+
+def test_every_test_that_is_named_exists() -> None:
+    named = [test for one in (*DEVIATIONS, *POOLS) for test in one.tests]
+    assert named
+    for test in named:
+        path, _, name = test.partition("::")
+        source = (ROOT / path).read_text(encoding="utf-8")
+        assert re.search(rf"def {re.escape(name)}\(", source), test
+
+
+def test_what_is_said_to_be_stopped_has_a_test() -> None:
+    assert {one.role for one in DEVIATIONS} <= set(ROLES)
+    for one in DEVIATIONS:
+        assert bool(one.stops) == bool(one.tests), one.does
+        assert one.remains

@@ -1,0 +1,95 @@
+"""What the dealer of a query and its asker get together: the exact weights, as the pages say."""
+
+import numpy as np
+import pytest
+
+from harness.studies import BINARY, Case, notes
+from sottovoce.entropy import Expansion
+from sottovoce.paillier import SecretKey, decrypt
+from sottovoce.protocols.shares import signs, verdict
+from sottovoce.study import InsecureToyPlan
+from sottovoce.study.adversaries import POOLS
+from sottovoce.study.stages.holdings import integer_rows
+from sottovoce.text.documents import Document
+from sottovoce.text.hashing import DictionaryKey
+from sottovoce.text.lookup import own_words
+
+FEATURES = 24
+
+
+class Kept:
+    """What the two keep of a query: the dealer its masks, the asker what was opened."""
+
+    def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        self.masks: list[np.ndarray] = []
+        self.opened: list[np.ndarray] = []
+        deal, opened = verdict.deal_signs, signs.opened
+
+        def dealing(dealer, count, *, purpose, ring):
+            # The dealer draws from the halves' seeds once more, and forgets nothing.
+            name = f"signs of {purpose}"
+            streams = [
+                Expansion(half._seed, f"shares/{half._half}/{name}/0/v1", half.context.encode())
+                for half in (dealer.first, dealer.second)
+            ]
+            self.ring = ring
+            self.masks.append(ring.reduce(sum(ring.draw(one, count) for one in streams)))
+            return (yield from deal(dealer, count, purpose=purpose, ring=ring))
+
+        def opening(holder, kind, share, *, ring):
+            value = yield from opened(holder, kind, share, ring=ring)
+            if not holder.first:
+                self.opened.append(value)
+            return value
+
+        monkeypatch.setattr(verdict, "deal_signs", dealing)
+        monkeypatch.setattr(signs, "opened", opening)
+
+    def scores(self) -> np.ndarray:
+        pairs = zip(self.opened, self.masks, strict=True)
+        found = [self.ring.signed(self.ring.reduce(value - mask)) for value, mask in pairs]
+        return np.concatenate([one.reshape(-1) for one in found])
+
+
+def one_word_texts(documents: list[Document], space, key: DictionaryKey) -> list[Document]:
+    """An empty text, and for every feature that the asker has a word for, that word."""
+    words = own_words(documents, space, key=key)
+    return [Document(""), *(Document(found[0]) for found in words.values() if found)]
+
+
+def test_one_word_texts_give_them_the_exact_weights(
+    toy_key: SecretKey, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    plan = InsecureToyPlan(
+        "notes",
+        BINARY,
+        features=FEATURES,
+        key_bits=768,
+        bucket_bits=12,
+        verdict="fss",
+        labels_on="paillier",
+    )
+    case = Case(notes(300), plan, toy_key)
+    outcome = case.run()
+    asker = case.study.roster.peers[-1]
+    model = outcome.models[asker]
+    texts = one_word_texts(case.documents[asker], model.space, model.key)
+    kept = Kept(monkeypatch)
+    outcome.classify(asker, texts)
+    rows = integer_rows(case.study, model.space, asker, texts, key=model.key).toarray()
+    ring = outcome.trained.scores.ring
+    true = decrypt(toy_key, model.weights).integers
+    weights = ring.signed(ring.reduce(np.array([int(one) % 2**64 for one in true[:, 0]], "u8")))
+    scores = kept.scores()[: len(texts)]
+    # But for the last place, in which a share of a score is cut.
+    assert np.abs(scores - rows @ weights).max() <= 1
+    seen = np.flatnonzero(rows.any(axis=0))
+    assert len(seen) >= FEATURES // 2
+    found = np.linalg.lstsq(rows[:, seen].astype(float), scores.astype(float), rcond=None)[0]
+    assert np.abs(found - weights[seen]).max() <= 4
+    assert np.abs(weights[seen]).max() > 10**6
+
+
+def test_the_pages_say_so() -> None:
+    (pool,) = [one for one in POOLS if one.who == "the dealer of a query and whoever asks"]
+    assert "the exact weights" in pool.gets

@@ -1,0 +1,77 @@
+"""`bench train` measures whole studies, sealed and in plaintext, and says what each took."""
+
+import json
+
+import pytest
+from typer.testing import CliRunner
+
+from benchmarks.commands import app
+from benchmarks.studies import train as bench
+from benchmarks.studies.train import PeersAndTest, TrainTrial, measure, trials
+from sottovoce.errors import InputError
+from sottovoce.study import InsecureToyPlan
+from sottovoce.study.plan import Engine
+
+COLUMNS = {
+    *("engine", "features", "documents", "peers", "classes", "seconds", "solve_seconds"),
+    *("handover_seconds", "plain_seconds", "ratio", "accuracy", "plain_accuracy", "bytes_sent"),
+    "peak_mb",
+}
+
+
+def test_a_row_holds_what_a_whole_training_took() -> None:
+    (trial,) = trials(Engine.SHARES, features=[64], documents=[600])
+    toy = trial.plan(InsecureToyPlan, key_bits=768)
+    (row,) = measure([trial], plan=toy)
+    assert set(row) == COLUMNS
+    assert (row["engine"], row["features"], row["documents"]) == ("shares", 64, 600)
+    assert 0 < row["solve_seconds"] < row["seconds"]
+    assert row["handover_seconds"] == 0, "labels are on shares: nothing is handed over"
+    assert row["ratio"] == pytest.approx(row["seconds"] / row["plain_seconds"])
+    assert abs(row["accuracy"] - row["plain_accuracy"]) <= 0.02
+    assert row["bytes_sent"] > 65 * 65 * 8
+    assert 20 < row["peak_mb"] < 4_000
+
+
+def test_every_peer_has_its_share_of_both_classes() -> None:
+    corpus = PeersAndTest.of(TrainTrial(Engine.SHARES, 64, 100))
+    assert [len(part) for part in corpus.parts.values()] == [30, 30, 20, 20]
+    assert len(corpus.pooled) == 100
+    assert all({"even", "odd"} == {one.label for one in part} for part in corpus.parts.values())
+
+
+def test_the_command_measures_the_sizes_that_it_is_told(monkeypatch) -> None:
+    seen = []
+
+    def measured(wanted, *, progress):
+        seen.extend((trial.engine, trial.features, trial.documents) for trial in wanted)
+        yield {"engine": "shares", "features": 8, "documents": 10, "ratio": 2.0}
+
+    monkeypatch.setattr(bench, "measure", measured)
+    arguments = ["--features", "8,16", "--paillier", "4", "--documents", "20,10", "--json"]
+    done = CliRunner().invoke(app, ["train", *arguments])
+    assert done.exit_code == 0, done.output
+    assert json.loads(done.stdout)["rows"][0]["ratio"] == 2.0
+    assert seen == [
+        *(("shares", 8, 20), ("shares", 16, 20), ("shares", 8, 10), ("shares", 16, 10)),
+        ("paillier", 4, 10),
+    ]
+
+
+def test_sizes_that_are_none_are_named() -> None:
+    done = CliRunner().invoke(app, ["train", "--features", "many"])
+    assert isinstance(done.exception, InputError)
+    assert "expected whole numbers with commas, found 'many'" in str(done.exception)
+
+
+def test_single_rows_are_named_by_their_engine(monkeypatch) -> None:
+    seen = []
+    monkeypatch.setattr(bench, "measure", lambda wanted, *, progress: seen.extend(wanted) or [])
+    for engine, widths in (("shares", [512, 1024, 2048, 4096]), ("paillier", [32, 64])):
+        seen.clear()
+        arguments = ["--documents", "10000", "--rows", engine, "--json"]
+        done = CliRunner().invoke(app, ["train", *arguments])
+        assert done.exit_code == 0, done.output
+        assert [(one.engine, one.features) for one in seen] == [(engine, one) for one in widths]
+    done = CliRunner().invoke(app, ["train", "--rows", "fast"])
+    assert "--rows: expected auto, quorum, shares, paillier, found 'fast'" in str(done.exception)

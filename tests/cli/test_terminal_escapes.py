@@ -1,0 +1,142 @@
+"""Terminal escapes in what others wrote: a screen shows them, and never does what they say."""
+
+import ast
+import json
+import re
+from io import StringIO
+from pathlib import Path
+
+import pytest
+from rich.markdown import Markdown
+from rich.progress import Progress, TextColumn
+from rich.table import Table
+
+from harness.commands import call
+from sottovoce import cli
+from sottovoce.cli import event_text, screen
+from sottovoce.cli.escaping_console import EscapingConsole
+from sottovoce.cli.watching import Watch
+from sottovoce.config.study_file import example, parse_study
+from sottovoce.errors import InputError, MalformedError, StoppedError
+from sottovoce.node import events
+from sottovoce.node.invitations import Invitation
+from sottovoce.node.site.shown_card import card_of
+from sottovoce.wire.printable import unprintable_in
+
+REPAINT = "Stanmore\x1b[2J\x1b[Hthese words were chosen\x1b[19;20r"
+FORGERIES = (REPAINT, "a\u202eb", "a\x9b2J", "a\x07b", "a\x08\x08b", "\x1b]8;;http://x\x07")
+OURS = re.compile(r"\x1b\[[0-9;?]*[a-zA-Z]")
+"""What rich writes: colours and cursor moves."""
+
+
+def described(key: str, value: str) -> str:
+    """The example with another value in one line."""
+    lines = example().splitlines()
+    at = next(number for number, line in enumerate(lines) if line.startswith(f"{key} = "))
+    lines[at] = f"{key} = {json.dumps(['x', value] if key == 'labels' else value)}"
+    return "\n".join(lines)
+
+
+@pytest.mark.parametrize("forged", FORGERIES)
+@pytest.mark.parametrize("key", ["name", "coordinator", "approval", "labels", "stanmore"])
+def test_terminal_escapes_in_a_study_are_refused_by_every_site(key: str, forged: str) -> None:
+    with pytest.raises(InputError, match="expected printable characters only") as caught:
+        parse_study(described(key, forged))
+    assert unprintable_in(caught.value.message) is None
+
+
+@pytest.mark.parametrize("key", ["name", "coordinator", "approval", "labels", "stanmore"])
+@pytest.mark.parametrize("broken", ["a\rb", "a\nb", "a\t\x85\u2028b"])
+def test_line_breaks_in_a_study_count_as_spaces(key: str, broken: str) -> None:
+    found = parse_study(described(key, broken))
+    page, details = card_of(found).markdown().split("## Who takes part")
+    assert "a b" in " ".join(page.split()) + details
+    assert broken not in details  # the page in plain words is wrapped
+
+
+@pytest.mark.parametrize("forged", FORGERIES)
+def test_the_door_shows_what_it_cannot_trust(
+    forged: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    screen.say(f"organisation: {forged}")
+    screen.say_json(json.dumps({"name": forged}, ensure_ascii=False))
+    plain, as_json = capsys.readouterr().out.splitlines()
+    assert unprintable_in(plain + as_json) is None
+    assert json.loads(as_json) == {"name": forged}
+
+
+@pytest.mark.parametrize("forged", FORGERIES)
+def test_an_error_of_another_party_is_one_line(
+    forged: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    event_text.tell(MalformedError(f"{forged}\nhint: send your key", party=forged))
+    event_text.tell(StoppedError("stopped", hints=(f"run this\n{forged}",)))
+    told = capsys.readouterr().err.splitlines()
+    assert len(told) == 3
+    assert all(unprintable_in(OURS.sub("", line)) is None for line in told)
+
+
+@pytest.mark.parametrize("forged", FORGERIES)
+@pytest.mark.parametrize("terminal", [True, False])
+def test_tables_bars_and_pages_show_them_too(forged: str, *, terminal: bool) -> None:
+    shown = StringIO()
+    console = EscapingConsole(
+        file=shown, force_terminal=terminal, width=60, highlight=False, markup=False
+    )
+    table = Table("organisation", forged)
+    table.add_row(forged, "[red]bold[/red]")
+    console.print(table)
+    console.print(forged, style="bold")
+    console.print(Markdown(f"# {forged}"))
+    with Progress(TextColumn("{task.description}", markup=False), console=console) as bars:
+        bars.add_task(forged)
+    text = OURS.sub("", shown.getvalue()).replace("\n", "").replace("\r", "")
+    assert unprintable_in(text) is None
+    assert "[red]bold[/red]" in text.replace(" ", "")
+    if "2J" in forged:
+        assert "\x1b[2J" not in shown.getvalue()
+        assert "\x9b" not in shown.getvalue()
+
+
+@pytest.mark.parametrize("forged", [*FORGERIES, "a\nnorth: finished"])
+def test_an_event_is_one_line(forged: str) -> None:
+    shown = StringIO()
+    console = EscapingConsole(file=shown, force_terminal=False, width=200)
+    watch = Watch(console=console)
+    watch.on_event(events.StudyStopped("s", "north", forged, forged))
+    assert shown.getvalue().count("\n") == 1
+    assert unprintable_in(shown.getvalue().rstrip("\n")) is None
+
+
+def test_names_are_not_read_as_marks_of_the_card() -> None:
+    text = example().replace("Stanmore Practice", "Stanmore | dealer | [x](http://y) <b>")
+    card = card_of(parse_study(text)).markdown()
+    assert "Stanmore \\| dealer \\| \\[x\\](http://y) \\<b\\>" in card
+
+
+def test_status_and_list_after_a_hostile_invitation(tmp_path: Path, office: Path) -> None:
+    """The invitation is refused; nothing of it is kept that a later command would show."""
+    line = (tmp_path / "sent" / "stanmore").read_text(encoding="utf-8")
+    found = Invitation.parse(line)
+    object.__setattr__(found, "title", REPAINT)
+    for command in (("join", found.line, "--data", "x.csv"), ("study", "list")):
+        try:
+            shown = call(*command, "--home", tmp_path / "victim")
+        except InputError as error:
+            shown = error.message
+        assert unprintable_in(shown.replace("\n", "")) is None
+        assert "repaint" not in shown
+
+
+def test_everything_goes_through_the_one_door() -> None:
+    """No command prints by itself: typer.echo, print, a Console of rich's own."""
+    folder = Path(cli.__file__).parent
+    for path in sorted(folder.rglob("*.py")):
+        if path.name in {"screen.py", "escaping_console.py"}:
+            continue
+        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+            if isinstance(node, ast.Call):
+                called = ast.unparse(node.func)
+                assert called not in {"print", "Console", "rich.print"}, f"{path.name}: {called}"
+                assert called not in {"typer.echo", "typer.secho", "typer.confirm", "typer.prompt"}
+                assert not called.endswith(("stdout.write", "stderr.write")), path.name

@@ -1,0 +1,169 @@
+"""A whole study by clicks: a coordinator and three sites, each in a browser of its own."""
+
+import asyncio
+import csv
+from collections.abc import Awaitable
+from contextlib import AsyncExitStack
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from console.conftest import running
+from harness.browser import AXE, Tab, browser, chromium
+from harness.commands import call
+from sottovoce.config.study_file import example
+from sottovoce.entropy import SystemEntropy
+from sottovoce.node.coordinator.serving import registries, run_coordinator
+from sottovoce.node.events import Event, Listening
+from sottovoce.node.site.site_folder import open_site
+
+needs_chromium = pytest.mark.skipif(
+    chromium() is None, reason="no Chromium on this machine: apt-get install chromium"
+)
+SITES = {"north": "Northfield Hospital", "harbour": "Harbour Clinic", "stanmore": "<b>Stanmore</b>"}
+
+
+def prepared(folder: Path) -> None:
+    """A study's text, and every site's notes."""
+    text = example().replace('features = "auto"', "features = 48\nkey_bits = 2048")
+    text = text.replace("Stanmore Practice", SITES["stanmore"]).replace("10 minutes", "2 minutes")
+    (folder / "study.toml").write_text(text, encoding="utf-8")
+    call("notes", "--sites", "3", "--documents", "240", "--out", folder / "notes")
+    for name, given in zip(SITES, sorted((folder / "notes").glob("*.csv")), strict=True):
+        given.rename(folder / f"{name}.csv")
+        (folder / name).mkdir(mode=0o700)
+        settings = "[policy]\nkey_bits = 2048\n"
+        (folder / name / "sottovoce.toml").write_text(settings, encoding="utf-8")
+
+
+async def both(*given: Awaitable[None]) -> None:
+    await asyncio.gather(*given)
+
+
+@needs_chromium
+def test_a_whole_study_by_clicks(tmp_path: Path) -> None:
+    prepared(tmp_path)
+    asyncio.run(asyncio.wait_for(story(tmp_path), 500))
+
+
+async def story(folder: Path) -> None:
+    cate = open_site(folder / "cate", entropy=SystemEntropy())
+    office, until = replace(cate.office(), port=0), asyncio.Event()
+    listening: asyncio.Future[Listening] = asyncio.get_running_loop().create_future()
+
+    def heard(event: Event) -> None:
+        if isinstance(event, Listening) and not listening.done():
+            listening.set_result(event)
+
+    async with AsyncExitStack() as stack:
+        serving = asyncio.create_task(run_coordinator(office, on_event=heard, until=until))
+        address = (await asyncio.wait_for(listening, 60)).address
+        arguments = (folder / "study.toml", "--home", folder / "cate", "--address", address)
+        await asyncio.to_thread(call, "study", "create", *arguments, "--out", folder / "inv")
+        chrome = await stack.enter_async_context(browser(folder / "profile"))
+        links = {
+            name: (await stack.enter_async_context(running(folder / name)))[0]
+            for name in ("cate", *SITES)
+        }
+        tabs = {name: await chrome.tab() for name in links}
+        for name, link in links.items():
+            await tabs[name].goto(link)
+        await study_begins(folder, tabs)
+        await people_consent(tabs)
+        await both(*(at_end(tabs[name]) for name in SITES))
+        await both(*(evaluated(tabs[name]) for name in SITES))
+        await coordinator_sees(tabs["cate"], registries(office)[0].id)
+        await labelled(folder, tabs["stanmore"])
+        await looked_at(tabs, folder)
+        until.set()
+        await serving
+
+
+async def study_begins(folder: Path, tabs: dict[str, Tab]) -> None:
+    for name in SITES:
+        tab = tabs[name]
+        await tab.fill("invitation", (folder / "inv" / name).read_text().strip())
+        await tab.press("Look at this study")
+        assert "No text leaves" in await tab.text()
+        for within, button in (("inspect", "Look at the data first"), ("join", "")):
+            form = f"form[action$={within}]"
+            await tab.fill("data", str(folder / f"{name}.csv"), within=form)
+            await tab.fill("label", "urgency", within=form)
+            if button:
+                await tab.press(button)
+                assert "Documents by label" in await tab.text()
+                await tab.run("window.old = true; history.back()")
+                await tab.until("!window.old && document.readyState === 'complete'")
+        await tab.press("Take part, as the card says")
+
+
+async def people_consent(tabs: dict[str, Tab]) -> None:
+    asked = "document.querySelector('form[action$=consent]') !== null"
+    await both(*(tabs[name].until(asked) for name in SITES))
+    words = {await tabs[name].run("document.querySelector('.words').innerText") for name in SITES}
+    assert len(words) == 1, "everybody is shown the same words"
+    for name in SITES:
+        await tabs[name].fill("name", f"Officer of {name}")
+        await tabs[name].press("The words are the same, and we consent")
+
+
+async def at_end(tab: Tab) -> None:
+    await tab.until("document.body.innerText.includes('finished')", seconds=240)
+
+
+async def evaluated(tab: Tab) -> None:
+    await tab.until("document.querySelector('form[action$=evaluate]') !== null", seconds=60)
+    await tab.press("Evaluate on the documents held out")
+    await tab.until("document.body.innerText.includes('ROC, all sites')", seconds=240)
+
+
+async def coordinator_sees(tab: Tab, study: str) -> None:
+    await tab.goto(await tab.run(f"location.origin + '/study/{study}'"))
+    text = await tab.text()
+    assert "State: finished" in text
+    assert "Confusion, all sites" in text
+    assert "<b>Stanmore</b>" in text, "a hostile name is shown as it is"
+
+
+async def labelled(folder: Path, tab: Tab) -> None:
+    with (folder / "stanmore.csv").open(encoding="utf-8", newline="") as file:
+        rows = list(csv.DictReader(file))[:12]
+    given = folder / "new.csv"
+    given.write_text("text\n" + "\n".join(f'"{row["text"]}"' for row in rows), encoding="utf-8")
+    await tab.until("document.querySelector('#file') !== null", seconds=60)
+    await tab.choose_file("#file", given)
+    await tab.press("Label this file")
+    await tab.until("document.querySelector('a[href*=labelled]') !== null", seconds=120)
+    found = await tab.run(
+        "fetch(document.querySelector('a[href*=labelled]').href).then(one => one.text())"
+    )
+    labels = {row["label"] for row in csv.DictReader(found.splitlines())}
+    assert labels <= {"routine", "urgent"}
+    assert labels
+
+
+async def looked_at(tabs: dict[str, Tab], folder: Path) -> None:
+    """Narrow and wide, dark and light: nothing is cut off, and axe finds nothing wrong."""
+    for name in ("cate", "north"):
+        tab = tabs[name]
+        for width, dark in ((400, True), (1400, False)):
+            await tab.sized(width, dark=dark)
+            await tab.screenshot(folder / f"{name}-{width}.png")
+            wide = await tab.run("document.documentElement.scrollWidth")
+            assert wide <= width, f"{name} at {width} is {wide} wide"
+            if AXE.is_file():
+                assert await tab.axe() == []
+
+
+@needs_chromium
+@pytest.mark.skipif(not AXE.is_file(), reason="no axe-core on this machine")
+def test_axe_is_there_and_finds_mistakes(tmp_path: Path) -> None:
+    async def run() -> list[str]:
+        async with browser(tmp_path / "profile") as chrome:
+            tab = await chrome.tab()
+            (tmp_path / "page.html").write_text("<html><body><img src='x'></body></html>")
+            await tab.goto((tmp_path / "page.html").as_uri())
+            return await tab.axe()
+
+    assert any(one.startswith("image-alt") for one in asyncio.run(asyncio.wait_for(run(), 60)))

@@ -1,0 +1,208 @@
+"""Nobody but the person with the one-time link sees or does anything at the console."""
+
+import asyncio
+from collections.abc import Awaitable, Callable
+from pathlib import Path
+from urllib.parse import urlsplit
+
+import aiohttp
+import pytest
+
+from console.conftest import running
+from sottovoce.console.guard import COOKIE, ConsoleGuard
+from sottovoce.console.server import ConsolePages, check_loopback
+from sottovoce.entropy import SystemEntropy
+from sottovoce.errors import InputError
+from sottovoce.node.coordinator.serving import registries, study_status
+from sottovoce.node.site.site_folder import open_site
+
+Story = Callable[[aiohttp.ClientSession, str, ConsolePages], Awaitable[None]]
+
+
+def played(office: Path, story: Story, *, read_only: bool = False) -> None:
+    async def run() -> None:
+        async with running(office, read_only=read_only) as (link, console):
+            jar = aiohttp.CookieJar(unsafe=True)
+            async with aiohttp.ClientSession(cookie_jar=jar) as session:
+                await story(session, link, console)
+
+    asyncio.run(asyncio.wait_for(run(), 60))
+
+
+def base(link: str) -> str:
+    return f"http://{urlsplit(link).netloc}"
+
+
+def test_without_the_link_nothing_is_shown(office: Path) -> None:
+    async def story(session: aiohttp.ClientSession, link: str, _: ConsolePages) -> None:
+        for path in ("/", "/events", "/study/x", "/study/x/card", "/study/x/officer"):
+            async with session.get(base(link) + path) as answer:
+                assert answer.status == 403
+                assert "urgency" not in await answer.text()
+
+    played(office, story)
+
+
+def test_the_link_opens_once(office: Path) -> None:
+    async def story(session: aiohttp.ClientSession, link: str, _: ConsolePages) -> None:
+        async with session.get(link) as answer:
+            assert answer.status == 200
+            assert "urgency of clinical notes" in await answer.text()
+        async with aiohttp.ClientSession() as other, other.get(link) as answer:
+            assert answer.status == 403
+        async with session.get(base(link) + "/open?token=") as answer:
+            assert answer.status == 403
+
+    played(office, story)
+
+
+def test_the_cookie_is_for_this_site_and_not_for_scripts(office: Path) -> None:
+    async def story(session: aiohttp.ClientSession, link: str, _: ConsolePages) -> None:
+        async with session.get(link, allow_redirects=False) as answer:
+            cookie = answer.headers["Set-Cookie"]
+        assert COOKIE in cookie
+        assert "HttpOnly" in cookie
+        assert "SameSite=Strict" in cookie
+
+    played(office, story)
+
+
+def test_every_answer_forbids_what_comes_from_elsewhere(office: Path) -> None:
+    async def story(session: aiohttp.ClientSession, link: str, _: ConsolePages) -> None:
+        for path in (link, base(link) + "/static/style.css", base(link) + "/static/console.js"):
+            async with session.get(path) as answer:
+                policy = answer.headers["Content-Security-Policy"]
+                assert "default-src 'none'" in policy
+                assert "unsafe" not in policy
+                assert answer.headers["X-Content-Type-Options"] == "nosniff"
+                assert answer.headers["Cache-Control"] == "no-store"
+
+    played(office, story)
+
+
+@pytest.mark.parametrize("host", ["evil.example", "127.0.0.1", "127.0.0.1:1", ""])
+def test_another_name_in_host_is_refused(office: Path, host: str) -> None:
+    async def story(session: aiohttp.ClientSession, link: str, _: ConsolePages) -> None:
+        async with session.get(link, headers={"Host": host}) as answer:
+            assert answer.status in {400, 421}
+        async with session.get(link) as answer:
+            assert answer.status == 200, "the link was not used up by a stranger"
+
+    played(office, story)
+
+
+@pytest.mark.parametrize("origin", [None, "null", "http://evil.example", "https://127.0.0.1:8450"])
+def test_a_form_from_elsewhere_does_nothing(office: Path, origin: str | None) -> None:
+    async def story(session: aiohttp.ClientSession, link: str, console: ConsolePages) -> None:
+        await (await session.get(link)).text()
+        (study,) = registries(console.work.site.office())
+        data = {"word": console.guard.form_word, "name": "urgency of clinical notes"}
+        headers = {} if origin is None else {"Origin": origin}
+        where = f"{base(link)}/study/{study.id}/cancel"
+        async with session.post(where, data=data, headers=headers) as answer:
+            assert answer.status == 403
+        assert study.ordered("cancel") is None
+
+    played(office, story)
+
+
+@pytest.mark.parametrize("word", ["", "0" * 64])
+def test_a_form_without_the_sessions_word_does_nothing(office: Path, word: str) -> None:
+    async def story(session: aiohttp.ClientSession, link: str, console: ConsolePages) -> None:
+        await (await session.get(link)).text()
+        (study,) = registries(console.work.site.office())
+        data = {"word": word, "name": "urgency of clinical notes"}
+        headers = {"Origin": base(link)}
+        where = f"{base(link)}/study/{study.id}/cancel"
+        async with session.post(where, data=data, headers=headers) as answer:
+            assert answer.status == 403
+        assert study.ordered("cancel") is None
+
+    played(office, story)
+
+
+def test_a_console_that_only_shows_does_nothing(office: Path) -> None:
+    async def story(session: aiohttp.ClientSession, link: str, console: ConsolePages) -> None:
+        text = await (await session.get(link)).text()
+        assert "<form" not in text
+        (study,) = registries(console.work.site.office())
+        data = {"word": console.guard.form_word, "name": "urgency of clinical notes"}
+        headers = {"Origin": base(link)}
+        where = f"{base(link)}/study/{study.id}/cancel"
+        async with session.post(where, data=data, headers=headers) as answer:
+            assert answer.status == 403
+            assert "only shows" in await answer.text()
+        assert study.ordered("cancel") is None
+
+    played(office, story, read_only=True)
+
+
+def test_a_token_is_good_for_some_minutes() -> None:
+    now = [0.0]
+    guard = ConsoleGuard(SystemEntropy(), clock=lambda: now[0])
+    token = guard.new_token()
+    now[0] = 601.0
+    assert guard.opened(token) is None
+    assert "session" not in repr(guard)
+    assert token not in repr(guard)
+
+
+@pytest.mark.parametrize("host", ["0.0.0.0", "192.168.1.4", "example.org", "::"])  # noqa: S104
+def test_it_listens_at_loopback_alone(host: str) -> None:
+    with pytest.raises(InputError, match="expected a loopback address"):
+        check_loopback(host)
+
+
+def test_the_coordinator_acts_by_forms(office: Path) -> None:
+    async def story(session: aiohttp.ClientSession, link: str, console: ConsolePages) -> None:
+        await (await session.get(link)).text()
+        place = console.work.site.office()
+        (study,) = registries(place)
+        where, headers = f"{base(link)}/study/{study.id}", {"Origin": base(link)}
+        word = {"word": console.guard.form_word}
+        async with session.get(where) as answer:
+            text = await answer.text()
+        assert "<script>alert" not in text
+        assert "&lt;script&gt;alert(1)" in text
+        assert "Waited for: north, evaluator, harbour, dealer, stanmore" in text
+        async with session.post(
+            f"{where}/invite", data={**word, "house": "north"}, headers=headers
+        ) as answer:
+            assert "sottovoce-1-" in await answer.text()
+        async with session.post(
+            f"{where}/cancel", data={**word, "name": "another"}, headers=headers
+        ) as answer:
+            assert answer.status == 400
+            assert "expected the study&#x27;s name" in await answer.text()
+        assert study.ordered("cancel") is None
+        named = {**word, "name": "urgency of clinical notes"}
+        async with session.post(f"{where}/cancel", data=named, headers=headers) as answer:
+            assert answer.status == 200
+        assert study.ordered("cancel") is not None
+        assert study_status(place, study.id).phase == "enrolment"
+        for page in ("card", "officer"):
+            async with session.get(f"{where}/{page}") as answer:
+                assert answer.status == 200
+                assert "<script>alert" not in await answer.text()
+        for wrong in ("/study/nothing", "/study/nothing/card"):
+            async with session.get(base(link) + wrong) as answer:
+                assert answer.status == 400
+        async with session.post(f"{where}/nothing", data=word, headers=headers) as answer:
+            assert answer.status == 404
+
+    played(office, story)
+
+
+def test_a_home_without_studies_says_how_to_begin(tmp_path: Path) -> None:
+    home = tmp_path / "new"
+    open_site(home, entropy=SystemEntropy())
+
+    async def story(session: aiohttp.ClientSession, link: str, console: ConsolePages) -> None:
+        assert "No study here yet" in await (await session.get(link)).text()
+        data = {"word": console.guard.form_word, "invitation": "nonsense"}
+        async with session.post(
+            f"{base(link)}/accept", data=data, headers={"Origin": base(link)}
+        ) as answer:
+            assert answer.status == 400
+
+    played(home, story)

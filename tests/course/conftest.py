@@ -1,0 +1,40 @@
+"""A study of three peers and two helpers, as its deciders know it."""
+
+import pytest
+
+from harness.courses import Told
+from harness.entropy import SeededEntropy
+from sottovoce.course.terms import Patience, Terms, planned
+from sottovoce.study import InsecureToyPlan
+from sottovoce.study.roster import Participant, Role, Roster
+from sottovoce.study.study import Study
+from sottovoce.text.labels import Labels
+
+SEATS = [
+    ("coordinator", "Institute", Role.COORDINATOR),
+    ("evaluator", "Trust", Role.EVALUATOR),
+    ("dealer", "Lender", Role.DEALER),
+    ("north", "Northfield Hospital", Role.PEER),
+    ("harbour", "Harbour Clinic", Role.PEER),
+    ("valley", "Valley Practice", Role.PEER),
+    ("lakeside", "Lakeside Hospital", Role.PEER),
+]
+
+
+@pytest.fixture(scope="session")
+def study() -> Study:
+    keys = SeededEntropy(1)
+    plan = InsecureToyPlan("notes", Labels(("routine", "urgent")), key_bits=768)
+    return Study(plan, Roster(tuple(Participant(*seat, keys.seed()) for seat in SEATS)))
+
+
+@pytest.fixture(scope="session")
+def terms(study: Study) -> Terms:
+    patience = Patience(gather=10, receive=30, unseen=6, silent=10, enrolment=100)
+    return Terms("s-1", study.plan, planned(study.roster.participants), patience)
+
+
+@pytest.fixture
+def told(study: Study, terms: Terms) -> Told:
+    """A coordinator to which a test tells what happens."""
+    return Told(study, terms)

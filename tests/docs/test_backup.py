@@ -1,0 +1,296 @@
+"""The page about backups: what it tells people to do is done here, or in the test that is named."""
+
+import asyncio
+import re
+import shutil
+from collections.abc import Callable
+from contextlib import suppress
+from pathlib import Path
+
+import pytest
+
+from harness.absence import Absence
+from harness.commands import call
+from harness.copies import Copying, bodies_read
+from harness.homes import homes
+from harness.lives import KilledError
+from harness.network import Network, network
+from sottovoce.course.control import COORDINATOR
+from sottovoce.course.training_state import Training
+from sottovoce.errors import InputError, JournalError, SottovoceError, ViolationError
+from sottovoce.node.api import Joined
+from sottovoce.node.events import Event, RosterKnown, StageBegan, StudyFinished
+
+ROOT = Path(__file__).parents[2]
+PAGE = (ROOT / "docs" / "backup.md").read_text(encoding="utf-8")
+SITES = ("north", "harbour", "valley")
+REJOINING = "tests/node/test_rejoining.py::"
+RESTORED = "tests/node/test_restored.py::"
+HERE = "tests/docs/test_backup.py::"
+DONE = {
+    "the folder has all that was sent": (
+        f"{RESTORED}test_a_restored_site_that_sent_nothing_since_goes_on_with_the_same_bytes",
+    ),
+    "a copy went on elsewhere": (f"{RESTORED}test_a_copy_that_went_on_is_the_one_that_counts",),
+    "the documents changed meanwhile": (
+        f"{HERE}test_documents_that_are_put_back_let_the_study_go_on",
+    ),
+    "the journal is lost, the training is over": (
+        f"{REJOINING}test_a_site_that_lost_its_disk_gets_the_model_again_from_a_peer",
+    ),
+    "the journal is lost before that": (
+        f"{HERE}test_the_others_go_on_without_a_site_that_lost_its_journal",
+        "tests/cli/test_study_commands.py::test_a_study_is_made_again_under_another_name",
+    ),
+    "the coordinator's folder is an older copy": (
+        f"{HERE}test_seats_stop_at_an_older_copy_of_the_coordinator",
+        f"{HERE}test_a_coordinator_comes_back_whole_and_with_its_key",
+    ),
+}
+NEVER = {
+    "Do not bring back a seat's journal": f"{RESTORED}test_a_restored_site_sends_nothing",
+    "Do not run a home at two places": (
+        f"{RESTORED}test_of_a_site_and_its_copy_that_run_at_once_one_is_found_out"
+    ),
+    "Do not move a mailbox": f"{HERE}test_a_mailbox_or_a_journal_that_is_taken_away_stops_a_seat",
+}
+
+
+def _section(title: str) -> str:
+    return PAGE.partition(f"## {title}\n")[2].partition("\n## ")[0]
+
+
+def _check_exists(name: str) -> None:
+    path, _, test = name.partition("::")
+    assert f"def {test}(" in (ROOT / path).read_text(encoding="utf-8"), name
+
+
+def test_every_way_back_on_the_page_is_gone_by_a_test() -> None:
+    part = _section("How to come back")
+    rows = [line.split("|")[1].strip() for line in part.splitlines() if line.startswith("| ")]
+    assert rows[1:] == list(DONE)
+    for name in (one for names in DONE.values() for one in names):
+        _check_exists(name)
+
+
+def test_everything_that_the_page_forbids_is_tried_by_a_test() -> None:
+    items = [line[2:] for line in _section("What never").splitlines() if line.startswith("- ")]
+    assert len(items) == len(NEVER)
+    for item, (begins, name) in zip(items, NEVER.items(), strict=True):
+        assert item.startswith(begins)
+        _check_exists(name)
+
+
+def _named_places() -> list[str]:
+    """Every place in a home that the page names, as a pattern below it."""
+    found = re.findall(r"`HOME/([^`]+)`", PAGE)
+    places = [re.sub(r"\b(ID|SEAT)\b", "*", one) for one in dict.fromkeys(found)]
+    ledger = "studies/*/*/ledger.jsonl"
+    assert "with its `.head` and `.receipt`" in PAGE
+    return [*places, f"{ledger}.head", f"{ledger}.receipt"]
+
+
+def test_the_page_names_every_file_of_a_home_and_none_that_is_not_there(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    net = homes(tmp_path, monkeypatch, features="8", stage="1 minute", more="evaluations = 3\n")
+    for home in tmp_path.iterdir():
+        (home / "sottovoce.toml").write_text("# what this site agrees to\n", encoding="utf-8")
+    found: set[Path] = set()
+
+    async def story() -> None:
+        over = net.when(lambda one: one == StudyFinished(net.study, COORDINATOR))
+        async with net.serving():
+            await net.join_all(*SITES)
+            await over.wait()
+        # These only inform: all goes on without them.
+        found.update(_files(tmp_path))
+        _delete(tmp_path, "status.json", "costs.json")
+        async with net.serving(), net.staying("north", "harbour"):
+            await net.classify("valley", net.documents["valley"][:3])
+            await asyncio.gather(*map(net.evaluate, SITES))
+
+    asyncio.run(asyncio.wait_for(story(), 90))
+    home = tmp_path / "valley-practice"
+    assert call("ledger", "show", "--home", home)
+    assert call("ledger", "export", "--out", tmp_path / "ledger.jsonl", "--home", home)
+    places = _named_places()
+    found |= _files(tmp_path)
+    unnamed = {one for one in found if not any(_is_below(one, place) for place in places)}
+    assert unnamed == set()
+    for place in places:
+        assert any(_is_below(one, place) for one in found), place
+    assert any(one.name == "mailbox.db" for one in found)
+
+
+def _files(root: Path) -> set[Path]:
+    """Every file of every home, as it is called from there."""
+    files = (one.relative_to(root) for one in root.glob("*/**/*") if one.is_file())
+    return {Path(*one.parts[1:]) for one in files}
+
+
+def _delete(root: Path, *names: str) -> None:
+    """Take these files away from every seat."""
+    for name in names:
+        paths = list(root.glob(f"*/studies/*/*/{name}"))
+        assert paths, name
+        for path in paths:
+            path.unlink()
+
+
+def _is_below(path: Path, place: str) -> bool:
+    """Whether a file is the one that a pattern names, or lies in the folder that it names."""
+    depth = len(Path(place).parts)
+    return len(path.parts) >= depth and Path(*path.parts[:depth]).match(place)
+
+
+async def _worked(net: Network, wanted: Callable[[Event], bool]) -> None:
+    """Everybody works until such an event, and stops."""
+    net.events.clear()
+    came = net.when(wanted)
+    async with net.serving():
+        joining = [asyncio.create_task(net.join(one)) for one in SITES]
+        await came.wait()
+        for task in joining:
+            task.cancel()
+        await asyncio.gather(*joining, return_exceptions=True)
+
+
+def _sent_something(event: Event) -> bool:
+    """A site is past the agreement: its consent is at the coordinator."""
+    return isinstance(event, StageBegan) and event.seat in SITES and event.stage == "dictionary"
+
+
+def test_seats_stop_at_an_older_copy_of_the_coordinator(tmp_path: Path) -> None:
+    net = network(tmp_path)
+
+    async def story() -> None:
+        await _worked(net, lambda one: isinstance(one, RosterKnown))
+        office, older = net.office.folder, tmp_path / "older"
+        shutil.copytree(office, older)
+        await _worked(net, _sent_something)
+        shutil.rmtree(office)
+        shutil.copytree(older, office)
+        async with net.serving():
+            joining = (net.join(one) for one in SITES)
+            found = await asyncio.gather(*joining, return_exceptions=True)
+        told = [one for one in found if "older copy" in str(one)]
+        assert told, found
+        for error in told:
+            assert isinstance(error, ViolationError)
+            assert error.party == COORDINATOR
+            assert "docs/backup.md" in " ".join(error.hints)
+        assert not any(isinstance(one, Joined) for one in found)
+
+    asyncio.run(asyncio.wait_for(story(), 90))
+
+
+def test_a_coordinator_comes_back_whole_and_with_its_key(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    net = homes(tmp_path / "homes", monkeypatch, features="8", stage="1 minute")
+    home, copy = net.root / "institute", tmp_path / "copy"
+
+    async def story() -> None:
+        await _worked(net, _sent_something)
+        shutil.copytree(home, copy)
+        shutil.rmtree(home)
+        shutil.copytree(copy / "coordinator", home / "coordinator")
+        home.chmod(0o700)
+        with pytest.raises(SottovoceError):
+            async with net.serving():
+                await net.join("valley")
+        shutil.rmtree(home)
+        shutil.copytree(copy, home)
+        async with net.serving():
+            joined = await net.join_all(*SITES)
+        assert all(one.model is not None for one in joined)
+
+    asyncio.run(asyncio.wait_for(story(), 90))
+
+
+async def _valley_goes_on(net: Network) -> None:
+    """Until the server or the site stops; its error comes through."""
+    async with net.serving() as server:
+        joining = asyncio.create_task(net.join("valley"))
+        await asyncio.wait({server, joining}, return_when=asyncio.FIRST_COMPLETED)
+        joining.cancel()
+        await asyncio.gather(joining, return_exceptions=True)
+        if not joining.cancelled():
+            await joining
+
+
+@pytest.mark.parametrize("lost", ["mailbox", "journal"])
+def test_a_mailbox_or_a_journal_that_is_taken_away_stops_a_seat(tmp_path: Path, lost: str) -> None:
+    net = network(tmp_path, documents=120, features="8", stage="1 minute")
+
+    async def story() -> None:
+        await _worked(net, _sent_something)
+        journal = net.membership("valley").folder / "valley" / "journal.db"
+        mailbox = net.office.folder / "studies" / net.study / "mailbox.db"
+        path = {"mailbox": mailbox, "journal": journal}[lost]
+        for beside in path.parent.glob(f"{path.name}*"):
+            beside.unlink()
+        with bodies_read() as read, pytest.raises(SottovoceError, match="nothing was sent"):
+            await _valley_goes_on(net)
+        assert set(read) <= {net.membership("valley").token}  # no letter
+
+    asyncio.run(asyncio.wait_for(story(), 90))
+
+
+def test_documents_that_are_put_back_let_the_study_go_on(tmp_path: Path) -> None:
+    net = network(tmp_path, documents=120, features="8", stage="1 minute")
+    mine = net.documents["valley"]
+
+    async def story() -> None:
+        async with net.serving():
+            folder = net.membership("valley").folder
+            stopping = Copying("valley", "training", folder, tmp_path / "unused", kills_early=True)
+            others = [asyncio.create_task(net.join(one)) for one in SITES[:2]]
+            with stopping.watched(), suppress(KilledError):
+                await net.join("valley")
+            assert stopping.dead
+            for task in others:
+                task.cancel()
+            await asyncio.gather(*others, return_exceptions=True)
+            with pytest.raises(JournalError, match="nothing was sent") as refused:
+                await net.join("valley", lambda: mine[1:])
+            assert refused.value.hints[0].startswith("put back the documents")
+            # Had a letter of the other documents left, the server would now refuse this seat.
+            joined = await net.join_all(*SITES)
+            assert all(one.model is not None for one in joined)
+
+    asyncio.run(asyncio.wait_for(story(), 90))
+
+
+def test_the_others_go_on_without_a_site_that_lost_its_journal(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    helpers = '[helpers]\ntrust = "Trust"\nlender = "Lender"\n'
+    roles = {"evaluator": "trust", "dealer": 'dealer = "lender"', "helpers": helpers}
+    net = network(tmp_path, sites=4, documents=320, features="8", **roles)
+    absence = Absence(monkeypatch)
+    monkeypatch.setattr(
+        Training,
+        "unseen",
+        lambda _, seats, **__: tuple(one for one in seats if one in absence.gone),
+    )
+    began = net.when(lambda one: _sent_something(one) and getattr(one, "seat", "") == "valley")
+    others = [one for one in net.documents if one != "valley"]
+
+    async def story() -> None:
+        async with net.serving():
+            losing = asyncio.create_task(net.join("valley"))
+            rest = asyncio.create_task(net.join_all(*others, "evaluator", "dealer"))
+            await began.wait()
+            losing.cancel()
+            await asyncio.gather(losing, return_exceptions=True)
+            shutil.rmtree(net.membership("valley").folder)
+            with pytest.raises(InputError) as refused:
+                await net.join("valley")
+            assert "docs/backup.md" in " ".join(refused.value.hints)
+            absence.of("valley")
+            joined = await rest
+        assert [one.model is not None for one in joined[: len(others)]] == [True] * len(others)
+
+    asyncio.run(asyncio.wait_for(story(), 90))

@@ -1,0 +1,52 @@
+"""A study between real homes: settings, keys and folders as the commands lay them out."""
+
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+
+import pytest
+
+from harness.network import Network, read_toy, study_text
+from harness.studies import notes
+from sottovoce.entropy import SystemEntropy
+from sottovoce.node.api import CoordinatorPlace, Membership
+from sottovoce.node.coordinator.serving import create_study
+from sottovoce.node.invitations import Invitation
+from sottovoce.node.site import site_folder
+from sottovoce.node.site.site_folder import JoinedStudy, Site, open_site
+
+
+class Homes(Network):
+    """A coordinator and its sites, each with a home of its own below `root`."""
+
+    def create(self) -> None:
+        self.tokens = create_study(self.office, self.text, read=read_toy)
+
+    def home(self, house: str) -> Site:
+        """The home of an organisation, opened as a command opens it."""
+        return open_site(self.root / house.replace(" ", "-").lower(), entropy=SystemEntropy())
+
+    @property
+    def office(self) -> CoordinatorPlace:
+        return self.home("Institute").office(port=self.port)
+
+    def joined(self, seat: str) -> JoinedStudy:
+        """The study in the home of this seat's organisation, accepted when it is first needed."""
+        token = next(one for one in self.tokens if seat in one.seats)
+        site = self.home(token.organisation)
+        expires = datetime.now(UTC) + timedelta(hours=1)
+        where = (self.address, self.fingerprint, token.study, "urgency of notes")
+        who = (token.organisation, token.seats, token.secret, expires)
+        study = site.accept(Invitation(*where, *who))
+        study.keep_text(self.text)
+        return study
+
+    def membership(self, seat: str) -> Membership:
+        return self.joined(seat).membership
+
+
+def homes(root: Path, patch: pytest.MonkeyPatch, **changes: str) -> Homes:
+    """A study of small notes between three homes, about to be joined; their keys are toys."""
+    patch.setattr(site_folder, "parse_study", read_toy)
+    made = Homes(root, study_text(**changes), notes(120, sites=3))
+    made.create()
+    return made

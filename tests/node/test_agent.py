@@ -1,0 +1,122 @@
+"""One seat at work: what happens to a session while something else waits for its turn."""
+
+import asyncio
+from collections.abc import Awaitable, Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from harness.letters import Chat, Noise, Plain
+from sottovoce.node.seat.deciders import RunningProgram, Waits
+from sottovoce.node.seat.durable_seat import SeatSession
+from sottovoce.node.seat.seat_runtime import SeatRuntime
+from sottovoce.storage.journal import Journal
+from sottovoce.study.relay import Letter
+from sottovoce.wire import Codec
+
+SESSION = b"session"
+SITTING = SeatSession("alice", SESSION, ("bob",), Plain())
+
+
+class Quiet:
+    """A witness that writes nothing down."""
+
+    def __init__(self) -> None:
+        self.late: list[int] = []
+
+    async def leaving(self, *_: Any) -> None: ...
+
+    def left(self, *_: Any) -> None: ...
+
+    def came(self, letter: Letter, kind: str, stage: str) -> None:
+        if stage == "earlier":
+            self.late.append(letter.number)
+
+    def note(self, *_: Any) -> None: ...
+
+    def flush(self) -> None: ...
+
+
+class Listening:
+    """A decider that only remembers which programs ended."""
+
+    def __init__(self) -> None:
+        self.ends: list[RunningProgram] = []
+
+    async def hear(self, *_: Any) -> None: ...
+
+    def waiting(self, *_: Any) -> None: ...
+
+    def ended(self, running: RunningProgram) -> None:
+        self.ends.append(running)
+
+    def overdue(self, *_: Any) -> None: ...
+
+
+def at_work(tmp_path: Path, story: Callable[[SeatRuntime, Listening], Awaitable[None]]) -> None:
+    """Tell a story of one agent; its decider only listens."""
+
+    async def told() -> None:
+        agent = SeatRuntime(
+            "alice",
+            "study",
+            journal=Journal(tmp_path / "journal.db", key=bytes(32)),
+            post=None,  # type: ignore[arg-type]  # nothing is sent here
+            audit=Quiet(),
+            control=lambda _: b"control",
+            waits=Waits(60, 60),
+        )
+        agent.decider = decider = Listening()
+        await story(agent, decider)
+        await agent.close()
+
+    asyncio.run(asyncio.wait_for(told(), 60))
+
+
+def letter(number: int) -> Letter:
+    return Letter(SESSION, "bob", "alice", number, Codec().encode(Noise(b"from bob")))
+
+
+async def begun(agent: SeatRuntime) -> RunningProgram:
+    return await agent.begin(SITTING, Chat(rounds=2).first, label=("training", 1))
+
+
+async def queued(agent: SeatRuntime, *waiting: Awaitable[Any]) -> list[Any]:
+    """Let these wait for their turn one behind the other, and then have it."""
+    async with agent._turn:
+        tasks = []
+        for one in waiting:
+            tasks.append(asyncio.ensure_future(one))
+            await asyncio.sleep(0)
+    return list(await asyncio.gather(*tasks))
+
+
+def test_a_letter_whose_session_is_dropped_while_it_waits_reaches_no_program(
+    tmp_path: Path,
+) -> None:
+    async def story(agent: SeatRuntime, decider: Listening) -> None:
+        await begun(agent)
+        await queued(agent, agent.drop(SESSION), agent._take(1, letter(0)))
+        assert SESSION not in agent.running
+        assert decider.ends == []
+
+    at_work(tmp_path, story)
+
+
+@pytest.mark.parametrize("what", ["a letter", "a partner's leaving"])
+def test_a_session_that_begins_again_is_not_ended_by_what_waited_for_the_one_before(
+    tmp_path: Path, what: str
+) -> None:
+    async def story(agent: SeatRuntime, decider: Listening) -> None:
+        before = await begun(agent)
+        late = agent._take(1, letter(0)) if what == "a letter" else agent.leave(SESSION, ["bob"])
+        _, again, _ = await queued(agent, agent.drop(SESSION), begun(agent), late)
+        assert before.seat.finished
+        assert agent.running == {SESSION: again}
+        assert decider.ends == []
+        for number in range(2):
+            await agent._take(number + 2, letter(number))
+        assert decider.ends == [again]
+
+    at_work(tmp_path, story)

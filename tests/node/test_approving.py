@@ -1,0 +1,194 @@
+"""A site that lets every letter go one by one, through whole studies; and one that refuses."""
+
+import asyncio
+from collections import Counter
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from harness.network import Network, network
+from sottovoce.cli.event_text import REFUSED, code_of
+from sottovoce.errors import StoppedError, WithdrawnError
+from sottovoce.ledger import LedgerLine, What, read_ledger
+from sottovoce.node.api import Joined
+from sottovoce.node.approval import Request, ScriptGate
+from sottovoce.node.seat.letter_audit import LetterAudit
+from sottovoce.node.site.seat_status import status
+
+SITES = ("north", "harbour", "valley")
+HELPERS = '[helpers]\ntrust = "Trust"\n'
+
+
+class Person:
+    """Lets everything go but letters of one kind, and remembers what was asked."""
+
+    def __init__(self, refuses: str = "", stage: str = "") -> None:
+        self.refuses, self.stage = refuses, stage
+        self.asked: list[Request] = []
+
+    def ask(self, request: Request) -> bool:
+        self.asked.append(request)
+        here = self.stage in {"", request.stage}
+        return not (here and request.kind == self.refuses)
+
+
+async def joined(net: Network, *seats: str, **gates: Any) -> dict[str, Any]:
+    """What comes of joining, by seat."""
+    async with net.serving():
+        tasks = [net.join(one, **({"gate": gates[one]} if one in gates else {})) for one in seats]
+        found = await asyncio.gather(*tasks, return_exceptions=True)
+    return dict(zip(seats, found, strict=True))
+
+
+def lines_of(net: Network, seat: str) -> list[LedgerLine]:
+    return list(read_ledger(net.membership(seat).folder / seat / "ledger.jsonl"))
+
+
+def has_model(found: Any) -> bool:
+    return isinstance(found, Joined) and found.model is not None
+
+
+def test_a_study_in_which_everybody_is_asked_about_everything(tmp_path: Path) -> None:
+    net = network(tmp_path, documents=120, features="8")
+    gates = {one: Person() for one in SITES}
+    found = asyncio.run(joined(net, *SITES, **gates))
+    assert all(map(has_model, found.values())), found
+    for house, seats in (("valley", ("valley",)), ("north", ("north", "evaluator"))):
+        approved = Counter[str]()
+        for seat in seats:
+            lines = lines_of(net, seat)
+            let_go = [(one.kind, one.digest) for one in lines if one.what == What.APPROVAL]
+            sent = [(one.kind, one.digest) for one in lines if one.what == What.SENT]
+            # The last one was let go, and may not have left when the site was at its end.
+            assert let_go[: len(sent)] == sent
+            assert len(let_go) - len(sent) <= 1
+            approved.update(digest for _, digest in let_go)
+        # Each was asked for once.
+        assert approved == Counter(one.digest for one in gates[house].asked)
+
+
+@pytest.mark.parametrize(
+    ("kind", "stage"),
+    [
+        ("consent", "agreement"),
+        ("masked-parts", "dictionary"),
+        ("done", ""),
+        ("revealed-shares", "training"),
+    ],
+)
+def test_who_refuses_a_letter_leaves_and_the_others_go_on(
+    tmp_path: Path, kind: str, stage: str
+) -> None:
+    net = network(tmp_path, documents=160, sites=4, features="8")
+    person = Person(kind, stage)
+    found = asyncio.run(joined(net, *net.documents, valley=person))
+    with pytest.raises(WithdrawnError, match=f"{kind} to 'coordinator' was refused"):
+        raise found["valley"]
+    assert code_of(found["valley"]) == REFUSED == 4
+    others = {one: has_model(found[one]) for one in net.documents if one != "valley"}
+    assert all(others.values()), found
+    lines = lines_of(net, "valley")
+    refused = next(at for at, one in enumerate(lines) if one.what == What.WITHDRAWAL)
+    after = [one.kind for one in lines[refused:] if one.what == What.SENT]
+    assert after == ["leaving"]
+    refusals = [one for one in person.asked if one.kind == kind]
+    assert refusals[-1].digest not in {one.digest for one in lines if one.what == What.SENT}
+    assert person.asked[-1] == refusals[-1]
+    with pytest.raises(WithdrawnError, match="withdrew"):
+        asyncio.run(net.join("valley"))
+    assert {one.phase for one in status(net.membership("valley"))} == {"withdrawn"}
+
+
+def test_where_too_few_are_left_everybody_hears_that_the_owner_declined(tmp_path: Path) -> None:
+    net = network(tmp_path, documents=120, features="8")
+    found = asyncio.run(joined(net, *SITES, valley=Person("dealt-shares", "dictionary")))
+    assert isinstance(found["valley"], WithdrawnError)
+    for name in ("north", "harbour"):
+        assert isinstance(found[name], StoppedError)
+        assert found[name].party == "valley"
+        message = found[name].message
+        assert "declined by its owner" in message
+        assert "valley (declined by its owner)" in message
+        assert "not as agreed" not in message
+        assert "left, or too few" not in message
+        assert "does not answer" not in message
+
+
+def test_a_helper_that_refuses_ends_the_study_by_its_name_and_takes_its_site_along(
+    tmp_path: Path,
+) -> None:
+    net = network(tmp_path, documents=120, features="8")
+    # North holds a peer's seat and the evaluator's.
+    found = asyncio.run(joined(net, *SITES, north=Person("arrived", "dictionary")))
+    assert isinstance(found["north"], WithdrawnError)
+    for name in ("harbour", "valley"):
+        assert isinstance(found[name], StoppedError)
+        assert found[name].party in {"evaluator", "north"}
+        assert "declined by its owner" in found[name].message
+    sent = [one.kind for one in lines_of(net, "evaluator") if one.what == What.SENT]
+    assert sent[-1] == "leaving"
+    # Its other seat leaves too, if the study is not over there before it looks.
+    assert {one.phase for one in status(net.membership("north"))} == {"withdrawn"}
+
+
+class Killed(BaseException):
+    """The process is gone."""
+
+
+def test_a_refusal_is_final_though_the_process_died_before_it_left(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    net = network(tmp_path, documents=160, sites=4, features="8")
+    first, left = LetterAudit.leaving, [1]
+
+    async def dying(self: LetterAudit, outgoing: Any, stage: str) -> None:
+        try:
+            await first(self, outgoing, stage)
+        except WithdrawnError:
+            if left:
+                left.clear()
+                raise Killed from None
+            raise
+
+    monkeypatch.setattr(LetterAudit, "leaving", dying)
+    forgetful = Person()
+
+    async def story() -> dict[str, Any]:
+        async with net.serving():
+            others = {one: asyncio.create_task(net.join(one)) for one in net.documents}
+            others.pop("valley").cancel()
+            with pytest.raises(Killed):
+                await net.join("valley", gate=Person("masked-parts", "dictionary"))
+            with pytest.raises(WithdrawnError, match="masked-parts to 'coordinator' was refused"):
+                await net.join("valley", gate=forgetful)
+            found = await asyncio.gather(*others.values(), return_exceptions=True)
+        return dict(zip(others, found, strict=True))
+
+    found = asyncio.run(asyncio.wait_for(story(), 120))
+    assert all(map(has_model, found.values())), found
+    assert forgetful.asked == []
+
+
+def test_a_script_is_ended_when_nobody_waits_for_its_answer_any_longer(tmp_path: Path) -> None:
+    """A study that stops elsewhere ends here at once, though a letter waits for approval."""
+    net = network(tmp_path, documents=120, features="8")
+    script = tmp_path / "approve"
+    asked = tmp_path / "asked"
+    script.write_text(f'#!/bin/sh\necho $$ >> "{asked}"\nexec sleep 3600\n')
+    script.chmod(0o700)
+
+    async def story() -> Any:
+        async with net.serving():
+            waiting = asyncio.create_task(net.join("valley", gate=ScriptGate(script)))
+            others = [asyncio.create_task(net.join(one)) for one in ("north", "harbour")]
+            while not asked.exists():  # noqa: ASYNC110 - a program writes it
+                await asyncio.sleep(0.05)
+            waiting.cancel()
+            for one in others:
+                one.cancel()
+            await asyncio.gather(waiting, *others, return_exceptions=True)
+
+    asyncio.run(asyncio.wait_for(story(), 60))
+    for pid in asked.read_text().split():
+        assert not Path(f"/proc/{pid}/cmdline").exists()

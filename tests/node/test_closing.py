@@ -1,0 +1,60 @@
+"""A study that is closed has no key, wherever a crash came in between, and gets no new one."""
+
+import asyncio
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from harness.network import QuickPlan, network, read_toy
+from sottovoce.ledger import What, read_ledger
+from sottovoce.node.coordinator.serving import close_study, study_status
+from sottovoce.node.coordinator.study_runner import StudyRunner
+
+SITES = ("north", "harbour", "valley")
+
+
+class Killed(BaseException):
+    """The process is gone."""
+
+
+@pytest.mark.parametrize("moment", ["before the key is deleted", "after the key was deleted"])
+def test_a_crash_while_a_study_is_closed(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, moment: str
+) -> None:
+    net = network(tmp_path, documents=120, features="8")
+    deleted, generated = StudyRunner._delete_key, QuickPlan.generate
+    keys: list[Any] = []
+    died = asyncio.Event()
+
+    async def dying(self: StudyRunner) -> None:
+        if moment.startswith("after"):
+            await deleted(self)
+        died.set()
+        raise Killed
+
+    def generate(self: QuickPlan, **given: Any) -> Any:
+        keys.append(generated(self, **given))
+        return keys[-1]
+
+    monkeypatch.setattr(QuickPlan, "generate", generate)
+
+    async def story() -> None:
+        async with net.serving():
+            await net.join_all(*SITES)
+        monkeypatch.setattr(StudyRunner, "_delete_key", dying)
+        close_study(net.office, net.study)
+        with pytest.raises(Killed):
+            async with net.serving():
+                await died.wait()
+        monkeypatch.setattr(StudyRunner, "_delete_key", deleted)
+        async with net.serving():
+            while study_status(net.office, net.study, read=read_toy).phase != "closed":  # noqa: ASYNC110 - a file says so
+                await asyncio.sleep(0.05)
+
+    asyncio.run(asyncio.wait_for(story(), 120))
+    folder = net.office.folder / "studies" / net.study / "coordinator"
+    assert not (folder / "key").exists()
+    assert len(keys) == 1
+    notes = [one.note for one in read_ledger(folder / "ledger.jsonl") if one.what == What.DELETION]
+    assert notes.count("deleted the Paillier key") == 1

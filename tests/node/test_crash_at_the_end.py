@@ -1,0 +1,93 @@
+"""A process that dies while it deletes what must not stay goes on when it is started again."""
+
+import asyncio
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from harness.network import Network, network
+from sottovoce.ledger import What, read_ledger
+from sottovoce.node.seat.letter_audit import LetterAudit
+from sottovoce.node.site.leaving import withdraw
+from sottovoce.storage.journal import Journal
+
+SITES = ("north", "harbour", "valley")
+
+
+class Killed(BaseException):
+    """The process is gone."""
+
+
+def dying_once(method: Callable[..., Any], wanted: Callable[..., bool]) -> Callable[..., Any]:
+    """The method, after whose first wanted call the process is gone."""
+    left = [1]
+
+    def called(self: Any, *arguments: Any, **options: Any) -> Any:
+        found = method(self, *arguments, **options)
+        if left and wanted(self, *arguments):
+            left.clear()
+            raise Killed
+        return found
+
+    return called
+
+
+def is_north(journal: Journal, *_: Any) -> bool:
+    return journal.path.parent.name == "north"
+
+
+def says_deleted_at_north(audit: LetterAudit, what: What, *_: Any) -> bool:
+    return what is What.DELETION and audit.ledger.path.parent.name == "north"
+
+
+@pytest.mark.parametrize(
+    ("owner", "name", "wanted"),
+    [(Journal, "forget", is_north), (LetterAudit, "note", says_deleted_at_north)],
+    ids=["while it deletes", "while it says so"],
+)
+def test_a_crash_while_deleting(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, owner: type, name: str, wanted: Any
+) -> None:
+    net = network(tmp_path)
+    monkeypatch.setattr(owner, name, dying_once(getattr(owner, name), wanted))
+
+    async def story() -> None:
+        async with net.serving():
+            found = await asyncio.gather(*(net.join(one) for one in SITES), return_exceptions=True)
+            assert [isinstance(one, Killed) for one in found] == [True, False, False]
+            (again,) = await net.join_all("north")
+        assert again.model is not None
+        assert again.model.exists()
+
+    asyncio.run(story())
+    lines = list(read_ledger(net.membership("north").folder / "north" / "ledger.jsonl"))
+    assert any(one.what == What.DELETION for one in lines)
+
+
+def test_a_crash_while_withdrawing_is_finished_by_withdrawing_again(
+    trained: Network, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    net = trained
+    folder = net.membership("valley").folder / "valley"
+
+    def is_valley(journal: Journal, *_: Any) -> bool:
+        return journal.path.parent.name == "valley"
+
+    async def story() -> None:
+        async with net.serving():
+            membership, model = net.membership("valley"), folder / "model"
+            dying = dying_once(Journal.close_outbox, is_valley)
+            monkeypatch.setattr(Journal, "close_outbox", dying)
+            with pytest.raises(Killed):
+                await withdraw(membership, options=net.options())
+            assert model.exists()
+            for _ in range(2):
+                assert (await withdraw(membership, options=net.options())).in_sum
+            assert not model.exists()
+
+    asyncio.run(story())
+    lines = list(read_ledger(folder / "ledger.jsonl"))
+    assert [one.kind for one in lines if one.what == What.SENT][-1] == "leaving"
+    assert sum(one.what == What.WITHDRAWAL for one in lines) == 1

@@ -1,0 +1,131 @@
+"""Evaluations over the same peers each, none of them twice; whoever asks for more is refused."""
+
+import asyncio
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any
+
+import pytest
+
+from harness.network import Network, network
+from sottovoce.course.control import COORDINATOR, OpenedEvaluation
+from sottovoce.errors import MisuseError, ViolationError
+from sottovoce.ledger import What, read_ledger
+from sottovoce.node.coordinator.query_coordinator import QueryCoordinator
+from sottovoce.node.coordinator.serving import registries
+from sottovoce.node.events import Refused
+from sottovoce.node.kept_facts import kept_costs, kept_evaluations
+from sottovoce.node.seat.deciders import Effect
+from sottovoce.node.site.leaving import withdraw
+from sottovoce.study.queries.evaluation_record import figures
+
+FOUR = ("north", "harbour", "valley", "lakeside")
+THREE = FOUR[:3]
+
+
+@pytest.fixture(scope="module")
+def trained(tmp_path_factory: pytest.TempPathFactory) -> Network:
+    """Four peers with a model, who evaluated it once; the evaluator is a house of its own."""
+    net = network(
+        tmp_path_factory.mktemp("evaluated"),
+        documents=360,
+        sites=4,
+        features="8",
+        more="evaluations = 3",
+        helpers='[helpers]\ntrust = "Trust"\n',
+        evaluator="trust",
+    )
+
+    async def story() -> None:
+        async with net.serving():
+            await net.join_all(*FOUR, "evaluator")
+        async with net.serving(), net.staying("evaluator", "harbour"):
+            found = await asyncio.gather(*(net.evaluate(one) for one in FOUR))
+            assert {one.joint.peers for one in found} == {FOUR}
+
+    asyncio.run(asyncio.wait_for(story(), 240))
+    return net
+
+
+def test_figures_stay_at_sites_and_at_the_coordinator(trained: Network) -> None:
+    registry = registries(trained.office)[0]
+    (kept,) = kept_evaluations(registry.folder)
+    assert kept.own is None
+    assert kept.joint is not None
+    for seat in FOUR:
+        (mine,) = kept_evaluations(trained.membership(seat).folder / seat)
+        assert mine.own is not None
+        assert mine.own.peers == (seat,)
+        assert mine.joint is not None
+        assert figures(mine.joint) == figures(kept.joint)
+    costs = kept_costs(registry.folder)
+    assert {"dictionary", "training"} <= set(costs.seconds)
+    assert costs.bytes["training"] > 1000
+
+
+@contextmanager
+def asking_for(told: OpenedEvaluation) -> Iterator[None]:
+    """A coordinator that opens this evaluation as soon as three are ready, whatever it knows."""
+
+    async def opened(self: QueryCoordinator) -> None:
+        if set(self.evaluations.ready) >= set(told.peers):
+            seats = (*told.peers, "evaluator")
+            await self.agent.commit(Effect({}, [(one, told) for one in seats]))
+            await asyncio.sleep(3600)
+
+    with pytest.MonkeyPatch.context() as patched:
+        patched.setattr(QueryCoordinator, "_open_evaluation", opened)
+        yield
+
+
+def refusals(net: Network, why: str) -> list[Refused]:
+    return [one for one in net.events if isinstance(one, Refused) and why in one.reason]
+
+
+async def refused(net: Network, told: OpenedEvaluation, why: str) -> list[Any]:
+    """What peers, in processes of their own, say to a coordinator that asks for this."""
+    net.events.clear()
+    with asking_for(told):
+        async with net.serving(), net.staying("evaluator", "harbour"):
+            asked = (net.evaluate(one) for one in told.peers)
+            found = await asyncio.gather(*asked, return_exceptions=True)
+            while not refusals(net, why):  # noqa: ASYNC110 - events are a list
+                await asyncio.sleep(0.05)
+    return found
+
+
+@pytest.mark.parametrize(
+    ("told", "why"),
+    [
+        (OpenedEvaluation(0, 2, THREE), "not held yet, found number 1 again"),
+        (OpenedEvaluation(0, 3, FOUR), "not held yet, found number 1 again"),
+        (OpenedEvaluation(1, 1, THREE), "over the same peers as before"),
+    ],
+    ids=["without a peer", "over the same", "the next one without a peer"],
+)
+def test_an_evaluation_that_would_show_one_peer_s_table_is_refused_by_every_seat(
+    trained: Network, told: OpenedEvaluation, why: str
+) -> None:
+    found = asyncio.run(asyncio.wait_for(refused(trained, told, why), 120))
+    for error in found:
+        assert isinstance(error, ViolationError), error
+        assert error.party == COORDINATOR
+        assert why in error.message
+    event = refusals(trained, why)[-1]
+    assert (event.seat, event.party) == ("evaluator", COORDINATOR)
+    lines = list(read_ledger(trained.membership("evaluator").folder / "evaluator/ledger.jsonl"))
+    assert why in [one.entry.note for one in lines if one.what == What.REFUSAL][-1]
+
+
+def test_two_evaluations_over_the_same_peers_are_held_and_another_set_is_not(
+    trained: Network,
+) -> None:
+    async def story() -> None:
+        async with trained.serving(), trained.staying("evaluator", "harbour"):
+            found = await asyncio.gather(*(trained.evaluate(one) for one in FOUR))
+            assert {one.joint.peers for one in found} == {FOUR}
+            await withdraw(trained.membership("lakeside"), options=trained.options())
+            with pytest.raises(MisuseError, match="every evaluation is over the same peers: north"):
+                await trained.evaluate("north")
+
+    asyncio.run(asyncio.wait_for(story(), 120))

@@ -1,0 +1,68 @@
+"""Whoever joins again what is over hears what ended it, at once, and nothing is done twice."""
+
+import asyncio
+from pathlib import Path
+
+import pytest
+
+from harness.network import network
+from sottovoce.course.phases import Phase
+from sottovoce.errors import StoppedError, WithdrawnError
+from sottovoce.ledger import What, read_ledger
+from sottovoce.node.api import ConsentQuestion, SeatStatus
+from sottovoce.node.coordinator.serving import cancel_study
+from sottovoce.node.events import Enrolled, RosterKnown
+from sottovoce.node.site.seat_status import status
+
+
+async def say_no(question: ConsentQuestion) -> bool:
+    return False
+
+
+def test_after_a_study_was_stopped_or_refused(tmp_path: Path) -> None:
+    net = network(tmp_path, features="8")
+    sites = ("north", "harbour", "valley")
+
+    async def story() -> None:
+        async with net.serving():
+            settings = {"valley": {"consent": say_no}}
+            joining = (net.join(one, **settings.get(one, {})) for one in sites)
+            north, _, valley = await asyncio.gather(*joining, return_exceptions=True)
+            assert isinstance(north, StoppedError)
+            assert "expected at least 3" in north.message
+            assert isinstance(valley, WithdrawnError)
+            heard = len(net.events)
+            with pytest.raises(StoppedError, match="expected at least 3") as again:
+                await net.join("north")
+            assert (again.value.message, again.value.party) == (north.message, north.party)
+            with pytest.raises(WithdrawnError, match="withdrew from it"):
+                await net.join("valley")
+            assert not any(isinstance(one, RosterKnown) for one in net.events[heard:])
+
+    asyncio.run(story())
+    assert {one.phase for one in status(net.membership("valley"))} == {Phase.WITHDRAWN}
+    for one in status(net.membership("north")):
+        assert one.phase is Phase.STOPPED
+        assert "expected at least 3" in one.reason
+        ledger = read_ledger(net.membership("north").folder / one.seat / "ledger.jsonl")
+        assert [line.entry.what for line in ledger].count(What.END) == 1
+
+
+def test_after_the_coordinator_cancelled_it(tmp_path: Path) -> None:
+    net = network(tmp_path, features="8")
+    enrolled = net.when(lambda event: isinstance(event, Enrolled) and event.seat == "evaluator")
+
+    async def story() -> None:
+        async with net.serving():
+            joining = asyncio.create_task(net.join("north"))
+            await enrolled.wait()
+            cancel_study(net.office, net.study, reason="approval was withdrawn")
+            for joined in (joining, net.join("north")):
+                says = r"^coordinator: stopped the study: approval was withdrawn$"
+                with pytest.raises(StoppedError, match=says):
+                    await joined
+
+    asyncio.run(story())
+    found = status(net.membership("north"))
+    assert [one.seat for one in found] == ["north", "evaluator"]
+    assert all(isinstance(one, SeatStatus) and one.phase is Phase.STOPPED for one in found)

@@ -1,0 +1,327 @@
+"""The journal keeps everything or nothing, for its owner alone, and says what is wrong with it."""
+
+import sqlite3
+import subprocess
+import sys
+import threading
+import tracemalloc
+from pathlib import Path
+
+import pytest
+
+from harness.entropy import SeededEntropy
+from sottovoce.errors import JournalError, MisuseError, OpenPermissionsError
+from sottovoce.storage.journal import Journal, Outgoing, Sent, SessionStep, StepHead
+from sottovoce.storage.sealed_sqlite import PIECE_BYTES
+from sottovoce.study.relay import Letter
+
+KEY = bytes(range(32))
+SECRET = b"a secret that must not stand on the disk"
+
+
+def step(body: bytes = SECRET, number: int = 0) -> SessionStep:
+    return SessionStep(StepHead("letter", "bob", number, (Sent("bob", 0, bytes(32)),), ""), body)
+
+
+def outgoing(number: int = 0, body: bytes = SECRET) -> Outgoing:
+    return Outgoing(Letter(b"s", "alice", "bob", number, body), "kind")
+
+
+def numbers(journal: Journal) -> list[int]:
+    return [one.letter.number for one in journal.pending()]
+
+
+@pytest.fixture
+def path(tmp_path: Path) -> Path:
+    return tmp_path / "a.journal"
+
+
+def test_everything_comes_back_in_order(path: Path) -> None:
+    with Journal(path, key=KEY) as journal:
+        seed = journal.open_session(b"s", b"head").seed
+        other = journal.open_session(b"t").seed
+        for index in range(5):
+            journal.commit(
+                session=b"s",
+                step=step(b"%d" % index, index),
+                letters=[outgoing(index)],
+                position=index + 1,
+                notes={"n": b"%d" % index},
+            )
+    assert len({seed, other}) == 2
+    with Journal(path, key=KEY) as journal:
+        opened = journal.open_session(b"s", b"head")
+        assert (opened.seed, opened.begun) == (seed, True)
+        assert not journal.open_session(b"t").begun
+        assert [one.body for one in journal.steps(b"s")] == [b"%d" % index for index in range(5)]
+        assert [one.head.number for one in journal.steps(b"s")] == list(range(5))
+        assert numbers(journal) == list(range(5))
+        assert {one.letter.body for one in journal.pending()} == {SECRET}
+        assert journal.cursor == 5
+        assert journal.note("n") == b"4"
+        assert journal.note("m") is None
+        assert journal.sessions() == (b"s", b"t")
+
+
+def test_nothing_secret_stands_on_the_disk_and_nobody_else_may_read(path: Path) -> None:
+    with Journal(path, key=KEY) as journal:
+        seed = journal.open_session(b"s").seed
+        journal.commit(session=b"s", step=step(), letters=[outgoing()], notes={"n": SECRET})
+        files = sorted(path.parent.iterdir())
+        assert len(files) >= 2
+        for one in files:
+            assert one.stat().st_mode & 0o777 == 0o600
+            content = one.read_bytes()
+            assert SECRET not in content
+            assert seed not in content
+    path.chmod(0o640)
+    with pytest.raises(OpenPermissionsError, match="expected mode 600, found 640"):
+        Journal(path, key=KEY)
+
+
+def test_a_letter_marked_sent_is_gone_and_one_that_was_not_is_there(path: Path) -> None:
+    with Journal(path, key=KEY) as journal:
+        journal.commit(letters=[outgoing(number) for number in range(4)])
+        first, second, *_ = journal.pending()
+        journal.mark_sent(second.position)
+        assert numbers(journal) == [0, 2, 3]
+        journal.mark_sent(first.position)
+        journal.commit()
+        assert numbers(journal) == [2, 3]
+    with Journal(path, key=KEY) as journal:
+        assert numbers(journal) == [2, 3]
+
+
+def test_once_closed_nothing_leaves_but_the_last_word(path: Path) -> None:
+    with Journal(path, key=KEY) as journal:
+        journal.commit(letters=[outgoing(0), outgoing(1)])
+        journal.close_outbox([outgoing(7)])
+        assert numbers(journal) == [7]
+        with pytest.raises(MisuseError, match="expected nothing to send any longer"):
+            journal.commit(letters=[outgoing(2)])
+        journal.commit(position=3)
+    with Journal(path, key=KEY) as journal:
+        assert journal.closed
+        assert numbers(journal) == [7]
+
+
+def test_letters_dealt_with_out_of_order_hold_the_cursor_back(path: Path) -> None:
+    with Journal(path, key=KEY) as journal:
+        for position in (3, 5, 8):
+            journal.arrived(position)
+        journal.commit(position=8)
+        assert journal.cursor == 2
+        journal.commit(position=3)
+        assert journal.cursor == 4
+        journal.commit(position=5)
+        assert journal.cursor == 8
+        journal.commit(position=6)
+        assert journal.cursor == 8
+
+
+def test_threads_may_share_a_journal(path: Path) -> None:
+    with Journal(path, key=KEY) as journal:
+        for name in (b"a", b"b", b"c"):
+            journal.open_session(name)
+
+        def work(name: bytes) -> None:
+            for index in range(20):
+                journal.commit(session=name, step=step(name, index), letters=[outgoing(index)])
+
+        threads = [threading.Thread(target=work, args=(name,)) for name in (b"a", b"b", b"c")]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+        for name in (b"a", b"b", b"c"):
+            assert [one.head.number for one in journal.steps(name)] == list(range(20))
+        assert len(numbers(journal)) == 60
+
+
+def test_another_key_does_not_open_it(path: Path) -> None:
+    Journal(path, key=KEY).close()
+    with pytest.raises(JournalError, match="this key does not open it"):
+        Journal(path, key=bytes(32))
+    with pytest.raises(MisuseError, match="expected a key of 32 bytes, found 3"):
+        Journal(path, key=b"abc")
+
+
+def test_a_large_body_is_written_in_pieces_and_comes_back_whole(path: Path) -> None:
+    for body in (b"", b"x" * PIECE_BYTES, b"y" * (PIECE_BYTES + 1), b"z" * (3 * PIECE_BYTES)):
+        with Journal(path, key=KEY) as journal:
+            name = str(len(body)).encode()
+            journal.open_session(name)
+            journal.commit(session=name, step=step(body), letters=[outgoing(body=body)])
+            assert [one.body for one in journal.steps(name)] == [body]
+            (sent,) = journal.pending()
+            assert sent.letter.body == body
+            journal.mark_sent(sent.position)
+    with Journal(path, key=KEY) as journal:
+        journal.forget(str(3 * PIECE_BYTES).encode())
+        left = journal._database.execute("SELECT count(*) FROM steps_more").fetchone()
+        sent = journal._database.execute("SELECT count(*) FROM outbox_more").fetchone()
+    assert (left, sent) == ((1,), (0,))
+
+
+def test_a_large_letter_needs_little_memory_beside_itself(path: Path) -> None:
+    body = bytes(24 * 2**20)
+    with Journal(path, key=KEY) as journal:
+        journal.open_session(b"s")
+        tracemalloc.start()
+        try:
+            journal.commit(session=b"s", step=step(body))
+            _, peak = tracemalloc.get_traced_memory()
+        finally:
+            tracemalloc.stop()
+    assert peak < 4 * 2**20
+
+
+CHANGES = {
+    "a changed step": "UPDATE steps SET body = head WHERE id % 2",
+    "two steps that changed places": (
+        "UPDATE steps SET body = (SELECT body FROM steps b WHERE b.id != steps.id)"
+    ),
+    "a step that is missing": "DELETE FROM steps WHERE id = (SELECT min(id) FROM steps)",
+    "text in place of a step": "UPDATE steps SET head = 'text'",
+    "a piece that is missing": "DELETE FROM steps_more WHERE number = 2",
+    "the last piece cut off, and the count with it": (
+        "UPDATE steps SET pieces = 1; DELETE FROM steps_more"
+    ),
+    "two pieces that changed places": "UPDATE steps_more SET number = 3 - number",
+    "a count that is none": "UPDATE steps SET pieces = 'many'",
+    "an empty step": "UPDATE steps SET head = x''",
+}
+
+
+@pytest.mark.parametrize("change", CHANGES.values(), ids=list(CHANGES))
+def test_a_row_that_was_changed_is_refused(path: Path, change: str) -> None:
+    with Journal(path, key=KEY) as journal:
+        journal.open_session(b"s")
+        journal.commit(session=b"s", step=step(b"one"))
+        journal.commit(session=b"s", step=step(b"two" * PIECE_BYTES, 1))
+    database = sqlite3.connect(path)
+    database.executescript(change)
+    database.commit()
+    database.close()
+    with (
+        Journal(path, key=KEY) as journal,
+        pytest.raises(JournalError, match=r"not what was written|is missing|lost its size"),
+    ):
+        list(journal.steps(b"s"))
+
+
+def test_a_row_of_another_journal_is_refused(path: Path) -> None:
+    for one in (path, path.with_name("b.journal")):
+        with Journal(one, key=KEY, entropy=SeededEntropy(one.name == "a.journal")) as journal:
+            journal.commit(notes={"n": one.name.encode()})
+    database = sqlite3.connect(path)
+    database.execute("ATTACH ? AS other", (str(path.with_name("b.journal")),))
+    database.execute("UPDATE notes SET box = (SELECT box FROM other.notes)")
+    database.commit()
+    database.close()
+    with Journal(path, key=KEY) as journal, pytest.raises(JournalError, match="kind 'note'"):
+        journal.note("n")
+
+
+def test_a_file_that_is_no_journal_is_refused(path: Path, tmp_path: Path) -> None:
+    path.write_bytes(b"not a database at all" * 100)
+    path.chmod(0o600)
+    with pytest.raises(JournalError, match="damaged"):
+        Journal(path, key=KEY)
+    with pytest.raises(JournalError, match="no such file or directory"):
+        Journal(tmp_path / "nowhere" / "a.journal", key=KEY)
+
+
+def test_a_second_process_is_refused(path: Path) -> None:
+    code = (
+        "import sys; from pathlib import Path; from sottovoce.storage.journal import Journal\n"
+        "from sottovoce.errors import JournalError\n"
+        "try: Journal(Path(sys.argv[1]), key=bytes(range(32)))\n"
+        "except JournalError as error: print(error, error.hints)\n"
+    )
+    command = [sys.executable, "-c", code, str(path)]
+    with Journal(path, key=KEY) as journal:
+        journal.commit(letters=[outgoing()])
+        found = subprocess.run(command, capture_output=True, text=True, check=True)
+        assert "another process uses it" in found.stdout
+        assert "one process runs a seat at a time" in found.stdout
+        with pytest.raises(JournalError, match="another process uses it"):
+            Journal(path, key=KEY)
+        journal.commit(letters=[outgoing(1)])
+    assert not subprocess.run(command, capture_output=True, text=True, check=True).stdout
+
+
+def test_a_full_disk_is_a_clear_error_that_loses_nothing(path: Path) -> None:
+    with Journal(path, key=KEY) as journal:
+        journal.open_session(b"s")
+        journal.commit(session=b"s", step=step(b"one"), letters=[outgoing(0)], position=1)
+        pages = journal._database.execute("PRAGMA page_count").fetchone()[0]
+        journal._database.execute(f"PRAGMA max_page_count = {pages + 4}")
+        with pytest.raises(JournalError, match=r"cannot be written \(database or disk is full\)"):
+            journal.commit(
+                session=b"s", step=step(bytes(100_000), 1), letters=[outgoing(1)], position=2
+            )
+        assert journal.cursor == 1
+        assert numbers(journal) == [0]
+        journal._database.execute("PRAGMA max_page_count = 1000000")
+        journal.commit(session=b"s", step=step(bytes(100_000), 1), position=2)
+    with Journal(path, key=KEY) as journal:
+        assert [len(one.body) for one in journal.steps(b"s")] == [3, 100_000]
+
+
+KILLED = """
+import os, sys
+from pathlib import Path
+from sottovoce.storage.journal import Journal, SessionStep, StepHead
+journal = Journal(Path(sys.argv[1]), key=bytes(range(32)))
+journal.open_session(b"s")
+for index in range(10_000):
+    head = StepHead("letter", "b", index, (), "")
+    journal.commit(session=b"s", step=SessionStep(head, b"x" * index))
+    print(index, flush=True)
+"""
+
+
+def test_what_was_committed_survives_a_killed_process(path: Path) -> None:
+    with subprocess.Popen(
+        [sys.executable, "-c", KILLED, str(path)], stdout=subprocess.PIPE, text=True
+    ) as child:
+        assert child.stdout is not None
+        last = 0
+        while last < 50:
+            last = int(child.stdout.readline())
+        child.kill()
+        last = max([last, *(int(line) for line in child.stdout.read().split("\n")[:-1])])
+    with Journal(path, key=KEY) as journal:
+        found = [one.head.number for one in journal.steps(b"s")]
+    assert found == list(range(len(found)))
+    assert len(found) in {last + 1, last + 2}
+
+
+def test_a_forgotten_session_is_gone_and_never_begins_again(path: Path) -> None:
+    with Journal(path, key=KEY) as journal:
+        journal.open_session(b"s")
+        journal.commit(session=b"s", step=step())
+        journal.open_session(b"t")
+        journal.commit(session=b"t", step=step(b"stays"))
+        box = journal._database.execute("SELECT head FROM steps ORDER BY id").fetchone()[0]
+        journal.forget(b"s")
+        with pytest.raises(MisuseError, match="is over, and was deleted"):
+            journal.open_session(b"s")
+        assert journal.sessions() == (b"s", b"t")
+        assert journal.remembered() == (b"t",)
+        assert [one.body for one in journal.steps(b"t")] == [b"stays"]
+        left = b"".join(one.read_bytes() for one in path.parent.iterdir())
+        assert box not in left
+    with Journal(path, key=KEY) as journal, pytest.raises(MisuseError, match="is over"):
+        journal.open_session(b"s")
+
+
+def test_destroying_it_leaves_no_file_and_says_what_was_there(path: Path) -> None:
+    journal = Journal(path, key=KEY)
+    journal.open_session(b"s")
+    journal.commit(session=b"s", step=step(), letters=[outgoing()])
+    erased = journal.destroy()
+    assert (erased.sessions, erased.steps, erased.letters) == (1, 1, 1)
+    assert erased.bytes > 4096
+    assert list(path.parent.iterdir()) == []

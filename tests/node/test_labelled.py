@@ -1,0 +1,104 @@
+"""Labels that came back stand where they belong."""
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from sottovoce.errors import MismatchError
+from sottovoce.node.site.labelled import as_spans, as_table, by_document
+from sottovoce.study.plan import StudyPlan
+from sottovoce.text.documents import Document, Fragment
+from sottovoce.text.labelling import Labelling, Scheme
+from sottovoce.text.labels import Labels
+from sottovoce.text.reading import Level, Reading
+
+DOCUMENTS = [Document("No fever. Rash seen."), Document("Took aspirin and warm tea", group="p1")]
+
+
+def plan(level: Level, labelling: Labelling | None = None, **settings: object) -> StudyPlan:
+    labels = labelling.labels if labelling else Labels(("no", "yes"))
+    return StudyPlan("p", labels, reading=Reading(level), labelling=labelling, **settings)
+
+
+def test_a_document_gets_its_label() -> None:
+    here = plan(Level.DOCUMENT)
+    found = by_document(DOCUMENTS, [("no",), ("yes",)], here)
+    assert [one.label for one in as_table(found, here)] == ["no", "yes"]
+    assert [one.group for one in as_table(found, here)] == [None, "p1"]
+    spans = [one.spans[0] for one in as_spans(found, here)]
+    assert [(one.type, one.fragments[0].end) for one in spans] == [("no", 20), ("yes", 25)]
+
+
+def test_labels_that_overlap_stay_together() -> None:
+    here = StudyPlan("p", Labels(("a", "b c"), exclusive=False))
+    found = by_document(DOCUMENTS, [("a", "b c"), ()], here)
+    assert [one.label for one in as_table(found, here)] == [("a", "b c"), ()]
+    assert [[span.type for span in one.spans] for one in as_spans(found, here)] == [
+        ["a", "b_c"],
+        [],
+    ]
+
+
+def test_a_sentence_is_a_row_of_its_own_that_says_where_it_stood() -> None:
+    here = plan(Level.SENTENCE)
+    rows = list(as_table(by_document(DOCUMENTS, [("no",), ("yes",), ("no",)], here), here))
+    assert [one.text for one in rows] == ["No fever.", "Rash seen.", DOCUMENTS[1].text]
+    assert [dict(one.columns) for one in rows][1] == {"document": 1, "start": 10, "end": 20}
+    spans = list(as_spans(by_document(DOCUMENTS, [("no",), ("no",), ("no",)], here), here))
+    assert len(spans[0].spans) == 2
+
+
+BIO = Labelling.by_entity(Scheme.BIO, ("Drug",))
+
+
+@pytest.mark.parametrize(
+    ("classes", "expected"),
+    [
+        ("O B O O O", ["aspirin"]),
+        ("O B I I O", ["aspirin and warm"]),
+        ("O B O B I", ["aspirin", "warm tea"]),
+        ("B B B O O", ["Took", "aspirin", "and"]),
+        ("O I I O O", ["aspirin and"]),
+        ("O O O O O", []),
+    ],
+)
+def test_tokens_become_entities(classes: str, expected: list[str]) -> None:
+    here = plan(Level.TOKEN, BIO)
+    names = [(one if one == "O" else f"{one}-Drug",) for one in classes.split()]
+    (found,) = as_spans(by_document(DOCUMENTS[1:], names, here), here)
+    text = DOCUMENTS[1].text
+    pieces = [text[one.fragments[0].start : one.fragments[0].end] for one in found.spans]
+    assert pieces == expected
+    assert all(one.type == "Drug" for one in found.spans)
+
+
+@given(st.lists(st.sampled_from(["O", "B-Drug", "I-Drug"]), min_size=5, max_size=5))
+def test_entities_cover_just_the_tokens_that_were_found(names: list[str]) -> None:
+    here = plan(Level.TOKEN, BIO)
+    (pair,) = by_document(DOCUMENTS[1:], [(name,) for name in names], here)
+    (found,) = as_spans([pair], here)
+    covered = [one.fragments[0] for one in found.spans]
+    for place, (name,) in pair[1]:
+        inside = any(one.start <= place.start and place.end <= one.end for one in covered)
+        assert inside == (name != "O")
+    assert len(covered) >= names.count("B-Drug")
+
+
+def test_the_types_of_a_sentence() -> None:
+    here = plan(Level.SENTENCE, Labelling.by_entity(Scheme.TYPES, ("Drug", "Sign")))
+    classes = [("Sign",), ("Drug", "Sign"), ()]
+    first, second = as_spans(by_document(DOCUMENTS, classes, here), here)
+    assert [(one.type, one.fragments[0]) for one in first.spans] == [
+        ("Sign", Fragment(0, 9)),
+        ("Sign", Fragment(10, 20)),
+        ("Drug", Fragment(10, 20)),
+    ]
+    assert second.spans == ()
+
+
+def test_too_few_or_too_many_labels_are_refused() -> None:
+    here = plan(Level.DOCUMENT)
+    with pytest.raises(MismatchError, match="expected a label for every row, found fewer"):
+        by_document(DOCUMENTS, [("no",)], here)
+    with pytest.raises(MismatchError, match="expected as many as rows, found more"):
+        by_document(DOCUMENTS, [("no",)] * 3, here)

@@ -1,0 +1,53 @@
+"""After a whole study every seat's ledger is whole, and any two of them tell the same story."""
+
+import asyncio
+from itertools import combinations
+from pathlib import Path
+
+from harness.network import network
+from sottovoce.ledger import What, compare, read_ledger
+from sottovoce.ledger.chain import LedgerLine
+from sottovoce.node.events import StudyFinished
+
+SITES = ("north", "harbour", "valley")
+
+
+def test_any_two_ledgers_of_a_study_agree_and_say_what_was_revealed_and_deleted(
+    tmp_path: Path,
+) -> None:
+    net = network(tmp_path)
+
+    async def story() -> None:
+        async with net.serving():
+            await net.join_all(*SITES)
+            # The others are at their end before the coordinator is.
+            while StudyFinished(net.study, "coordinator") not in net.events:  # noqa: ASYNC110 - it is told by a list
+                await asyncio.sleep(0.05)
+
+    asyncio.run(story())
+    paths = {one.parent.name: one for one in tmp_path.rglob("ledger.jsonl")}
+    assert set(paths) == {"coordinator", "evaluator", "dealer", *SITES}
+    ledgers = {name: list(read_ledger(path)) for name, path in paths.items()}
+    shared = 0
+    for one, other in combinations(ledgers, 2):
+        found = compare(ledgers[one], ledgers[other])
+        assert found.differences == (), f"{one} and {other}: {found.differences[0]}"
+        shared += found.alike
+    assert shared > 100
+    for name, lines in ledgers.items():
+        _check_lines(name, lines)
+    # Without its last letter the same ledger is told apart by the one that received it.
+    last = max(line.line for line in ledgers["north"] if line.what == What.SENT)
+    (missing,) = compare(ledgers["north"][: last - 1], ledgers["coordinator"]).differences
+    assert missing.says == "received, and not in the sender's ledger"
+
+
+def _check_lines(name: str, lines: list[LedgerLine]) -> None:
+    letters = [one for one in lines if one.what in {What.SENT, What.RECEIVED}]
+    places = {one.entry.place for one in letters}
+    assert len(places) == len(letters), f"{name} has two lines of one letter"
+    assert all(one.reveals and not one.reveals.startswith("unknown") for one in letters)
+    assert any(one.what == What.DELETION for one in lines), f"{name} deleted nothing"
+    assert any(one.what == What.END for one in lines), f"{name} came to no end"
+    if name in SITES:
+        assert any(one.what == What.CONSENT for one in lines), f"{name} consented to nothing"

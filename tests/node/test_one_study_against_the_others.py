@@ -1,0 +1,153 @@
+"""One seat, or one study, must not take down the other studies of a coordinator."""
+
+import asyncio
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from harness.entropy import SeededEntropy
+from harness.network import Network, network, read_toy
+from harness.ports import post_office
+from sottovoce.course.control import CONTROL, COORDINATOR, control_session
+from sottovoce.errors import InputError, TheirError, ViolationError
+from sottovoce.node.coordinator.serving import create_study, studies
+from sottovoce.node.events import RosterKnown, StudyStopped
+from sottovoce.protocols.identities import Identity
+from sottovoce.study.relay import Letter, largest_letter
+from sottovoce.study.study import largest_message
+from sottovoce.transport import CoordinatorLine
+from sottovoce.transport.limits import PART
+
+SITES = ("north", "harbour", "valley")
+
+
+def beside(net: Network) -> Network:
+    """Another study of the same coordinator."""
+    tokens = create_study(net.office, net.text.replace("urgency of", "other"), read=read_toy)
+    return replace(net, tokens=tokens, events=[])
+
+
+@asynccontextmanager
+async def taken(net: Network, seat: str) -> AsyncIterator[CoordinatorLine]:
+    """A line of whoever holds the invitation of this seat."""
+    line = CoordinatorLine(
+        net.address,
+        fingerprint=net.fingerprint,
+        study=net.study,
+        identity=Identity.draw(seat, SeededEntropy(99)),
+        patience=20,
+    )
+    async with line:
+        await line.enrol(net.membership(seat).token)
+        yield line
+
+
+async def goes_on(net: Network, other: Network) -> None:
+    """The other study takes seats at the same port."""
+    other.address, other.fingerprint = net.address, net.fingerprint
+    async with taken(other, "valley") as honest:
+        assert b"enrolment" in await honest.status()
+
+
+def stopped(net: Network) -> list[str]:
+    return [one.study for one in net.events if isinstance(one, StudyStopped)]
+
+
+def test_a_mailbox_that_was_moved_away_ends_its_own_study_and_no_server(tmp_path: Path) -> None:
+    net = network(tmp_path)
+    other = beside(net)
+
+    async def story() -> None:
+        seated = net.when(lambda one: isinstance(one, RosterKnown))
+        async with net.serving():
+            joining = [asyncio.create_task(net.join(one)) for one in SITES]
+            await seated.wait()
+            for task in joining:
+                task.cancel()
+            await asyncio.gather(*joining, return_exceptions=True)
+        folder = net.office.folder / "studies" / net.study
+        for path in folder.glob("mailbox.db*"):
+            path.rename(path.with_name(f"moved-{path.name}"))
+        for _ in range(2):
+            net.events.clear()
+            async with net.serving() as server:
+                while net.study not in stopped(net):  # noqa: ASYNC110 - events are a list
+                    await asyncio.sleep(0.02)
+                await goes_on(net, other)
+                assert not server.done()
+            assert stopped(net) == [net.study]
+
+    asyncio.run(asyncio.wait_for(story(), 60))
+
+
+@pytest.mark.parametrize("damaged", ["study.toml", "seats/north", "coordinator/journal.db"])
+def test_a_damaged_file_of_one_study_hides_no_other(tmp_path: Path, damaged: str) -> None:
+    net = network(tmp_path, enrolment="1 hour")
+    other = beside(net)
+
+    async def story() -> None:
+        async with net.serving(), taken(net, "north"):
+            """Every file is there now."""
+        path = net.office.folder / "studies" / net.study / damaged
+        assert path.exists()
+        path.write_bytes(b"\xff" * 64)
+        net.events.clear()
+        async with net.serving():
+            await goes_on(net, other)
+        assert stopped(net) == [net.study]
+        found = {one.study: one.phase for one in studies(net.office, read=read_toy)}
+        assert found.keys() == {net.study, other.study}
+        assert found[other.study] == "enrolment"
+        create_study(net.office, net.text, read=read_toy)
+
+    asyncio.run(asyncio.wait_for(story(), 60))
+
+
+def test_a_status_that_cannot_be_written_stops_nothing(tmp_path: Path) -> None:
+    """As on a full disk: the file only tells people how far things are."""
+    net = network(tmp_path, features="8")
+
+    async def story() -> None:
+        async with net.serving():
+            places = [net.office.folder / "studies" / net.study, net.membership("north").folder]
+            for path in (places[0] / "status.json", places[1] / "north" / "status.json"):
+                path.unlink(missing_ok=True)
+                (path / "in the way").mkdir(parents=True)
+            found = await net.join_all(*SITES)
+            assert all(one.model is not None for one in found)
+
+    asyncio.run(asyncio.wait_for(story(), 120))
+
+
+def test_letters_are_bounded_by_their_kind(tmp_path: Path) -> None:
+    net = network(tmp_path, enrolment="1 hour")
+    plan = read_toy(net.text).plan
+
+    async def story() -> None:
+        async with net.serving(), taken(net, "valley") as mallory:
+            public = Identity.draw("valley", SeededEntropy(99)).public
+            control = control_session(net.study, public)
+            for session, limit in ((control, CONTROL.limit), (b"s" * 32, largest_letter(plan))):
+                letter = Letter(session, "valley", COORDINATOR, 0, bytes(limit + 1))
+                with pytest.raises((InputError, TheirError), match=f"at most {limit} bytes"):
+                    await mallory.post(letter)
+
+    asyncio.run(story())
+    # What a seat of the study can write is never larger.
+    assert largest_message(plan) < largest_letter(plan) < 2 * largest_message(plan)
+
+
+def test_a_letter_that_no_seat_could_have_written_is_not_read(tmp_path: Path) -> None:
+    """A coordinator, or another seat through it, fills no memory of a site."""
+
+    async def story() -> None:
+        async with post_office(tmp_path) as office:
+            alice, bob = await office.line("alice"), await office.line("bob", largest=PART)
+            await alice.post(Letter(b"s" * 32, "alice", "bob", 0, bytes(3 * PART)))
+            with pytest.raises(ViolationError, match=f"at most {PART} bytes"):
+                await bob.fetch()
+
+    asyncio.run(story())

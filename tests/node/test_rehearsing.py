@@ -1,0 +1,26 @@
+"""A site whose documents cannot go into a study hears so before its seat is taken."""
+
+import asyncio
+from pathlib import Path
+
+import pytest
+
+from harness.network import network
+from sottovoce.errors import InputError
+from sottovoce.node.coordinator.serving import registry_of
+
+
+def test_a_site_with_one_class_takes_no_seat_and_can_come_back_with_two(tmp_path: Path) -> None:
+    net = network(tmp_path, documents=120, features="8")
+    one_class = [one for one in net.documents["north"] if one.label == "urgent"]
+
+    async def story() -> None:
+        async with net.serving():
+            with pytest.raises(InputError, match="north: expected documents of at least two"):
+                await net.join("north", source=lambda: one_class)
+            assert registry_of(net.office, net.study).seats() == {}
+            # The same invitation is still good.
+            joined = await net.join_all("north", "harbour", "valley")
+            assert all(one.model is not None for one in joined)
+
+    asyncio.run(asyncio.wait_for(story(), 120))

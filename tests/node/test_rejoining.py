@@ -1,0 +1,112 @@
+"""A site that lost its disk: new keys, compared words, and the model again from another peer."""
+
+import asyncio
+import shutil
+from typing import Any
+
+import pytest
+
+from harness.carried import letters_carried
+from harness.network import Network, read_toy
+from sottovoce.course.control import Rejoining
+from sottovoce.errors import AbsenceError, InputError, MisuseError, TheirError, WithdrawnError
+from sottovoce.keyfiles.models import read_model
+from sottovoce.ledger import What, read_ledger
+from sottovoce.node.api import ConsentQuestion
+from sottovoce.node.coordinator.serving import invite_again
+from sottovoce.node.seat.query_client import QueryClient
+from sottovoce.node.site.asking import hand_model
+from sottovoce.study.queries.model import PeerModel
+
+
+def lost(net: Network, seat: str) -> None:
+    """The disk of a site is gone; it is invited again."""
+    membership = net.membership(seat)
+    shutil.rmtree(membership.folder)
+    house = next(one.organisation for one in net.tokens if seat in one.seats)
+    token = invite_again(net.office, net.study, house, read=read_toy)
+    others = tuple(one for one in net.tokens if one.organisation != house)
+    net.tokens = (*others, token)
+
+
+def sent(net: Network, seat: str) -> list[str]:
+    """The kinds of what a seat sent, as its ledger says."""
+    lines = read_ledger(net.membership(seat).folder / seat / "ledger.jsonl")
+    return [one.entry.kind for one in lines if one.entry.what is What.SENT]
+
+
+def test_a_site_that_lost_its_disk_gets_the_model_again_from_a_peer(
+    trained: Network, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    net = trained
+    heard: dict[str, tuple[str, ...]] = {}
+    carried = letters_carried(monkeypatch)
+
+    def comparing(site: str, *, answer: bool = True) -> Any:
+        async def consent(question: ConsentQuestion) -> bool:
+            heard[site] = question.words
+            return answer
+
+        return consent
+
+    async def story() -> None:
+        async with net.serving():
+            first = await net.join("north")
+        assert first.model is not None
+        model = read_model(first.model, first.study)[1]
+        # Labels are found on shares: a peer's part is the key that hashes words, and no weights.
+        assert isinstance(model, PeerModel)
+        assert model.weights is None
+        assert model.key.secret in first.model.read_bytes()
+        mine = net.documents["valley"][:10]
+        async with net.serving(), net.staying("north", "harbour"):
+            expected = (await net.classify("valley", mine)).classes
+            lost(net, "valley")
+            with pytest.raises(InputError, match="expected the sealed model"):
+                await net.classify("valley", mine)
+            again = asyncio.create_task(net.join("valley", consent=comparing("valley")))
+            refusing = net.options(consent=comparing("north", answer=False))
+            with pytest.raises(WithdrawnError, match="words were not confirmed"):
+                await hand_model(net.membership("north"), "valley", options=refusing)
+            assert not again.done()
+            agreeing = net.options(consent=comparing("north"))
+            await hand_model(net.membership("north"), "valley", options=agreeing)
+            joined = await again
+            assert joined.model is not None
+            assert heard["valley"] == heard["north"]
+            assert (await net.classify("valley", mine)).classes == expected
+            with pytest.raises(MisuseError, match="handed the model already"):
+                await hand_model(net.membership("north"), "valley", options=agreeing)
+            # The coordinator, who could hash words with it, never had it in its hands.
+            everything = b"".join(one.body for one in carried)
+            assert model.key.secret not in everything
+        # The old keys are void, and the new ones good in a fresh process.
+        async with net.serving(), net.staying("north", "harbour"):
+            assert (await net.classify("valley", mine)).classes == expected
+            with pytest.raises(MisuseError, match="takes no part in evaluations"):
+                await net.evaluate("valley")
+        assert "asked-evaluation" not in sent(net, "valley")
+
+    asyncio.run(story())
+
+
+def test_keys_are_replaced_by_a_new_invitation_alone(
+    trained: Network, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    net, waiting = trained, QueryClient.rejoining
+
+    async def impatient(self: QueryClient, seat: str, *, seconds: float) -> Rejoining:
+        return await waiting(self, seat, seconds=seconds / 100)
+
+    monkeypatch.setattr(QueryClient, "rejoining", impatient)
+
+    async def story() -> None:
+        async with net.serving():
+            used = net.membership("valley")
+            shutil.rmtree(used.folder)
+            with pytest.raises((InputError, TheirError), match="not used yet"):
+                await net.join("valley")
+            with pytest.raises(AbsenceError, match="valley: has not enrolled again"):
+                await hand_model(net.membership("north"), "valley", options=net.options())
+
+    asyncio.run(story())

@@ -1,0 +1,126 @@
+"""What a coordinator's disk says of a study: who was seen when, and how long everybody waits."""
+
+import asyncio
+import time
+from datetime import timedelta
+from pathlib import Path
+
+from harness.entropy import SeededEntropy
+from harness.network import described, network, read_toy
+from sottovoce.config.deadlines import LINE_STAGES, in_words
+from sottovoce.config.study_file import parse_study
+from sottovoce.course.phases import Phase
+from sottovoce.node.api import Membership
+from sottovoce.node.coordinator.serving import registry_of, study_status
+from sottovoce.node.coordinator.study_runner import StudyRunner
+from sottovoce.node.events import Moved, SeatWaiting, StageBegan, StudyFinished, unheard
+from sottovoce.node.seat.deciders import Waits
+from sottovoce.node.site.seat_status import StatusFile, status
+from sottovoce.node.site.shown_card import card_of
+from sottovoce.protocols.identities import Identity
+from sottovoce.transport.client import CoordinatorLine
+
+
+def test_the_last_request_of_a_seat_is_when_it_was_seen_last(tmp_path: Path) -> None:
+    net = network(tmp_path, enrolment="1 hour")
+
+    def seen() -> float:
+        return dict(study_status(net.office, net.study, read=read_toy).seen).get("valley", 0.0)
+
+    async def until_after(moment: float) -> None:
+        while seen() < moment:  # noqa: ASYNC110 - a file says so
+            await asyncio.sleep(0.05)
+
+    async def story() -> None:
+        async with net.serving():
+            line = CoordinatorLine(
+                net.address,
+                fingerprint=net.fingerprint,
+                study=net.study,
+                identity=Identity.draw("valley", SeededEntropy(9)),
+                patience=5,
+            )
+            async with line:
+                await line.enrol(net.membership("valley").token)
+                for _ in range(2):
+                    asked = time.time()
+                    await line.status()
+                    # Clocks that run on and clocks that are set differ by less than this.
+                    await until_after(asked - 0.05)
+                    assert seen() <= time.time() + 0.05
+        last = seen()
+        async with net.serving():
+            # Nobody asked since: a restart forgets nothing.
+            assert abs(seen() - last) < 0.001
+
+    asyncio.run(asyncio.wait_for(story(), 60))
+
+
+def test_the_status_says_who_is_waited_for_and_until_when(tmp_path: Path) -> None:
+    net = network(tmp_path, enrolment="1 hour")
+    seats = {"north", "evaluator", "harbour", "dealer", "valley"}
+
+    async def story() -> None:
+        began = time.time()
+        async with net.serving():
+            joining = asyncio.create_task(net.join("valley"))
+            while (now := study_status(net.office, net.study, read=read_toy)).waits_for != tuple(  # noqa: ASYNC110 - a file says so
+                one for one in now.expected if one != "valley"
+            ):
+                await asyncio.sleep(0.05)
+            joining.cancel()
+            await asyncio.gather(joining, return_exceptions=True)
+        assert set(now.waits_for) == seats - {"valley"}
+        assert now.waits_what == "enrolment"
+        assert 3500 < now.waits_until - began < 3700
+
+    asyncio.run(asyncio.wait_for(story(), 60))
+
+
+def test_a_seat_s_status_says_for_whom_it_waits(tmp_path: Path) -> None:
+    membership = Membership(tmp_path, "", b"", "s-1", ("north",), b"", bytes(32))
+    (tmp_path / "north").mkdir()
+    told = StatusFile(tmp_path / "north", "s-1", "north", unheard)
+    told(StageBegan("s-1", "north", "training", 1, ("north",)))
+    told(SeatWaiting("s-1", "north", "training: noise", ("evaluator",), 99.0))
+    (found,) = status(membership)
+    assert (found.waits_for, found.waits_what, found.waits_until) == (
+        ("evaluator",),
+        "training: noise",
+        99.0,
+    )
+    told(Moved("s-1", "north", "training", 3, 100))
+    (found,) = status(membership)
+    assert (found.waits_for, found.waits_until, found.letters) == ((), 0.0, 3)
+
+
+def test_a_query_of_a_trained_study_leaves_the_seat_finished(tmp_path: Path) -> None:
+    membership = Membership(tmp_path, "", b"", "s-1", ("north",), b"", bytes(32))
+    (tmp_path / "north").mkdir()
+    StatusFile(tmp_path / "north", "s-1", "north", unheard)(StudyFinished("s-1", "north"))
+    asking = StatusFile(tmp_path / "north", "s-1", "north", unheard)
+    asking(SeatWaiting("s-1", "north", "query: labels", ("coordinator",), 99.0))
+    (during,) = status(membership)
+    asking(Moved("s-1", "north", "query", 3, 100))
+    (after,) = status(membership)
+    assert (during.phase, during.waits_for) == (Phase.FINISHED, ("coordinator",))
+    assert (after.phase, after.waits_for, after.letters) == (Phase.FINISHED, (), 3)
+
+
+def test_the_card_tells_the_times_that_the_programs_wait(tmp_path: Path) -> None:
+    net = network(tmp_path, stage="20 seconds")
+    registry = registry_of(net.office, net.study)
+    study = described(net.text)
+
+    async def waits() -> Waits:
+        runner = StudyRunner(
+            registry, study, at_rest=bytes(32), entropy=SeededEntropy(1), on_event=unheard
+        )
+        await runner.close()
+        return runner.agent.waits
+
+    found = asyncio.run(waits())
+    card = card_of(parse_study(net.text, plan_type=type(study.plan))).markdown()
+    for seconds in (60.0, found.gather, found.receive, LINE_STAGES * found.gather):
+        assert in_words(timedelta(seconds=seconds)) in card
+    assert (found.gather, found.receive) == (20.0, 60.0)

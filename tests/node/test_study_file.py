@@ -1,0 +1,432 @@
+"""study.toml: everything that it can say, and every mistake with its line."""
+
+import re
+import tomllib
+from dataclasses import fields
+from datetime import timedelta
+from pathlib import Path
+
+import pytest
+
+from sottovoce.config.deadlines import Deadlines, duration, in_words
+from sottovoce.config.plan_settings import KEYS
+from sottovoce.config.study_file import example, load_study, parse_study
+from sottovoce.errors import InputError
+from sottovoce.study.card.card import StudyCard
+from sottovoce.study.plan import (
+    Contribution,
+    DictionaryKind,
+    Engine,
+    InsecureToyPlan,
+    StudyPlan,
+    Verdict,
+)
+from sottovoce.study.release import Release
+from sottovoce.study.roster import Role
+from sottovoce.text.blocks import Blocks
+from sottovoce.text.columns import Categorical, Numeric
+from sottovoce.text.encoding import EncoderName
+from sottovoce.text.labelling import Scheme
+from sottovoce.text.reading import Level, NGrams
+
+SMALL = """\
+[study]
+name = "small"
+coordinator = "Institute"
+labels = ["no", "yes"]
+
+[peers]
+north = "Northfield"
+south = "Southgate"
+west = "Westhill"
+
+[roles]
+evaluator = "north"
+dealer = "south"
+"""
+
+
+def with_line(line: str, table: str = "study", text: str = SMALL) -> str:
+    """The text with a line more, first in its table."""
+    key = line.partition("=")[0].strip()
+    lines = [one for one in text.splitlines() if one.partition("=")[0].strip() != key]
+    at = lines.index(f"[{table}]") + 1
+    return "\n".join([*lines[:at], line, *lines[at:]]) + "\n"
+
+
+def test_the_example_is_a_study_and_explains_every_setting() -> None:
+    found = parse_study(example())
+    assert found.plan.features == 2048
+    assert found.approval.startswith("Ethics Committee")
+    rare = {"bucket_bits", "reach", "affix", "tf_cap", "idf", "bias", "distrusted", "epsilon"}
+    rare |= {"operating_point"}
+    for key in KEYS.keys() - rare - {"kappa"}:
+        assert re.search(rf"^(# )?{key} = ", example(), re.MULTILINE), key
+
+
+def test_the_defaults_that_the_example_shows_are_those_that_hold() -> None:
+    shown = re.sub(r"^# (\w+ = [^#]*)", r"\1", example(), flags=re.MULTILINE)
+    left_out = (
+        "thresholds",
+        "labelling",
+        "types",
+        "words",
+        "class_weight",
+        "trust",
+        "sex",
+        "age",
+    )
+    kept = [line for line in shown.splitlines() if line.split(" ")[0] not in left_out]
+    assert parse_study("\n".join(kept)).plan.settings() == tuple(
+        (name, "8192" if name == "query_budget" else value)
+        for name, value in parse_study(example()).plan.settings()
+    )
+
+
+def test_words_characters_and_a_tail_are_there_unless_told_otherwise() -> None:
+    plan = parse_study(SMALL).plan
+    assert plan.reading.ngrams == NGrams((1, 2), (3, 5))
+    assert (plan.features, plan.beside) == (2048, Blocks(tail=2048))
+    fewer = parse_study(with_line('features = 500\ncharacters = "none"\nngrams = [1, 1]')).plan
+    assert fewer.reading.ngrams == NGrams()
+    assert (fewer.features, fewer.beside) == (500, Blocks())
+    name = "static:256:" + "ab" * 32
+    wide = parse_study(with_line(f'encoder = "{name}"\nkernel = 512\nkernel_width = 0.25')).plan
+    assert wide.beside.encoder == EncoderName.read(name)
+    assert (wide.beside.kernel, wide.beside.kernel_width) == (512, 0.25)
+    assert wide.width == 2048 + 2048 + 256 + 512 + 1
+    listed = parse_study(with_line('dictionary = "given"\nwords = ["a", "b"]')).plan
+    assert (listed.features, listed.beside, listed.reading.ngrams) == (2, Blocks(), NGrams())
+
+
+def test_whatever_a_plan_can_say_to_people_has_its_key() -> None:
+    parts = {
+        "reading",
+        "weighting",
+        "columns",
+        "beside",
+        "grounds",
+    }  # these have several keys, or a table
+    # Peers that hold features of the same entities; and engine quorum.
+    memory_only = {"arrangement", "members", "threshold"}
+    for one in fields(StudyPlan):
+        assert one.name in KEYS.keys() | parts | memory_only, one.name
+
+
+def test_who_sits_where() -> None:
+    found = parse_study(SMALL)
+    assert [(one.name, one.role) for one in found.seats] == [
+        ("coordinator", Role.COORDINATOR),
+        ("north", Role.PEER),
+        ("evaluator", Role.EVALUATOR),
+        ("south", Role.PEER),
+        ("dealer", Role.DEALER),
+        ("west", Role.PEER),
+    ]
+    assert [house.name for house in found.houses] == ["north", "south", "west"]
+    assert found.house("north").roles == (Role.PEER, Role.EVALUATOR)
+    with pytest.raises(InputError, match="expected an organisation of it"):
+        found.house("east")
+
+
+def test_a_helper_without_text_gets_an_invitation_of_its_own() -> None:
+    text = with_line('evaluator = "trust"', "roles") + '\n[helpers]\ntrust = "Data Trust"\n'
+    house = parse_study(text).house("trust")
+    assert [(one.name, one.organisation) for one in house.seats] == [("evaluator", "Data Trust")]
+
+
+def test_who_did_not_come_is_not_in_the_roster() -> None:
+    found = parse_study(with_line("min_peers = 2"))
+    publics = {
+        one.name: bytes([number]) * 32
+        for number, one in enumerate(found.seats)
+        if one.name != "west"
+    }
+    assert found.roster(publics).peers == ("north", "south")
+    assert found.study(publics).plan is found.plan
+
+
+def test_equal_texts_give_equal_plans_and_hashes() -> None:
+    one, other = parse_study(SMALL), parse_study(SMALL)
+    assert one.rehearsed().digest == other.rehearsed().digest
+    assert one.fingerprint == other.fingerprint
+    assert one.fingerprint != parse_study(SMALL + "# more\n").fingerprint
+
+
+@pytest.mark.parametrize(
+    ("line", "name", "value"),
+    [
+        ('approval = "no. 7"', "approval", "no. 7"),
+        ("features = 64", "features", 64),
+        ('dictionary = "hashed"', "dictionary", DictionaryKind.HASHED),
+        ("bucket_bits = 12", "bucket_bits", 12),
+        ('engine = "shares"', "engine", Engine.SHARES),
+        ("alpha = 2", "alpha", 2.0),
+        ("alpha = [0.5, 1]", "alpha", (0.5, 1.0)),
+        ("epsilon = 0.5", "epsilon", 0.5),
+        ('class_weight = "balanced"', "class_weight", "balanced"),
+        ("min_documents = 5", "min_documents", 5),
+        ("small_cells = 2", "small_cells", 2),
+        ("feature_min_peers = 2", "feature_min_peers", 2),
+        ("min_peers = 2", "min_peers", 2),
+        ('release = "margin"', "release", Release.MARGIN),
+        ("key_bits = 2048", "key_bits", 2048),
+        ('verdict = "dgk"', "verdict", Verdict.DGK),
+        ("query_budget = 400", "query_budget", 400),
+        ("evaluations = 3", "evaluations", 3),
+        ("held_out = 0.5", "held_out", 0.5),
+        ("held_back = 0.1", "held_back", 0.1),
+        ("kappa = 40", "kappa", 40),
+        ("thresholds = [-0.5, 0, 0.5]", "thresholds", (-0.5, 0.0, 0.5)),
+        ("operating_point = [0.1]", "operating_point", (0.1,)),
+        ('contribution = "exact"', "contribution", Contribution.EXACT),
+    ],
+)
+def test_every_setting_reaches_the_plan(line: str, name: str, value: object) -> None:
+    assert getattr(parse_study(with_line(line)).plan, name) == value
+
+
+def test_how_text_is_read_reaches_the_plan() -> None:
+    text = SMALL
+    for line in ("ngrams = [1, 2]", "characters = [3, 4]", "tf_cap = 1", "idf = false"):
+        text = with_line(line, text=text)
+    text = with_line('level = "sentence"', text=with_line("bias = 0.5", text=text))
+    plan = parse_study(text).plan
+    assert plan.level is Level.SENTENCE
+    assert (plan.reading.ngrams.words, plan.reading.ngrams.characters) == ((1, 2), (3, 4))
+    assert (plan.weighting.tf_cap, plan.weighting.idf, plan.weighting.bias) == (1, False, 0.5)
+
+
+def test_labels_from_entities() -> None:
+    text = SMALL.replace('labels = ["no", "yes"]', 'types = ["Drug"]\nlabelling = "bio"')
+    plan = parse_study(with_line("reach = 1", text=with_line('level = "token"', text=text))).plan
+    assert plan.labelled.scheme is Scheme.BIO
+    assert plan.labels.names == ("O", "B-Drug", "I-Drug")
+    assert plan.reading.window.reach == 1
+
+
+def test_further_columns() -> None:
+    text = SMALL + '\n[columns]\nsex = ["f", "m"]\nage = { low = 0, high = 120, missing = 50 }\n'
+    columns = parse_study(text).plan.columns
+    assert columns == (Categorical("sex", ("f", "m")), Numeric("age", 0, 120, 50))
+
+
+def test_a_word_list_is_taken_into_the_text(tmp_path: Path) -> None:
+    words = ["fever", 'a "quoted" word', "back\\slash", "fièvre", "rash"]
+    listed = "\n".join(["# comment", "", *words])
+    (tmp_path / "list.txt").write_text(listed, encoding="utf-8")
+    text = with_line('words = "list.txt"', text=with_line('dictionary = "given"'))
+    (tmp_path / "study.toml").write_text(with_line("features = 5", text=text), encoding="utf-8")
+    found = load_study(tmp_path / "study.toml")
+    assert found.plan.words == tuple(words)
+    assert parse_study(found.text).plan == found.plan
+
+
+def test_distrusted_words_become_their_places() -> None:
+    text = SMALL
+    for line in (
+        'dictionary = "given"',
+        'words = ["one", "two", "three"]',
+        "features = 3",
+        'distrusted = ["three", "one"]',
+    ):
+        text = with_line(line, text=text)
+    assert parse_study(text).plan.distrusted == (2, 0)
+
+
+def test_deadlines() -> None:
+    text = SMALL + '\n[deadlines]\nenrolment = "2 hours"\nstage = "1 minute"\n'
+    assert parse_study(text).deadlines == Deadlines(timedelta(hours=2), timedelta(minutes=1))
+    assert parse_study(SMALL).deadlines.enrolment == timedelta(days=7)
+    assert duration("1.5 days") == timedelta(hours=36)
+    assert in_words(timedelta(hours=36)) == "1.5 days"
+    assert in_words(timedelta(minutes=1)) == "1 minute"
+    assert in_words(timedelta(milliseconds=200)) == "0.2 seconds"
+
+
+WRONG = [
+    # (a line, its table, what the error says, its hint)
+    (
+        "alpha = 0",
+        "study",
+        "study.alpha: expected penalties alpha above 0, found 0.0",
+        "alpha = 1.0",
+    ),
+    ('alpha = "one"', "study", "study.alpha: expected a number above 0, or a list", "alpha = 1.0"),
+    ("alpha = [1, 1]", "study", "study.alpha: expected different penalties", ""),
+    ("features = 0", "study", "study.features: expected at least 1 feature, found 0", ""),
+    (
+        "features = 2.5",
+        "study",
+        "study.features: expected a whole number, or .auto., found 2.5",
+        "",
+    ),
+    (
+        "features = true",
+        "study",
+        "study.features: expected a whole number, or .auto., found true",
+        "",
+    ),
+    ('engine = "fast"', "study", "study.engine: expected one of auto, shares, paillier", ""),
+    ('engine = "quorum"', "study", "study.engine: expected one of auto, shares, paillier", ""),
+    ('engine = "paillier"\nfeatures = 300', "study", ".*at most 128 features, found 300", "deal"),
+    (
+        "tail = -1",
+        "study",
+        "study.tail: expected a tail of 0 to 32768 columns, found -1",
+        "tail = ",
+    ),
+    ('tail = "long"', "study", "study.tail: expected a whole number, or .auto., found", ""),
+    ('encoder = "mine"', "study", "study.encoder: expected none, or kind, columns and", "inspect"),
+    ("kernel = 99999", "study", "study.kernel: expected 0 to 16384 kernel columns", "= 0"),
+    ("kernel_width = 0", "study", "study.kernel_width: expected a kernel_width above 0", ""),
+    ("encoder_weight = 0.3", "study", "study.encoder_weight: expected encoder_weight of", ""),
+    ('labels = "no"', "study", "study.labels: expected a list of texts", 'labels = ["routine"'),
+    ('labels = ["no"]', "study", "study.labels: expected at least 2 different", "class"),
+    ('labels = ["no", "no"]', "study", "study.labels: expected different names", ""),
+    ('level = "page"', "study", "study.level: expected one of document, sentence, token", ""),
+    ('labelling = "bio"', "study", "study.labels: expected nothing: with labelling bio", "leave"),
+    ('types = ["Drug"]', "study", "study.types: expected nothing without a labelling", "labelling"),
+    ("ngrams = [2]", "study", "study.ngrams: expected a list of the fewest and the most", "[1, 2]"),
+    ("ngrams = [3, 2]", "study", "study.ngrams: word n-grams: expected 1 <= low <= high", ""),
+    ("characters = [3, 20]", "study", "study.characters: character n-grams: expected", ""),
+    ("tf_cap = 0", "study", "study.tf_cap: weighting: expected a tf cap", ""),
+    ("key_bits = 1024", "study", "study.key_bits: expected key_bits 2048 or 3072 or 4096", "3072"),
+    ("min_peers = 1", "study", "study.min_peers: expected min_peers of at least 2, found 1", ""),
+    ("min_peers = 4", "study", "peers: .*expected at least 4 peers, found 3", "invite more"),
+    ("feature_min_peers = 9", "study", "peers: .*feature_min_peers of at most 3, found 9", ""),
+    ('release = "all"', "study", "study.release: expected one of sealed, margin, peers", ""),
+    ('verdict = "maybe"', "study", "study.verdict: expected one of auto, fss, dgk", ""),
+    ("query_budget = 0", "study", "study.query_budget: expected query_budget of at least 1", ""),
+    ("query_budget = 40", "study", "study.query_budget: expected at least 66, the most", "= 66"),
+    ("evaluations = -1", "study", "study.evaluations: expected evaluations of at least 0", ""),
+    ('contribution = "rados"', "study", "study.rados: a contribution of rados needs", "rados = "),
+    ("thresholds = [0.5, 0]", "study", "study.thresholds: expected rising thresholds", ""),
+    ("operating_point = [0, 1]", "study", "study.operating_point: expected an operating", ""),
+    ("held_out = 2", "study", "study.held_out: split: expected a share from 0 to 1", ""),
+    ('class_weight = "even"', "study", "study.class_weight: expected one of balanced", ""),
+    ('dictionary = "given"', "study", "study.dictionary: a given dictionary and its words", ""),
+    ('words = ["a"]', "study", "study.dictionary: a given dictionary and its words", ""),
+    ('words = "none.txt"', "study", "study.words: expected a list of words, or a file", ""),
+    ('distrusted = ["x"]', "study", "study.distrusted: expected words of a given dictionary", ""),
+    ('name = ""', "study", "study.name: expected a text in quotes", 'name = "urgency'),
+    ('coordinator = "Northfield"', "study", "roles.evaluator: .* is never the coordinator", "let"),
+    ('coordinator = "Westhill"', "study", "peers: roster: the peer is never the coordinator", ""),
+    ("approval = 7", "study", "study.approval: expected a text in quotes", ""),
+    ("featuers = 9", "study", "study.featuers: expected a setting of", "did you mean features"),
+    ('dealer = "north"', "roles", "roles.dealer: roster: the dealer is never the evaluator", "let"),
+    ('dealer = "east"', "roles", "roles.dealer: expected a name from", ""),
+    ('judge = "north"', "roles", "roles.judge: expected a setting of", ""),
+    ('dealer = "Northfield"', "peers", "peers.dealer: expected a name of letters", "Northfield"),
+    ('"a b" = "Abbey"', "peers", "peers.a b: expected a name of letters", ""),
+    ("east = 7", "peers", "peers.east: expected a text in quotes", ""),
+    ('east = "Northfield"', "peers", "peers: roster: expected one peer an organisation", ""),
+]
+
+
+@pytest.mark.parametrize(("line", "table", "says", "hint"), WRONG, ids=[one[0] for one in WRONG])
+def test_a_wrong_setting_is_told_with_file_line_and_key(
+    line: str, table: str, says: str, hint: str, tmp_path: Path
+) -> None:
+    path = tmp_path / "study.toml"
+    text = with_line(line, table)
+    path.write_text(text, encoding="utf-8")
+    with pytest.raises(InputError, match=says) as caught:
+        load_study(path)
+    at = re.match(rf"{re.escape(str(path))}, line (\d+): ([^:]+): ", caught.value.message)
+    assert at, caught.value.message
+    named = text.splitlines()[int(at[1]) - 1]
+    key = at[2].rpartition(".")[2]
+    assert key in named or named == f"[{table}]" or named.startswith("[peers]")
+    assert hint in " ".join(caught.value.hints)
+    assert caught.value.message.count(f"{key}: ") == 1
+    check_speaks_toml(caught.value.hints)
+
+
+def check_speaks_toml(hints: tuple[str, ...]) -> None:
+    """What a hint says to write is TOML, and nothing in it is a call of Python's."""
+    for hint in hints:
+        assert not re.search(r"\w=|=\w|None|\(\)|\(…\)", hint), hint
+        said = re.search(r"\b[a-z_]+ = .*$", hint)
+        if said and "…" not in hint:
+            tomllib.loads(re.split(r", (?:and|or) | or ", said[0])[0])
+
+
+@pytest.mark.parametrize(
+    ("line", "table"),
+    [
+        ('partition = "features"', "study"),
+        ('remote = "full"', "study"),
+        ('weights = "whole"', "study"),
+        ('outsourced_to = "cloud"', "study"),
+        ("threshold = 1", "study"),
+        ('members = ["north"]', "roles"),
+        ('intermediary = "north"', "roles"),
+    ],
+)
+def test_arrangements_of_in_memory_federations_are_named(line: str, table: str) -> None:
+    key = line.split(maxsplit=1)[0]
+    says = rf"line \d+: {table}.{key}: expected .*, found {key}, which is for in-memory federations"
+    with pytest.raises(InputError, match=says) as caught:
+        parse_study(with_line(line, table))
+    assert "docs/arrangements.md" in caught.value.hints[0]
+    with pytest.raises(InputError, match="in-memory federations only"):
+        parse_study(SMALL + f"\n[{key}]\n")
+
+
+@pytest.mark.parametrize(
+    ("text", "says"),
+    [
+        ("", r"study: expected a table \[study\], found nothing"),
+        ("study = 3", r"line 1: study: expected a table \[study\], found 3"),
+        ("[study]\n", r"peers: expected a table \[peers\], found nothing"),
+        (SMALL.replace('evaluator = "north"\n', ""), "roles.evaluator: expected who evaluates"),
+        (SMALL.replace('name = "small"\n', ""), "line 1: study.name: expected a text"),
+        (SMALL.replace('labels = ["no", "yes"]\n', ""), "study.labels: expected the study's"),
+        (SMALL + "\n[purse]\n", "line 15: purse: expected a table"),
+        (SMALL + '\n[helpers]\ntrust = "T"\n', "line 16: helpers.trust: expected a role for it"),
+        (SMALL + '\n[helpers]\nwest = "T"\n', "line 16: helpers.west: expected names that no peer"),
+        (SMALL + "\n[deadlines]\nstage = 5\n", "line 16: deadlines.stage: expected a time"),
+        (SMALL + '\n[deadlines]\nstage = "2 years"\n', "deadlines.stage: expected a time"),
+        (SMALL + '\n[deadlines]\nstage = "900 days"\n', "deadlines.stage: expected a time up to"),
+        (SMALL + "\n[columns]\nage = 7\n", "line 16: columns.age: expected a list of different"),
+        (SMALL + "\n[columns]\nage = {low=1}\n", "columns.age: expected .*found another table"),
+        (SMALL + '\n[columns]\nage = ["a", "a"]\n', "columns.age: expected a list of different"),
+        (SMALL + "\nname = \n", "line 15: expected TOML, found a mistake"),
+        (SMALL + "\n[peers]\n", "expected TOML, found a mistake"),
+    ],
+)
+def test_a_wrong_text_is_told_with_its_place(text: str, says: str) -> None:
+    with pytest.raises(InputError, match=f"^study.toml.*{says}"):
+        parse_study(text)
+
+
+def test_lines_are_counted_past_text_of_several_lines() -> None:
+    text = with_line('approval = """one\nalpha = 3\n"""') + "\n[columns]\nage = 3\n"
+    with pytest.raises(InputError, match=r"line 19: columns.age"):
+        parse_study(text)
+
+
+def test_what_cannot_be_read_is_named(tmp_path: Path) -> None:
+    with pytest.raises(InputError, match=r"none.toml: cannot be read \(no such file"):
+        load_study(tmp_path / "none.toml")
+    (tmp_path / "odd.toml").write_bytes(b"\xff\xfe")
+    with pytest.raises(InputError, match="expected UTF-8"):
+        load_study(tmp_path / "odd.toml")
+    (tmp_path / "study.toml").write_text(with_line('words = "w.txt"'), encoding="utf-8")
+    (tmp_path / "w.txt").write_text("# nothing\n", encoding="utf-8")
+    with pytest.raises(InputError, match=r"study.words: expected words in .*w.txt, found none"):
+        load_study(tmp_path / "study.toml")
+
+
+def test_toy_plans_go_through_a_door_of_their_own() -> None:
+    with pytest.raises(InputError, match="key_bits"):
+        parse_study(with_line("key_bits = 768"))
+    assert isinstance(
+        parse_study(with_line("key_bits = 768"), plan_type=InsecureToyPlan).plan, InsecureToyPlan
+    )
+
+
+def test_the_approval_stands_in_the_hash() -> None:
+    one, other = parse_study(SMALL), parse_study(with_line('approval = "no. 7"'))
+    assert StudyCard(one.rehearsed()).fingerprint != StudyCard(other.rehearsed()).fingerprint

@@ -1,0 +1,236 @@
+"""Labels of shared rows on a shared model: those of the scores, and seen by the asker alone."""
+
+from dataclasses import dataclass
+from typing import Any
+
+import msgspec
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from harness.entropy import SeededEntropy
+from harness.meddling import is_kind, rewriting
+from harness.noise import assert_looks_uniform
+from harness.quorums import OPENER, here, quorum_of, shared
+from sottovoce import wire
+from sottovoce.errors import BoundError, InputError, SottovoceError, ViolationError
+from sottovoce.numbers.residues import PRIMES
+from sottovoce.protocols.conversation import Party
+from sottovoce.protocols.messages import Message
+from sottovoce.protocols.quorum import labels
+from sottovoce.protocols.quorum.comparison import MaskedScore
+from sottovoce.protocols.quorum.dealing import QuorumMember, QuorumPrograms, run
+from sottovoce.protocols.quorum.labels import LabelPlan, QuorumLabel, Rows
+from sottovoce.protocols.quorum.members import Quorum
+from sottovoce.protocols.quorum.opening import Opener, OpeningShare
+from sottovoce.protocols.quorum.products import MaskedProduct
+from sottovoce.protocols.runner import Meddler, Outcome
+from sottovoce.protocols.seat import Packet
+
+
+@dataclass
+class Query:
+    """Rows and a model, and who asks."""
+
+    quorum: Quorum
+    rows: np.ndarray
+    model: np.ndarray
+    asker: str = "asker"
+    offsets: np.ndarray | None = None
+    exclusive: bool = True
+    margin: bool = False
+
+    def __post_init__(self) -> None:
+        count, width = self.rows.shape
+        scores = self.model.shape[1]
+        self.plan = LabelPlan(count, width, scores, 24, 60, self.quorum, exclusive=self.exclusive)
+        if self.offsets is None:
+            self.offsets = np.zeros((count, scores), np.int64)
+        self.shares = shared(self.quorum, self.model, self.plan.base)
+
+    @property
+    def ideal(self) -> list[list[int]]:
+        scores = self.rows @ self.model - self.offsets
+        if self.margin:
+            return scores.tolist()
+        if scores.shape[1] == 1 or not self.exclusive:
+            return (scores >= 0).astype(int).tolist()
+        return [[int(label)] for label in scores.argmax(axis=1)]
+
+    def run(self, meddler: Meddler | None = None) -> Outcome:
+        plan, context = self.plan, here(self.quorum)
+        assert self.offsets is not None
+        brought = Rows(self.rows, self.offsets)
+
+        def member(seat: QuorumMember) -> Party[Any]:
+            model = self.shares[seat.name]
+            if seat.name == self.asker:
+                scores = yield from labels.share_rows(
+                    plan, context, brought, model, name=seat.name, entropy=SeededEntropy(8)
+                )
+                assert scores is not None
+            else:
+                scores = yield from labels.take_scores(
+                    plan, context, model, asker=self.asker, name=seat.name
+                )
+            give = labels.give_scores if self.margin else labels.answer
+            take = labels.take_score_shares if self.margin else labels.take_labels
+            own = yield from give(seat, plan, scores, asker=self.asker)
+            if seat.name != self.asker:
+                return None
+            return (yield from take(plan, name=seat.name, own=own))
+
+        def outside() -> Party[Any]:
+            take = labels.take_score_shares if self.margin else labels.take_labels
+            yield from labels.share_rows(
+                plan, context, brought, None, name=self.asker, entropy=SeededEntropy(8)
+            )
+            return (yield from take(plan, name=self.asker))
+
+        def opener(desk: Opener) -> Party[None]:
+            if not self.margin:
+                yield from labels.open_labels(desk, plan)
+
+        others = {} if self.asker in self.quorum.members else {self.asker: outside()}
+        programs = QuorumPrograms(member, opener)
+        return run(
+            programs,
+            self.quorum,
+            context,
+            entropy=SeededEntropy(5),
+            others=others,
+            meddler=meddler,
+        )
+
+
+def query(members: int, threshold: int, *, scores: int = 1, **more: Any) -> Query:
+    rng = np.random.default_rng(scores)
+    rows = rng.integers(0, 3, (7, 6))
+    model = rng.integers(-(2**12), 2**12, (6, scores))
+    return Query(quorum_of(members, threshold), rows, model, **more)
+
+
+@pytest.mark.parametrize(("members", "threshold"), [(3, 1), (4, 1), (5, 2), (9, 4)])
+@pytest.mark.parametrize("scores", [1, 2, 3, 5])
+def test_labels_are_those_of_the_scores(members: int, threshold: int, scores: int) -> None:
+    mine = query(members, threshold, scores=scores)
+    assert mine.run().results["asker"].tolist() == mine.ideal
+
+
+@pytest.mark.parametrize("asker", ["asker", "site1", "site3"])
+def test_signs_of_scores_that_do_not_exclude_each_other(asker: str) -> None:
+    mine = query(3, 1, scores=3, exclusive=False, asker=asker)
+    assert mine.run().results[asker].tolist() == mine.ideal
+
+
+@pytest.mark.parametrize(("members", "threshold"), [(3, 1), (5, 2)])
+@pytest.mark.parametrize("asker", ["asker", "site2"])
+def test_released_scores_are_the_scores(members: int, threshold: int, asker: str) -> None:
+    mine = query(members, threshold, scores=2, margin=True, asker=asker)
+    outcome = mine.run()
+    assert outcome.results[asker].tolist() == mine.ideal
+
+
+@pytest.mark.parametrize("asker", ["site1", "site2", "site3"])
+@pytest.mark.parametrize("scores", [1, 3])
+def test_a_member_may_ask(asker: str, scores: int) -> None:
+    mine = query(3, 1, scores=scores, asker=asker)
+    assert mine.run().results[asker].tolist() == mine.ideal
+
+
+@settings(max_examples=6)
+@given(data=st.data(), scores=st.integers(1, 4))
+def test_ties_go_to_the_lower_index_and_zero_counts_as_plus(
+    data: st.DataObject, scores: int
+) -> None:
+    small = st.integers(-1, 1)
+    rows = np.array(data.draw(st.lists(small, min_size=4, max_size=4))).reshape(4, 1)
+    model = np.array(data.draw(st.lists(small, min_size=scores, max_size=scores))).reshape(1, -1)
+    offsets = np.array(data.draw(st.lists(small, min_size=4, max_size=4))).reshape(4, 1)
+    mine = Query(quorum_of(3, 1), rows, model, offsets=np.repeat(offsets, scores, axis=1))
+    assert mine.run().results["asker"].tolist() == mine.ideal
+
+
+@pytest.mark.parametrize(("members", "threshold"), [(3, 1), (5, 2)])
+def test_only_labels_come_out(members: int, threshold: int) -> None:
+    quorum = quorum_of(members, threshold)
+    rows = np.ones((150, 2), np.int64)
+    mine = Query(quorum, rows, np.array([[3], [4]]))
+    outcome = mine.run()
+    view = outcome.views[OPENER]
+    for kind in (MaskedScore, MaskedProduct):
+        for message in view.of(kind):
+            for plane, residues in enumerate(message.share.planes()):
+                found = residues.reshape(-1).tolist()
+                assert_looks_uniform(found, PRIMES[plane], what=kind.__name__)
+    # The asker gets shares of labels alone; all labels are 1, yet every share is noise.
+    kinds = {type(item.message) for item in outcome.views["asker"].received}
+    assert kinds == {QuorumLabel}
+    for message in outcome.views["asker"].of(QuorumLabel):
+        assert_looks_uniform(message.share.planes()[0].tolist(), PRIMES[0])
+
+
+def test_members_see_noise_of_the_rows() -> None:
+    mine = Query(quorum_of(3, 1), np.ones((80, 3), np.int64), np.array([[3], [4], [5]]))
+    outcome = mine.run()
+    for name in ("site2", "site3"):
+        for message in outcome.views[name].of(labels.RowShares):
+            for plane, residues in enumerate(message.rows.planes()):
+                assert_looks_uniform(residues.reshape(-1).tolist(), PRIMES[plane])
+
+
+@pytest.mark.parametrize("kind", [MaskedScore, MaskedProduct, QuorumLabel, labels.FlippedBit])
+@pytest.mark.parametrize(("members", "threshold"), [(3, 1), (5, 2), (5, 1)])
+def test_one_wrong_share_is_caught_before_a_label_is_used(
+    kind: type[Message], members: int, threshold: int
+) -> None:
+    mine = query(members, threshold, scores=3)
+    seen = {"count": 0}
+
+    def when(packet: Packet) -> bool:
+        if packet.sender != "site2" or not is_kind(packet, kind):
+            return False
+        seen["count"] += 1
+        return seen["count"] == 1
+
+    def edit(message: Message) -> Message:
+        assert isinstance(message, OpeningShare | QuorumLabel)
+        planes = message.share.planes().copy()
+        planes[0].reshape(-1)[0] = (int(planes[0].reshape(-1)[0]) + 1) % PRIMES[0]
+        return msgspec.structs.replace(message, share=wire.Residues.of(planes))
+
+    with pytest.raises(SottovoceError) as caught:
+        mine.run(rewriting(when, kind, edit))
+    degree = threshold if kind is QuorumLabel else 2 * threshold
+    if (members - degree - 1) // 2:
+        assert isinstance(caught.value, ViolationError)
+        assert caught.value.party == "site2"
+
+
+def test_rows_of_another_length_are_refused() -> None:
+    mine = query(3, 1)
+    mine.rows = np.ones((7, 9), np.int64)
+    with pytest.raises(InputError, match="expected 7 rows of 6 columns"):
+        mine.run()
+
+
+def test_rows_for_another_query_are_refused_by_name() -> None:
+    mine = query(3, 1)
+
+    def edit(message: Message) -> Message:
+        return msgspec.structs.replace(message, context=b"another")
+
+    def when(packet: Packet) -> bool:
+        return is_kind(packet, labels.RowShares) and packet.recipient == "site3"
+
+    with pytest.raises(ViolationError, match="rows for this query") as caught:
+        mine.run(rewriting(when, labels.RowShares, edit))
+    assert caught.value.party == "asker"
+
+
+def test_scores_that_do_not_fit_are_refused_beforehand() -> None:
+    with pytest.raises(BoundError, match="do not fit 7 residues"):
+        LabelPlan(1, 1, 1, 60, 90, quorum_of(3, 1))
+    with pytest.raises(InputError, match="at least 1 row"):
+        LabelPlan(0, 1, 1, 10, 60, quorum_of(3, 1))

@@ -1,0 +1,278 @@
+"""The sealed solve in a quorum equals the plain one, and nobody sees anything."""
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+import msgspec
+import numpy as np
+import pytest
+
+from harness.entropy import SeededEntropy
+from harness.meddling import is_kind, rewriting
+from harness.noise import assert_looks_uniform
+from harness.quorums import OPENER, here, joined, quorum_of, shared
+from harness.text_moments import Floats, text_moments
+from sottovoce import wire
+from sottovoce.errors import InputError, MismatchError, SottovoceError, ViolationError
+from sottovoce.numbers.residues import PRIMES, Base, Planes
+from sottovoce.numbers.ring import from_ring
+from sottovoce.protocols.messages import Message
+from sottovoce.protocols.quorum.comparison import MaskedScore
+from sottovoce.protocols.quorum.dealing import QuorumPrograms, run
+from sottovoce.protocols.quorum.members import Quorum
+from sottovoce.protocols.quorum.opening import OpeningShare
+from sottovoce.protocols.quorum.plan import QuorumPlan
+from sottovoce.protocols.quorum.products import MaskedProduct
+from sottovoce.protocols.quorum.solve import (
+    QuorumPlanHash,
+    SolvedBit,
+    SystemPart,
+    open_solve,
+    solve,
+    solve_openings,
+)
+from sottovoce.protocols.quorum.truncation import MaskedDividend
+from sottovoce.protocols.runner import Meddler, Outcome
+from sottovoce.protocols.seat import Packet
+from sottovoce.protocols.shares.contribution import MomentScales
+from sottovoce.protocols.shares.plan import ShareSolvePlan, System
+
+
+@dataclass
+class Case:
+    """Text moments, shared among a quorum, with their plan."""
+
+    quorum: Quorum
+    second: Floats
+    products: Floats
+    documents: int
+    penalties: Floats
+    ceiling: float = 0.0
+
+    def __post_init__(self) -> None:
+        features, classes = self.products.shape
+        penalty = float(self.penalties.min())
+        top = float(np.linalg.eigvalsh(self.second)[-1] * 1.02 + self.penalties.max())
+        scales = MomentScales.fit(weight=self.documents, row_norm=1.05, penalty=penalty)
+        system = System(features, classes, self.documents, penalty, self.ceiling or top)
+        fit = ShareSolvePlan.fit(
+            system,
+            matrix_bits=scales.matrix.fraction_bits,
+            vector_bits=scales.vectors.fraction_bits,
+        )
+        self.plan = QuorumPlan(fit, self.quorum)
+        packed, columns = scales.encode(self.second, self.products)
+        matrices = shared(self.quorum, from_ring(packed))
+        vectors = shared(self.quorum, from_ring(columns), seed=90)
+        self.parts = {
+            name: SystemPart(matrices[name], vectors[name], self.penalties)
+            for name in self.quorum.members
+        }
+
+    @property
+    def exact(self) -> Floats:
+        return np.linalg.solve(self.second + np.diag(self.penalties), self.products)
+
+    def run(self, meddler: Meddler | None = None) -> Outcome:
+        programs = QuorumPrograms(
+            lambda member: solve(member, self.plan, self.parts[member.name]),
+            lambda opener: open_solve(opener, self.plan),
+        )
+        entropy = SeededEntropy(3)
+        return run(programs, self.quorum, here(self.quorum), entropy=entropy, meddler=meddler)
+
+    def theta(self, outcome: Outcome) -> Floats:
+        value = Base().signed(joined(self.quorum, outcome))
+        return np.ldexp(value.astype(np.float64), -self.plan.solve.solution.fraction_bits)
+
+
+def case(members: int, threshold: int, *, classes: int = 1, **changes: float) -> Case:
+    moments = text_moments(120, 24, classes)
+    penalties = np.ones(len(moments.second))
+    return Case(
+        quorum_of(members, threshold), moments.second, moments.products, 120, penalties, **changes
+    )
+
+
+@pytest.mark.parametrize(("members", "threshold"), [(3, 1), (4, 1), (5, 2), (9, 4)])
+@pytest.mark.parametrize("classes", [1, 3])
+def test_the_solution_is_that_of_a_trusted_friend(
+    members: int, threshold: int, classes: int
+) -> None:
+    mine = case(members, threshold, classes=classes)
+    found = mine.theta(mine.run())
+    assert np.abs(found - mine.exact).max() < 2e-4 * np.abs(mine.exact).max()
+
+
+def test_penalties_of_single_features() -> None:
+    mine = case(3, 1)
+    penalties = np.ones(len(mine.second))
+    penalties[3:7] = 40.0
+    other = Case(mine.quorum, mine.second, mine.products, 120, penalties)
+    found = other.theta(other.run())
+    assert np.abs(found - other.exact).max() < 2e-4 * np.abs(other.exact).max()
+
+
+def test_a_tilt_and_a_border_are_part_of_the_matrix() -> None:
+    mine = case(3, 1)
+    features = len(mine.second)
+    tilt = np.linspace(0.1, 0.5, features)
+    border = np.arange(features)
+    # What stands in the last column is less the border, which everybody adds to its share.
+    bits = mine.plan.solve.matrix_bits
+    moved = mine.second.copy()
+    step = np.ldexp(border.astype(np.float64), -bits)
+    moved[:, -1] -= step
+    moved[-1, :] = moved[:, -1]
+    other = Case(
+        mine.quorum, moved, mine.products, 120, mine.penalties, mine.plan.solve.system.ceiling + 9
+    )
+    for name, part in other.parts.items():
+        planes = Base().of(border)
+        other.parts[name] = SystemPart(part.matrix, part.vectors, part.penalties, tilt, planes)
+    found = other.theta(other.run())
+    exact = np.linalg.solve(
+        mine.second + np.diag(mine.penalties) + np.outer(tilt, tilt), mine.products
+    )
+    assert np.abs(found - exact).max() < 2e-4 * np.abs(exact).max()
+
+
+@pytest.mark.parametrize(("members", "threshold"), [(3, 1), (5, 2)])
+def test_the_opener_sees_noise(members: int, threshold: int) -> None:
+    mine = case(members, threshold, classes=2)
+    view = mine.run().views[OPENER]
+    for kind in (MaskedDividend, MaskedScore, MaskedProduct):
+        by_plane: dict[int, list[int]] = {}
+        for message in view.of(kind):
+            for plane, residues in enumerate(message.share.planes()):
+                by_plane.setdefault(plane, []).extend(residues.reshape(-1).tolist())
+        for plane, residues in by_plane.items():
+            if len(residues) >= 64:
+                assert_looks_uniform(residues, PRIMES[plane], what=kind.__name__)
+
+
+def test_a_spectrum_that_is_too_low_stops_the_solve() -> None:
+    mine = case(3, 1)
+    low = Case(
+        mine.quorum,
+        mine.second,
+        mine.products,
+        120,
+        mine.penalties,
+        mine.plan.solve.system.ceiling / 2,
+    )
+    with pytest.raises(SottovoceError, match=r"above its tolerance|in the range of its mask"):
+        low.run()
+
+
+def one_more(kind: type[Message], sender: str, place: int, plane: int = 0) -> Meddler:
+    """Adds 1 to one residue of the share in the `place`-th message of a kind from one sender."""
+    count = {"seen": -1}
+
+    def when(packet: Packet) -> bool:
+        if packet.sender != sender or not is_kind(packet, kind):
+            return False
+        count["seen"] += 1
+        return count["seen"] == place
+
+    def edit(message: Message) -> Message:
+        assert isinstance(message, OpeningShare)
+        planes = message.share.planes().copy()
+        flat = planes[plane].reshape(-1)
+        flat[0] = (int(flat[0]) + 1) % PRIMES[plane]
+        return msgspec.structs.replace(message, share=wire.Residues.of(planes))
+
+    return rewriting(when, kind, edit)
+
+
+KINDS: Iterable[tuple[type[Message], int]] = [
+    (MaskedDividend, 0),
+    (MaskedDividend, 5),
+    (MaskedScore, 0),
+    (MaskedProduct, 0),
+    (MaskedProduct, -1),
+    (SolvedBit, 0),
+]
+
+
+@pytest.mark.parametrize(("kind", "place"), KINDS)
+@pytest.mark.parametrize(("members", "threshold"), [(3, 1), (5, 2), (4, 1), (5, 1)])
+def test_one_wrong_share_is_caught_and_named_where_n_allows(
+    kind: type[Message], place: int, members: int, threshold: int
+) -> None:
+    mine = case(members, threshold)
+    openings = [opening for opening in solve_openings(mine.plan) if opening.kind is kind]
+    meddler = one_more(kind, "site2", place % len(openings))
+    with pytest.raises(SottovoceError) as caught:
+        mine.run(meddler)
+    degree = threshold if kind is SolvedBit else 2 * threshold
+    if (members - degree - 1) // 2:
+        assert isinstance(caught.value, ViolationError)
+        assert caught.value.party == "site2"
+
+
+@pytest.mark.parametrize("place", [1, 2, 3])
+def test_a_wrong_share_of_a_product_is_caught_or_without_effect(place: int) -> None:
+    """Where n = 2t + 1, a product of the tree is not checked by itself: what it spoils is."""
+    mine = case(3, 1)
+    try:
+        outcome = mine.run(one_more(MaskedProduct, "site2", place))
+    except SottovoceError:
+        return
+    assert np.abs(mine.theta(outcome) - mine.exact).max() < 2e-4 * np.abs(mine.exact).max()
+
+
+def test_another_plan_is_refused_by_name() -> None:
+    mine = case(3, 1)
+
+    def edit(message: Message) -> Message:
+        return msgspec.structs.replace(message, digest=bytes(32))
+
+    def when(packet: Packet) -> bool:
+        return packet.sender == "site3" and is_kind(packet, QuorumPlanHash)
+
+    with pytest.raises(ViolationError, match="the same plan") as caught:
+        mine.run(rewriting(when, QuorumPlanHash, edit))
+    assert caught.value.party == "site3"
+
+
+@pytest.mark.parametrize("members", [4, 5])
+def test_one_member_may_leave_in_any_step(members: int) -> None:
+    """With more than 2t + 1 members the others finish, unless it still had masks to deal."""
+    mine = case(members, 1)
+
+    class Leaving(Meddler):
+        def __init__(self, step: int) -> None:
+            self.step = step
+
+        def crashes(self, party: str, step: int) -> bool:
+            return party == "site1" and step == self.step
+
+    for step in (4, 9, 30):
+        outcome = mine.run(Leaving(step))
+        left = mine.quorum.among(set(mine.quorum.members) - {"site1"})
+        value = Base().signed(joined(left, outcome))
+        bits = mine.plan.solve.solution.fraction_bits
+        found = np.ldexp(value.astype(np.float64), -bits)
+        assert np.abs(found - mine.exact).max() < 2e-4 * np.abs(mine.exact).max()
+
+
+def test_how_much_is_hidden_follows_from_how_much_is_opened() -> None:
+    mine = case(3, 1)
+    assert mine.plan.distance <= 2.0**-44
+    assert mine.plan.truncation.limit < Base().modulus >> 20
+
+
+@pytest.mark.parametrize("wrong", ["matrix", "vectors", "penalties", "too low"])
+def test_parts_of_another_plan_are_refused(wrong: str) -> None:
+    mine = case(3, 1)
+    part = mine.parts["site1"]
+    planes: Planes = part.matrix[:, :-1]
+    bad = {
+        "matrix": SystemPart(planes, part.vectors, part.penalties),
+        "vectors": SystemPart(part.matrix, part.vectors[:, :-1], part.penalties),
+        "penalties": SystemPart(part.matrix, part.vectors, part.penalties[:-1]),
+        "too low": SystemPart(part.matrix, part.vectors, part.penalties / 2),
+    }[wrong]
+    with pytest.raises((MismatchError, InputError), match="solve: expected"):
+        bad.check(mine.plan)

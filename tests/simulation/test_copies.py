@@ -1,0 +1,120 @@
+"""The matrix of restored, cloned and rolled back disks: no mask ever covers two values."""
+
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from tempfile import TemporaryDirectory
+
+import pytest
+
+from simulation.copies import Case, CopyWorld, Use, Whose, matrix
+from simulation.mailbox import BrokenError
+from simulation.site import CrashingJournal
+from simulation.stories import Story, paillier, shares, toy, unbound
+from simulation.world import Faults
+from sottovoce.course.letter_chain import Held
+from sottovoce.course.phases import Phase
+
+STORIES = {"toy": toy, "shares": shares, "paillier": paillier}
+
+
+def lived(
+    name: str, cases: Sequence[Case], seeds: Sequence[int], folder: Path
+) -> Iterator[CopyWorld]:
+    """Every case under every seed, checked; an error says which it was."""
+    for case in cases:
+        for seed in seeds:
+            with TemporaryDirectory(dir=folder) as here:
+                world = STORIES[name]().copied(case, Path(here), seed)
+                try:
+                    world.run()
+                except BaseException as error:
+                    error.add_note(f"{name} {seed}, {case}: repeat it with")
+                    again = f"{name} {seed} '{case}'"
+                    error.add_note(f"PYTHONPATH=tests .venv/bin/python -m simulation {again}")
+                    raise
+                yield world
+
+
+def test_light_studies_whose_disks_come_back_or_run_twice(folder: Path) -> None:
+    ends = Counter[str]()
+    cases = matrix(dealer=True)
+    assert len(cases) == 31
+    for world in lived("toy", cases, range(3), folder):
+        ends["used"] += world.used
+        ends["model"] += world.sites["coordinator"].finished
+        for site in world.everybody():
+            ends[type(site.found_out).__name__] += site.found_out is not None
+    # The matrix is worth something only if copies are used, and found out in every way there is.
+    assert ends["used"] > 60
+    assert ends["model"] > 30
+    assert min(ends["CopyError"], ends["JournalError"], ends["ViolationError"]) > 4, ends
+
+
+REAL = [
+    Case(Phase.DICTIONARY, Whose.DENIED, Use.RESTORED, others=True),
+    Case(Phase.TRAINING, Whose.DENIED, Use.RESTORED, others=True),
+    Case(Phase.TRAINING, Whose.PEER, Use.RESTORED, others=False),
+    Case(Phase.TRAINING, Whose.EVALUATOR, Use.CLONED, others=False),
+    Case(Phase.TRAINING, Whose.COORDINATOR, Use.RESTORED, others=False),
+]
+
+
+def test_real_studies_whose_disks_come_back_or_run_twice(folder: Path) -> None:
+    used = [world.used for world in lived("shares", REAL, range(2), folder)]
+    assert sum(used) >= len(REAL)
+
+
+@pytest.mark.soak
+@pytest.mark.parametrize("block", range(20))
+def test_many_more_light_studies_whose_disks_come_back(folder: Path, block: int) -> None:
+    seeds = range(1000 + 5 * block, 1005 + 5 * block)
+    assert all(lived("toy", matrix(dealer=True), seeds, folder))
+
+
+@pytest.mark.soak
+@pytest.mark.parametrize("block", range(10))
+@pytest.mark.parametrize("story", ["shares", "paillier"])
+def test_many_more_real_studies_whose_disks_come_back(folder: Path, story: str, block: int) -> None:
+    assert all(lived(story, matrix(dealer=story == "shares"), [1000 + block], folder))
+
+
+# What the matrix is worth: what is broken on purpose is caught.
+
+
+def broken_in(story: Story, case: Case, folder: Path, seeds: Sequence[int]) -> str:
+    """What is found in the first of these seeds in which anything is."""
+    for seed in seeds:
+        with TemporaryDirectory(dir=folder) as here:
+            try:
+                story.copied(case, Path(here), seed, faults=Faults()).run()
+            except BrokenError as error:
+                return str(error)
+    return ""
+
+
+@pytest.mark.parametrize("name", ["toy", "shares"])
+def test_masks_that_are_not_bound_to_the_documents_are_caught(folder: Path, name: str) -> None:
+    """A server that denies what it has lets the chain pass: nothing else would notice.
+
+    In the dictionary's stage, the first with documents: after it, who runs that stage again with
+    others makes other messages, and notices by them.
+    """
+    case = Case(Phase.DICTIONARY, Whose.DENIED, Use.RESTORED, others=True)
+    found = broken_in(unbound(name), case, folder, range(60))
+    assert "invariant 8" in found
+    assert "hid two values of" in found
+
+
+class IgnoresPast(CrashingJournal):
+    """Does not compare what the server holds of its seat."""
+
+    def check_past(self, held: Held) -> None:
+        del held
+
+
+@pytest.mark.parametrize("use", Use)
+def test_a_copy_that_does_not_look_at_its_past_is_caught(folder: Path, use: Use) -> None:
+    case = Case(Phase.TRAINING, Whose.PEER, use, others=False)
+    story = toy().changed(journal=IgnoresPast)
+    assert "invariant 1" in broken_in(story, case, folder, range(20))

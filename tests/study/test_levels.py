@@ -1,0 +1,121 @@
+"""Sentences and tokens through a whole study: every row equals the plaintext learner's."""
+
+from functools import cache
+from typing import Any
+
+import numpy as np
+import pytest
+
+from harness.studies import Case, notes
+from sottovoce.errors import InputError
+from sottovoce.paillier import SecretKey
+from sottovoce.study import InsecureToyPlan
+from sottovoce.study.queries.evaluation import Evaluation
+from sottovoce.study.queries.figures import confusion
+from sottovoce.text.documents import Document, Fragment, Span
+from sottovoce.text.features import FeatureReader
+from sottovoce.text.labelling import Labelling, Scheme
+from sottovoce.text.labels import Classes, Labels
+from sottovoce.text.reading import Level, Reading
+
+DRUGS = ("oral aspirin", "calcium heparin", "sodium warfarin")
+ILLS = ("chest pain", "atrial flutter", "deep thrombosis")
+
+
+def marked(number: int) -> Document:
+    """Two sentences with an entity each; the second sentence speaks of a disease."""
+    drug, ill = DRUGS[number % 3], ILLS[number // 3 % 3]
+    first = f"Started {drug} on day {number}."
+    text = f"{first} Seen for {ill} before, now well."
+    at = len(first) + len(" Seen for ")
+    spans = (
+        Span("Drug", (Fragment(8, 8 + len(drug)),)),
+        Span("Disease", (Fragment(at, at + len(ill)),)),
+    )
+    return Document(text, group=str(number), spans=spans)
+
+
+@cache
+def documents() -> dict[str, list[Document]]:
+    names = ("north", "harbour", "valley")
+    return {name: [marked(n) for n in range(place, 150, 3)] for place, name in enumerate(names)}
+
+
+def study(key: SecretKey, scheme: Scheme, level: Level, **settings: Any) -> Case:
+    labelling = Labelling.by_entity(scheme, ("Drug", "Disease"))
+    chosen = {"features": 20, "key_bits": 768, "bucket_bits": 12, "query_budget": 4000}
+    plan = InsecureToyPlan(
+        "levels",
+        labelling.labels,
+        labelling=labelling,
+        reading=Reading(level=level),
+        **(chosen | settings),
+    )
+    return Case(documents(), plan, key)
+
+
+def truth(case: Case, test: list[Document]) -> list[Classes]:
+    model = case.outcome.models["north"]
+    places = FeatureReader(model.space, model.key).read(test).places
+    pairs = zip(test, places, strict=True)
+    return [one for each in pairs for one in case.plan.labelled.classes(*each)]
+
+
+@pytest.mark.parametrize(
+    ("scheme", "level", "settings"),
+    [
+        (Scheme.TYPES, Level.SENTENCE, {}),
+        (Scheme.TYPES, Level.TOKEN, {}),
+        (Scheme.INSIDE, Level.TOKEN, {}),
+        (Scheme.SINGLE, Level.TOKEN, {"class_weight": "balanced"}),
+        (Scheme.BIO, Level.TOKEN, {}),
+        (Scheme.INSIDE, Level.TOKEN, {"engine": "paillier", "features": 8, "alpha": 5.0}),
+    ],
+)
+def test_every_row_of_a_level_is_the_plain_learner_s(
+    scheme: Scheme, level: Level, settings: dict[str, Any], toy_key: SecretKey
+) -> None:
+    case = study(toy_key, scheme, level, **settings)
+    test = case.held_out()[:12]
+    found = case.outcome.classify("valley", test).classes
+    assert found == case.plan.labels.decide(case.scores(test))
+    true = truth(case, test)
+    assert len(found) == len(true) >= (2 if level is Level.SENTENCE else 8) * len(test)
+    right = np.mean([one == other for one, other in zip(found, true, strict=True)])
+    commonest = max(true.count(one) for one in set(true)) / len(true)
+    assert right > commonest or settings.get("engine") == "paillier"
+
+
+def test_a_joint_table_counts_rows_and_asks_for_documents(toy_key: SecretKey) -> None:
+    case = study(toy_key, Scheme.TYPES, Level.SENTENCE)
+    table = case.outcome.evaluate(case.documents)
+    test = case.held_out()
+    true, found = truth(case, test), case.plan.labels.decide(case.scores(test))
+    whole = confusion(case.plan.labels, true, found)
+    assert np.array_equal(table.counts, Evaluation.of(case.plan.labels, whole, (), fewest=3).counts)
+    # Four documents a site have many tokens, and are too few documents all the same.
+    few = study(toy_key, Scheme.INSIDE, Level.TOKEN)
+    small = {name: [] for name in few.documents}
+    for name, mine in few.documents.items():
+        small[name] = [one for one in mine if one in few.held_out(name)][:4]
+    assert len(truth(few, [one for mine in small.values() for one in mine])) > 90
+    with pytest.raises(InputError, match="at least 20 held-out documents over all peers, found"):
+        few.outcome.evaluate(small)
+
+
+def test_sentences_take_the_label_of_their_document(toy_key: SecretKey) -> None:
+    labels = Labels(("routine", "urgent"))
+    plan = InsecureToyPlan(
+        "levels",
+        labels,
+        features=32,
+        key_bits=768,
+        bucket_bits=12,
+        query_budget=4000,
+        reading=Reading(level=Level.SENTENCE),
+    )
+    case = Case(notes(200), plan, toy_key)
+    test = case.held_out()[:20]
+    found = case.outcome.classify("north", test).classes
+    assert len(found) > 2 * len(test)
+    assert found == labels.decide(case.scores(test))

@@ -1,0 +1,253 @@
+"""Whole studies in engine `quorum`, in memory: every model equals the plain one."""
+
+from dataclasses import replace
+from functools import lru_cache
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from harness.entropy import SeededEntropy
+from harness.studies import BINARY, notes
+from sottovoce.course.memory import run_study
+from sottovoce.errors import AbsenceError, InputError, MisuseError
+from sottovoce.keyfiles.models import read_model, write_model
+from sottovoce.numbers.residues import Base
+from sottovoce.protocols.quorum.sharing import put_together
+from sottovoce.protocols.runner import Meddler
+from sottovoce.rados import joined, solve
+from sottovoce.study import Study, StudyPlan
+from sottovoce.study.card.card import StudyCard
+from sottovoce.study.plan import Engine
+from sottovoce.study.queries.quorum_model import QuorumModel
+from sottovoce.study.queries.trained_study import Setting, StudyOutcome
+from sottovoce.study.roster import draw_roster
+from sottovoce.study.stages.contributions import local_moments, penalties_of
+from sottovoce.study.stages.preparation import Prepared
+from sottovoce.study.stages.training import training_side
+from sottovoce.text.features import FeatureReader
+from sottovoce.text.labels import Labels
+
+WARDS = Labels(("cardiology", "orthopaedics", "pulmonology"))
+
+
+def plan_of(**settings: Any) -> StudyPlan:
+    plan = StudyPlan("quorum", BINARY, features=24, bucket_bits=11, engine=Engine.QUORUM)
+    return replace(plan, **settings)
+
+
+def study_of(plan: StudyPlan, sites: int = 3) -> tuple[Study, Any]:
+    names = tuple(notes(sites=sites, documents=60))
+    roster, identities = draw_roster(
+        names, entropy=SeededEntropy(3), with_dealer=False, with_evaluator=False
+    )
+    return Study(plan, roster), identities
+
+
+def trained(plan: StudyPlan, *, sites: int = 3, meddler: Meddler | None = None) -> StudyOutcome:
+    study, identities = study_of(plan, sites)
+    return run_study(
+        study,
+        notes(sites=sites, documents=60 * sites),
+        identities=identities,
+        entropy=SeededEntropy(9),
+        setting=Setting(meddler=meddler),
+    )
+
+
+@lru_cache
+def plain(sites: int = 3, **settings: Any) -> StudyOutcome:
+    return trained(plan_of(**settings), sites=sites)
+
+
+def exact_weights(outcome: StudyOutcome) -> np.ndarray:
+    """What a trusted friend would learn from all documents together, folded for scores."""
+    study, model = outcome.study, next(iter(outcome.models.values()))
+    documents = notes(sites=len(study.roster.peers), documents=60 * len(study.roster.peers))
+    moments = []
+    for name in outcome.trained.peers:
+        prepared = Prepared(
+            outcome.trained.totals, model.space.dictionary.idf_halves, model.space, model.key
+        )
+        mine = training_side(outcome.desks[name], documents[name])
+        moments.append(local_moments(study, prepared, mine))
+    whole = joined(moments)
+    penalties = penalties_of(study.plan, model.space.width, model.alpha)
+    theta = solve(whole.second, whole.products, penalty=penalties)
+    return model.scores.folded(theta)
+
+
+def opened_weights(outcome: StudyOutcome) -> np.ndarray:
+    """All members' shares together, as no t of them ever are."""
+    shares = {
+        name: model.share
+        for name, model in outcome.models.items()
+        if isinstance(model, QuorumModel) and model.share is not None
+    }
+    quorum = outcome.study.quorum.among(shares)
+    value = put_together(shares, degree=quorum.threshold, quorum=quorum, what="model")
+    return Base().signed(value).astype(np.int64)
+
+
+@pytest.mark.parametrize("sites", [3, 5])
+def test_the_model_is_that_of_a_trusted_friend(sites: int) -> None:
+    outcome = plain(sites)
+    exact = exact_weights(outcome)
+    assert np.abs(opened_weights(outcome) - exact).max() < 2e-3 * np.abs(exact).max()
+
+
+def test_labels_are_those_of_the_shared_model() -> None:
+    outcome = plain()
+    documents = notes(sites=3, documents=180)
+    weights = opened_weights(outcome)
+    for name, model in outcome.models.items():
+        asked = documents[name][:9]
+        rows = FeatureReader(model.space, model.key).read(asked).integers()
+        scores = np.asarray(rows @ weights)
+        names = outcome.study.plan.labels.names
+        wanted = [(names[int(score >= 0)],) for score in scores[:, 0]]
+        assert outcome.classify(name, asked).classes == wanted
+
+
+def test_evaluation_adds_up_every_peers_table() -> None:
+    outcome = trained(plan_of())
+    result = outcome.evaluate(notes(sites=3, documents=180))
+    assert int(result.counts.sum()) >= 20
+    with pytest.raises(MisuseError):
+        outcome.evaluate(notes(sites=3, documents=180))
+
+
+def test_a_released_model_is_the_same_at_every_peer() -> None:
+    outcome = trained(plan_of(release="peers"))
+    released = [model.released for model in outcome.models.values()]
+    assert all(one is not None for one in released)
+    assert all(np.array_equal(one, released[0]) for one in released)
+    exact = np.ldexp(exact_weights(outcome).astype(np.float64), -20)
+    assert np.abs(released[0] - exact).max() < 2e-3 * np.abs(exact).max()
+
+
+def test_margins_come_to_the_asker_alone() -> None:
+    outcome = trained(plan_of(release="margin"))
+    documents = notes(sites=3, documents=180)["north"][:4]
+    answer = outcome.classify("north", documents)
+    assert answer.scores is not None
+    assert answer.scores.shape == (4, 1)
+
+
+def test_a_penalty_is_chosen_from_a_list() -> None:
+    outcome = trained(plan_of(alpha=(0.5, 4.0)))
+    assert {model.alpha for model in outcome.models.values()} <= {0.5, 4.0}
+    assert len({model.alpha for model in outcome.models.values()}) == 1
+
+
+def test_members_may_be_named_and_the_others_contribute() -> None:
+    names = tuple(notes(sites=4, documents=60))
+    outcome = trained(plan_of(members=names[:3]), sites=4)
+    assert outcome.models[names[3]].share is None
+    documents = notes(sites=4, documents=240)[names[3]][:3]
+    assert len(outcome.classify(names[3], documents).classes) == 3
+
+
+def test_queries_go_on_without_a_member_where_enough_are_left() -> None:
+    outcome = trained(plan_of(), sites=4)
+    names = list(outcome.models)
+    asked = notes(sites=4, documents=240)[names[0]][:3]
+    before = outcome.classify(names[0], asked).classes
+    outcome.leave(names[1])
+    assert outcome.classify(names[0], asked).classes == before
+    outcome.leave(names[2])
+    with pytest.raises(AbsenceError, match="expected 3 of"):
+        outcome.classify(names[0], asked)
+
+
+class Gone(Meddler):
+    """One party leaves before one of its actions."""
+
+    def __init__(self, party: str, step: int) -> None:
+        self.party, self.step = party, step
+
+    def crashes(self, party: str, step: int) -> bool:
+        return party == self.party and step == self.step
+
+
+@pytest.mark.parametrize("step", [2, 6])
+def test_a_member_that_leaves_before_a_sum_is_opened_is_left_out(step: int) -> None:
+    names = tuple(notes(sites=4, documents=60))
+    outcome = trained(plan_of(), sites=4, meddler=Gone(names[0], step))
+    assert set(outcome.models) == set(names[1:])
+    assert np.abs(opened_weights(outcome)).max() > 0
+
+
+def test_with_three_members_nobody_may_leave() -> None:
+    with pytest.raises(AbsenceError):
+        trained(plan_of(), meddler=Gone("north", 3))
+
+
+@pytest.mark.parametrize(
+    ("settings", "message"),
+    [
+        ({"members": ("north", "harbour", "nowhere")}, "found 'nowhere'"),
+        ({"threshold": 2}, "expected at least 5 members for a threshold of 2, found 3"),
+        ({"members": ("north", "harbour")}, "expected at least 3 members"),
+        ({"engine": "shares", "threshold": 1}, "members and a threshold are for engine quorum"),
+        ({"engine": "shares"}, "engine shares needs exactly 1 evaluator, found 0"),
+    ],
+)
+def test_what_cannot_be_is_refused_by_name(settings: dict[str, Any], message: str) -> None:
+    with pytest.raises(InputError, match=message):
+        study_of(plan_of(**settings))
+
+
+def test_helpers_have_no_place_in_it() -> None:
+    names = tuple(notes(sites=3, documents=60))
+    roster, _ = draw_roster(names, entropy=SeededEntropy(3))
+    with pytest.raises(InputError, match="engine quorum needs no evaluator and no dealer"):
+        Study(plan_of(), roster)
+
+
+def test_two_peers_are_refused() -> None:
+    names = tuple(notes(sites=2, documents=60))
+    roster, _ = draw_roster(
+        names, entropy=SeededEntropy(3), with_dealer=False, with_evaluator=False
+    )
+    with pytest.raises(InputError, match="expected at least 3 members for a threshold of 1"):
+        Study(plan_of(min_peers=2), roster)
+
+
+def test_auto_takes_it_where_there_are_no_helpers() -> None:
+    study, _ = study_of(plan_of(engine="auto"))
+    assert study.engine is Engine.QUORUM
+    assert study.quorum.threshold == 1
+
+
+def test_the_card_says_who_may_pool_and_names_every_message_that_was_sent() -> None:
+    outcome = plain(5)
+    card = StudyCard(outcome.study)
+    text = " ".join(card.markdown().split())
+    assert "at most 2 of the 5 members" in text
+    assert "any 3 members together can rebuild text" in text
+    assert "evaluator and dealer pool" not in text
+    named = {line.name for line in card.lines}
+    assert set(outcome.traffic.kinds) <= named
+    for house in (*outcome.models, "coordinator"):
+        page = StudyCard(outcome.study, house=house).first_page()
+        assert len(page.splitlines()) <= 60
+
+
+def test_too_many_penalties_would_open_too_much() -> None:
+    with pytest.raises(InputError, match="expected at most 2\\^-40"):
+        study_of(plan_of(alpha=tuple(float(number) for number in range(1, 20))))
+
+
+@pytest.mark.parametrize("peer", ["north", "valley"])
+def test_a_stored_part_is_read_again(peer: str, tmp_path: Path) -> None:
+    outcome = plain()
+    path, model = tmp_path / "part", outcome.models[peer]
+    write_model(path, model, outcome.study, identity=outcome.desks[peer].identity)
+    name, again = read_model(path, outcome.study)
+    assert (name, again.alpha, again.space) == (peer, model.alpha, model.space)
+    assert isinstance(again, QuorumModel)
+    assert isinstance(model, QuorumModel)
+    assert np.array_equal(again.weights_share, model.weights_share)
+    assert again.members == model.members

@@ -1,0 +1,87 @@
+"""Documents that would end a study are refused at the peer, before it takes its seat."""
+
+from dataclasses import replace
+
+import pytest
+
+from harness.studies import notes
+from sottovoce.entropy import SystemEntropy
+from sottovoce.errors import InputError
+from sottovoce.study import InsecureToyPlan, Study
+from sottovoce.study.rehearsal import check_documents
+from sottovoce.study.roster import draw_roster
+from sottovoce.text.documents import Document
+from sottovoce.text.labels import Labels
+
+PLAN = InsecureToyPlan(
+    "page", Labels(("routine", "urgent")), features=8, key_bits=768, bucket_bits=10
+)
+NORTH = [one for one in notes(90)["north"] if PLAN.split.side(one) == "train"]
+
+
+def study(**changes: object) -> Study:
+    changes = {"rare": "stop"} | changes
+    roster, _ = draw_roster(("north", "harbour", "valley"), entropy=SystemEntropy())
+    return Study(replace(PLAN, **changes), roster)
+
+
+def of(label: str, count: int) -> list[Document]:
+    return [one for one in NORTH if one.label == label][:count]
+
+
+def test_documents_of_two_classes_pass() -> None:
+    many = check_documents(study(), "north", NORTH)
+    few = check_documents(study(), "north", [*of("routine", 3), *of("urgent", 3)])
+    assert (many.documents, few.documents) == (len(NORTH), 6)
+    assert many.features > few.features > 0
+    said = " ".join(many.told(study().plan))
+    assert f"{many.features} words and stretches of characters are in at least 3" in said
+    assert "takes at most 8" in said
+
+
+@pytest.mark.parametrize(
+    ("documents", "says", "fix"),
+    [
+        ([], "north: expected at least 3 documents to train with, found 0", "bring more"),
+        (NORTH[:2], "at least 3 documents to train with, found 2", "bring more"),
+        (of("urgent", 9), "at least two classes, found only 'urgent'", "would tell it"),
+        (
+            [*of("routine", 9), *of("urgent", 2)],
+            "class 'urgent': expected at least 3 rows to train with, or none, found 2",
+            "bring 1 more of class 'urgent'",
+        ),
+        (
+            [
+                Document(f"word{n} other{n} third{n}", ("routine", "urgent")[n % 2])
+                for n in range(8)
+            ],
+            "no feature occurs in 3 of its documents",
+            "bring more documents",
+        ),
+    ],
+    ids=["none", "two", "one class", "a class below the minimum", "nothing left"],
+)
+def test_what_would_end_the_study_is_refused_with_the_fix(
+    documents: list[Document], says: str, fix: str
+) -> None:
+    with pytest.raises(InputError, match=says) as refused:
+        check_documents(study(held_out=0.0) if len(documents) < 9 else study(), "north", documents)
+    assert any(fix in one for one in refused.value.hints)
+
+
+def test_a_class_that_only_others_have_is_no_mistake() -> None:
+    three = study(labels=Labels(("routine", "urgent", "rare")))
+    check_documents(three, "north", NORTH)
+
+
+def test_a_rare_class_is_told_by_name_where_the_study_does_without_it() -> None:
+    tolerant = study(rare="leave out")
+    assert not check_documents(tolerant, "north", NORTH).rare
+    documents = [*of("routine", 9), *of("urgent", 9)]
+    three = study(rare="leave out", labels=Labels(("odd", "routine", "urgent")))
+    kept = [one for one in documents if three.plan.split.side(one) == "train"]
+    odd = [Document(f"an odd note {number}", "odd") for number in range(40)]
+    odd = [one for one in odd if three.plan.split.side(one) == "train"][:2]
+    found = check_documents(three, "north", [*kept, *odd])
+    assert found.rare == {"odd": 2}
+    assert "class 'odd' is left out: 2 of its documents" in " ".join(found.told(three.plan))

@@ -1,0 +1,515 @@
+"""The six rules that hold everywhere, each with a test that fails when it is broken."""
+
+from collections import Counter
+from collections.abc import Iterable
+from dataclasses import fields, is_dataclass, replace
+from typing import Any
+
+import numpy as np
+import pytest
+
+from harness.entropy import SeededEntropy
+from harness.meddling import is_kind, rewriting
+from harness.studies import Case, notes
+from sottovoce.datasets.notes import DIAGNOSES
+from sottovoce.errors import InputError, MalformedError, MisuseError, ViolationError
+from sottovoce.paillier import SecretKey, decrypt, generate_insecure_for_tests
+from sottovoce.protocols.conversation import Party, Send, receive
+from sottovoce.protocols.identities import Identity
+from sottovoce.protocols.messages import kind_of
+from sottovoce.protocols.runner import Conversation, Meddler, converse
+from sottovoce.protocols.seat import Packet
+from sottovoce.protocols.shares.carries import DigitTests
+from sottovoce.protocols.shares.holders import deal_seeds
+from sottovoce.protocols.shares.undealt import LabelShare, MaskedChoices
+from sottovoce.rados import Moments
+from sottovoce.study import Participant, Role, Roster, Study
+from sottovoce.study.party_context import PartyContext
+from sottovoce.study.queries.budget import QueryGrant, QueryRequest
+from sottovoce.study.queries.classification import (
+    DealRequest,
+    MaskedScores,
+    answer,
+    ask,
+    deal,
+    query_context,
+)
+from sottovoce.study.relay import Letter, Relay, padded_size
+from sottovoce.study.roster import draw_roster
+from sottovoce.study.stages.agreement import AgreedStudy, Agreement, collected, consented
+from sottovoce.study.stages.centring import END_PARTS
+from sottovoce.study.stages.contributions import end_parts
+from sottovoce.study.stages.solving import EncryptedModel
+from sottovoce.study.totals import rounded_up
+from sottovoce.text.documents import Document
+from sottovoce.text.features import FeatureReader
+from sottovoce.text.labels import Labels
+from sottovoce.wire.codec import tag_of
+
+# 1. The coordinator sees only what is addressed to it.
+
+
+class Carrier(Meddler):
+    """The coordinator as it carries packets between others: it keeps a copy of every byte."""
+
+    def __init__(self, relays: dict[str, Relay] | None) -> None:
+        self.relays = relays
+        self.copies: list[bytes] = []
+        self.names: dict[str, PartyContext] = {}
+
+    def carry(self, packet: Packet) -> Iterable[Packet]:
+        if "coordinator" in {packet.sender, packet.recipient}:
+            return (packet,)
+        if self.relays is None:
+            self.copies.append(packet.body)
+            return (packet,)
+        letter = self.relays[packet.sender].pack(packet, entropy=SeededEntropy(len(self.copies)))
+        self.copies.append(letter.body)
+        return (self.relays[packet.recipient].unpack(letter),)
+
+
+def relays_of(case: Case) -> dict[str, Relay]:
+    desks = {
+        name: PartyContext.open(case.study, case.identities[name], entropy=SeededEntropy(5))
+        for name in case.study.roster.names
+    }
+    agreement = Agreement(case.key.public, {name: one.box.public for name, one in desks.items()})
+    return {name: Relay(desk, agreement) for name, desk in desks.items()}
+
+
+def readable(copies: list[bytes], case: Case) -> Counter[str]:
+    """What the coordinator can read of what it carried: messages, ciphertexts opened."""
+    codec, found = case.study.codec(case.key.public), Counter[str]()
+    for copy in copies:
+        try:
+            message = codec.decode(copy, kind_of(tag_of(copy)))
+        except MalformedError:
+            continue
+        if isinstance(message, EncryptedModel):
+            found["weights"] += int(np.count_nonzero(decrypt(case.key, message.weights).integers))
+        found[type(message).__name__] += 1
+    return found
+
+
+def test_the_coordinator_reads_nothing_of_what_it_carries(binary: Case) -> None:
+    relays = relays_of(binary)
+    carrier = Carrier(relays)
+    binary.run(meddler=carrier)
+    assert len(carrier.copies) > 10
+    assert readable(carrier.copies, binary) == {}
+    size = {padded_size(0) + 52, *(padded_size(len(one) - 52) + 52 for one in carrier.copies)}
+    assert {len(one) for one in carrier.copies} <= size
+
+
+def test_without_boxes_it_would_read_the_whole_model(binary: Case) -> None:
+    carrier, binary = Carrier(None), binary.changed(labels_on="paillier")
+    binary.run(meddler=carrier)
+    found = readable(carrier.copies, binary)
+    assert found["EncryptedModel"] == 3
+    assert found["weights"] > 3 * 90
+
+
+def test_a_box_that_was_changed_moved_or_sent_on_is_refused(binary: Case) -> None:
+    relays, entropy = relays_of(binary), SeededEntropy(6)
+    packet = Packet(b"session", "north", "valley", 0, b"content")
+    letter = relays["north"].pack(packet, entropy=entropy)
+    assert relays["valley"].unpack(letter) == packet
+    for changed in (
+        Letter(b"other", "north", "valley", 0, letter.body),
+        Letter(b"session", "north", "valley", 1, letter.body),
+        Letter(b"session", "harbour", "valley", 0, letter.body),
+        Letter(b"session", "north", "valley", 0, letter.body[:-1] + b"!"),
+    ):
+        with pytest.raises(MalformedError, match=r"north|harbour"):
+            relays["valley"].unpack(changed)
+    with pytest.raises(ViolationError, match="expected a letter for itself"):
+        relays["harbour"].unpack(letter)
+    with pytest.raises(ViolationError, match="found one from 'nobody'"):
+        relays["valley"].unpack(Letter(b"session", "nobody", "valley", 0, letter.body))
+    with pytest.raises(MisuseError, match="expected a packet of 'harbour'"):
+        relays["harbour"].pack(packet, entropy=entropy)
+
+
+def test_what_the_coordinator_reads_or_writes_travels_as_it_is(binary: Case) -> None:
+    relays, entropy = relays_of(binary), SeededEntropy(6)
+    for sender, recipient in (("north", "coordinator"), ("coordinator", "north")):
+        packet = Packet(b"session", sender, recipient, 3, b"content")
+        letter = relays[sender].pack(packet, entropy=entropy)
+        assert not relays[sender].seals(packet)
+        assert letter.body == packet.body
+        assert relays[recipient].unpack(letter) == packet
+    assert entropy.drawn == 0
+
+
+def test_before_the_agreement_only_the_coordinator_writes_and_is_written_to(binary: Case) -> None:
+    relays = relays_of(binary)
+    letter = relays["north"].pack(
+        Packet(b"session", "north", "valley", 0, b"content"), entropy=SeededEntropy(6)
+    )
+    early = {name: Relay(one.desk) for name, one in relays.items()}
+    packet = Packet(b"session", "north", "coordinator", 0, b"consent")
+    sent = early["north"].pack(packet, entropy=SeededEntropy(6))
+    assert early["coordinator"].unpack(sent) == packet
+    with pytest.raises(MisuseError, match="expected an agreement before a letter"):
+        early["north"].pack(
+            Packet(b"session", "north", "valley", 0, b"content"), entropy=SeededEntropy(6)
+        )
+    with pytest.raises(ViolationError, match="found one from 'north'"):
+        early["valley"].unpack(letter)
+
+
+def test_a_box_of_another_study_does_not_open(binary: Case) -> None:
+    """The same people with the same keys in another study: nothing is carried over."""
+    relays = relays_of(binary)
+    packet = Packet(b"session", "north", "valley", 0, b"content")
+    letter = relays["north"].pack(packet, entropy=SeededEntropy(6))
+    there = relays["valley"]
+    other = Study(replace(binary.plan, name="another"), binary.study.roster)
+    with pytest.raises(MalformedError, match="north: box: expected one from this sender"):
+        Relay(replace(there.desk, study=other), there.agreement).unpack(letter)
+
+
+def replace_packet(packet: Packet, **changes: Any) -> Packet:
+    parts = {name: getattr(packet, name) for name in packet.__struct_fields__}
+    return Packet(**(parts | changes))
+
+
+# 2. One-time material is used once.
+
+
+def test_a_query_with_a_number_that_was_used_is_refused(binary: Case) -> None:
+    outcome = binary.outcome
+    outcome.classify("north", binary.documents["north"][:2])
+    outcome.numbers["north"] -= 1
+    with pytest.raises(MisuseError, match="was used already"):
+        outcome.classify("north", binary.documents["north"][:2])
+    outcome.numbers["north"] += 1
+
+
+def test_a_round_that_was_unmasked_never_runs_again(binary: Case) -> None:
+    outcome = binary.changed(evaluations=2).run()
+    outcome.evaluate(binary.documents)
+    outcome.numbers["evaluations"] = 0
+    with pytest.raises(MisuseError, match=r"expected an attempt after 1|was unmasked already"):
+        outcome.evaluate(binary.documents)
+
+
+def test_material_for_other_peers_or_another_query_is_other_material(binary: Case) -> None:
+    study = binary.study
+    contexts = {
+        study.context(("north", "valley"), round=1).encode(),
+        study.context(("north", "valley", "harbour"), round=1).encode(),
+        study.context(("north", "valley"), round=1, attempt=1).encode(),
+        query_context(study, "north", 0).encode(),
+        query_context(study, "north", 1).encode(),
+        query_context(study, "valley", 0).encode(),
+    }
+    assert len(contexts) == 6
+
+
+# 3. The dealer of a query is neither the coordinator nor the asker.
+
+
+def test_a_dealer_that_is_a_peer_does_not_deal_for_itself(binary: Case) -> None:
+    plan = replace(binary.plan, labels_on="paillier")
+    case = Case(binary.documents, plan, binary.key, {"dealer_at": "north"})
+    roster = case.study.roster
+    assert roster.query_dealer("north") == "evaluator"
+    assert roster.query_dealer("valley") == "dealer"
+    case.outcome.classify("north", case.documents["north"][:3])
+    case.outcome.classify("valley", case.documents["valley"][:3])
+    for name, asker in (("evaluator", "north"), ("dealer", "valley")):
+        requests = case.outcome.views[name].of(DealRequest)
+        assert [one.asker for one in requests] == [asker]
+
+
+def test_on_shares_the_evaluator_never_deals_for_it_holds_half_of_the_model(binary: Case) -> None:
+    case = Case(binary.documents, binary.plan, binary.key, {"dealer_at": "north"})
+    assert case.study.query_dealer("north") is None
+    assert case.study.query_dealer("valley") == "dealer"
+    case.outcome.classify("north", case.documents["north"][:3])
+    case.outcome.classify("valley", case.documents["valley"][:3])
+    assert not case.outcome.views["evaluator"].of(DealRequest)
+    assert [one.asker for one in case.outcome.views["dealer"].of(DealRequest)] == ["valley"]
+
+
+def test_a_dealer_refuses_to_deal_for_its_own_house(binary: Case) -> None:
+    plan = replace(binary.plan, labels_on="paillier")
+    case = Case(binary.documents, plan, binary.key, {"dealer_at": "north"})
+
+    def coordinator() -> Party[None]:
+        yield Send("dealer", DealRequest("north", 0, 15, 1, 20, 1000))
+
+    desk = case.outcome.desks["dealer"]
+    with pytest.raises(ViolationError, match="expected 'evaluator' to deal for 'north'"):
+        converse({"coordinator": coordinator(), "dealer": deal(desk)})
+
+
+def test_without_any_other_dealer_there_is_no_dealt_verdict() -> None:
+    roster, _ = draw_roster(
+        ("alice", "bob", "carol"), entropy=SeededEntropy(), with_dealer=False, evaluator_at="bob"
+    )
+    assert roster.query_dealer("bob") is None
+    assert roster.query_dealer("alice") == "evaluator"
+
+
+# 4. The roster is hashed, and no round starts with one that not everybody signed.
+
+
+def test_a_coordinator_that_adds_a_peer_of_its_own_is_found_out(binary: Case) -> None:
+    entropy = SeededEntropy(6)
+    roster, identities = draw_roster(("alice", "bob", "carol"), entropy=entropy)
+    invented = Identity.draw("mallory", entropy)
+    mallory = Participant("mallory", "mallory", Role.PEER, invented.public)
+    padded = Study(binary.plan, Roster((*roster.participants, mallory)))
+    honest = Study(binary.plan, roster)
+    programs: dict[str, Any] = {
+        name: consented(PartyContext.open(honest, identities[name], entropy=entropy))
+        for name in roster.names
+        if name != "coordinator"
+    }
+    desk = PartyContext.open(padded, identities["coordinator"], entropy=entropy)
+    programs["coordinator"] = collected(desk, binary.key)
+    programs["mallory"] = consented(PartyContext.open(padded, invented, entropy=entropy))
+    with pytest.raises(ViolationError, match="agreed to another study: expected peer mallory"):
+        Conversation(programs).run()
+
+
+def test_one_identity_in_two_seats_is_refused() -> None:
+    """A coordinator that is the evaluator, too, could sign two final sets."""
+    roster, identities = draw_roster(("alice", "bob", "carol"), entropy=SeededEntropy(6))
+    twin = replace(roster.having(Role.EVALUATOR)[0], public=identities["coordinator"].public)
+    others = tuple(one for one in roster.participants if one.role is not Role.EVALUATOR)
+    with pytest.raises(InputError, match="expected an identity of its own for everybody"):
+        Roster((*others, twin))
+
+
+def test_a_consent_that_its_participant_did_not_sign_is_refused(binary: Case) -> None:
+    entropy = SeededEntropy(7)
+    roster, identities = draw_roster(("alice", "bob", "carol"), entropy=entropy)
+    study = Study(binary.plan, roster)
+    signers = identities | {"bob": replace(identities["alice"], name="bob")}
+    programs: dict[str, Any] = {}
+    for name in roster.names:
+        desk = PartyContext.open(study, signers[name], entropy=entropy)
+        programs[name] = collected(desk, binary.key) if name == "coordinator" else consented(desk)
+    with pytest.raises(ViolationError, match="bob: expected 'roles/consent/v1' signed"):
+        Conversation(programs).run()
+
+
+def agree(case: Case, key: SecretKey, meddler: Meddler | None = None) -> Any:
+    entropy = SeededEntropy(7)
+    programs: dict[str, Any] = {}
+    for name in case.study.roster.names:
+        desk = PartyContext.open(case.study, case.identities[name], entropy=entropy)
+        programs[name] = collected(desk, key) if name == "coordinator" else consented(desk)
+    return Conversation(programs, meddler=meddler).run().results
+
+
+def test_a_paillier_key_that_the_coordinator_did_not_sign_is_refused(binary: Case) -> None:
+    """Whoever carries the agreement could else put a key there that it can decrypt with."""
+    other = generate_insecure_for_tests(768, entropy=SeededEntropy(77)).public.to_bytes()
+
+    def swapped(told: AgreedStudy) -> AgreedStudy:
+        return AgreedStudy(told.consents, other, told.key_proof, told.signature)
+
+    assert agree(binary, binary.key)["north"].key == binary.key.public
+    meddler = rewriting(lambda packet: is_kind(packet, AgreedStudy), AgreedStudy, swapped)
+    with pytest.raises(ViolationError, match="coordinator: expected 'roles/paillier-key/v1' sig"):
+        agree(binary, binary.key, meddler)
+
+
+def test_a_paillier_key_of_another_size_than_agreed_is_refused(binary: Case) -> None:
+    short = generate_insecure_for_tests(512, entropy=SeededEntropy(5))
+    with pytest.raises(ViolationError, match="expected a key of 768 bits, found 512"):
+        agree(binary, short)
+
+
+# 5. Retention: shares, masks and seeds do not outlive the study.
+
+
+def held(value: Any, seen: set[int] | None = None) -> Iterable[Any]:
+    """Every part of a value that could hold shares, masks or seeds."""
+    seen = set() if seen is None else seen
+    if id(value) in seen or isinstance(value, SecretKey | Study):
+        return
+    seen.add(id(value))
+    yield value
+    if is_dataclass(value) and not isinstance(value, type):
+        for one in fields(value):
+            yield from held(getattr(value, one.name), seen)
+    elif isinstance(value, dict):
+        for one in value.values():
+            yield from held(one, seen)
+    elif isinstance(value, list | tuple | set | frozenset):
+        for one in value:
+            yield from held(one, seen)
+
+
+def test_coordinator_evaluator_and_dealer_keep_no_share_and_no_mask(binary: Case) -> None:
+    """Where labels are found on ciphertexts; on shares two of them keep half a model each."""
+    outcome = binary.changed(labels_on="paillier").outcome
+    kept = [
+        outcome.trained,
+        *(outcome.desks[name] for name in ("coordinator", "evaluator", "dealer")),
+    ]
+    parts = [part for one in kept for part in held(one)]
+    assert len(parts) > 20
+    assert not [part for part in parts if isinstance(part, np.ndarray)]
+    # An identity, a box key, and hashes of what was used: nothing longer is left.
+    assert max(len(part) for part in parts if isinstance(part, bytes)) <= 64
+
+
+# 6. Sizes, counts and steps follow from public numbers only.
+
+
+def traffic_of(case: Case) -> tuple[Any, ...]:
+    outcome = case.run()
+    return outcome.traffic.messages, outcome.traffic.kinds, outcome.traffic.bytes
+
+
+def test_other_words_with_the_same_public_numbers_give_the_same_traffic(binary: Case) -> None:
+    """The documents of all peers with their words exchanged for others, one by one."""
+    words = tuple(f"w{number}" for number in range(24))
+    documents: dict[str, list[Document]] = {}
+    turned: dict[str, list[Document]] = {}
+    rng = np.random.default_rng(0)
+    for name in ("north", "harbour", "valley"):
+        for row in range(60):
+            picked = rng.choice(24, 5, replace=False)
+            label = "urgent" if row % 2 else "routine"
+            documents.setdefault(name, []).append(
+                Document(" ".join(words[i] for i in picked), label)
+            )
+            text = " ".join(words[(7 * i + 3) % 24] for i in picked)
+            turned.setdefault(name, []).append(Document(text, label))
+    plan = replace(binary.plan, dictionary="given", words=words, features=24, held_out=0.0)
+    one, other = (traffic_of(Case(mine, plan, binary.key)) for mine in (documents, turned))
+    assert one == other
+
+
+def test_a_query_of_one_document_looks_like_one_of_a_whole_batch(binary: Case) -> None:
+    batch = binary.outcome.trained.scores.batch
+    sizes = []
+    for count in (1, batch):
+        before = binary.outcome.traffic.total_bytes
+        binary.outcome.classify("valley", binary.documents["valley"][:count])
+        sizes.append(binary.outcome.traffic.total_bytes - before)
+    assert sizes[0] == sizes[1]
+
+
+def test_an_unpadded_query_is_refused(binary: Case) -> None:
+    outcome = binary.outcome
+    model, trained = outcome.models["north"], outcome.trained
+    wide = replace(trained, scores=replace(trained.scores, room=trained.scores.room // 2))
+    rows = FeatureReader(model.space, model.key).read(binary.documents["north"][:1]).integers()
+    assert wide.scores.batch != trained.scores.batch
+    programs = {
+        "north": ask(outcome.desks["north"], replace(model, scores=wide.scores), rows, number=90),
+        "coordinator": answer(
+            outcome.desks["coordinator"], trained, outcome.queries, asker="north"
+        ),
+    }
+    with pytest.raises(ViolationError, match="north: expected a query padded to"):
+        converse(programs, codec=binary.study.codec(binary.key.public))
+
+
+@pytest.mark.parametrize(
+    ("number", "published"), [(0, 0), (7, 7), (99, 99), (100, 100), (101, 110), (12_345, 13_000)]
+)
+def test_totals_are_rounded_up_to_two_digits(number: int, published: int) -> None:
+    assert rounded_up(number) == published
+
+
+@pytest.mark.parametrize("scale", [0.01, 1.0, 12.345, 6789.0])
+def test_the_upper_end_of_a_peers_spectrum_leaves_it_rounded_up(scale: float) -> None:
+    """Coordinator and evaluator open the sum of these numbers as it is."""
+    moments = Moments(3, 1)
+    rows = np.array([[1.0, 2.0, 0.5], [0.0, 1.0, 3.0]]) * np.sqrt(scale)
+    moments.add(rows, np.array([[1.0], [-1.0]]))
+    parts = end_parts(moments, fraction_bits=20)
+    true = float(np.linalg.eigvalsh(moments.second)[-1]) * END_PARTS
+    assert rounded_up(parts) == parts
+    assert true <= parts <= 1.11 * true + 2
+
+
+def test_evaluation_opens_nothing_over_few_documents_or_few_peers(binary: Case) -> None:
+    few = {name: mine[:25] for name, mine in binary.documents.items()}
+    with pytest.raises(InputError, match="at least 20 held-out documents over all peers"):
+        binary.run().evaluate(few)
+    case = Case(dict(list(notes(400).items())[:2]), replace(binary.plan, min_peers=2), binary.key)
+    with pytest.warns(UserWarning, match="two peers"):
+        outcome = case.run()
+    with pytest.raises(InputError, match="expected at least 3 peers, found 2"):
+        outcome.evaluate(case.documents)
+
+
+def test_seeds_of_one_context_are_dealt_once(binary: Case) -> None:
+    study, desk = binary.study, binary.outcome.desks["dealer"]
+    context = study.context(binary.outcome.trained.peers, round=1, attempt=1)
+    with pytest.raises(MisuseError, match=r"'dealt seeds' of .* was used already"):
+        next(deal_seeds(study.trio, context, ledger=desk.ledger, entropy=desk.entropy))
+
+
+# What a peer that deviates could learn from a query is what its budget counts.
+
+
+def curious(case: Case, *sent: Any) -> Any:
+    """A peer that has one batch granted, and sends the coordinator something else."""
+    outcome = case.outcome
+    asked = outcome.numbers["north"] + 1000
+    outcome.numbers["north"] += 1
+
+    def thief() -> Party[Any]:
+        batch = outcome.models["north"].scores.batch
+        yield Send("coordinator", QueryRequest(asked, batch, evaluation=False))
+        yield from receive("coordinator", QueryGrant)
+        for message in sent:
+            yield Send("coordinator", message)
+        return (yield from receive("coordinator", LabelShare))
+
+    programs = {
+        "coordinator": answer(
+            outcome.desks["coordinator"], outcome.trained, outcome.queries, asker="north"
+        ),
+        "north": thief(),
+    }
+    return outcome.converse(programs, "query", "north", str(asked)).results["north"]
+
+
+@pytest.fixture(scope="module")
+def undealt(binary: Case) -> Case:
+    labels = Labels(DIAGNOSES[:3])
+    documents = {
+        name: [one for one in mine if one.label in labels.names]
+        for name, mine in notes(500, label="diagnosis").items()
+    }
+    plan = replace(
+        binary.plan,
+        labels=labels,
+        min_documents=1,
+        verdict="dgk",
+        features=16,
+        labels_on="paillier",
+    )
+    return Case(documents, plan, binary.key)
+
+
+def test_without_a_dealer_the_coordinator_opens_nothing_out_of_turn_or_size(undealt: Case) -> None:
+    """Encrypted weights in the place of scores, or of anything else, are not opened."""
+    weights = undealt.outcome.models["north"].weights.for_key_holder(entropy=SeededEntropy(1))
+    left = undealt.outcome.queries.left("north")
+    for message in (MaskedScores(weights), MaskedChoices(weights), DigitTests(weights)):
+        with pytest.raises(ViolationError, match=r"expected (layout|MaskedScores)") as error:
+            curious(undealt, message)
+        assert error.value.party == "north"
+    # Nothing was told, so nothing is counted.
+    assert undealt.outcome.queries.left("north") == left
+
+
+def test_labels_that_overlap_are_compared_without_a_dealer(undealt: Case) -> None:
+    """Every class of a document is a number of its own: the key holder counts them all."""
+    labels = Labels(DIAGNOSES[:3], exclusive=False)
+    case = undealt.changed(labels=labels)
+    test = case.held_out()[:70]
+    assert case.outcome.classify("north", test).classes == case.plain(test)

@@ -1,0 +1,206 @@
+"""A seat that was copied, or brought back from a backup, is found out before it sends."""
+
+import asyncio
+from dataclasses import replace
+
+import pytest
+
+from harness.ports import STUDY, identity_of, post_office
+from sottovoce.course.letter_chain import Held, mark_of
+from sottovoce.errors import CopyError
+from sottovoce.study.relay import Letter
+from sottovoce.transport import CoordinatorLine, client
+from sottovoce.transport.mailbox_tables import LetterSummary, MailboxTables, Place
+from sottovoce.transport.problems import Refusal
+from sottovoce.transport.signing import body_digest
+
+SESSION = b"s" * 16
+
+
+def letter(number=0, body=b"body", *, to="bob"):
+    return Letter(SESSION, "alice", to, number, body)
+
+
+def held_after(*letters):
+    held = Held()
+    for one in letters:
+        held = held.after(mark_of(one.session, one.recipient, one.number, body_digest(one.body)))
+    return held
+
+
+def knows(*known):
+    """A past that refuses whatever it does not know, as a journal does."""
+
+    def past(held):
+        if held not in known:
+            raise CopyError("not ours")
+
+    return past
+
+
+def copy_of(office, past):
+    """A line of the same seat, as another process has it."""
+    return CoordinatorLine(
+        office.address,
+        fingerprint=office.fingerprint,
+        study=STUDY,
+        identity=identity_of("alice"),
+        patience=5.0,
+        past=past,
+    )
+
+
+def test_the_server_reads_no_byte_of_a_letter_that_it_would_refuse(tmp_path, monkeypatch):
+    """The attack: the mailbox refused a second letter only once the coordinator had its bytes."""
+    read = []
+
+    async def story():
+        async with post_office(tmp_path) as office:
+            alice = await office.line("alice")
+            await office.line("bob")
+            await alice.post(letter(0, b"first"))
+            counter = office.server._runner.app[next(iter(office.server._runner.app))]
+            body = type(counter)._body
+
+            async def noted(self, request, limit, digest):
+                found = await body(self, request, limit, digest)
+                read.append(found)
+                return found
+
+            monkeypatch.setattr(type(counter), "_body", noted)
+            with pytest.raises(CopyError, match="stored already with other bytes"):
+                await alice.post(letter(0, b"the same mask over another value"))
+            await alice.post(letter(1, b"next"))
+
+    asyncio.run(story())
+    assert b"next" in read
+    assert not any(b"mask" in one for one in read)
+
+
+def test_a_copy_that_is_behind_the_server_sends_nothing(tmp_path):
+    async def story():
+        async with post_office(tmp_path) as office:
+            alice, bob = await office.line("alice"), await office.line("bob")
+            await alice.post(letter(0))
+            await alice.close()
+            async with copy_of(office, knows(Held())) as older:
+                with pytest.raises(CopyError, match="not ours"):
+                    await older.post(letter(0, b"other"))
+                with pytest.raises(CopyError, match="not ours"):
+                    await older.fetch()
+            async with copy_of(office, knows(held_after(letter(0)))) as newest:
+                await newest.post(letter(1))
+            return [one.body for _, one in await bob.fetch()]
+
+    assert asyncio.run(story()) == [b"body", b"body"]
+
+
+def test_a_copy_beside_a_process_that_is_connected_is_refused(tmp_path, monkeypatch):
+    monkeypatch.setattr(client, "_AT_WORK_SECONDS", 0.5)
+
+    async def story():
+        async with post_office(tmp_path) as office:
+            alice = await office.line("alice")
+            await office.line("bob")
+            waiting = asyncio.create_task(alice.fetch(wait=20))
+            while not office.mailbox._waiters["alice"]:  # noqa: ASYNC110 - over the line
+                await asyncio.sleep(0.02)
+            async with copy_of(office, knows(Held())) as beside:
+                with pytest.raises(CopyError, match="another process works at it"):
+                    await beside.post(letter(0, b"of the copy"))
+            await alice.post(letter(0))
+            waiting.cancel()
+            await asyncio.gather(waiting, return_exceptions=True)
+
+    asyncio.run(story())
+
+
+def test_a_copy_that_takes_a_seat_up_ends_the_one_before_once_it_has_sent(tmp_path):
+    async def story():
+        async with post_office(tmp_path) as office:
+            for seat in ("alice", "bob"):
+                await office.line(seat)
+            async with (
+                copy_of(office, knows(Held(), held_after(letter(0, b"a")))) as original,
+                copy_of(office, knows(Held(), held_after(letter(0, b"b")))) as copied,
+            ):
+                await original.take_up()
+                await copied.post(letter(0, b"b"))
+                with pytest.raises(CopyError, match="not ours"):
+                    await original.post(letter(0, b"a"))
+                await copied.post(letter(1, b"b"))
+
+    asyncio.run(story())
+
+
+def test_of_two_copies_that_begin_at_once_one_sends(tmp_path):
+    async def story():
+        async with post_office(tmp_path) as office:
+            _, bob = await office.line("alice"), await office.line("bob")
+            async with (
+                copy_of(office, knows(Held(), held_after(letter(0, b"a")))) as one,
+                copy_of(office, knows(Held(), held_after(letter(0, b"b")))) as two,
+            ):
+                done = await asyncio.gather(
+                    one.post(letter(0, b"a")), two.post(letter(0, b"b")), return_exceptions=True
+                )
+            assert sum(isinstance(found, CopyError) for found in done) == 1
+            return len(await bob.fetch())
+
+    assert asyncio.run(story()) == 1
+
+
+def test_a_restarted_server_asks_every_seat_for_its_past_again(tmp_path):
+    asked = []
+
+    async def story():
+        async with post_office(tmp_path) as office:
+            port = office.server.port
+            for seat in ("alice", "bob"):
+                await office.line(seat)
+            line = copy_of(office, asked.append)
+            await line.post(letter(0))
+        async with post_office(tmp_path, port=port) as office:
+            await office.line("alice")
+            await office.line("bob")
+            await line.post(letter(1))
+            await line.close()
+
+    asyncio.run(story())
+    assert asked == [Held(), held_after(letter(0))]
+
+
+def test_a_letter_that_was_announced_counts_though_its_bytes_never_came(tmp_path):
+    async def story():
+        async with post_office(tmp_path) as office:
+            one = letter(0, b"announced")
+            await office.mailbox.take_up("alice", bytes(16), Held())
+            sealed = LetterSummary(Place(SESSION, "alice", "bob", 0), 9, body_digest(one.body))
+            await office.mailbox.announced(sealed, run=bytes(16))
+            assert office.mailbox.held("alice") == held_after(one)
+            with pytest.raises(Refusal, match="other letters of it are held"):
+                await office.mailbox.take_up("alice", b"b" * 16, Held())
+            other = replace(sealed, digest=bytes(32))
+            with pytest.raises(Refusal, match="announced already with other bytes"):
+                await office.mailbox.announced(other, run=bytes(16))
+            assert office.mailbox.held("alice") == held_after(one)
+
+    asyncio.run(story())
+
+
+def test_a_request_under_an_old_run_is_refused_in_the_transaction_itself(tmp_path):
+    """Between the check of a request and its commit another process may take the seat up."""
+
+    async def story():
+        async with post_office(tmp_path) as office:
+            mailbox = office.mailbox
+            await mailbox.take_up("alice", b"a" * 16, Held())
+            await mailbox.take_up("alice", b"b" * 16, Held())
+            sealed = LetterSummary(Place(SESSION, "alice", "bob", 0), 1, body_digest(b"x"))
+            with pytest.raises(Refusal) as refused:
+                await mailbox.announced(sealed, run=b"a" * 16)
+            assert refused.value.kind == "no-run"
+            assert isinstance(mailbox._store, MailboxTables)
+            assert mailbox.held("alice") == Held()
+
+    asyncio.run(story())
