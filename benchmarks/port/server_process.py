@@ -33,7 +33,7 @@ _LARGEST_ECHO = 512 * 2**20
 
 
 class OpenDesk:
-    """A front desk that gives a seat to whoever asks."""
+    """A front party that gives a seat to whoever asks."""
 
     def __init__(self, mailbox: Mailbox) -> None:
         """Serve one study, and its mailbox."""

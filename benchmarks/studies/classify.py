@@ -109,11 +109,11 @@ class QueryDocuments:
 
 
 @dataclass(frozen=True)
-class Desks:
-    """A study after its training: desks, model and key, ready for any number of queries."""
+class Parties:
+    """A study after its training: parties, model and key, ready for any number of queries."""
 
     study: Study
-    desks: dict[str, PartyContext]
+    parties: dict[str, PartyContext]
     model: PeerModel
     trained: Trained
     weights: NDArray[np.int64] = field(repr=False)
@@ -121,7 +121,7 @@ class Desks:
     _numbers: Iterator[int] = field(default_factory=count, repr=False)
 
     @classmethod
-    def of(cls, plan: StudyPlan, key: SecretKey) -> "Desks":
+    def of(cls, plan: StudyPlan, key: SecretKey) -> "Parties":
         """With weights made up at random, as large as weights of unit rows are."""
         entropy = SystemEntropy()
         roster, identities = draw_roster(PEERS, entropy=entropy)
@@ -133,7 +133,7 @@ class Desks:
         theta = np.random.default_rng(4).normal(size=scores.shape) / 4
         weights = scores.folded(theta)
         space = FeatureSpace(HashedDictionary(plan.features))
-        desks = {
+        parties = {
             name: PartyContext.open(study, identities[name], entropy=entropy)
             for name in roster.names
         }
@@ -142,10 +142,10 @@ class Desks:
             mine, theirs = share(to_ring(weights), entropy)
             model = PeerModel(space, scores, None, 1.0, PUBLIC, public=key.public)
             held = HeldShare(scores, theirs)
-            return cls(study, desks, model, replace(trained, share=mine), weights, held)
+            return cls(study, parties, model, replace(trained, share=mine), weights, held)
         plain = Plain(weights, model_scale(scores))
         sealed = encrypt(key, plain, slots=scores.model.slots, entropy=entropy)
-        return cls(study, desks, PeerModel(space, scores, sealed, 1.0, PUBLIC), trained, weights)
+        return cls(study, parties, PeerModel(space, scores, sealed, 1.0, PUBLIC), trained, weights)
 
     def query(self, documents: QueryDocuments) -> Answer:
         """A whole query of the first peer."""
@@ -155,19 +155,19 @@ class Desks:
 
     def asked(self, documents: QueryDocuments) -> Outcome:
         """A whole query of the first peer, with what everybody sent."""
-        study, desks, asker = self.study, self.desks, PEERS[0]
+        study, parties, asker = self.study, self.parties, PEERS[0]
         number, coordinator = next(self._numbers), study.roster.coordinator
         book = QueryBook(study.plan.budget, 0)
         programs = {
-            asker: ask(desks[asker], self.model, documents.rows, number=number),
-            coordinator: answer(desks[coordinator], self.trained, book, asker=asker),
+            asker: ask(parties[asker], self.model, documents.rows, number=number),
+            coordinator: answer(parties[coordinator], self.trained, book, asker=asker),
         }
         if self.held is not None:
             evaluator = study.roster.evaluator
-            programs[evaluator] = share_scores(desks[evaluator], (self.held,))
+            programs[evaluator] = share_scores(parties[evaluator], (self.held,))
         if study.verdict_for(asker) is Verdict.FSS:
             dealer = query_trio(study, asker).dealer
-            programs[dealer] = deal(desks[dealer])
+            programs[dealer] = deal(parties[dealer])
         codec = study.codec(self.trained.key.public)
         session = study.session("query", str(number))
         # Views are for tests: nobody in a study keeps what it received.
@@ -209,28 +209,28 @@ def measure(
     for trial in wanted:
         progress(f"{trial.words} words of {trial.features}: encrypting a model")
         plan = plan_of(trial.features, bits=bits, kind=kind)
-        desks = {way: Desks.of(plan_for(plan, *way), key) for way in WAYS}
+        parties = {way: Parties.of(plan_for(plan, *way), key) for way in WAYS}
         documents = QueryDocuments.of(trial.documents, words=trial.words, features=trial.features)
         progress(f"{trial.words} words of {trial.features}: asking")
-        yield from _rows(trial, desks, documents)
+        yield from _rows(trial, parties, documents)
 
 
 def _rows(
-    trial: ClassifyTrial, desks: Mapping[Way, Desks], documents: QueryDocuments
+    trial: ClassifyTrial, parties: Mapping[Way, Parties], documents: QueryDocuments
 ) -> Iterator[Row]:
     """A row per way, all measured in turns; one that is slow is asked for a part of them."""
     slow = (LabelsOn.PAILLIER, "dgk")
     sizes = dict.fromkeys(WAYS, trial.documents)
-    sizes[slow] = min(trial.documents, 2 * desks[slow].model.scores.batch)
-    sealed = desks[LabelsOn.PAILLIER, "fss"]
+    sizes[slow] = min(trial.documents, 2 * parties[slow].model.scores.batch)
+    sealed = parties[LabelsOn.PAILLIER, "fss"]
     partner = Partner.of(sealed, documents.first(min(THEIRS, trial.documents)))
     for way in WAYS:
         if way[1] != "scores":
-            _check(desks[way], documents.first(sizes[way]))
+            _check(parties[way], documents.first(sizes[way]))
     if partner.scores() != partner.expected:
         raise AssertionError("phe gave a wrong score")
     turns: dict[str, Callable[[], object]] = {
-        " ".join(way): partial(desks[way].asked, documents.first(size))
+        " ".join(way): partial(parties[way].asked, documents.first(size))
         for way, size in sizes.items()
     }
     with one_thread():
@@ -241,7 +241,7 @@ def _rows(
         if verdict == "scores":
             continue
         part = documents.first(sizes[labels, verdict])
-        sent = desks[labels, verdict].asked(part).traffic.total_bytes
+        sent = parties[labels, verdict].asked(part).traffic.total_bytes
         yield {
             "bits": sealed.study.plan.key_bits,
             "words": trial.words,
@@ -256,7 +256,7 @@ def _rows(
         }
 
 
-def _check(sealed: Desks, documents: QueryDocuments) -> None:
+def _check(sealed: Parties, documents: QueryDocuments) -> None:
     scores = np.array(sealed.truth(documents), np.float64)[:, np.newaxis]
     # A score is read right to a few units; none of these lies so close to zero.
     far = np.abs(scores[:, 0]) > 4
@@ -275,7 +275,7 @@ class Partner:
     expected: list[int] = field(repr=False)
 
     @classmethod
-    def of(cls, sealed: Desks, documents: QueryDocuments) -> "Partner":
+    def of(cls, sealed: Parties, documents: QueryDocuments) -> "Partner":
         """The same model, one value a ciphertext."""
         scheme = Phe(sealed.trained.key)
         values = [int(weight) for weight in sealed.weights[:, 0]]

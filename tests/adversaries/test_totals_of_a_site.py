@@ -28,7 +28,8 @@ def test_no_exact_total_reaches_the_coordinator(
     outcome = case.run()
     (counts,) = opened
     own = [
-        training_side(outcome.desks[name], documents) for name, documents in case.documents.items()
+        training_side(outcome.parties[name], documents)
+        for name, documents in case.documents.items()
     ]
     by_class = [
         [sum(one.label == name for one in documents) for name in BINARY.names] for documents in own

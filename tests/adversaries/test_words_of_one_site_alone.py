@@ -61,7 +61,7 @@ def own_counts(case: Case, outcome) -> list[np.ndarray]:
     """Every peer's true vector of rounded counts, as it would be summed."""
     key = next(iter(outcome.models.values())).key
     return [
-        preparation._vector(case.study, name, training_side(outcome.desks[name], own), key)
+        preparation._vector(case.study, name, training_side(outcome.parties[name], own), key)
         for name, own in case.documents.items()
     ]
 
@@ -101,7 +101,7 @@ def test_a_filter_without_halves_would_show_them(
     """The proof that the test above could fail: a peer that forgets its half."""
     case, spy = a_case(toy_key), Spy(monkeypatch)
 
-    def nothing(self, desk, seed):
+    def nothing(self, party, seed):
         return np.zeros((self.rows, self.layout.buckets), np.uint64)
 
     monkeypatch.setattr(BucketFilter, "share", nothing)
@@ -119,7 +119,7 @@ def test_an_evaluator_that_tells_other_buckets_is_named(
 ) -> None:
     case = a_case(toy_key)
 
-    def wrong(desk, filtered, seeds, peers):
+    def wrong(party, filtered, seeds, peers):
         message = KeptCounts(
             wire.Words.of(np.array(buckets, np.uint64)), wire.Words.of(np.zeros(shape, np.uint64))
         )

@@ -40,8 +40,8 @@ def test_documents_have_their_words_and_the_bias() -> None:
 
 
 def test_a_wrong_label_is_no_figure(monkeypatch) -> None:
-    true = bench.Desks.truth
-    monkeypatch.setattr(bench.Desks, "truth", lambda *args: [-one for one in true(*args)])
+    true = bench.Parties.truth
+    monkeypatch.setattr(bench.Parties, "truth", lambda *args: [-one for one in true(*args)])
     with pytest.raises(AssertionError, match="wrong label"):
         list(measure([ClassifyTrial(40, 10, 64, 1)], bits=768, kind=InsecureToyPlan))
 

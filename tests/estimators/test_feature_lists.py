@@ -116,7 +116,7 @@ def test_the_default_policy_refuses_to_tell_who_is_asked_about() -> None:
 )
 def test_a_list_that_is_none_names_the_coordinator(peer: str, columns: tuple[int, ...]) -> None:
     study = fitted(REVEAL).study_
-    program = take_lists(study.desks["evaluator"], Prepared(study.trained.totals, ()))
+    program = take_lists(study.parties["evaluator"], Prepared(study.trained.totals, ()))
     next(program)
     words = Words.of(np.array(columns, np.uint64))
     with pytest.raises(ViolationError, match="coordinator: expected columns below"):

@@ -131,14 +131,14 @@ def test_one_of_several_penalties_is_chosen_at_home() -> None:
     """The evaluator solves for all of them, and hears of no choice."""
     alphas = (300.0, 3.0)
     model = fitted(alpha=alphas)
-    outcome, desk = model.study_, model.study_.desks["alice"]
+    outcome, party = model.study_, model.study_.parties["alice"]
     documents = alone(*rows()).documents["alice"]
     sides = [
         (
             on_grid(np.array([[one.columns[f"x{k}"] for k in (1, 2, 3)] for one in side])),
             np.array([float(one.label) for one in side]),
         )
-        for side in (training_side(desk, documents), held_back_side(desk, documents))
+        for side in (training_side(party, documents), held_back_side(party, documents))
     ]
     ridges = [Ridge(alpha=one, fit_intercept=False).fit(*sides[0]) for one in alphas]
     right = [np.sum((one.predict(sides[1][0]) > 0) == (sides[1][1] > 0)) for one in ridges]
@@ -181,7 +181,7 @@ def test_numbers_that_do_not_belong_together_name_the_owner(
 ) -> None:
     outcome = fitted().study_
     agreement = Agreement(outcome.trained.key.public, {})
-    program = train_for_owner(outcome.desks["evaluator"], agreement)
+    program = train_for_owner(outcome.parties["evaluator"], agreement)
     next(program)
     told = TableNumbers(Words.of(np.array(totals, np.uint64)), 4096, rows)
     with pytest.raises(ViolationError, match="alice: expected totals of 2 classes"):

@@ -80,7 +80,7 @@ def peer_blocks(outcome: StudyOutcome, entities: Entities) -> list[Any]:
             model.space,
             peer,
             training_side(
-                outcome.desks[peer], [one for one in documents[peer] if one.label is not None]
+                outcome.parties[peer], [one for one in documents[peer] if one.label is not None]
             ),
             key=model.key,
             totals=outcome.trained.totals,
@@ -190,7 +190,7 @@ def test_one_of_several_penalties_is_chosen_as_a_friend_would(engine: str, remot
         held_out=0.0,
     ).fit(entities.federation())
     outcome = model.study_
-    asked = held_back_side(outcome.desks["bob"], entities.federation().documents["bob"])
+    asked = held_back_side(outcome.parties["bob"], entities.federation().documents["bob"])
     names = [one.group for one in asked]
     assert len(names) >= 20
     right = []
@@ -272,7 +272,7 @@ def test_evaluate_holds_the_same_entities_out_at_every_peer() -> None:
         not in {
             two.group
             for two in training_side(
-                model.study_.desks["alice"], entities.federation().documents["alice"]
+                model.study_.parties["alice"], entities.federation().documents["alice"]
             )
         }
     ]
@@ -570,10 +570,10 @@ def test_nobody_may_be_left_out_of_who_hold_features() -> None:
 
 def test_answers_that_were_not_agreed_name_the_peer() -> None:
     outcome = fitted("wards", remote="full", alpha=2.0).study_
-    desk, model = outcome.desks["alice"], outcome.models["alice"]
+    party, model = outcome.parties["alice"], outcome.models["alice"]
 
     def asked() -> Any:
-        program = ask_entities(desk, model, ["entity 1"], number=7)
+        program = ask_entities(party, model, ["entity 1"], number=7)
         action = next(program)
         while not isinstance(action, Receive):
             action = program.send(None)
@@ -588,7 +588,7 @@ def test_answers_that_were_not_agreed_name_the_peer() -> None:
 def test_a_peer_that_may_not_answer_refuses() -> None:
     outcome = fitted("wards", remote="full", answering=("carol",), release="margin").study_
     table = outcome.remote.table("bob")
-    program = answer_entities(outcome.desks["bob"], outcome.models["bob"], table, asker="alice")
+    program = answer_entities(outcome.parties["bob"], outcome.models["bob"], table, asker="alice")
     next(program)
     with pytest.raises(ViolationError, match="alice: asks 'bob', whom the plan does not let"):
         program.send(EntityQuestion(0, ("entity 1",)))
@@ -596,7 +596,7 @@ def test_a_peer_that_may_not_answer_refuses() -> None:
 
 def test_a_dealer_refuses_a_truncation_that_cannot_be() -> None:
     outcome = fitted("wards", remote="full", alpha=2.0).study_
-    program = deal_blocks(outcome.desks["dealer"])
+    program = deal_blocks(outcome.parties["dealer"])
     next(program)
     with pytest.raises(ViolationError, match="coordinator: expected a truncation of 1 to 60 bits"):
         program.send(BlockNumbers(0))

@@ -205,8 +205,8 @@ def test_labels_without_a_dealer_and_a_penalty_from_a_list() -> None:
     key = model.study_.models["north"].key
     plan = replace(model.study_.study.plan, alpha=model.study_.models["north"].alpha)
     # What chose the penalty did not train the model.
-    desks, documents = model.study_.desks, model.federation_.documents
-    training = [training_side(desks[name], documents[name]) for name in PEERS]
+    parties, documents = model.study_.parties, model.federation_.documents
+    training = [training_side(parties[name], documents[name]) for name in PEERS]
     plain = PlainText.learn(plan, training, key=key)
     assert model.predict(texts).tolist() == [
         classes[0] for classes in plain.predict(documents["north"][:5])
@@ -329,7 +329,7 @@ def test_a_part_whose_settings_or_signature_are_not_its_own_is_refused(tmp_path)
         body = codec.encode(StoredPart(**(fields | changes)))
         path.write_bytes(HEAD + signer.sign("sealed model file/v2", body) + body)
 
-    own = model.study_.desks["north"].identity
+    own = model.study_.parties["north"].identity
     for signer, changes, words in (
         (own, {"settings": other}, "not those that its study hashed"),
         (own, {"peer": "mallory"}, "expected a part of a peer of its study"),

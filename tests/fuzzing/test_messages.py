@@ -264,12 +264,14 @@ def test_a_seat_refuses_by_name_whatever_comes(seed: int) -> None:
 @lru_cache
 def relays() -> dict[str, Relay]:
     study = case().study
-    desks = {
+    parties = {
         name: PartyContext.open(study, case().identities[name], entropy=SeededEntropy(5))
         for name in study.roster.names
     }
-    boxes = {name: one.box.public for name, one in desks.items()}
-    return {name: Relay(desk, Agreement(toy_key().public, boxes)) for name, desk in desks.items()}
+    boxes = {name: one.box.public for name, one in parties.items()}
+    return {
+        name: Relay(party, Agreement(toy_key().public, boxes)) for name, party in parties.items()
+    }
 
 
 @given(SEEDS)

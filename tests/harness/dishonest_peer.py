@@ -109,15 +109,15 @@ class Mallory:
             out[3:].reshape(2, -1)[1, self.bucket(key)] = max(60, int(2e-4 * self.claimed))
             return out
 
-        def contribute(desk: PartyContext, prepared: Prepared, docs: Any) -> Party[Any]:
-            if desk.name != MALLORY:
-                return (yield from honest_contribute(desk, prepared, docs))
-            return (yield from self._contribute(desk, prepared, docs))
+        def contribute(party: PartyContext, prepared: Prepared, docs: Any) -> Party[Any]:
+            if party.name != MALLORY:
+                return (yield from honest_contribute(party, prepared, docs))
+            return (yield from self._contribute(party, prepared, docs))
 
         monkeypatch.setattr(preparation, "_vector", vector)
         monkeypatch.setattr(training, "contribute", contribute)
 
-    def _contribute(self, desk: PartyContext, prepared: Prepared, docs: Any) -> Party[Any]:
+    def _contribute(self, party: PartyContext, prepared: Prepared, docs: Any) -> Party[Any]:
         layout = MomentPlan.of(self.plan, prepared.totals)
         assert prepared.space is not None
         width = layout.width
@@ -134,7 +134,7 @@ class Mallory:
         products[self.column] = self.pull
         words = layout.scales.written(second, products)
         end = rounded_up(math.ceil((DAMPING + 1) * 256))
-        return (yield from send_halves(desk, layout, words, end=end))
+        return (yield from send_halves(party, layout, words, end=end))
 
     def train(self) -> StudyOutcome:
         return run_study(

@@ -25,8 +25,8 @@ STUDY = "study-1"
 
 
 @dataclass
-class Desk:
-    """A front desk that knows some seats, and remembers who enrolled."""
+class Callbacks:
+    """A front callbacks that knows some seats, and remembers who enrolled."""
 
     mailboxes: dict[str, Mailbox]
     keys: dict[tuple[str, str], bytes] = field(default_factory=dict)
@@ -64,7 +64,7 @@ class Desk:
 class Office:
     """An open port."""
 
-    desk: Desk
+    callbacks: Callbacks
     server: Server
     fingerprint: bytes
     stack: AsyncExitStack
@@ -75,7 +75,7 @@ class Office:
 
     @property
     def mailbox(self) -> Mailbox:
-        return self.desk.mailboxes[STUDY]
+        return self.callbacks.mailboxes[STUDY]
 
     async def line(
         self,
@@ -87,7 +87,7 @@ class Office:
     ) -> CoordinatorLine:
         """The line of a seat that is enrolled."""
         identity = identity_of(seat)
-        self.desk.keys[study, seat] = identity.public
+        self.callbacks.keys[study, seat] = identity.public
         line = CoordinatorLine(
             self.address,
             fingerprint=self.fingerprint,
@@ -125,8 +125,8 @@ async def post_office(
     fingerprint = fingerprint_of(certificate.read_bytes())
     async with AsyncExitStack() as stack:
         mailbox = await stack.enter_async_context(Mailbox(folder / "mail.db", limits=limits))
-        desk = Desk({STUDY: mailbox})
-        app = build_app(desk, fingerprint=fingerprint, limits=limits)
+        callbacks = Callbacks({STUDY: mailbox})
+        app = build_app(callbacks, fingerprint=fingerprint, limits=limits)
         server = await serve(app, host="127.0.0.1", port=port, context=context)
         stack.push_async_callback(server.close)
-        yield Office(desk, server, fingerprint, stack)
+        yield Office(callbacks, server, fingerprint, stack)

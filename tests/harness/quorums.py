@@ -48,9 +48,9 @@ def talk(
 ) -> Outcome:
     """Members and the opener, who opens what it is told to."""
 
-    def opener(desk: Opener) -> Party[None]:
+    def opener(party: Opener) -> Party[None]:
         for opening in openings:
-            yield from desk.open(opening)
+            yield from party.open(opening)
 
     entropy = SeededEntropy(seed)
     programs = QuorumPrograms(member, opener)

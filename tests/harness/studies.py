@@ -83,7 +83,7 @@ class Case:
         return [
             one
             for name in names
-            for one in held_out_side(self.outcome.desks[name], self.documents[name])
+            for one in held_out_side(self.outcome.parties[name], self.documents[name])
         ]
 
     def plain(
@@ -102,7 +102,9 @@ class Case:
         )
         moments = joined(
             local_moments(
-                self.study, prepared, training_side(self.outcome.desks[name], self.documents[name])
+                self.study,
+                prepared,
+                training_side(self.outcome.parties[name], self.documents[name]),
             )
             for name in peers or self.outcome.trained.peers
         )

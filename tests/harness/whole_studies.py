@@ -63,7 +63,7 @@ class WholeStudy:
         key = generate_insecure_for_tests(plan.key_bits, entropy=SeededEntropy(31))
         courses = {
             name: SeatCourse(
-                PartyContext.open(study, identities[name], entropy=entropy_of(name, b"desk")),
+                PartyContext.open(study, identities[name], entropy=entropy_of(name, b"party")),
                 documents=documents.get(name),
                 key=key if name == roster.coordinator else None,
             )
@@ -92,22 +92,22 @@ class WholeStudy:
             return self.study.plan.labels.decide(unit_scores(rows, rows @ model.released))
         book = QueryBook(self.study.plan.budget, 1)
         programs: dict[str, Party[Any]] = {
-            asker: ask(self._desk(asker, session), model, rows, number=0),
-            coordinator: answer(self._desk(coordinator, session), trained, book, asker=asker),
+            asker: ask(self._party(asker, session), model, rows, number=0),
+            coordinator: answer(self._party(coordinator, session), trained, book, asker=asker),
         }
         evaluator = self.study.roster.evaluator
         held = self.courses[evaluator].held
         if held is not None:
-            programs[evaluator] = share_scores(self._desk(evaluator, session), (held,))
+            programs[evaluator] = share_scores(self._party(evaluator, session), (held,))
         if self.study.verdict_for(asker) is Verdict.FSS:
             dealer = query_trio(self.study, asker).dealer
-            programs[dealer] = deal(self._desk(dealer, session))
+            programs[dealer] = deal(self._party(dealer, session))
         found: list[Any] = self._converse(programs, session).results[asker].classes
         return found
 
-    def _desk(self, name: str, session: bytes) -> PartyContext:
-        desk = self.courses[name].desk
-        return desk.at(desk.attempt, entropy=entropy_of(name, session))
+    def _party(self, name: str, session: bytes) -> PartyContext:
+        party = self.courses[name].party
+        return party.at(party.attempt, entropy=entropy_of(name, session))
 
     def _converse(self, programs: Mapping[str, Party[Any]], session: bytes) -> Outcome:
         codec = self.courses[self.study.roster.coordinator].codec()

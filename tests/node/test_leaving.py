@@ -116,7 +116,7 @@ def test_a_violation_stops_the_study_and_names_the_party(
     net, packed = network(tmp_path), Relay.pack
 
     def other_words(self: Relay, packet: Packet, **options: Any) -> Letter:
-        if self.desk.name == "valley" and b"dealt-shares" in packet.body[:20]:
+        if self.party.name == "valley" and b"dealt-shares" in packet.body[:20]:
             head = (packet.session, packet.sender, packet.recipient, packet.number)
             packet = Packet(*head, Codec().encode(Enough()))
         return packed(self, packet, **options)

@@ -18,7 +18,7 @@ from sottovoce.study.queries.budget import QueryBook
 SESSION = b"a query of north"
 
 
-class Desk:
+class Party:
     """Does what it is told in that order, as one thread does, and tells after a while."""
 
     def __init__(self, notes: dict[str, bytes]) -> None:
@@ -39,7 +39,7 @@ class Desk:
         await asyncio.sleep(0)
 
 
-def query_coordinator_at(desk: Desk, monkeypatch: pytest.MonkeyPatch) -> QueryCoordinator:
+def query_coordinator_at(party: Party, monkeypatch: pytest.MonkeyPatch) -> QueryCoordinator:
     """A query coordinator of a study without people: it only counts here."""
     monkeypatch.setattr(query_coordinator, "Seating", SimpleNamespace(of=lambda *_: None))
     study = SimpleNamespace(
@@ -49,20 +49,20 @@ def query_coordinator_at(desk: Desk, monkeypatch: pytest.MonkeyPatch) -> QueryCo
     )
     standing, trained = SimpleNamespace(study=study), SimpleNamespace(peers=("north",))
     around = QueryConditions(dict, lambda _: set(), 1.0)
-    return QueryCoordinator(desk, standing, trained, around)  # type: ignore[arg-type]
+    return QueryCoordinator(party, standing, trained, around)  # type: ignore[arg-type]
 
 
-async def asks(counting: QueryCoordinator, desk: Desk, number: int) -> None:
+async def asks(counting: QueryCoordinator, party: Party, number: int) -> None:
     """As the agent does: what came of a letter goes to the disk."""
-    await desk.commit(await counting.heard("north", AskedQuery(number)))
+    await party.commit(await counting.heard("north", AskedQuery(number)))
 
 
 def test_a_query_that_ends_while_the_next_is_asked_is_counted(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     async def story() -> AskerRecord:
-        desk = Desk(AskerRecord(1, 0, 0, (0,)).notes("north"))
-        counting = query_coordinator_at(desk, monkeypatch)
+        party = Party(AskerRecord(1, 0, 0, (0,)).notes("north"))
+        counting = query_coordinator_at(party, monkeypatch)
         book = QueryBook(4000, 1, Counter(north=48))
         counting._queries[SESSION] = _Query("north", 0, book)
         ended = SimpleNamespace(
@@ -70,7 +70,7 @@ def test_a_query_that_ends_while_the_next_is_asked_is_counted(
             stage="query",
             seat=SimpleNamespace(finished=True, failure=None, result=None),
         )
-        await asyncio.gather(counting._after(ended), asks(counting, desk, 1))  # type: ignore[arg-type]
-        return AskerRecord.read(desk.journal, "north")  # type: ignore[arg-type]
+        await asyncio.gather(counting._after(ended), asks(counting, party, 1))  # type: ignore[arg-type]
+        return AskerRecord.read(party.journal, "north")  # type: ignore[arg-type]
 
     assert asyncio.run(story()) == AskerRecord(2, 48, 0, (1,))

@@ -61,7 +61,7 @@ def test_an_error_s_own_words_stay_where_it_was_raised(
     first = SeatCourse.program
 
     def program(self: SeatCourse, attempt: Attempt, **given: Any) -> Any:
-        if self.desk.name == COORDINATOR and attempt.stage is Stage.DICTIONARY:
+        if self.party.name == COORDINATOR and attempt.stage is Stage.DICTIONARY:
             return failing()
         return first(self, attempt, **given)
 

@@ -126,12 +126,12 @@ def place(tmp_path: Path, request: pytest.FixtureRequest, monkeypatch: pytest.Mo
     def program(self: SeatCourse, attempt: Attempt, *, entropy: Entropy, **_: Any) -> Party[None]:
         if attempt.stage is Stage.AGREEMENT:
             return
-        desk = self.desk.at(attempt, entropy=entropy)
-        this = desk.round("preparation", attempt.peers)
-        other = "evaluator" if desk.name == COORDINATOR else COORDINATOR
-        desk.book.begin(this)
+        party = self.party.at(attempt, entropy=entropy)
+        this = party.round("preparation", attempt.peers)
+        other = "evaluator" if party.name == COORDINATOR else COORDINATOR
+        party.book.begin(this)
         yield from receive(other, Noise)
-        desk.book.spend(this, attempt.peers)
+        party.book.spend(this, attempt.peers)
         yield Send(other, Noise(entropy.read(8)))
         yield from receive(other, Noise)
 

@@ -417,7 +417,7 @@ class Site:
         self.happened.append(CleanedUp())
 
     def _sitting(self, attempt: Attempt) -> tuple[SeatSession, Callable[[Any], Any]]:
-        study, session = self.course.desk.study, attempt.session(self.course.desk.study)
+        study, session = self.course.party.study, attempt.session(self.course.party.study)
         packer = Noting(self.parts.relay(self.name, self.course), self.made)
         sitting = SeatSession(
             self.name,
@@ -466,7 +466,7 @@ class Site:
                 self.course.keep(attempt, seat.result)
 
     def _keep(self, attempt: Attempt) -> None:
-        session = attempt.session(self.course.desk.study)
+        session = attempt.session(self.course.party.study)
         if session in self.results:
             self.course.keep(attempt, self.results.pop(session))
 

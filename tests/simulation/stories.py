@@ -138,11 +138,11 @@ def _course(
     """A seat's things as they lie on its disk, and its course at the beginning."""
     place = case.study.roster.names.index(name)
     entropy, now = SeededEntropy(100 + place), study or case.study
-    desk = PartyContext.open(now, case.identities[name], entropy=entropy)
+    party = PartyContext.open(now, case.identities[name], entropy=entropy)
     if sums is not None:
-        desk = replace(desk, book=sums.book)
+        party = replace(party, book=sums.book)
     key = case.key if name == COORDINATOR else None
-    return kind(desk, documents=edited(case.documents.get(name), edition), key=key)
+    return kind(party, documents=edited(case.documents.get(name), edition), key=key)
 
 
 def edited(documents: Sequence[Document] | None, edition: int) -> Sequence[Document] | None:
@@ -156,7 +156,7 @@ def edited(documents: Sequence[Document] | None, edition: int) -> Sequence[Docum
 
 
 def _relay(name: str, course: SeatCourse) -> Relay:
-    return Relay(course.desk, course.agreement)
+    return Relay(course.party, course.agreement)
 
 
 def _real(engine: str) -> Story:
@@ -255,9 +255,9 @@ def _plain(case: Case, model: PeerModel, trained: Any) -> Any:
     """What the plaintext learner finds on the documents of the peers that were named."""
     halves = model.space.dictionary.idf_halves
     prepared = Prepared(trained.totals, halves, model.space, model.key)
-    desk = _course(case, COORDINATOR).desk
+    party = _course(case, COORDINATOR).party
     moments = joined(
-        local_moments(case.study, prepared, training_side(desk, case.documents[name]))
+        local_moments(case.study, prepared, training_side(party, case.documents[name]))
         for name in trained.peers
     )
     penalties = penalties_of(case.plan, moments.features, case.plan.alphas[0])

@@ -92,7 +92,7 @@ class ToyCourse:
 
     def __init__(self, study: Study, name: str, sums: OpenedSumsBook, edition: int = 0) -> None:
         self.study, self.name, self.sums, self.edition = study, name, sums, edition
-        self.desk = SimpleNamespace(study=study)
+        self.party = SimpleNamespace(study=study)
         self.kept: dict[Stage, Any] = {}
 
     @property

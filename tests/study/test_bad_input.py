@@ -134,8 +134,8 @@ def test_peers_that_disagree_are_named_with_what_differs(
     programs: dict[str, Any] = {}
     for name in roster.names:
         study = wrong if name == "bob" else right
-        desk = PartyContext.open(study, identities[name], entropy=entropy)
-        programs[name] = collected(desk, binary.key) if name == "coordinator" else consented(desk)
+        party = PartyContext.open(study, identities[name], entropy=entropy)
+        programs[name] = collected(party, binary.key) if name == "coordinator" else consented(party)
     with pytest.raises(ViolationError, match=match):
         converse(programs)
 
@@ -269,8 +269,8 @@ def test_who_leaves_before_everybody_agreed_is_named(binary: Case, name: str) ->
     entropy = SeededEntropy(1)
     programs: dict[str, Any] = {}
     for one in roster.names:
-        desk = PartyContext.open(Study(binary.plan, roster), identities[one], entropy=entropy)
-        programs[one] = collected(desk, binary.key) if one == "coordinator" else consented(desk)
+        party = PartyContext.open(Study(binary.plan, roster), identities[one], entropy=entropy)
+        programs[one] = collected(party, binary.key) if one == "coordinator" else consented(party)
     with pytest.raises(AbsenceError, match=f"{name}: left while coordinator waited for Consent"):
         converse(programs, meddler=Crashing({name: 0}))
 

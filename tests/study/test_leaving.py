@@ -63,12 +63,12 @@ def six(five: Case) -> Case:
 
 
 def started(case: Case, meddler: Leaving) -> StudyRun:
-    desks = {
+    parties = {
         name: PartyContext.open(case.study, case.identities[name], entropy=SeededEntropy(6))
         for name in case.study.roster.names
     }
     setting = Setting(key=case.key, meddler=meddler, told=meddler.told)
-    return StudyRun(case.study, case.documents, desks, setting)
+    return StudyRun(case.study, case.documents, parties, setting)
 
 
 def run(case: Case, *gone: str, stage: str = "", step: int = 0) -> tuple[StudyRun, StudyOutcome]:
@@ -83,7 +83,7 @@ def ideal(case: Case, outcome: StudyOutcome) -> Any:
     prepared = Prepared(outcome.trained.totals, space.dictionary.idf_halves, space, model.key)
     moments = joined(
         local_moments(
-            case.study, prepared, training_side(outcome.desks[name], case.documents[name])
+            case.study, prepared, training_side(outcome.parties[name], case.documents[name])
         )
         for name in outcome.trained.peers
     )
@@ -186,10 +186,10 @@ def test_an_attempt_shares_nothing_with_the_one_before(six: Case) -> None:
     assert len(set(seeds)) == len(seeds)
     first, second = (one for one in began.attempts if one.stage is Stage.TRAINING)
     assert first.session(six.study) != second.session(six.study)
-    desk = next(iter(began.courses.values())).desk
+    party = next(iter(began.courses.values())).party
     for one, other in ((first, second), (second, second.again())):
         names = six.study.roster.peers[:3]
-        left, right = (desk.at(each, entropy=entropy) for each in (one, other))
+        left, right = (party.at(each, entropy=entropy) for each in (one, other))
         assert (
             left.round("contributions", names).context
             != right.round("contributions", names).context
@@ -338,8 +338,8 @@ def test_a_peer_whose_documents_cannot_be_used_stops_the_study_by_name(five: Cas
 
 
 def seated(case: Case, name: str, **more: Any) -> SeatCourse:
-    desk = PartyContext.open(case.study, case.identities[name], entropy=SeededEntropy(1))
-    return SeatCourse(desk, **more)
+    party = PartyContext.open(case.study, case.identities[name], entropy=SeededEntropy(1))
+    return SeatCourse(party, **more)
 
 
 def test_a_course_runs_its_stages_in_order(five: Case) -> None:

@@ -70,7 +70,7 @@ def exact_weights(outcome: StudyOutcome) -> np.ndarray:
         prepared = Prepared(
             outcome.trained.totals, model.space.dictionary.idf_halves, model.space, model.key
         )
-        mine = training_side(outcome.desks[name], documents[name])
+        mine = training_side(outcome.parties[name], documents[name])
         moments.append(local_moments(study, prepared, mine))
     whole = joined(moments)
     penalties = penalties_of(study.plan, model.space.width, model.alpha)
@@ -244,7 +244,7 @@ def test_too_many_penalties_would_open_too_much() -> None:
 def test_a_stored_part_is_read_again(peer: str, tmp_path: Path) -> None:
     outcome = plain()
     path, model = tmp_path / "part", outcome.models[peer]
-    write_model(path, model, outcome.study, identity=outcome.desks[peer].identity)
+    write_model(path, model, outcome.study, identity=outcome.parties[peer].identity)
     name, again = read_model(path, outcome.study)
     assert (name, again.alpha, again.space) == (peer, model.alpha, model.space)
     assert isinstance(again, QuorumModel)

@@ -37,7 +37,7 @@ def twin(case: Case, seeds: Seeds, documents: list[Any]) -> list[Classes]:
     """The plaintext learner on the moments of the very same rados."""
     outcome, model = case.outcome, case.outcome.models["north"]
     known = (outcome.trained.totals, model.space.dictionary.idf_halves, model.space, model.key)
-    sides = [training_side(outcome.desks[name], mine) for name, mine in case.documents.items()]
+    sides = [training_side(outcome.parties[name], mine) for name, mine in case.documents.items()]
     moments = joined(
         local_moments(case.study, Prepared(*known), side, seed=seeds.found[id(side[0])])
         for side in sides
@@ -97,7 +97,7 @@ def test_more_rados_come_nearer_to_exact_moments(binary: Case) -> None:
     prepared = Prepared(
         binary.outcome.trained.totals, known.space.dictionary.idf_halves, known.space, known.key
     )
-    training = training_side(binary.outcome.desks["north"], binary.documents["north"])
+    training = training_side(binary.outcome.parties["north"], binary.documents["north"])
     exact = local_moments(binary.study, prepared, training)
     errors = []
     for rados in (50, 5000):

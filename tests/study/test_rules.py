@@ -69,12 +69,12 @@ class Carrier(Meddler):
 
 
 def relays_of(case: Case) -> dict[str, Relay]:
-    desks = {
+    parties = {
         name: PartyContext.open(case.study, case.identities[name], entropy=SeededEntropy(5))
         for name in case.study.roster.names
     }
-    agreement = Agreement(case.key.public, {name: one.box.public for name, one in desks.items()})
-    return {name: Relay(desk, agreement) for name, desk in desks.items()}
+    agreement = Agreement(case.key.public, {name: one.box.public for name, one in parties.items()})
+    return {name: Relay(party, agreement) for name, party in parties.items()}
 
 
 def readable(copies: list[bytes], case: Case) -> Counter[str]:
@@ -146,7 +146,7 @@ def test_before_the_agreement_only_the_coordinator_writes_and_is_written_to(bina
     letter = relays["north"].pack(
         Packet(b"session", "north", "valley", 0, b"content"), entropy=SeededEntropy(6)
     )
-    early = {name: Relay(one.desk) for name, one in relays.items()}
+    early = {name: Relay(one.party) for name, one in relays.items()}
     packet = Packet(b"session", "north", "coordinator", 0, b"consent")
     sent = early["north"].pack(packet, entropy=SeededEntropy(6))
     assert early["coordinator"].unpack(sent) == packet
@@ -166,7 +166,7 @@ def test_a_box_of_another_study_does_not_open(binary: Case) -> None:
     there = relays["valley"]
     other = Study(replace(binary.plan, name="another"), binary.study.roster)
     with pytest.raises(MalformedError, match="north: box: expected one from this sender"):
-        Relay(replace(there.desk, study=other), there.agreement).unpack(letter)
+        Relay(replace(there.party, study=other), there.agreement).unpack(letter)
 
 
 def replace_packet(packet: Packet, **changes: Any) -> Packet:
@@ -240,9 +240,9 @@ def test_a_dealer_refuses_to_deal_for_its_own_house(binary: Case) -> None:
     def coordinator() -> Party[None]:
         yield Send("dealer", DealRequest("north", 0, 15, 1, 20, 1000))
 
-    desk = case.outcome.desks["dealer"]
+    party = case.outcome.parties["dealer"]
     with pytest.raises(ViolationError, match="expected 'evaluator' to deal for 'north'"):
-        converse({"coordinator": coordinator(), "dealer": deal(desk)})
+        converse({"coordinator": coordinator(), "dealer": deal(party)})
 
 
 def test_without_any_other_dealer_there_is_no_dealt_verdict() -> None:
@@ -268,8 +268,8 @@ def test_a_coordinator_that_adds_a_peer_of_its_own_is_found_out(binary: Case) ->
         for name in roster.names
         if name != "coordinator"
     }
-    desk = PartyContext.open(padded, identities["coordinator"], entropy=entropy)
-    programs["coordinator"] = collected(desk, binary.key)
+    party = PartyContext.open(padded, identities["coordinator"], entropy=entropy)
+    programs["coordinator"] = collected(party, binary.key)
     programs["mallory"] = consented(PartyContext.open(padded, invented, entropy=entropy))
     with pytest.raises(ViolationError, match="agreed to another study: expected peer mallory"):
         Conversation(programs).run()
@@ -291,8 +291,8 @@ def test_a_consent_that_its_participant_did_not_sign_is_refused(binary: Case) ->
     signers = identities | {"bob": replace(identities["alice"], name="bob")}
     programs: dict[str, Any] = {}
     for name in roster.names:
-        desk = PartyContext.open(study, signers[name], entropy=entropy)
-        programs[name] = collected(desk, binary.key) if name == "coordinator" else consented(desk)
+        party = PartyContext.open(study, signers[name], entropy=entropy)
+        programs[name] = collected(party, binary.key) if name == "coordinator" else consented(party)
     with pytest.raises(ViolationError, match="bob: expected 'roles/consent/v1' signed"):
         Conversation(programs).run()
 
@@ -301,8 +301,8 @@ def agree(case: Case, key: SecretKey, meddler: Meddler | None = None) -> Any:
     entropy = SeededEntropy(7)
     programs: dict[str, Any] = {}
     for name in case.study.roster.names:
-        desk = PartyContext.open(case.study, case.identities[name], entropy=entropy)
-        programs[name] = collected(desk, key) if name == "coordinator" else consented(desk)
+        party = PartyContext.open(case.study, case.identities[name], entropy=entropy)
+        programs[name] = collected(party, key) if name == "coordinator" else consented(party)
     return Conversation(programs, meddler=meddler).run().results
 
 
@@ -351,7 +351,7 @@ def test_coordinator_evaluator_and_dealer_keep_no_share_and_no_mask(binary: Case
     outcome = binary.changed(labels_on="paillier").outcome
     kept = [
         outcome.trained,
-        *(outcome.desks[name] for name in ("coordinator", "evaluator", "dealer")),
+        *(outcome.parties[name] for name in ("coordinator", "evaluator", "dealer")),
     ]
     parts = [part for one in kept for part in held(one)]
     assert len(parts) > 20
@@ -405,9 +405,9 @@ def test_an_unpadded_query_is_refused(binary: Case) -> None:
     rows = FeatureReader(model.space, model.key).read(binary.documents["north"][:1]).integers()
     assert wide.scores.batch != trained.scores.batch
     programs = {
-        "north": ask(outcome.desks["north"], replace(model, scores=wide.scores), rows, number=90),
+        "north": ask(outcome.parties["north"], replace(model, scores=wide.scores), rows, number=90),
         "coordinator": answer(
-            outcome.desks["coordinator"], trained, outcome.queries, asker="north"
+            outcome.parties["coordinator"], trained, outcome.queries, asker="north"
         ),
     }
     with pytest.raises(ViolationError, match="north: expected a query padded to"):
@@ -445,10 +445,10 @@ def test_evaluation_opens_nothing_over_few_documents_or_few_peers(binary: Case) 
 
 
 def test_seeds_of_one_context_are_dealt_once(binary: Case) -> None:
-    study, desk = binary.study, binary.outcome.desks["dealer"]
+    study, party = binary.study, binary.outcome.parties["dealer"]
     context = study.context(binary.outcome.trained.peers, round=1, attempt=1)
     with pytest.raises(MisuseError, match=r"'dealt seeds' of .* was used already"):
-        next(deal_seeds(study.trio, context, ledger=desk.ledger, entropy=desk.entropy))
+        next(deal_seeds(study.trio, context, ledger=party.ledger, entropy=party.entropy))
 
 
 # What a peer that deviates could learn from a query is what its budget counts.
@@ -470,7 +470,7 @@ def curious(case: Case, *sent: Any) -> Any:
 
     programs = {
         "coordinator": answer(
-            outcome.desks["coordinator"], outcome.trained, outcome.queries, asker="north"
+            outcome.parties["coordinator"], outcome.trained, outcome.queries, asker="north"
         ),
         "north": thief(),
     }

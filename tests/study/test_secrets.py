@@ -57,9 +57,9 @@ def test_seeds_of_shares_are_drawn_anew_by_every_peer(runs: list[StudyOutcome]) 
 def test_a_seed_gives_other_shares_in_another_attempt(binary: Case) -> None:
     """Else the differences of two attempts would be moments without masks."""
     layout = MomentPlan.of(binary.plan, binary.outcome.trained.totals)
-    desk = binary.outcome.desks["north"]
+    party = binary.outcome.parties["north"]
     seed = bytes(range(32))
-    one, other = (expanded_share(session, seed, layout) for session in (desk.session, b"other"))
+    one, other = (expanded_share(session, seed, layout) for session in (party.session, b"other"))
     assert not (one == other).any()
     assert_looks_uniform(one[:20_000])
 

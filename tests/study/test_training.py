@@ -159,7 +159,7 @@ def test_a_penalty_is_chosen_by_joint_totals_on_sealed_models(
     back = [
         one
         for name, mine in case.documents.items()
-        for one in held_back_side(case.outcome.desks[name], mine)
+        for one in held_back_side(case.outcome.parties[name], mine)
     ]
     right = [accuracy(back, case.plain(back, alpha=alpha)) for alpha in alphas]
     best = max(range(3), key=lambda one: (right[one], alphas[one]))

@@ -213,36 +213,38 @@ def contributed(case: Case) -> tuple[Outcome, dict[str, PartyContext], Prepared]
     """The study up to the contributions, with every party's result."""
     entropy = SeededEntropy(8)
     roster, identities = case.study.roster, case.identities
-    desks = {
+    parties = {
         name: PartyContext.open(case.study, identities[name], entropy=entropy)
         for name in roster.names
     }
-    agreement = Agreement(case.key.public, {name: desk.box.public for name, desk in desks.items()})
+    agreement = Agreement(
+        case.key.public, {name: party.box.public for name, party in parties.items()}
+    )
 
     def peer(name: str) -> Any:
-        prepared = yield from prepare_peer(desks[name], agreement, case.documents[name])
-        yield from contribute(desks[name], prepared, case.documents[name])
+        prepared = yield from prepare_peer(parties[name], agreement, case.documents[name])
+        yield from contribute(parties[name], prepared, case.documents[name])
         return prepared
 
     def coordinator() -> Any:
-        prepared = yield from prepare_coordinator(desks["coordinator"])
-        return (yield from collect(desks["coordinator"], prepared))
+        prepared = yield from prepare_coordinator(parties["coordinator"])
+        return (yield from collect(parties["coordinator"], prepared))
 
     def evaluator() -> Any:
-        prepared = yield from prepare_evaluator(desks["evaluator"])
-        return (yield from expand(desks["evaluator"], prepared))
+        prepared = yield from prepare_evaluator(parties["evaluator"])
+        return (yield from expand(parties["evaluator"], prepared))
 
     programs = {"coordinator": coordinator(), "evaluator": evaluator()}
     programs |= {name: peer(name) for name in roster.peers}
     outcome = Conversation(programs, codec=case.study.codec(case.key.public)).run()
-    return outcome, desks, outcome.results["north"]
+    return outcome, parties, outcome.results["north"]
 
 
 def test_coordinator_and_evaluator_together_get_the_joint_sum_and_no_single_part(
     toy_key: SecretKey,
 ) -> None:
     case = small(toy_key, {}, documents=60, features=300)
-    outcome, desks, prepared = contributed(case)
+    outcome, parties, prepared = contributed(case)
     layout = MomentPlan.of(case.plan, prepared.totals)
     reference = Reference.of(case.plan, prepared.idf_halves)
     moments = {
@@ -266,7 +268,7 @@ def test_coordinator_and_evaluator_together_get_the_joint_sum_and_no_single_part
     }
     assert set(seeds) == set(masked) == set(case.study.roster.peers)
     for name in case.study.roster.peers:
-        part = masked[name] + expanded_share(desks[name].session, seeds[name], layout)
+        part = masked[name] + expanded_share(parties[name].session, seeds[name], layout)
         assert_looks_uniform(part, what=f"what both together have of {name}")
         assert_shows_structure(layout.write(moments[name]), what="a part without its masks")
 

@@ -127,7 +127,7 @@ def test_a_server_that_restarts_in_the_middle_loses_nothing(tmp_path):
             port, fingerprint = office.server.port, office.fingerprint
             await office.line("alice")
             await office.line("bob")
-            keys = office.desk.keys
+            keys = office.callbacks.keys
             alice, bob = line(port, fingerprint), line(port, fingerprint, "bob")
             for one in sent[:10]:
                 await alice.post(one)
@@ -136,7 +136,7 @@ def test_a_server_that_restarts_in_the_middle_loses_nothing(tmp_path):
         async with alice, bob:
             await asyncio.sleep(0.2)
             async with post_office(tmp_path, port=port) as office:
-                office.desk.keys.update(keys)
+                office.callbacks.keys.update(keys)
                 await posting
                 # The restarted server knows nothing behind that position, and waits: it may go.
                 waiting.cancel()

@@ -139,13 +139,13 @@ def test_a_replayed_request_is_refused(tmp_path):
 def test_a_request_of_another_study_is_refused(tmp_path):
     async def story(office, alice, bob):
         async with Mailbox(tmp_path / "other.db") as other:
-            office.desk.mailboxes["study-2"] = other
+            office.callbacks.mailboxes["study-2"] = other
             # The same organisation sits in both studies under one name, with another key in each.
-            office.desk.keys["study-2", "bob"] = identity_of("bob in study-2").public
+            office.callbacks.keys["study-2", "bob"] = identity_of("bob in study-2").public
             headers = signed(office, "bob", FETCH)
             crossed = await ask(office, FETCH, {**headers, STUDY_FIELD: "study-2"})
             # Even with one key in both: the study is signed too.
-            office.desk.keys["study-2", "bob"] = identity_of("bob").public
+            office.callbacks.keys["study-2", "bob"] = identity_of("bob").public
             same_key = await ask(office, FETCH, {**headers, STUDY_FIELD: "study-2"})
             unknown = await ask(office, FETCH, {**headers, STUDY_FIELD: "study-3"})
             return crossed, same_key, unknown
@@ -162,11 +162,11 @@ def test_a_request_signed_for_another_server_is_refused(tmp_path):
 
 def test_a_forged_signature_is_refused_and_nobody_counts_as_seen(tmp_path):
     async def story(office, alice, bob):
-        office.desk.met.clear()
+        office.callbacks.met.clear()
         answer = await ask(office, FETCH, {**signed(office, "bob", FETCH), SIGNATURE: "00" * 64})
-        assert office.desk.met == []
+        assert office.callbacks.met == []
         await bob.fetch()
-        assert set(office.desk.met) == {"bob"}
+        assert set(office.callbacks.met) == {"bob"}
         return answer
 
     assert in_office(tmp_path, story) == (401, "signature")
@@ -224,7 +224,7 @@ def test_letters_for_nobody_are_refused(tmp_path):
 
 def test_a_seat_that_left_has_no_line(tmp_path):
     async def story(office, alice, bob):
-        del office.desk.keys[STUDY, "bob"]
+        del office.callbacks.keys[STUDY, "bob"]
         with pytest.raises(MismatchError, match="no seat 'bob'"):
             await bob.fetch()
 
@@ -468,7 +468,7 @@ def test_logs_carry_no_content(tmp_path, caplog):
         await bob.fetch()
         with pytest.raises(SottovoceError):
             await alice.post(letter(1, body + body))
-        office.desk.describe = None
+        office.callbacks.describe = None
         alice.patience = 0.1
         with pytest.raises(SottovoceError, match="the server failed"):
             await alice.describe()

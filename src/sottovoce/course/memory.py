@@ -83,11 +83,11 @@ def run_study(
 ) -> StudyOutcome:
     """Train: every peer's documents in, one sealed model out that nobody but the data shaped."""
     setting = setting or Setting()
-    desks = {
+    parties = {
         name: PartyContext.open(study, identities[name], entropy=entropy)
         for name in study.roster.names
     }
-    return StudyRun(study, documents, desks, setting).run(entropy)
+    return StudyRun(study, documents, parties, setting).run(entropy)
 
 
 class StudyRun:
@@ -101,7 +101,7 @@ class StudyRun:
         self,
         study: Study,
         documents: Mapping[str, Sequence[Document]],
-        desks: Mapping[str, PartyContext],
+        parties: Mapping[str, PartyContext],
         setting: Setting,
     ) -> None:
         """Refuse documents of others than the peers, and plans beyond a peer's policy."""
@@ -117,7 +117,7 @@ class StudyRun:
         self.attempts: list[Attempt] = []
         self.stops: dict[str, SottovoceError] = {}
         self.courses: dict[str, SeatCourse] = {}
-        self._desks, self._documents, self._setting = desks, documents, setting
+        self._parties, self._documents, self._setting = parties, documents, setting
         self._coordinator = study.roster.coordinator
         self._states = {name: self._state(name) for name in study.roster.names}
         self._due: deque[tuple[str, object]] = deque()
@@ -167,7 +167,7 @@ class StudyRun:
     def _course(self, name: str, key: SecretKey | None) -> SeatCourse:
         given = key if name == self._coordinator else None
         documents = _learnt(self.study, self._documents, name)
-        return SeatCourse(self._desks[name], documents=documents, key=given)
+        return SeatCourse(self._parties[name], documents=documents, key=given)
 
     # Deciders and letters.
 
@@ -178,7 +178,7 @@ class StudyRun:
         decider: Any = training_participant
         if name == self._coordinator:
             decider = training_coordinator
-            opened = SumsAgreed(frozenset(self._desks[name].book.spent))
+            opened = SumsAgreed(frozenset(self._parties[name].book.spent))
             self._states[name], _ = decider.step(self._states[name], opened, now=self._now)
         self._states[name], actions = decider.step(self._states[name], happened, now=self._now)
         for action in actions:
@@ -303,7 +303,7 @@ class StudyRun:
         remote = RemoteSide(self._documents, sealed)
         helped = study.roster.helped
         held = self.courses[study.roster.evaluator].held if helped else None
-        seats = (self._desks, book, views, self.record)
+        seats = (self._parties, book, views, self.record)
         return StudyOutcome(study, models, trained, *seats, remote=remote, held=held)
 
 

@@ -62,21 +62,21 @@ class SeatCourse:
 
     def __init__(
         self,
-        desk: PartyContext,
+        party: PartyContext,
         *,
         documents: Sequence[Document] | None = None,
         key: SecretKey | None = None,
     ) -> None:
         """A peer brings its documents, the coordinator the study's key, others nothing."""
-        self.desk = desk
+        self.party = party
         self.role = next(
-            one.role for one in desk.study.roster.participants if one.name == desk.name
+            one.role for one in party.study.roster.participants if one.name == party.name
         )
         if (self.role is Role.PEER) != (documents is not None):
-            raise InputError(f"{desk.name}: expected documents of a peer, and of nobody else")
-        keyless = desk.study.engine is Engine.QUORUM
+            raise InputError(f"{party.name}: expected documents of a peer, and of nobody else")
+        keyless = party.study.engine is Engine.QUORUM
         if (self.role is Role.COORDINATOR and not keyless) != (key is not None):
-            raise InputError(f"{desk.name}: expected the key of the coordinator, of nobody else")
+            raise InputError(f"{party.name}: expected the key of the coordinator, of nobody else")
         self.agreement: Agreement | None = None
         self.prepared: Prepared | None = None
         self.model: PeerModel | QuorumModel | None = None
@@ -113,7 +113,7 @@ class SeatCourse:
         """Who can take part in what comes next, as far as this seat knows."""
         if self.prepared is not None:
             return self.prepared.totals.peers
-        return self.desk.study.roster.peers
+        return self.party.study.roster.peers
 
     @property
     def key(self) -> PublicKey | None:
@@ -122,32 +122,32 @@ class SeatCourse:
 
     def codec(self) -> Codec:
         """How this seat reads and writes messages, with the study's key once it is known."""
-        return self.desk.study.codec(self.key)
+        return self.party.study.codec(self.key)
 
     def takes_part(self, attempt: Attempt) -> bool:
         """Whether this seat sits in an attempt."""
-        return self.desk.name in attempt.parties(self.desk.study)
+        return self.party.name in attempt.parties(self.party.study)
 
     def program(self, attempt: Attempt, *, entropy: Entropy, told: Told = _untold) -> Party[Any]:
         """What this seat runs in an attempt at its next stage."""
         if attempt.stage is not self.next_stage or not self.takes_part(attempt):
             raise MisuseError(
-                f"{self.desk.name}: expected an attempt at {self.next_stage or 'nothing more'}, "
+                f"{self.party.name}: expected an attempt at {self.next_stage or 'nothing more'}, "
                 f"found one at {attempt.stage} among {', '.join(attempt.peers)}"
             )
-        desk = self.desk.at(attempt, entropy=self.drawn(entropy))
+        party = self.party.at(attempt, entropy=self.drawn(entropy))
         match attempt.stage:
             case Stage.AGREEMENT:
                 collects = self.role is Role.COORDINATOR or self._key is not None
-                return collected(desk, self._key) if collects else consented(desk)
+                return collected(party, self._key) if collects else consented(party)
             case Stage.DICTIONARY:
-                return self._dictionary(desk)
-        return self._training(desk, told)
+                return self._dictionary(party)
+        return self._training(party, told)
 
     def keep(self, attempt: Attempt, result: Any) -> None:
         """Keep what the program of an attempt returned; its stage is over."""
         if attempt.stage is not self.next_stage:
-            raise MisuseError(f"{self.desk.name}: {attempt.stage} is over, or has not begun")
+            raise MisuseError(f"{self.party.name}: {attempt.stage} is over, or has not begun")
         self._kept.append(attempt.stage)
         match attempt.stage:
             case Stage.AGREEMENT:
@@ -168,35 +168,35 @@ class SeatCourse:
         Its own book says whether a sum was agreed on: it signs every set before all others do.
         """
         if self.role is not Role.COORDINATOR:
-            raise MisuseError(f"{self.desk.name}: expected the coordinator to decide")
-        study = self.desk.study
-        spent = {name for digest, name in self.desk.book.spent if digest == study.digest.hex()}
+            raise MisuseError(f"{self.party.name}: expected the coordinator to decide")
+        study = self.party.study
+        spent = {name for digest, name in self.party.book.spent if digest == study.digest.hex()}
         opened = bool(spent & failed.stage.opened_sums)
         return following(study, failed, missing=missing, opened=opened)
 
-    def _dictionary(self, desk: PartyContext) -> Party[Any]:
+    def _dictionary(self, party: PartyContext) -> Party[Any]:
         if self.role is Role.COORDINATOR:
-            return prepare_coordinator(desk)
+            return prepare_coordinator(party)
         if self.role is Role.EVALUATOR:
-            return prepare_evaluator(desk)
+            return prepare_evaluator(party)
         assert self.agreement is not None
-        return prepare_from(desk, self.agreement, self._documents)
+        return prepare_from(party, self.agreement, self._documents)
 
-    def _training(self, desk: PartyContext, told: Told) -> Party[Any]:
+    def _training(self, party: PartyContext, told: Told) -> Party[Any]:
         assert self.agreement is not None
         if self.role is Role.DEALER:
-            return train_dealer(desk)
+            return train_dealer(party)
         if self.role is Role.INTERMEDIARY:
-            return train_intermediary(desk, self.agreement)
+            return train_intermediary(party, self.agreement)
         assert self.prepared is not None
-        desk = desk.having(self.prepared.shown)
+        party = party.having(self.prepared.shown)
         if self.role is Role.PEER:
-            return train_peer(desk, self.agreement, self.prepared, self._documents)
+            return train_peer(party, self.agreement, self.prepared, self._documents)
         if self.role is Role.EVALUATOR:
-            return train_evaluator(desk, self.agreement, self.prepared)
+            return train_evaluator(party, self.agreement, self.prepared)
         if self._key is None:
-            return train_quorum(desk, self.prepared, told=told)
-        return train_coordinator(desk, self._key, self.prepared, told=told)
+            return train_quorum(party, self.prepared, told=told)
+        return train_coordinator(party, self._key, self.prepared, told=told)
 
 
 def counted(result: object) -> tuple[str, ...]:

@@ -160,7 +160,7 @@ class SealedEstimator(BaseEstimator, ABC):  # type: ignore[misc]  # scikit-learn
     def save(self, path: str | PathLike[str], *, peer: str, replace: bool = False) -> None:
         """Store one peer's part: signed by it, and for the owner of the file alone to read."""
         model, study = self._part(peer), self._outcome.study
-        identity = self._outcome.desks[peer].identity
+        identity = self._outcome.parties[peer].identity
         write_model(Path(path), model, study, identity=identity, replace=replace)
 
     @classmethod

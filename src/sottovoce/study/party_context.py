@@ -34,7 +34,7 @@ class PartyContext:
 
     @classmethod
     def open(cls, study: Study, identity: Identity, *, entropy: Entropy) -> "PartyContext":
-        """A desk with empty books and a new box key."""
+        """A party with empty books and a new box key."""
         attempt = Attempt.first(study, Stage.AGREEMENT)
         return cls(study, identity, entropy, X25519Key.draw(entropy), attempt)
 

@@ -45,12 +45,12 @@ class Relay:
     Before the agreement there are no box keys, and nobody but the coordinator to talk to.
     """
 
-    desk: PartyContext
+    party: PartyContext
     agreement: Agreement | None = None
 
     def seals(self, packet: Packet | Letter) -> bool:
         """Whether this is none of the coordinator's business."""
-        return self.desk.study.roster.coordinator not in {packet.sender, packet.recipient}
+        return self.party.study.roster.coordinator not in {packet.sender, packet.recipient}
 
     def pack(self, packet: Packet, *, entropy: Entropy) -> Letter:
         """The letter of a packet of ours, in a box unless it is the coordinator's.
@@ -58,39 +58,39 @@ class Relay:
         The box draws from an entropy of its own: a program that is run again must
         not depend on whether its packets are packed again.
         """
-        if packet.sender != self.desk.name:
+        if packet.sender != self.party.name:
             raise MisuseError(
-                f"relay: expected a packet of {self.desk.name!r}, found one of {packet.sender!r}"
+                f"relay: expected a packet of {self.party.name!r}, found one of {packet.sender!r}"
             )
         head = (packet.session, packet.sender, packet.recipient, packet.number)
         if not self.seals(packet):
             return Letter(*head, packet.body)
         size, address = padded_size(len(packet.body)), self._address(*head)
-        box = seal(packet.body, address, key=self.desk.box, size=size, entropy=entropy)
+        box = seal(packet.body, address, key=self.party.box, size=size, entropy=entropy)
         return Letter(*head, box)
 
     def unpack(self, letter: Letter) -> Packet:
         """The packet of a letter to us; a box that was changed names its sender."""
         head = (letter.session, letter.sender, letter.recipient, letter.number)
-        if letter.recipient != self.desk.name or letter.sender not in self._senders():
+        if letter.recipient != self.party.name or letter.sender not in self._senders():
             raise ViolationError(
-                f"{self.desk.name} expected a letter for itself from a participant, found one "
+                f"{self.party.name} expected a letter for itself from a participant, found one "
                 f"from {letter.sender!r} for {letter.recipient!r}"
             )
         if not self.seals(letter):
             return Packet(*head, letter.body)
         try:
-            body = unseal(letter.body, self._address(*head), key=self.desk.box)
+            body = unseal(letter.body, self._address(*head), key=self.party.box)
         except MalformedError as error:
             raise error.by(letter.sender) from error
         return Packet(*head, body)
 
     def _senders(self) -> set[str]:
         """Everybody that may write to us now."""
-        roster = self.desk.study.roster
-        if self.agreement is None and self.desk.name != roster.coordinator:
+        roster = self.party.study.roster
+        if self.agreement is None and self.party.name != roster.coordinator:
             return {roster.coordinator}
-        return set(roster.names) - {self.desk.name}
+        return set(roster.names) - {self.party.name}
 
     def _address(self, session: bytes, sender: str, recipient: str, number: int) -> Address:
         """Between whose keys; the label binds the box to its place in the conversation."""
@@ -102,7 +102,7 @@ class Relay:
         return Address(
             self.agreement.boxes[sender],
             self.agreement.boxes[recipient],
-            info=self.desk.study.digest,
+            info=self.party.study.digest,
             label=digest("roles/relay/v1", place),
         )
 

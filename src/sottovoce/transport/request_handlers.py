@@ -68,12 +68,12 @@ class Caller:
 
 
 class RequestHandlers:
-    """Checks requests, reads bodies within limits, and asks the desk or the mailbox."""
+    """Checks requests, reads bodies within limits, and asks the callbacks or the mailbox."""
 
-    def __init__(self, desk: ServerCallbacks, fingerprint: bytes, limits: Limits) -> None:
-        """Serve `desk` behind the certificate of this fingerprint."""
+    def __init__(self, callbacks: ServerCallbacks, fingerprint: bytes, limits: Limits) -> None:
+        """Serve `callbacks` behind the certificate of this fingerprint."""
         self.limits = limits
-        self._desk = desk
+        self._callbacks = callbacks
         self._bouncer = SignatureChecks(fingerprint)
         self._seats = Buckets(limits.rate, limits.burst)
         self._addresses = Buckets(limits.refusals, limits.refusals_burst)
@@ -120,7 +120,7 @@ class RequestHandlers:
         fields = fields_of(request.query, "study")
         async with self._held(request, _SMALL, self._strangers):
             token = await self._body(request, _SMALL, None)
-        return _plain(await self._desk.invitation(fields["study"], token))
+        return _plain(await self._callbacks.invitation(fields["study"], token))
 
     async def enrol(self, request: web.Request) -> web.Response:
         """Take a seat: signed by the key that will be the seat's."""
@@ -129,22 +129,22 @@ class RequestHandlers:
         caller = self._signed(request, key)
         async with self._held(request, _SMALL, self._strangers):
             body = await self._body(request, _SMALL, caller.digest)
-        return _plain(await self._desk.enrol(caller.study, caller.seat, key, body))
+        return _plain(await self._callbacks.enrol(caller.study, caller.seat, key, body))
 
     async def describe(self, request: web.Request) -> web.Response:
         """The study's description."""
         caller = await self._empty(request)
-        return _plain(await self._desk.describe(caller.study, caller.seat))
+        return _plain(await self._callbacks.describe(caller.study, caller.seat))
 
     async def status(self, request: web.Request) -> web.Response:
         """How far the study is."""
         caller = await self._empty(request)
-        return _plain(await self._desk.status(caller.study, caller.seat))
+        return _plain(await self._callbacks.status(caller.study, caller.seat))
 
     async def sent(self, request: web.Request) -> web.Response:
         """What is held of this seat already."""
         caller = await self._empty(request)
-        return _told(self._desk.mailbox(caller.study).held(caller.seat))
+        return _told(self._callbacks.mailbox(caller.study).held(caller.seat))
 
     async def take_up(self, request: web.Request) -> web.Response:
         """Work at this seat from now on: whoever was at work there before is no longer."""
@@ -163,7 +163,7 @@ class RequestHandlers:
                 "at-work",
                 f"seat {caller.seat!r}: another process works at it, and is connected now",
             )
-        await self._desk.mailbox(caller.study).take_up(caller.seat, run, held)
+        await self._callbacks.mailbox(caller.study).take_up(caller.seat, run, held)
         return _told(held)
 
     async def begin(self, request: web.Request) -> web.Response:
@@ -172,7 +172,7 @@ class RequestHandlers:
         fields = fields_of(request.query, *UPLOAD_FIELDS, "run")
         letter = sealed_of(fields, sender=caller.seat)
         self._check_recipient(caller, letter.place.recipient)
-        mailbox = self._desk.mailbox(caller.study)
+        mailbox = self._callbacks.mailbox(caller.study)
         return _progress(await mailbox.announced(letter, run=run_of(fields)))
 
     async def append(self, request: web.Request) -> web.Response:
@@ -181,7 +181,7 @@ class RequestHandlers:
         fields = fields_of(request.query, *UPLOAD_FIELDS, "offset", "run")
         letter = sealed_of(fields, sender=caller.seat)
         self._check_recipient(caller, letter.place.recipient)
-        start, mailbox = number_of(fields, "offset"), self._desk.mailbox(caller.study)
+        start, mailbox = number_of(fields, "offset"), self._callbacks.mailbox(caller.study)
         mailbox.check_run(caller.seat, run_of(fields))
         mailbox.check_announced(letter)
         async with self._held(request, PART, self._memory) as held:
@@ -194,7 +194,7 @@ class RequestHandlers:
         caller = await self._empty(request)
         fields = fields_of(request.query, "after", "wait", "run")
         after, wait = number_of(fields, "after"), number_of(fields, "wait") / 1000
-        mailbox, run = self._desk.mailbox(caller.study), run_of(fields)
+        mailbox, run = self._callbacks.mailbox(caller.study), run_of(fields)
         mailbox.check_run(caller.seat, run)
         with self._polling(caller, run):
             found = await mailbox.fetch(caller.seat, after=after, wait=min(wait, LONGEST_WAIT))
@@ -206,7 +206,7 @@ class RequestHandlers:
         caller = await self._empty(request)
         start = number_of(fields_of(request.query, "offset"), "offset")
         position = number_of(request.match_info, "position")
-        data = self._desk.mailbox(caller.study).piece(caller.seat, position, start)
+        data = self._callbacks.mailbox(caller.study).piece(caller.seat, position, start)
         self._charge(caller, len(data))
         return _plain(data)
 
@@ -214,7 +214,7 @@ class RequestHandlers:
         """What was taken: its bodies may go."""
         caller = await self._empty(request)
         fields = fields_of(request.query, "position", "run")
-        position, mailbox = number_of(fields, "position"), self._desk.mailbox(caller.study)
+        position, mailbox = number_of(fields, "position"), self._callbacks.mailbox(caller.study)
         mailbox.check_run(caller.seat, run_of(fields))
         # A crash that loses this keeps a body longer, so the answer need not wait for the disk.
         done = mailbox.acknowledge(caller.seat, position)
@@ -228,7 +228,7 @@ class RequestHandlers:
     def _seated(self, request: web.Request) -> Caller:
         """The seat that signed this request."""
         signed = read_signed(request.headers)
-        public = self._desk.identity_of(signed.study, signed.seat)
+        public = self._callbacks.identity_of(signed.study, signed.seat)
         if public is None:
             raise Refusal(
                 403,
@@ -239,7 +239,7 @@ class RequestHandlers:
         caller = self._signed(request, public)
         if isinstance(request.protocol, LimitedConnection):
             request.protocol.known()
-        self._desk.seen(caller.study, caller.seat)
+        self._callbacks.seen(caller.study, caller.seat)
         self._seats.check((caller.study, caller.seat), "requests of one seat")
         self._seats.take((caller.study, caller.seat))
         return caller
@@ -316,7 +316,7 @@ class RequestHandlers:
                 del self._polls[name]
 
     def _check_recipient(self, caller: Caller, recipient: str) -> None:
-        if not self._desk.takes_letters(caller.study, recipient):
+        if not self._callbacks.takes_letters(caller.study, recipient):
             raise Refusal(404, "no-recipient", f"no seat {recipient!r} takes letters in this study")
 
     def _refuse(self, request: web.Request, problem: Refusal) -> web.Response:

@@ -34,10 +34,10 @@ if TYPE_CHECKING:
 
 
 def build_app(
-    desk: ServerCallbacks, *, fingerprint: bytes, limits: Limits | None = None
+    callbacks: ServerCallbacks, *, fingerprint: bytes, limits: Limits | None = None
 ) -> web.Application:
     """The application of one port; several studies may share it."""
-    counter = RequestHandlers(desk, fingerprint, limits or Limits())
+    counter = RequestHandlers(callbacks, fingerprint, limits or Limits())
     app = web.Application(middlewares=[counter.guard])
     app[COUNTER] = counter
     app.add_routes(_routes(counter))

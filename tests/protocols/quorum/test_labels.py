@@ -88,9 +88,9 @@ class Query:
             )
             return (yield from take(plan, name=self.asker))
 
-        def opener(desk: Opener) -> Party[None]:
+        def opener(party: Opener) -> Party[None]:
             if not self.margin:
-                yield from labels.open_labels(desk, plan)
+                yield from labels.open_labels(party, plan)
 
         others = {} if self.asker in self.quorum.members else {self.asker: outside()}
         programs = QuorumPrograms(member, opener)

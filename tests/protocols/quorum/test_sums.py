@@ -67,11 +67,11 @@ def added(
         yield from give_sum(quorum, BASE, total)
 
     def opener() -> Party[list[int]]:
-        desk = Opener(quorum)
+        party = Opener(quorum)
         if checked:
             for other in values:
-                yield from open_check(desk, BASE, peer=other)
-        return [int(value) for value in (yield from take_sum(desk, BASE, length))]
+                yield from open_check(party, BASE, peer=other)
+        return [int(value) for value in (yield from take_sum(party, BASE, length))]
 
     programs = {name: peer(name) for name in values}
     programs |= {name: member(name, None) for name in quorum.members if name not in values}

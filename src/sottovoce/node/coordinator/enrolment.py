@@ -12,7 +12,7 @@ from sottovoce.transport.problems import Refusal
 
 
 class Enrolment:
-    """The front desk of a server with several studies."""
+    """What a server with several studies answers to requests."""
 
     def __init__(self, runners: Mapping[str, StudyRunner], failed: Collection[str] = ()) -> None:
         """Serve these studies; the mapping may grow, and so may those that `failed` to go on."""

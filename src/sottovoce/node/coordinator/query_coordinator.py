@@ -256,7 +256,7 @@ class QueryCoordinator(EffectDecider):
             # We could pose as it: nobody but the peer that handed the model over compared its keys.
             reason = "a site that enrolled again takes no part in evaluations"
             return Effect({}, [(peer, RefusedEvaluation(book.number, 0, reason))])
-        before = evaluated(self._desk)
+        before = evaluated(self._party)
         if before is not None and {peer, *before} - (set(before) - set(book.gone)):
             who = ", ".join(before)
             reason = f"every evaluation is over the same peers: {who} took part in the first"
@@ -327,8 +327,8 @@ class QueryCoordinator(EffectDecider):
         await self.agent.begin(sitting, program, label=("query", number))
 
     def _answering(self, standing: AfterTraining, query: _Query, entropy: Entropy) -> Any:
-        desk, book = standing.desk(entropy), query.book
-        return answer(desk, self.trained, book, asker=query.asker, verdict=query.verdict)
+        party, book = standing.party(entropy), query.book
+        return answer(party, self.trained, book, asker=query.asker, verdict=query.verdict)
 
     async def _after(self, running: RunningProgram) -> None:
         session = running.sitting.session
@@ -366,7 +366,7 @@ class QueryCoordinator(EffectDecider):
 
     async def _open_evaluation(self) -> None:
         """Begin when everybody is here and ready, or enough are and the rest keeps away."""
-        book, before = self.evaluations, evaluated(self._desk)
+        book, before = self.evaluations, evaluated(self._party)
         expected = before or [one for one in self.trained.peers if one not in book.gone]
         here = [one for one in expected if one in book.ready and not self._around.unseen([one])]
         late = before is None and time.monotonic() - self._newest > self._around.patience
@@ -395,21 +395,23 @@ class QueryCoordinator(EffectDecider):
     def _evaluating(
         self, book: EvaluationBook, counted: Mapping[str, Any], entropy: Entropy
     ) -> Any:
-        desk = self._standing.desk(entropy, attempt=book.attempt, peers=book.open)
+        party = self._standing.party(entropy, attempt=book.attempt, peers=book.open)
         ring = self.trained.scores.ring
-        return evaluate_coordinator(desk, book.open, number=book.number, counted=counted, ring=ring)
+        return evaluate_coordinator(
+            party, book.open, number=book.number, counted=counted, ring=ring
+        )
 
     @property
-    def _desk(self) -> PartyContext:
+    def _party(self) -> PartyContext:
         """Our book of opened sums, with the study that it is of."""
-        return self._standing.desk(self._standing.drawn)
+        return self._standing.party(self._standing.drawn)
 
     async def _after_evaluation(self, running: RunningProgram) -> None:
         """The next one; or the same again, if nothing of it was opened."""
         book, letters = self.evaluations, list[tuple[str, Message]]()
         failure = running.seat.failure
         failed = not running.seat.finished or failure is not None
-        again = failed and not was_held(self._desk, book.number)
+        again = failed and not was_held(self._party, book.number)
         number, attempt = (book.number, book.attempt + 1) if again else (book.number + 1, 1)
         if failed:
             kind = AbsenceError if failure is None else type(failure)

@@ -133,7 +133,7 @@ class StudyRunner:
             return CONTROL.limit
         return largest_letter(self.described.plan)
 
-    # What the front desk asks.
+    # What the server asks of a study.
 
     def seen(self, seat: str) -> None:
         """A seat made a request."""

@@ -167,23 +167,23 @@ class TrainingCoordinator(Carrier[Training]):
 
     def _keep(self, attempt: Attempt) -> None:
         """The result counts for its stage."""
-        session = attempt.session(self._course.desk.study)
+        session = attempt.session(self._course.party.study)
         self._course.keep(attempt, self._results.pop(session))
 
     def _sit(self, study: Study) -> None:
         first = Attempt.first(study, Stage.AGREEMENT)
         book = self.sums.book
-        desk = PartyContext(study, self._keys.identity, self._entropy, self._keys.box, first, book)
-        self.course = SeatCourse(desk, key=self._given.key)
+        party = PartyContext(study, self._keys.identity, self._entropy, self._keys.box, first, book)
+        self.course = SeatCourse(party, key=self._given.key)
 
     def _sitting(self, attempt: Attempt) -> tuple[SeatSession, Callable[[Entropy], Any]]:
         """Where we sit in an attempt, and what we run there."""
-        course, study = self._course, self._course.desk.study
+        course, study = self._course, self._course.party.study
         sitting = SeatSession(
             COORDINATOR,
             attempt.session(study),
             tuple(name for name in attempt.parties(study) if name != COORDINATOR),
-            Relay(course.desk, course.agreement),
+            Relay(course.party, course.agreement),
             course.codec(),
             head=f"{attempt.stage} {attempt.number} {','.join(attempt.peers)}".encode(),
             sums=self.sums,

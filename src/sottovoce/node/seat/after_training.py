@@ -203,10 +203,10 @@ class AfterTraining:
             self.sums,
         )
 
-    def desk(
+    def party(
         self, entropy: Entropy, *, attempt: int = 1, peers: Collection[str] | None = None
     ) -> PartyContext:
-        """A desk for one conversation; what was opened in another, its book knows."""
+        """A party for one conversation; what was opened in another, its book knows."""
         roster = self.study.roster.peers
         chosen = roster if peers is None else tuple(one for one in roster if one in peers)
         at = Attempt(Stage.TRAINING, attempt, chosen)
@@ -216,18 +216,18 @@ class AfterTraining:
 
     @property
     def drawn(self) -> Entropy:
-        """For what needs a desk and draws nothing that hides something."""
+        """For what needs a party and draws nothing that hides something."""
         return SystemEntropy()
 
     def sitting(self, name: Sequence[str], parties: Collection[str]) -> SeatSession:
         """Where the seat sits in a conversation of this name."""
         me = self.keys.identity.name
-        desk = self.desk(self.drawn)
+        party = self.party(self.drawn)
         return SeatSession(
             me,
             self.study.session(*name),
             tuple(one for one in parties if one != me),
-            Relay(desk, self.agreement),
+            Relay(party, self.agreement),
             self.study.codec(self.agreement.key),
             head=" ".join(name).encode(),
             sums=self.sums,

@@ -284,7 +284,7 @@ class QueryClient(EffectDecider):
 
     def _asking(self, asked: QuestionRows, entropy: Entropy, *, query: OpenQuery) -> Any:
         return ask(
-            self.standing.desk(entropy),
+            self.standing.party(entropy),
             self.model,
             asked.rows,
             number=query.number,
@@ -419,8 +419,8 @@ class QueryClient(EffectDecider):
     async def _check(self, opened: OpenedEvaluation) -> None:
         """Refuse what was held already, or is over others than before; it is not asked again."""
         try:
-            desk = self.standing.desk(self.standing.drawn)
-            check_opening(desk, opened.peers, number=opened.number)
+            party = self.standing.party(self.standing.drawn)
+            check_opening(party, opened.peers, number=opened.number)
         except ViolationError:
             await self.agent.do(lambda: self.agent.journal.commit(notes=ATTEMPT_OVER))
             raise
@@ -468,13 +468,13 @@ class QueryClient(EffectDecider):
         return here[0].reason if here else None
 
     def _evaluating(self, tested: Tested, opened: OpenedEvaluation, entropy: Entropy) -> Any:
-        desk = self.standing.desk(entropy, attempt=opened.attempt, peers=opened.peers)
-        return evaluate_peer(desk, tested, opened.peers, number=opened.number)
+        party = self.standing.party(entropy, attempt=opened.attempt, peers=opened.peers)
+        return evaluate_peer(party, tested, opened.peers, number=opened.number)
 
     async def _tested(self, documents: Sequence[Document]) -> Tested:
         """What our held-out documents give; asked for once, also over restarts."""
         plan, model = self._plan, self.model
-        mine = held_out_side(self.standing.desk(self.standing.drawn), documents)
+        mine = held_out_side(self.standing.party(self.standing.drawn), documents)
         if not mine:
             raise InputError(f"{self.agent.name}: expected held-out documents, found none")
         read = FeatureReader(model.space, model.key).read(mine)

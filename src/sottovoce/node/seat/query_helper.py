@@ -113,7 +113,7 @@ class QueryHelper(EffectDecider):
         self._begun[sitting.session] = wanted
         try:
             if not wanted.asker and not self.agent.journal.has_begun(sitting.session):
-                check_opening(standing.desk(standing.drawn), wanted.peers, number=wanted.number)
+                check_opening(standing.party(standing.drawn), wanted.peers, number=wanted.number)
             await self.agent.begin(
                 sitting, partial(self._program, wanted), label=(name[0], wanted.number)
             )
@@ -140,10 +140,10 @@ class QueryHelper(EffectDecider):
 
     def _program(self, wanted: Helped, entropy: Entropy) -> Any:
         if wanted.asker:
-            desk = self._standing_for(wanted).desk(entropy)
-            return deal(desk) if self._held is None else share_scores(desk, (self._held,))
-        desk = self._standing.desk(entropy, attempt=wanted.attempt, peers=wanted.peers)
-        return evaluate_evaluator(desk, wanted.peers, number=wanted.number)
+            party = self._standing_for(wanted).party(entropy)
+            return deal(party) if self._held is None else share_scores(party, (self._held,))
+        party = self._standing.party(entropy, attempt=wanted.attempt, peers=wanted.peers)
+        return evaluate_evaluator(party, wanted.peers, number=wanted.number)
 
     async def _after(self, running: RunningProgram) -> None:
         session = running.sitting.session

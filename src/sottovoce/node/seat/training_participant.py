@@ -187,7 +187,7 @@ class TrainingParticipant(Carrier[Participation]):
         """The result counts for its stage, if we have one."""
         course = self.course
         assert course is not None
-        session = attempt.session(course.desk.study)
+        session = attempt.session(course.party.study)
         if session in self._results:
             course.keep(attempt, self._results.pop(session))
 
@@ -220,8 +220,8 @@ class TrainingParticipant(Carrier[Participation]):
         documents = await self._house.documents() if role is Role.PEER else None
         first = Attempt.first(study, Stage.AGREEMENT)
         book = self._sums.book
-        desk = PartyContext(study, self._keys.identity, self._entropy, self._keys.box, first, book)
-        return SeatCourse(desk, documents=documents)
+        party = PartyContext(study, self._keys.identity, self._entropy, self._keys.box, first, book)
+        return SeatCourse(party, documents=documents)
 
     # Attempts.
 
@@ -238,7 +238,7 @@ class TrainingParticipant(Carrier[Participation]):
         """Nothing reaches it any more. Which sums it opened, the book of sums knows."""
         course = self.course
         assert course is not None
-        session = attempt.session(course.desk.study)
+        session = attempt.session(course.party.study)
         if not self.agent.journal.has_begun(session):
             await self.agent.drop(session)
             return
@@ -250,12 +250,12 @@ class TrainingParticipant(Carrier[Participation]):
         """Where we sit in an attempt, and what we run there."""
         course = self.course
         assert course is not None
-        study = course.desk.study
+        study = course.party.study
         sitting = SeatSession(
             self.agent.name,
             attempt.session(study),
             tuple(name for name in attempt.parties(study) if name != self.agent.name),
-            Relay(course.desk, course.agreement),
+            Relay(course.party, course.agreement),
             course.codec(),
             head=_head(course, attempt),
             sums=self._sums,
@@ -275,7 +275,7 @@ class TrainingParticipant(Carrier[Participation]):
     @property
     def study(self) -> Study | None:
         """The study, once it is agreed on who takes part."""
-        return None if self.course is None else self.course.desk.study
+        return None if self.course is None else self.course.party.study
 
 
 def _label(attempt: Attempt) -> tuple[str, int]:

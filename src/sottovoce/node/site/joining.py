@@ -178,7 +178,7 @@ class _JoiningSeat:
         assert course is not None
         model, path = course.model, self._work.folder(agent.name) / MODEL
         if model is not None:
-            study, identity = course.desk.study, self._keys.identity
+            study, identity = course.party.study, self._keys.identity
             await agent.do(lambda: write_model(path, model, study, identity=identity, replace=True))
             agent.tell_watcher(ModelStored(self._study, agent.name, path))
         await agent.drained()
@@ -246,7 +246,7 @@ class _JoiningSeat:
 
     def _study_of(self, participant: TrainingParticipant) -> Study:
         if participant.course is not None:
-            return participant.course.desk.study
+            return participant.course.party.study
         if not participant.state.record.seating:
             raise InputError(
                 f"{participant.agent.name}: expected a study with a roster, found none"

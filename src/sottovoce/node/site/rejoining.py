@@ -66,7 +66,7 @@ async def rejoin(
         if not await consents(study):
             raise WithdrawnError("this site did not consent to the study")
         standing = AfterTraining(study, keys, agreement)
-        consent = signed(standing.desk(standing.drawn))
+        consent = signed(standing.party(standing.drawn))
         note = {_CONSENT: Codec().encode(consent), **proof_notes(told.proof)}
         await agent.commit(Effect(note, [(COORDINATOR, Rejoined(consent))]))
     return await agent.do(AfterTraining.again, agent.journal, told, before, keys)
@@ -77,7 +77,7 @@ async def take_model(
 ) -> None:
     """At a peer: the model that another peer hands over, under its own name from now on."""
     letter = await agent.next_letter(handover_session(standing.study, agent.name))
-    relay = Relay(standing.desk(standing.drawn), standing.agreement)
+    relay = Relay(standing.party(standing.drawn), standing.agreement)
     packet = relay.unpack(letter)
     await agent.do(audit.came, letter, tag_of(packet.body), "handover")
     handed = standing.study.codec().decode(packet.body, HandedModel)
@@ -122,7 +122,7 @@ async def hand_over(
     body = new.study.codec().encode(HandedModel(data))
     session = handover_session(new.study, seat)
     packet = Packet(session, agent.name, seat, 0, body)
-    relay = Relay(new.desk(new.drawn), new.agreement)
+    relay = Relay(new.party(new.drawn), new.agreement)
     letter = await agent.do(lambda: relay.pack(packet, entropy=new.drawn))
     outgoing = Outgoing(letter, tag_of(body))
     await agent.do(lambda: agent.journal.commit(letters=[outgoing], notes={key: b""}))

@@ -165,7 +165,7 @@ class Answer:
 
 
 def ask(
-    desk: PartyContext,
+    party: PartyContext,
     model: PeerModel,
     rows: sparse.csr_array,
     *,
@@ -181,30 +181,30 @@ def ask(
     them at the plan's thresholds; `remote` brings the part of the scores that others hold.
     `verdict` is how the labels are found, as the plan says unless told.
     """
-    study, plan = desk.study, model.scores
-    count, found_by = int(rows.shape[0]), study.verdict_for(desk.name, verdict)
+    study, plan = party.study, model.scores
+    count, found_by = int(rows.shape[0]), study.verdict_for(party.name, verdict)
     if not count:
-        raise InputError(f"{desk.name}: expected at least 1 document to classify, found none")
+        raise InputError(f"{party.name}: expected at least 1 document to classify, found none")
     size = -(-count // plan.batch) * plan.batch
     if evaluation and size > study.plan.budget:
         raise InputError(
-            f"{desk.name}: expected an evaluation of at most {study.plan.budget} documents, "
+            f"{party.name}: expected an evaluation of at most {study.plan.budget} documents, "
             f"found {size}",
             hints=("hold out fewer documents (held_out), or agree on a larger query_budget",),
         )
     counts = study.plan.counts_sealed and truth is not None
     thresholds = len(study.plan.thresholds) if counts else 0
     request = QueryRequest(number, size, evaluation, thresholds)
-    desk = desk.drawing(_ASKED, *row_bytes(rows), b"" if truth is None else truth.tobytes())
-    left = yield from granted(study, request, desk.name)
+    party = party.drawing(_ASKED, *row_bytes(rows), b"" if truth is None else truth.tobytes())
+    left = yield from granted(study, request, party.name)
     filled = padded(rows, size)
     if study.on_shares and found_by is Verdict.FSS:
         shown = AskerInput(filled, model.operating_point, truth if counts else None)
-        with dealt_by(study, desk.name):
-            found, counted = yield from ask_shared(desk, plan, request, shown)
+        with dealt_by(study, party.name):
+            found, counted = yield from ask_shared(party, plan, request, shown)
         classes = classes_of(study.plan.labels, found, plan.classes)[:count]
         return Answer(classes, left, counted=counted, verdict=found_by)
-    share = yield from _score_share(desk, model, request, filled, remote)
+    share = yield from _score_share(party, model, request, filled, remote)
     if found_by is None:
         told = yield from receive(study.roster.coordinator, ScoreShare)
         margins = unit_scores(rows, _scores(plan, share, told, study)[:count])
@@ -215,26 +215,26 @@ def ask(
         groups_of(truth, size) if counts and truth is not None else None,
     )
     asked = _ask_dealt if found_by is Verdict.FSS else _ask_undealt
-    found, counted = yield from asked(desk, model, request, mine)
+    found, counted = yield from asked(party, model, request, mine)
     classes = classes_of(study.plan.labels, found, plan.classes)[:count]
     return Answer(classes, left, counted=counted, verdict=found_by)
 
 
 def _score_share(
-    desk: PartyContext,
+    party: PartyContext,
     model: PeerModel,
     request: QueryRequest,
     rows: sparse.csr_array,
     remote: RemotePart | None,
 ) -> Party[Words]:
     """The asker's shares of the scores of padded rows; the coordinator has the others."""
-    if desk.study.on_shares:
-        return (yield from ask_own_dealt(desk, model.scores, request, rows))
-    scores = _products(desk.study, model, rows, asker=desk.name)
+    if party.study.on_shares:
+        return (yield from ask_own_dealt(party, model.scores, request, rows))
+    scores = _products(party.study, model, rows, asker=party.name)
     if remote is not None:
         scores = scores + (yield from remote(request.documents))
-    masked, share = masked_scores(model, scores, entropy=desk.entropy)
-    yield Send(desk.study.roster.coordinator, MaskedScores(masked))
+    masked, share = masked_scores(model, scores, entropy=party.entropy)
+    yield Send(party.study.roster.coordinator, MaskedScores(masked))
     return share
 
 
@@ -251,35 +251,35 @@ _Found = tuple[NDArray[np.int64], Words | None]
 
 
 def _ask_dealt(
-    desk: PartyContext, model: PeerModel, request: QueryRequest, mine: _Mine
+    party: PartyContext, model: PeerModel, request: QueryRequest, mine: _Mine
 ) -> Party[_Found]:
     plan, counted = model.scores, None
-    with dealt_by(desk.study, desk.name):
-        holder = yield from _seated(desk, desk.name, request.number)
+    with dealt_by(party.study, party.name):
+        holder = yield from _seated(party, party.name, request.number)
         if mine.above is not None:
             shared = yield from tally(holder, _tally_plan(plan, request), mine.above, mine.groups)
-            counted = plan.ring.spread(shared, desk.entropy)
+            counted = plan.ring.spread(shared, party.entropy)
         found = yield from ask_verdict(holder, plan.verdict(request.documents), mine.scores)
     return found, counted
 
 
 def _ask_undealt(
-    desk: PartyContext, model: PeerModel, request: QueryRequest, mine: _Mine
+    party: PartyContext, model: PeerModel, request: QueryRequest, mine: _Mine
 ) -> Party[_Found]:
-    study, plan, counted = desk.study, model.scores, None
+    study, plan, counted = party.study, model.scores, None
     masking = Masking(study.plan.kappa)
-    side = AskSide(model.paillier, study.roster.coordinator, masking, desk.entropy)
+    side = AskSide(model.paillier, study.roster.coordinator, masking, party.entropy)
     if mine.above is not None and mine.groups is not None:
         ring = counting_ring(study.plan, plan.ring, peers=len(study.roster.peers))
         this = _tally_plan(plan, request)
         shared = yield from ask_tally(side, this, mine.above, mine.groups, counts=ring)
-        counted = ring.spread(shared, desk.entropy)
+        counted = ring.spread(shared, party.entropy)
     found = yield from ask_labels(side, plan.verdict(request.documents), mine.scores)
     return found, counted
 
 
 def answer(
-    desk: PartyContext,
+    party: PartyContext,
     trained: Trained,
     book: QueryBook,
     *,
@@ -292,7 +292,7 @@ def answer(
     After an evaluation's query it holds its share of what was counted at the thresholds. While a
     penalty is chosen, `model` says which of several models is asked.
     """
-    study, plan = desk.study, trained.scores
+    study, plan = party.study, trained.scores
     found_by = study.verdict_for(asker, verdict)
     request = yield from receive(asker, QueryRequest)
     _check_thresholds(study, request, asker)
@@ -310,18 +310,18 @@ def answer(
         if study.on_shares:
             yield from request_scores(study, request, asker=asker, dealt=dealt, model=model)
         if dealt:
-            yield from _ask_dealer(desk, trained, request, asker)
+            yield from _ask_dealer(party, trained, request, asker)
         counted = None
         if study.on_shares and dealt:
             with dealt_by(study, asker):
-                counted = yield from answer_shared(desk, trained, request, asker=asker)
+                counted = yield from answer_shared(party, trained, request, asker=asker)
         else:
-            share = yield from _opened_share(desk, trained, request, asker)
+            share = yield from _opened_share(party, trained, request, asker)
             if found_by is None:
                 yield Send(asker, ScoreShare(wire.Words.of(share)))
             else:
                 helped = _answer_dealt if dealt else _answer_undealt
-                counted = yield from helped(desk, trained, request, share, asker=asker)
+                counted = yield from helped(party, trained, request, share, asker=asker)
     except (SottovoceError, GeneratorExit):
         # It ended here or (the program is closed) at another seat, before anything was told.
         book.give_back(asker)
@@ -332,34 +332,34 @@ def answer(
 
 
 def _opened_share(
-    desk: PartyContext, trained: Trained, request: QueryRequest, asker: str
+    party: PartyContext, trained: Trained, request: QueryRequest, asker: str
 ) -> Party[Words]:
     """The coordinator's shares of the scores; the asker has the others."""
-    if desk.study.on_shares:
-        return (yield from answer_own_dealt(desk, trained, request, asker=asker))
+    if party.study.on_shares:
+        return (yield from answer_own_dealt(party, trained, request, asker=asker))
     told = yield from receive(asker, MaskedScores)
     plan, count = trained.scores, request.documents
     return opened_scores(trained.key, plan, told.scores, count, asker=asker)
 
 
 def _ask_dealer(
-    desk: PartyContext, trained: Trained, request: QueryRequest, asker: str
+    party: PartyContext, trained: Trained, request: QueryRequest, asker: str
 ) -> Party[None]:
     plan = trained.scores
     verdict = plan.verdict(request.documents)
     size = (verdict.documents, verdict.scores, plan.score.fraction_bits, plan.score.bound)
-    dealer = query_trio(desk.study, asker).dealer
-    columns = plan.rows(request.documents).columns if desk.study.on_shares else 0
+    dealer = query_trio(party.study, asker).dealer
+    columns = plan.rows(request.documents).columns if party.study.on_shares else 0
     more = (plan.classes, request.thresholds, columns)
     yield Send(dealer, DealRequest(asker, request.number, *size, *more))
 
 
 def _answer_dealt(
-    desk: PartyContext, trained: Trained, request: QueryRequest, share: Words, *, asker: str
+    party: PartyContext, trained: Trained, request: QueryRequest, share: Words, *, asker: str
 ) -> Party[Words | None]:
     plan, counted = trained.scores, None
-    with dealt_by(desk.study, asker):
-        holder = yield from _seated(desk, asker, request.number)
+    with dealt_by(party.study, asker):
+        holder = yield from _seated(party, asker, request.number)
         if request.thresholds:
             values = np.repeat(share[:, :, np.newaxis], request.thresholds, axis=2)
             counted = yield from tally(holder, _tally_plan(plan, request), values, None)
@@ -368,10 +368,10 @@ def _answer_dealt(
 
 
 def _answer_undealt(
-    desk: PartyContext, trained: Trained, request: QueryRequest, share: Words, *, asker: str
+    party: PartyContext, trained: Trained, request: QueryRequest, share: Words, *, asker: str
 ) -> Party[Words | None]:
-    study, plan, counted = desk.study, trained.scores, None
-    side = KeySide(trained.key, asker, Masking(study.plan.kappa), desk.entropy)
+    study, plan, counted = party.study, trained.scores, None
+    side = KeySide(trained.key, asker, Masking(study.plan.kappa), party.entropy)
     if request.thresholds:
         ring = counting_ring(study.plan, plan.ring, peers=len(study.roster.peers))
         counted = yield from give_tally(side, _tally_plan(plan, request), share, counts=ring)
@@ -388,23 +388,23 @@ def _check_thresholds(study: Study, request: QueryRequest, asker: str) -> None:
         )
 
 
-def deal(desk: PartyContext) -> Party[None]:
+def deal(party: PartyContext) -> Party[None]:
     """At the dealer of a query."""
-    told = yield from receive(desk.study.roster.coordinator, DealRequest)
-    yield from deal_for(desk, told)
+    told = yield from receive(party.study.roster.coordinator, DealRequest)
+    yield from deal_for(party, told)
 
 
-def deal_for(desk: PartyContext, told: DealRequest) -> Party[None]:
+def deal_for(party: PartyContext, told: DealRequest) -> Party[None]:
     """At the dealer of a query, once it knows which."""
-    study = desk.study
+    study = party.study
     trio = query_trio(study, told.asker)
-    if trio.dealer != desk.name:
+    if trio.dealer != party.name:
         raise ViolationError(
-            f"expected {trio.dealer!r} to deal for {told.asker!r}, found {desk.name!r} asked",
+            f"expected {trio.dealer!r} to deal for {told.asker!r}, found {party.name!r} asked",
             party=study.roster.coordinator,
         )
     context = query_context(study, told.asker, told.number)
-    dealer = yield from deal_seeds(trio, context, ledger=desk.ledger, entropy=desk.entropy)
+    dealer = yield from deal_seeds(trio, context, ledger=party.ledger, entropy=party.entropy)
     scale = Scale(told.fraction_bits, told.bound)
     verdict = VerdictPlan(told.documents, told.scores, scale)
     documents = told.documents * told.scores // told.classes
@@ -460,6 +460,6 @@ def _scores(plan: ScorePlan, share: Words, told: ScoreShare, study: Study) -> ND
     return np.ldexp(words.astype(np.float64), -plan.score.fraction_bits)
 
 
-def _seated(desk: PartyContext, asker: str, number: int) -> Party[Holder]:
-    trio, context = query_trio(desk.study, asker), query_context(desk.study, asker, number)
-    return (yield from seated(desk, trio, context))
+def _seated(party: PartyContext, asker: str, number: int) -> Party[Holder]:
+    trio, context = query_trio(party.study, asker), query_context(party.study, asker, number)
+    return (yield from seated(party, trio, context))

@@ -89,16 +89,16 @@ class JointConfusion(Message, frozen=True):
 
 
 def evaluate_peer(
-    desk: PartyContext, tested: Tested, peers: Sequence[str], *, number: int
+    party: PartyContext, tested: Tested, peers: Sequence[str], *, number: int
 ) -> Party[Evaluation | None]:
     """At a peer: its own table into the sum; None if it came too late."""
-    study, coordinator = desk.study, desk.study.roster.coordinator
-    this = _sum_of(desk, number)
+    study, coordinator = party.study, party.study.roster.coordinator
+    this = _sum_of(party, number)
     tables = [to_ring(tested.table)]
     if this.counted is not None:
         none = np.zeros(this.counted, np.uint64)
         tables.append(none if tested.counted is None else tested.counted)
-    summed = yield from add_counts(desk, this, peers, documents=tested.documents, tables=tables)
+    summed = yield from add_counts(party, this, peers, documents=tested.documents, tables=tables)
     if summed is None:
         return None
     joint = yield from receive(coordinator, JointConfusion)
@@ -127,7 +127,7 @@ def _told(study: Study, message: JointConfusion, this: "CountSum") -> Evaluation
 
 
 def evaluate_coordinator(
-    desk: PartyContext,
+    party: PartyContext,
     peers: Sequence[str],
     *,
     number: int,
@@ -140,8 +140,8 @@ def evaluate_coordinator(
     Without them, and unless the peers' own counts are whole, no ROC is opened. Who asked with
     a dealer and who asked without one are added up alike.
     """
-    study, this = desk.study, _sum_of(desk, number)
-    sums, final = yield from open_counts(desk, this, peers)
+    study, this = party.study, _sum_of(party, number)
+    sums, final = yield from open_counts(party, this, peers)
     result = Evaluation.of(
         study.plan.labels, from_ring(sums[0]), final, fewest=fewest_shown(study.plan, final)
     )
@@ -163,9 +163,9 @@ def evaluate_coordinator(
     return result
 
 
-def evaluate_evaluator(desk: PartyContext, peers: Sequence[str], *, number: int) -> Party[None]:
+def evaluate_evaluator(party: PartyContext, peers: Sequence[str], *, number: int) -> Party[None]:
     """At the evaluator: it signs who is in each sum."""
-    yield from witness_counts(desk, _sum_of(desk, number), peers)
+    yield from witness_counts(party, _sum_of(party, number), peers)
 
 
 def _words(numbers: Numbers | Marks) -> wire.Words:
@@ -182,8 +182,8 @@ def _times(plan: StudyPlan, peers: Sequence[str]) -> int:
     return len(peers) if plan.arrangement.by_features else 1
 
 
-def _sum_of(desk: PartyContext, number: int) -> "CountSum":
-    study = desk.study
+def _sum_of(party: PartyContext, number: int) -> "CountSum":
+    study = party.study
     if not 0 <= number < study.plan.evaluations:
         # Two tables over sets that differ by one peer would give that peer's table.
         raise MisuseError(
@@ -195,31 +195,31 @@ def _sum_of(desk: PartyContext, number: int) -> "CountSum":
     count = len(plan.labels.names)
     shape = (count, count) if plan.labels.exclusive else (count, 2, 2)
     counted = (plan.labels.width, 2, len(plan.thresholds)) if study.draws_joint_roc else None
-    return CountSum(desk, _name_of(number), shape, counted, series=_SERIES)
+    return CountSum(party, _name_of(number), shape, counted, series=_SERIES)
 
 
 def _name_of(number: int) -> str:
     return f"evaluation {number}"
 
 
-def evaluated(desk: PartyContext) -> tuple[str, ...] | None:
+def evaluated(party: PartyContext) -> tuple[str, ...] | None:
     """Over whom this study was evaluated so far, as this party knows; None before the first time.
 
     Every evaluation of a study is over the same peers: the same documents in two tables over
     sets that differ by one peer would show that peer's table.
     """
-    return desk.book.series(desk.study.digest.hex(), _SERIES)
+    return party.book.series(party.study.digest.hex(), _SERIES)
 
 
-def was_held(desk: PartyContext, number: int) -> bool:
+def was_held(party: PartyContext, number: int) -> bool:
     """Whether a sum of this evaluation was opened, so that it is not held again."""
-    return (desk.study.digest.hex(), f"{_name_of(number)} {_SIZE}") in desk.book.spent
+    return (party.study.digest.hex(), f"{_name_of(number)} {_SIZE}") in party.book.spent
 
 
-def check_opening(desk: PartyContext, peers: Sequence[str], *, number: int) -> None:
+def check_opening(party: PartyContext, peers: Sequence[str], *, number: int) -> None:
     """At a seat: refuse to begin an evaluation that was held, or one over others than before."""
-    coordinator, before = desk.study.roster.coordinator, evaluated(desk)
-    if was_held(desk, number):
+    coordinator, before = party.study.roster.coordinator, evaluated(party)
+    if was_held(party, number):
         raise ViolationError(
             f"expected an evaluation that was not held yet, found number {number + 1} again",
             party=coordinator,
@@ -241,7 +241,7 @@ class CountSum:
     over the very peers whose documents were counted: the difference would be who left.
     """
 
-    desk: PartyContext
+    party: PartyContext
     name: str
     shape: tuple[int, ...]
     counted: tuple[int, int, int] | None = None
@@ -250,12 +250,12 @@ class CountSum:
     def sizes(self, peers: Sequence[str]) -> Plan:
         """The blind sum of how many documents there are; the evaluator looks for itself."""
         plan = self._plan(_SIZE, peers, {_SIZE: (1,)}, fewest=FEWEST_PEERS)
-        mine = SummedVector(self.desk.study.roster.evaluator, _SIZE, WordSpace((1,)))
+        mine = SummedVector(self.party.study.roster.evaluator, _SIZE, WordSpace((1,)))
         return Plan(plan.this, (*plan.parts, mine))
 
     def enough(self, summed: Summed) -> bool:
         """Whether the peers in a sum of sizes have enough documents together."""
-        fewest = FEWEST_EVALUATED * _times(self.desk.study.plan, summed.peers)
+        fewest = FEWEST_EVALUATED * _times(self.party.study.plan, summed.peers)
         return int(summed.sums[0][0]) >= fewest
 
     def tables(self, peers: Sequence[str]) -> Plan:
@@ -282,8 +282,8 @@ class CountSum:
         self, what: str, peers: Sequence[str], shapes: Mapping[str, tuple[int, ...]], *, fewest: int
     ) -> Plan:
         self.check_peers(peers)
-        this = self.desk.round(self.named(what), peers, fewest=fewest, series=self.series)
-        coordinator = self.desk.study.roster.coordinator
+        this = self.party.round(self.named(what), peers, fewest=fewest, series=self.series)
+        coordinator = self.party.study.roster.coordinator
         parts = (
             SummedVector(coordinator, name, WordSpace(shape)) for name, shape in shapes.items()
         )
@@ -291,7 +291,7 @@ class CountSum:
 
 
 def add_counts(
-    desk: PartyContext,
+    party: PartyContext,
     this: CountSum,
     peers: Sequence[str],
     *,
@@ -301,37 +301,37 @@ def add_counts(
     """At a peer: whether it has enough documents, then its tables; None if it came too late."""
     # Beyond what is enough a peer's number of documents is nobody's business.
     size = to_ring(np.array([min(documents, FEWEST_EVALUATED)], np.int64))
-    if desk.study.engine is Engine.QUORUM:
-        return (yield from _add_shared(desk, this, peers, size=size, tables=tables))
-    who, book, entropy = desk.member, desk.book, desk.entropy
+    if party.study.engine is Engine.QUORUM:
+        return (yield from _add_shared(party, this, peers, size=size, tables=tables))
+    who, book, entropy = party.member, party.book, party.entropy
     summed = yield from pairwise.peer(
         this.sizes(peers), [size, size], who=who, book=book, entropy=entropy
     )
     if summed is None:
         return None
-    check_size((yield from receive(desk.study.roster.coordinator, EvaluationSize)))
+    check_size((yield from receive(party.study.roster.coordinator, EvaluationSize)))
     plan = this.tables(summed.peers)
     return (yield from pairwise.peer(plan, tables, who=who, book=book, entropy=entropy))
 
 
 def open_counts(
-    desk: PartyContext, this: CountSum, peers: Sequence[str]
+    party: PartyContext, this: CountSum, peers: Sequence[str]
 ) -> Party[tuple[tuple[Words, ...], tuple[str, ...]]]:
     """At the coordinator: the size first, and the tables only if it hides every document."""
-    if desk.study.engine is Engine.QUORUM:
-        return (yield from _open_shared(desk, this, peers))
-    summed = yield from pairwise.coordinator(this.sizes(peers), who=desk.member, book=desk.book)
+    if party.study.engine is Engine.QUORUM:
+        return (yield from _open_shared(party, this, peers))
+    summed = yield from pairwise.coordinator(this.sizes(peers), who=party.member, book=party.book)
     told = EvaluationSize(this.enough(summed))
-    for name in (*summed.peers, desk.study.roster.evaluator):
+    for name in (*summed.peers, party.study.roster.evaluator):
         yield Send(name, told)
     check_size(told)
     plan = this.tables(summed.peers)
-    summed = yield from pairwise.coordinator(plan, who=desk.member, book=desk.book)
+    summed = yield from pairwise.coordinator(plan, who=party.member, book=party.book)
     return summed.sums, summed.peers
 
 
 def _add_shared(
-    desk: PartyContext,
+    party: PartyContext,
     this: CountSum,
     peers: Sequence[str],
     *,
@@ -340,22 +340,22 @@ def _add_shared(
 ) -> Party[Summed | None]:
     """At a peer of engine quorum: the size, then its tables, in shares among the members."""
     this.check_peers(peers)
-    yield from add_to_sum(desk, this.named(_SIZE), from_ring(size), peers)
-    check_size((yield from receive(desk.study.roster.coordinator, EvaluationSize)))
+    yield from add_to_sum(party, this.named(_SIZE), from_ring(size), peers)
+    check_size((yield from receive(party.study.roster.coordinator, EvaluationSize)))
     for index, table in enumerate(tables):
         values = from_ring(table).reshape(-1)
         yield from add_to_sum(
-            desk, this.named(f"counts {index}"), values, peers, series=this.series
+            party, this.named(f"counts {index}"), values, peers, series=this.series
         )
     return Summed(tuple(peers))
 
 
 def _open_shared(
-    desk: PartyContext, this: CountSum, peers: Sequence[str]
+    party: PartyContext, this: CountSum, peers: Sequence[str]
 ) -> Party[tuple[tuple[Words, ...], tuple[str, ...]]]:
     """At the coordinator of engine quorum: the same sums, opened from the members' shares."""
     this.check_peers(peers)
-    size = yield from open_sum(desk, this.named(_SIZE), 1, peers)
+    size = yield from open_sum(party, this.named(_SIZE), 1, peers)
     summed = Summed(tuple(peers), (to_ring(size),))
     told = EvaluationSize(this.enough(summed))
     for name in peers:
@@ -366,18 +366,18 @@ def _open_shared(
     for index, shape in enumerate(shapes):
         length = int(np.prod(shape))
         counts = yield from open_sum(
-            desk, this.named(f"counts {index}"), length, peers, series=this.series
+            party, this.named(f"counts {index}"), length, peers, series=this.series
         )
         sums.append(to_ring(counts).reshape(shape))
     return tuple(sums), tuple(peers)
 
 
-def witness_counts(desk: PartyContext, this: CountSum, peers: Sequence[str]) -> Party[None]:
+def witness_counts(party: PartyContext, this: CountSum, peers: Sequence[str]) -> Party[None]:
     """At the evaluator: it signs who is in each sum; in that of the tables only if it is enough."""
     summed = yield from pairwise.evaluator(
-        this.sizes(peers), who=desk.member, book=desk.book, entropy=desk.entropy
+        this.sizes(peers), who=party.member, book=party.book, entropy=party.entropy
     )
-    coordinator = desk.study.roster.coordinator
+    coordinator = party.study.roster.coordinator
     told = yield from receive(coordinator, EvaluationSize)
     check_size(told)
     if not this.enough(summed):
@@ -387,7 +387,7 @@ def witness_counts(desk: PartyContext, this: CountSum, peers: Sequence[str]) -> 
             party=coordinator,
         )
     plan = this.tables(summed.peers)
-    yield from pairwise.evaluator(plan, who=desk.member, book=desk.book, entropy=desk.entropy)
+    yield from pairwise.evaluator(plan, who=party.member, book=party.book, entropy=party.entropy)
 
 
 def check_size(told: EvaluationSize) -> None:

@@ -39,9 +39,9 @@ def query_context(study: Study, asker: str, number: int) -> Context:
     return Context.among(f"{study.digest.hex()} query", [asker], round=number)
 
 
-def seated(desk: PartyContext, trio: Trio, context: Context) -> Party[Holder]:
+def seated(party: PartyContext, trio: Trio, context: Context) -> Party[Holder]:
     """At a holder: its seed of a query."""
-    return (yield from take_seed(trio, desk.name, context, ledger=desk.ledger))
+    return (yield from take_seed(trio, party.name, context, ledger=party.ledger))
 
 
 @contextmanager

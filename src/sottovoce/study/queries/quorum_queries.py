@@ -93,10 +93,10 @@ class _QuorumQuery:
 
     @classmethod
     def of(
-        cls, desk: PartyContext, told: MembersNeeded, scores: ScorePlan, held: Sequence[str]
+        cls, party: PartyContext, told: MembersNeeded, scores: ScorePlan, held: Sequence[str]
     ) -> "_QuorumQuery":
         """The query, if the members that C names hold the model."""
-        study = desk.study
+        study = party.study
         strangers = [name for name in told.members if name not in held]
         if strangers or told.documents < 1 or told.asker not in study.roster.peers:
             raise ViolationError(
@@ -130,7 +130,7 @@ class _QuorumQuery:
 
 
 def ask_members(
-    desk: PartyContext,
+    party: PartyContext,
     model: QuorumModel,
     rows: sparse.csr_array,
     *,
@@ -138,27 +138,27 @@ def ask_members(
     evaluation: bool = False,
 ) -> Party[Answer]:
     """At the asker: the labels of integer feature rows."""
-    study, count = desk.study, int(rows.shape[0])
+    study, count = party.study, int(rows.shape[0])
     if not count:
-        raise InputError(f"{desk.name}: expected at least 1 document to classify, found none")
+        raise InputError(f"{party.name}: expected at least 1 document to classify, found none")
     size = -(-count // BATCH) * BATCH
     if evaluation and size > study.plan.budget:
         raise InputError(
-            f"{desk.name}: expected an evaluation of at most {study.plan.budget} documents, "
+            f"{party.name}: expected an evaluation of at most {study.plan.budget} documents, "
             f"found {size}",
             hints=("hold out fewer documents (held_out), or agree on a larger query_budget",),
         )
     request = QueryRequest(number, size, evaluation)
-    left = yield from granted(study, request, desk.name)
+    left = yield from granted(study, request, party.name)
     told = yield from receive(study.roster.coordinator, MembersNeeded)
-    if (told.asker, told.number, told.documents) != (desk.name, number, size):
+    if (told.asker, told.number, told.documents) != (party.name, number, size):
         raise ViolationError(
             "expected the members for this query, found those for another",
             party=study.roster.coordinator,
         )
-    query = _QuorumQuery.of(desk, told, model.scores, model.members)
+    query = _QuorumQuery.of(party, told, model.scores, model.members)
     brought = _rows_of(query, model, padded(rows, size))
-    found = yield from _asked(desk, query, model, brought)
+    found = yield from _asked(party, query, model, brought)
     labels = study.plan.labels
     if study.plan.release.opens is Opens.SCORES:
         whole = np.ldexp(found[:count].astype(np.float64), -model.scores.score.fraction_bits)
@@ -179,49 +179,49 @@ def _rows_of(query: _QuorumQuery, model: QuorumModel, rows: sparse.csr_array) ->
 
 
 def _asked(
-    desk: PartyContext, query: _QuorumQuery, model: QuorumModel, rows: Rows
+    party: PartyContext, query: _QuorumQuery, model: QuorumModel, rows: Rows
 ) -> Party[np.ndarray]:
     """Share the rows; take part where the asker is a member; put the answers together."""
-    plan, context, name = query.plan, query.context, desk.name
+    plan, context, name = query.plan, query.context, party.name
     margin = query.study.plan.release.opens is Opens.SCORES
     take = take_score_shares if margin else take_labels
     if name not in query.quorum.members:
-        yield from share_rows(plan, context, rows, None, name=name, entropy=desk.entropy)
+        yield from share_rows(plan, context, rows, None, name=name, entropy=party.entropy)
         return (yield from take(plan, name=name))
     share = model.weights_share
-    scores = yield from share_rows(plan, context, rows, share, name=name, entropy=desk.entropy)
+    scores = yield from share_rows(plan, context, rows, share, name=name, entropy=party.entropy)
     assert scores is not None
-    own = yield from _helped(desk, query, scores)
+    own = yield from _helped(party, query, scores)
     return (yield from take(plan, name=name, own=own))
 
 
-def _helped(desk: PartyContext, query: _QuorumQuery, scores: Planes) -> Party[Planes]:
+def _helped(party: PartyContext, query: _QuorumQuery, scores: Planes) -> Party[Planes]:
     """A member's part from its shares of the scores on."""
     member = yield from seated(
-        query.quorum, desk.name, query.context, entropy=desk.entropy, ledger=desk.ledger
+        query.quorum, party.name, query.context, entropy=party.entropy, ledger=party.ledger
     )
     margin = query.study.plan.release.opens is Opens.SCORES
     give = give_scores if margin else answer
     return (yield from give(member, query.plan, scores, asker=query.told.asker))
 
 
-def help_asker(desk: PartyContext, model: QuorumModel) -> Party[None]:
+def help_asker(party: PartyContext, model: QuorumModel) -> Party[None]:
     """At a member that is not the asker."""
-    told = yield from receive(desk.study.roster.coordinator, MembersNeeded)
-    query = _QuorumQuery.of(desk, told, model.scores, model.members)
-    if told.asker == desk.name or desk.name not in query.quorum.members:
+    told = yield from receive(party.study.roster.coordinator, MembersNeeded)
+    query = _QuorumQuery.of(party, told, model.scores, model.members)
+    if told.asker == party.name or party.name not in query.quorum.members:
         raise ViolationError(
             "expected a query of somebody else, answered by this member, found another",
-            party=desk.study.roster.coordinator,
+            party=party.study.roster.coordinator,
         )
     scores = yield from take_scores(
-        query.plan, query.context, model.weights_share, asker=told.asker, name=desk.name
+        query.plan, query.context, model.weights_share, asker=told.asker, name=party.name
     )
-    yield from _helped(desk, query, scores)
+    yield from _helped(party, query, scores)
 
 
 def answer_query(
-    desk: PartyContext,
+    party: PartyContext,
     trained: QuorumTrained,
     book: QueryBook,
     *,
@@ -229,7 +229,7 @@ def answer_query(
     members: Sequence[str],
 ) -> Party[None]:
     """At the coordinator: count, say who answers, and open what is masked."""
-    study = desk.study
+    study = party.study
     request = yield from receive(asker, QueryRequest)
     if request.documents % BATCH or request.thresholds:
         raise ViolationError(
@@ -242,7 +242,7 @@ def answer_query(
     try:
         yield Send(asker, QueryGrant(book.left(asker)))
         told = MembersNeeded(asker, request.number, request.documents, tuple(members))
-        query = _QuorumQuery.of(desk, told, trained.scores, trained.members)
+        query = _QuorumQuery.of(party, told, trained.scores, trained.members)
         for name in dict.fromkeys((asker, *query.quorum.members)):
             yield Send(name, told)
         if study.plan.release.opens is not Opens.SCORES:

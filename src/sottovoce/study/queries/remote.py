@@ -97,31 +97,31 @@ class RemoteScores(Message, frozen=True):
 
 
 def ask_entities(
-    desk: PartyContext, model: PeerModel, entities: Sequence[str], *, number: int
+    party: PartyContext, model: PeerModel, entities: Sequence[str], *, number: int
 ) -> Party[Unsent]:
     """At the asker: ⟨⟨remote part⟩⟩ of every entity."""
-    answering = desk.study.plan.arrangement.answering_to(desk.name)
+    answering = party.study.plan.arrangement.answering_to(party.name)
     for name in answering:
         yield Send(name, EntityQuestion(number, tuple(entities)))
-    return (yield from _added(desk, model, answering, entities))
+    return (yield from _added(party, model, answering, entities))
 
 
-def ask_rado(desk: PartyContext, model: PeerModel, *, number: int) -> Party[Unsent]:
+def ask_rado(party: PartyContext, model: PeerModel, *, number: int) -> Party[Unsent]:
     """At the asker: ⟨⟨remote part⟩⟩ that stands for any entity."""
-    answering = desk.study.plan.arrangement.answering_to(desk.name)
+    answering = party.study.plan.arrangement.answering_to(party.name)
     for name in answering:
         yield Send(name, RadoQuestion(number))
-    return (yield from _added(desk, model, answering, [""]))
+    return (yield from _added(party, model, answering, [""]))
 
 
 def answer_entities(
-    desk: PartyContext, model: PeerModel, table: EntityTable, *, asker: str
+    party: PartyContext, model: PeerModel, table: EntityTable, *, asker: str
 ) -> Party[None]:
     """At an answering peer: the scores of its own features of the entities, masked."""
     told = yield from receive(asker, EntityQuestion)
     asked = (table.documents[name] for name in told.entities if name in table.documents)
-    desk = desk.drawing(_ANSWERED, digest_of(asked))
-    masks = yield from _masks(desk, model, asker, told.number, len(told.entities))
+    party = party.drawing(_ANSWERED, digest_of(asked))
+    masks = yield from _masks(party, model, asker, told.number, len(told.entities))
     unknown = next(
         (place for place, name in enumerate(told.entities) if name not in table.documents), None
     )
@@ -129,35 +129,37 @@ def answer_entities(
         yield Send(asker, EntityUnknown(unknown))
         return
     documents = [table.documents[name] for name in told.entities]
-    rows = own_rows(desk, model, documents)
-    yield Send(asker, RemoteScores(_covered(desk, model, rows, masks)))
+    rows = own_rows(party, model, documents)
+    yield Send(asker, RemoteScores(_covered(party, model, rows, masks)))
 
 
 def answer_rado(
-    desk: PartyContext, model: PeerModel, training: Sequence[Document], *, asker: str
+    party: PartyContext, model: PeerModel, training: Sequence[Document], *, asker: str
 ) -> Party[None]:
     """At an answering peer: the score of its mean edge vector, masked."""
     told = yield from receive(asker, RadoQuestion)
-    desk = desk.drawing(_ANSWERED, digest_of(training))
-    masks = yield from _masks(desk, model, asker, told.number, 1)
-    rado = normalised_rado(desk, model, training)
-    yield Send(asker, RemoteScores(_covered(desk, model, rado, masks)))
+    party = party.drawing(_ANSWERED, digest_of(training))
+    masks = yield from _masks(party, model, asker, told.number, 1)
+    rado = normalised_rado(party, model, training)
+    yield Send(asker, RemoteScores(_covered(party, model, rado, masks)))
 
 
 def own_rows(
-    desk: PartyContext, model: PeerModel, documents: Sequence[Document]
+    party: PartyContext, model: PeerModel, documents: Sequence[Document]
 ) -> sparse.csr_array:
     """A peer's own features alone, as integers: what is shared counts once, at the asker."""
-    return integer_rows(desk.study, model.space, desk.name, documents, key=model.key, common=False)
+    return integer_rows(
+        party.study, model.space, party.name, documents, key=model.key, common=False
+    )
 
 
 def normalised_rado(
-    desk: PartyContext, model: PeerModel, training: Sequence[Document]
+    party: PartyContext, model: PeerModel, training: Sequence[Document]
 ) -> sparse.csr_array:
     """Σ y x / m over a peer's own features, rounded to the grid of rows."""
-    labels = desk.study.plan.labels
+    labels = party.study.plan.labels
     signs = labels.targets(labels.membership([labels.classes(one) for one in training]))[:, 0]
-    rows = own_rows(desk, model, training)
+    rows = own_rows(party, model, training)
     mean = np.rint((signs @ rows) / len(training)).astype(np.int64)
     return sparse.csr_array(mean[np.newaxis, :])
 
@@ -168,7 +170,7 @@ def repeated(part: Encrypted, count: int) -> Unsent:
 
 
 def _added(
-    desk: PartyContext, model: PeerModel, answering: Sequence[str], entities: Sequence[str]
+    party: PartyContext, model: PeerModel, answering: Sequence[str], entities: Sequence[str]
 ) -> Party[Unsent]:
     """The sum of all answers; what somebody does not hold is an error that names both."""
     key, weights = model.paillier, model.ciphertext
@@ -188,42 +190,42 @@ def _added(
     if unknown:
         peer, entity = unknown[0]
         raise InputError(
-            f"{desk.name}: expected an entity that {peer!r} holds, too, found {entity!r}",
+            f"{party.name}: expected an entity that {peer!r} holds, too, found {entity!r}",
             hints=('ask with remote="zero" or remote="normalised" in a study of its own',),
         )
     if total is None:
-        raise InputError(f"{desk.name}: expected a peer that answers, found none")
-    reach = sum(own_reach(desk.study, name) for name in answering)
+        raise InputError(f"{party.name}: expected a peer that answers, found none")
+    reach = sum(own_reach(party.study, name) for name in answering)
     return total.uncover(scale=weights.scale.times_integer(reach))
 
 
 def _covered(
-    desk: PartyContext, model: PeerModel, rows: sparse.csr_array, masks: Sequence[int]
+    party: PartyContext, model: PeerModel, rows: sparse.csr_array, masks: Sequence[int]
 ) -> Ciphertext:
-    reach = own_reach(desk.study, desk.name)
+    reach = own_reach(party.study, party.name)
     scores = SparseRows.of(rows, reach=reach) @ model.ciphertext
-    return scores.cover(masks).fresh(entropy=desk.entropy)
+    return scores.cover(masks).fresh(entropy=party.entropy)
 
 
 def _masks(
-    desk: PartyContext, model: PeerModel, asker: str, number: int, count: int
+    party: PartyContext, model: PeerModel, asker: str, number: int, count: int
 ) -> Party[list[int]]:
     """Masks of one answer that cancel in the sum over all answering peers."""
-    study, weights = desk.study, model.ciphertext
+    study, weights = party.study, model.ciphertext
     answering = study.plan.arrangement.answering_to(asker)
-    if desk.name not in answering:
-        raise ViolationError(f"asks {desk.name!r}, whom the plan does not let answer", party=asker)
+    if party.name not in answering:
+        raise ViolationError(f"asks {party.name!r}, whom the plan does not let answer", party=asker)
     context = Context.among(f"{study.digest.hex()} remote", [asker], round=number)
-    desk.ledger.spend(context, f"remote part of {desk.name}")
+    party.ledger.spend(context, f"remote part of {party.name}")
     layout = Layout((count, model.scores.classes), weights.slots)
     modulus = weights.key.modulus
     masks = [0] * layout.ciphertexts
-    place = answering.index(desk.name)
+    place = answering.index(party.name)
     for index, name in enumerate(answering):
         if index == place:
             continue
         if index > place:
-            seed = desk.entropy.seed()
+            seed = party.entropy.seed()
             yield Send(name, PairSeed(seed))
         else:
             told = yield from receive(name, PairSeed)

@@ -52,7 +52,7 @@ class Floor(Protocol):
 
     study: Study
     models: Mapping[str, Any]
-    desks: Mapping[str, PartyContext]
+    parties: Mapping[str, PartyContext]
     numbers: Counter[str]
     remote: RemoteSide
 
@@ -82,16 +82,16 @@ def _entities(
     floor: Floor, asker: str, entities: Sequence[str]
 ) -> tuple[RemotePart, dict[str, Party[Any]]]:
     """Every answering peer looks the same entities up."""
-    desk, model, number = floor.desks[asker], floor.models[asker], _number(floor, asker)
+    party, model, number = floor.parties[asker], floor.models[asker], _number(floor, asker)
 
     def bring(count: int) -> Party[Encrypted]:
         # Queries are padded to whole ciphertexts: the last entity again, whose scores are dropped.
         padded = [*entities, *list(entities[-1:]) * (count - len(entities))]
-        return (yield from ask_entities(desk, model, padded, number=number))
+        return (yield from ask_entities(party, model, padded, number=number))
 
     return bring, {
         name: answer_entities(
-            floor.desks[name], floor.remote.models[name], floor.remote.table(name), asker=asker
+            floor.parties[name], floor.remote.models[name], floor.remote.table(name), asker=asker
         )
         for name in floor.study.plan.arrangement.answering_to(asker)
     }
@@ -99,18 +99,18 @@ def _entities(
 
 def _rado(floor: Floor, asker: str) -> Encrypted:
     """One remote part for all queries of an asker."""
-    study, desks = floor.study, floor.desks
+    study, parties = floor.study, floor.parties
     programs: dict[str, Party[Any]] = {
         name: answer_rado(
-            desks[name],
+            parties[name],
             floor.remote.models[name],
-            training_side(desks[name], labelled(study, floor.remote.documents[name])),
+            training_side(parties[name], labelled(study, floor.remote.documents[name])),
             asker=asker,
         )
         for name in study.plan.arrangement.answering_to(asker)
     }
     number = _number(floor, asker)
-    programs[asker] = ask_rado(desks[asker], floor.models[asker], number=number)
+    programs[asker] = ask_rado(parties[asker], floor.models[asker], number=number)
     part = floor.converse(programs, "remote", asker).results[asker]
     assert isinstance(part, Encrypted)
     return part

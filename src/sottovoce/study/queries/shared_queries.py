@@ -131,16 +131,16 @@ class AskerInput:
 
 
 def ask_shared(
-    desk: PartyContext, scores: ScorePlan, request: QueryRequest, shown: AskerInput
+    party: PartyContext, scores: ScorePlan, request: QueryRequest, shown: AskerInput
 ) -> Party[tuple[NDArray[np.int64], Words | None]]:
     """The labels of padded rows with a dealer, and a share of what was counted."""
-    study, context = desk.study, query_context(desk.study, desk.name, request.number)
-    trio = query_trio(study, desk.name)
+    study, context = party.study, query_context(party.study, party.name, request.number)
+    trio = query_trio(study, party.name)
     seeds = yield from receive(trio.dealer, RowSeeds)
     rows = scores.split_norms(shown.rows)
     yield from send_rows(trio, scores.rows(request.documents), rows, seeds, context)
     for name, told in zip(
-        (trio.second, trio.first), _asker_shares(scores, request, shown, desk.entropy), strict=True
+        (trio.second, trio.first), _asker_shares(scores, request, shown, party.entropy), strict=True
     ):
         yield Send(name, told)
     counted = None
@@ -153,12 +153,12 @@ def ask_shared(
 
 
 def ask_own_dealt(
-    desk: PartyContext, scores: ScorePlan, request: QueryRequest, rows: sparse.csr_array
+    party: PartyContext, scores: ScorePlan, request: QueryRequest, rows: sparse.csr_array
 ) -> Party[Words]:
     """The asker's shares of the scores of padded rows, where it deals for itself."""
-    study, context = desk.study, query_context(desk.study, desk.name, request.number)
-    trio, plan = own_trio(study, desk.name), scores.rows(request.documents)
-    dealer = yield from deal_seeds(trio, context, ledger=desk.ledger, entropy=desk.entropy)
+    study, context = party.study, query_context(party.study, party.name, request.number)
+    trio, plan = own_trio(study, party.name), scores.rows(request.documents)
+    dealer = yield from deal_seeds(trio, context, ledger=party.ledger, entropy=party.entropy)
     seeds = yield from deal_scores(dealer, plan, context)
     yield from send_rows(trio, plan, scores.split_norms(rows), seeds, context)
     told = yield from receive(trio.second, HandedScores)
@@ -195,53 +195,53 @@ def request_scores(
 
 
 def answer_shared(
-    desk: PartyContext, trained: Trained, request: QueryRequest, *, asker: str
+    party: PartyContext, trained: Trained, request: QueryRequest, *, asker: str
 ) -> Party[Words | None]:
     """At the coordinator, with a dealer: it tells its shares of labels, and keeps one of counts."""
     assert trained.share is not None
     told = ScoreRequest(asker, request.number, request.documents, request.thresholds, dealt=True)
     held = HeldShare(trained.scores, trained.share)
-    return (yield from _help_dealt(desk, held, told))
+    return (yield from _help_dealt(party, held, told))
 
 
 def answer_own_dealt(
-    desk: PartyContext, trained: Trained, request: QueryRequest, *, asker: str
+    party: PartyContext, trained: Trained, request: QueryRequest, *, asker: str
 ) -> Party[Words]:
     """At the coordinator, where the asker deals: its renewed shares of the scores."""
     assert trained.share is not None
     told = ScoreRequest(asker, request.number, request.documents, request.thresholds, dealt=False)
-    held, evaluator = HeldShare(trained.scores, trained.share), desk.study.roster.evaluator
-    scored = yield from _scored(desk, held, told)
+    held, evaluator = HeldShare(trained.scores, trained.share), party.study.roster.evaluator
+    scored = yield from _scored(party, held, told)
     renewed = yield from receive(evaluator, RenewedShares)
     if len(renewed.seed) != SEED_BYTES:
         raise ViolationError(f"expected a seed of {SEED_BYTES} bytes", party=evaluator)
     return _renewed(held, scored, renewed.seed, first=True)
 
 
-def share_scores(desk: PartyContext, models: Sequence[HeldShare]) -> Party[None]:
+def share_scores(party: PartyContext, models: Sequence[HeldShare]) -> Party[None]:
     """At the evaluator: one query, from the coordinator's request on."""
-    told = yield from receive(desk.study.roster.coordinator, ScoreRequest)
-    yield from share_scores_for(desk, models, told)
+    told = yield from receive(party.study.roster.coordinator, ScoreRequest)
+    yield from share_scores_for(party, models, told)
 
 
 def share_scores_for(
-    desk: PartyContext, models: Sequence[HeldShare], told: ScoreRequest
+    party: PartyContext, models: Sequence[HeldShare], told: ScoreRequest
 ) -> Party[None]:
     """At the evaluator, once it knows which query."""
-    held = _asked_for(desk, models, told)
+    held = _asked_for(party, models, told)
     if told.dealt:
-        yield from _help_dealt(desk, held, told)
+        yield from _help_dealt(party, held, told)
         return
-    scored, seed = (yield from _scored(desk, held, told)), desk.entropy.seed()
+    scored, seed = (yield from _scored(party, held, told)), party.entropy.seed()
     mine = _renewed(held, scored, seed, first=False)
     # The coordinator counts labels, and tells last: what the asker needs is on its way by then.
     yield Send(told.asker, HandedScores(wire.Words.of(mine)))
-    yield Send(desk.study.roster.coordinator, RenewedShares(seed))
+    yield Send(party.study.roster.coordinator, RenewedShares(seed))
 
 
-def _asked_for(desk: PartyContext, models: Sequence[HeldShare], told: ScoreRequest) -> HeldShare:
+def _asked_for(party: PartyContext, models: Sequence[HeldShare], told: ScoreRequest) -> HeldShare:
     """The model of a request, if the request is one that this study allows."""
-    study, coordinator = desk.study, desk.study.roster.coordinator
+    study, coordinator = party.study, party.study.roster.coordinator
     if told.asker not in study.roster.peers or not 0 <= told.model < len(models):
         raise ViolationError(
             f"expected a peer's query of one of {len(models)} models, found one of "
@@ -267,11 +267,11 @@ def _asked_for(desk: PartyContext, models: Sequence[HeldShare], told: ScoreReque
     return held
 
 
-def _scored(desk: PartyContext, held: HeldShare, told: ScoreRequest) -> Party[Scored]:
+def _scored(party: PartyContext, held: HeldShare, told: ScoreRequest) -> Party[Scored]:
     """A holder's shares of the scores, where the asker deals for itself."""
-    trio = own_trio(desk.study, told.asker)
-    context = query_context(desk.study, told.asker, told.number)
-    holder = yield from seated(desk, trio, context)
+    trio = own_trio(party.study, told.asker)
+    context = query_context(party.study, told.asker, told.number)
+    holder = yield from seated(party, trio, context)
     plan = held.scores.rows(told.documents)
     asker = told.asker
     return (yield from score_shares(holder, plan, held.words, asker=asker, context=context))
@@ -284,20 +284,20 @@ def _renewed(held: HeldShare, scored: Scored, seed: bytes, *, first: bool) -> Wo
     return held.scores.ring.reduce(words)
 
 
-def _help_dealt(desk: PartyContext, held: HeldShare, told: ScoreRequest) -> Party[Words | None]:
+def _help_dealt(party: PartyContext, held: HeldShare, told: ScoreRequest) -> Party[Words | None]:
     """A holder's part of a query with a dealer; the first keeps its share of what was counted."""
-    context = query_context(desk.study, told.asker, told.number)
-    holder = yield from seated(desk, query_trio(desk.study, told.asker), context)
+    context = query_context(party.study, told.asker, told.number)
+    holder = yield from seated(party, query_trio(party.study, told.asker), context)
     plan, asker = held.scores.rows(told.documents), told.asker
     scored = yield from score_shares(holder, plan, held.words, asker=asker, context=context)
     added = yield from _taken(held.scores, told)
     counted = None
     if told.thresholds:
-        values = _above(desk.study, held.scores, scored)
+        values = _above(party.study, held.scores, scored)
         groups = held.scores.ring.reduce(added[1])
         counted = yield from tally(holder, _tally_plan(held.scores, told), values, groups)
         if not holder.first:
-            spread = held.scores.ring.spread(counted, desk.entropy)
+            spread = held.scores.ring.spread(counted, party.entropy)
             yield Send(asker, CountShare(wire.Words.of(spread)))
     shares = arranged(held.scores, held.scores.ring.reduce(scored.scores - added[0]))
     yield from tell_verdict(holder, held.scores.verdict(told.documents), shares, to=asker)

@@ -107,7 +107,7 @@ class StudyOutcome:
     study: Study
     models: Mapping[str, PeerModel | QuorumModel]
     trained: Trained | QuorumTrained
-    desks: Mapping[str, PartyContext]
+    parties: Mapping[str, PartyContext]
     queries: QueryBook
     training_views: Mapping[str, View]
     record: Record = field(default_factory=Record)
@@ -197,7 +197,7 @@ class StudyOutcome:
 
     def _tested(self, peer: str, documents: Sequence[Document]) -> Tested:
         plan, model = self.study.plan, self._model(peer)
-        mine = held_out_side(self.desks[peer], labelled(self.study, documents))
+        mine = held_out_side(self.parties[peer], labelled(self.study, documents))
         if not mine:
             raise InputError(f"{peer}: expected held-out documents, found none")
         places = read_rows(self.study, model.space, peer, mine, key=model.key).places
@@ -212,11 +212,11 @@ class StudyOutcome:
         self.numbers["evaluations"] += 1
         peers = tuple(tested)
         programs: dict[str, Party[Any]] = {
-            name: evaluate_peer(self.desks[name], mine, peers, number=number)
+            name: evaluate_peer(self.parties[name], mine, peers, number=number)
             for name, mine in tested.items()
         }
         programs[roster.coordinator] = evaluate_coordinator(
-            self.desks[roster.coordinator],
+            self.parties[roster.coordinator],
             peers,
             number=number,
             counted=self.counted,
@@ -224,7 +224,7 @@ class StudyOutcome:
         )
         if roster.helped:
             programs[roster.evaluator] = evaluate_evaluator(
-                self.desks[roster.evaluator], peers, number=number
+                self.parties[roster.evaluator], peers, number=number
             )
         outcome = self.converse(programs, "evaluation", str(number))
         result = outcome.results[roster.coordinator]
@@ -245,23 +245,23 @@ class StudyOutcome:
     def _ask_members(self, asked: "_Asked", model: QuorumModel) -> Answer:
         """Ask the members that are there; 2t + 1 of them are enough."""
         assert isinstance(self.trained, QuorumTrained)
-        desks, peer, coordinator = self.desks, asked.peer, self.study.roster.coordinator
+        parties, peer, coordinator = self.parties, asked.peer, self.study.roster.coordinator
         held = self.study.quorum.among(self.trained.members)
         there = held.among([name for name in held.members if name not in self.away]).members
         number = self.numbers[peer]
         self.numbers[peer] += 1
         programs: dict[str, Party[Any]] = {
             coordinator: answer_query(
-                desks[coordinator], self.trained, self.queries, asker=peer, members=there
+                parties[coordinator], self.trained, self.queries, asker=peer, members=there
             ),
             peer: ask_members(
-                desks[peer], model, asked.rows, number=number, evaluation=asked.evaluation
+                parties[peer], model, asked.rows, number=number, evaluation=asked.evaluation
             ),
         }
         for name in there:
             helping = self.models[name]
             if name != peer and isinstance(helping, QuorumModel):
-                programs[name] = help_asker(desks[name], helping)
+                programs[name] = help_asker(parties[name], helping)
         result = self.converse(programs, "query", peer, str(number)).results[peer]
         assert isinstance(result, Answer)
         return result
@@ -274,7 +274,7 @@ class StudyOutcome:
         truth: NDArray[np.bool_] | None,
         verdict: Verdict | None,
     ) -> Answer:
-        study, desks, peer = self.study, self.desks, asked.peer
+        study, parties, peer = self.study, self.parties, asked.peer
         assert isinstance(self.trained, Trained)
         remote, answering = remote_part(self, peer, asked.entities)
         number = self.numbers[peer]
@@ -283,10 +283,10 @@ class StudyOutcome:
         # The coordinator first: it is the first to hear that somebody left, and counts.
         programs: dict[str, Party[Any]] = {
             coordinator: answer(
-                desks[coordinator], self.trained, self.queries, asker=peer, verdict=verdict
+                parties[coordinator], self.trained, self.queries, asker=peer, verdict=verdict
             ),
             peer: ask(
-                desks[peer],
+                parties[peer],
                 model,
                 asked.rows,
                 number=number,
@@ -298,10 +298,10 @@ class StudyOutcome:
         }
         if self.held is not None:
             evaluator = study.roster.evaluator
-            programs[evaluator] = share_scores(desks[evaluator], (self.held,))
+            programs[evaluator] = share_scores(parties[evaluator], (self.held,))
         if verdict is Verdict.FSS:
             dealer = query_trio(study, peer).dealer
-            programs[dealer] = deal(desks[dealer])
+            programs[dealer] = deal(parties[dealer])
         outcome = self.converse(programs | answering, "query", peer, str(number))
         if asked.evaluation:
             self.counted[peer] = outcome.results[coordinator]

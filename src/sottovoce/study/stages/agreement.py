@@ -90,37 +90,37 @@ class Agreement:
         )
 
 
-def consented(desk: PartyContext) -> Party[Agreement]:
+def consented(party: PartyContext) -> Party[Agreement]:
     """At everybody but the coordinator."""
-    coordinator = desk.study.roster.coordinator
-    yield Send(coordinator, Consent(signed(desk), desk.study.settings))
+    coordinator = party.study.roster.coordinator
+    yield Send(coordinator, Consent(signed(party), party.study.settings))
     told = yield from receive(coordinator, AgreedStudy)
-    return checked(desk.study, told)
+    return checked(party.study, told)
 
 
-def collected(desk: PartyContext, key: SecretKey | None) -> Party[Agreement]:
+def collected(party: PartyContext, key: SecretKey | None) -> Party[Agreement]:
     """At the coordinator: everybody's consent to the same study, shown to all."""
-    study = desk.study
-    others = [name for name in study.roster.names if name != desk.name]
-    consents = [signed(desk)]
+    study = party.study
+    others = [name for name in study.roster.names if name != party.name]
+    consents = [signed(party)]
     for name in others:
         found = yield from receive(name, Consent)
         _compare(study, found, name)
         consents.append(found.consent)
     public = b"" if key is None else key.public.to_bytes()
-    signature = desk.identity.sign(_SIGNED_KEY, study.digest, public)
+    signature = party.identity.sign(_SIGNED_KEY, study.digest, public)
     proof = b"" if key is None else prove_key(key)
     told = AgreedStudy(tuple(consents), public, proof, signature)
     for name in others:
         yield Send(name, told)
-    return checked(desk.study, told)
+    return checked(party.study, told)
 
 
-def signed(desk: PartyContext) -> SignedConsent:
+def signed(party: PartyContext) -> SignedConsent:
     """A participant's own consent."""
-    digest, box = desk.study.digest, desk.box.public
-    signature = desk.identity.sign(_SIGNED_CONSENT, digest, box)
-    return SignedConsent(desk.name, digest, box, signature)
+    digest, box = party.study.digest, party.box.public
+    signature = party.identity.sign(_SIGNED_CONSENT, digest, box)
+    return SignedConsent(party.name, digest, box, signature)
 
 
 def _compare(study: Study, found: Consent, party: str) -> None:

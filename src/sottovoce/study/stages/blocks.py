@@ -151,55 +151,55 @@ def gram(blocks: int, width: int) -> Product:
 
 
 def contribute_blocks(
-    desk: PartyContext, prepared: Prepared, training: Sequence[Document]
+    party: PartyContext, prepared: Prepared, training: Sequence[Document]
 ) -> Party[Contributed | None]:
     """At a peer: its block columns in two shares; None if they came too late."""
-    study = desk.study
-    mine = own_blocks(desk, prepared, training)
-    yield from show_counts(desk, mine)
+    study = party.study
+    mine = own_blocks(party, prepared, training)
+    yield from show_counts(party, mine)
     layout = BlockPlan.of(study.plan, prepared.totals)
     end = end_parts(mine.moments, fraction_bits=layout.moments.scales.matrix.fraction_bits)
-    return (yield from send_halves(desk, layout, layout.write(mine), end=end))
+    return (yield from send_halves(party, layout, layout.write(mine), end=end))
 
 
-def collect_blocks(desk: PartyContext, prepared: Prepared) -> Party[Contributed]:
+def collect_blocks(party: PartyContext, prepared: Prepared) -> Party[Contributed]:
     """At the coordinator: the first share of the joined second moment, and c."""
-    study = desk.study
+    study = party.study
     yield from compare_counts(study)
     layout = BlockPlan.of(study.plan, prepared.totals)
-    half = yield from first_half(desk, layout)
+    half = yield from first_half(party, layout)
     yield Send(study.trio.dealer, BlockNumbers(layout.cut))
-    return (yield from _joined(desk, layout, half))
+    return (yield from _joined(party, layout, half))
 
 
-def expand_blocks(desk: PartyContext, prepared: Prepared) -> Party[Contributed]:
+def expand_blocks(party: PartyContext, prepared: Prepared) -> Party[Contributed]:
     """At the evaluator: the second share of the joined second moment, and c."""
-    layout = BlockPlan.of(desk.study.plan, prepared.totals)
-    return (yield from _joined(desk, layout, (yield from second_half(desk, layout))))
+    layout = BlockPlan.of(party.study.plan, prepared.totals)
+    return (yield from _joined(party, layout, (yield from second_half(party, layout))))
 
 
-def deal_blocks(desk: PartyContext) -> Party[None]:
+def deal_blocks(party: PartyContext) -> Party[None]:
     """At the dealer: what the product and the truncation need."""
-    study = desk.study
+    study = party.study
     told = yield from receive(study.roster.coordinator, BlockNumbers)
     if not 1 <= told.cut < _PRODUCT_BITS:
         raise ViolationError(
             f"expected a truncation of 1 to {_PRODUCT_BITS} bits, found {told.cut}",
             party=study.roster.coordinator,
         )
-    context = desk.context(desk.peers, round=_BLOCK_ROUND)
-    dealer = yield from deal_seeds(study.trio, context, ledger=desk.ledger, entropy=desk.entropy)
+    context = party.context(party.peers, round=_BLOCK_ROUND)
+    dealer = yield from deal_seeds(study.trio, context, ledger=party.ledger, entropy=party.entropy)
     product = gram(study.plan.blocks, study.plan.width)
     yield from deal_product(dealer, product, purpose=_PURPOSE)
     yield from deal_truncation(dealer, RingTruncation(told.cut), product.shape(), purpose=_PURPOSE)
 
 
-def _joined(desk: PartyContext, layout: BlockPlan, half: Contributed) -> Party[Contributed]:
+def _joined(party: PartyContext, layout: BlockPlan, half: Contributed) -> Party[Contributed]:
     """At a holder: its share of the triangle of A and of b, in place of block columns."""
-    study, width, words = desk.study, layout.moments.width, half.words
+    study, width, words = party.study, layout.moments.width, half.words
     assert words is not None
-    context = desk.context(desk.peers, round=_BLOCK_ROUND)
-    holder = yield from take_seed(study.trio, desk.name, context, ledger=desk.ledger)
+    context = party.context(party.peers, round=_BLOCK_ROUND)
+    holder = yield from take_seed(study.trio, party.name, context, ledger=party.ledger)
     columns = words[: layout.size].reshape(layout.blocks, width)
     product = gram(layout.blocks, width)
     fine = yield from multiplied(holder, columns, None, product, purpose=_PURPOSE)
@@ -207,25 +207,25 @@ def _joined(desk: PartyContext, layout: BlockPlan, half: Contributed) -> Party[C
     return replace(half, words=np.concatenate([matrix, words[layout.size :]]))
 
 
-def own_blocks(desk: PartyContext, prepared: Prepared, training: Sequence[Document]) -> PeerBlocks:
+def own_blocks(party: PartyContext, prepared: Prepared, training: Sequence[Document]) -> PeerBlocks:
     """At a peer: its own block columns."""
     assert prepared.space is not None
     return block_columns(
-        desk.study,
+        party.study,
         prepared.space,
-        desk.name,
+        party.name,
         training,
         key=prepared.key,
         totals=prepared.totals,
     )
 
 
-def show_counts(desk: PartyContext, mine: PeerBlocks) -> Party[None]:
+def show_counts(party: PartyContext, mine: PeerBlocks) -> Party[None]:
     """At a peer: a digest of its counts, under a key that the coordinator does not have."""
-    study = desk.study
+    study = party.study
     first, *others = study.roster.peers
-    if desk.name == first:
-        key = desk.entropy.seed()
+    if party.name == first:
+        key = party.entropy.seed()
         for name in others:
             yield Send(name, CountsKey(key))
     else:

@@ -173,12 +173,12 @@ def local_moments(
     return moments
 
 
-def drawn_moments(desk: PartyContext, prepared: Prepared, training: Sequence[Document]) -> Moments:
+def drawn_moments(party: PartyContext, prepared: Prepared, training: Sequence[Document]) -> Moments:
     """At a peer: its own moments, with signatures of its own where rados are sampled."""
-    sampled = desk.study.plan.contribution is Contribution.RADOS
-    seed = desk.entropy.seed() if sampled else b""
-    moments = local_moments(desk.study, prepared, training, seed=seed)
-    check_weight(desk.name, moments, prepared.totals)
+    sampled = party.study.plan.contribution is Contribution.RADOS
+    seed = party.entropy.seed() if sampled else b""
+    moments = local_moments(party.study, prepared, training, seed=seed)
+    check_weight(party.name, moments, prepared.totals)
     return moments
 
 
@@ -193,12 +193,12 @@ def row_weights(study: Study, totals: Totals, block: Examples) -> NDArray[np.flo
 
 
 def contribute(
-    desk: PartyContext, prepared: Prepared, training: Sequence[Document]
+    party: PartyContext, prepared: Prepared, training: Sequence[Document]
 ) -> Party[Contributed | None]:
     """At a peer: its moments in two shares; None if they came too late."""
-    study = desk.study
+    study = party.study
     layout = MomentPlan.of(study.plan, prepared.totals)
-    moments = drawn_moments(desk, prepared, training)
+    moments = drawn_moments(party, prepared, training)
     reference = Reference.of(study.plan, prepared.idf_halves)
     if reference is not None:
         reference.move(moments)
@@ -206,17 +206,17 @@ def contribute(
     end = told_parts(study.plan, moments, reference, fraction_bits=bits)
     # Sums of squares of all columns: nobody needs them while others are waited for.
     del moments
-    return (yield from send_halves(desk, layout, words, end=end))
+    return (yield from send_halves(party, layout, words, end=end))
 
 
-def collect(desk: PartyContext, prepared: Prepared) -> Party[Contributed]:
+def collect(party: PartyContext, prepared: Prepared) -> Party[Contributed]:
     """At the coordinator: the first share of the sum, and c."""
-    return (yield from first_half(desk, MomentPlan.of(desk.study.plan, prepared.totals)))
+    return (yield from first_half(party, MomentPlan.of(party.study.plan, prepared.totals)))
 
 
-def expand(desk: PartyContext, prepared: Prepared) -> Party[Contributed]:
+def expand(party: PartyContext, prepared: Prepared) -> Party[Contributed]:
     """At the evaluator: the second share of the sum, from the peers' seeds, and c."""
-    return (yield from second_half(desk, MomentPlan.of(desk.study.plan, prepared.totals)))
+    return (yield from second_half(party, MomentPlan.of(party.study.plan, prepared.totals)))
 
 
 class Shared(Protocol):
@@ -232,57 +232,57 @@ class Shared(Protocol):
 
 
 def send_halves(
-    desk: PartyContext, layout: Shared, words: Words, *, end: int
+    party: PartyContext, layout: Shared, words: Words, *, end: int
 ) -> Party[Contributed | None]:
     """At a peer: a seed for the evaluator, the difference for the coordinator, masked."""
-    seed = desk.entropy.seed()
-    yield Send(desk.study.roster.evaluator, ShareSeed(seed))
-    words -= expanded_share(desk.session, seed, layout)
+    seed = party.entropy.seed()
+    yield Send(party.study.roster.evaluator, ShareSeed(seed))
+    words -= expanded_share(party.session, seed, layout)
     ends = np.array([end], np.uint64)
     summed = yield from pairwise.peer(
-        _blind_plan(desk, layout),
+        _blind_plan(party, layout),
         [words, ends, ends],
-        who=desk.member,
-        book=desk.book,
-        entropy=desk.entropy,
+        who=party.member,
+        book=party.book,
+        entropy=party.entropy,
     )
     return None if summed is None else Contributed(summed.peers)
 
 
-def first_half(desk: PartyContext, layout: Shared) -> Party[Contributed]:
+def first_half(party: PartyContext, layout: Shared) -> Party[Contributed]:
     """At the coordinator: the sum of the differences, and c."""
-    plan = _blind_plan(desk, layout)
-    summed = yield from pairwise.coordinator(plan, who=desk.member, book=desk.book)
+    plan = _blind_plan(party, layout)
+    summed = yield from pairwise.coordinator(plan, who=party.member, book=party.book)
     words, end = summed.sums
     return Contributed(summed.peers, rounded_up(int(end[0])), words)
 
 
-def second_half(desk: PartyContext, layout: Shared) -> Party[Contributed]:
+def second_half(party: PartyContext, layout: Shared) -> Party[Contributed]:
     """At the evaluator: the sum of what the seeds stand for, and c."""
-    seeds = yield from gather(ShareSeed, desk.peers)
+    seeds = yield from gather(ShareSeed, party.peers)
     for name, message in seeds.items():
         if len(message.seed) != SEED_BYTES:
             raise ViolationError(f"expected a seed of {SEED_BYTES} bytes", party=name)
-    plan = _blind_plan(desk, layout)
+    plan = _blind_plan(party, layout)
     # Only who brought both halves is in the sum: a share without its seed is noise.
     summed = yield from pairwise.evaluator(
-        plan, who=desk.member, book=desk.book, entropy=desk.entropy, among=seeds
+        plan, who=party.member, book=party.book, entropy=party.entropy, among=seeds
     )
     words = np.zeros(layout.length, np.uint64)
     for name in summed.peers:
-        words += expanded_share(desk.session, seeds[name].seed, layout)
+        words += expanded_share(party.session, seeds[name].seed, layout)
     return Contributed(summed.peers, rounded_up(int(summed.sums[0][0])), words)
 
 
-def _blind_plan(desk: PartyContext, layout: Shared) -> Plan:
-    roster = desk.study.roster
+def _blind_plan(party: PartyContext, layout: Shared) -> Plan:
+    roster = party.study.roster
     coordinator, evaluator = roster.coordinator, roster.evaluator
     parts = (
         SummedVector(coordinator, layout.purpose, WordSpace((layout.length,))),
         SummedVector(coordinator, "spectrum", WordSpace((1,))),
         SummedVector(evaluator, "spectrum", WordSpace((1,))),
     )
-    return Plan(desk.round(_ROUND, desk.peers), parts)
+    return Plan(party.round(_ROUND, party.peers), parts)
 
 
 def expanded_share(session: bytes, seed: bytes, layout: Shared) -> Words:

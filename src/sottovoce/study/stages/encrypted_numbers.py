@@ -143,10 +143,10 @@ class EncryptedNumbers:
             edges=self.scores.classes,
         )
 
-    def sum_plan(self, desk: PartyContext, key: PublicKey, peers: Sequence[str]) -> Plan:
+    def sum_plan(self, party: PartyContext, key: PublicKey, peers: Sequence[str]) -> Plan:
         """The blind sum of ciphertexts at the evaluator."""
         slots, width = self.solve.slots(key.plaintext_bits), self.width
-        plan = desk.study.plan
+        plan = party.study.plan
         if plan.arrangement.by_features:
             spaces = [CiphertextSpace(key, Layout((plan.blocks, width)), self.column_scale)]
         else:
@@ -154,10 +154,10 @@ class EncryptedNumbers:
         vector = CiphertextSpace(key, Layout((width,), slots), self.vector_scale)
         spaces += [vector] * self.scores.classes
         parts = [
-            SummedVector(desk.study.roster.evaluator, f"moments {number}", space)
+            SummedVector(party.study.roster.evaluator, f"moments {number}", space)
             for number, space in enumerate(spaces)
         ]
-        return Plan(desk.round("contributions", peers), tuple(parts))
+        return Plan(party.round("contributions", peers), tuple(parts))
 
     def penalty(self, index: int) -> Plain:
         """λΓ on the grid of A."""

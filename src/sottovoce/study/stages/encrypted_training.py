@@ -102,16 +102,16 @@ class CoveredModel(Message, frozen=True):
     weights: ForKeyHolder
 
 
-def _own(desk: PartyContext, prepared: Prepared, training: Sequence[Document]) -> Party[Own]:
+def _own(party: PartyContext, prepared: Prepared, training: Sequence[Document]) -> Party[Own]:
     """At a peer: what it adds up in the clear, before anything is encrypted."""
-    if desk.study.plan.arrangement.by_features:
-        mine = own_blocks(desk, prepared, training)
-        yield from show_counts(desk, mine)
+    if party.study.plan.arrangement.by_features:
+        mine = own_blocks(party, prepared, training)
+        yield from show_counts(party, mine)
         return Own(mine.moments, mine.rows)
-    if desk.study.roster.intermediary(desk.name) is not None:
-        brought = own_rows(desk.study, prepared, training)
+    if party.study.roster.intermediary(party.name) is not None:
+        brought = own_rows(party.study, prepared, training)
         return Own(Moments.of(brought.rows, np.zeros(len(brought.rows))), brought=brought)
-    return Own(drawn_moments(desk, prepared, training))
+    return Own(drawn_moments(party, prepared, training))
 
 
 def told_end(study: Study, own: Own) -> int:
@@ -129,67 +129,67 @@ def told_end(study: Study, own: Own) -> int:
 
 
 def contribute_encrypted(
-    desk: PartyContext, agreement: Agreement, prepared: Prepared, training: Sequence[Document]
+    party: PartyContext, agreement: Agreement, prepared: Prepared, training: Sequence[Document]
 ) -> Party[tuple[list[PeerModel], tuple[str, ...]] | None]:
     """At a peer: its moments under K and under masks; encrypted models come back."""
-    study, key = desk.study, agreement.paillier_key
-    own = yield from _own(desk, prepared, training)
+    study, key = party.study, agreement.paillier_key
+    own = yield from _own(party, prepared, training)
     end = np.array([told_end(study, own)], np.uint64)
-    plan = _ceiling_plan(desk)
+    plan = _ceiling_plan(party)
     summed = yield from pairwise.peer(
-        plan, [end, end], who=desk.member, book=desk.book, entropy=desk.entropy
+        plan, [end, end], who=party.member, book=party.book, entropy=party.entropy
     )
     if summed is None:
         return None
     told = yield from receive(study.roster.coordinator, AgreedCeiling)
     numbers = EncryptedNumbers.of(study, prepared, told.parts)
     if own.brought is None:
-        sealed = numbers.sealed(own, key, entropy=desk.entropy)
+        sealed = numbers.sealed(own, key, entropy=party.entropy)
     else:
         sealed = yield from through_intermediary(
-            desk, agreement, prepared, own.brought, numbers=numbers, parts=told.parts
+            party, agreement, prepared, own.brought, numbers=numbers, parts=told.parts
         )
     added = yield from pairwise.peer(
-        numbers.sum_plan(desk, key, told.peers),
+        numbers.sum_plan(party, key, told.peers),
         sealed,
-        who=desk.member,
-        book=desk.book,
-        entropy=desk.entropy,
+        who=party.member,
+        book=party.book,
+        entropy=party.entropy,
     )
     if added is None:
         return None
     models = []
-    columns = own_columns(desk, prepared, training)
+    columns = own_columns(party, prepared, training)
     for alpha in study.plan.alphas:
         model = yield from receive(study.roster.evaluator, EncryptedModel)
-        weights = completed(desk, model.weights, numbers.scores, columns)
+        weights = completed(party, model.weights, numbers.scores, columns)
         model = EncryptedModel(weights, model.ceiling_parts, model.floor_share)
         models.append(take_model(study, prepared, model, scores=numbers.scores, alpha=alpha))
     return models, added.peers
 
 
 def answer_encrypted(
-    desk: PartyContext, prepared: Prepared, key: SecretKey
+    party: PartyContext, prepared: Prepared, key: SecretKey
 ) -> Party[tuple[ScorePlan, tuple[str, ...]]]:
     """At the coordinator: carry both sums, and answer the evaluator's masked questions."""
-    study = desk.study
+    study = party.study
     if study.plan.arrangement.by_features:
         yield from compare_counts(study)
-    plan = _ceiling_plan(desk)
-    summed = yield from pairwise.coordinator(plan, who=desk.member, book=desk.book)
+    plan = _ceiling_plan(party)
+    summed = yield from pairwise.coordinator(plan, who=party.member, book=party.book)
     parts = rounded_up(int(summed.sums[0][0]))
     for name in (*summed.peers, study.roster.evaluator):
         yield Send(name, AgreedCeiling(parts, summed.peers))
     numbers = EncryptedNumbers.of(study, prepared, parts)
-    yield from answer_intermediaries(desk, prepared, key, numbers, summed.peers)
+    yield from answer_intermediaries(party, prepared, key, numbers, summed.peers)
     added = yield from pairwise.coordinator(
-        numbers.sum_plan(desk, key.public, summed.peers), who=desk.member, book=desk.book
+        numbers.sum_plan(party, key.public, summed.peers), who=party.member, book=party.book
     )
-    stages = _joining_stages(key, study, entropy=desk.entropy)
+    stages = _joining_stages(key, study, entropy=party.entropy)
     stages += [
         stage
         for _ in range(numbers.scores.classes * len(study.plan.alphas))
-        for stage in _stages(key, numbers.solve, entropy=desk.entropy)
+        for stage in _stages(key, numbers.solve, entropy=party.entropy)
     ]
     yield from serve(AnswerGuard(study.roster.evaluator, stages, codec=study.codec(key.public)))
     return numbers.scores, added.peers
@@ -205,10 +205,10 @@ def _joining_stages(
 
 
 def open_covered(
-    desk: PartyContext, scores: ScorePlan, key: SecretKey, peers: Sequence[str]
+    party: PartyContext, scores: ScorePlan, key: SecretKey, peers: Sequence[str]
 ) -> Party[None]:
     """At the coordinator: noise that is its share of the model, released to the peers."""
-    study, model = desk.study, scores.model
+    study, model = party.study, scores.model
     if study.plan.release.opens is not Opens.WEIGHTS:
         return
     told = yield from receive(study.roster.evaluator, CoveredModel)
@@ -232,13 +232,13 @@ def _stages(key: SecretKey, plan: SolvePlan, *, entropy: Entropy) -> list[list[A
 
 
 def solve_encrypted(
-    desk: PartyContext, agreement: Agreement, prepared: Prepared, lists: Lists
+    party: PartyContext, agreement: Agreement, prepared: Prepared, lists: Lists
 ) -> Party[tuple[ScorePlan, list[Unsent], tuple[str, ...]]]:
     """At the evaluator: add the sealed moments up, solve with the key holder, hand θ out."""
-    study, key = desk.study, agreement.paillier_key
-    plan = _ceiling_plan(desk)
+    study, key = party.study, agreement.paillier_key
+    plan = _ceiling_plan(party)
     summed = yield from pairwise.evaluator(
-        plan, who=desk.member, book=desk.book, entropy=desk.entropy
+        plan, who=party.member, book=party.book, entropy=party.entropy
     )
     told = yield from receive(study.roster.coordinator, AgreedCeiling)
     if (told.parts, told.peers) != (rounded_up(int(summed.sums[0][0])), summed.peers):
@@ -248,15 +248,15 @@ def solve_encrypted(
         )
     numbers = EncryptedNumbers.of(study, prepared, told.parts)
     added = yield from pairwise.evaluator(
-        numbers.sum_plan(desk, key, told.peers),
-        who=desk.member,
-        book=desk.book,
-        entropy=desk.entropy,
+        numbers.sum_plan(party, key, told.peers),
+        who=party.member,
+        book=party.book,
+        entropy=party.entropy,
     )
     cast = Cast(added.peers, study.roster.coordinator, study.roster.evaluator)
-    models = yield from cast.seated(closing(_models(numbers, added.sums, entropy=desk.entropy)))
+    models = yield from cast.seated(closing(_models(numbers, added.sums, entropy=party.entropy)))
     for model in models:
-        sent = model.fresh(entropy=desk.entropy)
+        sent = model.fresh(entropy=party.entropy)
         for name in added.peers:
             yield Send(name, EncryptedModel(part_of(sent, lists, name), told.parts, WHOLE))
     return numbers.scores, models, added.peers
@@ -321,16 +321,16 @@ def _folded(
 
 
 def cover(
-    desk: PartyContext, scores: ScorePlan, model: Unsent, peers: Sequence[str]
+    party: PartyContext, scores: ScorePlan, model: Unsent, peers: Sequence[str]
 ) -> Party[None]:
     """At the evaluator: hide the model from the coordinator; the masks are the other share."""
-    study, plan, modulus = desk.study, scores.model, model.key.modulus
+    study, plan, modulus = party.study, scores.model, model.key.modulus
     if study.plan.release.opens is not Opens.WEIGHTS:
         return
     slots = _slots(scores)
-    secrets = [desk.entropy.below(modulus) for _ in model.residues]
+    secrets = [party.entropy.below(modulus) for _ in model.residues]
     masks = [(secret + half_slots(slots)) % modulus for secret in secrets]
-    covered = model.cover(masks).for_key_holder(entropy=desk.entropy)
+    covered = model.cover(masks).for_key_holder(entropy=party.entropy)
     yield Send(study.roster.coordinator, CoveredModel(covered))
     share = plan.ring.reduce(np.negative(slots_of(secrets, slots, plan.ring)))
     yield from release_share(study, peers, share.reshape(plan.shape))
@@ -340,10 +340,10 @@ def _slots(scores: ScorePlan) -> Slots:
     return Slots(scores.slots.width, scores.classes)
 
 
-def _ceiling_plan(desk: PartyContext) -> Plan:
-    roster = desk.study.roster
+def _ceiling_plan(party: PartyContext) -> Plan:
+    roster = party.study.roster
     parts = tuple(
         SummedVector(name, "spectrum", WordSpace((1,)))
         for name in (roster.coordinator, roster.evaluator)
     )
-    return Plan(desk.round("spectrum", desk.peers), parts)
+    return Plan(party.round("spectrum", party.peers), parts)

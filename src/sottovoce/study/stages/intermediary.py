@@ -67,7 +67,7 @@ class SealedMoments(Message, frozen=True):
 
 
 def through_intermediary(
-    desk: PartyContext,
+    party: PartyContext,
     agreement: Agreement,
     prepared: Prepared,
     mine: OwnRows,
@@ -76,15 +76,15 @@ def through_intermediary(
     parts: int,
 ) -> Party[list[Ciphertext]]:
     """At a peer: its encrypted moments, built by its intermediary."""
-    study, key, totals = desk.study, agreement.paillier_key, prepared.totals
-    to = study.roster.intermediary(desk.name)
+    study, key, totals = party.study, agreement.paillier_key, prepared.totals
+    to = study.roster.intermediary(party.name)
     if to is None:
-        raise MisuseError(f"{desk.name}: expected an intermediary in the roster, found none")
+        raise MisuseError(f"{party.name}: expected an intermediary in the roster, found none")
     rows = totals.rows if not study.plan.rados else rounded_up(len(mine.rows))
     yield Send(to, TableNumbers(totals.written, parts, rows))
     slots = numbers.solve.slots(key.plaintext_bits)
     table = numbers.table(totals, rows)
-    yield from upload_rows(mine, table, to=to, slots=slots, key=key, entropy=desk.entropy)
+    yield from upload_rows(mine, table, to=to, slots=slots, key=key, entropy=party.entropy)
     told = yield from receive(to, SealedMoments)
     width = numbers.width
     second = agreed_from(to, told.second, Layout((width, width), slots), numbers.matrix_scale)
@@ -109,10 +109,10 @@ def told_totals(study: Study, told: TableNumbers, sender: str) -> Totals:
     return totals
 
 
-def train_intermediary(desk: PartyContext, agreement: Agreement) -> Party[None]:
+def train_intermediary(party: PartyContext, agreement: Agreement) -> Party[None]:
     """At an intermediary: nothing stays with it."""
-    study, key = desk.study, agreement.paillier_key
-    peer = study.roster.works_for(desk.name)
+    study, key = party.study, agreement.paillier_key
+    peer = study.roster.works_for(party.name)
     told = yield from receive(peer, TableNumbers)
     totals = told_totals(study, told, peer)
     halves = (4,) * (study.plan.features - totals.absent)  # idf counts in scores alone
@@ -121,30 +121,30 @@ def train_intermediary(desk: PartyContext, agreement: Agreement) -> Party[None]:
     table = numbers.table(totals, told.rows)
     parts = yield from take_rows(peer, table, slots=slots)
     masking = numbers.solve.masking
-    program = sealed_second(parts, table, slots=slots, masking=masking, entropy=desk.entropy)
-    cast = Cast((), study.roster.coordinator, desk.name)
+    program = sealed_second(parts, table, slots=slots, masking=masking, entropy=party.entropy)
+    cast = Cast((), study.roster.coordinator, party.name)
     second = yield from cast.seated(closing(program))
     # One peer's moments keep the bounds that hold for all of them together.
     products = tuple(
-        one.within(numbers.vector_scale).fresh(entropy=desk.entropy)
+        one.within(numbers.vector_scale).fresh(entropy=party.entropy)
         for one in sealed_products(parts)
     )
-    fresh = second.within(numbers.matrix_scale).fresh(entropy=desk.entropy)
+    fresh = second.within(numbers.matrix_scale).fresh(entropy=party.entropy)
     yield Send(peer, SealedMoments(fresh, products))
 
 
 def answer_intermediaries(
-    desk: PartyContext,
+    party: PartyContext,
     prepared: Prepared,
     key: SecretKey,
     numbers: EncryptedNumbers,
     peers: Sequence[str],
 ) -> Party[None]:
     """At the coordinator: products for every intermediary, one after the other."""
-    study = desk.study
+    study = party.study
     table = numbers.table(prepared.totals, prepared.totals.rows)
     for name in peers:
         builder = study.roster.intermediary(name)
         if builder is not None:
-            stages = product_stages(key, table, entropy=desk.entropy)
+            stages = product_stages(key, table, entropy=party.entropy)
             yield from serve(AnswerGuard(builder, stages, codec=study.codec(key.public)))

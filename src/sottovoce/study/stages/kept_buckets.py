@@ -100,9 +100,9 @@ class BucketFilter:
         peers = words.astype("<u8").view("<u4")[: self.layout.buckets]
         return np.flatnonzero(peers >= self.fewest)
 
-    def share(self, desk: PartyContext, seed: bytes) -> Words:
+    def share(self, party: PartyContext, seed: bytes) -> Words:
         """What a seed stands for."""
-        words = Expansion(seed, _PURPOSE, desk.session).words(self.layout.table_length)
+        words = Expansion(seed, _PURPOSE, party.session).words(self.layout.table_length)
         return words.reshape(-1, self.layout.buckets)
 
     def whole(self, vector: NDArray[np.int64], kept: Words, shares: Words) -> NDArray[np.int64]:
@@ -114,19 +114,19 @@ class BucketFilter:
 
 
 def hide_counts(
-    desk: PartyContext, filtered: BucketFilter, vector: NDArray[np.int64]
+    party: PartyContext, filtered: BucketFilter, vector: NDArray[np.int64]
 ) -> Party[list[Words]]:
     """At a peer: its seed to the evaluator; what goes into the blind sum for each of the two."""
-    seed = desk.entropy.seed()
-    yield Send(desk.study.roster.evaluator, CountSeed(seed))
+    seed = party.entropy.seed()
+    yield Send(party.study.roster.evaluator, CountSeed(seed))
     hidden = to_ring(vector).copy()
-    hidden[filtered.head :] -= filtered.share(desk, seed).reshape(-1)
+    hidden[filtered.head :] -= filtered.share(party, seed).reshape(-1)
     return [hidden, filtered.kept_words(vector)]
 
 
-def hear_seeds(desk: PartyContext) -> Party[dict[str, bytes]]:
+def hear_seeds(party: PartyContext) -> Party[dict[str, bytes]]:
     """At the evaluator: the seeds of everybody who came in time."""
-    messages = yield from gather(CountSeed, desk.peers)
+    messages = yield from gather(CountSeed, party.peers)
     for name, message in messages.items():
         if len(message.seed) != SEED_BYTES:
             raise ViolationError(f"expected a seed of {SEED_BYTES} bytes", party=name)
@@ -134,22 +134,22 @@ def hear_seeds(desk: PartyContext) -> Party[dict[str, bytes]]:
 
 
 def send_kept(
-    desk: PartyContext, filtered: BucketFilter, seeds: Mapping[str, bytes], peers: Words
+    party: PartyContext, filtered: BucketFilter, seeds: Mapping[str, bytes], peers: Words
 ) -> Party[None]:
     """At the evaluator: its share of the counts that enough of these seeds' peers kept."""
     kept = filtered.kept(peers)
     total = np.zeros((filtered.rows, len(kept)), np.uint64)
     for seed in seeds.values():
-        total += filtered.share(desk, seed)[:, kept]
+        total += filtered.share(party, seed)[:, kept]
     message = KeptCounts(wire.Words.of(kept.astype(np.uint64)), wire.Words.of(total))
-    yield Send(desk.study.roster.coordinator, message)
+    yield Send(party.study.roster.coordinator, message)
 
 
 def take_kept(
-    desk: PartyContext, filtered: BucketFilter, vector: NDArray[np.int64]
+    party: PartyContext, filtered: BucketFilter, vector: NDArray[np.int64]
 ) -> Party[NDArray[np.int64]]:
     """At the coordinator: the sums of what enough peers kept."""
-    told = yield from receive(desk.study.roster.evaluator, KeptCounts)
+    told = yield from receive(party.study.roster.evaluator, KeptCounts)
     kept, shares = told.buckets.array(), told.shares.array()
     rows = filtered.rows
     rising = kept.ndim == 1 and not (kept[1:] <= kept[:-1]).any()
@@ -158,6 +158,6 @@ def take_kept(
         raise ViolationError(
             f"expected shares of {rows} counts for each of some of {filtered.layout.buckets} "
             "buckets in order, found others",
-            party=desk.study.roster.evaluator,
+            party=party.study.roster.evaluator,
         )
     return filtered.whole(vector, kept, shares)

@@ -67,48 +67,48 @@ def is_listed(study: Study) -> bool:
 
 
 def own_columns(
-    desk: PartyContext, prepared: Prepared, training: Sequence[Document]
+    party: PartyContext, prepared: Prepared, training: Sequence[Document]
 ) -> Columns | None:
     """At a peer: the columns that enough of its documents have; None where nobody asks."""
-    if not is_listed(desk.study):
+    if not is_listed(party.study):
         return None
     assert prepared.space is not None
     space, positions = prepared.space, np.arange(prepared.space.width)
-    if desk.study.plan.arrangement.by_features:
-        held = HeldSpace.of(desk.study, space, desk.name)
+    if party.study.plan.arrangement.by_features:
+        held = HeldSpace.of(party.study, space, party.name)
         space, positions = held.space, held.positions
-    fewest = desk.study.plan.min_documents
+    fewest = party.study.plan.min_documents
     kept = kept_columns(training, space, fewest=fewest, key=prepared.key)
     return tuple(positions[np.append(kept, True)].tolist())
 
 
-def list_features(desk: PartyContext, columns: Columns | None) -> Party[None]:
+def list_features(party: PartyContext, columns: Columns | None) -> Party[None]:
     """At a peer: its list to the coordinator, where the plan asks for it."""
     if columns is not None:
         words = np.array(columns, np.uint64)
-        yield Send(desk.study.roster.coordinator, FeatureList(wire.Words.of(words)))
+        yield Send(party.study.roster.coordinator, FeatureList(wire.Words.of(words)))
 
 
-def pass_lists(desk: PartyContext) -> Party[None]:
+def pass_lists(party: PartyContext) -> Party[None]:
     """At the coordinator: it sees every list, and hands it on."""
-    if not is_listed(desk.study):
+    if not is_listed(party.study):
         return
-    for name in desk.peers:
+    for name in party.peers:
         told = yield from receive(name, FeatureList)
-        yield Send(desk.study.roster.evaluator, ListedFeatures(name, told.columns))
+        yield Send(party.study.roster.evaluator, ListedFeatures(name, told.columns))
 
 
-def take_lists(desk: PartyContext, prepared: Prepared) -> Party[Lists]:
+def take_lists(party: PartyContext, prepared: Prepared) -> Party[Lists]:
     """At the evaluator: everybody's list."""
-    if not is_listed(desk.study):
+    if not is_listed(party.study):
         return {}
-    coordinator = desk.study.roster.coordinator
-    width = desk.study.plan.width - prepared.totals.absent
+    coordinator = party.study.roster.coordinator
+    width = party.study.plan.width - prepared.totals.absent
     lists = {}
-    for _ in desk.peers:
+    for _ in party.peers:
         told = yield from receive(coordinator, ListedFeatures)
         columns = told.columns.array()
-        if told.peer not in desk.peers or not _in_order(columns, width):
+        if told.peer not in party.peers or not _in_order(columns, width):
             raise ViolationError(
                 f"expected columns below {width} of a peer, in order, found others",
                 party=coordinator,
@@ -128,17 +128,17 @@ def part_of(model: Ciphertext, lists: Lists, peer: str) -> Ciphertext:
 
 
 def completed(
-    desk: PartyContext, weights: Ciphertext, scores: ScorePlan, columns: Columns | None
+    party: PartyContext, weights: Ciphertext, scores: ScorePlan, columns: Columns | None
 ) -> Ciphertext:
     """At a peer: the model as everybody has it, with encrypted zeros where it was not listed."""
     if columns is None:
         return weights
     model, scale = scores.model, model_scale(scores)
     layout = Layout((len(columns), model.shape[1]), model.slots)
-    mine = agreed_from(desk.study.roster.evaluator, weights, layout, scale)
+    mine = agreed_from(party.study.roster.evaluator, weights, layout, scale)
     nothing = Plain(np.zeros((1, model.shape[1]), np.int64), scale)
-    zero = encrypt(weights.key, nothing, slots=model.slots, entropy=desk.entropy)
+    zero = encrypt(weights.key, nothing, slots=model.slots, entropy=party.entropy)
     rows: list[Encrypted] = [zero[0]] * model.shape[0]
     for place, column in enumerate(columns):
         rows[column] = mine[place]
-    return stack(rows).fresh(entropy=desk.entropy)
+    return stack(rows).fresh(entropy=party.entropy)

@@ -87,30 +87,30 @@ class OwnersModel(Message, frozen=True):
 
 
 def train_owner(
-    desk: PartyContext, documents: Sequence[Document], *, key: SecretKey
+    party: PartyContext, documents: Sequence[Document], *, key: SecretKey
 ) -> Party[tuple[PeerModel, Trained]]:
     """At the owner: everything but the work, which it lends."""
-    study, evaluator = desk.study, desk.study.roster.evaluator
-    desk = desk.drawing(_OWNED, digest_of(documents))
-    prepared = prepare_alone(desk, training_side(desk, documents))
-    mine = own_rows(study, prepared, training_side(desk, documents))
+    study, evaluator = party.study, party.study.roster.evaluator
+    party = party.drawing(_OWNED, digest_of(documents))
+    prepared = prepare_alone(party, training_side(party, documents))
+    mine = own_rows(study, prepared, training_side(party, documents))
     own = Own(Moments.of(mine.rows, np.zeros(len(mine.rows))), brought=mine)
     totals, parts = _shown(study, prepared.totals), told_end(study, own)
     numbers = EncryptedNumbers.of(study, prepared, parts)
     yield Send(evaluator, TableNumbers(totals.written, parts, totals.rows))
     table, slots = numbers.table(totals, totals.rows), _slots(numbers, key.public)
     yield from upload_rows(
-        mine, table, to=evaluator, slots=slots, key=key.public, entropy=desk.entropy
+        mine, table, to=evaluator, slots=slots, key=key.public, entropy=party.entropy
     )
-    stages = product_stages(key, table, entropy=desk.entropy)
+    stages = product_stages(key, table, entropy=party.entropy)
     for _ in range(numbers.scores.classes * len(study.plan.alphas)):
-        stages += checked_stages(key, numbers.solve, entropy=desk.entropy)
+        stages += checked_stages(key, numbers.solve, entropy=party.entropy)
     yield from serve(AnswerGuard(evaluator, stages, codec=study.codec(key.public)))
     told = yield from receive(evaluator, OwnersModel)
-    thetas = _opened(desk, numbers, told, key=key)
-    best = _best(desk, prepared, held_back_side(desk, documents), thetas)
-    alpha, peers = study.plan.alphas[best], (desk.name,)
-    model = _model(desk, prepared, numbers, thetas[best], key=key, alpha=alpha)
+    thetas = _opened(party, numbers, told, key=key)
+    best = _best(party, prepared, held_back_side(party, documents), thetas)
+    alpha, peers = study.plan.alphas[best], (party.name,)
+    model = _model(party, prepared, numbers, thetas[best], key=key, alpha=alpha)
     return model, Trained(numbers.scores, prepared.totals, peers, key, alpha=alpha)
 
 
@@ -126,11 +126,11 @@ def _shown(study: Study, totals: Totals) -> Totals:
 
 
 def _opened(
-    desk: PartyContext, numbers: EncryptedNumbers, told: OwnersModel, *, key: SecretKey
+    party: PartyContext, numbers: EncryptedNumbers, told: OwnersModel, *, key: SecretKey
 ) -> list[NDArray[np.float64]]:
     """At the owner: θ in the clear, for every penalty."""
-    scores, evaluator = numbers.scores, desk.study.roster.evaluator
-    penalties = len(desk.study.plan.alphas)
+    scores, evaluator = numbers.scores, party.study.roster.evaluator
+    penalties = len(party.study.plan.alphas)
     if len(told.thetas) != scores.classes * penalties:
         raise ViolationError(
             f"expected θ of {scores.classes} classes for {penalties} penalties, "
@@ -146,17 +146,17 @@ def _opened(
 
 
 def _best(
-    desk: PartyContext,
+    party: PartyContext,
     prepared: Prepared,
     held_back: Sequence[Document],
     thetas: Sequence[NDArray[np.float64]],
 ) -> int:
     """At the owner: which penalty is right most often; of equals the strongest."""
-    plan = desk.study.plan
+    plan = party.study.plan
     if len(thetas) == 1:
         return 0
     if not held_back:
-        raise InputError(f"{desk.name}: expected documents to choose a penalty with, found none")
+        raise InputError(f"{party.name}: expected documents to choose a penalty with, found none")
     assert prepared.space is not None
     rows = FeatureReader(prepared.space, prepared.key).read(held_back)
     places = zip(held_back, rows.places, strict=True)
@@ -169,7 +169,7 @@ def _best(
 
 
 def _model(
-    desk: PartyContext,
+    party: PartyContext,
     prepared: Prepared,
     numbers: EncryptedNumbers,
     theta: NDArray[np.float64],
@@ -184,26 +184,26 @@ def _model(
     return PeerModel(
         prepared.space,
         scores,
-        encrypt(key.public, plain, slots=slots, entropy=desk.entropy),
+        encrypt(key.public, plain, slots=slots, entropy=party.entropy),
         alpha,
         prepared.key,
         released=prepared.space.factors[:, np.newaxis] * theta,
-        operating_point=desk.study.plan.operating_point,
+        operating_point=party.study.plan.operating_point,
     )
 
 
-def train_for_owner(desk: PartyContext, agreement: Agreement) -> Party[None]:
+def train_for_owner(party: PartyContext, agreement: Agreement) -> Party[None]:
     """At the evaluator: moments and solve on ciphertexts; nothing stays with it."""
-    study, owner = desk.study, desk.study.roster.coordinator
+    study, owner = party.study, party.study.roster.coordinator
     told = yield from receive(owner, TableNumbers)
     totals = told_totals(study, told, owner)
     halves = (4,) * (study.plan.features - totals.absent)
     numbers = EncryptedNumbers.of(study, Prepared(totals, halves), told.ceiling_parts)
     table, slots = numbers.table(totals, told.rows), _slots(numbers, agreement.paillier_key)
     parts = yield from take_rows(owner, table, slots=slots)
-    program = closing(_solved(parts, table, numbers, slots=slots, entropy=desk.entropy))
-    thetas = yield from Cast((), owner, desk.name).seated(program)
-    sent = tuple(one.for_key_holder(entropy=desk.entropy) for one in thetas)
+    program = closing(_solved(parts, table, numbers, slots=slots, entropy=party.entropy))
+    thetas = yield from Cast((), owner, party.name).seated(program)
+    sent = tuple(one.for_key_holder(entropy=party.entropy) for one in thetas)
     yield Send(owner, OwnersModel(sent))
 
 
@@ -248,19 +248,19 @@ def run_outsourced(
         )
     setting.told("keys")
     key = setting.key or study.plan.generate(entropy=entropy)
-    desks = {
+    parties = {
         name: PartyContext.open(study, identities[name], entropy=entropy) for name in roster.names
     }
     record = Record()
     setting.told(Stage.AGREEMENT)
     programs: dict[str, Party[Any]] = {
-        owner: collected(desks[owner], key),
-        evaluator: consented(desks[evaluator]),
+        owner: collected(parties[owner], key),
+        evaluator: consented(parties[evaluator]),
     }
     agreements = _converse(study, programs, Stage.AGREEMENT, record, setting, key=None)
     setting.told(Stage.TRAINING)
     attempt = Attempt.first(study, Stage.TRAINING)
-    seats = {name: desk.at(attempt, entropy=entropy) for name, desk in desks.items()}
+    seats = {name: party.at(attempt, entropy=entropy) for name, party in parties.items()}
     programs = {
         owner: train_owner(seats[owner], documents[owner], key=key),
         evaluator: train_for_owner(seats[evaluator], agreements[evaluator]),
@@ -269,7 +269,7 @@ def run_outsourced(
     model, trained = results[owner]
     views = {name: View(name, list(view.received)) for name, view in record.views.items()}
     book = QueryBook(study.plan.budget, study.plan.evaluations)
-    return StudyOutcome(study, {owner: model}, trained, desks, book, views, record)
+    return StudyOutcome(study, {owner: model}, trained, parties, book, views, record)
 
 
 def _converse(

@@ -78,7 +78,7 @@ class ChosenPenalty(Message, frozen=True):
 
 
 def choose_peer(
-    desk: PartyContext,
+    party: PartyContext,
     models: Sequence[PeerModel],
     peers: Sequence[str],
     *,
@@ -88,22 +88,22 @@ def choose_peer(
     """At a peer: it tries every model on its own documents, and adds up how often it was right."""
     if len(models) == 1:
         return 0
-    study = desk.study
+    study = party.study
     if not held_back:
-        raise InputError(f"{desk.name}: expected documents to choose a penalty with, found none")
-    trial = PenaltyTrial.of(desk, models[0], held_back, training)
+        raise InputError(f"{party.name}: expected documents to choose a penalty with, found none")
+    trial = PenaltyTrial.of(party, models[0], held_back, training)
     right = []
     for index, model in enumerate(models):
-        number = first_number(desk) + index
-        for name in peers if trial.answers else (desk.name,):
-            if name == desk.name:
+        number = first_number(party) + index
+        for name in peers if trial.answers else (party.name,):
+            if name == party.name:
                 found = yield from trial.ask(model, number=number)
                 right.append(trial.right(found.classes))
             else:
                 yield from trial.answer(model, asker=name)
     counts = np.array(right, np.int64)
     tables = [to_ring(counts)]
-    yield from add_counts(desk, penalty_sum(desk), peers, documents=len(held_back), tables=tables)
+    yield from add_counts(party, penalty_sum(party), peers, documents=len(held_back), tables=tables)
     return (yield from hear_penalty(study))
 
 
@@ -116,7 +116,7 @@ class Choice:
 
 
 def choose_coordinator(
-    desk: PartyContext, trained: Trained, scores: Sequence[ScorePlan], shares: Sequence[Words] = ()
+    party: PartyContext, trained: Trained, scores: Sequence[ScorePlan], shares: Sequence[Words] = ()
 ) -> Party[Choice]:
     """At the coordinator: it answers every query, and opens how often each model was right.
 
@@ -125,14 +125,14 @@ def choose_coordinator(
     """
     if len(scores) == 1:
         return Choice(0)
-    study = desk.study
+    study = party.study
     book = QueryBook(budget=study.plan.budget, evaluations=len(scores))
     askers = list(trained.peers)
     for index, plan in enumerate(scores):
         tried = replace(trained, scores=plan, share=shares[index] if shares else None)
         for name in tuple(askers):
             try:
-                yield from answer(desk, tried, book, asker=name, model=index)
+                yield from answer(party, tried, book, asker=name, model=index)
             except AbsenceError as error:
                 if error.party != name:
                     raise
@@ -140,7 +140,7 @@ def choose_coordinator(
                 yield from _abandon(study, name)
     for helper in _helpers(study):
         yield from dismiss(helper)
-    (sums,), _ = yield from open_counts(desk, penalty_sum(desk), trained.peers)
+    (sums,), _ = yield from open_counts(party, penalty_sum(party), trained.peers)
     right = from_ring(sums)
     # Of equals the strongest penalty wins: it says least about any document.
     best = max(range(len(scores)), key=lambda one: (int(right[one]), study.plan.alphas[one]))
@@ -150,26 +150,26 @@ def choose_coordinator(
 
 
 def choose_evaluator(
-    desk: PartyContext, peers: Sequence[str], held: Sequence[HeldShare] = ()
+    party: PartyContext, peers: Sequence[str], held: Sequence[HeldShare] = ()
 ) -> Party[int]:
     """At the evaluator: it deals where the dealer must not, and signs who is in the sums.
 
     Where labels are found on shares, it brings its own of every model.
     """
-    if len(desk.study.plan.alphas) == 1:
+    if len(party.study.plan.alphas) == 1:
         return 0
-    if desk.study.on_shares:
-        yield from _share_on_request(desk, held)
-    elif desk.name in _dealers(desk.study):
-        yield from _deal_on_request(desk)
-    yield from witness_counts(desk, penalty_sum(desk), peers)
-    return (yield from hear_penalty(desk.study))
+    if party.study.on_shares:
+        yield from _share_on_request(party, held)
+    elif party.name in _dealers(party.study):
+        yield from _deal_on_request(party)
+    yield from witness_counts(party, penalty_sum(party), peers)
+    return (yield from hear_penalty(party.study))
 
 
-def choose_dealer(desk: PartyContext) -> Party[None]:
+def choose_dealer(party: PartyContext) -> Party[None]:
     """At the dealer: it deals whenever somebody asks who is not of its own house."""
-    if desk.name in _dealers(desk.study):
-        yield from _deal_on_request(desk)
+    if party.name in _dealers(party.study):
+        yield from _deal_on_request(party)
 
 
 def needs_dealer(study: Study) -> bool:
@@ -211,42 +211,42 @@ def _drain(sender: str) -> Party[None]:
         pass
 
 
-def _deal_on_request(desk: PartyContext) -> Party[None]:
+def _deal_on_request(party: PartyContext) -> Party[None]:
     """Deal until the coordinator says that nobody asks any more."""
-    coordinator = desk.study.roster.coordinator
+    coordinator = party.study.roster.coordinator
     while True:
         told = yield Receive(coordinator, (DealRequest, Abandoned, Enough))
         if isinstance(told, Enough):
             return
         if isinstance(told, Abandoned):
             yield Send(coordinator, told)
-            if desk.study.on_shares:
-                yield Send(desk.study.roster.evaluator, told)
+            if party.study.on_shares:
+                yield Send(party.study.roster.evaluator, told)
         else:
-            yield from deal_for(desk, told)
+            yield from deal_for(party, told)
 
 
-def _share_on_request(desk: PartyContext, held: Sequence[HeldShare]) -> Party[None]:
+def _share_on_request(party: PartyContext, held: Sequence[HeldShare]) -> Party[None]:
     """Help with queries until the coordinator says that nobody asks any more."""
-    coordinator = desk.study.roster.coordinator
+    coordinator = party.study.roster.coordinator
     while True:
         told = yield Receive(coordinator, (*_HOLDER_KINDS, ScoreRequest, Abandoned, Enough))
         if isinstance(told, Enough):
             return
         if isinstance(told, ScoreRequest):
-            helped = share_scores_for(desk, held, told)
-            told = yield from _unless_abandoned(desk, helped, told.asker)
+            helped = share_scores_for(party, held, told)
+            told = yield from _unless_abandoned(party, helped, told.asker)
         if isinstance(told, Abandoned):
-            if told.asker in _dealt(desk.study):
-                yield from _drain(query_trio(desk.study, told.asker).dealer)
+            if told.asker in _dealt(party.study):
+                yield from _drain(query_trio(party.study, told.asker).dealer)
             yield Send(coordinator, told)
 
 
 def _unless_abandoned(
-    desk: PartyContext, program: Party[None], asker: str
+    party: PartyContext, program: Party[None], asker: str
 ) -> Party[Abandoned | None]:
     """Run a query's program until it ends, its asker leaves, or the coordinator gives it up."""
-    coordinator, came = desk.study.roster.coordinator, None
+    coordinator, came = party.study.roster.coordinator, None
     while True:
         try:
             action = program.send(came)
@@ -278,11 +278,11 @@ def hear_penalty(study: Study) -> Party[int]:
     return told.index
 
 
-def first_number(desk: PartyContext) -> int:
+def first_number(party: PartyContext) -> int:
     """The number of this attempt's first query: no two attempts share one."""
-    return _FIRST_NUMBER + (desk.attempt.number - 1) * len(desk.study.plan.alphas)
+    return _FIRST_NUMBER + (party.attempt.number - 1) * len(party.study.plan.alphas)
 
 
-def penalty_sum(desk: PartyContext) -> CountSum:
+def penalty_sum(party: PartyContext) -> CountSum:
     """The sum of how many labels were right, for every penalty."""
-    return CountSum(desk, "penalty", (len(desk.study.plan.alphas),))
+    return CountSum(party, "penalty", (len(party.study.plan.alphas),))

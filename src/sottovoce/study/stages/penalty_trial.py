@@ -27,7 +27,7 @@ from sottovoce.text.labels import Classes
 class PenaltyTrial:
     """What a peer asks about, and what it answers others with in partition `features`."""
 
-    desk: PartyContext
+    party: PartyContext
     rows: sparse.csr_array = field(repr=False)
     true: Sequence[Classes] = field(repr=False)
     held_back: Sequence[Document] = field(repr=False)
@@ -36,27 +36,27 @@ class PenaltyTrial:
     @classmethod
     def of(
         cls,
-        desk: PartyContext,
+        party: PartyContext,
         model: PeerModel,
         held_back: Sequence[Document],
         training: Sequence[Document],
     ) -> "PenaltyTrial":
         """The held-back documents as rows; all models have the same features."""
-        study, space = desk.study, model.space
-        places = read_rows(study, space, desk.name, held_back, key=model.key).places
+        study, space = party.study, model.space
+        places = read_rows(study, space, party.name, held_back, key=model.key).places
         labelled = study.plan.labelled
         true = [
             one
             for document, place in zip(held_back, places, strict=True)
             for one in labelled.classes(document, place)
         ]
-        rows = integer_rows(study, space, desk.name, held_back, key=model.key)
-        return cls(desk, rows, true, held_back, training)
+        rows = integer_rows(study, space, party.name, held_back, key=model.key)
+        return cls(party, rows, true, held_back, training)
 
     @property
     def answers(self) -> bool:
         """Whether peers add something to each other's queries."""
-        arrangement = self.desk.study.plan.arrangement
+        arrangement = self.party.study.plan.arrangement
         return arrangement.by_features and arrangement.remote is not Remote.ZERO
 
     def right(self, found: Sequence[Classes]) -> int:
@@ -66,26 +66,26 @@ class PenaltyTrial:
     def ask(self, model: PeerModel, *, number: int) -> Party[Answer]:
         """The labels that a model gives."""
         remote = self._remote(model, number) if self.answers else None
-        return ask(self.desk, model, self.rows, number=number, evaluation=True, remote=remote)
+        return ask(self.party, model, self.rows, number=number, evaluation=True, remote=remote)
 
     def answer(self, model: PeerModel, *, asker: str) -> Party[None]:
         """Add our part to another's query, if the plan lets us answer it."""
-        arrangement = self.desk.study.plan.arrangement
-        if self.desk.name not in arrangement.answering_to(asker):
+        arrangement = self.party.study.plan.arrangement
+        if self.party.name not in arrangement.answering_to(asker):
             return
         if arrangement.remote is Remote.FULL:
-            table = EntityTable.of(self.desk.name, self.held_back)
-            yield from answer_entities(self.desk, model, table, asker=asker)
+            table = EntityTable.of(self.party.name, self.held_back)
+            yield from answer_entities(self.party, model, table, asker=asker)
         else:
-            yield from answer_rado(self.desk, model, self.training, asker=asker)
+            yield from answer_rado(self.party, model, self.training, asker=asker)
 
     def _remote(self, model: PeerModel, number: int) -> RemotePart:
         def bring(count: int) -> Party[Encrypted]:
-            if self.desk.study.plan.arrangement.remote is not Remote.FULL:
-                part = yield from ask_rado(self.desk, model, number=number)
+            if self.party.study.plan.arrangement.remote is not Remote.FULL:
+                part = yield from ask_rado(self.party, model, number=number)
                 return repeated(part, count)
             names = [one.group or "" for one in self.held_back]
             padded = [*names, *names[-1:] * (count - len(names))]
-            return (yield from ask_entities(self.desk, model, padded, number=number))
+            return (yield from ask_entities(self.party, model, padded, number=number))
 
         return bring

@@ -122,25 +122,25 @@ class Prepared:
 
 
 def prepare_peer(
-    desk: PartyContext, agreement: Agreement, training: Sequence[Document]
+    party: PartyContext, agreement: Agreement, training: Sequence[Document]
 ) -> Party[Prepared | None]:
     """At a peer: the dictionary and totals; None if its counts came too late."""
-    study = desk.study
-    key = yield from _shared_key(desk, agreement)
+    study = party.study
+    key = yield from _shared_key(party, agreement)
     memory = PieceMemory(study.plan.reading, key)
-    vector = _vector(study, desk.name, training, key, memory=memory)
-    if study.plan.arrangement.by_features and desk.name != study.plan.arrangement.first:
+    vector = _vector(study, party.name, training, key, memory=memory)
+    if study.plan.arrangement.by_features and party.name != study.plan.arrangement.first:
         vector = np.zeros_like(vector)  # the first peer counts the entities of all
     if study.engine is Engine.QUORUM:
-        yield from add_to_sum(desk, _ROUND, vector, desk.peers)
-        among = desk.peers
+        yield from add_to_sum(party, _ROUND, vector, party.peers)
+        among = party.peers
     else:
         sent = [to_ring(vector)]
         filtered = BucketFilter.of(study, counts_layout(study))
         if filtered is not None:
-            sent = yield from hide_counts(desk, filtered, vector)
+            sent = yield from hide_counts(party, filtered, vector)
         summed = yield from pairwise.peer(
-            _blind_plan(desk), sent, who=desk.member, book=desk.book, entropy=desk.entropy
+            _blind_plan(party), sent, who=party.member, book=party.book, entropy=party.entropy
         )
         if summed is None:
             return None
@@ -157,30 +157,33 @@ def prepare_peer(
     return Prepared(totals, space.dictionary.idf_halves, space, key, shown, memory)
 
 
-def prepare_alone(desk: PartyContext, training: Sequence[Document]) -> Prepared:
+def prepare_alone(party: PartyContext, training: Sequence[Document]) -> Prepared:
     """At an owner without other peers: dictionary and totals of its own, which nobody is sent."""
-    study = desk.study
+    study = party.study
     given = study.plan.dictionary is DictionaryKind.GIVEN
-    key = PUBLIC if given else DictionaryKey.draw(entropy=desk.entropy)
-    counts = counts_layout(study).counts(_vector(study, desk.name, training, key))
+    key = PUBLIC if given else DictionaryKey.draw(entropy=party.entropy)
+    counts = counts_layout(study).counts(_vector(study, party.name, training, key))
     dictionary = _chosen(study, counts)
-    totals = _totals(study, counts, dictionary, (desk.name,))
+    totals = _totals(study, counts, dictionary, (party.name,))
     return Prepared(totals, dictionary.idf_halves, _space(study, dictionary), key)
 
 
-def prepare_coordinator(desk: PartyContext) -> Party[Prepared]:
+def prepare_coordinator(party: PartyContext) -> Party[Prepared]:
     """At the coordinator: the choice from the sums, published."""
-    study = desk.study
+    study = party.study
     layout = counts_layout(study)
     if study.engine is Engine.QUORUM:
-        among, vector = desk.peers, (yield from open_sum(desk, _ROUND, layout.length, desk.peers))
+        among, vector = (
+            party.peers,
+            (yield from open_sum(party, _ROUND, layout.length, party.peers)),
+        )
     else:
-        plan = _blind_plan(desk)
-        summed = yield from pairwise.coordinator(plan, who=desk.member, book=desk.book)
+        plan = _blind_plan(party)
+        summed = yield from pairwise.coordinator(plan, who=party.member, book=party.book)
         among, vector = summed.peers, from_ring(summed.sums[0])
         filtered = BucketFilter.of(study, layout)
         if filtered is not None:
-            vector = yield from take_kept(desk, filtered, vector)
+            vector = yield from take_kept(party, filtered, vector)
     counts = layout.counts(vector, peers=study.plan.feature_min_peers)
     dictionary = _chosen(study, counts)
     totals = _totals(study, counts, dictionary, among)
@@ -196,22 +199,22 @@ def prepare_coordinator(desk: PartyContext) -> Party[Prepared]:
     return Prepared(totals, dictionary.idf_halves, space, shown=shown)
 
 
-def prepare_evaluator(desk: PartyContext) -> Party[Prepared]:
+def prepare_evaluator(party: PartyContext) -> Party[Prepared]:
     """At the evaluator: it signs the set of peers, and hears the totals."""
-    study = desk.study
-    plan, filtered = _blind_plan(desk), BucketFilter.of(study, counts_layout(study))
+    study = party.study
+    plan, filtered = _blind_plan(party), BucketFilter.of(study, counts_layout(study))
     if filtered is None:
         summed = yield from pairwise.evaluator(
-            plan, who=desk.member, book=desk.book, entropy=desk.entropy
+            plan, who=party.member, book=party.book, entropy=party.entropy
         )
     else:
-        seeds = yield from hear_seeds(desk)
+        seeds = yield from hear_seeds(party)
         # Only who brought both halves is in the sum: counts without their seed are noise.
         summed = yield from pairwise.evaluator(
-            plan, who=desk.member, book=desk.book, entropy=desk.entropy, among=seeds
+            plan, who=party.member, book=party.book, entropy=party.entropy, among=seeds
         )
         present = {name: seeds[name] for name in summed.peers}
-        yield from send_kept(desk, filtered, present, summed.sums[0])
+        yield from send_kept(party, filtered, present, summed.sums[0])
     told = yield from receive(study.roster.coordinator, PublishedWeights)
     if told.peers != summed.peers:
         raise ViolationError(
@@ -235,13 +238,13 @@ def _digest(buckets: bytes, halves: wire.Words, totals: wire.Words, peers: Seque
     return digest("roles/published/v1", buckets, halves.data, totals.data, *names)
 
 
-def _blind_plan(desk: PartyContext) -> Plan:
-    study, layout = desk.study, counts_layout(desk.study)
+def _blind_plan(party: PartyContext) -> Plan:
+    study, layout = party.study, counts_layout(party.study)
     parts = [SummedVector(study.roster.coordinator, "counts", WordSpace((layout.length,)))]
     filtered = BucketFilter.of(study, layout)
     if filtered is not None:
         parts.append(filtered.part(study.roster.evaluator))
-    return Plan(desk.round(_ROUND, desk.peers), tuple(parts))
+    return Plan(party.round(_ROUND, party.peers), tuple(parts))
 
 
 def counts_layout(study: Study) -> CountLayout:
@@ -251,23 +254,23 @@ def counts_layout(study: Study) -> CountLayout:
     return CountLayout(len(plan.labels.names), buckets, plan.labels.exclusive)
 
 
-def _shared_key(desk: PartyContext, agreement: Agreement) -> Party[DictionaryKey]:
+def _shared_key(party: PartyContext, agreement: Agreement) -> Party[DictionaryKey]:
     """The key that the first peer draws, or the public one of a given word list."""
-    study = desk.study
+    study = party.study
     if study.plan.dictionary is DictionaryKind.GIVEN:
         return PUBLIC
-    first, *others = desk.peers
-    if desk.name == first:
-        key = DictionaryKey.draw(entropy=desk.entropy)
+    first, *others = party.peers
+    if party.name == first:
+        key = DictionaryKey.draw(entropy=party.entropy)
         for name in others:
             address = agreement.address(study, first, name, _KEY_USE)
-            box = seal(key.secret, address, key=desk.box, size=SEED_BYTES, entropy=desk.entropy)
+            box = seal(key.secret, address, key=party.box, size=SEED_BYTES, entropy=party.entropy)
             yield Send(name, DictionaryKeyBox(box))
         return key
     told = yield from receive(first, DictionaryKeyBox)
-    address = agreement.address(study, first, desk.name, _KEY_USE)
+    address = agreement.address(study, first, party.name, _KEY_USE)
     try:
-        return DictionaryKey(unseal(told.box, address, key=desk.box))
+        return DictionaryKey(unseal(told.box, address, key=party.box))
     except MalformedError as error:
         raise error.by(first) from error
 

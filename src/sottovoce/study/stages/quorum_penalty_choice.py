@@ -33,50 +33,50 @@ from sottovoce.text.documents import Document
 
 
 def choose_at_peer(
-    desk: PartyContext, models: Sequence[QuorumModel], held_back: Sequence[Document]
+    party: PartyContext, models: Sequence[QuorumModel], held_back: Sequence[Document]
 ) -> Party[int]:
     """At a peer: it asks when it is its turn, and helps the others if it is a member."""
     if len(models) == 1:
         return 0
-    study, space = desk.study, models[0].space
+    study, space = party.study, models[0].space
     if not held_back:
-        raise InputError(f"{desk.name}: expected documents to choose a penalty with, found none")
+        raise InputError(f"{party.name}: expected documents to choose a penalty with, found none")
     key = models[0].key
-    places = read_rows(study, space, desk.name, held_back, key=key).places
+    places = read_rows(study, space, party.name, held_back, key=key).places
     true = [
         classes
         for document, place in zip(held_back, places, strict=True)
         for classes in study.plan.labelled.classes(document, place)
     ]
-    rows = integer_rows(study, space, desk.name, held_back, key=key)
+    rows = integer_rows(study, space, party.name, held_back, key=key)
     right = []
     for index, model in enumerate(models):
-        for name in desk.peers:
-            if name == desk.name:
-                number = first_number(desk) + index
-                found = yield from ask_members(desk, model, rows, number=number, evaluation=True)
+        for name in party.peers:
+            if name == party.name:
+                number = first_number(party) + index
+                found = yield from ask_members(party, model, rows, number=number, evaluation=True)
                 right.append(sum(a == b for a, b in zip(true, found.classes, strict=True)))
-            elif desk.name in model.members:
-                yield from help_asker(desk, model)
+            elif party.name in model.members:
+                yield from help_asker(party, model)
     tables = [to_ring(np.array(right, np.int64))]
     count = len(held_back)
-    yield from add_counts(desk, penalty_sum(desk), desk.peers, documents=count, tables=tables)
+    yield from add_counts(party, penalty_sum(party), party.peers, documents=count, tables=tables)
     return (yield from hear_penalty(study))
 
 
-def choose_at_opener(desk: PartyContext, trained: Sequence[QuorumTrained]) -> Party[QuorumTrained]:
+def choose_at_opener(party: PartyContext, trained: Sequence[QuorumTrained]) -> Party[QuorumTrained]:
     """At the coordinator: it opens what is masked, and how often each model was right."""
     if len(trained) == 1:
         return trained[0]
-    study = desk.study
+    study = party.study
     book = QueryBook(budget=study.plan.budget, evaluations=len(trained))
     for one in trained:
-        for name in desk.peers:
-            yield from answer_query(desk, one, book, asker=name, members=one.members)
-    (sums,), _ = yield from open_counts(desk, penalty_sum(desk), desk.peers)
+        for name in party.peers:
+            yield from answer_query(party, one, book, asker=name, members=one.members)
+    (sums,), _ = yield from open_counts(party, penalty_sum(party), party.peers)
     right = from_ring(sums)
     # Of equals the strongest penalty wins: it says least about any document.
     best = max(range(len(trained)), key=lambda place: (int(right[place]), trained[place].alpha))
-    for name in desk.peers:
+    for name in party.peers:
         yield Send(name, ChosenPenalty(best))
     return replace(trained[best], told=tuple(sorted(book.spent.items())))

@@ -28,33 +28,33 @@ COUNT_BASE = Base(2)
 _SUM_ROUND = 2**20
 
 
-def quorum_of(desk: PartyContext) -> Quorum:
+def quorum_of(party: PartyContext) -> Quorum:
     """The members that are there in this attempt, with the points of their shares."""
-    return desk.study.quorum.among(desk.peers)
+    return party.study.quorum.among(party.peers)
 
 
 def summand(
-    desk: PartyContext, name: str, peers: Sequence[str], length: int, base: Base
+    party: PartyContext, name: str, peers: Sequence[str], length: int, base: Base
 ) -> Summand:
     """What every peer brings: bound to the attempt, the peers, and what each was shown."""
-    context = desk.context(peers, round=_SUM_ROUND)
-    return Summand(f"{name}/{desk.shown.hex()}", context, length, base)
+    context = party.context(peers, round=_SUM_ROUND)
+    return Summand(f"{name}/{party.shown.hex()}", context, length, base)
 
 
 def shared_sum(
-    desk: PartyContext,
+    party: PartyContext,
     what: Summand,
     values: NDArray[np.int64],
     peers: Sequence[str],
     quorum: Quorum,
 ) -> Party[Planes | None]:
     """At a peer: its integers into the sum; a member has its share of the sum afterwards."""
-    own = yield from contribute(quorum, what, values, name=desk.name, entropy=desk.entropy)
-    if desk.name not in quorum.members:
+    own = yield from contribute(quorum, what, values, name=party.name, entropy=party.entropy)
+    if party.name not in quorum.members:
         return None
     total = np.zeros((what.base.count, what.length), np.uint32)
     for peer in peers:
-        share = yield from collect(quorum, what, peer, name=desk.name, own=own)
+        share = yield from collect(quorum, what, peer, name=party.name, own=own)
         for plane, prime in enumerate(what.base.primes):
             total[plane] += share[plane]
             np.minimum(total[plane], total[plane] - np.uint32(prime), out=total[plane])
@@ -62,7 +62,7 @@ def shared_sum(
 
 
 def add_to_sum(
-    desk: PartyContext,
+    party: PartyContext,
     name: str,
     values: NDArray[np.int64],
     peers: Sequence[str],
@@ -70,26 +70,26 @@ def add_to_sum(
     series: str = "",
 ) -> Party[None]:
     """At a peer: its counts into a sum that the coordinator opens, once in this study."""
-    quorum = desk.study.quorum.among(peers)
-    what = summand(desk, name, peers, len(values), COUNT_BASE)
-    total = yield from shared_sum(desk, what, values, peers, quorum)
-    note_opened(desk, name, peers, series)
+    quorum = party.study.quorum.among(peers)
+    what = summand(party, name, peers, len(values), COUNT_BASE)
+    total = yield from shared_sum(party, what, values, peers, quorum)
+    note_opened(party, name, peers, series)
     if total is not None:
         yield from give_sum(quorum, COUNT_BASE, total)
 
 
 def open_sum(
-    desk: PartyContext, name: str, length: int, peers: Sequence[str], *, series: str = ""
+    party: PartyContext, name: str, length: int, peers: Sequence[str], *, series: str = ""
 ) -> Party[NDArray[np.int64]]:
     """At the coordinator: the sum over these peers."""
-    opener = Opener(desk.study.quorum.among(peers))
+    opener = Opener(party.study.quorum.among(peers))
     sums = yield from take_sum(opener, COUNT_BASE, length)
-    note_opened(desk, name, peers, series)
+    note_opened(party, name, peers, series)
     return sums.astype(np.int64)
 
 
-def note_opened(desk: PartyContext, name: str, peers: Sequence[str], series: str = "") -> None:
+def note_opened(party: PartyContext, name: str, peers: Sequence[str], series: str = "") -> None:
     """Note that this sum is opened over these peers, and refuse a second time."""
-    this = desk.round(name, peers, series=series)
-    desk.book.begin(this)
-    desk.book.spend(this, tuple(peers))
+    this = party.round(name, peers, series=series)
+    party.book.begin(this)
+    party.book.spend(this, tuple(peers))

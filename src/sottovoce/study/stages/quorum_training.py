@@ -107,9 +107,9 @@ class QuorumSolve:
     times: int = 1
 
     @classmethod
-    def of(cls, desk: PartyContext, prepared: Prepared, parts: int, alpha: float) -> "QuorumSolve":
+    def of(cls, party: PartyContext, prepared: Prepared, parts: int, alpha: float) -> "QuorumSolve":
         """What follows from the sum of what peers told, the same at everybody."""
-        study, quorum = desk.study, quorum_of(desk)
+        study, quorum = party.study, quorum_of(party)
         reference = Reference.of(study.plan, prepared.idf_halves)
         ends, times = Ends(parts), 1
         if reference is not None:
@@ -117,7 +117,7 @@ class QuorumSolve:
                 parts,
                 penalties_of(study.plan, len(reference.point) + 1, alpha),
                 weight=float(prepared.totals.rows),
-                all_peers=set(desk.peers) == set(prepared.totals.peers),
+                all_peers=set(party.peers) == set(prepared.totals.peers),
             )
             ends, times = interval.ends, interval.times
         fit = solve_plan(study.plan, prepared.totals, alpha=alpha, ends=ends)
@@ -160,25 +160,25 @@ class QuorumSolve:
 
 
 def train_member_or_peer(
-    desk: PartyContext, prepared: Prepared, training: Sequence[Document]
+    party: PartyContext, prepared: Prepared, training: Sequence[Document]
 ) -> Party[list[QuorumModel]]:
     """At a peer: a model for every penalty; a member computes, others hear the numbers."""
-    study, quorum = desk.study, quorum_of(desk)
+    study, quorum = party.study, quorum_of(party)
     layout = MomentPlan.of(study.plan, prepared.totals)
-    words, end = _own_words(desk, prepared, layout, training)
-    what = summand(desk, "moments", desk.peers, layout.length, _BASE)
-    share = yield from shared_sum(desk, what, words, desk.peers, quorum)
+    words, end = _own_words(party, prepared, layout, training)
+    what = summand(party, "moments", party.peers, layout.length, _BASE)
+    share = yield from shared_sum(party, what, words, party.peers, quorum)
     del words
-    told = summand(desk, "spectrum", desk.peers, 1, COUNT_BASE)
-    ends = yield from shared_sum(desk, told, np.array([end]), desk.peers, quorum)
-    note_opened(desk, _SUM, desk.peers)
+    told = summand(party, "spectrum", party.peers, 1, COUNT_BASE)
+    ends = yield from shared_sum(party, told, np.array([end]), party.peers, quorum)
+    note_opened(party, _SUM, party.peers)
     shares: list[Planes | None] = [None] * len(study.plan.alphas)
     if share is not None and ends is not None:
         opening = _spectrum_opening(quorum)
         parts = _parts_of((yield from opened(quorum, opening, ends)))
         for index, alpha in enumerate(study.plan.alphas):
-            work = QuorumSolve.of(desk, prepared, parts, alpha)
-            shares[index] = yield from _solved(desk, work, share, index)
+            work = QuorumSolve.of(party, prepared, parts, alpha)
+            shares[index] = yield from _solved(party, work, share, index)
     numbers = yield from receive(study.roster.coordinator, TrainedNumbers)
     if share is not None and numbers.ceiling_parts != parts:
         raise ViolationError(
@@ -186,29 +186,29 @@ def train_member_or_peer(
             f"found {numbers.ceiling_parts}",
             party=study.roster.coordinator,
         )
-    return _models(desk, prepared, numbers.ceiling_parts, shares)
+    return _models(party, prepared, numbers.ceiling_parts, shares)
 
 
 def _models(
-    desk: PartyContext, prepared: Prepared, parts: int, shares: Sequence[Planes | None]
+    party: PartyContext, prepared: Prepared, parts: int, shares: Sequence[Planes | None]
 ) -> list[QuorumModel]:
-    study, quorum = desk.study, quorum_of(desk)
+    study, quorum = party.study, quorum_of(party)
     if prepared.space is None or parts < 0:
-        raise InputError(f"{desk.name}: expected the features of a peer and ends of a spectrum")
+        raise InputError(f"{party.name}: expected the features of a peer and ends of a spectrum")
     models = []
     for alpha, share in zip(study.plan.alphas, shares, strict=True):
-        scores = QuorumSolve.of(desk, prepared, parts, alpha).scores
+        scores = QuorumSolve.of(party, prepared, parts, alpha).scores
         model = QuorumModel(prepared.space, scores, alpha, prepared.key, quorum.members, share)
         models.append(replace(model, operating_point=study.plan.operating_point))
     return models
 
 
 def _own_words(
-    desk: PartyContext, prepared: Prepared, layout: MomentPlan, training: Sequence[Document]
+    party: PartyContext, prepared: Prepared, layout: MomentPlan, training: Sequence[Document]
 ) -> tuple[np.ndarray, int]:
     """A peer's moments as integers, and what it tells of its spectrum."""
-    study = desk.study
-    moments = drawn_moments(desk, prepared, training)
+    study = party.study
+    moments = drawn_moments(party, prepared, training)
     reference = Reference.of(study.plan, prepared.idf_halves)
     if reference is not None:
         reference.move(moments)
@@ -216,35 +216,35 @@ def _own_words(
     return from_ring(words), told_parts(study.plan, moments, reference, fraction_bits=bits)
 
 
-def _solved(desk: PartyContext, work: QuorumSolve, share: Planes, index: int) -> Party[Planes]:
+def _solved(party: PartyContext, work: QuorumSolve, share: Planes, index: int) -> Party[Planes]:
     """At a member: its share of the folded model for one penalty."""
     quorum = work.plan.quorum
-    context = desk.context(desk.peers, round=_SOLVE_ROUND + index)
+    context = party.context(party.peers, round=_SOLVE_ROUND + index)
     member: QuorumMember = yield from seated(
-        quorum, desk.name, context, entropy=desk.entropy, ledger=desk.ledger
+        quorum, party.name, context, entropy=party.entropy, ledger=party.ledger
     )
-    theta = yield from solve(member, work.plan, work.system(desk.study, share))
+    theta = yield from solve(member, work.plan, work.system(party.study, share))
     first, second = work.cuts()
     theta = yield from truncated(member, first, theta, purpose="model")
     return (yield from truncated(member, second, work.folded(theta), purpose="folded model"))
 
 
-def train_opener(desk: PartyContext, prepared: Prepared) -> Party[list[QuorumTrained]]:
+def train_opener(party: PartyContext, prepared: Prepared) -> Party[list[QuorumTrained]]:
     """At the coordinator: it opens the sum of ends and what is masked, and holds nothing."""
-    study, quorum = desk.study, quorum_of(desk)
+    study, quorum = party.study, quorum_of(party)
     opener = Opener(quorum)
     parts = _parts_of((yield from opener.open(_spectrum_opening(quorum))))
-    note_opened(desk, _SUM, desk.peers)
+    note_opened(party, _SUM, party.peers)
     trained = []
     for alpha in study.plan.alphas:
-        work = QuorumSolve.of(desk, prepared, parts, alpha)
+        work = QuorumSolve.of(party, prepared, parts, alpha)
         yield from open_solve(opener, work.plan)
         for cut in work.cuts():
             yield from opener.open(cut.opening(quorum, work.plan.solve.shape))
         trained.append(
-            QuorumTrained(work.scores, prepared.totals, desk.peers, quorum.members, alpha)
+            QuorumTrained(work.scores, prepared.totals, party.peers, quorum.members, alpha)
         )
-    for name in desk.peers:
+    for name in party.peers:
         yield Send(name, TrainedNumbers(parts))
     return trained
 
@@ -257,21 +257,21 @@ def _parts_of(value: Planes) -> int:
     return rounded_up(int(COUNT_BASE.integers(value)[0]))
 
 
-def give_release(desk: PartyContext, model: QuorumModel) -> Party[QuorumModel]:
+def give_release(party: PartyContext, model: QuorumModel) -> Party[QuorumModel]:
     """At a peer: the model with its weights, where the plan releases them."""
-    study = desk.study
+    study = party.study
     if study.plan.release.opens is not Opens.WEIGHTS:
         return model
-    quorum = quorum_of(desk)
+    quorum = quorum_of(party)
     shares = {}
     if model.share is not None:
-        shares[desk.name] = model.share
-        for name in desk.peers:
-            if name != desk.name:
+        shares[party.name] = model.share
+        for name in party.peers:
+            if name != party.name:
                 yield Send(name, ReleasedPart(wire.Residues.of(model.share)))
     shape = (_BASE.count, *model.scores.shape)
     for name in quorum.members:
-        if name != desk.name:
+        if name != party.name:
             told = yield from receive(name, ReleasedPart)
             shares[name] = read_planes(told.share, shape, sender=name, what="ReleasedPart")
     degree = quorum.threshold

@@ -162,64 +162,64 @@ def _work_of(study: Study, prepared: Prepared, ends: Ends, alpha: float) -> _Stu
 
 
 def solve_first(
-    desk: PartyContext, prepared: Prepared, contributed: Contributed, key: SecretKey
+    party: PartyContext, prepared: Prepared, contributed: Contributed, key: SecretKey
 ) -> Party[list[SolvedShare]]:
     """At the coordinator: for every penalty its share of θ, handed over if peers need it."""
-    study = desk.study
+    study = party.study
     found = []
     for index, alpha in enumerate(study.plan.alphas):
         work = _work(study, prepared, contributed, alpha)
         yield Send(study.trio.dealer, work.numbers(prepared.totals, contributed))
-        holder = yield from _seated(desk, contributed.peers, index)
+        holder = yield from _seated(party, contributed.peers, index)
         share = yield from _model_share(holder, work, contributed)
         if not study.on_shares:
             model, to = work.scores.model, study.roster.evaluator
-            yield from give_share(share, model, key, to=to, entropy=desk.entropy)
+            yield from give_share(share, model, key, to=to, entropy=party.entropy)
         found.append(SolvedShare(work.scores, share))
     return found
 
 
 def solve_second(
-    desk: PartyContext, prepared: Prepared, contributed: Contributed, lists: Lists
+    party: PartyContext, prepared: Prepared, contributed: Contributed, lists: Lists
 ) -> Party[list[SolvedShare]]:
     """At the evaluator: for every penalty its share of θ, and what every peer gets of it."""
-    study = desk.study
+    study = party.study
     found = []
     for index, alpha in enumerate(study.plan.alphas):
         work = _work(study, prepared, contributed, alpha)
-        holder = yield from _seated(desk, contributed.peers, index)
+        holder = yield from _seated(party, contributed.peers, index)
         share = yield from _model_share(holder, work, contributed)
         if study.on_shares:
             for name in contributed.peers:
                 yield Send(name, SharedModel(work.ends.ceiling_parts, work.ends.floor_share))
         else:
-            yield from _hand_out(desk, work, share, contributed.peers, lists)
+            yield from _hand_out(party, work, share, contributed.peers, lists)
         found.append(SolvedShare(work.scores, share))
     return found
 
 
 def _hand_out(
-    desk: PartyContext, work: _StudySolve, share: Words, peers: Collection[str], lists: Lists
+    party: PartyContext, work: _StudySolve, share: Words, peers: Collection[str], lists: Lists
 ) -> Party[None]:
     """At the evaluator: the encrypted model, or what each has asked for of it, to every peer."""
-    sender, plan, ends = desk.study.roster.coordinator, work.scores.model, work.ends
-    model = yield from take_share(share, plan, sender=sender, entropy=desk.entropy)
+    sender, plan, ends = party.study.roster.coordinator, work.scores.model, work.ends
+    model = yield from take_share(share, plan, sender=sender, entropy=party.entropy)
     for name in peers:
         part = part_of(model, lists, name)
         yield Send(name, EncryptedModel(part, ends.ceiling_parts, ends.floor_share))
 
 
-def solve_dealt(desk: PartyContext) -> Party[None]:
+def solve_dealt(party: PartyContext) -> Party[None]:
     """At the dealer: everything random that the solves need."""
-    study = desk.study
+    study = party.study
     for index, alpha in enumerate(study.plan.alphas):
         told = yield from receive(study.roster.coordinator, SolveNumbers)
         totals = Totals.read(study, told.totals, told.peers, sender=study.roster.coordinator)
         ends = _ends_of(told, sender=study.roster.coordinator)
         plan = solve_plan(study.plan, totals, alpha=alpha, ends=ends)
-        context = desk.context(told.peers, round=_SOLVE_ROUND + index)
+        context = party.context(told.peers, round=_SOLVE_ROUND + index)
         dealer = yield from deal_seeds(
-            study.trio, context, ledger=desk.ledger, entropy=desk.entropy
+            study.trio, context, ledger=party.ledger, entropy=party.entropy
         )
         yield from deal_solve(dealer, plan)
         width, classes = plan.shape
@@ -229,10 +229,10 @@ def solve_dealt(desk: PartyContext) -> Party[None]:
 
 
 def take_solved(
-    desk: PartyContext, prepared: Prepared, columns: Columns | None, *, public: PublicKey
+    party: PartyContext, prepared: Prepared, columns: Columns | None, *, public: PublicKey
 ) -> Party[list[PeerModel]]:
     """At a peer: what it gets of the model, for every penalty."""
-    study = desk.study
+    study = party.study
     found = []
     for alpha in study.plan.alphas:
         if study.on_shares:
@@ -245,15 +245,15 @@ def take_solved(
         told = yield from receive(study.roster.evaluator, EncryptedModel)
         ends = _ends_of(told, sender=study.roster.evaluator)
         work = _work_of(study, prepared, ends, alpha)
-        weights = completed(desk, told.weights, work.scores, columns)
+        weights = completed(party, told.weights, work.scores, columns)
         told = EncryptedModel(weights, told.ceiling_parts, told.floor_share)
         found.append(take_model(study, prepared, told, scores=work.scores, alpha=alpha))
     return found
 
 
-def _seated(desk: PartyContext, peers: Collection[str], index: int) -> Party[Holder]:
-    context = desk.context(peers, round=_SOLVE_ROUND + index)
-    return (yield from take_seed(desk.study.trio, desk.name, context, ledger=desk.ledger))
+def _seated(party: PartyContext, peers: Collection[str], index: int) -> Party[Holder]:
+    context = party.context(peers, round=_SOLVE_ROUND + index)
+    return (yield from take_seed(party.study.trio, party.name, context, ledger=party.ledger))
 
 
 def _model_share(holder: Holder, work: _StudySolve, contributed: Contributed) -> Party[Words]:

@@ -48,142 +48,142 @@ Told = Callable[[str], None]
 
 
 def prepare_from(
-    desk: PartyContext, agreement: Agreement, documents: Sequence[Document]
+    party: PartyContext, agreement: Agreement, documents: Sequence[Document]
 ) -> Party[Prepared | None]:
     """At a peer: the dictionary, from the documents that it trains with."""
-    return (yield from prepare_peer(desk, agreement, training_side(desk, documents)))
+    return (yield from prepare_peer(party, agreement, training_side(party, documents)))
 
 
 def train_peer(
-    desk: PartyContext, agreement: Agreement, prepared: Prepared, documents: Sequence[Document]
+    party: PartyContext, agreement: Agreement, prepared: Prepared, documents: Sequence[Document]
 ) -> Party[PeerModel | QuorumModel | None]:
     """At a peer: the sealed model; None if it was dropped because it came too late."""
-    training = training_side(desk, documents)
-    training = without_absent(desk.study.plan, training, prepared.totals)
-    if desk.study.engine is Engine.QUORUM:
-        shared = yield from train_member_or_peer(desk, prepared, training)
-        best = yield from choose_at_peer(desk, shared, held_back_side(desk, documents))
-        return (yield from give_release(desk, shared[best]))
-    yield from list_features(desk, own_columns(desk, prepared, training))
-    found = yield from _models(desk, agreement, prepared, training)
+    training = training_side(party, documents)
+    training = without_absent(party.study.plan, training, prepared.totals)
+    if party.study.engine is Engine.QUORUM:
+        shared = yield from train_member_or_peer(party, prepared, training)
+        best = yield from choose_at_peer(party, shared, held_back_side(party, documents))
+        return (yield from give_release(party, shared[best]))
+    yield from list_features(party, own_columns(party, prepared, training))
+    found = yield from _models(party, agreement, prepared, training)
     if found is None:
         return None
     models, peers = found
-    held_back = held_back_side(desk, documents)
-    chosen = yield from choose_peer(desk, models, peers, held_back=held_back, training=training)
-    return (yield from take_release(desk.study, models[chosen]))
+    held_back = held_back_side(party, documents)
+    chosen = yield from choose_peer(party, models, peers, held_back=held_back, training=training)
+    return (yield from take_release(party.study, models[chosen]))
 
 
 def _models(
-    desk: PartyContext, agreement: Agreement, prepared: Prepared, training: Sequence[Document]
+    party: PartyContext, agreement: Agreement, prepared: Prepared, training: Sequence[Document]
 ) -> Party[tuple[list[PeerModel], tuple[str, ...]] | None]:
     """At a peer: a sealed model for every penalty, and who took part."""
-    if desk.study.engine is Engine.PAILLIER:
-        return (yield from contribute_encrypted(desk, agreement, prepared, training))
-    blocks = desk.study.plan.arrangement.by_features
+    if party.study.engine is Engine.PAILLIER:
+        return (yield from contribute_encrypted(party, agreement, prepared, training))
+    blocks = party.study.plan.arrangement.by_features
     bring = contribute_blocks if blocks else contribute
-    contributed = yield from bring(desk, prepared, training)
+    contributed = yield from bring(party, prepared, training)
     if contributed is None:
         return None
-    mine = own_columns(desk, prepared, training)
-    models = yield from take_solved(desk, prepared, mine, public=agreement.paillier_key)
+    mine = own_columns(party, prepared, training)
+    models = yield from take_solved(party, prepared, mine, public=agreement.paillier_key)
     return models, contributed.peers
 
 
-def train_quorum(desk: PartyContext, prepared: Prepared, *, told: Told) -> Party[QuorumTrained]:
+def train_quorum(party: PartyContext, prepared: Prepared, *, told: Told) -> Party[QuorumTrained]:
     """At the coordinator of engine quorum, who opens what is masked and holds nothing."""
     told("contributions")
-    trained = yield from train_opener(desk, prepared)
-    return (yield from choose_at_opener(desk, trained))
+    trained = yield from train_opener(party, prepared)
+    return (yield from choose_at_opener(party, trained))
 
 
 def train_coordinator(
-    desk: PartyContext, key: SecretKey, prepared: Prepared, *, told: Told
+    party: PartyContext, key: SecretKey, prepared: Prepared, *, told: Told
 ) -> Party[Trained]:
     """At the coordinator, who says by `told` what begins."""
     told("contributions")
-    yield from pass_lists(desk)
-    alphas = desk.study.plan.alphas
-    if desk.study.engine is Engine.PAILLIER:
-        scores, peers = yield from answer_encrypted(desk, prepared, key)
+    yield from pass_lists(party)
+    alphas = party.study.plan.alphas
+    if party.study.engine is Engine.PAILLIER:
+        scores, peers = yield from answer_encrypted(party, prepared, key)
         trained = Trained(scores, prepared.totals, peers, key)
-        chosen = yield from choose_coordinator(desk, trained, [scores] * len(alphas))
-        yield from open_covered(desk, scores, key, peers)
+        chosen = yield from choose_coordinator(party, trained, [scores] * len(alphas))
+        yield from open_covered(party, scores, key, peers)
         return replace(trained, alpha=alphas[chosen.index], told=chosen.told)
-    blocks = desk.study.plan.arrangement.by_features
-    contributed = yield from (collect_blocks if blocks else collect)(desk, prepared)
+    blocks = party.study.plan.arrangement.by_features
+    contributed = yield from (collect_blocks if blocks else collect)(party, prepared)
     told("solve")
-    solved = yield from solve_first(desk, prepared, contributed, key)
+    solved = yield from solve_first(party, prepared, contributed, key)
     trained = Trained(solved[0].scores, prepared.totals, contributed.peers, key)
-    shares = [one.share for one in solved] if desk.study.on_shares else ()
+    shares = [one.share for one in solved] if party.study.on_shares else ()
     plans = [one.scores for one in solved]
-    best = yield from choose_coordinator(desk, trained, plans, shares)
+    best = yield from choose_coordinator(party, trained, plans, shares)
     index = best.index
-    yield from release_share(desk.study, contributed.peers, solved[index].weights)
-    kept = shares[index] if desk.study.asks_shares else None
+    yield from release_share(party.study, contributed.peers, solved[index].weights)
+    kept = shares[index] if party.study.asks_shares else None
     found = replace(trained, scores=plans[index], alpha=alphas[index], told=best.told)
     return replace(found, share=kept)
 
 
 def train_evaluator(
-    desk: PartyContext, agreement: Agreement, prepared: Prepared
+    party: PartyContext, agreement: Agreement, prepared: Prepared
 ) -> Party[HeldShare | None]:
     """At the evaluator: its share of the model stays with it where labels are found on shares."""
-    lists = yield from take_lists(desk, prepared)
-    if desk.study.engine is Engine.PAILLIER:
-        scores, models, peers = yield from solve_encrypted(desk, agreement, prepared, lists)
-        chosen = yield from choose_evaluator(desk, peers)
-        yield from cover(desk, scores, models[chosen], peers)
+    lists = yield from take_lists(party, prepared)
+    if party.study.engine is Engine.PAILLIER:
+        scores, models, peers = yield from solve_encrypted(party, agreement, prepared, lists)
+        chosen = yield from choose_evaluator(party, peers)
+        yield from cover(party, scores, models[chosen], peers)
         return None
-    blocks = desk.study.plan.arrangement.by_features
-    contributed = yield from (expand_blocks if blocks else expand)(desk, prepared)
-    solved = yield from solve_second(desk, prepared, contributed, lists)
+    blocks = party.study.plan.arrangement.by_features
+    contributed = yield from (expand_blocks if blocks else expand)(party, prepared)
+    solved = yield from solve_second(party, prepared, contributed, lists)
     held = [HeldShare(one.scores, one.share) for one in solved]
-    chosen = yield from choose_evaluator(desk, contributed.peers, held)
-    yield from release_share(desk.study, contributed.peers, solved[chosen].weights)
-    return held[chosen] if desk.study.asks_shares else None
+    chosen = yield from choose_evaluator(party, contributed.peers, held)
+    yield from release_share(party.study, contributed.peers, solved[chosen].weights)
+    return held[chosen] if party.study.asks_shares else None
 
 
-def train_dealer(desk: PartyContext) -> Party[None]:
+def train_dealer(party: PartyContext) -> Party[None]:
     """At the dealer: nothing stays with it; engine paillier asks it for verdicts at most."""
-    if desk.study.engine is Engine.SHARES:
-        if desk.study.plan.arrangement.by_features:
-            yield from deal_blocks(desk)
-        yield from solve_dealt(desk)
-    yield from choose_dealer(desk)
+    if party.study.engine is Engine.SHARES:
+        if party.study.plan.arrangement.by_features:
+            yield from deal_blocks(party)
+        yield from solve_dealt(party)
+    yield from choose_dealer(party)
 
 
-def training_side(desk: PartyContext, documents: Sequence[Document]) -> list[Document]:
+def training_side(party: PartyContext, documents: Sequence[Document]) -> list[Document]:
     """The documents that a peer trains with; the others it holds out or holds back."""
-    training = _not_held_out(desk, documents)
-    if len(desk.study.plan.alphas) > 1:
-        back = _back(desk)
+    training = _not_held_out(party, documents)
+    if len(party.study.plan.alphas) > 1:
+        back = _back(party)
         training = [one for one in training if back.side(one) is Side.TRAIN]
-    training = without_rare(desk.study.plan, training)
+    training = without_rare(party.study.plan, training)
     if not training:
-        raise InputError(f"{desk.name}: expected documents to train with, found none")
+        raise InputError(f"{party.name}: expected documents to train with, found none")
     return training
 
 
-def held_back_side(desk: PartyContext, documents: Sequence[Document]) -> list[Document]:
+def held_back_side(party: PartyContext, documents: Sequence[Document]) -> list[Document]:
     """The documents with which a peer helps to choose a penalty: neither trained nor held out."""
-    if len(desk.study.plan.alphas) == 1:
+    if len(party.study.plan.alphas) == 1:
         return []
-    back = _back(desk)
-    return [one for one in _not_held_out(desk, documents) if back.side(one) is Side.VALIDATION]
+    back = _back(party)
+    return [one for one in _not_held_out(party, documents) if back.side(one) is Side.VALIDATION]
 
 
-def _not_held_out(desk: PartyContext, documents: Sequence[Document]) -> list[Document]:
-    split = desk.study.plan.split
+def _not_held_out(party: PartyContext, documents: Sequence[Document]) -> list[Document]:
+    split = party.study.plan.split
     return [one for one in documents if split.side(one) is Side.TRAIN]
 
 
-def held_out_side(desk: PartyContext, documents: Sequence[Document]) -> list[Document]:
+def held_out_side(party: PartyContext, documents: Sequence[Document]) -> list[Document]:
     """The documents that a peer evaluates with."""
-    split = desk.study.plan.split
+    split = party.study.plan.split
     return [one for one in documents if split.side(one) is Side.VALIDATION]
 
 
-def _back(desk: PartyContext) -> Split:
-    plan = desk.study.plan
+def _back(party: PartyContext) -> Split:
+    plan = party.study.plan
     return Split(plan.held_back, f"{plan.name}/penalty")
