@@ -2,6 +2,7 @@
 
 import sys
 import time
+from importlib import import_module
 from typing import Any, Self
 
 from sottovoce.pictures.html import tag
@@ -70,6 +71,6 @@ def _notebook_cell() -> Any:
     kernel = shell.get_ipython() if shell is not None else None
     if kernel is None or not hasattr(kernel, "kernel"):
         return None
-    from IPython.display import display  # type: ignore[import-not-found]  # only in notebooks
-
+    # Only notebooks have it, so nothing here depends on its types.
+    display: Any = import_module("IPython.display").display
     return display(_NotebookLine("begins"), display_id=True)
