@@ -1,5 +1,6 @@
 """JSON Lines: an object a line, and lines that are none."""
 
+import json
 from pathlib import Path
 
 import pytest
@@ -73,10 +74,35 @@ def test_a_broken_line_costs_only_itself(
     assert words.replace("byte 27", f"byte {offset}") in problem.reason
 
 
-def test_an_array_is_told_from_lines(tmp_path: Path) -> None:
-    with pytest.raises(InputError, match="found one JSON array") as caught:
-        list(source_of(tmp_path, '[{"text": "a"}]').documents())
-    assert "jq -c '.[]'" in caught.value.hints[0]
+def test_one_array_is_read_object_by_object(tmp_path: Path) -> None:
+    texts = ['a "b" [c], {d}', "e\\", "", '\\"f' * 30_000]
+    content = json.dumps([{"text": text, "label": [1], "x": {"y": [2]}} for text in texts])
+    source = source_of(tmp_path, f" {content}\n", numeric=())
+    assert [document.text for document in source.documents()] == [texts[0], texts[1], texts[3]]
+    assert [str(problem.origin) for problem in source.problems] == ["notes.jsonl object 3"]
+
+
+@pytest.mark.parametrize(
+    ("content", "texts", "kind"),
+    [
+        ('[{"text": "a"}, {"text": "b"', ["a"], ProblemKind.MALFORMED),
+        ('[{"text": "a"}, 5, {"text": "b"}]', ["a", "b"], ProblemKind.MALFORMED),
+        ('[{"text": "a"}, {"text": b}, {"text": "c"}]', ["a", "c"], ProblemKind.MALFORMED),
+        (f'[{{"text": "{"x" * 99}"}}, {{"text": "b"}}]', ["b"], ProblemKind.TOO_LONG),
+    ],
+)
+def test_a_broken_member_of_an_array_costs_only_itself(
+    tmp_path: Path, content: str, texts: list[str], kind: ProblemKind
+) -> None:
+    source = source_of(tmp_path, content, limits=SourceLimits(document_bytes=60))
+    assert [document.text for document in source.documents()] == texts
+    assert source.problems.counts == {kind: 1}
+
+
+def test_an_array_in_another_encoding_is_refused_by_its_byte(tmp_path: Path) -> None:
+    content = b'[{"text": "\xe9"}]'
+    with pytest.raises(InputError, match="expected UTF-8 in a JSON array, found byte 0xe9"):
+        list(source_of(tmp_path, content, encoding="utf-8").documents())
 
 
 def test_a_column_may_appear_late_but_not_never(tmp_path: Path) -> None:

@@ -4,9 +4,11 @@ Every document is made of canaries, words that nothing else holds; every way to 
 tried on every kind of file, and what the command prints is searched for them.
 """
 
+import gzip
 import json
 import re
 import sys
+import zipfile
 from collections.abc import Callable, Iterator
 from itertools import product
 from pathlib import Path
@@ -71,6 +73,32 @@ def columnar(kind: str) -> Callable[[Path], Path]:
     return make
 
 
+def workbook(*, header: bool) -> Callable[[Path], Path]:
+    def make(folder: Path) -> Path:
+        from openpyxl import Workbook
+
+        book = Workbook()
+        for row in [("text", "label")] * header + [(t, "urgent") for t in texts()]:
+            book.active.append(row)
+        book.save(folder / "notes.xlsx")
+        return folder / "notes.xlsx"
+
+    return make
+
+
+def packed(name: str, content: str) -> Callable[[Path], Path]:
+    def make(folder: Path) -> Path:
+        path = folder / name
+        if name.endswith(".gz"):
+            path.write_bytes(gzip.compress(content.encode())[:-2])
+        else:
+            with zipfile.ZipFile(path, "w") as archive:
+                archive.writestr(name.removesuffix(".zip"), content)
+        return path
+
+    return make
+
+
 def objects(values: list[object]) -> str:
     return "".join(f"{json.dumps(value)}\n" for value in values)
 
@@ -102,6 +130,21 @@ FILES: dict[str, Callable[[Path], Path]] = {
     "csv as parquet": with_file("notes.parquet", rows(header=False)),
     "csv as arrow": with_file("notes.arrow", rows(header=False)),
     "jsonl as csv": with_file("notes.csv", objects([{"text": t} for t in T])),
+    "workbook": workbook(header=True),
+    "workbook without header": workbook(header=False),
+    "gzip cut short": packed("notes.csv.gz", rows(header=False)),
+    "zip": packed("notes.csv.zip", rows(header=False)),
+    "prodigy": with_file("notes.jsonl", objects([
+        {"text": t, "answer": a, "label": T[1], "_task_hash": 1, "spans": [
+            {"start": 0, "end": 999, "label": T[2]}, {"start": t, "end": t, "label": t}]}
+        for t, a in zip(T, ("accept", "reject", T[3]), strict=False)])),
+    "doccano": with_file("notes.jsonl", objects([
+        {"id": 1, "text": t, "label": [[0, 999, T[2]], [t, t, t], t], "entities": [{"label": t}]}
+        for t in T])),
+    "label studio": with_file("notes.json", json.dumps([
+        {"data": {"text": t}, "annotations": [{"result": [
+            {"value": {"start": 0, "end": 4, "text": T[1], "labels": [T[2]]}},
+            {"value": {"choices": [t, {"a": t}]}}, t]}, t]} for t in T])),
     "parquet": columnar("parquet"),
     "arrow": columnar("arrow"),
     "folder": with_folder({f"{LABELS[i % 2]}/{i}.txt": t for i, t in enumerate(T)}),
@@ -148,6 +191,10 @@ MISTAKES: tuple[tuple[str, ...], ...] = (
     ("--format", "arrow"),
     ("--format", "folder"),
     ("--format", "brat"),
+    ("--format", "xlsx"),
+    ("--format", "label-studio"),
+    ("--format", "prodigy"),
+    ("--format", "doccano"),
     ("--pattern", "*.ann"),
     ("--label-map", "ITSELF"),
     ("--labels-file", "ITSELF"),

@@ -2,9 +2,8 @@
 
 import pytest
 
-from sottovoce.sources.offsets import TextFrame
-from sottovoce.sources.problems import ProblemKind
-from sottovoce.sources.standoff import (
+from sottovoce.sources.annotations.offsets import TextFrame
+from sottovoce.sources.annotations.standoff import (
     Annotations,
     Argument,
     Attribute,
@@ -15,6 +14,7 @@ from sottovoce.sources.standoff import (
     Relation,
     parse,
 )
+from sottovoce.sources.problems import ProblemKind
 from sottovoce.text.documents import Fragment, Span
 
 TEXT = "fever and chills in the left or right arm"

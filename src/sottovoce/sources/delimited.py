@@ -15,7 +15,7 @@ from typing import NamedTuple, Self
 from sottovoce.errors import InputError
 from sottovoce.sources.columns import Header
 from sottovoce.sources.encodings import HEAD_BYTES, TextEncoding, find_encoding
-from sottovoce.sources.files import open_file
+from sottovoce.sources.files import open_file, size_of
 from sottovoce.sources.lines import Flaw, Lines, TextLine, too_long
 from sottovoce.sources.options import Format, SourceOptions, named
 from sottovoce.sources.problems import ProblemKind, SourceProblem
@@ -175,7 +175,7 @@ class DelimitedReader:
         expected = len(shape.columns)
         limit = self._options.limits.document_bytes
         with open_file(self._path) as file:
-            findings.total = self._path.stat().st_size
+            findings.total = size_of(self._path)
             lines = Lines(file, shape.encoding, limit=limit)
             for record in self._below_header(lines, shape):
                 findings.done = lines.passed

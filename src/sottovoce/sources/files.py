@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import BinaryIO
 
 from sottovoce.errors import InputError
+from sottovoce.sources.packed import is_packed, open_packed
 
 _KINDS = {
     stat.S_IFIFO: "a pipe",
@@ -35,7 +36,7 @@ def look_at(path: Path) -> os.stat_result:
 
 
 def open_file(path: Path) -> BinaryIO:
-    """Open the regular file `path` to be read; it may be empty."""
+    """Open the regular file `path` to be read, unpacked if it is packed; it may be empty."""
     found = look_at(path)
     if not stat.S_ISREG(found.st_mode):
         raise InputError(
@@ -44,9 +45,14 @@ def open_file(path: Path) -> BinaryIO:
             hints=("write the data to a file first, and name that file",),
         )
     try:
-        return path.open("rb")
+        return open_packed(path) if is_packed(path) else path.open("rb")
     except OSError as error:
         raise refusal(path, error) from error
+
+
+def size_of(path: Path) -> int | None:
+    """How many bytes there are to read; a packed file does not say."""
+    return None if is_packed(path) else path.stat().st_size
 
 
 def refusal(path: Path, error: OSError) -> InputError:

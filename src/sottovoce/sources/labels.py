@@ -1,8 +1,8 @@
 """From the labels that a source uses to the labels of a study."""
 
 import csv
-from collections.abc import Mapping
-from dataclasses import dataclass, field
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Self
 
@@ -10,7 +10,7 @@ import msgspec
 
 from sottovoce.errors import InputError
 from sottovoce.sources.problems import shown
-from sottovoce.text.documents import Label
+from sottovoce.text.documents import Label, Span
 from sottovoce.text.labels import label_name
 
 OTHERWISE = "*"
@@ -83,6 +83,11 @@ class LabelMap:
     def __getitem__(self, label: Label) -> str | None:
         """The study's label for the source's `label`, None where the map has none."""
         return self.names.get(label_name(label), self.names.get(OTHERWISE))
+
+    def spans(self, spans: Iterable[Span]) -> tuple[Span, ...]:
+        """Spans under the study's names; those whose type the map leaves out are left out."""
+        named = ((self[span.type], span) for span in spans)
+        return tuple(replace(span, type=name) for name, span in named if name is not None)
 
 
 def _from_json(content: bytes, path: Path) -> dict[str, str]:

@@ -4,18 +4,27 @@ import os
 import stat
 from collections.abc import Iterable
 from pathlib import Path
+from shlex import quote
 from typing import Any
 
 from sottovoce.errors import InputError
-from sottovoce.sources.brat import BratReader, has_annotations
+from sottovoce.sources.annotations.brat import BratReader, has_annotations
+from sottovoce.sources.annotations.doccano import Doccano
+from sottovoce.sources.annotations.label_studio import LabelStudio
+from sottovoce.sources.annotations.prodigy import Prodigy
+from sottovoce.sources.annotations.tool_reader import Tool, ToolReader
 from sottovoce.sources.columnar import ColumnarFileReader, FrameReader, is_frame, is_lazy
 from sottovoce.sources.delimited import DelimitedReader
 from sottovoce.sources.files import kind_of, look_at, open_file
 from sottovoce.sources.folders import FolderReader
+from sottovoce.sources.json_records import JsonRecords
 from sottovoce.sources.jsonlines import JsonLinesReader
 from sottovoce.sources.memory import IterableReader, refuse_text_as_items
 from sottovoce.sources.options import Format, SourceOptions
-from sottovoce.sources.source import Reader, Source
+from sottovoce.sources.packed import inner_name, is_packed
+from sottovoce.sources.problems import SourceProblem
+from sottovoce.sources.source import Findings, Reader, Source
+from sottovoce.sources.workbooks import WorkbookReader
 
 _SUFFIXES = {
     ".csv": Format.CSV,
@@ -29,7 +38,11 @@ _SUFFIXES = {
     ".arrow": Format.ARROW,
     ".feather": Format.ARROW,
     ".ipc": Format.ARROW,
+    ".xlsx": Format.XLSX,
 }
+_TOOLS: dict[Format, Tool] = {tool.format: tool for tool in (LabelStudio(), Prodigy(), Doccano())}
+_UNPACKED_ALONE = {Format.PARQUET, Format.ARROW, Format.XLSX}
+"""Formats that are packed by themselves, and are not read through another packing."""
 
 Place = str | os.PathLike[str]
 
@@ -60,6 +73,12 @@ def open_source(
 
 def _reader_of_path(path: Path, options: SourceOptions) -> Reader:
     format = find_format(path, options)  # noqa: A001 - the word for it
+    if format in _TOOLS:
+        return ToolReader(path, options, _TOOLS[format])
+    return _plain_reader(path, options, format)
+
+
+def _plain_reader(path: Path, options: SourceOptions, format: Format) -> Reader:  # noqa: A002 - the word for it; a line a format
     match format:
         case Format.CSV | Format.TSV:
             return DelimitedReader(path, options, format=format)
@@ -67,12 +86,14 @@ def _reader_of_path(path: Path, options: SourceOptions) -> Reader:
             return JsonLinesReader(path, options)
         case Format.PARQUET | Format.ARROW:
             return ColumnarFileReader(path, options, format=format)
+        case Format.XLSX:
+            return WorkbookReader(path, options)
         case Format.FOLDER:
             return FolderReader(path, options)
         case Format.BRAT:
             return BratReader(path, options)
-        case Format.MEMORY:
-            raise InputError(f"{path}: expected the format of a file or a folder, found memory")
+        case _:
+            raise InputError(f"{path}: expected the format of a file or a folder, found {format}")
 
 
 def find_format(path: Path, options: SourceOptions) -> Format:
@@ -80,19 +101,44 @@ def find_format(path: Path, options: SourceOptions) -> Format:
     mode = look_at(path).st_mode
     if options.format is not None:
         _check_kind(path, mode, options.format)
-        return options.format
+        return _packed_once(path, options.format)
     if stat.S_ISDIR(mode):
         return Format.BRAT if has_annotations(path) else Format.FOLDER
-    by_suffix = format_of_name(path)
-    if by_suffix is not None:
-        return by_suffix
+    inner = inner_name(path)
+    by_look = format_of_name(inner) or _by_first_bytes(path, inner)
+    if by_look is Format.JSONL:
+        return _tool_of(path, options) or by_look
+    return _packed_once(path, by_look)
+
+
+def _by_first_bytes(path: Path, inner: Path) -> Format:
     with open_file(path) as file:
         head = file.read(4096).removeprefix(b"\xef\xbb\xbf").lstrip()
     if head.startswith((b"PAR1", b"ARROW1")):
         return Format.PARQUET if head.startswith(b"PAR1") else Format.ARROW
-    if path.suffix.lower() == ".txt" and b"\t" in head.partition(b"\n")[0]:
+    if inner.suffix.lower() == ".txt" and b"\t" in head.partition(b"\n")[0]:
         return Format.TSV
     return Format.JSONL if head.startswith((b"{", b"[")) else Format.CSV
+
+
+def _tool_of(path: Path, options: SourceOptions) -> Format | None:
+    """The annotation tool that wrote a file of JSON, by its first object."""
+    try:
+        first = next(JsonRecords(path, options).read(Findings()), None)
+    except InputError:
+        return None  # whoever reads the file says what is wrong with it
+    if first is None or isinstance(first[1], SourceProblem):
+        return None
+    return next((name for name, tool in _TOOLS.items() if tool.wrote(first[1])), None)
+
+
+def _packed_once(path: Path, format: Format) -> Format:  # noqa: A002 - the word for it
+    if is_packed(path) and format in _UNPACKED_ALONE:
+        raise InputError(
+            f"{path}: expected a packed table of text, found {format.value}, which packs itself",
+            hints=(f"{'gunzip' if path.suffix.lower() == '.gz' else 'unzip'} {quote(str(path))}",),
+        )
+    return format
 
 
 def format_of_name(path: Path) -> Format | None:

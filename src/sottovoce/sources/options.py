@@ -17,8 +17,12 @@ class Format(StrEnum):
     JSONL = "jsonl"
     PARQUET = "parquet"
     ARROW = "arrow"
+    XLSX = "xlsx"
     FOLDER = "folder"
     BRAT = "brat"
+    LABEL_STUDIO = "label-studio"
+    PRODIGY = "prodigy"
+    DOCCANO = "doccano"
     MEMORY = "memory"
 
 

@@ -27,6 +27,8 @@ class ProblemKind(StrEnum):
     EMPTY_TEXT = "empty text"
     NO_LABEL = "no label"
     UNKNOWN_LABEL = "unknown label"
+    REJECTED = "answer other than accept"
+    DISAGREEMENT = "annotators disagree"
     NO_GROUP = "no group"
     NOT_A_NUMBER = "not a number"
     UNREADABLE = "unreadable file"

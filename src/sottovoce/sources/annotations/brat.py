@@ -6,17 +6,17 @@ from dataclasses import replace
 from pathlib import Path, PurePath
 
 from sottovoce.errors import InputError
-from sottovoce.sources import standoff
+from sottovoce.sources.annotations import standoff
+from sottovoce.sources.annotations.offsets import TextFrame
+from sottovoce.sources.annotations.standoff import Annotations, NumberedFlaw
 from sottovoce.sources.columns import Header
 from sottovoce.sources.encodings import find_encoding
 from sottovoce.sources.files import open_file
 from sottovoce.sources.lines import Lines, too_long
-from sottovoce.sources.offsets import TextFrame
 from sottovoce.sources.options import Format, SourceOptions
 from sottovoce.sources.problems import Loss, ProblemKind, SourceProblem
 from sottovoce.sources.sheets import FileRows
 from sottovoce.sources.source import Findings
-from sottovoce.sources.standoff import Annotations, NumberedFlaw
 from sottovoce.sources.tree import Folder, read_text, walk
 from sottovoce.text.documents import Document, Origin, Span
 
@@ -95,7 +95,7 @@ class BratReader:
             yield from _problems(found.flaws, annotation)
         findings.note(f"{shown}: {found.frame.note}" if found.frame.note else "")
         findings.found.update(counted(found))
-        yield rows.read(shown, found.frame.text, spans=tuple(self._wanted(found.spans)))
+        yield rows.read(shown, found.frame.text, spans=self._wanted(found.spans))
 
     def _annotations(self, path: Path, shown: str, frame: TextFrame) -> Annotations | SourceProblem:
         limit = self._options.limits.document_bytes
@@ -120,15 +120,9 @@ class BratReader:
             return SourceProblem(Origin(shown), ProblemKind.UNREADABLE, error.message)
         return replace(found, flaws=tuple(sorted((*found.flaws, *broken))))
 
-    def _wanted(self, spans: tuple[Span, ...]) -> Iterator[Span]:
-        """Spans under the study's names; those whose type the label map leaves out are left out."""
-        if self._options.label_map is None:
-            yield from spans
-            return
-        for span in spans:
-            mapped = self._options.label_map[span.type]
-            if mapped is not None:
-                yield replace(span, type=mapped)
+    def _wanted(self, spans: tuple[Span, ...]) -> tuple[Span, ...]:
+        known = self._options.label_map
+        return spans if known is None else known.spans(spans)
 
 
 def counted(annotations: Annotations) -> Counter[str]:

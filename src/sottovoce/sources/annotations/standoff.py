@@ -17,8 +17,8 @@ from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
+from sottovoce.sources.annotations.offsets import Mention, TextFrame, best_frame
 from sottovoce.sources.lines import Flaw
-from sottovoce.sources.offsets import Mention, TextFrame, best_frame
 from sottovoce.sources.problems import ProblemKind
 from sottovoce.text.documents import Fragment, Span
 

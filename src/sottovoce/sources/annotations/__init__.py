@@ -1,0 +1,1 @@
+"""What annotation tools write: BRAT's pairs, and the JSON of Label Studio, Prodigy and doccano."""

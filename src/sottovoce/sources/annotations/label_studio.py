@@ -1,0 +1,79 @@
+"""Label Studio's JSON: tasks with their data, and what each annotator made of them."""
+
+from collections.abc import Iterator
+
+from sottovoce.sources.annotations.tool_reader import Decided, Mark, whole_mark
+from sottovoce.sources.lines import Flaw
+from sottovoce.sources.options import Format, SourceOptions
+from sottovoce.sources.problems import ProblemKind
+from sottovoce.sources.rows import Row
+from sottovoce.text.documents import Label
+
+_LISTS = ("choices", "labels", "taxonomy")
+Decision = tuple[tuple[Label, ...], tuple[Mark, ...]]
+
+
+class LabelStudio:
+    """The annotation that is marked as ground truth counts, else the one that all agree on.
+
+    Skipped and cancelled annotations, drafts and predictions are no labels.
+    """
+
+    format = Format.LABEL_STUDIO
+
+    def wrote(self, record: Row) -> bool:
+        """Its tasks keep the text apart, below `data`."""
+        return isinstance(record.get("data"), dict) and (
+            "annotations" in record or "completions" in record or "predictions" in record
+        )
+
+    def decided(self, record: Row, options: SourceOptions) -> Decided:
+        """What the annotators agreed on; `options` play no part."""
+        del options
+        data = record.get("data")
+        fields: Row = data if isinstance(data, dict) else {}
+        decisions = [_decision(result) for result in _results(record)]
+        if not decisions:
+            return Decided(fields)
+        if any(other != decisions[0] for other in decisions):
+            reason = f"expected one decision, found different ones among {len(decisions)}"
+            return Decided(fields, flaw=Flaw(ProblemKind.DISAGREEMENT, reason))
+        return Decided(fields, *decisions[0])
+
+
+def _results(record: Row) -> list[list[object]]:
+    """The results that count, one list an annotation."""
+    given = record.get("annotations", record.get("completions"))
+    made = [
+        one
+        for one in (given if isinstance(given, list) else [])
+        if isinstance(one, dict) and not one.get("was_cancelled") and not one.get("skipped")
+    ]
+    truth = [one for one in made if one.get("ground_truth")]
+    results = [one.get("result") for one in truth or made]
+    return [result for result in results if isinstance(result, list) and result]
+
+
+def _decision(result: list[object]) -> Decision:
+    labels: dict[Label, None] = {}
+    marks: list[Mark] = []
+    for region in result:
+        value = region.get("value") if isinstance(region, dict) else None
+        if not isinstance(value, dict):
+            continue
+        for name in _names(value):
+            if "start" in value:
+                mark = whole_mark(value["start"], value.get("end"), name, value.get("text"))
+                if mark is not None:
+                    marks.append(mark)
+            elif isinstance(name, str | int | float | bool):
+                labels[name] = None
+    return tuple(labels), tuple(marks)
+
+
+def _names(value: Row) -> Iterator[object]:
+    for kind in _LISTS:
+        names = value.get(kind)
+        yield from names if isinstance(names, list) else ()
+    if "rating" in value:
+        yield value["rating"]

@@ -1,0 +1,48 @@
+"""Prodigy's JSON Lines: a label, a choice or spans, and whether the annotator accepted it."""
+
+from collections.abc import Iterator
+
+from sottovoce.sources.annotations.tool_reader import Decided, Mark, whole_mark
+from sottovoce.sources.lines import Flaw
+from sottovoce.sources.options import Format, SourceOptions
+from sottovoce.sources.problems import ProblemKind
+from sottovoce.sources.rows import Row
+
+_ANSWERS = ("accept", "reject", "ignore")
+_OWN = {"label", "accept", "spans", "options", "answer", "tokens", "config", "meta"}
+
+
+class Prodigy:
+    """An answer other than `accept` is no label: what was rejected says what a text is not."""
+
+    format = Format.PRODIGY
+
+    def wrote(self, record: Row) -> bool:
+        """Its objects carry an answer and two hashes."""
+        return record.get("answer") in _ANSWERS and "_task_hash" in record
+
+    def decided(self, record: Row, options: SourceOptions) -> Decided:
+        """The label or the accepted choices, and the spans; `options` play no part."""
+        del options
+        fields = {
+            name: value
+            for name, value in record.items()
+            if name not in _OWN and not name.startswith("_")
+        }
+        answer = record.get("answer", "accept")
+        if answer != "accept":
+            said = answer if answer in _ANSWERS else "something else"
+            reason = f"expected answer accept, found {said}"
+            return Decided(fields, flaw=Flaw(ProblemKind.REJECTED, reason))
+        accepted = record.get("accept")
+        chosen = accepted if isinstance(accepted, list) else [record.get("label")]
+        labels = tuple(one for one in chosen if isinstance(one, str | int | float | bool))
+        return Decided(fields, labels, tuple(_marks(record.get("spans"))))
+
+
+def _marks(spans: object) -> Iterator[Mark]:
+    for span in spans if isinstance(spans, list) else ():
+        if isinstance(span, dict):
+            mark = whole_mark(span.get("start"), span.get("end"), span.get("label"))
+            if mark is not None:
+                yield mark
