@@ -6,8 +6,10 @@ from dataclasses import asdict
 from pathlib import Path
 
 import pytest
+from typer.testing import CliRunner
 
 from harness.commands import call
+from sottovoce import cli
 from sottovoce.entropy import SystemEntropy
 from sottovoce.errors import InputError, SottovoceError, StoppedError, WithdrawnError
 from sottovoce.node.api import SeatStatus
@@ -151,3 +153,29 @@ def test_who_only_looked_at_anothers_invitation_may_take_its_own(
     own = Invitation.parse((tmp_path / "sent" / "stanmore").read_text())
     check_seats(site, own)
     assert site.accept(own).invitation.seats == ("stanmore",)
+
+
+def test_labels_that_are_not_the_study_s_are_counted_and_spelled_before_consent(
+    tmp_path: Path, office: Path
+) -> None:
+    from sottovoce.config.study_file import example
+
+    home, path = tmp_path / "stanmore", tmp_path / "notes.csv"
+    invitation = Invitation.parse((tmp_path / "sent" / "stanmore").read_text())
+    joined = open_site(home, entropy=SystemEntropy()).accept(invitation)
+    joined.keep_text(example())
+    rows = [f"she fell {n} times,{label}" for n in range(12) for label in ("urgent", "routine")]
+    odd = ["she fell,Urgent"] * 3 + ["she fell, ROUTINE "] + ["all is well,an illness of her own"]
+    path.write_text("\n".join(["text,label", *rows, *odd]), encoding="utf-8")
+    words = ("join", "--data", path, "--dry-run", "--home", home)
+    facts = json.loads(call(*words, "--json"))
+    assert (facts["documents"], facts["left_out"]) == (24, {"unknown label": 5})
+    said = CliRunner().invoke(cli.app, [str(word) for word in words]).stderr
+    assert "5 rows are left out (5 × unknown label)" in said
+    assert "5 rows have a label that the study does not have" in said
+    assert "3 of them say 'Urgent', which is 'urgent' but for case or space" in said
+    assert "to take them: --label-map ROUTINE=routine,Urgent=urgent" in said
+    assert "illness" not in said
+    mapped = ("--label-map", "ROUTINE=routine,Urgent=urgent")
+    facts = json.loads(call(*words, *mapped, "--json"))
+    assert (facts["documents"], facts["left_out"]) == (28, {"unknown label": 1})

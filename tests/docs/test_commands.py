@@ -80,7 +80,8 @@ def test_results_are_those_of_the_page(tmp_path: Path) -> None:
     assert list(row) == said["study list"]
     shown = json.loads(call("study", "show", "--home", home, "--json"))
     assert list(shown) == said["study show"]
-    assert set(said["join --dry-run"]) == {"study", "seats", "documents", *shown} - {"evaluation"}
+    brought = {"study", "seats", "documents", "left_out"}
+    assert set(said["join --dry-run"]) == {*brought, *shown} - {"evaluation"}
     found = json.loads(call("status", "--home", home, "--json"))
     assert list(found) == said["status"]
     ordered = json.loads(call("study", "cancel", "--home", home, "--yes", "--json"))

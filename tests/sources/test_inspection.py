@@ -1,5 +1,6 @@
 """What inspection says of a source, and what it never shows."""
 
+import shlex
 from pathlib import Path
 
 import msgspec
@@ -94,3 +95,18 @@ def test_a_table_without_text_has_no_empty_texts() -> None:
     found = inspect(open_source(rows, SourceOptions(numeric=("n",))))
     assert found.empty == 0
     assert found.duplicates == Duplicates(1, 1, 0)
+
+
+def test_labels_that_differ_only_in_case_or_space_are_named_with_a_map(tmp_path: Path) -> None:
+    rows = ["a,Urgent", "b,urgent", "c,urgent", "d,not  urgent", "e,not urgent", "f,other"]
+    path = tmp_path / "notes.csv"
+    path.write_text("\n".join(["text,label", *rows]), encoding="utf-8")
+    warnings = inspect(open_source(path)).warnings
+    assert "labels that differ only in case or space: 'urgent', 'Urgent'" in warnings
+    (proposed,) = [one for one in warnings if one.startswith("to make them one")]
+    _, given = shlex.split(proposed.removeprefix("to make them one: "))
+    mapped = inspect(open_source(path, SourceOptions(label_map=LabelMap.of(given))))
+    assert {one.label: one.documents for one in mapped.labels} == {
+        "urgent": 3, "not  urgent": 2, "other": 1
+    }  # fmt: skip
+    assert not [one for one in mapped.warnings if "case or space" in one]

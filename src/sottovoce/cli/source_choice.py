@@ -1,7 +1,7 @@
 """What a peer brings: which source, which columns; remembered, so that a restart reads the same."""
 
 import json
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -11,7 +11,7 @@ from sottovoce.errors import DamagedFileError, InputError
 
 if TYPE_CHECKING:
     from sottovoce.node.site.site_folder import JoinedStudy, Site
-    from sottovoce.sources import SourceOptions
+    from sottovoce.sources import Problems, SourceOptions
     from sottovoce.study.plan import StudyPlan
     from sottovoce.text.documents import Document
 
@@ -88,8 +88,17 @@ class SourceChoice:
             pattern=self.pattern,
         )
 
-    def read(self, plan: "StudyPlan", *, learning: bool = True) -> Sequence["Document"]:
-        """Every usable document, in order; the plan's encoder is opened, too."""
+    def read(
+        self,
+        plan: "StudyPlan",
+        *,
+        learning: bool = True,
+        told: Callable[["Problems"], None] | None = None,
+    ) -> Sequence["Document"]:
+        """Every usable document, in order; the plan's encoder is opened, too.
+
+        `told` hears what was left out, also where nothing is left.
+        """
         from sottovoce.cli.progress import watched
         from sottovoce.encoders import ready
         from sottovoce.sources import open_source
@@ -97,13 +106,17 @@ class SourceChoice:
         ready(plan.beside.encoder, self.encoder)
 
         source = open_source(self.data, self.options(plan, learning=learning))
-        return list(
-            watched(
-                source.documents(),
-                title="reading",
-                position=lambda: (source.findings.done, source.findings.total),
+        try:
+            return list(
+                watched(
+                    source.documents(),
+                    title="reading",
+                    position=lambda: (source.findings.done, source.findings.total),
+                )
             )
-        )
+        finally:
+            if told is not None:
+                told(source.problems)
 
 
 def remember(site: "Site", study: "JoinedStudy", choice: SourceChoice) -> None:

@@ -13,12 +13,20 @@ from hashlib import blake2b
 import numpy as np
 
 from sottovoce.sources.options import Format
-from sottovoce.sources.problems import ProblemKind, SourceProblem, shown
+from sottovoce.sources.problems import ProblemKind, SourceProblem, label_map_option, shown
 from sottovoce.sources.source import Source
 from sottovoce.text.documents import Document, Label
-from sottovoce.text.labels import LABEL_WORDS, is_label, label_name, shown_label
+from sottovoce.text.labels import (
+    LABEL_WORDS,
+    folded_label,
+    is_label,
+    label_name,
+    shown_label,
+)
 
 _MANY_LABELS = 1000
+_MAPPED_LABELS = 30
+"""Labels that a proposed map writes out at most."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -223,12 +231,37 @@ class Inspector:
         if len(self._given) > 1:
             kinds = ", ".join(f"{count:,} × {kind}" for kind, count in self._given.most_common())
             yield f"labels of mixed types ({kinds}), give them names: --label-map 1=yes,0=no"
+        yield from self._spellings()
         options = self._source.options
         expected = {*options.labels}
         if options.label_map is not None:
             expected.update(options.label_map.names.values())
         for label in sorted(expected - {*self._labels, *self._spans}):
             yield f"no document has the label {shown(label)}"
+
+    def _spellings(self) -> Iterator[str]:
+        """Labels that differ only in case or space, and a map that makes them one."""
+        by_folded: dict[str, list[str]] = {}
+        for name, _ in self._labels.most_common():
+            by_folded.setdefault(folded_label(name), []).append(name)
+        alike = [
+            names for names in by_folded.values() if len(names) > 1 and all(map(is_label, names))
+        ]
+        for names in alike:
+            written = ", ".join(map(repr, names))
+            yield f"labels that differ only in case or space: {written}"
+        known = {*self._source.options.labels}
+        if alike and len(by_folded) <= _MAPPED_LABELS and all(map(is_label, self._labels)):
+            pairs = [
+                (name, next((one for one in names if one in known), names[0]))
+                for names in by_folded.values()
+                for name in names
+            ]
+            targets = {meant for names, meant in pairs if names != meant}
+            yield "to make them one: " + label_map_option(
+                (name, meant) for name, meant in pairs if name != meant or name not in targets
+            )
+        yield from list(self._source.problems.told())[1:]
 
     def _content_warnings(self) -> Iterator[str]:
         for column, count in self._missing.items():

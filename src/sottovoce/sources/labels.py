@@ -21,7 +21,10 @@ _FILE_BYTES = 2**20
 
 @dataclass(frozen=True, slots=True)
 class LabelMap:
-    """Which label of the study stands for which label of the source; `*` names all others."""
+    """Which label of the study stands for which label of the source; `*` names all others.
+
+    A label of the study stands for itself, unless `*` takes it.
+    """
 
     names: Mapping[str, str] = field(hash=False)
 
@@ -82,7 +85,9 @@ class LabelMap:
 
     def __getitem__(self, label: Label) -> str | None:
         """The study's label for the source's `label`, None where the map has none."""
-        return self.names.get(label_name(label), self.names.get(OTHERWISE))
+        name = label_name(label)
+        itself = name if name in self.names.values() else None
+        return self.names.get(name, self.names.get(OTHERWISE, itself))
 
     def spans(self, spans: Iterable[Span]) -> tuple[Span, ...]:
         """Spans under the study's names; those whose type the map leaves out are left out."""

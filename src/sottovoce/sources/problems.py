@@ -5,9 +5,10 @@ names files, lines, bytes, columns and (shortened) labels.
 """
 
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from enum import StrEnum
+from shlex import quote
 
 from sottovoce.text.documents import Origin
 
@@ -53,6 +54,8 @@ class SourceProblem:
     kind: ProblemKind
     reason: str
     cost: Loss = Loss.DOCUMENT
+    spelling: tuple[str, str] | None = None
+    """A label as it stood there, and the known one that it differs from in case or space."""
 
     def __str__(self) -> str:
         return f"{self.origin}: {self.reason}"
@@ -67,12 +70,15 @@ class Problems:
         self._kept: list[SourceProblem] = []
         self._kept_of: Counter[ProblemKind] = Counter()
         self.counts: Counter[ProblemKind] = Counter()
+        self.spellings: Counter[tuple[str, str]] = Counter()
         self.documents = 0
         self.annotations = 0
 
     def add(self, problem: SourceProblem) -> None:
         """Count `problem`, and keep it if few of its kind were kept before."""
         self.counts[problem.kind] += 1
+        if problem.spelling is not None:
+            self.spellings[problem.spelling] += 1
         if problem.cost is Loss.DOCUMENT:
             self.documents += 1
         else:
@@ -91,6 +97,24 @@ class Problems:
     def summary(self) -> str:
         """The counts in words, the most frequent kind first."""
         return ", ".join(f"{count:,} × {kind}" for kind, count in self.counts.most_common())
+
+    def told(self) -> Iterator[str]:
+        """What a person should hear before the rest becomes part of a study; no text is in it."""
+        if self.documents:
+            yield f"{self.documents:,} rows are left out ({self.summary()})"
+        outside = self.counts[ProblemKind.UNKNOWN_LABEL]
+        if outside:
+            yield f"{outside:,} rows have a label that the study does not have"
+        for (name, meant), count in self.spellings.most_common():
+            yield f"{count:,} of them say {name!r}, which is {meant!r} but for case or space"
+        if self.spellings:
+            yield f"to take them: {label_map_option(self.spellings)}"
+
+
+def label_map_option(spellings: Iterable[tuple[str, str]]) -> str:
+    """The option that maps labels to others, ready for a shell."""
+    pairs = ",".join(f"{name}={meant}" for name, meant in sorted(spellings))
+    return f"--label-map {quote(pairs)}"
 
 
 def shown(name: object) -> str:

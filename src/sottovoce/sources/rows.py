@@ -1,7 +1,7 @@
 """From one row of named values to one document, or to the reason why there is none."""
 
 import re
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from fnmatch import fnmatchcase
 from math import isfinite
@@ -11,7 +11,7 @@ from sottovoce.sources.columns import Header
 from sottovoce.sources.options import Empty, SourceOptions, named
 from sottovoce.sources.problems import ProblemKind, SourceProblem, shown
 from sottovoce.text.documents import Document, Label, Origin, Span, Value
-from sottovoce.text.labels import label_name, unknown_label
+from sottovoce.text.labels import label_name, respelt, unknown_label
 
 Row = Mapping[str, object]
 
@@ -23,10 +23,13 @@ _NUMBER = re.compile(r"[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?", re.ASCII)
 class _Unusable(Exception):  # noqa: N818 - a reason on its way to becoming a Problem
     """A value that makes its row unusable."""
 
-    def __init__(self, kind: ProblemKind, reason: str) -> None:
+    def __init__(
+        self, kind: ProblemKind, reason: str, spelling: tuple[str, str] | None = None
+    ) -> None:
         super().__init__(reason)
         self.kind = kind
         self.reason = reason
+        self.spelling = spelling
 
 
 @dataclass(frozen=True, slots=True)
@@ -125,7 +128,7 @@ class RowReader:
                 origin=origin,
             )
         except _Unusable as found:
-            return SourceProblem(origin, found.kind, found.reason)
+            return SourceProblem(origin, found.kind, found.reason, spelling=found.spelling)
 
     def _text(self, row: Row) -> str:
         parts = [_text(row, column) for column in self.selection.text]
@@ -155,22 +158,20 @@ class RowReader:
 
     def _known(self, label: Label) -> Label:
         """The study's label for the source's."""
-        if self.options.label_map is not None:
-            mapped = self.options.label_map[label]
-            if mapped is None:
-                raise _Unusable(
-                    ProblemKind.UNKNOWN_LABEL,
-                    f"label {unknown_label(label, self.options.label_map.names)} is not in "
-                    "the label map",
-                )
-            label = mapped
-        if self.options.labels and label_name(label) not in self.options.labels:
-            raise _Unusable(
-                ProblemKind.UNKNOWN_LABEL,
-                f"expected one of the study's labels "
-                f"({', '.join(map(shown, self.options.labels))}), found one "
-                f"{unknown_label(label, self.options.labels)}",
+        known, own = self.options.labels, self.options.label_map
+        if own is not None:
+            mapped = own[label]
+            if mapped is None and label_name(label) not in known:
+                wanted = {*own.names, *known}
+                reason = f"label {unknown_label(label, wanted)} is not in the label map"
+                raise _unknown(label, wanted, reason)
+            label = label if mapped is None else mapped
+        if known and label_name(label) not in known:
+            reason = (
+                f"expected one of the study's labels ({', '.join(map(shown, known))}), "
+                f"found one {unknown_label(label, known)}"
             )
+            raise _unknown(label, known, reason)
         return label
 
     def _group(self, row: Row) -> str | None:
@@ -222,6 +223,13 @@ def _text(row: Row, column: str) -> str:
     raise _Unusable(
         ProblemKind.WRONG_TYPE, f"expected text in {shown(column)}, found {type(value).__name__}"
     )
+
+
+def _unknown(label: Label, known: Collection[str], reason: str) -> _Unusable:
+    """A label that is not used, and which known one it may be meant to be."""
+    name = label_name(label)
+    meant = respelt(name, known)
+    return _Unusable(ProblemKind.UNKNOWN_LABEL, reason, None if meant is None else (name, meant))
 
 
 def _label(value: object, column: str) -> Label:

@@ -132,6 +132,17 @@ def is_label(name: str) -> bool:
     return len(name) <= LABEL_CHARACTERS and len(name.split()) <= LABEL_WORDS
 
 
+def folded_label(name: str) -> str:
+    """A label without what people write differently by accident: case, and the width of spaces."""
+    return " ".join(name.split()).casefold()
+
+
+def respelt(name: str, known: Iterable[str]) -> str | None:
+    """The known label that `name` differs from only in case or space; None where it is none."""
+    folded = folded_label(name)
+    return next((label for label in known if label != name and folded_label(label) == folded), None)
+
+
 def shown_label(label: Label) -> str:
     """A label as a message may show it: what could as well be a text is only counted."""
     name = str(label)

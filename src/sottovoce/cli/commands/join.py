@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from sottovoce.config.study_file import StudyDescription
     from sottovoce.node.api import Consent, ConsentQuestion
     from sottovoce.node.site.site_folder import JoinedStudy, Site
+    from sottovoce.sources import Problems
     from sottovoce.text.documents import Document
 
 Data = Annotated[
@@ -165,13 +166,13 @@ class _Joining:
         self._yes = yes
         self._dry_run = dry_run
         self._as_json = as_json
+        self._left_out: dict[str, int] = {}
 
     def run(self, *, approve: str | None, stay: bool, log: Path | None) -> None:
         """Card, documents, consent, and then the study."""
         from sottovoce.cli.consent import asked, show_card
         from sottovoce.cli.source_choice import check_brings_text, remember
         from sottovoce.node.site.shown_card import card_of
-        from sottovoce.study.rehearsal import check_documents
 
         described = self._described()
         seats = self._study.invitation.seats
@@ -183,18 +184,10 @@ class _Joining:
         if not self._as_json and (self._dry_run or not begun):
             show_card(card_of(described, self._house(described)))
         self._site.policy.check(described.rehearsed())
-        documents = self._choice.read(described.plan) if self._choice else ()
-        count = len(documents)
-        if self._choice and not self._as_json:
-            screen.say(f"{self._choice.data}: {count:,} documents", err=True)
-        if not begun:
-            for peer in sorted(set(peers) & set(seats)):
-                rehearsed = check_documents(described.rehearsed(), peer, documents)
-                if not self._as_json:
-                    for line in rehearsed.told(described.plan):
-                        screen.say(f"{peer}: {line}", err=True)
+        mine = sorted(set(peers) & set(seats))
+        documents = self._documents(described, () if begun else mine)
         if self._dry_run:
-            self._rehearse(described, count)
+            self._rehearse(described, len(documents))
             return
         if not begun and not asked("Take part in this study, as the card says?", yes=self._yes):
             screen.say(
@@ -207,6 +200,31 @@ class _Joining:
             file = stack.enter_context(LogFile(log)) if log is not None else None
             time_warnings()
             self._follow(described, documents, approve=approve, stay=stay, log=file)
+
+    def _documents(
+        self, described: "StudyDescription", peers: "Sequence[str]"
+    ) -> "Sequence[Document]":
+        """What this site brings, said in numbers; refused where a peer's part would not do."""
+        from sottovoce.study.rehearsal import check_documents
+
+        if self._choice is None:
+            return ()
+        documents = self._choice.read(described.plan, told=self._told_losses)
+        said = [f"{self._choice.data}: {len(documents):,} documents"]
+        for peer in peers:
+            rehearsed = check_documents(described.rehearsed(), peer, documents)
+            said.extend(f"{peer}: {line}" for line in rehearsed.told(described.plan))
+        for line in () if self._as_json else said:
+            screen.say(line, err=True)
+        return documents
+
+    def _told_losses(self, problems: "Problems") -> None:
+        """Which rows of the source take no part, and how labels might be meant."""
+        assert self._choice is not None
+        self._left_out = {str(kind): count for kind, count in problems.counts.most_common()}
+        if not self._as_json:
+            for line in problems.told():
+                screen.say(f"{self._choice.data}: {line}", err=True)
 
     def _house(self, described: "StudyDescription") -> str:
         """This site's organisation, as the study calls it."""
@@ -223,7 +241,11 @@ class _Joining:
         from sottovoce.node.site.shown_card import card_of
 
         facts = card_facts(described, card_of(described, self._house(described)))
-        mine = {"seats": list(self._study.invitation.seats), "documents": documents}
+        mine: dict[str, object] = {
+            "seats": list(self._study.invitation.seats),
+            "documents": documents,
+        }
+        mine["left_out"] = self._left_out
         screen.say(json.dumps({"study": self._study.id, **mine, **facts}))
 
     def _described(self) -> "StudyDescription":
