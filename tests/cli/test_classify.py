@@ -21,6 +21,7 @@ from sottovoce.node.invitations import Invitation
 from sottovoce.node.site.site_folder import Site, open_site
 from sottovoce.sources import open_source
 from sottovoce.study.plan import Verdict
+from sottovoce.study.queries.explanations import CarryingWord
 from sottovoce.text.documents import Document
 
 ROWS = 'note,age,label\n"fever, rash",40,x\nwell,,y\n,50,z\n'
@@ -45,12 +46,21 @@ def asked(monkeypatch: pytest.MonkeyPatch) -> list[Sequence[Document]]:
     kept: list[Sequence[Document]] = []
 
     def ask(
-        _: object, documents: Sequence[Document], deliver: Callable[[Any], None], *, as_json: bool
+        _: object,
+        documents: Sequence[Document],
+        deliver: Callable[[Any], None],
+        *,
+        as_json: bool,
+        explain: bool,
     ) -> object:
         kept.append(documents)
         bare = tuple(at for at, one in enumerate(documents) if not one.text)
         classes = [("urgent",)] * len(documents)
-        answer = Classified(classes, 7, verdict=Verdict.DGK, charged=16, wordless=bare)
+        words = (CarryingWord("fever", ("routine",)), CarryingWord("rash", ("routine",), 0.25))
+        because = (words, (), *[None] * (len(documents) - 2)) if explain else ()
+        answer = Classified(
+            classes, 7, verdict=Verdict.DGK, charged=16, wordless=bare, because=because
+        )
         deliver(answer)
         return answer
 
@@ -121,6 +131,17 @@ def test_rows_without_a_known_word_are_counted_and_marked_only_where_asked_for(
     assert facts["wordless"] == 1
 
 
+def test_an_explanation_is_a_column(
+    site: Site, asked: list[Sequence[Document]], tmp_path: Path
+) -> None:
+    (tmp_path / "new.csv").write_text(ROWS, encoding="utf-8")
+    words = (tmp_path / "new.csv", "--out", tmp_path / "out.jsonl", "--explain", "--json")
+    assert json.loads(call(site, *words))["explained"] == 2
+    rows = [json.loads(one) for one in (tmp_path / "out.jsonl").read_text().splitlines()]
+    expected = ["fever (else routine), rash (0.25)", "no single word", ""]
+    assert [row["because"] for row in rows] == expected
+
+
 def test_folders_and_brat(site: Site, asked: list[Sequence[Document]], tmp_path: Path) -> None:
     (tmp_path / "texts").mkdir()
     (tmp_path / "texts" / "one.txt").write_text("fever", encoding="utf-8")
@@ -130,7 +151,7 @@ def test_folders_and_brat(site: Site, asked: list[Sequence[Document]], tmp_path:
     facts = json.loads(call(site, tmp_path / "texts", "--text", "text", *words))
     assert facts == {
         "study": "s-1", "documents": 1, "verdict": "dgk", "written": 1, "counted": 16, "left": 7,
-        "wordless": 0,
+        "wordless": 0, "explained": 0,
         "out": str(tmp_path / "brat"),
     }  # fmt: skip
     assert (tmp_path / "brat" / "one.ann").read_text() == "T1\turgent 0 5\tfever\n"
@@ -152,6 +173,10 @@ def test_folders_and_brat(site: Site, asked: list[Sequence[Document]], tmp_path:
         (
             ("new.csv", "--out", "out", "--out-format", "brat", "--remark-column", "r"),
             "--remark-column: expected a table to write, found brat",
+        ),
+        (
+            ("new.csv", "--out", "out", "--out-format", "folder", "--explain"),
+            "--explain: expected a table to write, found folder",
         ),
     ],
 )

@@ -202,11 +202,16 @@ class Network:
         return await join(membership, source, options=self.options(**changes))
 
     async def classify(
-        self, seat: str, documents: Sequence[Document], deliver: Callable[[Any], Any] = in_hand
+        self,
+        seat: str,
+        documents: Sequence[Document],
+        deliver: Callable[[Any], Any] = in_hand,
+        *,
+        explain: bool = False,
     ) -> Answer:
         """A fresh process of this site asks."""
-        options = self.options()
-        return await classify(self.membership(seat), documents, options=options, deliver=deliver)
+        how = {"options": self.options(), "deliver": deliver, "explain": explain}
+        return await classify(self.membership(seat), documents, **how)
 
     async def evaluate(
         self, seat: str, deliver: Callable[[Any], Any] = in_hand

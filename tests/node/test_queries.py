@@ -65,6 +65,22 @@ def _shown(found: Sequence[EvaluationTables]) -> list[list[object]]:
     return [one.counts.tolist() for one in tables] + [list(one.peers) for one in tables]
 
 
+def test_an_explained_query_is_charged_like_one_that_is_not(trained: Network) -> None:
+    async def story() -> None:
+        async with trained.serving(), trained.staying("north", "harbour"):
+            mine = trained.documents["valley"][:2]
+            plain = await trained.classify("valley", mine)
+            told = await trained.classify("valley", mine, explain=True)
+            again = await trained.classify("valley", mine)
+            assert told.classes == plain.classes
+            assert plain.left - told.left == told.left - again.left == told.charged
+            assert len(told.because) == 2
+            assert told.because[0] is not None
+            assert not plain.because
+
+    asyncio.run(story())
+
+
 def test_a_query_that_is_killed_at_any_step_is_answered_and_charged_once(trained: Network) -> None:
     async def story() -> None:
         async with trained.serving(), trained.staying("north", "harbour"):

@@ -26,6 +26,7 @@ from sottovoce.study import StudyPlan
 from sottovoce.study.arrangement import one_of
 from sottovoce.study.automatic_features import BESIDE, WORDS, Circumstances, Columns, columns
 from sottovoce.study.plan import Engine
+from sottovoce.study.queries.explanations import DocumentQuestion, Explanation
 from sottovoce.text.documents import Document
 from sottovoce.text.encoding import EncoderName, provide
 from sottovoce.text.features import FeatureReader
@@ -176,6 +177,21 @@ class TextClassifier(SealedEstimator):
     ) -> NDArray[np.float64]:
         """The scores of texts, where the study released them ("margin" or "peers")."""
         return self._scores(as_documents(texts), self._asker(peer))
+
+    def explain(
+        self, texts: Sequence[str | Document], *, peer: str | None = None
+    ) -> list[Explanation]:
+        """For each text the words that carried its label; None where there was no room to ask.
+
+        Copies of a text, each without one word, take the places of a query that are charged
+        anyway: the query costs as much as `predict`. A word is named if the label is another one
+        without it or, where scores are released, if the label's score falls.
+        """
+        asker, documents = self._asker(peer), as_documents(texts)
+        asked = DocumentQuestion.of(documents, self._part(asker), explain=True)
+        answer = self._outcome.classify(asker, [*documents, *asked.copies.documents])
+        labels = self._outcome.study.plan.labels
+        return list(asked.copies.because(labels, answer.classes, answer.scores))
 
     def score(
         self, texts: Sequence[Any], labels: Sequence[Any], *, peer: str | None = None

@@ -33,6 +33,7 @@ from sottovoce.study.card.card import StudyCard
 from sottovoce.study.plan import StudyPlan
 from sottovoce.study.policy import Policy
 from sottovoce.study.queries.classification import Answer
+from sottovoce.study.queries.explanations import Explanation
 from sottovoce.study.queries.figures import Evaluation
 from sottovoce.study.roster import Role
 from sottovoce.study.study import Study
@@ -153,11 +154,13 @@ class Joined:
 class Classified(Answer):
     """An answer, what it cost, and the numbers of rows without a word that the model knows.
 
-    Such a row has the label that the bias alone gives.
+    Such a row has the label that the bias alone gives. `because` holds the words that carried
+    each label, where they were asked for.
     """
 
     charged: int = 0
     wordless: tuple[int, ...] = field(default=(), repr=False)
+    because: tuple[Explanation, ...] = field(default=(), repr=False)
 
 
 @dataclass(frozen=True)

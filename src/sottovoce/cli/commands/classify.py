@@ -20,6 +20,7 @@ if TYPE_CHECKING:
 
 ALL = "*"
 STDOUT = "-"
+BECAUSE = "because"
 _WORDLESS = "no known word"
 
 
@@ -63,6 +64,12 @@ def classify(
             "--remark-column", metavar="NAME", help="Also a column that marks rows without a word."
         ),
     ] = None,
+    explain: Annotated[
+        bool,
+        typer.Option(
+            "--explain", help="Also a column of the words that carried the label; costs nothing."
+        ),
+    ] = False,
     format: options.FormatName = None,  # noqa: A002 - the option's name
     encoding: options.EncodingName = None,
     delimiter: options.Delimiter = None,
@@ -86,6 +93,9 @@ def classify(
     and is charged once. A row without a word that the model knows gets the label that the bias
     alone gives, and is counted on the screen. The columns of the text are those that this site
     joined with, unless told.
+
+    With --explain the places of a batch that would stay empty, and are charged all the same, hold
+    copies without one word each: a word is named if the label is another one without it.
 
     \b
     Examples:
@@ -121,7 +131,7 @@ def classify(
     kind = _kind_of(out, out_format, described.plan)
     if str(out) == STDOUT and as_json:
         raise InputError("expected --out FILE with --json, found --out -: both write to stdout")
-    columns = (label_column, remark_column)
+    columns = (label_column, remark_column, BECAUSE if explain else None)
     writer = _Writer(out, kind, columns, names=(choice.text, group), replace=replace)
     writer.check()
     documents = _read(choice, described.plan, keep)
@@ -132,20 +142,28 @@ def classify(
         nonlocal written
         written = writer.write(documents, answer, described.plan)
 
-    answer = _ask(found.membership, documents, deliver, as_json=as_json)
+    answer = _ask(found.membership, documents, deliver, as_json=as_json, explain=explain)
+    explained = sum(one is not None for one in answer.because)
     if as_json:
         import json
 
         facts: dict[str, Any] = {"study": found.id, "documents": len(documents)}
         facts |= {"verdict": answer.verdict, "written": written}
         cost = {"counted": answer.charged, "left": answer.left}
-        screen.say(json.dumps({**facts, **cost, "wordless": len(answer.wordless), "out": str(out)}))
+        facts |= {**cost, "wordless": len(answer.wordless), "explained": explained}
+        screen.say(json.dumps({**facts, "out": str(out)}))
         return
     screen.say(
         f"{out}: {written:,} rows labelled, counted as {answer.charged:,}; "
         f"{answer.left:,} labels left in the budget",
         err=str(out) == STDOUT,
     )
+    if explain:
+        screen.say(
+            f"{explained:,} of {len(documents):,} rows are explained, with the places of the last "
+            "batch that were free",
+            err=True,
+        )
     if answer.wordless:
         screen.say(
             f"{len(answer.wordless):,} of {len(answer.classes):,} rows have no word that the model "
@@ -160,6 +178,7 @@ def _ask(
     deliver: "Callable[[Classified], None]",
     *,
     as_json: bool,
+    explain: bool,
 ) -> "Classified":
     from sottovoce.cli.running import run
     from sottovoce.cli.watching import Watch
@@ -170,7 +189,7 @@ def _ask(
     with Watch(quiet=as_json) as watch:
         asked = AskOptions(parse_study, on_event=watch.on_event)
         return run(
-            ask(membership, documents, options=asked, deliver=deliver),
+            ask(membership, documents, options=asked, deliver=deliver, explain=explain),
             afterwards="the same command again goes on, and is charged once",
         )
 
@@ -239,14 +258,14 @@ class _Writer:
         self,
         out: Path,
         kind: "Format",
-        columns: tuple[str | None, str | None],
+        columns: tuple[str | None, str | None, str | None],
         *,
         names: tuple[tuple[str, ...] | None, str | None],
         replace: bool,
     ) -> None:
         self._out = out
         self._kind = kind
-        self._column, self._remark = columns
+        self._column, self._remark, self._because = columns
         text, self._group = names
         self._text = text[0] if text and len(text) == 1 else "text"
         self._replace = replace
@@ -261,9 +280,11 @@ class _Writer:
                 "the text's or the group's, and nothing was asked",
                 hints=("--label-column label",),
             )
-        if self._remark is not None and self._kind in {Format.BRAT, Format.FOLDER}:
+        for option, column in (("--remark-column", self._remark), ("--explain", self._because)):
+            if column is None or self._kind not in {Format.BRAT, Format.FOLDER}:
+                continue
             raise InputError(
-                f"--remark-column: expected a table to write, found {self._kind}",
+                f"{option}: expected a table to write, found {self._kind}",
                 hints=("--out labelled.csv",),
             )
         if str(self._out) == STDOUT:
@@ -280,7 +301,13 @@ class _Writer:
         self, documents: "Sequence[Document]", answer: "Classified", plan: "StudyPlan"
     ) -> int:
         """Write them; how many rows were labelled."""
-        from sottovoce.node.site.labelled import as_spans, as_table, by_document, remarked
+        from sottovoce.node.site.labelled import (
+            as_spans,
+            as_table,
+            by_document,
+            explained,
+            remarked,
+        )
         from sottovoce.sources import Format
         from sottovoce.sources.writing import TableLayout, write_documents, write_stream
 
@@ -291,6 +318,9 @@ class _Writer:
         rows = list(as_table(found, plan))
         if self._remark is not None:
             rows = list(remarked(rows, self._remark, dict.fromkeys(answer.wordless, _WORDLESS)))
+        if self._because is not None:
+            words = {number: explained(one) for number, one in enumerate(answer.because)}
+            rows = list(remarked(rows, self._because, words))
         taken = rows[0].columns if rows else {}
         column = self._column or ("label" if "label" not in taken else "predicted_label")
         layout = TableLayout(text=self._text, label=column, group=self._group or "group")

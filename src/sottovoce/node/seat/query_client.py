@@ -14,8 +14,6 @@ from contextlib import suppress
 from functools import partial
 from typing import Any, TypeAlias, TypeVar
 
-import numpy as np
-
 from sottovoce.course.control import (
     COORDINATOR,
     AskedEvaluation,
@@ -61,6 +59,7 @@ from sottovoce.study.plan import Verdict
 from sottovoce.study.queries.classification import Answer, ask, goes_on_without
 from sottovoce.study.queries.evaluation import check_opening, evaluate_peer
 from sottovoce.study.queries.evaluation_record import KeptEvaluation
+from sottovoce.study.queries.explanations import DocumentQuestion
 from sottovoce.study.queries.figures import Evaluation, HeldOut, Tested, own_view
 from sottovoce.study.queries.model import PeerModel
 from sottovoce.study.queries.score_shares import decided
@@ -154,33 +153,33 @@ class QueryClient(EffectDecider):
     # Queries.
 
     async def classify(
-        self, documents: Sequence[Document], deliver: Deliver[Classified]
+        self, documents: Sequence[Document], deliver: Deliver[Classified], *, explain: bool = False
     ) -> Classified:
-        """The classes of every row of the documents."""
-        read = FeatureReader(self.model.space, self.model.key).read(documents)
-        asked, wordless = (
-            QuestionRows(read.integers()),
-            np.flatnonzero(np.diff(read.tf.indptr) == 0),
-        )
-        if not asked.count:
+        """The classes of every row of the documents, and the words that carried them, if asked."""
+        question = DocumentQuestion.of(documents, self.model, explain=explain)
+        count = question.count
+        if not count:
             name = self.agent.name
             raise InputError(f"{name}: expected at least 1 document to classify, found none")
-        charged = await self._price(asked)
+        asked = QuestionRows(question.rows)
+        charged = await self._price(asked, told=count)
         found, session = await self._answered(asked)
-        parts = (found.classes, found.left, found.scores, found.counted, found.verdict)
-        answer = Classified(*parts, charged=charged, wordless=tuple(wordless.tolist()))
+        because = question.copies.because(self._plan.labels, found.classes, found.scores)
+        scores = None if found.scores is None else found.scores[:count]
+        parts = (found.classes[:count], found.left, scores, found.counted, found.verdict)
+        answer = Classified(*parts, charged=charged, wordless=question.wordless, because=because)
         await asyncio.to_thread(deliver, answer)
         await self._forget(session, answered_notes(answer.left))
         return answer
 
-    async def _price(self, asked: QuestionRows) -> int:
+    async def _price(self, asked: QuestionRows, *, told: int) -> int:
         """Say what a query will count as, before it is asked; whoever has the weights asks none."""
         if self.model.released is not None:
             return 0
         batch, left = self.model.scores.batch, (await self._under_way()).left
         counted = -(-asked.count // batch) * batch
         known = self._plan.budget if left is None else left
-        priced = QueryPriced(self.agent.study, self.agent.name, asked.count, counted, known)
+        priced = QueryPriced(self.agent.study, self.agent.name, told, counted, known)
         self.agent.tell_watcher(priced)
         return counted
 

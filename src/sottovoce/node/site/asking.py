@@ -39,17 +39,19 @@ async def classify(
     *,
     options: AskOptions,
     deliver: Deliver[Classified] = in_hand,
+    explain: bool = False,
     entropy: Entropy | None = None,
 ) -> Classified:
     """The classes of every row of these documents, which nobody but this site learns.
 
     Broken off at any moment and called again with the same documents, it goes on where it was.
     `deliver` takes the answer into safety (a file): until it returned, the answer can be had
-    again without asking, or paying, again.
+    again without asking, or paying, again. With `explain` the answer names words that carried
+    the labels, as far as the places that are charged anyway suffice.
     """
     work = await Workplace.open(membership, options, entropy=entropy or SystemEntropy())
     async with _asking(work) as (asker, working):
-        return await while_working(working, asker.classify(documents, deliver))
+        return await while_working(working, asker.classify(documents, deliver, explain=explain))
 
 
 async def evaluate(

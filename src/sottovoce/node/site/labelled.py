@@ -5,10 +5,13 @@ from dataclasses import replace
 
 from sottovoce.errors import MismatchError
 from sottovoce.study.plan import StudyPlan
+from sottovoce.study.queries.explanations import CarryingWord, Explanation
 from sottovoce.text.documents import Document, Fragment, Span, Value
 from sottovoce.text.labelling import OUTSIDE, Scheme
 from sottovoce.text.labels import Classes
 from sottovoce.text.reading import Level
+
+NO_SINGLE_WORD = "no single word"
 
 Found = list[tuple[Fragment, Classes]]
 """The rows of one document: where each lies, and its classes."""
@@ -99,3 +102,16 @@ def _type(name: str) -> str | None:
 def _span(name: str, place: Fragment) -> Span:
     # BRAT's types have no spaces.
     return Span("_".join(name.split()), (place,))
+
+
+def explained(because: Explanation) -> str:
+    """The words that carried a label, as a cell of a table shows them."""
+    if because is None:
+        return ""
+    return ", ".join(_carried(word) for word in because) or NO_SINGLE_WORD
+
+
+def _carried(word: CarryingWord) -> str:
+    if word.fall is not None:
+        return f"{word.word} ({word.fall:.2f})"
+    return f"{word.word} (else {' and '.join(word.without) or 'none'})"

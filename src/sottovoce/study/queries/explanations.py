@@ -1,0 +1,163 @@
+"""Which words carried a label: copies of a document, each without one word, asked beside it.
+
+A query is padded to whole ciphertexts, and every place in them is charged, also an empty one.
+Copies take these places: nothing more is sent, counted or learnt by anybody else than without
+them. Where the weights are this peer's own there is no query, and every document has its copies.
+
+A word carried the label if the label is another one without it; where scores are released, by
+how much the score of the label falls. A document for which many words speak keeps its label
+without any single one of them, and then no word is named.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
+from typing import Self
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy import sparse
+
+from sottovoce.errors import InputError
+from sottovoce.study.queries.model import PeerModel
+from sottovoce.study.queries.quorum_model import QuorumModel
+from sottovoce.text.documents import Document
+from sottovoce.text.features import FeatureReader
+from sottovoce.text.labels import Classes, Labels
+from sottovoce.text.reading import Level, Reading
+
+MOST_WORDS = 5
+"""Words that one explanation names."""
+
+
+@dataclass(frozen=True, slots=True)
+class CarryingWord:
+    """A word that carried a label: the label without it, and how far the score falls, if known."""
+
+    word: str
+    without: Classes
+    fall: float | None = None
+
+
+Explanation = tuple[CarryingWord, ...] | None
+"""The words that carried a label, the heaviest first; None where there was no room to ask."""
+
+
+@dataclass(frozen=True)
+class Copies:
+    """Copies of documents, each without one word."""
+
+    count: int = 0
+    words: tuple[tuple[int, str], ...] = field(default=(), repr=False)
+    """For each copy the number of its document, and the word that it lacks."""
+    documents: tuple[Document, ...] = field(default=(), repr=False)
+    explained: int = 0
+    """How many of the documents have all the copies that could say something."""
+
+    def because(
+        self, labels: Labels, classes: Sequence[Classes], scores: NDArray[np.float64] | None
+    ) -> tuple[Explanation, ...]:
+        """The explanation of every document, from what documents and copies were answered."""
+        found: list[list[CarryingWord] | None] = [
+            [] if number < self.explained else None for number in range(self.count)
+        ]
+        for place, (number, word) in enumerate(self.words, self.count):
+            own = found[number]
+            own = found[number] = [] if own is None else own
+            fall = None
+            if scores is not None:
+                fall = _support(labels, scores[number], classes[number]) - _support(
+                    labels, scores[place], classes[number]
+                )
+            if classes[place] != classes[number] or (fall is not None and fall > 0):
+                own.append(CarryingWord(word, classes[place], fall))
+        return tuple(None if words is None else _heaviest(words) for words in found)
+
+
+@dataclass(frozen=True)
+class DocumentQuestion:
+    """Documents as they are asked about: their rows, and those of the copies behind them."""
+
+    rows: sparse.csr_array = field(repr=False)
+    count: int
+    wordless: tuple[int, ...] = field(repr=False)
+    """The numbers of rows without a word that the model knows."""
+    copies: Copies = field(repr=False)
+
+    @classmethod
+    def of(
+        cls, documents: Sequence[Document], model: PeerModel | QuorumModel, *, explain: bool
+    ) -> Self:
+        """Read documents; with `explain`, fill the places of the last batch with copies."""
+        reader = FeatureReader(model.space, model.key)
+        read = reader.read(documents)
+        count = int(read.tf.shape[0])
+        wordless = tuple(np.flatnonzero(np.diff(read.tf.indptr) == 0).tolist())
+        if not explain:
+            return cls(read.integers(), count, wordless, Copies())
+        room = None if model.released is not None else -count % model.scores.batch
+        made = copies(documents, reader, model.space.reading, room=room)
+        rows = reader.read([*documents, *made.documents]).integers()
+        return cls(rows, count, wordless, made)
+
+
+def copies(
+    documents: Sequence[Document], reader: FeatureReader, reading: Reading, *, room: int | None
+) -> Copies:
+    """As many copies as there is room for (None: all), document by document, in their order.
+
+    Words that the model does not see get none. Where not all fit, those come first whose absence
+    changes the row most.
+    """
+    if reading.level is not Level.DOCUMENT:
+        raise InputError(f"explain: expected level document, found {reading.level}")
+    words: list[tuple[int, str]] = []
+    made: list[Document] = []
+    whole = 0
+    for number, document in enumerate(documents):
+        left = None if room is None else room - len(made)
+        if left == 0:
+            break
+        candidates = _without_each(document, reader, reading)
+        chosen = candidates[:left]
+        words += [(number, word) for word, _ in chosen]
+        made += [copy for _, copy in chosen]
+        whole += len(chosen) == len(candidates)
+    return Copies(len(documents), tuple(words), tuple(made), whole)
+
+
+def _without_each(
+    document: Document, reader: FeatureReader, reading: Reading
+) -> list[tuple[str, Document]]:
+    """The document without each of its words that the model sees, the weightiest word first."""
+    places: dict[tuple[str, ...], list[tuple[int, int]]] = {}
+    for token in reading.tokenizer.locate(document.text):
+        places.setdefault(token.folded, []).append((token.start, token.end))
+    found = [
+        (words, replace(document, text=_cut(document.text, at))) for words, at in places.items()
+    ]
+    if not found:
+        return []
+    rows = reader.read([document, *(copy for _, copy in found)]).unit().toarray()
+    change = np.abs(rows[1:] - rows[0]).sum(axis=1)
+    order = np.argsort(-change, kind="stable")
+    return [(" ".join(found[at][0]), found[at][1]) for at in order if change[at] > 0]
+
+
+def _cut(text: str, places: list[tuple[int, int]]) -> str:
+    kept, begin = [], 0
+    for start, end in places:
+        kept.append(text[begin:start])
+        begin = end
+    return " ".join([*kept, text[begin:]])
+
+
+def _support(labels: Labels, scores: NDArray[np.float64], classes: Classes) -> float:
+    """How much scores speak for these classes; of two that exclude each other by one number."""
+    if labels.width == 1:
+        return float(scores[0]) if classes == labels.names[-1:] else -float(scores[0])
+    return float(sum(scores[labels.names.index(name)] for name in classes))
+
+
+def _heaviest(words: list[CarryingWord]) -> tuple[CarryingWord, ...]:
+    ordered = sorted(words, key=lambda word: -(word.fall or 0.0))
+    return tuple(ordered[:MOST_WORDS])
