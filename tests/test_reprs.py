@@ -97,6 +97,7 @@ HARMLESS = {
     "study.plan.StudyPlan.distrusted": "part of the plan",
     "study.plan.StudyPlan.operating_point": "part of the plan",
     "study.plan.StudyPlan.thresholds": "part of the plan",
+    "study.queries.quorum_model.MemberShare.idf_halves": "published, rounded",
     "study.stages.preparation.Prepared.idf_halves": "published, rounded",
     "study.queries.roc.Roc.false_positive_rate": "what every peer is told",
     "study.queries.roc.Roc.thresholds": "part of the plan",

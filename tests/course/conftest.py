@@ -1,12 +1,14 @@
 """A study of three peers and two helpers, as its deciders know it."""
 
+from dataclasses import replace
+
 import pytest
 
 from harness.courses import Told
 from harness.entropy import SeededEntropy
 from sottovoce.course.terms import Patience, Terms, planned
 from sottovoce.study import InsecureToyPlan
-from sottovoce.study.roster import Participant, Role, Roster
+from sottovoce.study.roster import Participant, Role, Roster, member_of
 from sottovoce.study.study import Study
 from sottovoce.text.labels import Labels
 
@@ -32,6 +34,17 @@ def study() -> Study:
 def terms(study: Study) -> Terms:
     patience = Patience(gather=10, receive=30, unseen=6, silent=10, enrolment=100)
     return Terms("s-1", study.plan, planned(study.roster.participants), patience)
+
+
+@pytest.fixture
+def told_quorum(terms: Terms) -> Told:
+    """The same among peers that compute by themselves."""
+    keys = SeededEntropy(2)
+    peers = [seat for seat in SEATS if seat[2] is Role.PEER]
+    members = [(member_of(name), house, Role.MEMBER) for name, house, _ in peers]
+    seats = tuple(Participant(*seat, keys.seed()) for seat in (SEATS[0], *peers, *members))
+    study = Study(terms.plan, Roster(seats))
+    return Told(study, replace(terms, seats=planned(seats)))
 
 
 @pytest.fixture

@@ -49,7 +49,7 @@ harbour = "Harbour Clinic"
 valley = "Valley Practice"
 {peers}
 [roles]
-evaluator = "{evaluator}"
+{evaluator}
 {dealer}
 {helpers}
 [deadlines]
@@ -89,7 +89,12 @@ def study_text(**changes: str) -> str:
         "enrolment": "1 minute",
         "stage": "20 seconds",
     }
-    return TEXT.format(**{**settings, **changes})
+    found = {**settings, **changes}
+    if found["engine"] == "quorum":
+        found |= {"evaluator": "", "dealer": ""}
+    else:
+        found["evaluator"] = f'evaluator = "{found["evaluator"]}"'
+    return TEXT.format(**found)
 
 
 def described(text: str) -> StudyDescription:

@@ -107,10 +107,10 @@ def test_whatever_a_plan_can_say_to_people_has_its_key() -> None:
         "beside",
         "grounds",
     }  # these have several keys, or a table
-    # Peers that hold features of the same entities; and engine quorum.
-    memory_only = {"arrangement", "members", "threshold"}
+    # Peers that hold features of the same entities are for memory; the threshold is in [roles].
+    elsewhere = {"arrangement", "threshold"}
     for one in fields(StudyPlan):
-        assert one.name in KEYS.keys() | parts | memory_only, one.name
+        assert one.name in KEYS.keys() | parts | elsewhere, one.name
 
 
 def test_who_sits_where() -> None:
@@ -267,8 +267,11 @@ WRONG = [
         "study.features: expected a whole number, or .auto., found true",
         "",
     ),
-    ('engine = "fast"', "study", "study.engine: expected one of auto, shares, paillier", ""),
-    ('engine = "quorum"', "study", "study.engine: expected one of auto, shares, paillier", ""),
+    ('engine = "fast"', "study", "study.engine: expected one of auto, quorum, shares", ""),
+    ('engine = "quorum"', "study", "engine quorum needs no evaluator and no dealer", "helpers"),
+    ('members = ["north"]', "roles", "members and a threshold are for engine quorum", "quorum"),
+    ("threshold = 0", "roles", "roles.threshold: expected at least 1, found 0", "threshold = 1"),
+    ("threshold = 1", "roles", "members and a threshold are for engine quorum", "quorum"),
     ('engine = "paillier"\nfeatures = 300', "study", ".*at most 128 features, found 300", "deal"),
     (
         "tail = -1",
@@ -359,8 +362,6 @@ def check_speaks_toml(hints: tuple[str, ...]) -> None:
         ('remote = "full"', "study"),
         ('weights = "whole"', "study"),
         ('outsourced_to = "cloud"', "study"),
-        ("threshold = 1", "study"),
-        ('members = ["north"]', "roles"),
         ('intermediary = "north"', "roles"),
     ],
 )
@@ -430,3 +431,54 @@ def test_toy_plans_go_through_a_door_of_their_own() -> None:
 def test_the_approval_stands_in_the_hash() -> None:
     one, other = parse_study(SMALL), parse_study(with_line('approval = "no. 7"'))
     assert StudyCard(one.rehearsed()).fingerprint != StudyCard(other.rehearsed()).fingerprint
+
+
+ALONE = SMALL.partition("[roles]")[0]
+
+
+def test_three_peers_without_helpers_compute_by_themselves() -> None:
+    found = parse_study(ALONE)
+    assert found.rehearsed().engine is Engine.QUORUM
+    assert [(one.name, one.role) for one in found.house("south").seats] == [
+        ("south", Role.PEER),
+        ("member-south", Role.MEMBER),
+    ]
+    named = parse_study(f"{ALONE}[roles]\nthreshold = 1\n")
+    assert named.rehearsed().quorum.threshold == 1
+
+
+def test_who_computes_can_be_named() -> None:
+    text = ALONE.replace("[peers]", '[peers]\neast = "Eastfield"')
+    found = parse_study(f'{text}[roles]\nmembers = ["east", "north", "west"]\n').rehearsed()
+    assert found.quorum.members == ("member-east", "member-north", "member-west")
+    assert parse_study(text).rehearsed().quorum.threshold == 1
+
+
+@pytest.mark.parametrize(
+    ("roles", "message"),
+    [
+        ('members = ["north", "south", "nowhere"]', "roles.members: expected names from .peers."),
+        ('members = ["north", "south", "north"]', "roles.members: expected every member once"),
+        ('members = ["north", "south"]', "expected at least 3 members for a threshold of 1"),
+        ("threshold = 2", "expected at least 5 members for a threshold of 2, found 3"),
+        ("threshold = 0", "roles.threshold: expected at least 1, found 0"),
+        ("members = 3", "roles.members: expected a list"),
+    ],
+)
+def test_members_that_cannot_compute_are_refused_by_name(roles: str, message: str) -> None:
+    with pytest.raises(InputError, match=message):
+        parse_study(f"{ALONE}[roles]\n{roles}\n")
+
+
+def test_two_peers_need_somebody_who_evaluates() -> None:
+    two = ALONE.replace('west = "Westhill"\n', "").replace("[peers]", "min_peers = 2\n[peers]")
+    with pytest.raises(InputError, match=r"roles\.evaluator: expected who evaluates"):
+        parse_study(two)
+    with pytest.raises(InputError, match="expected at least 3 members"):
+        parse_study(two.replace("min_peers", 'engine = "quorum"\nmin_peers'))
+
+
+def test_a_member_needs_a_name_that_leaves_room() -> None:
+    long = ALONE.replace("north =", f"{'n' * 30} =")
+    with pytest.raises(InputError, match="a name of at most 25 characters for who computes"):
+        parse_study(long)

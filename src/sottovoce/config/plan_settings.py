@@ -107,8 +107,7 @@ KEYS: Mapping[str, SettingKind] = {
     "tf_cap": WHOLE,
     "idf": TRUTH,
     "bias": NUMBER,
-    # Labels in engine quorum are found in memory only, so a study between machines has none.
-    "engine": one_of([engine for engine in Engine if engine is not Engine.QUORUM]),
+    "engine": one_of(Engine),
     "alpha": _PENALTY,
     "distrusted": TEXTS,
     "epsilon": NUMBER,
@@ -180,8 +179,6 @@ IN_MEMORY = (
     "intermediaries",
     "outsourced",
     "outsourced_to",
-    "members",
-    "threshold",
 )
 # A setting as Python has it, in hints that the plan makes.
 _CALLED = re.compile(r"""\b([a-z_]+)=('[^']*'|"[^"]*"|\([^)]*\)|[\w.]+)""")

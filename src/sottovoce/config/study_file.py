@@ -5,20 +5,22 @@ same hash.
 """
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from importlib.resources import files
 from pathlib import Path
 from typing import Any
 
 from sottovoce.config.deadlines import Deadlines, duration
 from sottovoce.config.plan_settings import in_toml, read_plan, refuse_in_memory
-from sottovoce.config.toml_settings import TEXT, SettingsText, shown
+from sottovoce.config.toml_settings import TEXT, TEXTS, WHOLE, SettingsText, shown
 from sottovoce.errors import InputError
 from sottovoce.protocols.identities import digest
-from sottovoce.study.plan import StudyPlan
+from sottovoce.protocols.quorum.members import MOST_MEMBERS
+from sottovoce.study.plan import Engine, StudyPlan
+from sottovoce.study.queries.quorum_model import BATCH
 from sottovoce.study.queries.scoring import largest_batch
 from sottovoce.study.release import Opens
-from sottovoce.study.roster import Participant, Role, Roster
+from sottovoce.study.roster import Participant, Role, Roster, member_of
 from sottovoce.study.study import Study
 from sottovoce.wire.printable import is_path_name
 
@@ -27,6 +29,9 @@ LONGEST = 4 * 2**20
 
 COORDINATOR = str(Role.COORDINATOR)
 _HELPING = (Role.EVALUATOR, Role.DEALER)
+_ROLES = (*map(str, _HELPING), "members", "threshold")
+# With fewer, nobody can multiply what is shared.
+_FEWEST_MEMBERS = 3
 _TABLES = ("study", "peers", "roles", "helpers", "columns", "deadlines")
 
 
@@ -132,16 +137,18 @@ def parse_study(
     settings = SettingsText.parse(text, name=name)
     refuse_in_memory(settings)
     settings.check_known(_TABLES)
-    for table in ("study", "peers", "roles"):
+    for table in ("study", "peers"):
         if table not in settings.values:
             hint = "a whole study.toml, explained: sottovoce study create --example"
             raise settings.missing((table,), f"a table [{table}]", hint)
         settings.table(table)
     plan = read_plan(settings, plan_type=plan_type)
-    _check_budget(settings, plan)
+    plan = replace(plan, threshold=_threshold(settings))
+    houses = _houses(settings, plan.engine)
+    _check_budget(settings, plan, houses)
     organisation = settings.take(("study", "coordinator"), TEXT, "")
     coordinator = SeatSetting(COORDINATOR, organisation, Role.COORDINATOR)
-    found = StudyDescription(text, plan, coordinator, _houses(settings), _deadlines(settings))
+    found = StudyDescription(text, plan, coordinator, houses, _deadlines(settings))
     try:
         found.rehearsed()
     except InputError as error:
@@ -149,11 +156,23 @@ def parse_study(
     return found
 
 
-def _check_budget(settings: SettingsText, plan: StudyPlan) -> None:
-    """A query is filled up to whole ciphertexts: what is less than one could never be asked."""
+def _threshold(settings: SettingsText) -> int:
+    """How many members may pool, where the text says so; the plan's 0 is the largest minority."""
+    path = ("roles", "threshold")
+    found = settings.take(path, WHOLE, None)
+    if found is not None and found < 1:
+        raise settings.fault(path, "at least 1", str(found), "threshold = 1")
+    return found or 0
+
+
+def _check_budget(
+    settings: SettingsText, plan: StudyPlan, houses: tuple[InvitedOrganisation, ...]
+) -> None:
+    """A query is filled up to whole batches: what is less than one could never be asked."""
     if plan.release.opens is Opens.WEIGHTS:
         return
-    most = largest_batch(plan)
+    quorum = any(Role.MEMBER in house.roles for house in houses)
+    most = BATCH if quorum else largest_batch(plan)
     if plan.budget < most:
         raise settings.fault(
             ("study", "query_budget"),
@@ -210,7 +229,7 @@ def _escaped(word: str) -> str:
     return "".join(one if one.isprintable() else f"\\U{ord(one):08x}" for one in plain)
 
 
-def _houses(settings: SettingsText) -> tuple[InvitedOrganisation, ...]:
+def _houses(settings: SettingsText, engine: Engine) -> tuple[InvitedOrganisation, ...]:
     peers = _organisations(settings, "peers")
     helpers = _organisations(settings, "helpers")
     both = next((name for name in helpers if name in peers), None)
@@ -220,9 +239,12 @@ def _houses(settings: SettingsText) -> tuple[InvitedOrganisation, ...]:
         )
     seats = {name: [SeatSetting(name, peers[name], Role.PEER)] for name in peers}
     seats |= {name: [] for name in helpers}
-    for role, name in _roles(settings, (*peers, *helpers)).items():
+    roles = _roles(settings, (*peers, *helpers))
+    for role, name in roles.items():
         organisation = (peers | helpers)[name]
         seats[name].append(SeatSetting(str(role), organisation, role))
+    for name in _members(settings, tuple(peers), engine, helped=bool(roles or helpers)):
+        seats[name].append(SeatSetting(member_of(name), peers[name], Role.MEMBER))
     idle = next((name for name, held in seats.items() if not held), None)
     if idle is not None:
         raise settings.fault(
@@ -253,12 +275,51 @@ def _organisation(settings: SettingsText, path: tuple[str, ...], value: Any) -> 
     return str(settings.take(path, TEXT, value, hint))
 
 
+def _members(
+    settings: SettingsText, peers: tuple[str, ...], engine: Engine, *, helped: bool
+) -> tuple[str, ...]:
+    """Whose houses compute: in engine quorum, which `auto` takes where nobody else helps."""
+    path = ("roles", "members")
+    named = settings.take(path, TEXTS, None, 'members = ["north", "harbour", "stanmore"]')
+    alone = named is not None or not (helped or len(peers) < _FEWEST_MEMBERS)
+    if engine is not Engine.QUORUM and not (engine is Engine.AUTO and alone):
+        if named is not None:
+            raise settings.fault(path, f"nothing in engine {engine}", shown(named), "leave it out")
+        if str(Role.EVALUATOR) not in settings.table("roles"):
+            raise _no_evaluator(settings, peers)
+        return ()
+    for name in named or ():
+        if name not in peers:
+            raise settings.fault(path, f"names from [peers] ({', '.join(peers)})", shown(name))
+    chosen = tuple(peer for peer in peers if named is None or peer in named)
+    if named is not None and len(chosen) < len(named):
+        raise settings.fault(path, "every member once", shown(named))
+    if named is None:
+        chosen = chosen[:MOST_MEMBERS]
+    for name in chosen:
+        if not is_path_name(member_of(name)):
+            longest = 32 - len(member_of(""))
+            expected = f"a name of at most {longest} characters for who computes"
+            raise settings.fault(("peers", name), expected, shown(name))
+    return chosen
+
+
+def _no_evaluator(settings: SettingsText, known: tuple[str, ...]) -> InputError:
+    return settings.missing(
+        ("roles", str(Role.EVALUATOR)),
+        "who evaluates",
+        f'evaluator = "{known[0] if known else "north"}"',
+        "an organisation that has no text is better: name it in [helpers]",
+        f"with {_FEWEST_MEMBERS} peers or more and no helpers, the peers compute by themselves",
+    )
+
+
 def _roles(settings: SettingsText, known: tuple[str, ...]) -> dict[Role, str]:
     refuse_in_memory(settings, "roles")
-    settings.check_known(map(str, _HELPING), "roles")
+    settings.check_known(_ROLES, "roles")
     found: dict[Role, str] = {}
     for role in _HELPING:
-        name = settings.values["roles"].get(role)
+        name = settings.table("roles").get(role)
         if name is None:
             continue
         if name not in known:
@@ -268,13 +329,6 @@ def _roles(settings: SettingsText, known: tuple[str, ...]) -> dict[Role, str]:
                 shown(name),
             )
         found[role] = name
-    if Role.EVALUATOR not in found:
-        raise settings.missing(
-            ("roles", str(Role.EVALUATOR)),
-            "who evaluates",
-            f'evaluator = "{known[0] if known else "north"}"',
-            "an organisation that has no text is better: name it in [helpers]",
-        )
     return found
 
 
@@ -307,6 +361,9 @@ def _placed(settings: SettingsText, error: InputError) -> InputError:
             path = ("roles", str(role))
     if "engine paillier" in message:
         path = ("study", "features")
+    if "members" in message:
+        path = ("roles", "threshold" if "threshold" in settings.table("roles") else "members")
+        message = message.removeprefix("quorum: ")
     return InputError(
         f"{settings.name}, line {settings.line(*path)}: {'.'.join(path)}: {message}",
         hints=tuple(map(in_toml, error.hints)),

@@ -17,7 +17,7 @@ _FAULTS = ("ViolationError", "MalformedError")
 def leavers(
     record: TrainingRecord, study: Study, session: bytes, failing: Failing
 ) -> tuple[str, ...] | StopReason:
-    """Peers that said that they cannot or will not go on; a violation stops the study."""
+    """Houses that said that they cannot or will not go on; a violation stops the study."""
     found: list[str] = []
     for report in record.reports:
         elsewhere = report.session not in {b"", session}
@@ -25,10 +25,10 @@ def leavers(
             continue
         if report.kind in _FAULTS:
             return refused(report.kind, seat=report.seat, party=report.party)
-        if report.seat not in study.roster.peers or failing is Failing.STOPS:
+        if not study.may_leave((report.seat,)) or failing is Failing.STOPS:
             return helper_left(report.kind, seat=report.seat)
         found.append(report.seat)
-    return tuple(dict.fromkeys(found))
+    return study.whole_houses(found)
 
 
 def unreported(

@@ -58,6 +58,7 @@ from sottovoce.study.party_context import PartyContext
 from sottovoce.study.plan import Engine
 from sottovoce.study.queries.budget import QueryBook
 from sottovoce.study.queries.model import PeerModel
+from sottovoce.study.queries.quorum_model import MemberShare
 from sottovoce.study.queries.remote_answers import RemoteSide
 from sottovoce.study.queries.trained_study import Record, Setting, StudyOutcome
 from sottovoce.study.roster import Role
@@ -301,10 +302,12 @@ class StudyRun:
         book = QueryBook(study.plan.budget, study.plan.evaluations, told)
         sealed = {name: one for name, one in models.items() if isinstance(one, PeerModel)}
         remote = RemoteSide(self._documents, sealed)
-        helped = study.roster.helped
-        held = self.courses[study.roster.evaluator].held if helped else None
+        held = {name: one.held for name, one in self.courses.items() if one.held is not None}
+        shared = {name: one for name, one in held.items() if isinstance(one, MemberShare)}
+        half = held.get(study.roster.evaluator) if study.roster.helped else None
+        assert not isinstance(half, MemberShare)
         seats = (self._parties, book, views, self.record)
-        return StudyOutcome(study, models, trained, *seats, remote=remote, held=held)
+        return StudyOutcome(study, models, trained, *seats, remote=remote, held=half, shared=shared)
 
 
 def _learnt(

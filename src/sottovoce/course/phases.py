@@ -6,7 +6,7 @@ from sottovoce.study.attempts import Stage
 
 
 class Phase(StrEnum):
-    """What a study is in; agreement, dictionary and training are the stages of its programs."""
+    """What a study is in; agreement, dictionary, contributions and training are its stages."""
 
     INVITED = "invited"
     """This site has an invitation, and did not use it yet."""
@@ -16,6 +16,7 @@ class Phase(StrEnum):
     """Everybody is known, and people compare words."""
     AGREEMENT = "agreement"
     DICTIONARY = "dictionary"
+    CONTRIBUTIONS = "contributions"
     TRAINING = "training"
     FINISHED = "finished"
     """There is a model, and queries are answered."""

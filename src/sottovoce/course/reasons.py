@@ -72,7 +72,7 @@ def no_table(record: TrainingRecord, terms: Terms, here: Collection[str]) -> Sto
     party = missing[0].name if missing else ""
     kind = kind_of_leaving(record, party) if missing else _UNKNOWN
     for one in missing:
-        if one.role is not Role.PEER:
+        if one.role not in {Role.PEER, Role.MEMBER}:
             kind = kind_of_leaving(record, one.name)
             reason = f"the study cannot begin without its {one.role}; missing {told}"
             return StopReason(kind, one.name, reason)
@@ -97,7 +97,8 @@ def no_attempt(
         if one in (roster.evaluator if roster.helped else None, roster.dealer)
     ]
     left = [one for one in roster.peers if one in missing or one not in attempt.peers]
-    others = [one for one in missing if one not in {*helpers, *left}]
+    members = {roster.member(one) for one in left}
+    others = [one for one in missing if one not in {*helpers, *left, *members}]
     now = [*helpers, *others, *(one for one in left if one in missing)]
     named = list(dict.fromkeys([*now, *left]))
     party = named[0] if named else ""
@@ -113,9 +114,12 @@ def no_attempt(
         )
     else:
         helped = {one for one in attempt.peers if roster.intermediary(one) in missing}
-        found = len(roster.peers) - len({*left, *helped})
+        found, who, fewest = len(roster.peers) - len({*left, *helped}), "peers", study.fewest_peers
+        if roster.members and found >= fewest:
+            who, fewest = "members", study.quorum.needed
+            found = len([one for one in roster.members if one not in members])
         reason = (
-            f"too few peers are left for the {stage}: expected at least {study.fewest_peers}, "
+            f"too few {who} are left for the {stage}: expected at least {fewest}, "
             f"found {found}; {told}"
         )
     return StopReason(kind_of_leaving(record, party), party, reason)

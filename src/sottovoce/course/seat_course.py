@@ -1,8 +1,9 @@
 """One seat's way through a study: which program it runs in which session, and what it keeps.
 
-    agreement    everybody           consents, box keys, the study's Paillier key
-    dictionary   who has text, C, E  features and totals, from blind sums of suppressed counts
-    training     everybody           contributions, the sealed solve, the encrypted model
+    agreement      everybody           consents, box keys, the study's Paillier key
+    dictionary     who has text, C, E  features and totals, from sums of suppressed counts
+    contributions  engine quorum       every peer's moments, added up in shares among the members
+    training       everybody           the sealed solve, and what each keeps of the model
 
 Each stage is a session, and each attempt at it one of its own. A program is a function of the
 seat's inputs, of the entropy of its session and of what happened in it, in this order; nothing
@@ -28,13 +29,22 @@ from sottovoce.study.stages.preparation import (
     Prepared,
     prepare_coordinator,
     prepare_evaluator,
+    prepare_member,
+)
+from sottovoce.study.stages.quorum_contributions import (
+    JointSums,
+    add_up,
+    collect_moments,
 )
 from sottovoce.study.stages.training import (
     Told,
+    contribute_from,
     prepare_from,
+    take_quorum,
     train_coordinator,
     train_dealer,
     train_evaluator,
+    train_member,
     train_peer,
     train_quorum,
 )
@@ -43,7 +53,7 @@ from sottovoce.wire import Codec
 
 if TYPE_CHECKING:
     from sottovoce.study.queries.model import HeldShare, PeerModel, Trained
-    from sottovoce.study.queries.quorum_model import QuorumModel, QuorumTrained
+    from sottovoce.study.queries.quorum_model import MemberShare, QuorumModel, QuorumTrained
 
 __all__ = ["Attempt", "SeatCourse", "Stage", "Stop"]
 
@@ -79,9 +89,10 @@ class SeatCourse:
             raise InputError(f"{party.name}: expected the key of the coordinator, of nobody else")
         self.agreement: Agreement | None = None
         self.prepared: Prepared | None = None
+        self.sums: JointSums | None = None
         self.model: PeerModel | QuorumModel | None = None
         self.trained: Trained | QuorumTrained | None = None
-        self.held: HeldShare | None = None
+        self.held: HeldShare | MemberShare | None = None
         self.left_out = False
         self._documents = documents or ()
         self._key = key
@@ -102,7 +113,7 @@ class SeatCourse:
         """The stage that comes next at this seat; None at the end, or when it was left out."""
         if self.left_out:
             return None
-        for stage in Stage:
+        for stage in Stage.of(self.party.study):
             idle = self.role in _NO_TEXT and stage is Stage.DICTIONARY
             if stage not in self._kept and not idle:
                 return stage
@@ -142,6 +153,8 @@ class SeatCourse:
                 return collected(party, self._key) if collects else consented(party)
             case Stage.DICTIONARY:
                 return self._dictionary(party)
+            case Stage.CONTRIBUTIONS:
+                return self._contributions(party)
         return self._training(party, told)
 
     def keep(self, attempt: Attempt, result: Any) -> None:
@@ -154,11 +167,13 @@ class SeatCourse:
                 self.agreement = result
             case Stage.DICTIONARY:
                 self.prepared = result
+            case Stage.CONTRIBUTIONS:
+                self.sums = result
             case Stage.TRAINING if self.role is Role.PEER:
                 self.model = result
             case Stage.TRAINING if self.role is Role.COORDINATOR:
                 self.trained = result
-            case Stage.TRAINING if self.role is Role.EVALUATOR:
+            case Stage.TRAINING if self.role in {Role.EVALUATOR, Role.MEMBER}:
                 self.held = result
         self.left_out = self.role is Role.PEER and result is None
 
@@ -179,8 +194,19 @@ class SeatCourse:
             return prepare_coordinator(party)
         if self.role is Role.EVALUATOR:
             return prepare_evaluator(party)
+        if self.role is Role.MEMBER:
+            return prepare_member(party)
         assert self.agreement is not None
         return prepare_from(party, self.agreement, self._documents)
+
+    def _contributions(self, party: PartyContext) -> Party[Any]:
+        assert self.prepared is not None
+        party = party.having(self.prepared.shown)
+        if self.role is Role.COORDINATOR:
+            return add_up(party)
+        if self.role is Role.MEMBER:
+            return collect_moments(party, self.prepared)
+        return contribute_from(party, self.prepared, self._documents)
 
     def _training(self, party: PartyContext, told: Told) -> Party[Any]:
         assert self.agreement is not None
@@ -190,13 +216,24 @@ class SeatCourse:
             return train_intermediary(party, self.agreement)
         assert self.prepared is not None
         party = party.having(self.prepared.shown)
+        if self.sums is not None:
+            return self._quorum_training(party, self.prepared, self.sums, told)
         if self.role is Role.PEER:
             return train_peer(party, self.agreement, self.prepared, self._documents)
         if self.role is Role.EVALUATOR:
             return train_evaluator(party, self.agreement, self.prepared)
-        if self._key is None:
-            return train_quorum(party, self.prepared, told=told)
+        assert self._key is not None
         return train_coordinator(party, self._key, self.prepared, told=told)
+
+    def _quorum_training(
+        self, party: PartyContext, prepared: Prepared, sums: JointSums, told: Told
+    ) -> Party[Any]:
+        """The same in engine quorum, from what every seat kept of the contributions."""
+        if self.role is Role.MEMBER:
+            return train_member(party, prepared, sums)
+        if self.role is Role.COORDINATOR:
+            return train_quorum(party, prepared, sums, told=told)
+        return take_quorum(party, prepared, sums, self._documents)
 
 
 def counted(result: object) -> tuple[str, ...]:

@@ -5,7 +5,7 @@ from collections.abc import Mapping
 from sottovoce.course.control import COORDINATOR, Seating
 from sottovoce.course.terms import Terms
 from sottovoce.errors import ViolationError
-from sottovoce.study.roster import Role, Roster
+from sottovoce.study.roster import Role, Roster, peer_of
 from sottovoce.study.study import Study
 
 
@@ -42,10 +42,13 @@ def seated(terms: Terms, publics: Mapping[str, bytes], seating: Seating) -> Stud
 
 
 def _check_helpers(terms: Terms, roster: Roster) -> None:
+    """Nobody stays away but peers, and with a peer its member."""
     missing = [
         seat.name
         for seat in terms.seats
-        if seat.role is not Role.PEER and seat.name not in roster.names
+        if seat.name not in roster.names
+        and seat.role is not Role.PEER
+        and (seat.role is not Role.MEMBER or peer_of(seat.name) in roster.names)
     ]
     if missing:
         raise ViolationError(

@@ -7,7 +7,7 @@ from typing import Protocol
 
 from sottovoce.course.control import COORDINATOR
 from sottovoce.study.plan import StudyPlan
-from sottovoce.study.roster import Participant, Role, Roster
+from sottovoce.study.roster import Participant, Role, Roster, member_of, peer_of
 from sottovoce.study.study import Study
 
 
@@ -77,11 +77,13 @@ class Terms:
         return tuple(seat.name for seat in self.seats if seat.name != COORDINATOR)
 
     def seated(self, publics: Mapping[str, bytes]) -> Study:
-        """The study of those who came, in the order of the text."""
+        """The study of those who came, in the order of the text; of a house all seats, or none."""
+        away = {seat.name for seat in self.seats if seat.name not in publics}
+        away |= {member_of(name) for name in away} | {peer_of(name) for name in away}
         participants = tuple(
             Participant(seat.name, seat.organisation, seat.role, publics[seat.name])
             for seat in self.seats
-            if seat.name in publics
+            if seat.name not in away
         )
         return Study(self.plan, Roster(participants))
 

@@ -55,10 +55,14 @@ from sottovoce.course.table import Turn
 from sottovoce.course.terms import Failing, Terms
 from sottovoce.course.training_state import Training
 from sottovoce.errors import AbsenceError, InputError
-from sottovoce.study.attempts import Attempt, Stage, Stop, check_roles, following
-
-# A stage that came to nothing so often will not come to anything.
-MOST_ATTEMPTS = 5
+from sottovoce.study.attempts import (
+    MOST_ATTEMPTS,
+    Attempt,
+    Stage,
+    Stop,
+    check_roles,
+    following,
+)
 
 _Turn: TypeAlias = Turn[Training]
 
@@ -207,7 +211,7 @@ def _judge(turn: _Turn, party: str) -> tuple[str, ...] | StopReason:
     state = turn.state
     told = complaints(state.record, state.study, state.attempt)
     judgement = judged(told, state.study, waited=party)
-    if judgement.disputed and not set(judgement.missing) <= set(state.study.roster.peers):
+    if judgement.disputed and not state.study.may_leave(judgement.missing):
         return disputed(judgement)
     return judgement.missing
 
@@ -217,7 +221,7 @@ def _succeed(turn: _Turn, ended: ProgramEnded) -> None:
     seconds = turn.now - state.began
     study_id = state.terms.study
     turn.act(Emit(StageEnded(study_id, COORDINATOR, attempt.stage, attempt.number, seconds)))
-    stages = list(Stage)
+    stages = Stage.of(state.study)
     after = stages[stages.index(attempt.stage) + 1 :]
     if not after:
         _finish(turn, ended.peers)
@@ -225,7 +229,7 @@ def _succeed(turn: _Turn, ended: ProgramEnded) -> None:
     turn.act(KeepResult(attempt))
     counted = ended.peers or state.study.roster.peers
     peers = tuple(name for name in counted if name not in state.record.gone)
-    helpers = tuple(name for name in state.record.gone if name not in state.study.roster.peers)
+    helpers = tuple(name for name in state.record.gone if not state.study.may_leave((name,)))
     try:
         check_roles(state.study, helpers)
         first = Attempt.first(state.study, after[0], peers=peers)
@@ -240,6 +244,7 @@ def _succeed(turn: _Turn, ended: ProgramEnded) -> None:
 def _try_again(turn: _Turn, missing: tuple[str, ...]) -> None:
     """Another attempt without who is missing, or the end of the study."""
     failed, study = turn.state.attempt, turn.state.study
+    missing = study.whole_houses(missing)
     why = f"missing {', '.join(missing) or 'nobody'}"
     where = (turn.state.terms.study, COORDINATOR, failed.stage, failed.number)
     turn.act(Emit(AttemptFailed(*where, why, missing)))
@@ -248,7 +253,7 @@ def _try_again(turn: _Turn, missing: tuple[str, ...]) -> None:
         stop_study(turn, StopReason(ABSENCE, "", reason))
         return
     _mark_gone(turn, missing)
-    leaves = turn.state.terms.failing is Failing.LEAVES and set(missing) <= set(study.roster.peers)
+    leaves = turn.state.terms.failing is Failing.LEAVES and study.may_leave(missing)
     if failed.stage is Stage.AGREEMENT and leaves:
         propose_roster(turn)
         return
@@ -309,7 +314,8 @@ def write(turn: _Turn, *, phase: Phase | None = None, **changes: object) -> None
 
 
 def _mark_gone(turn: _Turn, names: Iterable[str]) -> None:
-    gone = dict.fromkeys((*turn.state.record.gone, *names))
+    houses = turn.state.study.whole_houses(tuple(names))
+    gone = dict.fromkeys((*turn.state.record.gone, *houses))
     write(turn, gone=tuple(gone))
 
 

@@ -25,7 +25,6 @@ from sottovoce.errors import (
 )
 from sottovoce.keyfiles import storage
 from sottovoce.numbers.fixed import Scale
-from sottovoce.numbers.residues import Base, Planes
 from sottovoce.paillier import Ciphertext, Layout
 from sottovoce.protocols.identities import SIGNATURE_BYTES, Identity, Pins
 from sottovoce.study.plan import DictionaryKind, Engine
@@ -70,11 +69,10 @@ class StoredPart(wire.Value, frozen=True):
     operating_point: tuple[str, ...]
 
 
-class MemberPart(wire.Value, frozen=True):
-    """What a peer keeps in engine quorum: who holds the model, and its own share if it does."""
+class ModelHolders(wire.Value, frozen=True):
+    """What a peer keeps in engine quorum: who holds the model, in shares."""
 
     members: tuple[str, ...]
-    share: tuple[wire.Residues, ...]
 
 
 @dataclass(frozen=True)
@@ -217,12 +215,11 @@ def _stored(model: PeerModel | QuorumModel, study: Study, peer: str) -> StoredPa
 
 
 def _sealed_part(model: PeerModel | QuorumModel) -> tuple[bytes, bytes]:
-    """The Paillier key and the encrypted weights; of a member no key, and its share of them."""
+    """The Paillier key and the encrypted weights; in engine quorum no key, and who holds them."""
     if isinstance(model, PeerModel):
         weights = b"" if model.weights is None else model.weights.to_bytes()
         return model.paillier.to_bytes(), weights
-    share = () if model.share is None else (wire.Residues.of(model.share),)
-    return b"", _codec().encode(MemberPart(model.members, share))
+    return b"", _codec().encode(ModelHolders(model.members))
 
 
 def _model(part: StoredPart, study: Study) -> PeerModel | QuorumModel:
@@ -241,8 +238,9 @@ def _model(part: StoredPart, study: Study) -> PeerModel | QuorumModel:
     point = tuple(float.fromhex(one) for one in part.operating_point)
     key = DictionaryKey(part.secret)
     if study.engine is Engine.QUORUM:
-        members, share = _member_part(part, scores)
-        return QuorumModel(space, scores, alpha, key, members, share, released, point)
+        members = _codec().decode(part.weights, ModelHolders).members
+        _ = study.quorum.among(members)
+        return QuorumModel(space, scores, alpha, key, members, released, point)
     public = plan.public_type.from_bytes(part.public)
     weights = None
     if part.weights or not shared:
@@ -250,17 +248,6 @@ def _model(part: StoredPart, study: Study) -> PeerModel | QuorumModel:
         sealed = Ciphertext.from_bytes(part.weights, key=public)
         weights = sealed.expected(layout, model_scale(scores))
     return PeerModel(space, scores, weights, alpha, key, released, point, public)
-
-
-def _member_part(part: StoredPart, scores: ScorePlan) -> tuple[tuple[str, ...], Planes | None]:
-    """Who holds the model, and this peer's share of it if it is a member."""
-    held = _codec().decode(part.weights, MemberPart)
-    if not held.share:
-        return held.members, None
-    share = held.share[0].planes()
-    if share.shape != (Base().count, *scores.shape):
-        raise MalformedError(f"expected a share of weights of shape {scores.shape}")
-    return held.members, share
 
 
 def _dictionary(part: StoredPart, study: Study) -> Dictionary:

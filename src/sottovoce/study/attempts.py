@@ -21,7 +21,18 @@ class Stage(StrEnum):
 
     AGREEMENT = "agreement"
     DICTIONARY = "dictionary"
+    CONTRIBUTIONS = "contributions"
     TRAINING = "training"
+
+    @classmethod
+    def of(cls, study: Study) -> tuple["Stage", ...]:
+        """The stages of a study: only engine quorum adds up before it trains.
+
+        Members keep their shares of the sum, so a training that one of them left is tried again
+        without it, and no sum is opened a second time.
+        """
+        quorum = study.engine is Engine.QUORUM
+        return tuple(stage for stage in cls if quorum or stage is not cls.CONTRIBUTIONS)
 
     @property
     def opened_sums(self) -> frozenset[str]:
@@ -32,8 +43,11 @@ class Stage(StrEnum):
 _OPENED = {
     Stage.AGREEMENT: frozenset[str](),
     Stage.DICTIONARY: frozenset({"preparation"}),
-    Stage.TRAINING: frozenset({"spectrum", "contributions"}),
+    Stage.CONTRIBUTIONS: frozenset({"ends"}),
+    Stage.TRAINING: frozenset({"spectrum", "contributions", "penalty size"}),
 }
+# A stage that came to nothing so often will not come to anything.
+MOST_ATTEMPTS = 5
 
 
 @dataclass(frozen=True)
@@ -71,7 +85,7 @@ class Attempt:
                 party=left[0],
             )
         if study.engine is Engine.QUORUM:
-            study.quorum.among(self.peers)
+            study.quorum_of(self.peers)
         if self.stage is Stage.AGREEMENT and self.peers != roster:
             raise InputError("attempt: expected everybody in the roster to agree, found fewer")
 
@@ -90,6 +104,7 @@ class Attempt:
         if self.stage is not Stage.DICTIONARY:
             builders = map(roster.intermediary, self.peers)
             seats += [one for one in builders if one is not None]
+        seats += [one for one in map(roster.member, self.peers) if one is not None]
         return (*seats, *self.peers)
 
     def follows(self, before: "Attempt") -> bool:
@@ -113,6 +128,7 @@ def following(
     agreed on already.
     """
     name = study.plan.name
+    missing = study.whole_houses(missing)
     check_roles(study, missing)
     helped = study.roster.intermediary
     gone = [one for one in failed.peers if {one, helped(one)} & set(missing)]

@@ -138,10 +138,9 @@ class StudyPlan:
     `thresholds` are where a joint ROC is looked at, `operating_point` has for every score (one
     of two classes that exclude each other, else one a class) the threshold above which it
     speaks for its class; without it that is 0. `contribution` "rados" takes moments of as many
-    sampled `rados` of every peer instead of exact ones. In engine `quorum` `members` are the
-    peers that compute (all of them unless told, nine at most), and `threshold` is how many of
-    them may pool (the largest minority unless told). `labels_on` says whether
-    labels are found on shares of the model or on a ciphertext of it.
+    sampled `rados` of every peer instead of exact ones. In engine `quorum`
+    `threshold` is how many members may pool (the largest minority unless told). `labels_on` says
+    whether labels are found on shares of the model or on a ciphertext of it.
     """
 
     name: str
@@ -181,7 +180,6 @@ class StudyPlan:
     arrangement: Arrangement = field(default_factory=Arrangement)
     contribution: Contribution = Contribution.EXACT
     rados: int = 0
-    members: tuple[str, ...] = ()
     threshold: int = 0
     labels_on: LabelsOn = LabelsOn.AUTO
 

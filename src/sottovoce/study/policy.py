@@ -54,9 +54,12 @@ class Policy:
             if number < least:
                 yield f"{name}: expected at least {least}, found {number}"
         houses = {one.organisation for one in roster.having(Role.PEER)}
-        house = roster.house(roster.evaluator)
-        if self.independent_evaluator and house in houses:
-            yield f"evaluator: expected an independent organisation, found the peer {house!r}"
+        for one in roster.having(Role.EVALUATOR) if self.independent_evaluator else ():
+            if one.organisation in houses:
+                yield (
+                    "evaluator: expected an independent organisation, found the peer "
+                    f"{one.organisation!r}"
+                )
 
     def _asked(self, study: Study) -> Iterator[tuple[str, frozenset[Remote], Remote]]:
         """What is asked about entities, where peers hold different features of the same."""

@@ -10,6 +10,7 @@ from typing import Self
 from sottovoce.entropy import Entropy
 from sottovoce.errors import InputError
 from sottovoce.protocols.identities import Identity, Pins
+from sottovoce.protocols.quorum.members import MOST_MEMBERS
 from sottovoce.protocols.sealing import KEY_BYTES
 from sottovoce.wire.printable import fault_in
 
@@ -24,6 +25,7 @@ class Role(StrEnum):
     DEALER = "dealer"
     PEER = "peer"
     INTERMEDIARY = "intermediary"
+    MEMBER = "member"
     OWNER = "owner"
 
 
@@ -34,11 +36,12 @@ _TOGETHER: tuple[tuple[Role, int, int | None], ...] = (
     (Role.DEALER, 0, 1),
     (Role.PEER, 2, None),
     (Role.INTERMEDIARY, 0, None),
+    (Role.MEMBER, 0, None),
 )
 _ALONE: tuple[tuple[Role, int, int | None], ...] = (
     (Role.OWNER, 1, 1),
     (Role.EVALUATOR, 1, 1),
-    *((role, 0, 0) for role in (Role.COORDINATOR, Role.DEALER, Role.PEER, Role.INTERMEDIARY)),
+    *((role, 0, 0) for role in Role if role not in {Role.OWNER, Role.EVALUATOR}),
 )
 
 
@@ -69,8 +72,8 @@ class Participant:
 class Roster:
     """Everybody who takes part. Roles belong to organisations, not to machines.
 
-    An organisation that is a peer may also be evaluator or dealer, under a seat of its own;
-    whatever its seats see, it sees.
+    An organisation that is a peer may also be evaluator, dealer or member, under a seat of its
+    own; whatever its seats see, it sees.
     """
 
     participants: tuple[Participant, ...]
@@ -96,6 +99,12 @@ class Roster:
         self._check_organisations()
         for one in self.having(Role.INTERMEDIARY):
             self.works_for(one.name)
+        for one in self.having(Role.MEMBER):
+            if self.house(self.computes_for(one.name)) != one.organisation:
+                raise InputError(
+                    f"roster: expected a member of the house of its peer, found {one.name!r} "
+                    f"of {one.organisation!r}"
+                )
 
     def _check_organisations(self) -> None:
         """No two of coordinator, evaluator and dealer in one house, and no text at the first."""
@@ -188,6 +197,26 @@ class Roster:
             f"found {intermediary!r}"
         )
 
+    @cached_property
+    def members(self) -> tuple[str, ...]:
+        """The seats that compute in engine quorum, in the roster's order."""
+        return tuple(one.name for one in self.having(Role.MEMBER))
+
+    def member(self, peer: str) -> str | None:
+        """The seat with which a peer's house computes in engine quorum, if it does."""
+        name = member_of(peer)
+        return name if name in self.members else None
+
+    def computes_for(self, member: str) -> str:
+        """The peer of whose house a member is."""
+        for peer in self.peers:
+            if member_of(peer) == member:
+                return peer
+        raise InputError(
+            f"roster: expected members among the peers {', '.join(self.peers)}, "
+            f"found {peer_of(member)!r}"
+        )
+
     @property
     def pins(self) -> Pins:
         """By which everybody knows everybody else's signatures."""
@@ -219,6 +248,16 @@ def intermediary_of(peer: str) -> str:
     return f"{Role.INTERMEDIARY} of {peer}"
 
 
+def member_of(peer: str) -> str:
+    """The name of the seat with which a peer's house computes in engine quorum."""
+    return f"{Role.MEMBER}-{peer}"
+
+
+def peer_of(member: str) -> str:
+    """The name of the peer that a member's seat is named after."""
+    return member.removeprefix(f"{Role.MEMBER}-")
+
+
 def draw_outsourced(
     owner: str, *, evaluator_at: str, entropy: Entropy
 ) -> tuple[Roster, dict[str, Identity]]:
@@ -240,12 +279,14 @@ def draw_roster(
     with_dealer: bool = True,
     with_evaluator: bool = True,
     intermediaries: Mapping[str, str] | None = None,
+    members: Sequence[str] | None = None,
 ) -> tuple[Roster, dict[str, Identity]]:
     """A roster in memory with identities made up on the spot.
 
     Evaluator and dealer are houses of their own unless `evaluator_at` or `dealer_at`
     names the organisation that runs them. `intermediaries` says for a peer which organisation
-    runs its intermediary.
+    runs its intermediary. `members` are the peers whose houses compute where nobody
+    evaluates (the first nine unless told).
     """
     roles: dict[str, Role] = {Role.COORDINATOR: Role.COORDINATOR}
     if with_evaluator:
@@ -258,6 +299,9 @@ def draw_roster(
     roles = {str(name): role for name, role in roles.items()} | dict.fromkeys(peers, Role.PEER)
     at_work = {intermediary_of(peer): house for peer, house in (intermediaries or {}).items()}
     roles |= dict.fromkeys(at_work, Role.INTERMEDIARY)
+    members = () if with_evaluator else peers[:MOST_MEMBERS] if members is None else members
+    at_work |= {member_of(peer): peer for peer in members}
+    roles |= dict.fromkeys(map(member_of, members), Role.MEMBER)
     identities = {name: Identity.draw(name, entropy) for name in roles}
     at = ((str(Role.EVALUATOR), evaluator_at), (str(Role.DEALER), dealer_at))
     houses = at_work | {name: house for name, house in at if house is not None and name in roles}

@@ -9,7 +9,7 @@ from sottovoce.paillier import PublicKey
 from sottovoce.protocols.blind_sum import Member
 from sottovoce.protocols.ciphertexts import ciphertexts_under
 from sottovoce.protocols.identities import Identity, digest
-from sottovoce.protocols.quorum.members import MOST_MEMBERS, Quorum, largest_minority
+from sottovoce.protocols.quorum.members import Quorum, largest_minority
 from sottovoce.protocols.quorum.plan import PART_DISTANCE, STUDY_DISTANCE
 from sottovoce.protocols.shares.holders import Trio
 from sottovoce.protocols.shares.material import Context
@@ -140,20 +140,13 @@ class Study:
     def _check_quorum(self) -> None:
         """What engine quorum cannot do, and who its members are."""
         plan, name = self.plan, self.plan.name
-        if plan.members or plan.threshold:
-            if self.engine is not Engine.QUORUM:
+        if self.engine is not Engine.QUORUM:
+            if plan.threshold or self.roster.members:
                 raise InputError(
                     f"study {name!r}: members and a threshold are for engine quorum, "
                     f"found engine {self.engine}",
                     hints=('engine="quorum"',),
                 )
-            stranger = next((one for one in plan.members if one not in self.roster.peers), None)
-            if stranger is not None:
-                raise InputError(
-                    f"study {name!r}: expected members among the peers "
-                    f"{', '.join(self.roster.peers)}, found {stranger!r}"
-                )
-        if self.engine is not Engine.QUORUM:
             return
         if self.roster.helped or self.roster.dealer is not None:
             raise InputError(
@@ -202,10 +195,26 @@ class Study:
     @cached_property
     def quorum(self) -> Quorum:
         """Who computes in engine quorum, how many of them may pool, and who opens."""
-        chosen = self.plan.members or self.roster.peers[:MOST_MEMBERS]
-        members = tuple(one for one in self.roster.peers if one in chosen)
+        members = self.roster.members
         threshold = self.plan.threshold or max(1, largest_minority(len(members)))
         return Quorum.of(members, threshold=threshold, opener=self.roster.coordinator)
+
+    def quorum_of(self, peers: Collection[str]) -> Quorum:
+        """The members of these peers' houses, or `AbsenceError` where they are too few."""
+        return self.quorum.among({self.roster.member(peer) or "" for peer in peers})
+
+    def may_leave(self, seats: Collection[str]) -> bool:
+        """Whether others can go on without these seats, as far as their roles tell."""
+        return set(seats) <= {*self.roster.peers, *self.roster.members}
+
+    def whole_houses(self, seats: Collection[str]) -> tuple[str, ...]:
+        """These seats, and with a peer its member: a house takes part with both or with none."""
+        roster, found = self.roster, dict.fromkeys(seats)
+        for peer in roster.peers:
+            both = (peer, roster.member(peer) or peer)
+            if any(seat in found for seat in both):
+                found |= dict.fromkeys(both)
+        return tuple(found)
 
     @property
     def labels_on(self) -> LabelsOn:
@@ -268,9 +277,17 @@ class Study:
     def query_parties(self, asker: str, verdict: Verdict | None) -> tuple[str, ...]:
         """Who talks in a query whose labels are found like this."""
         roster = self.roster
+        if self.engine is Engine.QUORUM:
+            return (roster.coordinator, asker, *roster.members)
         holder = (roster.evaluator,) if self.on_shares else ()
         dealer = self.query_dealer(asker) if verdict is Verdict.FSS else None
         return (roster.coordinator, asker, *holder, *((dealer,) if dealer else ()))
+
+    def evaluation_helpers(self, peers: Collection[str]) -> tuple[str, ...]:
+        """Who helps to add up what these peers count: the evaluator, or their members."""
+        if self.engine is Engine.QUORUM:
+            return self.quorum_of(peers).members
+        return (self.roster.evaluator,)
 
     def _check_engine(self) -> None:
         self._check_quorum()

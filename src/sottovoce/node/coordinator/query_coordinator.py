@@ -56,6 +56,8 @@ from sottovoce.study.queries.evaluation import evaluate_coordinator, evaluated, 
 from sottovoce.study.queries.evaluation_record import KeptEvaluation
 from sottovoce.study.queries.figures import Evaluation
 from sottovoce.study.queries.model import Trained
+from sottovoce.study.queries.quorum_model import QuorumTrained
+from sottovoce.study.queries.quorum_queries import answer_query
 from sottovoce.study.stages.agreement import SignedConsent
 from sottovoce.wire import Codec, Value
 
@@ -102,7 +104,11 @@ class QueryCoordinator(EffectDecider):
     """The decider of the coordinator's seat, once there is a model."""
 
     def __init__(
-        self, agent: SeatRuntime, standing: AfterTraining, trained: Trained, around: QueryConditions
+        self,
+        agent: SeatRuntime,
+        standing: AfterTraining,
+        trained: Trained | QuorumTrained,
+        around: QueryConditions,
     ) -> None:
         """Go on from what the coordinator's journal remembers."""
         self.agent = agent
@@ -328,6 +334,9 @@ class QueryCoordinator(EffectDecider):
 
     def _answering(self, standing: AfterTraining, query: _Query, entropy: Entropy) -> Any:
         party, book = standing.party(entropy), query.book
+        if isinstance(self.trained, QuorumTrained):
+            members = self.trained.members
+            return answer_query(party, self.trained, book, asker=query.asker, members=members)
         return answer(party, self.trained, book, asker=query.asker, verdict=query.verdict)
 
     async def _after(self, running: RunningProgram) -> None:
@@ -374,7 +383,7 @@ class QueryCoordinator(EffectDecider):
             return
         self.evaluations = _but(book, open=tuple(here))
         opened = OpenedEvaluation(book.number, book.attempt, tuple(here))
-        seats = (*here, self._standing.study.roster.evaluator)
+        seats = (*here, *self._standing.study.evaluation_helpers(here))
         effect = Effect(self.evaluations.notes(), [(one, opened) for one in seats])
         await self.agent.commit(effect)
         await self._evaluate()
@@ -386,7 +395,7 @@ class QueryCoordinator(EffectDecider):
             data = await self.agent.do(self.agent.journal.note, f"counted/{peer}")
             if data:
                 counted[peer] = Codec().decode(data, wire.Words).array()
-        parties = (COORDINATOR, self._standing.study.roster.evaluator, *book.open)
+        parties = (COORDINATOR, *self._standing.study.evaluation_helpers(book.open), *book.open)
         name = ("evaluation", str(book.number), str(book.attempt))
         sitting = self._standing.sitting(name, parties)
         program = partial(self._evaluating, book, counted)

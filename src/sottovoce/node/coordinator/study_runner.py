@@ -39,6 +39,7 @@ from sottovoce.storage.journal import Journal
 from sottovoce.storage.sealed_files import SealedFiles
 from sottovoce.storage.seat_keys import SeatKeys, key_path, study_key
 from sottovoce.study.relay import Letter, largest_letter
+from sottovoce.study.roster import Role
 from sottovoce.transport.mailbox import Mailbox
 from sottovoce.transport.mailbox_tables import Place
 from sottovoce.transport.problems import Refusal
@@ -216,8 +217,8 @@ class StudyRunner:
     async def run(self) -> None:
         """Run the study until cancelled."""
         record = TrainingCoordinator.read(self.agent, TrainingRecord)
-        key = None
-        if record.phase not in {Phase.STOPPED, Phase.CLOSED}:
+        key, keyless = None, any(seat.role is Role.MEMBER for seat in self.terms.seats)
+        if record.phase not in {Phase.STOPPED, Phase.CLOSED} and not keyless:
             # Once it is deleted, no other takes its place.
             plan, entropy = self.described.plan, self._entropy
             key = await asyncio.to_thread(study_key, self._files, plan, entropy=entropy)
@@ -253,7 +254,6 @@ class StudyRunner:
         roster, journal = self.training.state.record.seating[0].roster(), self.agent.journal
         study = self.terms.seated({one.name: one.public for one in roster.participants})
         standing = await self.agent.do(AfterTraining.read, journal, study, self._keys)
-        assert self._key is not None
         trained = await self.agent.do(kept_training, journal, study, self._key)
         around = QueryConditions(lambda: self.publics, self._unseen, self._stage_seconds)
         self.queries = QueryCoordinator(self.agent, standing, trained, around)

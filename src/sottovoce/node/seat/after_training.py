@@ -13,6 +13,7 @@ from sottovoce.entropy import Entropy, SystemEntropy
 from sottovoce.errors import MalformedError, MisuseError, ViolationError
 from sottovoce.node.seat.durable_seat import SeatSession
 from sottovoce.numbers.fixed import Scale
+from sottovoce.numbers.residues import Base
 from sottovoce.paillier import SecretKey
 from sottovoce.storage.journal import Journal
 from sottovoce.storage.opened_sums import OpenedSumsBook
@@ -21,6 +22,7 @@ from sottovoce.study.attempts import Attempt, Stage
 from sottovoce.study.party_context import PartyContext
 from sottovoce.study.plan import Verdict
 from sottovoce.study.queries.model import HeldShare, Trained
+from sottovoce.study.queries.quorum_model import MemberShare, QuorumTrained
 from sottovoce.study.queries.scoring import ScorePlan
 from sottovoce.study.relay import Relay
 from sottovoce.study.stages.agreement import (
@@ -35,8 +37,12 @@ from sottovoce.study.totals import Totals
 from sottovoce.wire import Codec, Value
 
 _AGREEMENT, _TRAINED, _SHARE = "standing/agreement", "standing/trained", "standing/share"
+_RESIDUES = "standing/residues"
 
-SHARE_OVER = {_SHARE: b""}
+# Seven residues of 21 bits for each of some ten million weights.
+_LONGEST_NOTE = 2**29
+
+SHARE_OVER = {_SHARE: b"", _RESIDUES: b""}
 """The share of the model is of no more use, and must not stay."""
 
 
@@ -51,6 +57,7 @@ class KeptTraining(Value, frozen=True):
     counted: tuple[str, ...]
     peers: tuple[str, ...]
     alpha: str
+    members: tuple[str, ...] = ()
 
 
 class KeptShare(Value, frozen=True):
@@ -62,9 +69,21 @@ class KeptShare(Value, frozen=True):
     words: wire.Words
 
 
+class KeptResidues(Value, frozen=True):
+    """A member's share of the model, with whom it holds it, and what scores are read by."""
+
+    idf_halves: wire.Words
+    fraction_bits: int
+    bound: bytes
+    members: tuple[str, ...]
+    share: wire.Residues
+
+
 def share_notes(course: SeatCourse) -> dict[str, bytes]:
     """The share of the model that this seat keeps, where labels are found on shares."""
     trained, held, prepared = course.trained, course.held, course.prepared
+    if isinstance(held, MemberShare):
+        return _residue_notes(held)
     if isinstance(trained, Trained) and trained.share is not None:
         held = HeldShare(trained.scores, trained.share)
     if held is None:
@@ -80,8 +99,32 @@ def share_notes(course: SeatCourse) -> dict[str, bytes]:
     return {_SHARE: Codec().encode(kept)}
 
 
-def kept_share(journal: Journal, study: Study) -> HeldShare | None:
+def _residue_notes(held: MemberShare) -> dict[str, bytes]:
+    solution = held.scores.solution
+    kept = KeptResidues(
+        wire.Words.of(np.array(held.idf_halves, np.uint64)),
+        solution.fraction_bits,
+        solution.bound.to_bytes((solution.bits + 7) // 8),
+        held.members,
+        wire.Residues.of(held.share),
+    )
+    return {_RESIDUES: Codec(limit=_LONGEST_NOTE).encode(kept)}
+
+
+def _kept_residues(data: bytes, study: Study) -> MemberShare:
+    kept = Codec(limit=_LONGEST_NOTE).decode(data, KeptResidues)
+    halves = tuple(int(one) for one in kept.idf_halves.array())
+    solution = Scale(kept.fraction_bits, int.from_bytes(kept.bound))
+    scores, share = ScorePlan.fit(study.plan, halves, solution), kept.share.planes()
+    if share.shape != (Base().count, *scores.shape):
+        raise MalformedError(f"expected a share of shape {scores.shape}, found {share.shape[1:]}")
+    return MemberShare(halves, scores, kept.members, share)
+
+
+def kept_share(journal: Journal, study: Study) -> HeldShare | MemberShare | None:
     """The share of the model that this seat keeps; None where it keeps none."""
+    if residues := journal.note(_RESIDUES):
+        return _kept_residues(residues, study)
     data = journal.note(_SHARE)
     if not data:
         return None
@@ -132,6 +175,7 @@ def training_notes(course: SeatCourse) -> dict[str, bytes]:
         totals.peers,
         trained.peers,
         trained.alpha.hex(),
+        trained.members if isinstance(trained, QuorumTrained) else (),
     )
     # What was told while a penalty was chosen counts against each peer's budget.
     asked = (AskerRecord(spent=count).notes(name) for name, count in trained.told)
@@ -140,7 +184,7 @@ def training_notes(course: SeatCourse) -> dict[str, bytes]:
     }
 
 
-def kept_training(journal: Journal, study: Study, key: SecretKey) -> Trained:
+def kept_training(journal: Journal, study: Study, key: SecretKey | None) -> Trained | QuorumTrained:
     """The coordinator's part of a trained study."""
     data = journal.note(_TRAINED)
     if data is None:
@@ -151,8 +195,11 @@ def kept_training(journal: Journal, study: Study, key: SecretKey) -> Trained:
     scores = ScorePlan.fit(study.plan, halves, solution, on_shares=study.on_shares)
     absent = study.plan.features - len(halves)
     totals = Totals(kept.rows, kept.by_class, kept.counted, absent)
+    if key is None:
+        alpha = float.fromhex(kept.alpha)
+        return QuorumTrained(scores, totals, kept.peers, kept.members, alpha)
     held = kept_share(journal, study)
-    share = None if held is None else held.words
+    share = held.words if isinstance(held, HeldShare) else None
     return Trained(scores, totals, kept.peers, key, float.fromhex(kept.alpha), share)
 
 

@@ -62,6 +62,8 @@ from sottovoce.study.queries.evaluation_record import KeptEvaluation
 from sottovoce.study.queries.explanations import DocumentQuestion
 from sottovoce.study.queries.figures import Evaluation, HeldOut, Tested, own_view
 from sottovoce.study.queries.model import PeerModel
+from sottovoce.study.queries.quorum_model import QuorumModel
+from sottovoce.study.queries.quorum_queries import ask_members
 from sottovoce.study.queries.score_shares import decided
 from sottovoce.study.queries.thresholds import unit_scores
 from sottovoce.study.stages.training import held_out_side
@@ -82,7 +84,11 @@ class QueryClient(EffectDecider):
     """The decider of a peer that asks."""
 
     def __init__(
-        self, agent: SeatRuntime, standing: AfterTraining, model: PeerModel, audit: LetterAudit
+        self,
+        agent: SeatRuntime,
+        standing: AfterTraining,
+        model: PeerModel | QuorumModel,
+        audit: LetterAudit,
     ) -> None:
         """Ask with this model."""
         self.audit = audit
@@ -176,7 +182,7 @@ class QueryClient(EffectDecider):
         """Say what a query will count as, before it is asked; whoever has the weights asks none."""
         if self.model.released is not None:
             return 0
-        batch, left = self.model.scores.batch, (await self._under_way()).left
+        batch, left = self.model.batch, (await self._under_way()).left
         counted = -(-asked.count // batch) * batch
         known = self._plan.budget if left is None else left
         priced = QueryPriced(self.agent.study, self.agent.name, told, counted, known)
@@ -282,8 +288,13 @@ class QueryClient(EffectDecider):
         return self.standing.sitting(("query", me, str(query.number)), parties)
 
     def _asking(self, asked: QuestionRows, entropy: Entropy, *, query: OpenQuery) -> Any:
+        party = self.standing.party(entropy)
+        if isinstance(self.model, QuorumModel):
+            return ask_members(
+                party, self.model, asked.rows, number=query.number, evaluation=asked.evaluation
+            )
         return ask(
-            self.standing.party(entropy),
+            party,
             self.model,
             asked.rows,
             number=query.number,
@@ -425,9 +436,9 @@ class QueryClient(EffectDecider):
             raise
 
     def _evaluation_sitting(self, opened: OpenedEvaluation) -> SeatSession:
-        parties = (COORDINATOR, self.standing.study.roster.evaluator, *opened.peers)
+        helpers, peers = self.standing.study.evaluation_helpers(opened.peers), opened.peers
         name = ("evaluation", str(opened.number), str(opened.attempt))
-        return self.standing.sitting(name, parties)
+        return self.standing.sitting(name, (COORDINATOR, *helpers, *peers))
 
     async def _opened(self, until: float) -> OpenedEvaluation:
         """The joint evaluation that is under way, or the next that begins with us."""

@@ -24,9 +24,16 @@ from sottovoce.node.seat.training_participant import TrainingParticipant
 from sottovoce.protocols.messages import Message
 from sottovoce.study.plan import Verdict
 from sottovoce.study.queries.classification import deal
-from sottovoce.study.queries.evaluation import check_opening, evaluate_evaluator
+from sottovoce.study.queries.evaluation import (
+    check_opening,
+    evaluate_evaluator,
+    evaluate_member,
+)
 from sottovoce.study.queries.model import HeldShare
+from sottovoce.study.queries.quorum_model import MemberShare
+from sottovoce.study.queries.quorum_queries import help_asker
 from sottovoce.study.queries.shared_queries import share_scores
+from sottovoce.study.roster import Role
 from sottovoce.study.study import Study
 from sottovoce.wire import Codec
 
@@ -34,7 +41,8 @@ from sottovoce.wire import Codec
 def stays(study: Study, seat: str) -> bool:
     """Whether a seat is needed after the training."""
     roster, plan = study.roster, study.plan
-    if seat == roster.evaluator:
+    helping = (Role.EVALUATOR, Role.MEMBER)
+    if any(seat == one.name for role in helping for one in roster.having(role)):
         return True
     return seat == roster.dealer and plan.deals_verdicts
 
@@ -47,9 +55,9 @@ class QueryHelper(EffectDecider):
         agent: SeatRuntime,
         standing: AfterTraining,
         book: ParticipantRecord,
-        held: HeldShare | None = None,
+        held: HeldShare | MemberShare | None = None,
     ) -> None:
-        """Go on from what the seat remembers; an evaluator may hold a share of the model."""
+        """Go on from what the seat remembers; it may hold a share of the model."""
         self.agent = agent
         self.book = book
         self._standing = standing
@@ -102,13 +110,14 @@ class QueryHelper(EffectDecider):
             await self._changed.wait()
 
     async def _begin(self, wanted: Helped) -> None:
-        standing, roster = self._standing_for(wanted), self._standing.study.roster
+        standing = self._standing_for(wanted)
         if wanted.asker:
             name: tuple[str, ...] = ("query", wanted.asker, str(wanted.number))
             parties = standing.query_parties(wanted.asker, Verdict.FSS)
         else:
             name = ("evaluation", str(wanted.number), str(wanted.attempt))
-            parties = (COORDINATOR, roster.evaluator, *wanted.peers)
+            helpers = self._standing.study.evaluation_helpers(wanted.peers)
+            parties = (COORDINATOR, *helpers, *wanted.peers)
         sitting = standing.sitting(name, parties)
         self._begun[sitting.session] = wanted
         try:
@@ -141,9 +150,13 @@ class QueryHelper(EffectDecider):
     def _program(self, wanted: Helped, entropy: Entropy) -> Any:
         if wanted.asker:
             party = self._standing_for(wanted).party(entropy)
+            if isinstance(self._held, MemberShare):
+                return help_asker(party, self._held)
             return deal(party) if self._held is None else share_scores(party, (self._held,))
         party = self._standing.party(entropy, attempt=wanted.attempt, peers=wanted.peers)
-        return evaluate_evaluator(party, wanted.peers, number=wanted.number)
+        member = isinstance(self._held, MemberShare)
+        sign = evaluate_member if member else evaluate_evaluator
+        return sign(party, wanted.peers, number=wanted.number)
 
     async def _after(self, running: RunningProgram) -> None:
         session = running.sitting.session

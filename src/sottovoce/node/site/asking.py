@@ -24,7 +24,6 @@ from sottovoce.node.site.site_context import seated_before
 from sottovoce.node.site.workplace import MODEL, Workplace
 from sottovoce.storage.journal import Journal
 from sottovoce.storage.seat_keys import SeatKeys
-from sottovoce.study.queries.model import PeerModel
 from sottovoce.text.documents import Document
 
 
@@ -126,11 +125,6 @@ async def _asking(work: Workplace) -> "AsyncIterator[tuple[QueryClient, asyncio.
             )
         standing = await agent.do(_standing, agent.journal, work, record, keys)
         _, model = await agent.do(read_model, path, standing.study)
-        if not isinstance(model, PeerModel):
-            raise InputError(
-                f"{path}: expected labels between machines, found engine quorum",
-                hints=("ask in memory: TextClassifier(engine='quorum')",),
-            )
         # The asker gives up before the coordinator does, and knows for whom it waited.
         agent.waits = Waits(work.stage_seconds, 2 * work.stage_seconds)
         asker = QueryClient(agent, standing, model, audit)

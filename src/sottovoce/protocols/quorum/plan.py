@@ -37,10 +37,11 @@ def hiding_for(openings: int) -> int:
 
 @dataclass(frozen=True)
 class QuorumPlan:
-    """The public numbers of one solve in a quorum."""
+    """The public numbers of one solve in a quorum, which may be begun so many times in all."""
 
     solve: ShareSolvePlan
     quorum: Quorum
+    attempts: int = 1
 
     def __post_init__(self) -> None:
         for limit in (self.truncation.limit, self.comparison.limit(self.quorum)):
@@ -51,10 +52,10 @@ class QuorumPlan:
         """How many masked values are opened.
 
         For every number of θ one a step, one for the check and two to bring the model down;
-        and the check's own.
+        and the check's own; all of it anew in every attempt.
         """
         features, classes = self.solve.shape
-        return features * classes * (len(self.solve.steps) + 3) + 1
+        return self.attempts * (features * classes * (len(self.solve.steps) + 3) + 1)
 
     @property
     def hiding(self) -> int:

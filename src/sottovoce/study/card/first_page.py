@@ -109,12 +109,9 @@ def _doing(study: Study, house: str | None) -> Iterator[str]:
 
 
 def _does(study: Study, one: Participant) -> str:
-    if study.engine is not Engine.QUORUM:
-        return _DOES[one.role]
-    if one.role is Role.COORDINATOR:
+    if study.engine is Engine.QUORUM and one.role is Role.COORDINATOR:
         return "runs the study, holds nothing that answers need, and brings no documents"
-    computes = one.name in study.quorum.members
-    return _DOES[one.role] + (", and computes on parts that alone are random" if computes else "")
+    return _DOES[one.role]
 
 
 def _coordinator(study: Study) -> str:
@@ -248,6 +245,7 @@ _DOES = {
     Role.DEALER: "makes up random numbers for the computation (as dealer)",
     Role.PEER: "brings its own labelled documents (as peer)",
     Role.INTERMEDIARY: "computes for a peer on numbers that it cannot read (as intermediary)",
+    Role.MEMBER: "computes on parts that alone are random (as member)",
     Role.OWNER: "brings its own data and holds the key (as owner)",
 }
 

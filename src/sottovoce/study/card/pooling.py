@@ -60,7 +60,7 @@ def _quorum_lines(study: Study) -> Iterator[str]:
     """Who may pool, who may not, and what is not covered."""
     quorum = study.quorum
     t, n = quorum.threshold, len(quorum.members)
-    names = ", ".join(map(markdown, quorum.members))
+    names = ", ".join(markdown(study.roster.house(member)) for member in quorum.members)
     yield (
         f"Everyone follows the protocol (honest but curious), and at most {t} of the {n} members "
         f"({names}) pool what they saw, with or without the coordinator, who holds nothing."

@@ -56,10 +56,12 @@ from sottovoce.study.stages import (
     outsourced,
     penalty_choice,
     preparation,
+    quorum_contributions,
     quorum_training,
     solving,
     uploads,
 )
+from sottovoce.study.stages import quorum_sums as study_sums
 from sottovoce.study.study import Study
 from sottovoce.wire.values import kebab
 
@@ -122,9 +124,10 @@ def _stages(study: Study) -> Iterator[Stage]:
         yield "sealed solve", (two_party_products, two_party_comparison, messages)
         yield "encrypted model", (outsourced,)
         return
-    sums: ModuleType = quorum_sums if study.engine is Engine.QUORUM else blind_sums
+    quorum = study.engine is Engine.QUORUM
+    sums: tuple[ModuleType, ...] = (quorum_sums, study_sums) if quorum else (blind_sums,)
     filters = (kept_buckets,) if study.leaves_out_buckets else ()
-    yield "dictionary and totals", (preparation, *filters, sums)
+    yield "dictionary and totals", (preparation, *filters, *sums)
     arrangement = study.plan.arrangement
     if arrangement.by_features:
         yield "contributions", (blocks,)
@@ -156,9 +159,10 @@ def _encrypted_solve(study: Study) -> Iterator[Stage]:
 
 
 def _quorum_solve(_study: Study) -> Iterator[Stage]:
-    yield "contributions", (quorum_sums, quorum_training)
+    yield "contributions", (quorum_sums, quorum_contributions)
     yield "sealed solve", (dealing, opening, quorum_truncation, quorum_products)
     yield "sealed solve", (quorum_comparison, quorum_solve)
+    yield "model in shares", (quorum_training,)
 
 
 # The stages from contributions to the model, by engine.
@@ -250,7 +254,6 @@ _ONLY: Mapping[type[Message], Callable[[Study], bool]] = {
     labels.QuorumScore: _opens(Opens.SCORES),
     labels.QuorumLabel: _opens(Opens.LABELS),
     labels.FlippedBit: _tournament,
-    preparation.PublishedWeights: lambda study: study.roster.helped,
     model.ReleasedShare: _opens(Opens.WEIGHTS),
     model.EncryptedModel: lambda study: not study.on_shares,
     model.SharedModel: lambda study: study.on_shares,

@@ -41,7 +41,7 @@ from sottovoce.study.plan import (
 )
 from sottovoce.study.queries.figures import Evaluation, Marks, Numbers, Tested
 from sottovoce.study.queries.scoring import counting_ring
-from sottovoce.study.stages.quorum_sums import add_to_sum, open_sum
+from sottovoce.study.stages.quorum_sums import add_to_sum, help_sum, open_sum
 from sottovoce.study.study import Study
 
 __all__ = [
@@ -168,6 +168,11 @@ def evaluate_evaluator(party: PartyContext, peers: Sequence[str], *, number: int
     yield from witness_counts(party, _sum_of(party, number), peers)
 
 
+def evaluate_member(party: PartyContext, peers: Sequence[str], *, number: int) -> Party[None]:
+    """At a member of engine quorum: it adds up shares of what every peer counted."""
+    yield from help_counts(party, _sum_of(party, number), peers)
+
+
 def _words(numbers: Numbers | Marks) -> wire.Words:
     return wire.Words.of(to_ring(numbers.astype(np.int64)))
 
@@ -266,6 +271,11 @@ class CountSum:
         fewest = max(len(peers), FEWEST_PEERS) if self.series else FEWEST_PEERS
         return self._plan("counts", peers, shapes, fewest=fewest)
 
+    @property
+    def shapes(self) -> list[tuple[int, ...]]:
+        """The shape of every table."""
+        return [self.shape, *([] if self.counted is None else [self.counted])]
+
     def named(self, what: str) -> str:
         """The name of one of its sums, of which each is opened once in a study."""
         return f"{self.name} {what}"
@@ -358,18 +368,27 @@ def _open_shared(
     size = yield from open_sum(party, this.named(_SIZE), 1, peers)
     summed = Summed(tuple(peers), (to_ring(size),))
     told = EvaluationSize(this.enough(summed))
-    for name in peers:
+    for name in (*peers, *party.study.quorum_of(peers).members):
         yield Send(name, told)
     check_size(told)
-    shapes = [this.shape, *([] if this.counted is None else [this.counted])]
     sums = []
-    for index, shape in enumerate(shapes):
+    for index, shape in enumerate(this.shapes):
         length = int(np.prod(shape))
         counts = yield from open_sum(
             party, this.named(f"counts {index}"), length, peers, series=this.series
         )
         sums.append(to_ring(counts).reshape(shape))
     return tuple(sums), tuple(peers)
+
+
+def help_counts(party: PartyContext, this: CountSum, peers: Sequence[str]) -> Party[None]:
+    """At a member of engine quorum: its shares of the size, then of the tables."""
+    this.check_peers(peers)
+    yield from help_sum(party, this.named(_SIZE), 1, peers)
+    check_size((yield from receive(party.study.roster.coordinator, EvaluationSize)))
+    for index, shape in enumerate(this.shapes):
+        name, length = this.named(f"counts {index}"), int(np.prod(shape))
+        yield from help_sum(party, name, length, peers, series=this.series)
 
 
 def witness_counts(party: PartyContext, this: CountSum, peers: Sequence[str]) -> Party[None]:

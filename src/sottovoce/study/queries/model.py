@@ -83,6 +83,11 @@ class PeerModel:
     public: PublicKey | None = field(default=None, repr=False)
 
     @property
+    def batch(self) -> int:
+        """Queries are filled up to a multiple of this."""
+        return self.scores.batch
+
+    @property
     def ciphertext(self) -> Ciphertext:
         """⟨⟨θ⟩⟩, where the peer holds it."""
         if self.weights is None:

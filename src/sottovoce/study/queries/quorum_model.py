@@ -1,21 +1,23 @@
-"""What stays of a study in engine `quorum`: a member's share of the model, and public numbers."""
+"""What stays of a study in engine `quorum`: each member's share of the model, public numbers."""
 
 from dataclasses import dataclass, field
 
 import numpy as np
 from numpy.typing import NDArray
 
-from sottovoce.errors import MisuseError
 from sottovoce.numbers.residues import Planes
 from sottovoce.study.queries.scoring import ScorePlan
 from sottovoce.study.totals import Totals
 from sottovoce.text.features import FeatureSpace
 from sottovoce.text.hashing import DictionaryKey
 
+# Queries are filled up to a multiple of this.
+BATCH = 32
+
 
 @dataclass(frozen=True)
 class QuorumModel:
-    """One peer's part: how text is read, and its share of the weights if it is a member.
+    """One peer's part: how text is read, and who holds the weights, in shares.
 
     `released` holds the weights, columns × classes, only where the plan released them;
     `operating_point` the threshold of every score, where it is not 0.
@@ -26,18 +28,23 @@ class QuorumModel:
     alpha: float
     key: DictionaryKey = field(repr=False)
     members: tuple[str, ...]
-    share: Planes | None = field(default=None, repr=False)
     released: NDArray[np.float64] | None = field(default=None, repr=False)
     operating_point: tuple[float, ...] = ()
 
     @property
-    def weights_share(self) -> Planes:
-        """This member's share of the folded weights."""
-        if self.share is None:
-            raise MisuseError(
-                "model: expected a member's share of the weights, found a peer's part"
-            )
-        return self.share
+    def batch(self) -> int:
+        """Queries are filled up to a multiple of this."""
+        return BATCH
+
+
+@dataclass(frozen=True)
+class MemberShare:
+    """One member's part: its share of the folded weights, with whom it holds them, for scores."""
+
+    idf_halves: tuple[int, ...]
+    scores: ScorePlan
+    members: tuple[str, ...]
+    share: Planes = field(repr=False)
 
 
 @dataclass(frozen=True)

@@ -10,7 +10,8 @@
 Any 2t + 1 of the members that hold the model answer; C says who. Who learns what: the asker
 learns labels (scores, where the plan releases margins); C and the members learn who asked, when,
 and for how many documents, rounded up. Assuming that at most t members pool, with or without C;
-the asker may be one of them. Labels of many chosen documents give the model away: C counts them.
+the asker's house may be one of them. Labels of many chosen documents give the model away: C counts
+them.
 A query is charged once C has opened the last value from which labels follow.
 """
 
@@ -22,7 +23,6 @@ import numpy as np
 from scipy import sparse
 
 from sottovoce.errors import InputError, SottovoceError, ViolationError
-from sottovoce.numbers.residues import Planes
 from sottovoce.protocols.conversation import Party, Send, receive
 from sottovoce.protocols.messages import Disclosure, Message
 from sottovoce.protocols.quorum.dealing import seated
@@ -41,6 +41,7 @@ from sottovoce.protocols.quorum.members import Quorum
 from sottovoce.protocols.quorum.opening import Opener
 from sottovoce.protocols.quorum.plan import hiding_for
 from sottovoce.protocols.shares.material import Context
+from sottovoce.study.attempts import MOST_ATTEMPTS
 from sottovoce.study.party_context import PartyContext
 from sottovoce.study.queries.budget import (
     QueryBook,
@@ -50,15 +51,12 @@ from sottovoce.study.queries.budget import (
     granted,
 )
 from sottovoce.study.queries.classification import Answer
-from sottovoce.study.queries.quorum_model import QuorumModel, QuorumTrained
+from sottovoce.study.queries.quorum_model import BATCH, MemberShare, QuorumModel, QuorumTrained
 from sottovoce.study.queries.score_shares import classes_of, decided, padded
 from sottovoce.study.queries.scoring import ScorePlan
 from sottovoce.study.queries.thresholds import shifts, unit_scores
 from sottovoce.study.release import Opens
 from sottovoce.study.study import Study
-
-# Queries are filled up to a multiple of this.
-BATCH = 32
 
 
 class MembersNeeded(Message, frozen=True):
@@ -78,7 +76,8 @@ class MembersNeeded(Message, frozen=True):
 def label_openings(study: Study) -> int:
     """How many masked values all queries and evaluations of a study may open."""
     plan = study.plan
-    documents = plan.budget * len(study.roster.peers) * (1 + plan.evaluations + len(plan.alphas))
+    tried = MOST_ATTEMPTS * len(plan.alphas)
+    documents = plan.budget * len(study.roster.peers) * (1 + plan.evaluations + tried)
     return documents * max(1, plan.labels.width)
 
 
@@ -90,6 +89,7 @@ class _QuorumQuery:
     told: MembersNeeded
     scores: ScorePlan
     quorum: Quorum
+    attempt: int
 
     @classmethod
     def of(
@@ -104,14 +104,15 @@ class _QuorumQuery:
                 f"({', '.join(held)}), found others",
                 party=study.roster.coordinator,
             )
-        return cls(study, told, scores, study.quorum.among(held).among(told.members))
+        quorum = study.quorum.among(held).among(told.members)
+        return cls(study, told, scores, quorum, party.attempt.number)
 
     @property
     def context(self) -> Context:
         """What the one-time material of this query is bound to."""
         who = (self.told.asker, *self.quorum.members)
         name = f"{self.study.digest.hex()} query of {self.told.asker}"
-        return Context.among(name, who, round=self.told.number)
+        return Context.among(name, who, round=self.told.number, attempt=self.attempt)
 
     @property
     def plan(self) -> LabelPlan:
@@ -158,9 +159,12 @@ def ask_members(
         )
     query = _QuorumQuery.of(party, told, model.scores, model.members)
     brought = _rows_of(query, model, padded(rows, size))
-    found = yield from _asked(party, query, model, brought)
-    labels = study.plan.labels
-    if study.plan.release.opens is Opens.SCORES:
+    yield from share_rows(
+        query.plan, query.context, brought, None, name=party.name, entropy=party.entropy
+    )
+    labels, margin = study.plan.labels, study.plan.release.opens is Opens.SCORES
+    found = yield from (take_score_shares if margin else take_labels)(query.plan, name=party.name)
+    if margin:
         whole = np.ldexp(found[:count].astype(np.float64), -model.scores.score.fraction_bits)
         margins = unit_scores(rows, whole)
         return Answer(decided(labels, margins, model.operating_point), left, margins)
@@ -178,46 +182,24 @@ def _rows_of(query: _QuorumQuery, model: QuorumModel, rows: sparse.csr_array) ->
     return Rows(rows.toarray().astype(np.int64), offsets)
 
 
-def _asked(
-    party: PartyContext, query: _QuorumQuery, model: QuorumModel, rows: Rows
-) -> Party[np.ndarray]:
-    """Share the rows; take part where the asker is a member; put the answers together."""
-    plan, context, name = query.plan, query.context, party.name
-    margin = query.study.plan.release.opens is Opens.SCORES
-    take = take_score_shares if margin else take_labels
-    if name not in query.quorum.members:
-        yield from share_rows(plan, context, rows, None, name=name, entropy=party.entropy)
-        return (yield from take(plan, name=name))
-    share = model.weights_share
-    scores = yield from share_rows(plan, context, rows, share, name=name, entropy=party.entropy)
-    assert scores is not None
-    own = yield from _helped(party, query, scores)
-    return (yield from take(plan, name=name, own=own))
-
-
-def _helped(party: PartyContext, query: _QuorumQuery, scores: Planes) -> Party[Planes]:
-    """A member's part from its shares of the scores on."""
-    member = yield from seated(
-        query.quorum, party.name, query.context, entropy=party.entropy, ledger=party.ledger
-    )
-    margin = query.study.plan.release.opens is Opens.SCORES
-    give = give_scores if margin else answer
-    return (yield from give(member, query.plan, scores, asker=query.told.asker))
-
-
-def help_asker(party: PartyContext, model: QuorumModel) -> Party[None]:
-    """At a member that is not the asker."""
+def help_asker(party: PartyContext, held: MemberShare) -> Party[None]:
+    """At a member: its part of a query, from its shares of the rows to its shares of the labels."""
     told = yield from receive(party.study.roster.coordinator, MembersNeeded)
-    query = _QuorumQuery.of(party, told, model.scores, model.members)
-    if told.asker == party.name or party.name not in query.quorum.members:
+    query = _QuorumQuery.of(party, told, held.scores, held.members)
+    if party.name not in query.quorum.members:
         raise ViolationError(
-            "expected a query of somebody else, answered by this member, found another",
+            "expected a query that this member answers, found another",
             party=party.study.roster.coordinator,
         )
     scores = yield from take_scores(
-        query.plan, query.context, model.weights_share, asker=told.asker, name=party.name
+        query.plan, query.context, held.share, asker=told.asker, name=party.name
     )
-    yield from _helped(party, query, scores)
+    member = yield from seated(
+        query.quorum, party.name, query.context, entropy=party.entropy, ledger=party.ledger
+    )
+    margin = party.study.plan.release.opens is Opens.SCORES
+    give = give_scores if margin else answer
+    yield from give(member, query.plan, scores, asker=told.asker)
 
 
 def answer_query(
@@ -243,7 +225,7 @@ def answer_query(
         yield Send(asker, QueryGrant(book.left(asker)))
         told = MembersNeeded(asker, request.number, request.documents, tuple(members))
         query = _QuorumQuery.of(party, told, trained.scores, trained.members)
-        for name in dict.fromkeys((asker, *query.quorum.members)):
+        for name in (asker, *query.quorum.members):
             yield Send(name, told)
         if study.plan.release.opens is not Opens.SCORES:
             yield from open_labels(Opener(query.quorum), query.plan)

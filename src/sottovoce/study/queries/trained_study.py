@@ -37,12 +37,13 @@ from sottovoce.study.queries.classification import (
 from sottovoce.study.queries.evaluation import (
     evaluate_coordinator,
     evaluate_evaluator,
+    evaluate_member,
     evaluate_peer,
 )
 from sottovoce.study.queries.figures import Evaluation, HeldOut, Tested
 from sottovoce.study.queries.model import HeldShare, PeerModel, Trained
 from sottovoce.study.queries.query_seats import query_trio
-from sottovoce.study.queries.quorum_model import QuorumModel, QuorumTrained
+from sottovoce.study.queries.quorum_model import MemberShare, QuorumModel, QuorumTrained
 from sottovoce.study.queries.quorum_queries import answer_query, ask_members, help_asker
 from sottovoce.study.queries.remote_answers import RemoteSide, remote_part
 from sottovoce.study.queries.score_shares import decided
@@ -119,6 +120,8 @@ class StudyOutcome:
     remote: RemoteSide = field(default_factory=RemoteSide)
     away: set[str] = field(default_factory=set)
     held: HeldShare | None = field(default=None, repr=False)
+    # The members' shares of the model, in engine quorum.
+    shared: Mapping[str, MemberShare] = field(default_factory=dict, repr=False)
 
     def __repr__(self) -> str:
         """Who has a model of what, in a line."""
@@ -226,6 +229,11 @@ class StudyOutcome:
             programs[roster.evaluator] = evaluate_evaluator(
                 self.parties[roster.evaluator], peers, number=number
             )
+        elif roster.members:
+            programs |= {
+                name: evaluate_member(self.parties[name], peers, number=number)
+                for name in self.study.quorum_of(peers).members
+            }
         outcome = self.converse(programs, "evaluation", str(number))
         result = outcome.results[roster.coordinator]
         assert isinstance(result, Evaluation)
@@ -258,10 +266,7 @@ class StudyOutcome:
                 parties[peer], model, asked.rows, number=number, evaluation=asked.evaluation
             ),
         }
-        for name in there:
-            helping = self.models[name]
-            if name != peer and isinstance(helping, QuorumModel):
-                programs[name] = help_asker(parties[name], helping)
+        programs |= {name: help_asker(parties[name], self.shared[name]) for name in there}
         result = self.converse(programs, "query", peer, str(number)).results[peer]
         assert isinstance(result, Answer)
         return result

@@ -70,7 +70,7 @@ class ChosenPenalty(Message, frozen=True):
     """Which penalty of the plan's list won."""
 
     discloses: ClassVar = Disclosure(
-        seen_by="every peer and the evaluator",
+        seen_by="every peer, and the evaluator or every member",
         reveals="which of the agreed penalties was best over all peers together",
         assuming="at least three peers and twenty documents are in the sum",
     )

@@ -44,7 +44,7 @@ from sottovoce.study.stages.kept_buckets import (
     send_kept,
     take_kept,
 )
-from sottovoce.study.stages.quorum_sums import add_to_sum, open_sum
+from sottovoce.study.stages.quorum_sums import add_to_sum, help_sum, open_sum
 from sottovoce.study.study import Study
 from sottovoce.study.totals import Totals, published
 from sottovoce.text.counts import CountLayout, Counts
@@ -95,9 +95,9 @@ class PublishedWeights(Message, frozen=True):
     """Twice the rounded idf of every column, without its bucket, and the totals rounded up."""
 
     discloses: ClassVar = Disclosure(
-        seen_by="the evaluator, who folds idf into its share of the model",
+        seen_by="the evaluator or every member, who fold idf into their shares of the model",
         reveals="how rare each nameless column is, a digest of the chosen buckets, rounded totals",
-        assuming="the evaluator does not learn which bucket a column is, unless it is a peer's",
+        assuming="who computes does not learn which bucket a column is, unless it is a peer's",
     )
     idf_halves: wire.Words
     totals: wire.Words
@@ -107,7 +107,7 @@ class PublishedWeights(Message, frozen=True):
 
 @dataclass(frozen=True)
 class Prepared:
-    """What a party knows after this stage; E's dictionary has idf and no buckets.
+    """What a party knows after this stage; that of E and of members has idf and no buckets.
 
     `shown` stands for all that was published; the blind sums of the training are bound to it.
     A peer remembers how the pieces of its documents were read, which it will read once more.
@@ -192,8 +192,9 @@ def prepare_coordinator(party: PartyContext) -> Party[Prepared]:
     halves, told = _words(dictionary.idf_halves), _of_buckets(buckets)
     for name in among:
         yield Send(name, PublishedFeatures(buckets, halves, words, totals.peers))
-    if study.roster.helped:
-        yield Send(study.roster.evaluator, PublishedWeights(halves, words, totals.peers, told))
+    holders = [one for one in map(study.roster.member, among) if one is not None]
+    for name in [study.roster.evaluator] if study.roster.helped else holders:
+        yield Send(name, PublishedWeights(halves, words, totals.peers, told))
     shown = _digest(told, halves, words, totals.peers)
     space = _space(study, dictionary)
     return Prepared(totals, dictionary.idf_halves, space, shown=shown)
@@ -215,8 +216,20 @@ def prepare_evaluator(party: PartyContext) -> Party[Prepared]:
         )
         present = {name: seeds[name] for name in summed.peers}
         yield from send_kept(party, filtered, present, summed.sums[0])
+    return (yield from _take_weights(study, summed.peers))
+
+
+def prepare_member(party: PartyContext) -> Party[Prepared]:
+    """At a member of engine quorum: it adds up shares of counts, and hears the totals."""
+    study = party.study
+    yield from help_sum(party, _ROUND, counts_layout(study).length, party.peers)
+    return (yield from _take_weights(study, party.peers))
+
+
+def _take_weights(study: Study, peers: tuple[str, ...]) -> Party[Prepared]:
+    """What was published, for who computes without a dictionary."""
     told = yield from receive(study.roster.coordinator, PublishedWeights)
-    if told.peers != summed.peers:
+    if told.peers != peers:
         raise ViolationError(
             "expected the totals of the agreed peers, found those of others",
             party=study.roster.coordinator,

@@ -19,8 +19,8 @@ from sottovoce.numbers.ring import from_ring, to_ring
 from sottovoce.protocols.conversation import Party, Send
 from sottovoce.study.party_context import PartyContext
 from sottovoce.study.queries.budget import QueryBook
-from sottovoce.study.queries.evaluation import add_counts, open_counts
-from sottovoce.study.queries.quorum_model import QuorumModel, QuorumTrained
+from sottovoce.study.queries.evaluation import add_counts, help_counts, open_counts
+from sottovoce.study.queries.quorum_model import MemberShare, QuorumModel, QuorumTrained
 from sottovoce.study.queries.quorum_queries import answer_query, ask_members, help_asker
 from sottovoce.study.stages.holdings import integer_rows, read_rows
 from sottovoce.study.stages.penalty_choice import (
@@ -35,7 +35,7 @@ from sottovoce.text.documents import Document
 def choose_at_peer(
     party: PartyContext, models: Sequence[QuorumModel], held_back: Sequence[Document]
 ) -> Party[int]:
-    """At a peer: it asks when it is its turn, and helps the others if it is a member."""
+    """At a peer: it asks the members when it is its turn."""
     if len(models) == 1:
         return 0
     study, space = party.study, models[0].space
@@ -51,17 +51,24 @@ def choose_at_peer(
     rows = integer_rows(study, space, party.name, held_back, key=key)
     right = []
     for index, model in enumerate(models):
-        for name in party.peers:
-            if name == party.name:
-                number = first_number(party) + index
-                found = yield from ask_members(party, model, rows, number=number, evaluation=True)
-                right.append(sum(a == b for a, b in zip(true, found.classes, strict=True)))
-            elif party.name in model.members:
-                yield from help_asker(party, model)
+        number = first_number(party) + index
+        found = yield from ask_members(party, model, rows, number=number, evaluation=True)
+        right.append(sum(a == b for a, b in zip(true, found.classes, strict=True)))
     tables = [to_ring(np.array(right, np.int64))]
     count = len(held_back)
     yield from add_counts(party, penalty_sum(party), party.peers, documents=count, tables=tables)
     return (yield from hear_penalty(study))
+
+
+def choose_at_member(party: PartyContext, held: Sequence[MemberShare]) -> Party[int]:
+    """At a member: it helps every peer in turn, and adds up how often each model was right."""
+    if len(held) == 1:
+        return 0
+    for model in held:
+        for _ in party.peers:
+            yield from help_asker(party, model)
+    yield from help_counts(party, penalty_sum(party), party.peers)
+    return (yield from hear_penalty(party.study))
 
 
 def choose_at_opener(party: PartyContext, trained: Sequence[QuorumTrained]) -> Party[QuorumTrained]:
@@ -77,6 +84,6 @@ def choose_at_opener(party: PartyContext, trained: Sequence[QuorumTrained]) -> P
     right = from_ring(sums)
     # Of equals the strongest penalty wins: it says least about any document.
     best = max(range(len(trained)), key=lambda place: (int(right[place]), trained[place].alpha))
-    for name in party.peers:
+    for name in (*party.peers, *trained[best].members):
         yield Send(name, ChosenPenalty(best))
     return replace(trained[best], told=tuple(sorted(book.spent.items())))

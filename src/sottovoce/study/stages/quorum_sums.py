@@ -1,23 +1,29 @@
 """Sums over all peers in engine `quorum`: shared among the members, opened as the card says.
 
     peer p                                 member i                    coordinator C
-      │ shares of its integers ───────────────▶│   adds up                 │
+      │ shares of its integers ───────────────▶│                           │
+      │                                        │ SharesHeld ──────────────▶│   of every peer
+      │◀─────────────────────── AddUp ─────────│◀───────────── AddUp ──────│
       │                                        │ share of the sum ────────▶│   opens it
 
-Who learns what: C learns the sum, where it is one that the study card lists, and nobody learns
-anything of a single peer. A sum is opened once in a study: over another set of peers, the
-difference of two of them would be somebody's part. Assuming that at most t members pool, with or
-without C.
+Nothing is opened before every member has the shares of every peer: a contribution that misses
+one member ends the attempt, and the next one is held without whoever kept it back. Who learns
+what: C learns the sum, where it is one that the study card lists, and nobody learns anything of a
+single peer. A sum is opened once in a study, and everybody writes down over whom before it is:
+over another set of peers, the difference of two of them would be somebody's part. Assuming that
+at most t members pool, with or without C.
 """
 
 from collections.abc import Sequence
+from typing import ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
 
+from sottovoce.errors import ViolationError
 from sottovoce.numbers.residues import Base, Planes
-from sottovoce.protocols.conversation import Party
-from sottovoce.protocols.quorum.members import Quorum
+from sottovoce.protocols.conversation import Party, Send, receive
+from sottovoce.protocols.messages import Disclosure, Message
 from sottovoce.protocols.quorum.opening import Opener
 from sottovoce.protocols.quorum.sums import Summand, collect, contribute, give_sum, take_sum
 from sottovoce.study.party_context import PartyContext
@@ -28,37 +34,86 @@ COUNT_BASE = Base(2)
 _SUM_ROUND = 2**20
 
 
-def quorum_of(party: PartyContext) -> Quorum:
-    """The members that are there in this attempt, with the points of their shares."""
-    return party.study.quorum.among(party.peers)
+class SharesHeld(Message, frozen=True):
+    """A member has the shares of every peer that a sum is over."""
+
+    discloses: ClassVar = Disclosure(
+        seen_by="the coordinator",
+        reveals="that every peer's shares came, for this plan, attempt and set of peers",
+        assuming="who takes part is no secret among participants",
+    )
+    context: bytes
+
+
+class AddUp(Message, frozen=True):
+    """Every member has everything: the sum over these peers is opened now, and never again."""
+
+    discloses: ClassVar = Disclosure(
+        seen_by="every member and every peer in the sum",
+        reveals="who is in a sum that is opened now",
+        assuming="who takes part is no secret among participants",
+    )
+    context: bytes
+    peers: tuple[str, ...]
 
 
 def summand(
-    party: PartyContext, name: str, peers: Sequence[str], length: int, base: Base
+    party: PartyContext, name: str, peers: Sequence[str], length: int, base: Base = COUNT_BASE
 ) -> Summand:
     """What every peer brings: bound to the attempt, the peers, and what each was shown."""
     context = party.context(peers, round=_SUM_ROUND)
     return Summand(f"{name}/{party.shown.hex()}", context, length, base)
 
 
-def shared_sum(
-    party: PartyContext,
-    what: Summand,
-    values: NDArray[np.int64],
-    peers: Sequence[str],
-    quorum: Quorum,
-) -> Party[Planes | None]:
-    """At a peer: its integers into the sum; a member has its share of the sum afterwards."""
-    own = yield from contribute(quorum, what, values, name=party.name, entropy=party.entropy)
-    if party.name not in quorum.members:
-        return None
+def share_out(party: PartyContext, what: Summand, values: NDArray[np.int64]) -> Party[None]:
+    """At a peer: shares of its integers to every member."""
+    quorum = party.study.quorum_of(party.peers)
+    yield from contribute(quorum, what, values, name=party.name, entropy=party.entropy)
+
+
+def collect_shares(party: PartyContext, what: Summand, peers: Sequence[str]) -> Party[Planes]:
+    """At a member: its share of the sum over these peers."""
+    quorum = party.study.quorum_of(peers)
     total = np.zeros((what.base.count, what.length), np.uint32)
     for peer in peers:
-        share = yield from collect(quorum, what, peer, name=party.name, own=own)
+        share = yield from collect(quorum, what, peer, name=party.name)
         for plane, prime in enumerate(what.base.primes):
             total[plane] += share[plane]
             np.minimum(total[plane], total[plane] - np.uint32(prime), out=total[plane])
     return total
+
+
+def wait_to_add(
+    party: PartyContext, name: str, what: Summand, peers: Sequence[str], *, series: str = ""
+) -> Party[None]:
+    """At a peer or a member: hear that every member has everything, and write it down."""
+    coordinator = party.study.roster.coordinator
+    if party.name in party.study.roster.members:
+        yield Send(coordinator, SharesHeld(what.bound()))
+    told = yield from receive(coordinator, AddUp)
+    if (told.context, told.peers) != (what.bound(), tuple(peers)):
+        raise ViolationError(
+            f"{name}: expected a sum over {', '.join(peers)} in this attempt, found another",
+            party=coordinator,
+        )
+    note_opened(party, name, peers, series)
+
+
+def let_add(
+    party: PartyContext, name: str, what: Summand, peers: Sequence[str], *, series: str = ""
+) -> Party[Opener]:
+    """At the coordinator: once every member has everything, write it down and tell everybody."""
+    quorum = party.study.quorum_of(peers)
+    for member in quorum.members:
+        held = yield from receive(member, SharesHeld)
+        if held.context != what.bound():
+            raise ViolationError(
+                f"{name}: expected shares for this plan and attempt, found others", party=member
+            )
+    note_opened(party, name, peers, series)
+    for seat in (*quorum.members, *peers):
+        yield Send(seat, AddUp(what.bound(), tuple(peers)))
+    return Opener(quorum)
 
 
 def add_to_sum(
@@ -70,22 +125,28 @@ def add_to_sum(
     series: str = "",
 ) -> Party[None]:
     """At a peer: its counts into a sum that the coordinator opens, once in this study."""
-    quorum = party.study.quorum.among(peers)
-    what = summand(party, name, peers, len(values), COUNT_BASE)
-    total = yield from shared_sum(party, what, values, peers, quorum)
-    note_opened(party, name, peers, series)
-    if total is not None:
-        yield from give_sum(quorum, COUNT_BASE, total)
+    what = summand(party, name, peers, len(values))
+    yield from share_out(party, what, values)
+    yield from wait_to_add(party, name, what, peers, series=series)
+
+
+def help_sum(
+    party: PartyContext, name: str, length: int, peers: Sequence[str], *, series: str = ""
+) -> Party[None]:
+    """At a member: its share of a sum over these peers, to the coordinator who opens it."""
+    what = summand(party, name, peers, length)
+    total = yield from collect_shares(party, what, peers)
+    yield from wait_to_add(party, name, what, peers, series=series)
+    yield from give_sum(party.study.quorum_of(peers), what.base, total)
 
 
 def open_sum(
     party: PartyContext, name: str, length: int, peers: Sequence[str], *, series: str = ""
 ) -> Party[NDArray[np.int64]]:
     """At the coordinator: the sum over these peers."""
-    opener = Opener(party.study.quorum.among(peers))
-    sums = yield from take_sum(opener, COUNT_BASE, length)
-    note_opened(party, name, peers, series)
-    return sums.astype(np.int64)
+    what = summand(party, name, peers, length)
+    opener = yield from let_add(party, name, what, peers, series=series)
+    return (yield from take_sum(opener, what.base, length)).astype(np.int64)
 
 
 def note_opened(party: PartyContext, name: str, peers: Sequence[str], series: str = "") -> None:

@@ -1,88 +1,48 @@
-"""The training of a study in engine `quorum`: one program for peers, one for the coordinator.
+"""The training of a study in engine `quorum`, from the joint moments to a model in shares.
 
     peer p                                member i                        coordinator C
-      │ moments, in shares ──────────────────▶│                               │
-      │ upper end of its spectrum, in shares ▶│ share of the sum of ends ────▶│
-      │                                       │◀───────────── the sum ────────│
       │                                       │   quorum/solve.py: (A + λΓ)θ = b
       │                                       │   quorum/truncation.py, twice: θ times idf
-      │◀────────────────────────────────────── TrainedNumbers ────────────────│
       │◀── ReleasedPart, only if the plan says so ──│                         │
 
-Who learns what: everybody learns the ends of the joint spectrum, rounded up, and who took part;
-each member ends with a share of the model, which t members together cannot read. C holds nothing.
+Each member begins with its share of the joint moments (`quorum_contributions.py`) and ends with a
+share of the model, which t members together cannot read. A member that leaves is left out: the
+opener goes on with the others, and where masks of the member are missing, all masks are dealt anew
+in another attempt. Who learns what: everybody learns that the solve succeeded. C holds nothing.
 If the plan releases the model to peers, every peer learns θ. Assuming that at most t members
 pool, with or without C.
 """
 
-from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import ClassVar
 
 import numpy as np
 
 from sottovoce import wire
-from sottovoce.errors import InputError, ViolationError
+from sottovoce.errors import InputError
 from sottovoce.numbers.residues import Base, Planes
-from sottovoce.numbers.ring import from_ring
-from sottovoce.protocols.conversation import Party, Send, receive
+from sottovoce.protocols.conversation import Party, Send, gather
 from sottovoce.protocols.messages import Disclosure, Message
-from sottovoce.protocols.quorum.dealing import QuorumMember, seated
-from sottovoce.protocols.quorum.members import Quorum
-from sottovoce.protocols.quorum.opening import Opener, Opening, OpeningShare, opened, read_planes
+from sottovoce.protocols.quorum.dealing import seated
+from sottovoce.protocols.quorum.opening import Opener, read_planes
 from sottovoce.protocols.quorum.plan import QuorumPlan
 from sottovoce.protocols.quorum.sharing import put_together
 from sottovoce.protocols.quorum.solve import SystemPart, open_solve, solve
 from sottovoce.protocols.quorum.truncation import FusedTruncation, truncated
 from sottovoce.protocols.shares.triangle import Triangle
+from sottovoce.study.attempts import MOST_ATTEMPTS
 from sottovoce.study.party_context import PartyContext
-from sottovoce.study.queries.quorum_model import QuorumModel, QuorumTrained
+from sottovoce.study.queries.quorum_model import MemberShare, QuorumModel, QuorumTrained
 from sottovoce.study.queries.scoring import ScorePlan
 from sottovoce.study.release import Opens
 from sottovoce.study.stages.centring import Ends, Reference
-from sottovoce.study.stages.contributions import (
-    MomentPlan,
-    drawn_moments,
-    penalties_of,
-    solve_plan,
-    told_parts,
-)
+from sottovoce.study.stages.contributions import penalties_of, solve_plan
 from sottovoce.study.stages.preparation import Prepared
-from sottovoce.study.stages.quorum_sums import (
-    COUNT_BASE,
-    note_opened,
-    quorum_of,
-    shared_sum,
-    summand,
-)
+from sottovoce.study.stages.quorum_contributions import JointSums
 from sottovoce.study.study import Study
-from sottovoce.study.totals import rounded_up
-from sottovoce.text.documents import Document
 
 _BASE = Base()
-_SUM = "contributions"
 _SOLVE_ROUND = 1
-
-
-class SpectrumShare(OpeningShare, frozen=True):
-    """A share of the sum of what all peers tell of their spectra."""
-
-    discloses: ClassVar = Disclosure(
-        seen_by="the coordinator, and with its answer every member",
-        reveals="an upper end of the joint spectrum: a sum over all peers of rounded numbers",
-        assuming="no more members than the threshold pool with each other and the coordinator",
-    )
-
-
-class TrainedNumbers(Message, frozen=True):
-    """The ends of the spectrum, from which every peer works out how scores are written."""
-
-    discloses: ClassVar = Disclosure(
-        seen_by="every peer of the study",
-        reveals="the sum of all peers' upper ends, rounded up, as the study card announced",
-        assuming="at least three peers are in the sum",
-    )
-    ceiling_parts: int
 
 
 class ReleasedPart(Message, frozen=True):
@@ -107,9 +67,11 @@ class QuorumSolve:
     times: int = 1
 
     @classmethod
-    def of(cls, party: PartyContext, prepared: Prepared, parts: int, alpha: float) -> "QuorumSolve":
+    def of(
+        cls, party: PartyContext, prepared: Prepared, sums: JointSums, alpha: float
+    ) -> "QuorumSolve":
         """What follows from the sum of what peers told, the same at everybody."""
-        study, quorum = party.study, quorum_of(party)
+        study, quorum, parts = party.study, party.study.quorum_of(party.peers), sums.ceiling_parts
         reference = Reference.of(study.plan, prepared.idf_halves)
         ends, times = Ends(parts), 1
         if reference is not None:
@@ -117,12 +79,12 @@ class QuorumSolve:
                 parts,
                 penalties_of(study.plan, len(reference.point) + 1, alpha),
                 weight=float(prepared.totals.rows),
-                all_peers=set(party.peers) == set(prepared.totals.peers),
+                all_peers=set(sums.peers) == set(prepared.totals.peers),
             )
             ends, times = interval.ends, interval.times
         fit = solve_plan(study.plan, prepared.totals, alpha=alpha, ends=ends)
         scores = ScorePlan.fit(study.plan, prepared.idf_halves, fit.solution)
-        return cls(QuorumPlan(fit, quorum), scores, alpha, reference, times)
+        return cls(QuorumPlan(fit, quorum, MOST_ATTEMPTS), scores, alpha, reference, times)
 
     def cuts(self) -> tuple[FusedTruncation, FusedTruncation]:
         """How θ is brought down, before and after it is folded."""
@@ -159,69 +121,26 @@ class QuorumSolve:
         return folded
 
 
-def train_member_or_peer(
-    party: PartyContext, prepared: Prepared, training: Sequence[Document]
-) -> Party[list[QuorumModel]]:
-    """At a peer: a model for every penalty; a member computes, others hear the numbers."""
-    study, quorum = party.study, quorum_of(party)
-    layout = MomentPlan.of(study.plan, prepared.totals)
-    words, end = _own_words(party, prepared, layout, training)
-    what = summand(party, "moments", party.peers, layout.length, _BASE)
-    share = yield from shared_sum(party, what, words, party.peers, quorum)
-    del words
-    told = summand(party, "spectrum", party.peers, 1, COUNT_BASE)
-    ends = yield from shared_sum(party, told, np.array([end]), party.peers, quorum)
-    note_opened(party, _SUM, party.peers)
-    shares: list[Planes | None] = [None] * len(study.plan.alphas)
-    if share is not None and ends is not None:
-        opening = _spectrum_opening(quorum)
-        parts = _parts_of((yield from opened(quorum, opening, ends)))
-        for index, alpha in enumerate(study.plan.alphas):
-            work = QuorumSolve.of(party, prepared, parts, alpha)
-            shares[index] = yield from _solved(party, work, share, index)
-    numbers = yield from receive(study.roster.coordinator, TrainedNumbers)
-    if share is not None and numbers.ceiling_parts != parts:
-        raise ViolationError(
-            f"expected the ends of the spectrum that were opened, {parts}, "
-            f"found {numbers.ceiling_parts}",
-            party=study.roster.coordinator,
-        )
-    return _models(party, prepared, numbers.ceiling_parts, shares)
-
-
-def _models(
-    party: PartyContext, prepared: Prepared, parts: int, shares: Sequence[Planes | None]
-) -> list[QuorumModel]:
-    study, quorum = party.study, quorum_of(party)
-    if prepared.space is None or parts < 0:
-        raise InputError(f"{party.name}: expected the features of a peer and ends of a spectrum")
-    models = []
-    for alpha, share in zip(study.plan.alphas, shares, strict=True):
-        scores = QuorumSolve.of(party, prepared, parts, alpha).scores
-        model = QuorumModel(prepared.space, scores, alpha, prepared.key, quorum.members, share)
-        models.append(replace(model, operating_point=study.plan.operating_point))
-    return models
-
-
-def _own_words(
-    party: PartyContext, prepared: Prepared, layout: MomentPlan, training: Sequence[Document]
-) -> tuple[np.ndarray, int]:
-    """A peer's moments as integers, and what it tells of its spectrum."""
-    study = party.study
-    moments = drawn_moments(party, prepared, training)
-    reference = Reference.of(study.plan, prepared.idf_halves)
-    if reference is not None:
-        reference.move(moments)
-    words, bits = layout.write(moments), layout.scales.matrix.fraction_bits
-    return from_ring(words), told_parts(study.plan, moments, reference, fraction_bits=bits)
+def solve_members(
+    party: PartyContext, prepared: Prepared, sums: JointSums
+) -> Party[list[MemberShare]]:
+    """At a member: its share of the model for every penalty."""
+    if sums.share is None:
+        raise InputError(f"{party.name}: expected a member with its share of the joint moments")
+    found = []
+    for index, alpha in enumerate(party.study.plan.alphas):
+        work = QuorumSolve.of(party, prepared, sums, alpha)
+        share = yield from _solved(party, work, sums.share, index)
+        members = work.plan.quorum.members
+        found.append(MemberShare(prepared.idf_halves, work.scores, members, share))
+    return found
 
 
 def _solved(party: PartyContext, work: QuorumSolve, share: Planes, index: int) -> Party[Planes]:
     """At a member: its share of the folded model for one penalty."""
-    quorum = work.plan.quorum
     context = party.context(party.peers, round=_SOLVE_ROUND + index)
-    member: QuorumMember = yield from seated(
-        quorum, party.name, context, entropy=party.entropy, ledger=party.ledger
+    member = yield from seated(
+        work.plan.quorum, party.name, context, entropy=party.entropy, ledger=party.ledger
     )
     theta = yield from solve(member, work.plan, work.system(party.study, share))
     first, second = work.cuts()
@@ -229,52 +148,58 @@ def _solved(party: PartyContext, work: QuorumSolve, share: Planes, index: int) -
     return (yield from truncated(member, second, work.folded(theta), purpose="folded model"))
 
 
-def train_opener(party: PartyContext, prepared: Prepared) -> Party[list[QuorumTrained]]:
-    """At the coordinator: it opens the sum of ends and what is masked, and holds nothing."""
-    study, quorum = party.study, quorum_of(party)
-    opener = Opener(quorum)
-    parts = _parts_of((yield from opener.open(_spectrum_opening(quorum))))
-    note_opened(party, _SUM, party.peers)
-    trained = []
-    for alpha in study.plan.alphas:
-        work = QuorumSolve.of(party, prepared, parts, alpha)
+def open_solves(
+    party: PartyContext, prepared: Prepared, sums: JointSums
+) -> Party[list[QuorumTrained]]:
+    """At the coordinator: it opens what is masked, and holds nothing."""
+    opener = Opener(party.study.quorum_of(party.peers))
+    plans = []
+    for alpha in party.study.plan.alphas:
+        work = QuorumSolve.of(party, prepared, sums, alpha)
         yield from open_solve(opener, work.plan)
         for cut in work.cuts():
-            yield from opener.open(cut.opening(quorum, work.plan.solve.shape))
-        trained.append(
-            QuorumTrained(work.scores, prepared.totals, party.peers, quorum.members, alpha)
-        )
-    for name in party.peers:
-        yield Send(name, TrainedNumbers(parts))
-    return trained
+            yield from opener.open(cut.opening(opener.quorum, work.plan.solve.shape))
+        plans.append(work.scores)
+    # Who left during the last solve has no share of its model.
+    members = tuple(opener.present)
+    return [
+        QuorumTrained(scores, prepared.totals, party.peers, members, alpha)
+        for scores, alpha in zip(plans, party.study.plan.alphas, strict=True)
+    ]
 
 
-def _spectrum_opening(quorum: Quorum) -> Opening:
-    return Opening(SpectrumShare, quorum.threshold, COUNT_BASE, (1,))
+def quorum_models(party: PartyContext, prepared: Prepared, sums: JointSums) -> list[QuorumModel]:
+    """At a peer: for every penalty who holds the model, and how its scores are read."""
+    study, members = party.study, party.study.quorum_of(party.peers).members
+    if prepared.space is None:
+        raise InputError(f"{party.name}: expected the features of a peer, found none")
+    models = []
+    for alpha in study.plan.alphas:
+        scores = QuorumSolve.of(party, prepared, sums, alpha).scores
+        model = QuorumModel(prepared.space, scores, alpha, prepared.key, members)
+        models.append(replace(model, operating_point=study.plan.operating_point))
+    return models
 
 
-def _parts_of(value: Planes) -> int:
-    return rounded_up(int(COUNT_BASE.integers(value)[0]))
-
-
-def give_release(party: PartyContext, model: QuorumModel) -> Party[QuorumModel]:
-    """At a peer: the model with its weights, where the plan releases them."""
-    study = party.study
-    if study.plan.release.opens is not Opens.WEIGHTS:
-        return model
-    quorum = quorum_of(party)
-    shares = {}
-    if model.share is not None:
-        shares[party.name] = model.share
+def give_release(party: PartyContext, held: MemberShare) -> Party[None]:
+    """At a member: its share of the weights to every peer, where the plan releases them."""
+    if party.study.plan.release.opens is Opens.WEIGHTS:
         for name in party.peers:
-            if name != party.name:
-                yield Send(name, ReleasedPart(wire.Residues.of(model.share)))
+            yield Send(name, ReleasedPart(wire.Residues.of(held.share)))
+
+
+def take_release(party: PartyContext, model: QuorumModel) -> Party[QuorumModel]:
+    """At a peer: the model with its weights, where the plan releases them."""
+    if party.study.plan.release.opens is not Opens.WEIGHTS:
+        return model
+    quorum = party.study.quorum_of(party.peers)
+    messages = yield from gather(ReleasedPart, quorum.members)
     shape = (_BASE.count, *model.scores.shape)
-    for name in quorum.members:
-        if name != party.name:
-            told = yield from receive(name, ReleasedPart)
-            shares[name] = read_planes(told.share, shape, sender=name, what="ReleasedPart")
+    shares = {
+        name: read_planes(message.share, shape, sender=name, what="ReleasedPart")
+        for name, message in messages.items()
+    }
     degree = quorum.threshold
-    value = put_together(shares, degree=degree, quorum=quorum, what="ReleasedPart")
+    value = put_together(shares, degree=degree, quorum=quorum.among(shares), what="ReleasedPart")
     words = _BASE.signed(value).astype(np.float64)
     return replace(model, released=np.ldexp(words, -model.scores.weights.fraction_bits))

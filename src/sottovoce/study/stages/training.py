@@ -13,7 +13,7 @@ from sottovoce.protocols.conversation import Party
 from sottovoce.study.party_context import PartyContext
 from sottovoce.study.plan import Engine
 from sottovoce.study.queries.model import HeldShare, PeerModel, Trained, release_share, take_release
-from sottovoce.study.queries.quorum_model import QuorumModel, QuorumTrained
+from sottovoce.study.queries.quorum_model import MemberShare, QuorumModel, QuorumTrained
 from sottovoce.study.rare_classes import without_absent, without_rare
 from sottovoce.study.stages.agreement import Agreement
 from sottovoce.study.stages.blocks import (
@@ -38,8 +38,19 @@ from sottovoce.study.stages.penalty_choice import (
     choose_peer,
 )
 from sottovoce.study.stages.preparation import Prepared, prepare_peer
-from sottovoce.study.stages.quorum_penalty_choice import choose_at_opener, choose_at_peer
-from sottovoce.study.stages.quorum_training import give_release, train_member_or_peer, train_opener
+from sottovoce.study.stages.quorum_contributions import JointSums, contribute_moments
+from sottovoce.study.stages.quorum_penalty_choice import (
+    choose_at_member,
+    choose_at_opener,
+    choose_at_peer,
+)
+from sottovoce.study.stages.quorum_training import (
+    give_release,
+    open_solves,
+    quorum_models,
+    solve_members,
+)
+from sottovoce.study.stages.quorum_training import take_release as take_parts
 from sottovoce.study.stages.solving import solve_dealt, solve_first, solve_second, take_solved
 from sottovoce.text.documents import Document
 from sottovoce.text.splits import Side, Split
@@ -56,14 +67,9 @@ def prepare_from(
 
 def train_peer(
     party: PartyContext, agreement: Agreement, prepared: Prepared, documents: Sequence[Document]
-) -> Party[PeerModel | QuorumModel | None]:
+) -> Party[PeerModel | None]:
     """At a peer: the sealed model; None if it was dropped because it came too late."""
-    training = training_side(party, documents)
-    training = without_absent(party.study.plan, training, prepared.totals)
-    if party.study.engine is Engine.QUORUM:
-        shared = yield from train_member_or_peer(party, prepared, training)
-        best = yield from choose_at_peer(party, shared, held_back_side(party, documents))
-        return (yield from give_release(party, shared[best]))
+    training = _training(party, prepared, documents)
     yield from list_features(party, own_columns(party, prepared, training))
     found = yield from _models(party, agreement, prepared, training)
     if found is None:
@@ -90,10 +96,45 @@ def _models(
     return models, contributed.peers
 
 
-def train_quorum(party: PartyContext, prepared: Prepared, *, told: Told) -> Party[QuorumTrained]:
+def _training(
+    party: PartyContext, prepared: Prepared, documents: Sequence[Document]
+) -> list[Document]:
+    """The documents of classes that the study has, less those held out and held back."""
+    training = training_side(party, documents)
+    return without_absent(party.study.plan, training, prepared.totals)
+
+
+def contribute_from(
+    party: PartyContext, prepared: Prepared, documents: Sequence[Document]
+) -> Party[JointSums]:
+    """At a peer of engine quorum: its moments, in shares to the members."""
+    training = _training(party, prepared, documents)
+    return (yield from contribute_moments(party, prepared, training))
+
+
+def take_quorum(
+    party: PartyContext, prepared: Prepared, sums: JointSums, documents: Sequence[Document]
+) -> Party[QuorumModel]:
+    """At a peer of engine quorum: who holds the model; its weights, where they are released."""
+    models = quorum_models(party, prepared, sums)
+    best = yield from choose_at_peer(party, models, held_back_side(party, documents))
+    return (yield from take_parts(party, models[best]))
+
+
+def train_member(party: PartyContext, prepared: Prepared, sums: JointSums) -> Party[MemberShare]:
+    """At a member: its share of the model."""
+    held = yield from solve_members(party, prepared, sums)
+    best = yield from choose_at_member(party, held)
+    yield from give_release(party, held[best])
+    return held[best]
+
+
+def train_quorum(
+    party: PartyContext, prepared: Prepared, sums: JointSums, *, told: Told
+) -> Party[QuorumTrained]:
     """At the coordinator of engine quorum, who opens what is masked and holds nothing."""
-    told("contributions")
-    trained = yield from train_opener(party, prepared)
+    told("solve")
+    trained = yield from open_solves(party, prepared, sums)
     return (yield from choose_at_opener(party, trained))
 
 

@@ -1,0 +1,51 @@
+"""A whole study in engine `quorum` between a coordinator and its sites, over TLS on loopback."""
+
+import asyncio
+from pathlib import Path
+
+from harness.entropy import SeededEntropy
+from harness.network import Network, described, network
+from sottovoce.course.memory import run_study
+from sottovoce.study import Study
+from sottovoce.study.queries.trained_study import StudyOutcome
+from sottovoce.study.roster import draw_roster
+
+SITES = ("north", "harbour", "valley")
+# Words that everybody knows: no key is drawn for them, so labels are the same in every run.
+WORDS = 'dictionary = "given"\nwords = ["pain", "fever", "urgent", "stable", "today", "review"]\n'
+
+
+def quorum_network(root: Path, **changes: str) -> Network:
+    more = WORDS + changes.pop("more", "")
+    return network(root, engine="quorum", features="6", more=more, **changes)
+
+
+def in_memory(net: Network) -> StudyOutcome:
+    """The same study at one table."""
+    plan = described(net.text).plan
+    roster, identities = draw_roster(
+        tuple(net.documents), entropy=SeededEntropy(2), with_dealer=False, with_evaluator=False
+    )
+    study = Study(plan, roster)
+    return run_study(study, net.documents, identities=identities, entropy=SeededEntropy(3))
+
+
+def test_three_sites_train_and_use_a_model_that_nobody_holds(tmp_path: Path) -> None:
+    net = quorum_network(tmp_path)
+
+    async def story() -> None:
+        async with net.serving():
+            joined = await net.join_all(*SITES)
+        assert all(one.model is not None and one.model.exists() for one in joined)
+        # Everybody's process has ended; fresh ones go on from their disks.
+        async with net.serving(), net.staying(*SITES):
+            mine = net.documents["valley"][:20]
+            answer = await net.classify("valley", mine)
+            assert answer.classes == in_memory(net).classify("valley", mine).classes
+            assert (await net.classify("harbour", mine)).classes == answer.classes
+            found = await asyncio.gather(*(net.evaluate(one) for one in SITES))
+        joint = found[0].joint
+        assert all((one.joint.counts == joint.counts).all() for one in found)
+        assert joint.peers == SITES
+
+    asyncio.run(story())
