@@ -7,6 +7,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 from typer.testing import CliRunner
 
@@ -140,6 +141,29 @@ def test_an_explanation_is_a_column(
     rows = [json.loads(one) for one in (tmp_path / "out.jsonl").read_text().splitlines()]
     expected = ["fever (else routine), rash (0.25)", "no single word", ""]
     assert [row["because"] for row in rows] == expected
+
+
+def test_an_annotation_tool_gets_tasks_the_least_certain_first(
+    site: Site, asked: list[Sequence[Document]], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "new.csv").write_text(ROWS, encoding="utf-8")
+    given = (tmp_path / "new.csv", "--out-format", "label-studio", "--out")
+    call(site, *given, tmp_path / "sealed.json")
+    tasks = json.loads((tmp_path / "sealed.json").read_text(encoding="utf-8"))
+    assert [task["data"]["text"] for task in tasks] == ["fever, rash", "well", ""]
+    assert tasks[0]["predictions"][0]["result"][0]["value"] == {"choices": ["urgent"]}
+
+    def ask(*words: Any, **more: Any) -> object:
+        scores = np.array([[0.75], [0.25], [-0.5]])
+        answer = Classified([("urgent",), ("urgent",), ("routine",)], 7, scores)
+        words[2](answer)
+        return answer
+
+    monkeypatch.setattr(command, "_ask", ask)
+    call(site, *given, tmp_path / "margins.json")
+    tasks = json.loads((tmp_path / "margins.json").read_text(encoding="utf-8"))
+    assert [task["data"]["text"] for task in tasks] == ["well", "", "fever, rash"]
+    assert [task["predictions"][0]["score"] for task in tasks] == [0.25, 0.5, 0.75]
 
 
 def test_folders_and_brat(site: Site, asked: list[Sequence[Document]], tmp_path: Path) -> None:

@@ -12,9 +12,16 @@ from sottovoce.sources import (
     ProblemKind,
     Source,
     SourceOptions,
+    SourceProblem,
     open_source,
 )
-from sottovoce.text.documents import Fragment
+from sottovoce.sources.annotations.predictions import (
+    TOOLS,
+    Prediction,
+    least_certain_first,
+    write_predictions,
+)
+from sottovoce.text.documents import Document, Fragment, Span
 
 
 def lines(folder: Path, records: list[Any], **options: Any) -> Source:
@@ -102,6 +109,40 @@ def test_doccano_s_classes_and_spans(tmp_path: Path) -> None:
     assert decided(lines(tmp_path, [new])) == [("ass 10 mg", "order")]
 
 
+def test_predictions_are_tasks_and_no_labels(tmp_path: Path) -> None:
+    span = Span("DRUG", (Fragment(0, 3),))
+    rows = [
+        Prediction(Document("sure", "x", columns={"ward": "A"}), 0.9),
+        Prediction(Document("unsure", "y", columns={"ward": "B"}), 0.1),
+        Prediction(Document("ass 10 mg", spans=(span,)), 0.5),
+        Prediction(Document("both", ("x", "y")), 0.6),
+    ]
+    made = {}
+    for kind in TOOLS:
+        with (tmp_path / kind).open("wb") as file:
+            ordered = least_certain_first(rows)
+            assert write_predictions(ordered, file, kind, model="notes") == 4
+        source = open_source(tmp_path / kind, SourceOptions(format=kind, label=()))
+        texts = [one.text for one in source.documents()]
+        assert texts == ["unsure", "ass 10 mg", "both", "sure"]
+        made[kind] = (tmp_path / kind).read_text(encoding="utf-8")
+    assert not decided_in(tmp_path / Format.PRODIGY, Format.PRODIGY)
+    assert not decided_in(tmp_path / Format.LABEL_STUDIO, Format.LABEL_STUDIO)
+    unsure, _, both, _ = (one["predictions"][0] for one in json.loads(made[Format.LABEL_STUDIO]))
+    assert (unsure["score"], unsure["model_version"]) == (0.1, "notes")
+    assert both["result"][0]["value"] == {"choices": ["x", "y"]}
+    tasks = [json.loads(line) for line in made[Format.PRODIGY].splitlines()]
+    assert tasks[1]["spans"] == [{"start": 0, "end": 3, "label": "DRUG"}]
+    assert (tasks[0]["label"], tasks[0]["score"]) == ("y", 0.1)
+    doccano = [json.loads(line)["label"] for line in made[Format.DOCCANO].splitlines()]
+    assert doccano == [["y"], [[0, 3, "DRUG"]], ["x", "y"], ["x"]]
+
+
+def decided_in(path: Path, kind: Format) -> list[object]:
+    source = open_source(path, SourceOptions(format=kind))
+    return [one for one in source.outcomes() if not isinstance(one, SourceProblem) and one.label]
+
+
 def choice(*names: str, **more: Any) -> dict[str, Any]:
     region = {"type": "choices", "from_name": "c", "value": {"choices": list(names)}}
     return {"result": [region], **more}
@@ -157,7 +198,8 @@ def test_label_studio_s_places_may_count_utf_16_units(tmp_path: Path) -> None:
 )  # fmt: skip
 def test_odd_objects_cost_at_most_themselves(tmp_path: Path, kind: Format, odd: Any) -> None:
     whole = {
-        "text": "whole", "label": "x", "data": {"text": "whole"}, "annotations": [choice("x")]
+        "text": "whole", "label": "x", "data": {"text": "whole"}, "annotations": [choice("x")],
+        "answer": "accept",
     }  # fmt: skip
     source = lines(tmp_path, [whole, odd], format=kind)
     assert decided(source)[0] == ("whole", "x")

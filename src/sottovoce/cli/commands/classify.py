@@ -14,14 +14,11 @@ if TYPE_CHECKING:
 
     from sottovoce.cli.source_choice import SourceChoice
     from sottovoce.node.api import Classified
-    from sottovoce.sources import Format
     from sottovoce.study.plan import StudyPlan
     from sottovoce.text.documents import Document
 
 ALL = "*"
-STDOUT = "-"
 BECAUSE = "because"
-_WORDLESS = "no known word"
 
 
 def classify(
@@ -41,7 +38,7 @@ def classify(
         typer.Option(
             "--out-format",
             metavar="NAME",
-            help="folder or brat, for a folder; jsonl or tsv, for -.",
+            help="folder or brat; jsonl or tsv, for -; label-studio, prodigy or doccano.",
         ),
     ] = None,
     text: options.TextColumns = None,
@@ -94,6 +91,9 @@ def classify(
     alone gives, and is counted on the screen. The columns of the text are those that this site
     joined with, unless told.
 
+    For an annotation tool the rows are tasks with predictions, the least certain ones first where
+    the study releases scores.
+
     With --explain the places of a batch that would stay empty, and are charged all the same, hold
     copies without one word each: a word is named if the label is another one without it.
 
@@ -102,8 +102,10 @@ def classify(
       sottovoce classify new.csv --out labelled.csv
       sottovoce classify new.parquet --out labelled.jsonl --text note
       sottovoce classify corpus/ --out found/ --out-format brat
+      sottovoce classify new.csv --out tasks.json --out-format label-studio
       sottovoce classify new.csv --out - --out-format jsonl | jq .label
     """
+    from sottovoce.cli.answer_writer import STDOUT, AnswerWriter, kind_of
     from sottovoce.cli.exit_states import check_goes_on, check_trained
     from sottovoce.cli.source_choice import SourceChoice, recall
 
@@ -128,11 +130,11 @@ def classify(
         longest=longest,
         encoder=encoder or (known.encoder if known else None),
     )
-    kind = _kind_of(out, out_format, described.plan)
+    kind = kind_of(out, out_format, described.plan)
     if str(out) == STDOUT and as_json:
         raise InputError("expected --out FILE with --json, found --out -: both write to stdout")
     columns = (label_column, remark_column, BECAUSE if explain else None)
-    writer = _Writer(out, kind, columns, names=(choice.text, group), replace=replace)
+    writer = AnswerWriter(out, kind, columns, names=(choice.text, group), replace=replace)
     writer.check()
     documents = _read(choice, described.plan, keep)
     written = 0
@@ -222,113 +224,3 @@ def _read(
             err=True,
         )
     return documents
-
-
-def _kind_of(out: Path, named: str | None, plan: "StudyPlan") -> "Format":
-    """How the labelled documents are written: as stated, by the suffix, else as a folder."""
-    from sottovoce.sources import Format
-    from sottovoce.sources.opening import format_of_name
-    from sottovoce.text.reading import Level
-
-    stated = options.format_named(named)
-    if str(out) == STDOUT:
-        kind = stated or Format.CSV
-        if kind not in {Format.CSV, Format.TSV, Format.JSONL}:
-            raise InputError(
-                f"--out -: expected csv, tsv or jsonl, found {kind}", hints=("--out FILE",)
-            )
-        return kind
-    if stated is not None:
-        return stated
-    by_suffix = format_of_name(out)
-    if by_suffix is not None:
-        return by_suffix
-    if out.suffix:
-        raise InputError(
-            f"--out: expected .csv, .tsv, .jsonl, .parquet, .arrow or a folder, found {out.name!r}",
-            hints=("--out labelled.csv", "--out folder --out-format brat"),
-        )
-    return Format.FOLDER if plan.level is Level.DOCUMENT else Format.BRAT
-
-
-class _Writer:
-    """Puts labelled documents where the user wants them."""
-
-    def __init__(
-        self,
-        out: Path,
-        kind: "Format",
-        columns: tuple[str | None, str | None, str | None],
-        *,
-        names: tuple[tuple[str, ...] | None, str | None],
-        replace: bool,
-    ) -> None:
-        self._out = out
-        self._kind = kind
-        self._column, self._remark, self._because = columns
-        text, self._group = names
-        self._text = text[0] if text and len(text) == 1 else "text"
-        self._replace = replace
-
-    def check(self) -> None:
-        """Refuse a place or a name that is taken, before anything is asked and counted."""
-        from sottovoce.sources import Format
-
-        if self._column is not None and self._column in {self._text, self._group}:
-            raise InputError(
-                f"--label-column: expected a name of its own, found {self._column!r}, which is "
-                "the text's or the group's, and nothing was asked",
-                hints=("--label-column label",),
-            )
-        for option, column in (("--remark-column", self._remark), ("--explain", self._because)):
-            if column is None or self._kind not in {Format.BRAT, Format.FOLDER}:
-                continue
-            raise InputError(
-                f"{option}: expected a table to write, found {self._kind}",
-                hints=("--out labelled.csv",),
-            )
-        if str(self._out) == STDOUT:
-            return
-        if self._out.exists() and not self._replace:
-            raise InputError(
-                f"{self._out}: exists already, and nothing was asked",
-                hints=("--replace", "or another --out"),
-            )
-        if not self._out.absolute().parent.is_dir():
-            raise InputError(f"{self._out}: expected a folder to write to, found none")
-
-    def write(
-        self, documents: "Sequence[Document]", answer: "Classified", plan: "StudyPlan"
-    ) -> int:
-        """Write them; how many rows were labelled."""
-        from sottovoce.node.site.labelled import (
-            as_spans,
-            as_table,
-            by_document,
-            explained,
-            remarked,
-        )
-        from sottovoce.sources import Format
-        from sottovoce.sources.writing import TableLayout, write_documents, write_stream
-
-        found = by_document(documents, answer.classes, plan)
-        if self._kind is Format.BRAT:
-            write_documents(as_spans(found, plan), self._out, format=self._kind)
-            return len(answer.classes)
-        rows = list(as_table(found, plan))
-        if self._remark is not None:
-            rows = list(remarked(rows, self._remark, dict.fromkeys(answer.wordless, _WORDLESS)))
-        if self._because is not None:
-            words = {number: explained(one) for number, one in enumerate(answer.because)}
-            rows = list(remarked(rows, self._because, words))
-        taken = rows[0].columns if rows else {}
-        column = self._column or ("label" if "label" not in taken else "predicted_label")
-        layout = TableLayout(text=self._text, label=column, group=self._group or "group")
-        if str(self._out) == STDOUT:
-            stream = typer.get_binary_stream("stdout")
-            written = write_stream(rows, stream, self._kind, layout)
-            stream.flush()
-            return written
-        return write_documents(
-            rows, self._out, format=self._kind, layout=layout, replace=self._replace
-        )

@@ -3,6 +3,9 @@
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 
+import numpy as np
+from numpy.typing import NDArray
+
 from sottovoce.errors import MismatchError
 from sottovoce.study.plan import StudyPlan
 from sottovoce.study.queries.explanations import CarryingWord, Explanation
@@ -60,6 +63,23 @@ def remarked(
         if column in row.columns:
             raise MismatchError(f"{row.origin}: expected no column {column!r} yet, found one")
         yield replace(row, columns={**row.columns, column: remarks.get(number, "")})
+
+
+def certainties(
+    found: Sequence[tuple[Document, Found]], scores: NDArray[np.float64] | None, plan: StudyPlan
+) -> list[float | None]:
+    """How certain each document's least certain row is: how far its score is from a decision."""
+    if scores is None:
+        return [None] * len(found)
+    point = np.array(plan.operating_point or (0.0,) * plan.labels.width)
+    if plan.labels.exclusive and plan.labels.width > 1:
+        ordered = np.sort(scores - point, axis=1)
+        margins = ordered[:, -1] - ordered[:, -2]
+    else:
+        margins = np.abs(scores - point).min(axis=1)
+    ends = np.cumsum([len(rows) for _, rows in found])
+    parts = np.split(margins, ends[:-1])
+    return [float(part.min()) if part.size else None for part in parts]
 
 
 def as_spans(found: Sequence[tuple[Document, Found]], plan: StudyPlan) -> Iterator[Document]:

@@ -29,9 +29,9 @@ class Prodigy:
             for name, value in record.items()
             if name not in _OWN and not name.startswith("_")
         }
-        answer = record.get("answer", "accept")
+        answer = record.get("answer")
         if answer != "accept":
-            said = answer if answer in _ANSWERS else "something else"
+            said = answer if answer in _ANSWERS else "no answer" if not answer else "another"
             reason = f"expected answer accept, found {said}"
             return Decided(fields, flaw=Flaw(ProblemKind.REJECTED, reason))
         accepted = record.get("accept")

@@ -1,0 +1,158 @@
+"""Where labelled documents go: a table, a folder, standard output, or an annotation tool."""
+
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import typer
+
+from sottovoce.cli import options
+from sottovoce.errors import InputError
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from sottovoce.node.api import Classified
+    from sottovoce.node.site.labelled import Found
+    from sottovoce.sources import Format
+    from sottovoce.study.plan import StudyPlan
+    from sottovoce.text.documents import Document
+
+STDOUT = "-"
+_WORDLESS = "no known word"
+
+
+def kind_of(out: Path, named: str | None, plan: "StudyPlan") -> "Format":
+    """How the labelled documents are written: as stated, by the suffix, else as a folder."""
+    from sottovoce.sources import Format
+    from sottovoce.sources.opening import format_of_name
+    from sottovoce.text.reading import Level
+
+    stated = options.format_named(named)
+    if str(out) == STDOUT:
+        kind = stated or Format.CSV
+        if kind not in {Format.CSV, Format.TSV, Format.JSONL}:
+            raise InputError(
+                f"--out -: expected csv, tsv or jsonl, found {kind}", hints=("--out FILE",)
+            )
+        return kind
+    if stated is not None:
+        return stated
+    by_suffix = format_of_name(out)
+    if by_suffix is not None:
+        return by_suffix
+    if out.suffix:
+        raise InputError(
+            f"--out: expected .csv, .tsv, .jsonl, .parquet, .arrow or a folder, found {out.name!r}",
+            hints=("--out labelled.csv", "--out folder --out-format brat"),
+        )
+    return Format.FOLDER if plan.level is Level.DOCUMENT else Format.BRAT
+
+
+class AnswerWriter:
+    """Puts labelled documents where the user wants them."""
+
+    def __init__(
+        self,
+        out: Path,
+        kind: "Format",
+        columns: tuple[str | None, str | None, str | None],
+        *,
+        names: tuple[tuple[str, ...] | None, str | None],
+        replace: bool,
+    ) -> None:
+        self._out = out
+        self._kind = kind
+        self._column, self._remark, self._because = columns
+        text, self._group = names
+        self._text = text[0] if text and len(text) == 1 else "text"
+        self._replace = replace
+
+    def check(self) -> None:
+        """Refuse a place or a name that is taken, before anything is asked and counted."""
+        from sottovoce.sources import Format
+        from sottovoce.sources.annotations.predictions import TOOLS
+
+        if self._column is not None and self._column in {self._text, self._group}:
+            raise InputError(
+                f"--label-column: expected a name of its own, found {self._column!r}, which is "
+                "the text's or the group's, and nothing was asked",
+                hints=("--label-column label",),
+            )
+        for option, column in (("--remark-column", self._remark), ("--explain", self._because)):
+            if column is None or self._kind not in {Format.BRAT, Format.FOLDER, *TOOLS}:
+                continue
+            raise InputError(
+                f"{option}: expected a table to write, found {self._kind}",
+                hints=("--out labelled.csv",),
+            )
+        if str(self._out) == STDOUT:
+            return
+        if self._out.exists() and not self._replace:
+            raise InputError(
+                f"{self._out}: exists already, and nothing was asked",
+                hints=("--replace", "or another --out"),
+            )
+        if not self._out.absolute().parent.is_dir():
+            raise InputError(f"{self._out}: expected a folder to write to, found none")
+
+    def write(
+        self, documents: "Sequence[Document]", answer: "Classified", plan: "StudyPlan"
+    ) -> int:
+        """Write them; how many rows were labelled."""
+        from sottovoce.node.site.labelled import (
+            as_spans,
+            as_table,
+            by_document,
+            explained,
+            remarked,
+        )
+        from sottovoce.sources import Format
+        from sottovoce.sources.annotations.predictions import TOOLS
+        from sottovoce.sources.writing import TableLayout, write_documents, write_stream
+
+        found = by_document(documents, answer.classes, plan)
+        if self._kind is Format.BRAT:
+            write_documents(as_spans(found, plan), self._out, format=self._kind)
+            return len(answer.classes)
+        if self._kind in TOOLS:
+            return self._write_tasks(found, answer, plan)
+        rows = list(as_table(found, plan))
+        if self._remark is not None:
+            rows = list(remarked(rows, self._remark, dict.fromkeys(answer.wordless, _WORDLESS)))
+        if self._because is not None:
+            words = {number: explained(one) for number, one in enumerate(answer.because)}
+            rows = list(remarked(rows, self._because, words))
+        taken = rows[0].columns if rows else {}
+        column = self._column or ("label" if "label" not in taken else "predicted_label")
+        layout = TableLayout(text=self._text, label=column, group=self._group or "group")
+        if str(self._out) == STDOUT:
+            stream = typer.get_binary_stream("stdout")
+            written = write_stream(rows, stream, self._kind, layout)
+            stream.flush()
+            return written
+        return write_documents(
+            rows, self._out, format=self._kind, layout=layout, replace=self._replace
+        )
+
+    def _write_tasks(
+        self,
+        found: "Sequence[tuple[Document, Found]]",
+        answer: "Classified",
+        plan: "StudyPlan",
+    ) -> int:
+        """Tasks for an annotation tool, the least certain first where scores are known."""
+        from sottovoce.node.site.labelled import as_spans, as_table, certainties
+        from sottovoce.sources.annotations.predictions import (
+            Prediction,
+            least_certain_first,
+            write_predictions,
+        )
+        from sottovoce.sources.drafts import draft_file
+        from sottovoce.text.reading import Level
+
+        is_whole = plan.level is Level.DOCUMENT
+        documents = list(as_table(found, plan) if is_whole else as_spans(found, plan))
+        by_document = certainties(found, answer.scores, plan)
+        ordered = least_certain_first(map(Prediction, documents, by_document))
+        with draft_file(self._out, replace=self._replace) as file:
+            return write_predictions(ordered, file, self._kind, model=plan.name)
