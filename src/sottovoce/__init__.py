@@ -11,10 +11,12 @@ __all__ = [
     "MeanVarianceRadoClassifier",
     "RadoBoostClassifier",
     "RadoLearnClassifier",
+    "ReleasedClassifier",
     "SealedClassifier",
     "TextClassifier",
     "__version__",
     "cross_validate",
+    "search_plans",
 ]
 
 

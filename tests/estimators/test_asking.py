@@ -1,18 +1,28 @@
 """A fitted study as scikit-learn's tools want a classifier, and studies in folds."""
 
+from pathlib import Path
+from typing import Any
+
 import numpy as np
 import pandas as pd
+import polars as pl
+import pyarrow as pa
 import pytest
-from sklearn.base import is_classifier
-from sklearn.metrics import ConfusionMatrixDisplay, accuracy_score
+from sklearn.base import clone, is_classifier
+from sklearn.frozen import FrozenEstimator
+from sklearn.metrics import ConfusionMatrixDisplay, RocCurveDisplay, accuracy_score
+from sklearn.model_selection import cross_val_score
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import FunctionTransformer
 from sklearn.utils.validation import check_is_fitted
 
-from sottovoce import LocalFederation, cross_validate
+from sottovoce import LocalFederation, cross_validate, search_plans
 from sottovoce.errors import InputError, MisuseError
+from sottovoce.estimators.peer_parts import LeftOutWarning
 from sottovoce.estimators.text_classifier import TextClassifier
+from sottovoce.sources import open_source
 from sottovoce.study import InsecureToyPlan
+from sottovoce.text.documents import Document
 
 
 class ToyTextClassifier(TextClassifier):
@@ -67,6 +77,81 @@ def test_frames_series_and_lists_are_the_same_federation() -> None:
     renamed = frame.rename(columns={"text": "note"})
     with pytest.raises(InputError, match="expected columns text and label in the frame of 'a'"):
         LocalFederation({"a": renamed})
+
+
+@pytest.mark.parametrize("library", [pd, pl, pa])
+def test_every_obvious_form_of_a_part_is_the_same_part(library: Any, tmp_path: Path) -> None:
+    columns = {"text": TEXTS, "label": LABELS}
+    frame = (library.table if library is pa else library.DataFrame)(columns)
+    named = (library.table if library is pa else library.DataFrame)({"n": TEXTS, "d": LABELS})
+    path = tmp_path / "notes.csv"
+    path.write_text("\n".join(["text,label", *map(",".join, zip(TEXTS, LABELS, strict=True))]))
+    parts = {
+        "lists": (TEXTS, LABELS),
+        "arrays": (np.array(TEXTS), np.array(LABELS)),
+        "columns of a frame": (frame["text"], frame["label"]),
+        "frame": frame,
+        "frame and names": (named, "n", "d"),
+        "lists by name": columns,
+        "pairs": list(zip(TEXTS, LABELS, strict=True)),
+        "rows by name": [{"text": t, "label": l} for t, l in zip(TEXTS, LABELS, strict=True)],
+        "documents": [Document(t, l) for t, l in zip(TEXTS, LABELS, strict=True)],
+        "path": path,
+        "path as text": str(path),
+        "source": open_source(path),
+    }
+    for documents in LocalFederation(parts).documents.values():
+        assert [(one.text, one.label) for one in documents] == parts["pairs"]
+
+
+def test_one_frame_for_all_peers_and_rows_that_are_dealt() -> None:
+    frame = pd.DataFrame({"note": TEXTS, "dx": LABELS, "site": ["b", "a"] * 12, "p": range(24)})
+    federation = LocalFederation.of_frame(frame, peer="site", text="note", label="dx", group="p")
+    assert federation.peers == ("b", "a")
+    assert [one.text for one in federation.documents["a"]] == TEXTS[1::2]
+    assert federation.documents["a"][0].group == "1"
+    with pytest.raises(InputError, match="expected a data frame with the column 'hospital'"):
+        LocalFederation.of_frame(frame, peer="hospital", text="note", label="dx")
+    dealt = LocalFederation.dealt(TEXTS, LABELS, evaluator_at="alice")
+    assert sorted(one.text for mine in dealt.documents.values() for one in mine) == sorted(TEXTS)
+    assert dealt.peers == ("alice", "bob", "carol")
+    assert repr(dealt) == repr(LocalFederation.dealt(TEXTS, LABELS, evaluator_at="alice"))
+
+
+def test_parts_that_are_odd_are_refused_or_told(tmp_path: Path) -> None:
+    with pytest.raises(InputError, match="federation: a item 2: expected a label in 'label'"):
+        LocalFederation({"a": [{"text": "x", "label": 1}, {"text": "y"}]})
+    with pytest.raises(InputError, match="expected columns text and label in the frame of 'a'"):
+        LocalFederation({"a": {"text": TEXTS}})
+    with pytest.raises(InputError, match="documents of 'a', found 4 things"):
+        LocalFederation({"a": (TEXTS, LABELS, LABELS, LABELS)})
+    path = tmp_path / "notes.csv"
+    path.write_text("text,label\na,x\nb,\n,y\n", encoding="utf-8")
+    with pytest.warns(LeftOutWarning, match=r"a: .*notes.csv: 2 rows are left out"):
+        LocalFederation({"a": path})
+
+
+def test_a_frozen_view_is_scored_in_folds_and_drawn(model: ToyTextClassifier) -> None:
+    alice = FrozenEstimator(model.at("alice"))
+    assert cross_val_score(alice, TEXTS, LABELS, cv=2).tolist() == [1.0, 1.0]
+    assert clone(model.at("alice")).model is model
+    pytest.importorskip("matplotlib")
+    curve = RocCurveDisplay.from_estimator(model.at("bob"), TEXTS, LABELS)
+    assert curve.roc_auc == 1.0
+
+
+def test_a_grid_of_plans_is_tried_in_whole_studies() -> None:
+    parts = {
+        name: ([f"{one} {name}" for one in TEXTS], LABELS) for name in ("alice", "bob", "carol")
+    }
+    grid = {"ngrams": [(1, 1), (2, 2)], "characters": [None]}
+    found = search_plans(toy(held_out=0.0), grid, LocalFederation(parts), folds=4)
+    assert len(found.tried) == 2
+    assert found.best_score_ == max(score for _, score in found.tried) > 0.9
+    assert toy().set_params(**found.best_params_).characters is None
+    with pytest.raises(InputError, match="settings of ToyTextClassifier, found 'alhpa'") as caught:
+        search_plans(toy(), {"alhpa": [1]}, LocalFederation(parts))
+    assert caught.value.hints == ("alpha",)
 
 
 def test_every_fold_is_a_study_judged_on_what_it_left_out() -> None:

@@ -152,8 +152,8 @@ PART = (["one two", "two three"], ["a", "b"])
     ("parts", "words"),
     [
         ({"alice": (["one"], ["a", "b"])}, "alice: expected 1 labels, one a text, found 2"),
-        ({"alice": "notes.csv"}, "documents of 'alice', found a bare path"),
-        ({"alice": Path("notes.csv")}, "documents of 'alice', found a bare path"),
+        ({"alice": "nosuch.csv"}, "nosuch.csv: expected a file or a folder, found nothing"),
+        ({"alice": Path("nosuch.csv")}, "nosuch.csv: expected a file or a folder, found nothing"),
         ({"alice": None}, "documents of 'alice', found nothing"),
         ({"alice": 5}, "documents of 'alice', found an int"),
         ({}, "federation: expected parts of several peers, found none"),

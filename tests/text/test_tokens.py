@@ -99,3 +99,13 @@ def test_settings_change_the_fingerprint() -> None:
         for symbols in (True, False)
     }
     assert len(prints) == 8
+
+
+def test_scripts_without_spaces_count_pairs_of_characters_by_default() -> None:
+    from sottovoce.study.automatic_features import WORDS
+    from sottovoce.text.reading import NGrams, Reading
+
+    assert WORDS == (1, 2)
+    reading = Reading(ngrams=NGrams(WORDS))
+    assert reading.fold("病人发热") == ("病", "人", "发", "热")
+    assert reading.fold("ねつがある") == tuple("ねつがある")

@@ -6,16 +6,19 @@ from sottovoce.estimators.classifiers import (
     RadoLearnClassifier,
 )
 from sottovoce.estimators.federation import LocalFederation
+from sottovoce.estimators.released_classifier import ReleasedClassifier
 from sottovoce.estimators.sealed_classifier import SealedClassifier
 from sottovoce.estimators.text_classifier import TextClassifier
-from sottovoce.estimators.validation import cross_validate
+from sottovoce.estimators.validation import cross_validate, search_plans
 
 __all__ = [
     "LocalFederation",
     "MeanVarianceRadoClassifier",
     "RadoBoostClassifier",
     "RadoLearnClassifier",
+    "ReleasedClassifier",
     "SealedClassifier",
     "TextClassifier",
     "cross_validate",
+    "search_plans",
 ]

@@ -1,6 +1,6 @@
 """A fitted study as one of its peers sees it: a scikit-learn classifier that only predicts."""
 
-from typing import Any, NoReturn, Protocol
+from typing import Any, NoReturn, Protocol, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -25,7 +25,8 @@ class PeerClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # n
     """Asks a fitted study as one peer; every call is a query, and counted.
 
     Works wherever scikit-learn wants a fitted classifier: displays `from_estimator`, metrics,
-    the end of a pipeline that is fitted already. It cannot be fitted again.
+    the end of a pipeline that is fitted already. It cannot be fitted again: tools that clone and
+    fit what they are given (`cross_val_score`) take `FrozenEstimator(model.at(peer))`.
     """
 
     def __init__(self, model: Asked, peer: str) -> None:
@@ -37,6 +38,10 @@ class PeerClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # n
     def classes_(self) -> NDArray[Any]:
         """The labels, as their owners wrote them."""
         return self.model.classes_
+
+    def __sklearn_clone__(self) -> Self:
+        """Itself: a study is not made anew by copying its settings."""
+        return self
 
     def __sklearn_is_fitted__(self) -> bool:
         return hasattr(self.model, "classes_")

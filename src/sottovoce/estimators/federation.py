@@ -1,29 +1,31 @@
 """Several owners of text at one table: a federation in memory, for notebooks and trials."""
 
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
-from collections.abc import Set as AbstractSet
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, fields
-from os import PathLike
-from typing import Any
+from typing import Any, Self
 
 from sottovoce.errors import InputError
-from sottovoce.estimators.tables import NamedColumns, is_table, kind_of
+from sottovoce.estimators.peer_parts import as_documents, read_part
+from sottovoce.estimators.tables import is_table, kind_of
 from sottovoce.pictures.html import table
 from sottovoce.pictures.shown import notebook_html
 from sottovoce.study.arrangement import Partition, one_of
-from sottovoce.text.documents import Document, Label, Origin
+from sottovoce.text.documents import Document, Label
 from sottovoce.text.labels import Labels, label_name
+from sottovoce.text.splits import position
 
 
 @dataclass(frozen=True)
 class LocalFederation:
     """Each peer's labelled documents, by its name.
 
-    A peer gives (texts, labels), (texts, labels, groups), a data frame with columns text and
-    label (and group), or documents as a source reads them; texts and labels are lists, arrays
-    or Series. In place of texts a table, that is an array or a data frame of columns.
-    Groups (patients, authors) never straddle a split and count once.
+    A peer gives (texts, labels) or (texts, labels, groups), which are lists, arrays or Series;
+    a data frame with columns text and label (and group), or (frame, "note", "diagnosis"); a list
+    of (text, label) pairs or of rows by name; the path of a file, or what `open_source` opened.
+    In place of texts a table, that is an array or a data frame of columns.
+    Groups (patients, authors) never straddle a split and count once. `of_frame` takes one frame
+    with a column that says whose a row is, `dealt` deals rows out to peers, for trials.
     `evaluator_at` and `dealer_at` name the peer whose organisation also runs
     that role; by default both are organisations of their own.
 
@@ -51,7 +53,7 @@ class LocalFederation:
     def __post_init__(self) -> None:
         """Read every peer's part once, and say whose is wrong if one is."""
         _check_parts(self.parts)
-        read = {name: _documents(name, part) for name, part in self.parts.items()}
+        read = {name: read_part(name, part) for name, part in self.parts.items()}
         object.__setattr__(self, "documents", read)
         object.__setattr__(self, "shared", tuple(self.shared))
         object.__setattr__(self, "partition", one_of(Partition, self.partition, "partition"))
@@ -77,6 +79,51 @@ class LocalFederation:
                 raise InputError(
                     f"federation: expected the {role} at one of {', '.join(read)}, found {name!r}"
                 )
+
+    @classmethod
+    def of_frame(
+        cls,
+        frame: Any,
+        *,
+        peer: str,
+        text: str = "text",
+        label: str = "label",
+        group: str | None = None,
+        **settings: Any,
+    ) -> Self:
+        """The rows of one data frame, each at the peer that the column `peer` names."""
+        wanted = [name for name in (text, label, group, peer) if name is not None]
+        known = [str(name) for name in getattr(frame, "columns", ())]
+        missing = [name for name in wanted if name not in known]
+        if missing:
+            raise InputError(
+                f"federation: expected a data frame with the column {missing[0]!r}, "
+                f"found {', '.join(known) or kind_of(frame)}"
+            )
+        owners = [str(name) for name in frame[peer]]
+        columns = [frame[name] for name in wanted[:-1]]
+        documents = as_documents(*columns, who="federation")
+        parts: dict[str, list[Document]] = {}
+        for owner, document in zip(owners, documents, strict=True):
+            parts.setdefault(owner, []).append(document)
+        return cls(parts, **settings)
+
+    @classmethod
+    def dealt(
+        cls,
+        texts: Any,
+        labels: Any,
+        *,
+        peers: Sequence[str] = ("alice", "bob", "carol"),
+        **settings: Any,
+    ) -> Self:
+        """One collection dealt out to peers, for trials; copies of a text go to the same one."""
+        names = (peers,) if isinstance(peers, str) else tuple(peers)
+        parts: dict[str, list[Document]] = {name: [] for name in names}
+        for document in as_documents(texts, labels, who="federation"):
+            place = int(len(names) * position(document, purpose="dealt/v1"))
+            parts[names[place]].append(document)
+        return cls(parts, **settings)
 
     def __repr__(self) -> str:
         """Who takes part with how many documents, and what is not as by default."""
@@ -106,7 +153,7 @@ class LocalFederation:
         """Whether every peer's rows have groups of their own, which name entities."""
         return all(
             len(part) == 3
-            if isinstance(part, tuple) and not isinstance(part[0], Document)
+            if isinstance(part, tuple) and is_table(part[0]) and not isinstance(part[1], str)
             else all(one.group is not None for one in self.documents[name])
             for name, part in self.parts.items()
         )
@@ -152,123 +199,3 @@ def _given(document: Document) -> tuple[Label, ...]:
     if document.label is None:
         return ()
     return document.label if isinstance(document.label, tuple) else (document.label,)
-
-
-def _documents(peer: str, part: Any) -> list[Document]:
-    if hasattr(part, "documents"):
-        part = part.documents() if callable(part.documents) else part.documents
-    if isinstance(part, tuple) and len(part) in {2, 3} and not isinstance(part[0], Document):
-        if is_table(part[0]):
-            return as_rows(part[0], *part[1:], who=peer)
-        return as_documents(part[0], *part[1:], who=peer)
-    if hasattr(part, "columns") and not isinstance(part, tuple):
-        return _of_frame(peer, part)
-    if isinstance(part, str | PathLike):
-        source = 'open_source("notes.csv", text="note", label="label")'
-        raise InputError(
-            f"federation: expected (texts, labels) or documents of {peer!r}, found a bare path",
-            hints=(
-                f'LocalFederation({{"{peer}": {source}, …}})',
-                "from sottovoce.sources import open_source",
-            ),
-        )
-    documents = list(part) if isinstance(part, Iterable) else [part]
-    strangers = [one for one in documents if not isinstance(one, Document)]
-    if strangers or not documents:
-        found = kind_of(strangers[0]) if strangers else "nothing"
-        raise InputError(
-            f"federation: expected (texts, labels) or documents of {peer!r}, found {found}",
-            hints=(f'LocalFederation({{"{peer}": (texts, labels), …}})',),
-        )
-    return documents
-
-
-def _of_frame(peer: str, frame: Any) -> list[Document]:
-    """The documents of a data frame with columns text and label, and perhaps group."""
-    names = [str(name) for name in frame.columns]
-    missing = [name for name in ("text", "label") if name not in names]
-    if missing:
-        raise InputError(
-            f"federation: expected columns text and label in the frame of {peer!r}, "
-            f"found {', '.join(names) or 'none'}",
-            hints=(f'LocalFederation({{"{peer}": (frame["note"], frame["diagnosis"]), …}})',),
-        )
-    groups = frame["group"] if "group" in names else None
-    return as_documents(frame["text"], frame["label"], groups, who=peer)
-
-
-def as_documents(
-    texts: Any,
-    labels: Iterable[Any] | None = None,
-    groups: Iterable[Any] | None = None,
-    *,
-    who: str = "predict",
-) -> list[Document]:
-    """Texts (or documents) with their labels and groups, each as long as the texts."""
-    if isinstance(texts, str):
-        raise InputError(
-            f"{who}: expected a list of texts, found one text", hints=("predict([text])",)
-        )
-    items = _listed(texts, who)
-    columns = [_column(values, len(items), what, who) for values, what in _named(labels, groups)]
-    return [
-        _document(item, label, group, Origin(who, number))
-        for number, (item, label, group) in enumerate(zip(items, *columns, strict=True), start=1)
-    ]
-
-
-def _listed(texts: Any, who: str) -> list[Any]:
-    """The texts in their order; what has none, or would give names in their place, is refused."""
-    if hasattr(texts, "columns"):
-        raise InputError(
-            f"{who}: expected a list of texts, found a table",
-            hints=('its column of texts: frame["text"]',),
-        )
-    if isinstance(texts, Mapping | AbstractSet) or not isinstance(texts, Iterable):
-        raise InputError(f"{who}: expected a list of texts, found {kind_of(texts)}")
-    return list(texts)
-
-
-def as_rows(
-    table: Any,
-    labels: Iterable[Any] | None = None,
-    groups: Iterable[Any] | None = None,
-    *,
-    who: str = "predict",
-    names: Sequence[str] | None = None,
-) -> list[Document]:
-    """The rows of a table (with the columns `names`, if told) with their labels and groups."""
-    read = NamedColumns.of(table, who=who, names=names)
-    count = len(read.rows)
-    columns = [_column(values, count, what, who) for values, what in _named(labels, groups)]
-    return read.documents(*columns, who=who)
-
-
-def _named(
-    labels: Iterable[Any] | None, groups: Iterable[Any] | None
-) -> tuple[tuple[Iterable[Any] | None, str], ...]:
-    return (labels, "labels"), (groups, "groups")
-
-
-def _column(values: Iterable[Any] | None, length: int, what: str, who: str) -> list[Any]:
-    if values is None:
-        return [None] * length
-    column = [_plain(value) for value in values]
-    if len(column) != length:
-        raise InputError(f"{who}: expected {length} {what}, one a text, found {len(column)}")
-    return column
-
-
-def _plain(value: Any) -> Any:
-    """Python's own type of a numpy scalar; several labels at once as a tuple."""
-    if isinstance(value, list | tuple | set | frozenset):
-        return tuple(_plain(one) for one in sorted(value, key=str))
-    return value.item() if hasattr(value, "item") else value
-
-
-def _document(item: Any, label: Any, group: Any, origin: Origin) -> Document:
-    if isinstance(item, Document):
-        return item
-    if not isinstance(item, str):
-        raise InputError(f"{origin}: expected a text, found {kind_of(item)}")
-    return Document(item, label, None if group is None else str(group), origin=origin)

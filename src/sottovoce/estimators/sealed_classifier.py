@@ -8,8 +8,9 @@ from numpy.typing import NDArray
 
 from sottovoce.errors import InputError
 from sottovoce.estimators.arrangements import check_split, joint_columns, table_arrangement
-from sottovoce.estimators.federation import LocalFederation, as_rows
+from sottovoce.estimators.federation import LocalFederation
 from sottovoce.estimators.operating_point import OperatingPoint, written
+from sottovoce.estimators.peer_parts import as_rows
 from sottovoce.estimators.sealed_study import SealedEstimator, check_labels, share_found
 from sottovoce.estimators.tables import ROW, columns_of
 from sottovoce.study import StudyPlan

@@ -14,11 +14,13 @@ from sottovoce.encoders import find_encoder, ready
 from sottovoce.errors import InputError, MisuseError
 from sottovoce.estimators.arrangements import text_arrangement
 from sottovoce.estimators.comparison import Comparison
-from sottovoce.estimators.federation import LocalFederation, as_documents
+from sottovoce.estimators.federation import LocalFederation
 from sottovoce.estimators.operating_point import OperatingPoint, written
+from sottovoce.estimators.peer_parts import as_documents
 from sottovoce.estimators.plain_text import PlainText, on_side
 from sottovoce.estimators.report_facts import report_facts
 from sottovoce.estimators.sealed_study import SealedEstimator, check_labels, share_found
+from sottovoce.keyfiles.released_models import ReleasedModel, write_released
 from sottovoce.pictures.html import Html
 from sottovoce.pictures.shown import Shown
 from sottovoce.report.report import report
@@ -203,6 +205,32 @@ class TextClassifier(SealedEstimator):
             )
         check_labels(labels)
         return share_found(self.predict(texts, peer=peer), labels)
+
+    def export(
+        self, path: str | PathLike[str], *, peer: str | None = None, replace: bool = False
+    ) -> None:
+        """Store a released model so that `ReleasedClassifier.load(path)` needs no study.
+
+        Only where the weights were released (`release="peers"`). The file is for its owner alone.
+        """
+        asker = self._asker(peer)
+        model = self._part(asker)
+        if model.released is None:
+            raise MisuseError(
+                f"export: the weights of this study are {self.release}, nobody knows them",
+                hints=('TextClassifier(release="peers") gives every peer the weights',),
+            )
+        plan = self._outcome.study.plan
+        released = ReleasedModel(
+            plan.name,
+            plan.labels,
+            tuple(self._names[name] for name in plan.labels.names),
+            model.space,
+            model.key,
+            model.released,
+            model.operating_point,
+        )
+        write_released(Path(path), released, replace=replace)
 
     def top_words(self, peer: str | None = None, k: int = 10) -> dict[Any, list[TopWord]]:
         """For each class the words of this peer's own documents that speak most for it.

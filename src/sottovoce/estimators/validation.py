@@ -1,12 +1,15 @@
 """Cross-validation of whole studies: every fold is a study, judged on what it left out."""
 
 import time
-from dataclasses import replace
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from difflib import get_close_matches
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 from sklearn.base import clone
+from sklearn.model_selection import ParameterGrid
 
 from sottovoce.errors import InputError
 from sottovoce.estimators.federation import LocalFederation
@@ -43,6 +46,50 @@ def cross_validate(
             )
         scores.append(float(np.mean(right)))
     return {"test_score": np.array(scores), "fit_time": np.array(seconds)}
+
+
+@dataclass(frozen=True)
+class PlanSearch:
+    """Every plan that was tried with its score, the best first."""
+
+    tried: tuple[tuple[dict[str, Any], float], ...]
+
+    @property
+    def best_params_(self) -> dict[str, Any]:
+        """The settings of the best plan; `model.set_params(**search.best_params_)` takes them."""
+        return self.tried[0][0]
+
+    @property
+    def best_score_(self) -> float:
+        """The mean share of labels that the best plan's studies found."""
+        return self.tried[0][1]
+
+
+def search_plans(
+    model: Any,
+    grid: Mapping[str, Sequence[Any]] | Sequence[Mapping[str, Sequence[Any]]],
+    federation: LocalFederation,
+    *,
+    folds: int = 5,
+) -> PlanSearch:
+    """Cross-validate whole studies for every combination of settings in `grid`.
+
+    `grid` is as scikit-learn's `ParameterGrid` takes it. Between machines every trial would be a
+    study that opens its sums and spends queries: this is for rehearsal on text of one's own.
+    """
+    known = model.get_params()
+    plans = list(ParameterGrid(grid))
+    unknown = next((name for plan in plans for name in plan if name not in known), None)
+    if unknown is not None:
+        raise InputError(
+            f"search_plans: expected settings of {type(model).__name__}, found {unknown!r}",
+            hints=tuple(get_close_matches(unknown, known, n=1)),
+        )
+    tried = []
+    for plan in plans:
+        found = cross_validate(clone(model).set_params(**plan), federation, folds=folds)
+        tried.append((plan, float(found["test_score"].mean())))
+    return PlanSearch(tuple(sorted(tried, key=lambda item: -item[1])))
 
 
 def _sides(

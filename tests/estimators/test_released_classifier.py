@@ -1,0 +1,82 @@
+"""A released model from a file: the same labels without the study, and no other file."""
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from sottovoce import LocalFederation, ReleasedClassifier
+from sottovoce.errors import DamagedFileError, KeyFileError, MismatchError, MisuseError
+from sottovoce.estimators.text_classifier import TextClassifier
+from sottovoce.keyfiles import released_models
+from sottovoce.study import InsecureToyPlan
+
+
+class ToyTextClassifier(TextClassifier):
+    _plan_type = InsecureToyPlan
+
+
+TEXTS = [f"{word} seen {one}" for word in ("heart", "bone") for one in "abcdefghijkl"]
+LABELS = [1] * 12 + [0] * 12
+PARTS = dict.fromkeys(("alice", "bob", "carol"), (TEXTS, LABELS))
+
+
+def fitted(**settings: object) -> ToyTextClassifier:
+    toy = {"release": "peers", "key_bits": 768, "held_out": 0.0, "features": 32, **settings}
+    return ToyTextClassifier(**toy).fit(LocalFederation(PARTS))
+
+
+@pytest.fixture(scope="module")
+def model() -> ToyTextClassifier:
+    return fitted(tail=64, kernel=32, operating_point=0.1)
+
+
+@pytest.fixture
+def path(model: ToyTextClassifier, tmp_path: Path) -> Path:
+    model.export(tmp_path / "model.json", peer="bob")
+    return tmp_path / "model.json"
+
+
+def test_a_file_gives_the_labels_that_the_study_gives(model: ToyTextClassifier, path: Path) -> None:
+    alone = ReleasedClassifier.load(path)
+    asked = [*TEXTS, "heart and bone", "", "somebody's heart"]
+    assert alone.predict(asked).tolist() == model.predict(asked).tolist()
+    assert np.array_equal(alone.decision_function(asked), model.decision_function(asked))
+    assert alone.classes_.tolist() == [0, 1]
+    assert alone.score(TEXTS, LABELS) == 1.0
+    assert path.stat().st_mode & 0o077 == 0
+    with pytest.raises(MisuseError, match="not fitted again"):
+        alone.fit(TEXTS, LABELS)
+
+
+def test_sentences_and_several_labels(tmp_path: Path) -> None:
+    model = fitted(level="sentence")
+    model.export(tmp_path / "model")
+    asked = ["heart seen. bone seen.", ""]
+    assert ReleasedClassifier.load(tmp_path / "model").predict(asked) == model.predict(asked)
+
+
+def test_sealed_weights_are_not_exported(tmp_path: Path) -> None:
+    with pytest.raises(MisuseError, match="export: the weights of this study are sealed"):
+        fitted(release="sealed").export(tmp_path / "model")
+
+
+def test_other_files_are_refused_by_name(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    data = path.read_bytes()
+    for content, error, says in (
+        (b"text,label\n", KeyFileError, "found another file"),
+        (data.replace(b"version 1", b"version 9", 1), KeyFileError, "found another version"),
+        (data[:-3], DamagedFileError, "its SHA-256 is another"),
+        (data.replace(b'"exclusive":true', b'"exclusive":True'), DamagedFileError, "SHA-256"),
+    ):
+        path.write_bytes(content)
+        with pytest.raises(error, match=says):
+            ReleasedClassifier.load(path)
+    path.write_bytes(data)
+    path.chmod(0o644)
+    with pytest.raises(KeyFileError):
+        ReleasedClassifier.load(path)
+    path.chmod(0o600)
+    monkeypatch.setattr(released_models.FeatureSpace, "fingerprint", "other", raising=True)
+    with pytest.raises(MismatchError, match="text is read in another way here"):
+        ReleasedClassifier.load(path)
