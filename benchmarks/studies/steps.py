@@ -9,6 +9,8 @@ from dataclasses import dataclass, field, replace
 from functools import reduce
 from operator import add
 
+import numpy as np
+
 from benchmarks.studies.accuracy import simulated_peers
 from benchmarks.studies.sealed import SealedTask, frequent_enough, study_plan
 from benchmarks.studies.train import KEY_BITS, PeersAndTest, TrainTrial
@@ -20,7 +22,7 @@ from sottovoce.protocols.seat import Packet
 from sottovoce.study import Study, StudyPlan
 from sottovoce.study.plan import Engine
 from sottovoce.study.roster import draw_roster
-from sottovoce.study.stages.centring import Ends, Reference
+from sottovoce.study.stages.centring import Ends, Reference, ToldSpectrum
 from sottovoce.study.stages.contributions import (
     MomentPlan,
     local_moments,
@@ -81,14 +83,14 @@ class Steps:
         reference = Reference.of(plan, prepared.idf_halves)
         assert reference is not None, "a plan of documents with idf"
         bits = MomentPlan.of(plan, prepared.totals).scales.matrix.fraction_bits
-        still = told = 0
+        still, told = 0, np.zeros(2, np.uint64)
         for part in parts:
             moments = local_moments(study, prepared, part)
-            still += told_parts(plan, moments, None, fraction_bits=bits)
+            still += told_parts(plan, moments, None, fraction_bits=bits).largest
             reference.move(moments)
-            told += told_parts(plan, moments, reference, fraction_bits=bits)
+            told += told_parts(plan, moments, reference, fraction_bits=bits).words
         moved = reference.ends(
-            rounded_up(told),
+            ToldSpectrum.opened(told),
             penalties_of(plan, len(reference.point) + 1, plan.alphas[0]),
             weight=float(prepared.totals.rows),
             all_peers=True,

@@ -23,7 +23,7 @@ from sottovoce.study import InsecureToyPlan, Policy, Study
 from sottovoce.study.party_context import PartyContext
 from sottovoce.study.roster import draw_roster
 from sottovoce.study.stages import contributions, preparation, training
-from sottovoce.study.stages.centring import _UNIT
+from sottovoce.study.stages.centring import _UNIT, ToldSpectrum
 from sottovoce.study.stages.contributions import MomentPlan, send_halves
 from sottovoce.study.stages.holdings import integer_rows
 from sottovoce.study.stages.preparation import Prepared
@@ -134,7 +134,7 @@ class Mallory:
         products[self.column] = self.pull
         words = layout.scales.written(second, products)
         end = rounded_up(math.ceil((DAMPING + 1) * 256))
-        return (yield from send_halves(party, layout, words, end=end))
+        return (yield from send_halves(party, layout, words, spectrum=ToldSpectrum(end, end)))
 
     def train(self) -> StudyOutcome:
         return run_study(

@@ -98,8 +98,9 @@ def _guards(study: Study) -> Iterator[str]:
         f"{plan.min_documents} documents a peer {_RARE[plan.rare]}."
     )
     yield (
-        "- Totals of documents and classes, and the upper end of the spectrum, are "
-        "published rounded up to two digits. Iterations, sizes and times follow from them."
+        "- Totals of documents and classes, the upper end of the spectrum and how far the mean "
+        "lies from where rows are measured are published rounded up to two digits. Iterations, "
+        "sizes and times follow from them."
     )
 
 

@@ -40,6 +40,7 @@ from sottovoce.protocols.shares.triangle import Triangle
 from sottovoce.protocols.shares.truncation import RingTruncation, deal_truncation, truncated
 from sottovoce.study.party_context import PartyContext
 from sottovoce.study.plan import StudyPlan
+from sottovoce.study.stages.centring import ToldSpectrum
 from sottovoce.study.stages.contributions import (
     Contributed,
     MomentPlan,
@@ -159,7 +160,7 @@ def contribute_blocks(
     yield from show_counts(party, mine)
     layout = BlockPlan.of(study.plan, prepared.totals)
     end = end_parts(mine.moments, fraction_bits=layout.moments.scales.matrix.fraction_bits)
-    return (yield from send_halves(party, layout, layout.write(mine), end=end))
+    return (yield from send_halves(party, layout, layout.write(mine), spectrum=ToldSpectrum(end)))
 
 
 def collect_blocks(party: PartyContext, prepared: Prepared) -> Party[Contributed]:

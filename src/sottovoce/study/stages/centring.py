@@ -16,13 +16,11 @@ Eliminating the bias leaves N − ttᵀ/D, which is the same matrix for every μ
 With H ≥ λ_max(N) and q ≥ |t|²/D, the whole matrix lies between ℓD/(ℓ + q + D), ℓ = min λΓ, and
 the largest eigenvalue of [H, √(qD); √(qD), D]. For N, every peer's own largest eigenvalues add
 up (Weyl), and so do, for q, every peer's own m|mean − μ|² (Cauchy and Schwarz). A peer tells
-one number, at least as large as its eigenvalue and as eight times its m|mean − μ|². Nobody can
-guess the mean of an encoder's vectors so well: with them it is once m|mean − μ|², which no
-eigenvalue is below.
+both numbers, rounded up, and only their sums over all peers are opened.
 """
 
 import math
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Self
 
@@ -36,6 +34,7 @@ from sottovoce.study.arrangement import Arrangement
 from sottovoce.study.plan import Contribution, DictionaryKind, StudyPlan
 from sottovoce.study.queries.scoring import norm_bits
 from sottovoce.study.stages.spectrum import upper_end
+from sottovoce.study.totals import rounded_up
 from sottovoce.text.reading import Level
 
 Floats = NDArray[np.float64]
@@ -47,11 +46,10 @@ WHOLE = 1024
 _LONGEST = 0.5
 # Peers write the bias as 1/32; holders multiply it to where both ends are closest.
 _UNIT = 2.0**-5
-_TELL = 8
-# What D should be of H, and how many times fewer documents there may be than was published:
+# What D may be of H, and how many times fewer documents there may be than was published:
 # totals are rounded up to two digits, and peers may have left since.
-_ALL = (0.6, 1.1)
-_FEWER = (4.0, 11.0)
+_ALL = ((0.3, 0.6, 1.0, 1.6), 1.1)
+_FEWER = ((2.0, 4.0), 11.0)
 
 
 @dataclass(frozen=True)
@@ -61,6 +59,32 @@ class Ends:
     ceiling_parts: int
     floor_share: int = WHOLE
 
+    def condition(self, penalties: Floats) -> float:
+        """How many times the lower end the upper one is."""
+        top = self.ceiling_parts / END_PARTS + float(penalties.max())
+        return top * WHOLE / (self.floor_share * float(penalties.min()))
+
+
+@dataclass(frozen=True)
+class ToldSpectrum:
+    """What peers tell of their spectra, in parts, one peer's or the sum over all of them."""
+
+    largest: int = 0
+    """At least the largest eigenvalue."""
+    apart: int = 0
+    """At least m|mean − μ|², where rows are measured from a point."""
+
+    @property
+    def words(self) -> Words:
+        """As both travel in a sum over peers."""
+        return np.array([self.largest, self.apart], np.uint64)
+
+    @classmethod
+    def opened(cls, sums: Iterable[int]) -> Self:
+        """From the sums over all peers, rounded up once more."""
+        largest, apart = (rounded_up(int(total)) for total in sums)
+        return cls(largest, apart)
+
 
 @dataclass(frozen=True)
 class Reference:
@@ -69,7 +93,6 @@ class Reference:
     point: tuple[int, ...]
     bias: float
     bits: int = 10
-    tell: int = _TELL
 
     @classmethod
     def of(cls, plan: StudyPlan, idf_halves: Sequence[int]) -> Self | None:
@@ -89,8 +112,7 @@ class Reference:
         # Towards zero, so that rounding makes nothing longer.
         bits = norm_bits(plan)
         grid = np.trunc(np.ldexp(whole, bits)).astype(np.int64)
-        tell = 1 if plan.beside.dense else _TELL
-        return cls(tuple(grid.tolist()), plan.weighting.bias, bits, tell)
+        return cls(tuple(grid.tolist()), plan.weighting.bias, bits)
 
     @property
     def mean(self) -> Floats:
@@ -101,30 +123,27 @@ class Reference:
         """Measure a peer's own moments from the point, with the bias that travels."""
         moments.move(np.append(self.mean, self.bias - _UNIT))
 
-    def told(self, moved: Moments) -> float:
-        """What a peer tells of its moments: enough for both ends."""
+    def told(self, moved: Moments) -> tuple[float, float]:
+        """What a peer tells of its moments: its largest eigenvalue, and m|mean − μ|²."""
         apart = float(moved.totals[:-1] @ moved.totals[:-1]) / max(moved.weight, 1e-9)
-        return max(upper_end(moved.upper[:-1, :-1]), self.tell * apart)
+        return upper_end(moved.upper[:-1, :-1]), apart
 
-    def ends(self, parts: int, penalties: Floats, *, weight: float, all_peers: bool) -> "Interval":
-        """Both ends of the joint spectrum, from the sum of what peers told."""
-        told = parts / END_PARTS
-        share, slack = _ALL if all_peers else _FEWER
-        lowest, highest = float(penalties[:-1].min()), float(penalties[:-1].max())
+    def ends(
+        self, told: ToldSpectrum, penalties: Floats, *, weight: float, all_peers: bool
+    ) -> "Interval":
+        """Both ends of the joint spectrum, from the sums of what peers told."""
+        shares, slack = _ALL if all_peers else _FEWER
         imagined = float(penalties[-1]) / self.bias**2
         tilt = imagined * float(self.mean @ self.mean)
-        high, apart = told + highest + tilt, told / self.tell + tilt
-        times = max(1, int(math.sqrt(share * high / (weight + imagined)) / _UNIT))
-        square = (times * _UNIT) ** 2
-        most, least = square * (weight + imagined), square * (weight / slack + imagined)
-        half = (high - most) / 2
-        top = (high + most) / 2 + math.hypot(half, math.sqrt(apart * most))
-        return Interval(
-            Ends(
-                math.ceil((top - float(penalties.max())) * END_PARTS),
-                max(1, int(WHOLE * least / (lowest + apart + least))),
-            ),
-            times,
+        bounds = _Bounds(
+            told.largest / END_PARTS + float(penalties[:-1].max()) + tilt,
+            told.apart / END_PARTS + tilt,
+            weight + imagined,
+            weight / slack + imagined,
+        )
+        return min(
+            (bounds.interval(share, penalties) for share in shares),
+            key=lambda interval: interval.ends.condition(penalties),
         )
 
     def tilt(self, penalties: Floats, times: int) -> Floats:
@@ -157,6 +176,32 @@ class Interval:
 
     ends: Ends
     times: int
+
+
+@dataclass(frozen=True)
+class _Bounds:
+    """H and q of the joint matrix, and the most and the least that D can be of β'²."""
+
+    high: float
+    apart: float
+    most: float
+    least: float
+
+    def interval(self, share: float, penalties: Floats) -> Interval:
+        """Both ends where D is about this share of H."""
+        times = max(1, int(math.sqrt(share * self.high / self.most) / _UNIT))
+        square = (times * _UNIT) ** 2
+        most, least = square * self.most, square * self.least
+        half = (self.high - most) / 2
+        top = (self.high + most) / 2 + math.hypot(half, math.sqrt(self.apart * most))
+        lowest = float(penalties[:-1].min())
+        return Interval(
+            Ends(
+                math.ceil((top - float(penalties.max())) * END_PARTS),
+                max(1, int(WHOLE * least / (lowest + self.apart + least))),
+            ),
+            times,
+        )
 
 
 def is_moved(plan: StudyPlan) -> bool:

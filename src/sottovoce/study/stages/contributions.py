@@ -3,7 +3,7 @@
     peer p                               coordinator C                    evaluator E
       │ ShareSeed ──────────────────────────────────────────────────────────▶│
       │   moments − PRG(seed), in a blind sum ──▶│                            │
-      │   upper end of its spectrum, in a blind sum ─────────────────────────▶│ (and to C)
+      │   both ends of its spectrum, in a blind sum ─────────────────────────▶│ (and to C)
 
 Moments of text are measured from a public point near its mean (reference.py). C ends with one
 share of Σ A_p and Σ b_p, E with the other, both with c, an upper end of the joint spectrum.
@@ -40,6 +40,7 @@ from sottovoce.study.stages.centring import (
     WHOLE,
     Ends,
     Reference,
+    ToldSpectrum,
     is_moved,
     moved_norm,
 )
@@ -107,7 +108,7 @@ class Contributed:
     """What a holder has after this stage; peers have the set of peers alone."""
 
     peers: tuple[str, ...]
-    ceiling_parts: int = 0
+    spectrum: ToldSpectrum = field(default_factory=ToldSpectrum)
     words: Words | None = field(default=None, repr=False)
 
 
@@ -203,10 +204,10 @@ def contribute(
     if reference is not None:
         reference.move(moments)
     words, bits = layout.write(moments), layout.scales.matrix.fraction_bits
-    end = told_parts(study.plan, moments, reference, fraction_bits=bits)
+    spectrum = told_parts(study.plan, moments, reference, fraction_bits=bits)
     # Sums of squares of all columns: nobody needs them while others are waited for.
     del moments
-    return (yield from send_halves(party, layout, words, end=end))
+    return (yield from send_halves(party, layout, words, spectrum=spectrum))
 
 
 def collect(party: PartyContext, prepared: Prepared) -> Party[Contributed]:
@@ -232,16 +233,15 @@ class Shared(Protocol):
 
 
 def send_halves(
-    party: PartyContext, layout: Shared, words: Words, *, end: int
+    party: PartyContext, layout: Shared, words: Words, *, spectrum: ToldSpectrum
 ) -> Party[Contributed | None]:
     """At a peer: a seed for the evaluator, the difference for the coordinator, masked."""
     seed = party.entropy.seed()
     yield Send(party.study.roster.evaluator, ShareSeed(seed))
     words -= expanded_share(party.session, seed, layout)
-    ends = np.array([end], np.uint64)
     summed = yield from pairwise.peer(
         _blind_plan(party, layout),
-        [words, ends, ends],
+        [words, spectrum.words, spectrum.words],
         who=party.member,
         book=party.book,
         entropy=party.entropy,
@@ -253,8 +253,8 @@ def first_half(party: PartyContext, layout: Shared) -> Party[Contributed]:
     """At the coordinator: the sum of the differences, and c."""
     plan = _blind_plan(party, layout)
     summed = yield from pairwise.coordinator(plan, who=party.member, book=party.book)
-    words, end = summed.sums
-    return Contributed(summed.peers, rounded_up(int(end[0])), words)
+    words, told = summed.sums
+    return Contributed(summed.peers, ToldSpectrum.opened(told.tolist()), words)
 
 
 def second_half(party: PartyContext, layout: Shared) -> Party[Contributed]:
@@ -271,7 +271,7 @@ def second_half(party: PartyContext, layout: Shared) -> Party[Contributed]:
     words = np.zeros(layout.length, np.uint64)
     for name in summed.peers:
         words += expanded_share(party.session, seeds[name].seed, layout)
-    return Contributed(summed.peers, rounded_up(int(summed.sums[0][0])), words)
+    return Contributed(summed.peers, ToldSpectrum.opened(summed.sums[0].tolist()), words)
 
 
 def _blind_plan(party: PartyContext, layout: Shared) -> Plan:
@@ -279,8 +279,8 @@ def _blind_plan(party: PartyContext, layout: Shared) -> Plan:
     coordinator, evaluator = roster.coordinator, roster.evaluator
     parts = (
         SummedVector(coordinator, layout.purpose, WordSpace((layout.length,))),
-        SummedVector(coordinator, "spectrum", WordSpace((1,))),
-        SummedVector(evaluator, "spectrum", WordSpace((1,))),
+        SummedVector(coordinator, "spectrum", WordSpace((2,))),
+        SummedVector(evaluator, "spectrum", WordSpace((2,))),
     )
     return Plan(party.round(_ROUND, party.peers), parts)
 
@@ -292,13 +292,17 @@ def expanded_share(session: bytes, seed: bytes, layout: Shared) -> Words:
 
 def told_parts(
     plan: StudyPlan, moments: Moments, reference: Reference | None, *, fraction_bits: int
-) -> int:
+) -> ToldSpectrum:
     """What a peer tells of its spectrum, from where its rows are measured."""
     if reference is None:
-        return end_parts(moments, fraction_bits=fraction_bits, contribution=plan.contribution)
+        contribution = plan.contribution
+        return ToldSpectrum(
+            end_parts(moments, fraction_bits=fraction_bits, contribution=contribution)
+        )
     with threadpool_limits(1, user_api="blas"):
-        end = reference.told(moments)
-    return _parts(end, moments.features, fraction_bits=fraction_bits)
+        told = reference.told(moments)
+    parts = (_parts(end, moments.features, fraction_bits=fraction_bits) for end in told)
+    return ToldSpectrum(*parts)
 
 
 def end_parts(

@@ -2,14 +2,14 @@
 
     peer p                                member i                        coordinator C
       │ moments, in shares ──────────────────▶│                               │
-      │ upper end of its spectrum, in shares ▶│ SharesHeld ──────────────────▶│   of every peer
+      │ both ends of its spectrum, in shares ▶│ SharesHeld ──────────────────▶│   of every peer
       │◀──────────────── AddUp ───────────────│◀──────────────── AddUp ───────│
-      │                                       │ share of the sum of ends ────▶│
+      │                                       │ share of the sums of ends ───▶│
       │◀────────────── JointEnds ─────────────│◀────────── OpenedValues ──────│
 
 Each member keeps its share of the joint moments: a training that a member left is tried again
 from these, and nothing is added up or opened a second time. Who learns what: everybody learns the
-upper end of the joint spectrum, rounded up, and who is in the sum. Assuming that at most t
+ends of the joint spectrum, rounded up, and who is in the sum. Assuming that at most t
 members pool, with or without C.
 """
 
@@ -28,7 +28,7 @@ from sottovoce.protocols.quorum.members import Quorum
 from sottovoce.protocols.quorum.opening import Opening, OpeningShare, opened
 from sottovoce.protocols.quorum.sums import Summand
 from sottovoce.study.party_context import PartyContext
-from sottovoce.study.stages.centring import Reference
+from sottovoce.study.stages.centring import Reference, ToldSpectrum
 from sottovoce.study.stages.contributions import MomentPlan, drawn_moments, told_parts
 from sottovoce.study.stages.preparation import Prepared
 from sottovoce.study.stages.quorum_sums import (
@@ -39,7 +39,6 @@ from sottovoce.study.stages.quorum_sums import (
     summand,
     wait_to_add,
 )
-from sottovoce.study.totals import rounded_up
 from sottovoce.text.documents import Document
 
 _SUM = "ends"
@@ -50,7 +49,7 @@ class SpectrumShare(OpeningShare, frozen=True):
 
     discloses: ClassVar = Disclosure(
         seen_by="the coordinator, and with its answer every member",
-        reveals="an upper end of the joint spectrum: a sum over all peers of rounded numbers",
+        reveals="ends of the joint spectrum: two sums over all peers of rounded numbers",
         assuming="no more members than the threshold pool with each other and the coordinator",
     )
 
@@ -60,10 +59,11 @@ class JointEnds(Message, frozen=True):
 
     discloses: ClassVar = Disclosure(
         seen_by="every peer of the study",
-        reveals="the sum of all peers' upper ends, rounded up, as the study card announced",
+        reveals="the sums of what all peers told of their spectra, rounded up: on the card",
         assuming="at least three peers are in the sum",
     )
-    ceiling_parts: int
+    largest: int
+    apart: int
 
 
 @dataclass(frozen=True)
@@ -71,7 +71,7 @@ class JointSums:
     """What a seat keeps of the contributions: over whom, and at a member its share of moments."""
 
     peers: tuple[str, ...]
-    ceiling_parts: int
+    spectrum: ToldSpectrum
     share: Planes | None = field(default=None, repr=False)
 
 
@@ -80,19 +80,19 @@ def contribute_moments(
 ) -> Party[JointSums]:
     """At a peer: its moments and the end of its spectrum, in shares to the members."""
     layout = MomentPlan.of(party.study.plan, prepared.totals)
-    words, end = _own_words(party, prepared, layout, training)
+    words, mine = _own_words(party, prepared, layout, training)
     yield from share_out(party, _moments(party, layout), words)
     del words
-    ends = summand(party, _SUM, party.peers, 1)
-    yield from share_out(party, ends, np.array([end]))
+    ends = summand(party, _SUM, party.peers, 2)
+    yield from share_out(party, ends, from_ring(mine.words))
     yield from wait_to_add(party, _SUM, ends, party.peers)
     told = yield from receive(party.study.roster.coordinator, JointEnds)
-    if told.ceiling_parts < 0:
+    if min(told.largest, told.apart) < 0:
         raise ViolationError(
-            f"expected the upper end of a spectrum, found {told.ceiling_parts}",
+            f"expected the ends of a spectrum, found {told.largest} and {told.apart}",
             party=party.study.roster.coordinator,
         )
-    return JointSums(party.peers, told.ceiling_parts)
+    return JointSums(party.peers, ToldSpectrum(told.largest, told.apart))
 
 
 def _moments(party: PartyContext, layout: MomentPlan) -> Summand:
@@ -101,7 +101,7 @@ def _moments(party: PartyContext, layout: MomentPlan) -> Summand:
 
 def _own_words(
     party: PartyContext, prepared: Prepared, layout: MomentPlan, training: Sequence[Document]
-) -> tuple[np.ndarray, int]:
+) -> tuple[np.ndarray, ToldSpectrum]:
     """A peer's moments as integers, and what it tells of its spectrum."""
     study = party.study
     moments = drawn_moments(party, prepared, training)
@@ -116,27 +116,27 @@ def collect_moments(party: PartyContext, prepared: Prepared) -> Party[JointSums]
     """At a member: its share of the moments of all peers, and the sum of their ends."""
     layout = MomentPlan.of(party.study.plan, prepared.totals)
     share = yield from collect_shares(party, _moments(party, layout), party.peers)
-    what = summand(party, _SUM, party.peers, 1)
+    what = summand(party, _SUM, party.peers, 2)
     ends = yield from collect_shares(party, what, party.peers)
     yield from wait_to_add(party, _SUM, what, party.peers)
     quorum = party.study.quorum_of(party.peers)
-    parts = _parts_of((yield from opened(quorum, _spectrum_opening(quorum), ends)))
-    return JointSums(party.peers, parts, share)
+    spectrum = _spectrum_of((yield from opened(quorum, _spectrum_opening(quorum), ends)))
+    return JointSums(party.peers, spectrum, share)
 
 
 def add_up(party: PartyContext) -> Party[JointSums]:
-    """At the coordinator: it opens the sum of ends, and nothing else."""
-    what = summand(party, _SUM, party.peers, 1)
+    """At the coordinator: it opens the sums of ends, and nothing else."""
+    what = summand(party, _SUM, party.peers, 2)
     opener = yield from let_add(party, _SUM, what, party.peers)
-    parts = _parts_of((yield from opener.open(_spectrum_opening(opener.quorum))))
+    spectrum = _spectrum_of((yield from opener.open(_spectrum_opening(opener.quorum))))
     for name in party.peers:
-        yield Send(name, JointEnds(parts))
-    return JointSums(party.peers, parts)
+        yield Send(name, JointEnds(spectrum.largest, spectrum.apart))
+    return JointSums(party.peers, spectrum)
 
 
 def _spectrum_opening(quorum: Quorum) -> Opening:
-    return Opening(SpectrumShare, quorum.threshold, COUNT_BASE, (1,))
+    return Opening(SpectrumShare, quorum.threshold, COUNT_BASE, (2,))
 
 
-def _parts_of(value: Planes) -> int:
-    return rounded_up(int(COUNT_BASE.integers(value)[0]))
+def _spectrum_of(value: Planes) -> ToldSpectrum:
+    return ToldSpectrum.opened(COUNT_BASE.integers(value).tolist())

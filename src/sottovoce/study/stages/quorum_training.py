@@ -71,12 +71,12 @@ class QuorumSolve:
         cls, party: PartyContext, prepared: Prepared, sums: JointSums, alpha: float
     ) -> "QuorumSolve":
         """What follows from the sum of what peers told, the same at everybody."""
-        study, quorum, parts = party.study, party.study.quorum_of(party.peers), sums.ceiling_parts
+        study, quorum, spectrum = party.study, party.study.quorum_of(party.peers), sums.spectrum
         reference = Reference.of(study.plan, prepared.idf_halves)
-        ends, times = Ends(parts), 1
+        ends, times = Ends(spectrum.largest), 1
         if reference is not None:
             interval = reference.ends(
-                parts,
+                spectrum,
                 penalties_of(study.plan, len(reference.point) + 1, alpha),
                 weight=float(prepared.totals.rows),
                 all_peers=set(sums.peers) == set(prepared.totals.peers),

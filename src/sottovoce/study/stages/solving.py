@@ -131,9 +131,9 @@ class _Moved:
 def _work(study: Study, prepared: Prepared, contributed: Contributed, alpha: float) -> _StudySolve:
     reference = Reference.of(study.plan, prepared.idf_halves)
     if reference is None:
-        return _work_of(study, prepared, Ends(contributed.ceiling_parts), alpha)
+        return _work_of(study, prepared, Ends(contributed.spectrum.largest), alpha)
     interval = reference.ends(
-        contributed.ceiling_parts,
+        contributed.spectrum,
         penalties_of(study.plan, len(reference.point) + 1, alpha),
         weight=float(prepared.totals.rows),
         all_peers=set(contributed.peers) == set(prepared.totals.peers),
