@@ -20,19 +20,24 @@ def train(
     paillier: Annotated[
         str, typer.Option(help="Features of engine paillier, with commas; empty for none.")
     ] = "32,64",
+    quorum: Annotated[
+        str, typer.Option(help="Features of engine quorum, with commas; empty for none.")
+    ] = "2048",
+    members: Annotated[str, typer.Option(help="Members of engine quorum, with commas.")] = "3,5",
     documents: Annotated[
         str, typer.Option(help="Documents of all peers together, with commas.")
     ] = "10000,100000",
-    rows: Annotated[str, typer.Option(help="Which engines: shares, paillier, or both.")] = (
-        "shares,paillier"
+    rows: Annotated[str, typer.Option(help="Which engines: shares, quorum, paillier.")] = (
+        "shares,quorum,paillier"
     ),
     rounds: Annotated[int, typer.Option(min=1, help="Turns that each takes.")] = 1,
     as_json: Annotated[bool, typer.Option("--json", help="Print one JSON object.")] = False,
 ) -> None:
     """Sealed training beside plaintext training on pooled documents, CPU of all parties added.
 
-    Four peers, two classes, a key of 3072 bits, made before the clock starts. Engine paillier
-    learns from the fewest documents only: it is slow enough with them. `peak_mb` is the most
+    Four peers (in engine quorum as many as there are members), two classes, a key of 3072 bits,
+    made before the clock starts. Engines quorum and paillier learn from the fewest documents
+    only. `member_ratio` is what one member spends, beside plaintext. `peak_mb` is the most
     memory that all parties of the sealed training had together, in one process.
 
     \b
@@ -40,6 +45,7 @@ def train(
       python -m benchmarks train
       python -m benchmarks train --features 512,1024 --rows shares --json
       python -m benchmarks train --features 8192 --documents 10000 --rows shares
+      python -m benchmarks train --quorum 2048 --members 3,5 --documents 10000 --rows quorum
       python -m benchmarks train --paillier 32 --documents 10000 --rows paillier
     """
     from benchmarks.studies.train import KEY_BITS, PEERS, measure, trials
@@ -47,13 +53,15 @@ def train(
     from sottovoce.study.plan import Engine
 
     sizes, engines = _numbers("documents", documents), _engines("rows", rows)
+    fewest = sorted(sizes)[:1]
     wanted = [
         trial
-        for engine, widths, counts in (
-            (Engine.SHARES, _numbers("features", features), sizes),
-            (Engine.PAILLIER, _numbers("paillier", paillier), sorted(sizes)[:1]),
+        for engine, widths, counts, peers in (
+            (Engine.SHARES, _numbers("features", features), sizes, (PEERS,)),
+            (Engine.QUORUM, _numbers("quorum", quorum), fewest, _numbers("members", members)),
+            (Engine.PAILLIER, _numbers("paillier", paillier), fewest, (PEERS,)),
         )
-        for trial in trials(engine, features=widths, documents=counts, rounds=rounds)
+        for trial in trials(engine, features=widths, documents=counts, peers=peers, rounds=rounds)
         if engine in engines
     ]
     found = []
@@ -112,7 +120,7 @@ def sealed(
     label: Annotated[str | None, typer.Option(help="Column of the label.")] = None,
     features: Annotated[int, typer.Option(min=1, help="Size of the joint dictionary.")] = 2048,
     peers: Annotated[int, typer.Option(min=3, help="How many peers to simulate.")] = 4,
-    engine: Annotated[str, typer.Option(help="shares, paillier, or auto.")] = "auto",
+    engine: Annotated[str, typer.Option(help="quorum, shares, paillier, or auto.")] = "auto",
     splits: Annotated[int, typer.Option(min=1, help="Splits of a set that has none.")] = 3,
     as_json: Annotated[bool, typer.Option("--json", help="Print one JSON object.")] = False,
 ) -> None:
@@ -125,6 +133,7 @@ def sealed(
     Examples:
       python -m benchmarks sealed --data datasets/
       python -m benchmarks sealed --data sms.csv --engine paillier --features 64
+      python -m benchmarks sealed --data datasets/ --engine quorum --json
       python -m benchmarks sealed --data notes.csv --text note --label diagnosis --json
     """
     from dataclasses import replace

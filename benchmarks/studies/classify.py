@@ -18,6 +18,7 @@ from numpy.typing import NDArray
 from scipy import sparse
 
 from benchmarks.arithmetic.schemes import Phe
+from benchmarks.studies.quorum_classify import QuorumParties
 from sottovoce.cli.measurements import Row
 from sottovoce.entropy import SystemEntropy
 from sottovoce.errors import InputError
@@ -55,6 +56,9 @@ ROWS, CEILING = 10_000, 800
 # idf of 4, as halves.
 IDF_HALVES = 8
 THEIRS = 20
+# Sizes of a quorum, whose members compare without a dealer: a part of the documents will do.
+MEMBERS = (3, 5)
+QUORUM_DOCUMENTS = 256
 
 
 # What labels are found on, and how; scores leave the verdict out.
@@ -212,11 +216,24 @@ def measure(
         parties = {way: Parties.of(plan_for(plan, *way), key) for way in WAYS}
         documents = QueryDocuments.of(trial.documents, words=trial.words, features=trial.features)
         progress(f"{trial.words} words of {trial.features}: asking")
-        yield from _rows(trial, parties, documents)
+        quorums = [
+            QuorumParties.of(
+                plan,
+                size,
+                halves=(IDF_HALVES,) * plan.features,
+                ends=Ends(256 * CEILING),
+                rows=ROWS,
+            )
+            for size in MEMBERS
+        ]
+        yield from _rows(trial, parties, quorums, documents)
 
 
 def _rows(
-    trial: ClassifyTrial, parties: Mapping[Way, Parties], documents: QueryDocuments
+    trial: ClassifyTrial,
+    parties: Mapping[Way, Parties],
+    quorums: Sequence[QuorumParties],
+    documents: QueryDocuments,
 ) -> Iterator[Row]:
     """A row per way, all measured in turns; one that is slow is asked for a part of them."""
     slow = (LabelsOn.PAILLIER, "dgk")
@@ -233,6 +250,10 @@ def _rows(
         " ".join(way): partial(parties[way].asked, documents.first(size))
         for way, size in sizes.items()
     }
+    few = documents.first(min(QUORUM_DOCUMENTS, trial.documents))
+    for quorum in quorums:
+        quorum.check(few.rows)
+        turns[f"quorum {len(quorum.shares)}"] = partial(quorum.asked, few.rows)
     with one_thread():
         seconds = interleaved({**turns, "phe": partner.scores}, rounds=trial.rounds)
     rates = {way: size / seconds[" ".join(way)] for way, size in sizes.items()}
@@ -246,6 +267,9 @@ def _rows(
             "bits": sealed.study.plan.key_bits,
             "words": trial.words,
             "features": trial.features,
+            "engine": "shares",
+            "members": None,
+            "threshold": None,
             "labels": str(labels),
             "verdict": verdict,
             "documents_per_s": rates[labels, verdict],
@@ -253,6 +277,24 @@ def _rows(
             "phe_documents_per_s": theirs,
             "ratio": rates[labels, verdict] / theirs,
             "bytes_per_document": sent / sizes[labels, verdict],
+        }
+    asked = few.rows.shape[0]
+    for quorum in quorums:
+        rate = asked / seconds[f"quorum {len(quorum.shares)}"]
+        yield {
+            "bits": sealed.study.plan.key_bits,
+            "words": trial.words,
+            "features": trial.features,
+            "engine": "quorum",
+            "members": len(quorum.shares),
+            "threshold": quorum.threshold,
+            "labels": "shares",
+            "verdict": "shared bits",
+            "documents_per_s": rate,
+            "score_documents_per_s": None,
+            "phe_documents_per_s": theirs,
+            "ratio": rate / theirs,
+            "bytes_per_document": quorum.asked(few.rows).traffic.total_bytes / asked,
         }
 
 

@@ -21,6 +21,7 @@ from benchmarks.studies.accuracy import (
     split_pairs,
 )
 from benchmarks.studies.corpora import mts_pair
+from benchmarks.studies.rosters import roster_for
 from sottovoce.cli.measurements import Row
 from sottovoce.course.memory import StudyOutcome, run_study
 from sottovoce.entropy import SystemEntropy
@@ -30,7 +31,6 @@ from sottovoce.paper.timing import cpu_seconds
 from sottovoce.sources import SourceOptions, open_source
 from sottovoce.study import Study, StudyPlan
 from sottovoce.study.plan import Engine
-from sottovoce.study.roster import draw_roster
 from sottovoce.text.documents import Document
 from sottovoce.text.labels import Classes, Labels, label_name
 from sottovoce.text.passes import rounded_count
@@ -108,6 +108,7 @@ def measure(
     return {
         "set": task.name,
         "engine": str(study.engine),
+        "labels": "shares" if study.engine is Engine.QUORUM else str(study.labels_on),
         "splits": len(found),
         "train": sum(one.train for one in found),
         "test": test,
@@ -192,8 +193,7 @@ def study_plan(
 
 def _train(plan: StudyPlan, parts: dict[str, list[Document]]) -> StudyOutcome:
     entropy = SystemEntropy()
-    # Engine paillier has no dealer for the solve, but verdicts are the same with one.
-    roster, identities = draw_roster(tuple(parts), entropy=entropy)
+    roster, identities = roster_for(plan.engine, parts, entropy=entropy)
     return run_study(Study(plan, roster), parts, identities=identities, entropy=entropy)
 
 

@@ -1,9 +1,10 @@
 """A whole sealed training, all parties' CPU added, beside the same learner on pooled plaintext.
 
-Ours: dictionary, contributions, sealed solve and the encrypted model at every peer, by the very
+Ours: dictionary, contributions, sealed solve and what every peer gets of the model, by the very
 programs that run between machines. The partner is our own plaintext pipeline on all documents
 in one place: counting, choosing features, reading, moments, solve. Both run on one thread.
-Documents and the Paillier key are made before the clock starts.
+Documents and the Paillier key are made before the clock starts. In engine quorum every peer is a
+member: `member_ratio` is what one of them spends, the coordinator's work shared out evenly.
 """
 
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
@@ -11,6 +12,7 @@ from dataclasses import dataclass, field, replace
 from random import Random
 from statistics import median
 
+from benchmarks.studies.rosters import roster_for
 from benchmarks.studies.text import LABELLING, synthetic_documents
 from sottovoce.cli.measurements import Row
 from sottovoce.course.memory import Setting, StudyOutcome, run_study
@@ -23,7 +25,7 @@ from sottovoce.protocols.seat import Packet
 from sottovoce.protocols.shares.handover import EncryptedShare
 from sottovoce.study import Study, StudyPlan
 from sottovoce.study.plan import Engine
-from sottovoce.study.roster import draw_roster
+from sottovoce.study.stages.quorum_contributions import SpectrumShare
 from sottovoce.text.documents import Document
 from sottovoce.wire.codec import tag_of
 
@@ -31,6 +33,8 @@ Progress = Callable[[str], None]
 
 SHARES_FEATURES = (512, 1024, 2048, 4096)
 PAILLIER_FEATURES = (32, 64)
+QUORUM_FEATURES = (2048,)
+MEMBERS = (3, 5)
 DOCUMENTS = (10_000, 100_000)
 PEERS = 4
 KEY_BITS = 3072
@@ -63,11 +67,19 @@ class TrainTrial:
 
 
 def trials(
-    engine: Engine, *, features: Sequence[int], documents: Sequence[int], rounds: int = 1
+    engine: Engine,
+    *,
+    features: Sequence[int],
+    documents: Sequence[int],
+    peers: Sequence[int] = (PEERS,),
+    rounds: int = 1,
 ) -> list[TrainTrial]:
-    """Every size with every number of documents."""
+    """Every size with every number of documents and of peers."""
     return [
-        TrainTrial(engine, width, count, rounds=rounds) for count in documents for width in features
+        TrainTrial(engine, width, count, number, rounds)
+        for count in documents
+        for width in features
+        for number in peers
     ]
 
 
@@ -146,8 +158,7 @@ class TrainingRun:
         plain = PlainText.learn(plan, pooled)
         plain_seconds = cpu_seconds() - start
         entropy, clock = SystemEntropy(), HandoverClock(corpus.parts)
-        dealt = plan.engine is not Engine.PAILLIER
-        roster, identities = draw_roster(tuple(corpus.parts), entropy=entropy, with_dealer=dealt)
+        roster, identities = roster_for(plan.engine, corpus.parts, entropy=entropy)
         study = Study(plan, roster)
         forget_peak()
         start = cpu_seconds()
@@ -176,13 +187,18 @@ class HandoverClock(Meddler):
         self._peers = peers
         self._last = 0.0
         self._first_of_handover = EncryptedShare.__struct_config__.tag
+        self._spectrum = SpectrumShare.__struct_config__.tag
+        self._of_members = False
 
     def carry(self, packet: Packet) -> Iterable[Packet]:
         """The share is encrypted between the last message of the solve and the first after it."""
-        if packet.sender in self._peers:
-            # Peers have nothing to say after their contributions.
+        tag = tag_of(packet.body)
+        # Peers have nothing to say after their contributions, unless they are members.
+        if packet.sender in self._peers and not self._of_members:
             self.solve = cpu_seconds()
-        if not self.handover and tag_of(packet.body) == self._first_of_handover:
+        if tag == self._spectrum:
+            self._of_members, self.solve = True, cpu_seconds()
+        if not self.handover and tag == self._first_of_handover:
             self.handover = self._last
         self._last = cpu_seconds()
         return (packet,)
@@ -194,8 +210,13 @@ def _row(trial: TrainTrial, corpus: PeersAndTest, runs: Sequence[TrainingRun]) -
     found = last.sealed.classify(asker, corpus.test).classes
     plain = median(run.plain_seconds for run in runs)
     seconds = median(run.seconds for run in runs)
+    study = last.sealed.study
+    quorum = study.quorum if study.engine is Engine.QUORUM else None
     return {
         "engine": str(trial.engine),
+        "members": len(quorum.members) if quorum else None,
+        "threshold": quorum.threshold if quorum else None,
+        "labels": "shares" if quorum else str(study.labels_on),
         "features": trial.features,
         "documents": trial.documents,
         "peers": trial.peers,
@@ -205,8 +226,10 @@ def _row(trial: TrainTrial, corpus: PeersAndTest, runs: Sequence[TrainingRun]) -
         "handover_seconds": median(run.handover_seconds for run in runs),
         "plain_seconds": plain,
         "ratio": seconds / plain,
+        "member_ratio": seconds / plain / len(quorum.members) if quorum else None,
         "accuracy": accuracy(plan, corpus.test, found),
         "plain_accuracy": last.plain.accuracy(corpus.test),
         "bytes_sent": last.bytes_sent,
+        "bytes_per_document": last.bytes_sent / trial.documents,
         "peak_mb": max(run.peak_mb for run in runs),
     }

@@ -12,20 +12,30 @@ from sottovoce.errors import InputError
 from sottovoce.study import InsecureToyPlan
 
 COLUMNS = [
-    *("bits", "words", "features", "labels", "verdict", "documents_per_s"),
-    *("score_documents_per_s", "phe_documents_per_s", "ratio", "bytes_per_document"),
+    *("bits", "words", "features", "engine", "members", "threshold", "labels", "verdict"),
+    *(
+        "documents_per_s",
+        "score_documents_per_s",
+        "phe_documents_per_s",
+        "ratio",
+        "bytes_per_document",
+    ),
 ]
 
 
 def test_a_row_holds_rates_of_both() -> None:
     rows = list(measure([ClassifyTrial(40, 10, 64, 1)], bits=768, kind=InsecureToyPlan))
-    found = [(row["labels"], row["verdict"]) for row in rows]
-    assert found == [("shares", "fss"), ("paillier", "fss"), ("paillier", "dgk")]
+    found = [(row["labels"], row["verdict"], row["members"], row["threshold"]) for row in rows]
+    assert found == [
+        *(("shares", "fss", None, None), ("paillier", "fss", None, None)),
+        *(("paillier", "dgk", None, None), ("shares", "shared bits", 3, 1)),
+        ("shares", "shared bits", 5, 2),
+    ]
     for row in rows:
         assert list(row) == COLUMNS
         assert (row["bits"], row["words"], row["features"]) == (768, 10, 64)
         assert row["ratio"] == pytest.approx(row["documents_per_s"] / row["phe_documents_per_s"])
-        assert row["score_documents_per_s"] > 0
+        assert row["engine"] == "quorum" or row["score_documents_per_s"] > 0
         assert row["bytes_per_document"] > 0
 
 

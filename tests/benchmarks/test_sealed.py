@@ -15,6 +15,7 @@ from sottovoce.datasets import clinical_notes
 from sottovoce.errors import InputError
 from sottovoce.sources import SourceOptions
 from sottovoce.study import InsecureToyPlan
+from sottovoce.study.plan import Engine
 from sottovoce.text.documents import Document
 
 
@@ -34,6 +35,15 @@ def test_sealed_equals_plain_and_beats_every_peer_alone() -> None:
     assert abs(row["points"]) <= 1
     assert row["accuracy"] > 0.6
     assert row["features"] == 64
+
+
+def test_members_find_the_labels_of_plaintext() -> None:
+    documents = notes(200)
+    setting = AccuracySetting(features=32, peers=3)
+    task = SealedTask("notes", (SplitPair(documents[:160], documents[160:]),), setting)
+    row = measure(replace(task, engine=Engine.QUORUM), kind=InsecureToyPlan, key_bits=768)
+    assert (row["engine"], row["labels"]) == ("quorum", "shares")
+    assert row["agreement"] >= 0.95
 
 
 def test_fewer_features_than_asked_for_are_enough() -> None:

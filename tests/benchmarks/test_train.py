@@ -15,7 +15,7 @@ from sottovoce.study.plan import Engine
 COLUMNS = {
     *("engine", "features", "documents", "peers", "classes", "seconds", "solve_seconds"),
     *("handover_seconds", "plain_seconds", "ratio", "accuracy", "plain_accuracy", "bytes_sent"),
-    "peak_mb",
+    *("peak_mb", "members", "threshold", "labels", "member_ratio", "bytes_per_document"),
 }
 
 
@@ -31,6 +31,18 @@ def test_a_row_holds_what_a_whole_training_took() -> None:
     assert abs(row["accuracy"] - row["plain_accuracy"]) <= 0.02
     assert row["bytes_sent"] > 65 * 65 * 8
     assert 20 < row["peak_mb"] < 4_000
+    assert (row["members"], row["threshold"], row["labels"]) == (None, None, "shares")
+
+
+def test_every_peer_of_a_quorum_is_a_member() -> None:
+    (trial,) = trials(Engine.QUORUM, features=[32], documents=[300], peers=[3])
+    toy = trial.plan(InsecureToyPlan, key_bits=768)
+    (row,) = measure([trial], plan=toy)
+    assert set(row) == COLUMNS
+    assert (row["members"], row["threshold"], row["labels"]) == (3, 1, "shares")
+    assert row["member_ratio"] == pytest.approx(row["ratio"] / 3)
+    assert row["bytes_per_document"] == row["bytes_sent"] / 300
+    assert 0 < row["solve_seconds"] < row["seconds"]
 
 
 def test_every_peer_has_its_share_of_both_classes() -> None:
@@ -44,17 +56,20 @@ def test_the_command_measures_the_sizes_that_it_is_told(monkeypatch) -> None:
     seen = []
 
     def measured(wanted, *, progress):
-        seen.extend((trial.engine, trial.features, trial.documents) for trial in wanted)
+        seen.extend(
+            (trial.engine, trial.features, trial.documents, trial.peers) for trial in wanted
+        )
         yield {"engine": "shares", "features": 8, "documents": 10, "ratio": 2.0}
 
     monkeypatch.setattr(bench, "measure", measured)
     arguments = ["--features", "8,16", "--paillier", "4", "--documents", "20,10", "--json"]
+    arguments += ["--quorum", "6", "--members", "3,5"]
     done = CliRunner().invoke(app, ["train", *arguments])
     assert done.exit_code == 0, done.output
     assert json.loads(done.stdout)["rows"][0]["ratio"] == 2.0
     assert seen == [
-        *(("shares", 8, 20), ("shares", 16, 20), ("shares", 8, 10), ("shares", 16, 10)),
-        ("paillier", 4, 10),
+        *(("shares", 8, 20, 4), ("shares", 16, 20, 4), ("shares", 8, 10, 4), ("shares", 16, 10, 4)),
+        *(("quorum", 6, 10, 3), ("quorum", 6, 10, 5), ("paillier", 4, 10, 4)),
     ]
 
 
