@@ -10,6 +10,8 @@ import pytest
 from sottovoce.datasets import ClinicalNotes, clinical_notes, write_notes
 from sottovoce.datasets.notes import files
 from sottovoce.errors import InputError
+from sottovoce.sources import ProblemKind, SourceOptions, open_source
+from sottovoce.text.documents import Span
 
 
 @pytest.fixture(scope="module")
@@ -101,3 +103,56 @@ def test_a_site_is_written_whole_or_not_at_all(
 def test_an_unknown_format_is_named(notes: ClinicalNotes, tmp_path: Path) -> None:
     with pytest.raises(InputError, match=r"\('csv', 'jsonl', 'brat'\), found 'xml'"):
         write_notes(notes, tmp_path, kind="xml")  # type: ignore[arg-type]
+
+
+def test_sentences_and_entities_of_json_lines_are_read_back_as_spans(
+    notes: ClinicalNotes, tmp_path: Path
+) -> None:
+    (file, _) = write_notes(notes, tmp_path / "new", kind="jsonl")
+    options = SourceOptions(label="urgency", qualified=True)
+    source = open_source(file, options)
+    documents = list(source.documents())
+    assert not source.problems.counts
+    negated = 0
+    for note, document in zip(notes.at("a"), documents, strict=True):
+        found = [(span.type, *_place(span)) for span in document.spans]
+        expected = []
+        for entity in note.entities:
+            expected.append((entity.type, entity.start, entity.end))
+            if entity.negated:
+                expected.append((f"{entity.type}:Negated", entity.start, entity.end))
+                negated += 1
+        expected += [(one.section, one.start, one.end) for one in note.sentences]
+        assert found == expected
+    assert negated
+    plain = list(open_source(file, SourceOptions(label="urgency")).documents())
+    assert not any(":" in span.type for document in plain for span in document.spans)
+    write_notes(notes, tmp_path / "brat", kind="brat")
+    brat = list(open_source(tmp_path / "brat" / "a", SourceOptions(qualified=True)).documents())
+    sections = {one.section for note in notes for one in note.sentences}
+    for one, other in zip(documents, brat, strict=True):
+        same = {(span.type, _place(span)) for span in one.spans if span.type not in sections}
+        assert same == {(span.type, _place(span)) for span in other.spans}
+
+
+def _place(span: Span) -> tuple[int, int]:
+    (fragment,) = span.fragments
+    return fragment.start, fragment.end
+
+
+@pytest.mark.parametrize("entities", ["7", '"x"', "[1]", '[{"type": "Drug"}]', "[]", "null"])
+def test_a_field_of_that_name_may_hold_something_else(entities: str, tmp_path: Path) -> None:
+    file = tmp_path / "one.jsonl"
+    file.write_text('{"text": "a b", "entities": ' + entities + "}\n", encoding="utf-8")
+    (document,) = open_source(file).documents()
+    assert document.spans == ()
+
+
+def test_an_entity_past_the_end_is_told(tmp_path: Path) -> None:
+    file = tmp_path / "one.jsonl"
+    wrong = '[{"type": "Drug", "start": 2, "end": 9}]'
+    file.write_text('{"text": "a b", "entities": ' + wrong + "}\n", encoding="utf-8")
+    source = open_source(file)
+    (document,) = source.documents()
+    assert document.spans == ()
+    assert dict(source.problems.counts) == {ProblemKind.WRONG_OFFSET: 1}

@@ -16,6 +16,7 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import FunctionTransformer
 from sklearn.utils.validation import check_is_fitted
 
+from harness.consent import ANYTHING
 from sottovoce import LocalFederation, cross_validate, search_plans
 from sottovoce.errors import InputError, MisuseError
 from sottovoce.estimators.peer_parts import LeftOutWarning
@@ -41,7 +42,7 @@ def toy(**settings: object) -> ToyTextClassifier:
 @pytest.fixture(scope="module")
 def model() -> ToyTextClassifier:
     parts = dict.fromkeys(("alice", "bob", "carol"), (TEXTS, LABELS))
-    return toy(release="margin", held_out=0.0).fit(LocalFederation(parts))
+    return toy(release="margin", held_out=0.0).fit(LocalFederation(parts, policy=ANYTHING))
 
 
 def test_a_peer_s_view_is_a_classifier_for_scikit_learn_s_tools(model: ToyTextClassifier) -> None:

@@ -6,15 +6,18 @@ from typing import Any
 import numpy as np
 import pytest
 
+from harness.consent import ANYTHING
 from harness.entities import PEERS, toy, wards
-from harness.studies import notes
+from harness.entropy import SeededEntropy
+from harness.studies import BINARY, notes
 from sottovoce.errors import InputError, ViolationError
 from sottovoce.estimators import LocalFederation, TextClassifier
 from sottovoce.paillier import decrypt_residues
-from sottovoce.study import InsecureToyPlan, Policy
-from sottovoce.study.arrangement import Remote, Weights
+from sottovoce.study import InsecureToyPlan, Policy, Study
+from sottovoce.study.arrangement import Partition, Remote, Weights
 from sottovoce.study.card.card import StudyCard
 from sottovoce.study.queries.model import EncryptedModel
+from sottovoce.study.roster import draw_roster
 from sottovoce.study.stages.listing import FeatureList, ListedFeatures, take_lists
 from sottovoce.study.stages.preparation import Prepared
 from sottovoce.text.passes import kept_columns
@@ -43,7 +46,7 @@ def fitted(weights: str, engine: str = "shares", **settings: Any) -> ToyTextClas
         chosen |= {"characters": None}
     return ToyTextClassifier(
         features=size, engine=engine, weights=weights, query_budget=2000, **chosen
-    ).fit(LocalFederation(documents()))
+    ).fit(LocalFederation(documents(), policy=ANYTHING))
 
 
 @pytest.mark.parametrize("engine", ["shares", "paillier"])
@@ -126,3 +129,38 @@ def test_a_list_that_is_none_names_the_coordinator(peer: str, columns: tuple[int
 def test_another_word_for_it_is_refused() -> None:
     with pytest.raises(InputError, match="weights to be one of whole, reveal_feature"):
         fitted("some")
+
+
+@pytest.mark.parametrize(
+    ("settings", "says"),
+    [
+        ({"release": "margin"}, "release: expected sealed, found margin"),
+        ({"weights": REVEAL}, f"weights: expected whole, found {REVEAL}"),
+        ({"min_peers": 2}, "min_peers: expected at least 3, found 2"),
+    ],
+)
+def test_estimators_ask_the_default_policy_before_anything_is_done(
+    settings: dict[str, Any], says: str
+) -> None:
+    parts = dict.fromkeys(("north", "south", "west"), (["a b", "c d"] * 6, ["one", "two"] * 6))
+    with pytest.raises(InputError, match=says) as refused:
+        ToyTextClassifier(features=4, key_bits=768, **settings).fit(LocalFederation(parts))
+    assert "policy=Policy(" in refused.value.hints[0]
+    with pytest.raises(InputError, match="federation: expected a Policy, found a text"):
+        LocalFederation(parts, policy="anything")
+
+
+def test_a_policy_names_every_arrangement() -> None:
+    study = toy(held_out=0.0, categories=wards().categories).fit(wards().federation()).study_.study
+    with pytest.raises(InputError, match="partition: expected documents, found features"):
+        Policy(key_bits=768, partitions=frozenset({Partition.DOCUMENTS})).check(study)
+    roster, _ = draw_roster(
+        ("north", "south", "west"),
+        entropy=SeededEntropy(1),
+        with_dealer=False,
+        intermediaries={"north": "cloud"},
+    )
+    helped = Study(InsecureToyPlan("helped", BINARY, features=4, key_bits=768), roster)
+    Policy(key_bits=768).check(helped)
+    with pytest.raises(InputError, match="intermediaries: expected none, found 'cloud'"):
+        Policy(key_bits=768, intermediaries=False).check(helped)

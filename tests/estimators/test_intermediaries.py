@@ -6,6 +6,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+from harness.consent import ANYTHING
 from harness.entities import PEERS, ToySealedClassifier, toy, wards
 from harness.noise import FEWEST, assert_looks_uniform, assert_shows_structure
 from harness.studies import notes
@@ -35,7 +36,7 @@ def rows() -> tuple[np.ndarray, np.ndarray]:
 def federation(**settings: Any) -> LocalFederation:
     X, y = rows()
     parts = {name: (X[k::3], y[k::3]) for k, name in enumerate(PEERS)}
-    return LocalFederation(parts, **settings)
+    return LocalFederation(parts, policy=ANYTHING, **settings)
 
 
 @cache
@@ -84,7 +85,7 @@ def test_texts_go_through_intermediaries_too_and_labels_stay_sealed() -> None:
     settings = {"key_bits": 768, "min_documents": 1, "alpha": 3.0, "held_out": 0.0}
     model, alone = (
         ToyTextClassifier(features=4, engine=engine, query_budget=500, **settings).fit(
-            LocalFederation(documents, intermediaries=clouds)
+            LocalFederation(documents, intermediaries=clouds, policy=ANYTHING)
         )
         for engine, clouds in (("auto", {"north": "cloud"}), ("paillier", {}))
     )

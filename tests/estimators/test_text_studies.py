@@ -8,6 +8,7 @@ from functools import cache
 import numpy as np
 import pytest
 
+from harness.consent import ANYTHING
 from sottovoce.datasets import clinical_notes
 from sottovoce.entropy import SystemEntropy
 from sottovoce.errors import (
@@ -51,7 +52,7 @@ def urgency(**settings):
     parts = {
         site: [note.document("urgency") for note in notes if note.site == site] for site in PEERS
     }
-    return toy(**settings).fit(LocalFederation(parts))
+    return toy(**settings).fit(LocalFederation(parts, policy=ANYTHING))
 
 
 # Two things that a note may speak of, none, one or both of them.
@@ -125,7 +126,7 @@ def test_words_that_speak_for_a_class_are_named_where_weights_are_released() -> 
         for name in PEERS
     }
     words = {"ngrams": (1, 1), "characters": None}
-    model = toy(features=4, release="peers", **words).fit(LocalFederation(parts))
+    model = toy(features=4, release="peers", **words).fit(LocalFederation(parts, policy=ANYTHING))
     top = model.top_words("harbour", 2)
     assert {one.word for one in top["heart"]} == {"heart", "pain"}
     assert {one.word for one in top["bone"]} == {"bone", "break"}

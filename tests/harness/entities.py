@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
+from harness.consent import ANYTHING
 from sottovoce.datasets import load_ionosphere
 from sottovoce.estimators import LocalFederation, SealedClassifier
 from sottovoce.study import InsecureToyPlan
@@ -56,7 +57,8 @@ class Entities:
     def federation(self, *, named: bool = True, **settings: Any) -> LocalFederation:
         parts = {peer: self.part(peer, seed, named=named) for seed, peer in enumerate(self.own)}
         return LocalFederation(
-            parts, **({"partition": "features", "shared": self.shared} | settings)
+            parts,
+            **({"partition": "features", "shared": self.shared, "policy": ANYTHING} | settings),
         )
 
 

@@ -22,6 +22,7 @@ from sottovoce.keyfiles.passphrase import Passphrase
 from sottovoce.node.invitations import Invitation
 from sottovoce.node.site.site_folder import Site, choose, open_site
 from sottovoce.storage.sealed_files import is_locked, open_sealed
+from sottovoce.study.arrangement import Partition, Remote
 from sottovoce.study.policy import Policy
 from sottovoce.study.release import Release
 
@@ -211,6 +212,7 @@ def test_settings_of_a_site(tmp_path: Path) -> None:
     home.mkdir(mode=0o700)
     (home / "sottovoce.toml").write_text(
         '[policy]\nreleases = ["sealed", "margin"]\nkey_bits = 2048\nindependent_evaluator = true\n'
+        'partitions = ["documents"]\nremotes = ["zero"]\nintermediaries = false\n'
         '[join]\ntext = "note"\n',
         encoding="utf-8",
     )
@@ -219,6 +221,9 @@ def test_settings_of_a_site(tmp_path: Path) -> None:
         releases=frozenset({Release.SEALED, Release.MARGIN}),
         key_bits=2048,
         independent_evaluator=True,
+        partitions=frozenset({Partition.DOCUMENTS}),
+        remotes=frozenset({Remote.ZERO}),
+        intermediaries=False,
     )
     assert site.settings.commands == {"join": {"text": "note"}}
 

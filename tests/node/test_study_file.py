@@ -58,9 +58,7 @@ def test_the_example_is_a_study_and_explains_every_setting() -> None:
     found = parse_study(example())
     assert found.plan.features == 2048
     assert found.approval.startswith("Ethics Committee")
-    rare = {"bucket_bits", "reach", "affix", "tf_cap", "idf", "bias", "distrusted", "epsilon"}
-    rare |= {"operating_point"}
-    for key in KEYS.keys() - rare - {"kappa"}:
+    for key in KEYS:
         assert re.search(rf"^(# )?{key} = ", example(), re.MULTILINE), key
 
 
@@ -71,6 +69,8 @@ def test_the_defaults_that_the_example_shows_are_those_that_hold() -> None:
         "labelling",
         "types",
         "words",
+        "distrusted",
+        "operating_point",
         "class_weight",
         "trust",
         "sex",
@@ -254,7 +254,8 @@ WRONG = [
     ),
     ('alpha = "one"', "study", "study.alpha: expected a number above 0, or a list", "alpha = 1.0"),
     ("alpha = [1, 1]", "study", "study.alpha: expected different penalties", ""),
-    ("features = 0", "study", "study.features: expected at least 1 feature, found 0", ""),
+    ("features = -1", "study", "study.features: expected at least 1 feature, found -1", ""),
+    ("features = 0", "study", "study.features: expected at least 1, or 0 with the .columns.", ""),
     (
         "features = 2.5",
         "study",

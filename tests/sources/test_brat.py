@@ -15,6 +15,8 @@ from sottovoce.sources import (
     SourceOptions,
     open_source,
 )
+from sottovoce.text.documents import Fragment
+from sottovoce.text.labelling import Labelling, Scheme
 
 OWN = Path(__file__).parent.parent / "data" / "brat"
 MACCROBAT = Path(os.environ.get("SOTTOVOCE_DATA", "")) / "maccrobat_brat"
@@ -163,3 +165,22 @@ def test_a_folder_without_pairs(tmp_path: Path) -> None:
         list(open_source(tmp_path, SourceOptions(format=Format.BRAT)).documents())
     assert open_source(tmp_path).format is Format.FOLDER
     assert open_source(OWN).columns == ("text", "spans")
+
+
+def test_attributes_relations_and_events_are_spans_for_who_asks() -> None:
+    plain = next(iter(open_source(OWN).documents()))
+    document = next(iter(open_source(OWN, SourceOptions(qualified=True)).documents()))
+    assert document.spans[: len(plain.spans)] == plain.spans
+    further = [(span.type, span.fragments) for span in document.spans[len(plain.spans) :]]
+    place = {span.name: span.fragments for span in plain.spans}
+    assert further == [
+        ("Sign_symptom:Location", place["T5"]),
+        ("MODIFY:Arg1", place["T1"]),
+        ("MODIFY:Arg2", place["T3"]),
+        ("Sign_symptom:POLARITY=NEG", place["T4"]),
+        ("Sign_symptom:Speculation", place["T3"]),
+    ]
+    labelling = Labelling.by_entity(Scheme.TYPES, ("Sign_symptom:POLARITY=NEG",))
+    whole = (Fragment(0, len(document.text)),)
+    assert labelling.classes(document, whole) == [("Sign_symptom:POLARITY=NEG",)]
+    assert labelling.classes(plain, whole) == [()]

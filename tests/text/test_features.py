@@ -41,9 +41,18 @@ def test_idf_weighs_and_can_be_left_out() -> None:
     weighed = rows_of(FeatureSpace(dictionary), "fever cough").unit().toarray()[0, :2]
     norm = math.hypot(2.0, 3.5)
     assert weighed == pytest.approx(np.array([2.0 / norm, 3.5 / norm])[order])
-    plain = FeatureSpace(dictionary, weighting=ONE_HOT)
+    plain = FeatureSpace(dictionary, weighting=Weighting(tf_cap=1, idf=False))
     flat = rows_of(plain, "fever cough cough").unit().toarray()[0, :2]
     assert flat == pytest.approx([math.sqrt(0.5)] * 2)
+
+
+def test_one_hot_rows_are_not_scaled_to_learn_from_or_to_score_with() -> None:
+    space = FeatureSpace(GivenDictionary(WORDS), weighting=ONE_HOT)
+    rows = rows_of(space, "fever fever pain", "unheard of")
+    assert rows.unit().toarray().tolist() == [[1, 0, 1, 0.3], [0, 0, 0, 0.3]]
+    assert rows.integers().toarray().tolist() == [[1, 0, 1, 16], [0, 0, 0, 16]]
+    with pytest.raises(InputError, match="not scaled to have no idf"):
+        Weighting(scaled=False)
 
 
 @pytest.mark.parametrize("text", ["", "  ", "unheard of", "…", "不明"])

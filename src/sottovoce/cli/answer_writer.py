@@ -57,14 +57,14 @@ class AnswerWriter:
         kind: "Format",
         columns: tuple[str | None, str | None, str | None],
         *,
-        names: tuple[tuple[str, ...] | None, str | None],
+        names: tuple[tuple[str, ...], str | None],
         replace: bool,
     ) -> None:
         self._out = out
         self._kind = kind
         self._column, self._remark, self._because = columns
         text, self._group = names
-        self._text = text[0] if text and len(text) == 1 else "text"
+        self._text = (text[0] if len(text) == 1 else "text") if text else None
         self._replace = replace
 
     def check(self) -> None:

@@ -51,6 +51,9 @@ class SourceChoice:
         from sottovoce.text.labelling import Scheme
 
         typed = self._typed()
+        if not plan.has_text:
+            self._check_no_text()
+            typed = replace(typed, text=())
         by_label = plan.labelled.scheme is Scheme.LABEL
         further = replace(
             typed,
@@ -58,16 +61,29 @@ class SourceChoice:
             label=typed.label if learning and by_label else (),
             categorical=tuple(item.name for item in plan.columns if isinstance(item, Categorical)),
             numeric=tuple(item.name for item in plan.columns if isinstance(item, Numeric)),
+            qualified=any(":" in kind for kind in plan.labelled.types),
             empty=Empty.SKIP if learning else Empty.KEEP,
             limits=SourceLimits(document_bytes=self.longest),
         )
         return further if learning else replace(further, label_map=None, label_separator=None)
 
+    def _check_no_text(self) -> None:
+        if self.text:
+            raise InputError(
+                f"--text: expected none, as rows of this study are columns alone, "
+                f"found {', '.join(self.text)}",
+                hints=("leave --text out",),
+            )
+
     def check(self) -> None:
         """Refuse a place or a column that is not there; what a study wants of it comes later."""
         from sottovoce.sources import open_source
 
-        source = open_source(self.data, self._typed())
+        typed = self._typed()
+        source = open_source(self.data, typed)
+        if not self.text and source.columns and "text" not in source.columns:
+            # Whether rows have text the study says.
+            source = open_source(self.data, replace(typed, text=()))
         if next(source.outcomes(), None) is None:
             raise source.nothing_usable()
 
@@ -102,18 +118,20 @@ class SourceChoice:
         from sottovoce.cli.progress import watched
         from sottovoce.encoders import ready
         from sottovoce.sources import open_source
+        from sottovoce.text.columns import as_row
 
         ready(plan.beside.encoder, self.encoder)
 
         source = open_source(self.data, self.options(plan, learning=learning))
         try:
-            return list(
+            documents = list(
                 watched(
                     source.documents(),
                     title="reading",
                     position=lambda: (source.findings.done, source.findings.total),
                 )
             )
+            return documents if plan.has_text else list(map(as_row, documents))
         finally:
             if told is not None:
                 told(source.problems)

@@ -29,6 +29,7 @@ from sottovoce.study.automatic_features import (
     columns,
     encoder_setting,
 )
+from sottovoce.study.distrust import distrusted_places
 from sottovoce.study.grounds import Grounds
 from sottovoce.study.plan import (
     Contribution,
@@ -40,7 +41,8 @@ from sottovoce.study.plan import (
     Verdict,
 )
 from sottovoce.study.release import RELEASES
-from sottovoce.text.columns import Categorical, Column, Numeric
+from sottovoce.text.blocks import Blocks
+from sottovoce.text.columns import ROW, Categorical, Column, Numeric
 from sottovoce.text.features import Weighting
 from sottovoce.text.labelling import Labelling, Scheme
 from sottovoce.text.labels import Labels
@@ -107,6 +109,7 @@ KEYS: Mapping[str, SettingKind] = {
     "tf_cap": WHOLE,
     "idf": TRUTH,
     "bias": NUMBER,
+    "scaled": TRUTH,
     "engine": one_of(Engine),
     "alpha": _PENALTY,
     "distrusted": TEXTS,
@@ -158,6 +161,15 @@ _PLAIN = (
     "rados",
     "labels_on",
 )
+# What a study of [columns] alone has no use for.
+_OF_TEXT = frozenset(
+    {
+        *("level", "labelling", "types", "ngrams", "characters", "reach", "affix", "tail"),
+        *("tail_idf", "encoder", "encoder_weight", "kernel", "kernel_weight", "kernel_width"),
+        *("dictionary", "words", "select", "bucket_bits", "small_cells", "feature_min_peers"),
+        *("tf_cap", "idf", "bias", "scaled"),
+    }
+)
 _EXAMPLES = {
     "name": 'name = "urgency of notes"',
     "coordinator": 'coordinator = "the organisation that runs the study"',
@@ -190,6 +202,7 @@ _SPOKEN = (
     (r"character n-grams", "characters"),
     (r"word n-grams", "ngrams"),
     (r"tf cap", "tf_cap"),
+    (r"not scaled", "scaled"),
     (r"a tail of", "tail"),
     (r"kernel columns", "kernel"),
     (r"contribution of rados", "rados"),
@@ -210,6 +223,8 @@ def read_plan(settings: SettingsText, *, plan_type: type[StudyPlan] = StudyPlan)
         key: settings.take(("study", key), kind, None, *_hint(key)) for key, kind in KEYS.items()
     }
     given = {key: value for key, value in found.items() if value is not None}
+    if given.get("features") == 0:
+        given = _without_text(settings, given)
     for key in ("name", "coordinator"):
         if key not in given:
             raise settings.missing(("study", key), TEXT.expected, *_hint(key))
@@ -221,11 +236,11 @@ def read_plan(settings: SettingsText, *, plan_type: type[StudyPlan] = StudyPlan)
             labels,
             reading=Reading(_level(given), row.ngrams, window=_window(given)),
             labelling=labelling,
-            weighting=Weighting(**_some(given, "tf_cap", "idf", "bias")),
+            weighting=Weighting(**_some(given, "tf_cap", "idf", "bias", "scaled")),
             columns=_columns(settings),
             features=row.features,
             beside=row.beside,
-            distrusted=_distrusted(settings, given),
+            distrusted=_distrusted(settings, given, row.beside),
             grounds=Grounds(**_some(given, *GROUNDS)),
             **_some(given, *_PLAIN),
         )
@@ -287,15 +302,38 @@ def _window(given: Mapping[str, Any]) -> Window:
     return Window(**_some(given, "reach", "affix"))
 
 
-def _distrusted(settings: SettingsText, given: Mapping[str, Any]) -> tuple[int, ...]:
-    """Words of a given dictionary that get a smaller penalty of their own, as their places."""
-    words = given.get("words", ())
-    for word in given.get("distrusted", ()):
-        if word not in words:
-            raise settings.fault(
-                ("study", "distrusted"), "words of a given dictionary", shown(word)
-            )
-    return tuple(words.index(word) for word in given.get("distrusted", ()))
+def _without_text(settings: SettingsText, given: Mapping[str, Any]) -> dict[str, Any]:
+    """The settings of rows that are [columns] alone, with one word that every row has."""
+    if not settings.table("columns"):
+        raise settings.fault(
+            ("study", "features"),
+            "at least 1, or 0 with the [columns] of rows that have no text",
+            "0 without them",
+            "features = 2048",
+        )
+    stray = next((key for key in given if key in _OF_TEXT), None)
+    if stray is not None:
+        raise settings.fault(
+            ("study", stray),
+            "nothing: with features = 0 rows are [columns] alone",
+            shown(given[stray]),
+            "leave it out",
+        )
+    # The word that every row has is the intercept; a bias beside it would be a second.
+    intercept = {"tf_cap": 1, "idf": False, "bias": 0.0}
+    return {**given, "features": 1, "dictionary": "given", "words": (ROW,), **intercept}
+
+
+def _distrusted(
+    settings: SettingsText, given: Mapping[str, Any], beside: Blocks
+) -> tuple[int, ...]:
+    """Words of a given dictionary, or columns, that get a penalty of their own, as their places."""
+    return distrusted_places(
+        given.get("distrusted", ()),
+        words=given.get("words", ()),
+        beside=beside.width,
+        columns=_columns(settings),
+    )
 
 
 def _columns(settings: SettingsText) -> tuple[Column, ...]:

@@ -6,24 +6,34 @@ command, by their names: [join] text = "note" stands for --text note.
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from enum import StrEnum
 from pathlib import Path
 from typing import Any
 
 from sottovoce.config.toml_settings import TRUTH, WHOLE, SettingKind, SettingsText, listed, one_of
 from sottovoce.errors import InputError
+from sottovoce.study.arrangement import Partition, Remote, Weights
 from sottovoce.study.plan import DictionaryKind
 from sottovoce.study.policy import Policy
 from sottovoce.study.release import RELEASES, release_named
 
+_CHOICES: Mapping[str, type[StrEnum]] = {
+    "dictionaries": DictionaryKind,
+    "partitions": Partition,
+    "remotes": Remote,
+    "weights": Weights,
+}
 _POLICY: Mapping[str, SettingKind] = {
     "releases": SettingKind("a list of release modes", listed(one_of(RELEASES).read)),
-    "dictionaries": SettingKind(
-        f"a list of {', '.join(DictionaryKind)}", listed(one_of(DictionaryKind).read)
-    ),
+    **{
+        name: SettingKind(f"a list of {', '.join(kind)}", listed(one_of(kind).read))
+        for name, kind in _CHOICES.items()
+    },
     "min_peers": WHOLE,
     "min_documents": WHOLE,
     "key_bits": WHOLE,
     "independent_evaluator": TRUTH,
+    "intermediaries": TRUTH,
 }
 
 
@@ -55,7 +65,8 @@ def read_settings(path: Path) -> SiteSettings:
     }
     if "releases" in given:
         given["releases"] = frozenset(map(release_named, given["releases"]))
-    if "dictionaries" in given:
-        given["dictionaries"] = frozenset(map(DictionaryKind, given["dictionaries"]))
+    for name, kind in _CHOICES.items():
+        if name in given:
+            given[name] = frozenset(map(kind, given[name]))
     commands = {name: value for name, value in source.values.items() if name != "policy"}
     return SiteSettings(Policy(**given), commands, source)

@@ -11,6 +11,7 @@ from sottovoce.estimators.tables import is_table, kind_of
 from sottovoce.pictures.html import table
 from sottovoce.pictures.shown import notebook_html
 from sottovoce.study.arrangement import Partition, one_of
+from sottovoce.study.policy import Policy
 from sottovoce.text.documents import Document, Label
 from sottovoce.text.labels import Labels, label_name
 from sottovoce.text.splits import position
@@ -39,6 +40,9 @@ class LocalFederation:
 
     `outsourced_to` names the organisation that works for a lone owner, who holds data and
     key: it learns on ciphertexts only.
+
+    `policy` is what every peer consents to at most, and is asked as between machines: the
+    default one refuses scores and weights, lists of features, and questions about entities.
     """
 
     parts: Mapping[str, Any] = field(repr=False)
@@ -48,11 +52,17 @@ class LocalFederation:
     shared: Sequence[str] = ()
     intermediaries: Mapping[str, str] = field(default_factory=dict)
     outsourced_to: str | None = None
+    policy: Policy = field(default_factory=Policy)
     documents: dict[str, list[Document]] = field(init=False, repr=False)
 
     def __post_init__(self) -> None:
         """Read every peer's part once, and say whose is wrong if one is."""
         _check_parts(self.parts)
+        if not isinstance(self.policy, Policy):
+            raise InputError(
+                f"federation: expected a Policy, found {kind_of(self.policy)}",
+                hints=("from sottovoce.study import Policy",),
+            )
         read = {name: read_part(name, part) for name, part in self.parts.items()}
         object.__setattr__(self, "documents", read)
         object.__setattr__(self, "shared", tuple(self.shared))
@@ -131,7 +141,7 @@ class LocalFederation:
         chosen = [
             f"{one.name}={getattr(self, one.name)!r}"
             for one in fields(self)
-            if one.repr and getattr(self, one.name) not in (one.default, (), {})
+            if one.repr and getattr(self, one.name) not in (one.default, (), {}, Policy())
         ]
         return f"LocalFederation({', '.join([f'documents of {peers}', *chosen])})"
 

@@ -11,11 +11,14 @@ from numpy.typing import NDArray
 from sottovoce.rados import Moments, solve
 from sottovoce.rados.rows import Floats
 from sottovoce.study import StudyPlan
+from sottovoce.study.plan import DictionaryKind
 from sottovoce.study.queries.score_shares import decided
 from sottovoce.study.rare_classes import without_rare
 from sottovoce.study.stages.contributions import penalties_of
+from sottovoce.study.stages.preparation import agreed_dictionary
 from sottovoce.study.totals import Totals, rounded_up
 from sottovoce.text.counts import Counts
+from sottovoce.text.dictionaries import Dictionary
 from sottovoce.text.documents import Document
 from sottovoce.text.features import FeatureReader, FeatureSpace
 from sottovoce.text.hashing import DictionaryKey
@@ -57,7 +60,7 @@ class PlainText:
             rounded_count(part, plan.count_plan, key=key, memory=memory) for part in training
         )
         counts = reduce(add, tallies)
-        words = chosen(counts, plan.selection, exclusive=plan.labels.exclusive)
+        words = _dictionary(plan, counts)
         space = FeatureSpace(words, plan.reading, plan.weighting, plan.columns, plan.beside)
         weights = _balanced(counts) if plan.class_weight == "balanced" else None
         moments = Moments(space.width, plan.labels.width)
@@ -90,6 +93,12 @@ class PlainText:
     def accuracy(self, documents: Sequence[Document]) -> float:
         """The share of documents whose class is found."""
         return accuracy(self.plan, documents, self.predict(documents))
+
+
+def _dictionary(plan: StudyPlan, counts: Counts) -> Dictionary:
+    if plan.dictionary is not DictionaryKind.JOINT:
+        return agreed_dictionary(plan)
+    return chosen(counts, plan.selection, exclusive=plan.labels.exclusive)
 
 
 def _balanced(counts: Counts) -> Floats:

@@ -12,10 +12,12 @@ from sottovoce.estimators.federation import LocalFederation
 from sottovoce.estimators.operating_point import OperatingPoint, written
 from sottovoce.estimators.peer_parts import as_rows
 from sottovoce.estimators.sealed_study import SealedEstimator, check_labels, share_found
-from sottovoce.estimators.tables import ROW, columns_of
+from sottovoce.estimators.tables import columns_of
 from sottovoce.study import StudyPlan
 from sottovoce.study.arrangement import Remote
+from sottovoce.study.distrust import distrusted_places
 from sottovoce.study.plan import DictionaryKind, default_budget
+from sottovoce.text.columns import ROW
 from sottovoce.text.documents import Document
 from sottovoce.text.features import Weighting
 
@@ -40,6 +42,8 @@ class SealedClassifier(SealedEstimator):
     engine : "shares" (with a dealer), "paillier" (without, few columns) or "auto".
     release : "sealed" (labels only), "margin" (scores to the asker) or "peers" (weights too).
     alpha : Ridge's penalty, or a tuple of penalties to choose from jointly.
+    distrusted : columns by name whose penalty is `epsilon` times alpha: the paper's Γ.
+    epsilon : above 0, and at most 1.
     verdict : how labels are found: "fss" (with a dealer), "dgk" (without) or "auto" (with one
         that answers, else without: a `VerdictWarning` says so).
     key_bits : size of the Paillier key.
@@ -84,6 +88,8 @@ class SealedClassifier(SealedEstimator):
         contribution: str = "exact",
         rados: int = 0,
         weights: str = "whole",
+        distrusted: Sequence[str] = (),
+        epsilon: float = 1.0,
     ) -> None:
         """Store the choices; they are checked when a study begins."""
         self.bounds = bounds
@@ -105,6 +111,8 @@ class SealedClassifier(SealedEstimator):
         self.contribution = contribution
         self.rados = rados
         self.weights = weights
+        self.distrusted = distrusted
+        self.epsilon = epsilon
 
     def fit(self, federation: Any, y: None = None) -> Self:
         """Run the study: every peer's rows in, one sealed model out."""
@@ -177,6 +185,8 @@ class SealedClassifier(SealedEstimator):
             weighting=Weighting(tf_cap=1, idf=False, bias=0.0),
             engine=self.engine,  # type: ignore[arg-type]  # the plan knows the names
             alpha=self.alpha,
+            distrusted=distrusted_places(self.distrusted, words=(ROW,), columns=columns),
+            epsilon=self.epsilon,
             class_weight=self.class_weight,
             min_documents=self.min_documents,
             min_peers=self.min_peers,

@@ -24,6 +24,7 @@ from sottovoce.keyfiles.models import PartSummary, look, read_model, write_model
 from sottovoce.protocols.identities import Identity
 from sottovoce.protocols.runner import Meddler
 from sottovoce.study import Study, StudyPlan
+from sottovoce.study.policy import Policy
 from sottovoce.study.queries.figures import Evaluation, own_view
 from sottovoce.study.queries.model import PeerModel
 from sottovoce.study.queries.quorum_model import QuorumModel
@@ -56,6 +57,8 @@ class SealedEstimator(BaseEstimator, ABC):  # type: ignore[misc]  # scikit-learn
             plan = dataclasses.replace(plan, release=Release.PEERS)  # the model is the owner's own
         roster, identities = self._seats(federation, entropy)
         study = Study(plan, roster)
+        if not study.outsourced:  # a lone owner consents to what it asks for
+            _check_policy(federation.policy, study)
         clock = _StageClock()
         run = run_outsourced if study.outsourced else run_study
         with FitProgress() as progress:
@@ -242,6 +245,17 @@ class SealedEstimator(BaseEstimator, ABC):  # type: ignore[misc]  # scikit-learn
             f"{type(self).__name__}: never pickled, it holds keys and encrypted weights",
             hints=("save(path, peer=…) stores one peer's part",),
         )
+
+
+def _check_policy(policy: Policy, study: Study) -> None:
+    """Refuse what the peers of a federation did not consent to; toy keys are a test's affair."""
+    if max(study.plan.key_sizes) < policy.key_bits:
+        policy = dataclasses.replace(policy, key_bits=min(study.plan.key_sizes))
+    try:
+        policy.check(study)
+    except InputError as error:
+        hint = "where the peers consent: LocalFederation(…, policy=Policy(…))"
+        raise InputError(error.message, hints=(hint,)) from None
 
 
 def check_labels(labels: Any) -> None:

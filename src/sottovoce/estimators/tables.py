@@ -12,11 +12,8 @@ import numpy as np
 
 from sottovoce.errors import InputError, MismatchError
 from sottovoce.study.setting_kinds import number
-from sottovoce.text.columns import Categorical, Column, Numeric
+from sottovoce.text.columns import ROW, Categorical, Column, Numeric
 from sottovoce.text.documents import Document, Origin, Value
-
-ROW = "row"
-"""The word that every row of a table has."""
 
 
 @dataclass(frozen=True)

@@ -26,16 +26,19 @@ from sottovoce.pictures.shown import Shown
 from sottovoce.report.report import report
 from sottovoce.study import StudyPlan
 from sottovoce.study.arrangement import one_of
-from sottovoce.study.automatic_features import BESIDE, WORDS, Circumstances, Columns, columns
-from sottovoce.study.plan import Engine
+from sottovoce.study.automatic_features import AUTO, BESIDE, WORDS, Circumstances, Columns, columns
+from sottovoce.study.distrust import distrusted_places
+from sottovoce.study.plan import DictionaryKind, Engine
 from sottovoce.study.queries.explanations import DocumentQuestion, Explanation
 from sottovoce.text.documents import Document
 from sottovoce.text.encoding import EncoderName, provide
-from sottovoce.text.features import FeatureReader
+from sottovoce.text.features import ONE_HOT, FeatureReader, Weighting
 from sottovoce.text.labelling import Labelling, Scheme
 from sottovoce.text.lookup import own_words
 from sottovoce.text.reading import Level, Reading
 from sottovoce.text.splits import Side
+
+_WEIGHTINGS = {"tf-idf": Weighting(), "one-hot": ONE_HOT}
 
 C = TypeVar("C", bound=StrEnum)
 
@@ -67,6 +70,12 @@ class TextClassifier(SealedEstimator):
     engine : "shares" (with a dealer), "paillier" (without, few features) or "auto".
     release : "sealed" (labels only), "margin" (scores to the asker) or "peers" (weights too).
     alpha : Ridge's penalty on unit rows, or a tuple of penalties to choose from jointly.
+    dictionary : "joint" (words are chosen by all peers together, sealed), "given" or "hashed".
+    words : the dictionary, where it is given.
+    weighting : "tf-idf" (rows of unit length), "one-hot" (a word is there or not, rows are not
+        scaled), or a `Weighting`.
+    distrusted : words of a given dictionary whose penalty is `epsilon` times alpha: the paper's Γ.
+    epsilon : above 0, and at most 1.
     verdict : how labels are found: "fss" (with a dealer), "dgk" (without) or "auto" (with one
         that answers, else without: a `VerdictWarning` says so).
     ngrams : (1, 2) counts words and word pairs, (1, 1) words alone.
@@ -130,6 +139,11 @@ class TextClassifier(SealedEstimator):
         contribution: str = "exact",
         rados: int = 0,
         weights: str = "whole",
+        dictionary: str = "joint",
+        words: Sequence[str] = (),
+        weighting: str | Weighting = "tf-idf",
+        distrusted: Sequence[str] = (),
+        epsilon: float = 1.0,
     ) -> None:
         """Store the choices; they are checked when a study begins."""
         self.features = features
@@ -159,6 +173,11 @@ class TextClassifier(SealedEstimator):
         self.contribution = contribution
         self.rados = rados
         self.weights = weights
+        self.dictionary = dictionary
+        self.words = words
+        self.weighting = weighting
+        self.distrusted = distrusted
+        self.epsilon = epsilon
 
     def predict(self, texts: Sequence[str | Document], *, peer: str | None = None) -> Any:
         """The labels of texts, asked as one of the peers; nobody else learns them.
@@ -312,6 +331,11 @@ class TextClassifier(SealedEstimator):
             labelling.labels,
             labelling=labelling,
             features=row.features,
+            dictionary=one_of(DictionaryKind, self.dictionary, "dictionary"),
+            words=tuple(self.words),
+            weighting=_weighting(self.weighting),
+            distrusted=distrusted_places(self.distrusted, words=tuple(self.words)),
+            epsilon=self.epsilon,
             reading=Reading(level=level, ngrams=row.ngrams),
             beside=row.beside,
             engine=self.engine,  # type: ignore[arg-type]  # the plan knows the names
@@ -338,7 +362,13 @@ class TextClassifier(SealedEstimator):
         given["encoder"] = encoder_of(self.encoder)
         documents = sum(map(len, federation.documents.values()))
         engine = one_of(Engine, self.engine, "engine")
-        return columns(given, Circumstances(classes, level, engine=engine, documents=documents))
+        dictionary = one_of(DictionaryKind, self.dictionary, "dictionary")
+        if dictionary is DictionaryKind.GIVEN and self.features == AUTO:
+            given["features"] = len(self.words)
+        # Pairs and characters would be no words of a list.
+        if dictionary is DictionaryKind.GIVEN and self.ngrams == WORDS:
+            del given["ngrams"]
+        return columns(given, Circumstances(classes, level, dictionary, engine, documents))
 
     def _given_names(self, federation: LocalFederation) -> dict[str, Any]:
         """Classes of entities are names; those of documents are as their owners wrote them."""
@@ -364,6 +394,16 @@ def _one_of(kind: type[C], value: Any, name: str) -> C:
     except ValueError:
         known = ", ".join(kind)
         raise InputError(f"{name}: expected one of {known}, found {value!r}") from None
+
+
+def _weighting(value: Any) -> Weighting:
+    """How words weigh, by its name or as it is."""
+    if isinstance(value, Weighting):
+        return value
+    if not isinstance(value, str) or value not in _WEIGHTINGS:
+        known = " or ".join(map(repr, _WEIGHTINGS))
+        raise InputError(f"weighting: expected {known} or a Weighting, found {value!r}")
+    return _WEIGHTINGS[value]
 
 
 def encoder_of(value: Any) -> EncoderName | None:

@@ -32,13 +32,9 @@ from sottovoce.study.queries.model import PeerModel, model_scale
 from sottovoce.study.queries.quorum_model import QuorumModel
 from sottovoce.study.queries.scoring import ScorePlan
 from sottovoce.study.roster import written_identity
+from sottovoce.study.stages.preparation import agreed_dictionary
 from sottovoce.study.study import Study, grouped, settings_digest
-from sottovoce.text.dictionaries import (
-    Dictionary,
-    GivenDictionary,
-    HashedDictionary,
-    JointDictionary,
-)
+from sottovoce.text.dictionaries import Dictionary, JointDictionary
 from sottovoce.text.features import FeatureSpace
 from sottovoce.text.hashing import DictionaryKey
 
@@ -251,10 +247,8 @@ def _model(part: StoredPart, study: Study) -> PeerModel | QuorumModel:
 
 
 def _dictionary(part: StoredPart, study: Study) -> Dictionary:
-    if study.plan.dictionary is DictionaryKind.GIVEN:
-        return GivenDictionary(study.plan.words)
-    if study.plan.dictionary is DictionaryKind.HASHED:
-        return HashedDictionary(study.plan.features)
+    if study.plan.dictionary is not DictionaryKind.JOINT:
+        return agreed_dictionary(study.plan)
     numbers = (part.buckets.array(), part.idf_halves.array())
     buckets, halves = (tuple(int(word) for word in words) for words in numbers)
     return JointDictionary(buckets, halves, bits=study.plan.bucket_bits)

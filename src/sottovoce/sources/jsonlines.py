@@ -3,6 +3,8 @@
 from collections.abc import Iterator
 from pathlib import Path
 
+from sottovoce.sources.annotations.json_spans import marks_in
+from sottovoce.sources.annotations.marks import marked
 from sottovoce.sources.columns import Header
 from sottovoce.sources.json_records import JsonRecords
 from sottovoce.sources.options import Format, SourceOptions
@@ -34,11 +36,16 @@ class JsonLinesReader:
         return Header(self.name, tuple(names))
 
     def read(self, findings: Findings) -> Iterator[Document | SourceProblem]:
-        """One document an object; blank lines are passed over."""
+        """One document an object, with its spans; blank lines are passed over."""
         rows: RowReader | None = None
         for origin, row in self._records.read(findings):
             if isinstance(row, SourceProblem):
                 yield row
             else:
                 rows = rows or RowReader(select(self.header(), self._options), self._options)
-                yield rows.read(row, origin)
+                document = rows.read(row, origin)
+                if isinstance(document, SourceProblem):
+                    yield document
+                else:
+                    marks = marks_in(row, qualified=self._options.qualified)
+                    yield from marked(document, marks, findings, self._options)

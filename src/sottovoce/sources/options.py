@@ -82,6 +82,8 @@ class SourceOptions:
     A folder of texts has its subfolders as labels, BRAT its spans (`label="label"`
     takes the subfolder as well); a `labels_file` gives either all of these columns.
     For BRAT a `label_map` renames entity types, and those outside it are left out.
+    `qualified`: what is said about entities beside their type makes spans, too: attributes
+    (`Disease:Negated`), and what takes part in relations and events (`Treats:Drug`).
     """
 
     text: str | tuple[str, ...] | None = None
@@ -97,6 +99,7 @@ class SourceOptions:
     table: DelimitedFormat = field(default_factory=DelimitedFormat)
     pattern: str = "*.txt"
     labels_file: Path | None = None
+    qualified: bool = False
     empty: Empty = Empty.SKIP
     limits: SourceLimits = field(default_factory=SourceLimits)
 

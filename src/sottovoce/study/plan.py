@@ -22,7 +22,7 @@ from sottovoce.study.queries.thresholds import ROC_THRESHOLDS, operating_faults,
 from sottovoce.study.release import Opens, Release, release_named
 from sottovoce.study.setting_kinds import number, numbers, whole
 from sottovoce.text.blocks import Blocks
-from sottovoce.text.columns import Column
+from sottovoce.text.columns import ROW, Column
 from sottovoce.text.counts import BUCKET_BITS, Suppression
 from sottovoce.text.features import Weighting
 from sottovoce.text.labelling import Labelling
@@ -247,6 +247,11 @@ class StudyPlan:
         return self.features + self.beside.width + further + 1
 
     @property
+    def has_text(self) -> bool:
+        """Whether rows have text: a table has columns, and one word that all rows have."""
+        return not self.columns or self.words != (ROW,)
+
+    @property
     def alphas(self) -> tuple[float, ...]:
         """The penalties to choose from; most plans have one."""
         return self.alpha if isinstance(self.alpha, tuple) else (self.alpha,)
@@ -314,6 +319,7 @@ class StudyPlan:
         yield self.features < 1, f"expected at least 1 feature, found {self.features}", ""
         yield from self._penalty_faults()
         yield from self._dictionary_faults()
+        yield from self._weighting_faults()
         yield from self._guard_faults()
         yield from self._rado_faults()
         yield from threshold_faults(self.thresholds)
@@ -383,10 +389,13 @@ class StudyPlan:
         )
         yield not 0 < self.epsilon <= 1, f"expected 0 < epsilon <= 1, found {self.epsilon:g}", ""
         distrusted = self.distrusted
-        limit = f"expected distrusted features below {self.features}, each once, "
+        # Words that are chosen jointly may be fewer, so what stands behind them has no place yet.
+        listed = self.dictionary is DictionaryKind.GIVEN
+        most = self.asked_features if listed else self.features
+        limit = f"expected distrusted features below {most}, each once, "
         yield (
             len(set(distrusted)) < len(distrusted)
-            or not all(0 <= one < self.features for one in distrusted),
+            or not all(0 <= one < most for one in distrusted),
             limit + f"found {_written(distrusted)}",
             "",
         )
@@ -403,6 +412,13 @@ class StudyPlan:
             given and count != self.features,
             f"expected as many features as words, found {self.features} and {count}",
             f"features={count}",
+        )
+
+    def _weighting_faults(self) -> Iterator[tuple[bool, str, str]]:
+        yield (
+            not self.weighting.scaled and self.beside.dense > 0,
+            "an encoder and a kernel need rows of unit length, found rows that are not scaled",
+            "scaled=True",
         )
 
     def _rado_faults(self) -> Iterator[tuple[bool, str, str]]:

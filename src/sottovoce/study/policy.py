@@ -4,7 +4,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 
 from sottovoce.errors import InputError
-from sottovoce.study.arrangement import Remote, Weights
+from sottovoce.study.arrangement import Partition, Remote, Weights
 from sottovoce.study.plan import DictionaryKind
 from sottovoce.study.release import Release, usual_releases
 from sottovoce.study.roster import Role
@@ -13,18 +13,24 @@ from sottovoce.study.study import Study
 
 @dataclass(frozen=True)
 class Policy:
-    """The limits of one site. The defaults allow what the study card calls safe."""
+    """The limits of one site. The defaults allow what the study card calls safe.
+
+    `intermediaries` false refuses machines that build a peer's contribution from its encrypted
+    rows, whosever they are.
+    """
 
     releases: frozenset[Release] = field(default_factory=usual_releases)
     dictionaries: frozenset[DictionaryKind] = field(
         default_factory=lambda: frozenset(DictionaryKind)
     )
+    partitions: frozenset[Partition] = field(default_factory=lambda: frozenset(Partition))
     remotes: frozenset[Remote] = frozenset({Remote.ZERO, Remote.NORMALISED})
     weights: frozenset[Weights] = frozenset({Weights.WHOLE})
     min_peers: int = 3
     min_documents: int = 3
     key_bits: int = 3072
     independent_evaluator: bool = False
+    intermediaries: bool = True
 
     def check(self, study: Study) -> None:
         """Refuse the study, naming everything in it that the owner did not consent to."""
@@ -41,6 +47,7 @@ class Policy:
         for name, allowed, asked in (
             ("release", self.releases, plan.release),
             ("dictionary", self.dictionaries, plan.dictionary),
+            ("partition", self.partitions, plan.arrangement.partition),
             ("weights", self.weights, plan.arrangement.weights),
             *self._asked(study),
         ):
@@ -60,6 +67,10 @@ class Policy:
                     "evaluator: expected an independent organisation, found the peer "
                     f"{one.organisation!r}"
                 )
+
+        helped = tuple(one.organisation for one in roster.having(Role.INTERMEDIARY))
+        if helped and not self.intermediaries:
+            yield f"intermediaries: expected none, found {', '.join(map(repr, helped))}"
 
     def _asked(self, study: Study) -> Iterator[tuple[str, frozenset[Remote], Remote]]:
         """What is asked about entities, where peers hold different features of the same."""

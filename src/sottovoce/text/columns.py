@@ -1,7 +1,7 @@
 """Further columns beside the text: categories as one-hot, numbers scaled by public bounds."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from difflib import get_close_matches
 from math import isfinite
 from typing import Protocol
@@ -15,6 +15,9 @@ from sottovoce.text.labels import label_name
 
 GRID = 64
 """Columns are whole multiples of 1/64, so that encrypted scoring sees the same numbers."""
+
+ROW = "row"
+"""The word that every row of a table without text has."""
 
 
 class Column(Protocol):
@@ -120,6 +123,12 @@ def _parsed(value: str | float) -> float | None:
     except ValueError:
         return None
     return number if isfinite(number) else None
+
+
+def as_row(document: Document) -> Document:
+    """A row of a table: the one word that all rows have; copies of a row belong together."""
+    group = repr(sorted(document.columns.items())) if document.group is None else document.group
+    return replace(document, text=ROW, group=group)
 
 
 def encode_columns(columns: Sequence[Column], documents: Sequence[Document]) -> NDArray[np.int64]:

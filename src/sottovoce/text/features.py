@@ -1,9 +1,9 @@
 """From documents to sparse rows of features: unit length to learn from, integers to score with.
 
 A row is tf·idf over the dictionary's features and the tail (tf capped, idf rounded
-to 0.5), scaled to unit length, then encoder and kernel columns (blocks.py), the further
-columns, and a bias. Scoring encrypted models multiplies whole numbers only, so the same
-row exists as integers:
+to 0.5), scaled to unit length unless told otherwise, then encoder and kernel columns
+(blocks.py), the further columns, and a bias. Scoring encrypted models multiplies whole numbers
+only, so the same row exists as integers:
 
     score · norm  =  Σ tf_j · (idf_j θ_j)  +  norm · (Σ c_j u_j θ_j + bias · θ_bias)
 
@@ -33,17 +33,22 @@ from sottovoce.text.reading import Reading
 Floats = NDArray[np.float64]
 Marks = NDArray[np.bool_]
 
+_UNIT_SQUARE = 4
 NORM_PARTS = 16
 """Norms are rounded to 1/16."""
 
 
 @dataclass(frozen=True, slots=True)
 class Weighting:
-    """How occurrences weigh: tf counts up to `tf_cap`; `idf` off and cap 1 is one-hot."""
+    """How occurrences weigh: tf counts up to `tf_cap`; `idf` off and cap 1 is one-hot.
+
+    Rows are `scaled` to unit length; without that (and then without idf) they stay as counted.
+    """
 
     tf_cap: int = 3
     idf: bool = True
     bias: float = 0.3
+    scaled: bool = True
 
     def __post_init__(self) -> None:
         if not (1 <= self.tf_cap <= 255 and 0 <= self.bias <= 16):
@@ -51,9 +56,15 @@ class Weighting:
                 "weighting: expected a tf cap from 1 to 255 and a bias from 0 to 16, "
                 f"found {self.tf_cap} and {self.bias:g}"
             )
+        if self.idf and not self.scaled:
+            raise InputError(
+                "weighting: expected rows that are not scaled to have no idf, found both",
+                hints=("idf=False",),
+            )
 
 
-ONE_HOT = Weighting(tf_cap=1, idf=False)
+ONE_HOT = Weighting(tf_cap=1, idf=False, scaled=False)
+"""A word is there or not, and rows are as long as they are: the paper's features."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -110,14 +121,14 @@ class FeatureRows:
     """What one unit is worth, of every column between these and the bias."""
     tf: sparse.csr_array
     squares: Numbers
-    """Four times the squared norm of each row's tf·idf: a whole number."""
+    """Four times what is divided by, squared: the norm of a row's tf·idf, or 1."""
     further: Numbers
     places: list[list[Fragment]]
     """For each document the parts of it that its rows stand for."""
 
     @property
     def norms(self) -> Floats:
-        """The length of each row's tf·idf; 1 where there is nothing."""
+        """What each row's tf·idf is divided by: its length; 1 where there is nothing."""
         return _norms(self.squares)
 
     @property
@@ -182,6 +193,8 @@ class FeatureReader:
         # Sums of whole numbers below 2^53: exact in floating point.
         squares = np.bincount(of_entry, weights * weights, minlength=found.count).astype(np.int64)
         space = self._space
+        if not space.weighting.scaled:
+            squares = np.full_like(squares, _UNIT_SQUARE)
         further = encode_columns(space.columns, documents)[found.documents]
         if space.blocks.dense:
             texts = list(space.reading.seen_from(documents, found.places))

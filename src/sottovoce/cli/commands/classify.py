@@ -134,7 +134,8 @@ def classify(
     if str(out) == STDOUT and as_json:
         raise InputError("expected --out FILE with --json, found --out -: both write to stdout")
     columns = (label_column, remark_column, BECAUSE if explain else None)
-    writer = AnswerWriter(out, kind, columns, names=(choice.text, group), replace=replace)
+    shown = (choice.text or ("text",)) if described.plan.has_text else ()
+    writer = AnswerWriter(out, kind, columns, names=(shown, group), replace=replace)
     writer.check()
     documents = _read(choice, described.plan, keep)
     written = 0
@@ -203,20 +204,24 @@ def _read(
     from dataclasses import replace
 
     from sottovoce.sources import Format, open_source
+    from sottovoce.text.columns import ROW
 
     asked = choice.options(plan, learning=False)
     source = open_source(choice.data, asked)
+    text = (choice.text or ("text",)) if plan.has_text else ()
     if source.columns:
         # A table without the text would be labelled all the same, as empty documents are.
-        source.header.find(choice.text or ("text",), option="--text")
+        source.header.find(text, option="--text")
     kept = tuple(keep or ())
     if ALL in kept or (keep is None and source.format in {Format.CSV, Format.TSV, Format.JSONL}):
         kept = source.columns if len(source.columns) > 1 else ()
-    used = {*(choice.text or ("text",)), choice.group, *(one.name for one in plan.columns)}
+    used = {*text, choice.group, *(one.name for one in plan.columns)}
     carried = tuple(one for one in kept if one not in used)
     wider = replace(asked, categorical=(*asked.categorical, *carried))
     source = open_source(choice.data, wider)
     documents = list(source.documents())
+    if not plan.has_text:
+        documents = [replace(row, text=ROW) for row in documents]
     lost = source.problems.documents
     if lost:
         screen.say(

@@ -8,6 +8,7 @@ from pathlib import Path, PurePath
 from sottovoce.errors import InputError
 from sottovoce.sources.annotations import standoff
 from sottovoce.sources.annotations.offsets import TextFrame
+from sottovoce.sources.annotations.qualified import qualified_spans
 from sottovoce.sources.annotations.standoff import Annotations, NumberedFlaw
 from sottovoce.sources.columns import Header
 from sottovoce.sources.encodings import find_encoding
@@ -95,7 +96,9 @@ class BratReader:
             yield from _problems(found.flaws, annotation)
         findings.note(f"{shown}: {found.frame.note}" if found.frame.note else "")
         findings.found.update(counted(found))
-        yield rows.read(shown, found.frame.text, spans=self._wanted(found.spans))
+        further = qualified_spans(found) if self._options.qualified else ()
+        spans = self._wanted((*found.spans, *further))
+        yield rows.read(shown, found.frame.text, spans=spans)
 
     def _annotations(self, path: Path, shown: str, frame: TextFrame) -> Annotations | SourceProblem:
         limit = self._options.limits.document_bytes

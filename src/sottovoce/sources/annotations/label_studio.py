@@ -2,7 +2,8 @@
 
 from collections.abc import Iterator
 
-from sottovoce.sources.annotations.tool_reader import Decided, Mark, whole_mark
+from sottovoce.sources.annotations.marks import Mark, whole_mark
+from sottovoce.sources.annotations.tool_reader import Decided
 from sottovoce.sources.lines import Flaw
 from sottovoce.sources.options import Format, SourceOptions
 from sottovoce.sources.problems import ProblemKind

@@ -1,31 +1,22 @@
 """The JSON of annotation tools, object by object: what people decided becomes label and spans."""
 
 from collections.abc import Iterator
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Protocol
 
+from sottovoce.sources.annotations.marks import Mark, marked
 from sottovoce.sources.columns import Header
 from sottovoce.sources.json_records import JsonRecords
 from sottovoce.sources.jsonlines import HEAD_ROWS
 from sottovoce.sources.lines import Flaw
 from sottovoce.sources.options import Format, SourceOptions
-from sottovoce.sources.problems import Loss, ProblemKind, SourceProblem
+from sottovoce.sources.problems import SourceProblem
 from sottovoce.sources.rows import Row, RowReader, select
 from sottovoce.sources.source import Findings
-from sottovoce.text.documents import Document, Fragment, Label, Span
+from sottovoce.text.documents import Document, Label
 
 LABEL = "label"
-
-
-@dataclass(frozen=True, slots=True)
-class Mark:
-    """A stretch of the text that somebody marked, and what it covers where the tool says so."""
-
-    start: int
-    end: int
-    type: str
-    covered: str | None = field(default=None, repr=False)
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,20 +80,7 @@ class ToolReader:
             if isinstance(document, SourceProblem):
                 yield document
                 continue
-            spans = []
-            for mark in found.marks:
-                span = _span(document.text, mark)
-                if isinstance(span, Flaw):
-                    yield SourceProblem(origin, *span, Loss.ANNOTATION)
-                else:
-                    spans.append(span)
-            if found.marks:
-                findings.found["contiguous spans"] += len(spans)
-            yield replace(document, spans=self._named(tuple(spans)))
-
-    def _named(self, spans: tuple[Span, ...]) -> tuple[Span, ...]:
-        known = self._options.label_map
-        return spans if known is None else known.spans(spans)
+            yield from marked(document, found.marks, findings, self._options)
 
 
 def _row(found: Decided) -> Row:
@@ -111,35 +89,3 @@ def _row(found: Decided) -> Row:
         return found.fields
     one = found.labels[0] if len(found.labels) == 1 else list(found.labels)
     return {**found.fields, LABEL: one}
-
-
-def _span(text: str, mark: Mark) -> Span | Flaw:
-    """The mark in code points of the text; some tools count UTF-16 units, where an emoji is two."""
-    for start, end in _places(text, mark):
-        fits = 0 <= start < end <= len(text)
-        if fits and (mark.covered is None or text[start:end] == mark.covered):
-            return Span(mark.type, (Fragment(start, end),))
-    reason = f"the text at {mark.start} {mark.end} is not the marked one"
-    if mark.covered is None:
-        reason = f"expected a place in {len(text):,} characters, found {mark.start} {mark.end}"
-    return Flaw(ProblemKind.WRONG_OFFSET, reason)
-
-
-def _places(text: str, mark: Mark) -> Iterator[tuple[int, int]]:
-    yield mark.start, mark.end
-    if mark.covered is not None and not text.isascii() and 0 <= mark.start <= mark.end:
-        units = text.encode("utf-16-le", "surrogatepass")
-        if 2 * mark.end <= len(units):
-            start = len(units[: 2 * mark.start].decode("utf-16-le", "replace"))
-            yield start, start + len(mark.covered)
-
-
-def whole_mark(start: object, end: object, kind: object, covered: object = None) -> Mark | None:
-    """A mark, where the values are of the types that one has."""
-    if isinstance(start, bool) or isinstance(end, bool):
-        return None
-    if not isinstance(start, int) or not isinstance(end, int) or not isinstance(kind, str):
-        return None
-    if not kind.strip():
-        return None
-    return Mark(start, end, kind.strip(), covered if isinstance(covered, str) else None)

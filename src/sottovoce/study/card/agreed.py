@@ -77,13 +77,22 @@ def _learning(study: Study) -> Iterator[str]:
     yield f"- Labels: {labels}; one row stands for one {plan.level}."
     # A joint dictionary has the words that are in enough documents, and no more than agreed.
     most = "Up to " if plan.dictionary is DictionaryKind.JOINT else ""
+    made = f"{most}{plan.features} features, dictionary `{plan.dictionary}`"
+    if not plan.has_text:
+        made = f"{plan.width - 2} columns of {len(plan.columns)} values, and no text"
     yield (
-        f"- {most}{plan.features} features, dictionary `{plan.dictionary}`; engine "
-        f"`{study.engine}`; penalty {', '.join(f'{one:g}' for one in plan.alphas)}."
+        f"- {made}; engine `{study.engine}`; penalty "
+        f"{', '.join(f'{one:g}' for one in plan.alphas)}."
     )
     if plan.dictionary is DictionaryKind.JOINT:
         yield f"- The dictionary has the features that {plan.select.words}."
     yield from _blocks(plan.beside)
+    if not plan.weighting.scaled:
+        yield "- Rows are as long as they are: words are counted, and nothing is scaled."
+    if plan.distrusted:
+        yield (
+            f"- {len(plan.distrusted)} distrusted columns have {plan.epsilon:g} times the penalty."
+        )
     if plan.contribution is Contribution.RADOS:
         yield (
             f"- Every peer contributes the moments of {plan.rados} sampled rados; nobody sees them."

@@ -296,5 +296,8 @@ def slots_of(residues: Sequence[int], slots: Slots, ring: Ring) -> NDArray[np.ui
 
 
 def row_norm(plan: StudyPlan) -> float:
-    """How long a row can be: unit text, other blocks, columns of at most 1 each, the bias."""
-    return math.sqrt(1 + plan.beside.square + len(plan.columns) + plan.weighting.bias**2)
+    """How long a row can be: its text, other blocks, columns of at most 1 each, the bias."""
+    text = 1.0
+    if not plan.weighting.scaled:
+        text = plan.weighting.tf_cap**2 * (plan.features + plan.beside.tail)
+    return math.sqrt(text + plan.beside.square + len(plan.columns) + plan.weighting.bias**2)

@@ -35,7 +35,7 @@ from sottovoce.protocols.identities import digest
 from sottovoce.protocols.messages import Disclosure, Message
 from sottovoce.protocols.sealing import seal, unseal
 from sottovoce.study.party_context import PartyContext
-from sottovoce.study.plan import DictionaryKind, Engine
+from sottovoce.study.plan import DictionaryKind, Engine, StudyPlan
 from sottovoce.study.stages.agreement import Agreement
 from sottovoce.study.stages.kept_buckets import (
     BucketFilter,
@@ -346,7 +346,7 @@ def _check_classes(study: Study, name: str, counts: Counts) -> None:
 
 def _chosen(study: Study, counts: Counts) -> Dictionary:
     if not study.has_counts:
-        return _agreed_dictionary(study)
+        return agreed_dictionary(study.plan)
     return chosen(counts, study.plan.selection, exclusive=study.plan.labels.exclusive)
 
 
@@ -356,16 +356,17 @@ def _totals(study: Study, counts: Counts, dictionary: Dictionary, peers: tuple[s
     return replace(totals, absent=study.plan.features - dictionary.size)
 
 
-def _agreed_dictionary(study: Study) -> Dictionary:
-    if study.plan.dictionary is DictionaryKind.GIVEN:
-        return GivenDictionary(study.plan.words)
-    return HashedDictionary(study.plan.features)
+def agreed_dictionary(plan: StudyPlan) -> Dictionary:
+    """The dictionary that a plan states beforehand: its words, or hashing alone."""
+    if plan.dictionary is DictionaryKind.GIVEN:
+        return GivenDictionary(plan.words)
+    return HashedDictionary(plan.features)
 
 
 def _dictionary_of(study: Study, told: PublishedFeatures, totals: Totals) -> Dictionary:
     halves = _halves_of(study, told.idf_halves, totals)
     if not study.has_counts:
-        return _agreed_dictionary(study)
+        return agreed_dictionary(study.plan)
     buckets = tuple(int(one) for one in told.buckets.array())
     try:
         return JointDictionary(buckets, halves, bits=study.plan.bucket_bits)

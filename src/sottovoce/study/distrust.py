@@ -1,0 +1,28 @@
+"""Which columns of a row are distrusted, by their names: they get a penalty of their own."""
+
+from collections.abc import Sequence
+
+from sottovoce.errors import InputError
+from sottovoce.text.columns import Column
+
+
+def distrusted_places(
+    names: Sequence[str], *, words: Sequence[str], beside: int = 0, columns: Sequence[Column] = ()
+) -> tuple[int, ...]:
+    """Where words of a given dictionary and further columns stand in a row.
+
+    `beside` is how many columns of other blocks stand between the two. A column of categories
+    is all its values: a block of the paper's Γ.
+    """
+    places: dict[str, tuple[int, ...]] = {word: (place,) for place, word in enumerate(words)}
+    start = len(words) + beside
+    for column in columns:
+        places[column.name] = tuple(range(start, start + column.width))
+        start += column.width
+    stranger = next((name for name in names if name not in places), None)
+    if stranger is not None:
+        raise InputError(
+            "distrusted: expected words of a given dictionary, or further columns, "
+            f"found {stranger!r}"
+        )
+    return tuple(place for name in dict.fromkeys(names) for place in places[name])
