@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+from harness.consent import ANYTHING
 from harness.entities import PEERS, Entities, ionosphere, toy, wards
 from harness.meddling import Crashing
 from harness.noise import FEWEST, assert_looks_uniform
@@ -503,7 +504,8 @@ def test_names_of_entities_where_they_are_needed() -> None:
     parts = dict(entities.federation().parts)
     rows, labels, names = parts["bob"]
     parts["bob"] = (rows, labels, [names[1], *names[1:]])
-    twice = LocalFederation(parts, partition="features", shared=entities.shared)
+    seats = {"partition": "features", "shared": entities.shared, "policy": ANYTHING}
+    twice = LocalFederation(parts, **seats)
     model = fit(entities, twice, remote="full")
     with pytest.raises(InputError, match="every entity once at 'bob'"):
         model.predict(entities.rows("alice", slice(0, 1)), peer="alice", entities=[names[1]])
