@@ -2,6 +2,7 @@
 
 import pytest
 
+from harness.consent import ANYTHING
 from sottovoce import LocalFederation
 from sottovoce.errors import InputError
 from sottovoce.estimators.text_classifier import TextClassifier
@@ -22,7 +23,7 @@ PARTS = dict.fromkeys(("alice", "bob", "carol"), (TEXTS, LABELS))
 def fitted(**settings: object) -> ToyTextClassifier:
     toy = {"features": 8, "ngrams": (1, 1), "characters": None, "tail": 0, "kernel": 0}
     model = ToyTextClassifier(**toy, key_bits=768, held_out=0.0, query_budget=5000, **settings)
-    return model.fit(LocalFederation(PARTS))
+    return model.fit(LocalFederation(PARTS, policy=ANYTHING))
 
 
 @pytest.fixture(scope="module")

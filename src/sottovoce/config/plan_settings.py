@@ -198,6 +198,7 @@ _CALLED = re.compile(r"""\b([a-z_]+)=('[^']*'|"[^"]*"|\([^)]*\)|[\w.]+)""")
 _SPOKEN = (
     (r"penalt|\balpha\b", "alpha"),
     (r"as many features as words|at least 1 feature", "features"),
+    (r"^distrusted", "distrusted"),
     (r"given dictionary", "dictionary"),
     (r"character n-grams", "characters"),
     (r"word n-grams", "ngrams"),
