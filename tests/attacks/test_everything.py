@@ -14,7 +14,10 @@ from scipy import sparse
 from harness.entropy import SeededEntropy
 from harness.exposed_notes import Victim, victim
 from sottovoce.attacks import attack_everything, score
+from sottovoce.attacks.readings import readings
+from sottovoce.numbers.residues import Base
 from sottovoce.rados import Moments, Part, RandomSignatures, rados, random_rados
+from sottovoce.wire import Residues
 from sottovoce.wire.values import Integers, Words
 
 MODULUS = (1 << 521) - 1
@@ -214,3 +217,9 @@ def test_arrays_too_large_to_try_are_named() -> None:
     huge = np.broadcast_to(np.float64(1.0), (2**14, 2**13))
     report = attack_everything([huge])
     assert report.left_out == ("as numbers, shape (16384, 8192)",)
+
+
+def test_residues_are_read_as_the_integers_that_they_stand_for() -> None:
+    values = np.array([[3, -5], [2**40, 0]])
+    (reading,) = readings(Residues.of(Base().of(values)))
+    assert np.array_equal(reading.values, values)

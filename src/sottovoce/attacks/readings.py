@@ -3,7 +3,7 @@
 Whatever cannot be read as numbers is left out; nothing here raises on what it is given.
 """
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -11,7 +11,9 @@ import msgspec
 import numpy as np
 from scipy import sparse
 
+from sottovoce.numbers.residues import Base
 from sottovoce.rados.rows import Floats
+from sottovoce.wire.residues import Residues
 from sottovoce.wire.values import Integers, ShortWords, Words
 
 RING = 2**64
@@ -67,18 +69,35 @@ def arrays_of(item: Any, depth: int = _DEPTH) -> Iterator[Any]:
 def _opened(item: Any) -> Any:
     """Messages and containers as what they hold."""
     matrix: Any = item
-    if isinstance(item, Words):
-        return item.array()
-    if isinstance(item, ShortWords):
-        return item.array().view(np.int32).astype(np.int64)
-    if isinstance(item, Integers):
-        width, data = item.width, item.data
-        return [int.from_bytes(data[at : at + width]) for at in range(0, len(data), width)]
+    if type(item) in _OPENERS:
+        return _OPENERS[type(item)](item)
     if isinstance(item, msgspec.Struct):
         return [getattr(item, name) for name in item.__struct_fields__]
     if isinstance(item, dict):
         return list(item.values())
     return matrix.toarray() if sparse.issparse(item) else item
+
+
+def _of_short(words: ShortWords) -> Any:
+    return words.array().view(np.int32).astype(np.int64)
+
+
+def _of_integers(integers: Integers) -> list[int]:
+    width, data = integers.width, integers.data
+    return [int.from_bytes(data[at : at + width]) for at in range(0, len(data), width)]
+
+
+def _of_residues(residues: Residues) -> Any:
+    planes = residues.planes()
+    return Base(len(planes)).signed(planes)
+
+
+_OPENERS: dict[type, Callable[[Any], Any]] = {
+    Words: Words.array,
+    ShortWords: _of_short,
+    Integers: _of_integers,
+    Residues: _of_residues,
+}
 
 
 def signed(array: Any, modulus: int) -> Any:

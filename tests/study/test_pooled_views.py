@@ -1,0 +1,192 @@
+"""What the members of a quorum may pool is noise, and one member more reads everything."""
+
+from functools import lru_cache
+from itertools import chain, combinations
+from typing import Any
+
+import numpy as np
+import pytest
+
+from harness.entropy import SeededEntropy
+from harness.noise import FEWEST, assert_looks_uniform, assert_shows_structure
+from harness.pooled import contributed_shares, guessed, integers
+from harness.studies import BINARY, notes
+from sottovoce.attacks import attack_everything, score
+from sottovoce.course.memory import run_study
+from sottovoce.numbers.residues import PRIMES
+from sottovoce.numbers.ring import decode, to_ring
+from sottovoce.protocols.quorum.opening import OpenedValues
+from sottovoce.protocols.quorum.sums import SumShare
+from sottovoce.protocols.shares.triangle import Triangle
+from sottovoce.protocols.view import View, leaves
+from sottovoce.study import Study, StudyPlan
+from sottovoce.study.plan import Engine
+from sottovoce.study.queries.trained_study import StudyOutcome
+from sottovoce.study.roster import draw_roster
+from sottovoce.study.stages.centring import Reference
+from sottovoce.study.stages.contributions import MomentPlan, local_moments
+from sottovoce.study.stages.preparation import Prepared
+from sottovoce.study.stages.quorum_contributions import SpectrumShare
+from sottovoce.study.stages.training import training_side
+from sottovoce.text.features import FeatureReader
+from sottovoce.wire import Residues
+
+SIZES = {3: 1, 5: 2}
+# Shares of results that the study card lists; of masked values everything else is.
+LISTED = (SumShare, SpectrumShare)
+
+
+@lru_cache
+def studied(members: int) -> StudyOutcome:
+    """A whole study without any suppression: a training, a query of every peer, an evaluation."""
+    documents = notes(30 * members, sites=members)
+    plan = StudyPlan(
+        "pooled",
+        BINARY,
+        features=40,
+        bucket_bits=11,
+        engine=Engine.QUORUM,
+        min_documents=1,
+        held_out=0.5,
+        alpha=4.0,
+    )
+    roster, identities = draw_roster(
+        tuple(documents), entropy=SeededEntropy(3), with_dealer=False, with_evaluator=False
+    )
+    outcome = run_study(
+        Study(plan, roster), documents, identities=identities, entropy=SeededEntropy(9)
+    )
+    for name in documents:
+        outcome.classify(name, documents[name][:4])
+    outcome.evaluate(documents)
+    return outcome
+
+
+def allowed(outcome: StudyOutcome) -> list[tuple[str, ...]]:
+    """Every set of members that the study card lets pool, the coordinator with each of them."""
+    quorum = outcome.study.quorum
+    sizes = range(quorum.threshold + 1)
+    return list(chain.from_iterable(combinations(quorum.members, size) for size in sizes))
+
+
+def one_more(outcome: StudyOutcome) -> list[tuple[str, ...]]:
+    """Every set with one member more than that."""
+    quorum = outcome.study.quorum
+    return list(combinations(quorum.members, quorum.threshold + 1))
+
+
+def views_of(outcome: StudyOutcome, pool: tuple[str, ...]) -> list[View]:
+    """All seats of the members' houses, and the coordinator's."""
+    roster = outcome.study.roster
+    houses = {roster.house(name) for name in pool} | {roster.house(roster.coordinator)}
+    return [view for house in sorted(houses) for view in outcome.seen_by(house)]
+
+
+def moments_of(outcome: StudyOutcome, pool: tuple[str, ...]) -> dict[str, dict[str, Any]]:
+    """What the pool has of the moments of the peers outside it."""
+    roster = outcome.study.roster
+    inside = {roster.house(name) for name in pool}
+    shares = contributed_shares({name: outcome.views[name] for name in pool}, "moments")
+    return {peer: mine for peer, mine in shares.items() if roster.house(peer) not in inside}
+
+
+def documents_of(outcome: StudyOutcome) -> dict[str, list[Any]]:
+    members = len(outcome.study.quorum.members)
+    return notes(30 * members, sites=members)
+
+
+def truth(outcome: StudyOutcome) -> tuple[Any, list[int]]:
+    """All rows of all peers, and their labels ±1."""
+    model = next(iter(outcome.models.values()))
+    documents = [one for mine in documents_of(outcome).values() for one in mine]
+    rows = FeatureReader(model.space, model.key).read(documents).unit()
+    return rows, [1 if one.label == "urgent" else -1 for one in documents]
+
+
+@pytest.mark.parametrize("members", SIZES)
+def test_what_may_be_pooled_is_noise(members: int) -> None:
+    outcome = studied(members)
+    assert outcome.study.quorum.threshold == SIZES[members]
+    pools = allowed(outcome)
+    assert len(pools) == {3: 4, 5: 16}[members]
+    for pool in pools:
+        by_kind: dict[type, list[Any]] = {}
+        for view in views_of(outcome, pool):
+            for item in view.received:
+                if isinstance(item.message, LISTED):
+                    continue
+                for leaf in leaves(item.message):
+                    # Opened values of two residues are sums that the card lists.
+                    opened = isinstance(item.message, OpenedValues)
+                    if isinstance(leaf, Residues) and not (opened and leaf.shape[0] == 2):
+                        by_kind.setdefault(type(item.message), []).append(leaf.planes()[0].ravel())
+        for kind, arrays in by_kind.items():
+            residues = np.concatenate(arrays)[:4000]
+            if len(residues) >= FEWEST:
+                assert_looks_uniform(residues, PRIMES[0], what=f"{kind.__name__} of {pool}")
+        assert len(by_kind) >= 3
+
+
+@pytest.mark.parametrize("members", SIZES)
+def test_shares_of_one_peers_moments_are_noise_to_a_pool_and_its_moments_to_one_more(
+    members: int,
+) -> None:
+    outcome = studied(members)
+    quorum = outcome.study.quorum
+    for pool in allowed(outcome)[1:]:
+        for peer, shares in moments_of(outcome, pool).items():
+            found = guessed(shares, pool, quorum)[0]
+            assert_looks_uniform(found, PRIMES[0], what=f"what {pool} have of {peer}")
+    for pool in one_more(outcome):
+        for peer, shares in moments_of(outcome, pool).items():
+            found = guessed(shares, pool, quorum)
+            assert_shows_structure(found[0], PRIMES[0], what=f"what {pool} have of {peer}")
+
+
+@pytest.mark.parametrize("members", SIZES)
+def test_attacks_find_nothing_in_what_may_be_pooled(members: int) -> None:
+    outcome = studied(members)
+    quorum, rows = outcome.study.quorum, truth(outcome)
+    # Whoever sees more, sees what its part sees: the largest pools contain all others.
+    for pool in (pool for pool in allowed(outcome) if len(pool) == quorum.threshold):
+        seen: list[Any] = [leaf for view in views_of(outcome, pool) for leaf in view.leaves()]
+        seen += [
+            integers(guessed(shares, pool, quorum)) for shares in moments_of(outcome, pool).values()
+        ]
+        assert score(attack_everything(seen).documents, *rows).matched == 0, pool
+
+
+@pytest.mark.parametrize("members", SIZES)
+def test_one_member_more_rebuilds_text(members: int) -> None:
+    outcome = studied(members)
+    study, model = outcome.study, next(iter(outcome.models.values()))
+    halves = model.space.dictionary.idf_halves
+    prepared = Prepared(outcome.trained.totals, halves, model.space, model.key)
+    layout = MomentPlan.of(study.plan, prepared.totals)
+    reference = Reference.of(study.plan, halves)
+    assert reference is not None
+    for pool in one_more(outcome):
+        peer, shares = next(iter(moments_of(outcome, pool).items()))
+        words = to_ring(integers(guessed(shares, pool, study.quorum)).astype(np.int64))
+        mine = training_side(outcome.parties[peer], documents_of(outcome)[peer])
+        moments = local_moments(study, prepared, mine)
+        reference.move(moments)
+        assert np.array_equal(words, layout.write(moments))
+    second = decode(Triangle(layout.width).unpack(layout.split(words)[0]), layout.scales.matrix)
+    np.testing.assert_allclose(second, moments.second, atol=1e-4)
+    # The point is public: who has the moments measures from the origin again.
+    moments.move(-np.append(reference.mean, 0.0))
+    found = attack_everything([moments.second]).documents
+    assert score(found, *truth(outcome)).matched > 0
+
+
+@pytest.mark.parametrize("members", SIZES)
+def test_one_member_more_reads_the_model(members: int) -> None:
+    outcome = studied(members)
+    quorum = outcome.study.quorum
+    shares = {name: held.share for name, held in outcome.shared.items()}
+    flat = {name: share.reshape(len(share), -1) for name, share in shares.items()}
+    models = [guessed(flat, pool, quorum) for pool in one_more(outcome)]
+    assert all(np.array_equal(models[0], model) for model in models)
+    for pool in allowed(outcome)[1:]:
+        assert (guessed(flat, pool, quorum)[0] != models[0][0]).mean() > 0.9
