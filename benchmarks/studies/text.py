@@ -16,8 +16,10 @@ from typing import Any
 import numpy as np
 
 from sottovoce.cli.measurements import Row
+from sottovoce.clusters import LocalCores
 from sottovoce.paper.timing import interleaved, peak_megabytes
 from sottovoce.rados import Moments
+from sottovoce.text.chunks import Workers, working_with
 from sottovoce.text.dictionaries import Dictionary, HashedDictionary
 from sottovoce.text.documents import Document
 from sottovoce.text.features import FeatureSpace
@@ -75,13 +77,18 @@ def joint_dictionary(documents: Iterator[Document], features: int) -> Dictionary
 
 
 def read(
-    documents: Iterator[Document] | Sequence[Document], dictionary: Dictionary, *, workers: int = 1
+    documents: Iterator[Document] | Sequence[Document],
+    dictionary: Dictionary,
+    *,
+    cores: LocalCores | None = None,
 ) -> Moments:
-    """Ours: from documents to moments."""
+    """Ours: from documents to moments, in this process or with these cores."""
     space = FeatureSpace(dictionary)
     sums = Moments(space.width)
-    for block in examples(documents, space, LABELLING, key=PUBLIC, workers=workers):
-        sums.add(block.rows, block.targets)
+    workers = None if cores is None else Workers(lambda: cores, ahead=2 * cores.count)
+    with working_with(workers):
+        for block in examples(documents, space, LABELLING, key=PUBLIC):
+            sums.add(block.rows, block.targets)
     return sums
 
 
@@ -108,19 +115,18 @@ def throughput(trial: TextTrial) -> list[Row]:
         },
         rounds=trial.rounds,
     )
-    several = interleaved(
-        {
-            partner: lambda: hash_with_sklearn(texts, trial.features),
-            "ours, joint, 1 core": lambda: read(documents, joint),
-            # Other work: the processes run, and what they remember of the texts is forgotten.
-            "": lambda: read(documents[:8_192], hashed, workers=trial.workers),
-            f"ours, joint, {trial.workers} cores": lambda: read(
-                documents, joint, workers=trial.workers
-            ),
-        },
-        rounds=trial.rounds,
-        clock=time.perf_counter,
-    )
+    with LocalCores(trial.workers) as cores:
+        several = interleaved(
+            {
+                partner: lambda: hash_with_sklearn(texts, trial.features),
+                "ours, joint, 1 core": lambda: read(documents, joint),
+                # Other work: the processes run, and what they remember of the texts is forgotten.
+                "": lambda: read(documents, hashed, cores=cores),
+                f"ours, joint, {trial.workers} cores": lambda: read(documents, joint, cores=cores),
+            },
+            rounds=trial.rounds,
+            clock=time.perf_counter,
+        )
     del several[""]
     megabytes = sum(len(text) for text in texts) / 1e6
     return [

@@ -1,4 +1,7 @@
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from functools import partial
+from typing import Any
 
 import numpy as np
 import pytest
@@ -7,8 +10,8 @@ from hypothesis import strategies as st
 
 from sottovoce.errors import InputError
 from sottovoce.rados import Moments
-from sottovoce.text import passes
-from sottovoce.text.chunks import _remotely, chunked, in_order
+from sottovoce.text import chunks, passes
+from sottovoce.text.chunks import Workers, _remotely, chunked, in_order, working_with
 from sottovoce.text.columns import Categorical
 from sottovoce.text.counts import Suppression
 from sottovoce.text.dictionaries import GivenDictionary, HashedDictionary
@@ -36,22 +39,34 @@ def made_up(number: int) -> list[Document]:
     ]
 
 
-def moments(documents: list[Document], *, workers: int) -> Moments:
+def moments(documents: list[Document]) -> Moments:
     sums = Moments(SPACE.width)
-    for block in examples(documents, SPACE, LABELLING, key=KEY, workers=workers):
+    for block in examples(documents, SPACE, LABELLING, key=KEY):
         sums.add(block.rows, block.targets)
     return sums
 
 
-def test_any_number_of_workers_gives_the_same_bits(monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.fixture
+def threads() -> Iterator[Workers]:
+    with ThreadPoolExecutor(3) as pool:
+        yield Workers(lambda: pool, ahead=4)
+
+
+def test_any_number_of_workers_gives_the_same_bits(
+    threads: Workers, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(chunks, "HERE_CHUNKS", 2)
     monkeypatch.setattr(passes, "BLOCK_ROWS", 100)
     monkeypatch.setattr(passes, "chunked", partial(chunked, most=37))
     documents = made_up(400)
     plan = CountPlan(LABELLING, SPACE.reading, Suppression(2))
-    one, two = (moments(documents, workers=workers) for workers in (1, 2))
-    assert np.array_equal(one.second, two.second)
-    assert np.array_equal(one.products, two.products)
-    first, second = (count(documents, plan, key=KEY, workers=workers) for workers in (1, 2))
+    keep = partial(kept_columns, documents, SPACE, fewest=20, key=KEY)
+    one, first, kept = moments(documents), count(documents, plan, key=KEY), keep()
+    with working_with(threads):
+        two, second = moments(documents), count(documents, plan, key=KEY)
+        assert np.array_equal(kept, keep())
+    assert one.second.tobytes() == two.second.tobytes()
+    assert one.products.tobytes() == two.products.tobytes()
     assert np.array_equal(first.by_class, second.by_class)
 
 
@@ -79,11 +94,17 @@ def test_a_tokenizer_of_one_s_own_can_be_plugged_in() -> None:
     assert reading.fingerprint != Reading().fingerprint
 
 
-def test_an_error_in_a_worker_arrives_with_its_hints() -> None:
+def test_an_error_in_a_worker_arrives_with_its_hints(
+    threads: Workers, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(chunks, "HERE_CHUNKS", 1)
     documents = [Document("x", "a"), Document("x", "c", origin=Origin("n.csv", 2))]
-    for workers in (1, 2):
-        with pytest.raises(InputError, match=r"n\.csv row 2: .*one of 1 char") as caught:
-            list(examples(documents, SPACE, LABELLING, key=KEY, workers=workers))
+    for workers in (None, threads):
+        with (
+            working_with(workers),
+            pytest.raises(InputError, match=r"n\.csv row 2: .*one of 1 char") as caught,
+        ):
+            list(examples(documents, SPACE, LABELLING, key=KEY))
         assert caught.value.hints
 
 
@@ -132,9 +153,9 @@ def test_a_scheme_of_tokens_at_document_level_is_refused_before_anything_is_read
 @given(st.lists(st.integers(0, 9), max_size=30), st.integers(1, 5), st.integers(1, 20))
 def test_chunks_hold_every_document_in_order(lengths: list[int], most: int, limit: int) -> None:
     documents = [Document("x" * length) for length in lengths]
-    chunks = list(chunked(documents, most=most, characters=limit))
-    assert [one for chunk in chunks for one in chunk] == documents
-    for chunk in chunks:
+    pieces = list(chunked(documents, most=most, characters=limit))
+    assert [one for chunk in pieces for one in chunk] == documents
+    for chunk in pieces:
         assert len(chunk) <= most
         assert sum(len(one.text) for one in chunk[:-1]) < limit
 
@@ -144,22 +165,29 @@ class Lengths:
 
     name = "lengths"
 
+    def travelling(self):
+        return self
+
     def prepare(self):
         return lambda documents: [len(document.text) for document in documents]
 
 
-def test_only_a_few_chunks_are_under_way_at_a_time() -> None:
+def test_only_a_few_chunks_are_under_way_at_a_time(
+    threads: Workers, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(chunks, "HERE_CHUNKS", 1)
     taken = []
 
-    def chunks():
+    def pieces():
         for number in range(100):
             taken.append(number)
             yield [Document("x" * number)]
 
-    results = in_order(Lengths(), chunks(), workers=2)
-    assert [next(results) for _ in range(3)] == [[0], [1], [2]]
-    assert len(taken) <= 3 + 2 * 2
-    results.close()
+    with working_with(threads):
+        results = in_order(Lengths(), pieces())
+        assert [next(results) for _ in range(3)] == [[0], [1], [2]]
+        assert len(taken) <= 3 + threads.ahead
+        results.close()
 
 
 def test_a_worker_prepares_a_job_once_and_one_job_at_a_time() -> None:
@@ -179,10 +207,17 @@ def test_a_worker_prepares_a_job_once_and_one_job_at_a_time() -> None:
     assert prepared == ["lengths", "other", "lengths"]
 
 
-@pytest.mark.parametrize("workers", [0, -1])
-def test_no_workers_are_refused(workers: int) -> None:
+def test_no_workers_are_refused(threads: Workers) -> None:
     with pytest.raises(InputError, match="workers: expected at least 1"):
-        list(in_order(Lengths(), [], workers=workers))
+        Workers(threads.open, ahead=0)
+
+
+def test_few_documents_are_read_here() -> None:
+    def never() -> Any:
+        raise AssertionError
+
+    with working_with(Workers(never, ahead=1)):
+        assert moments(made_up(50)).count == 50
 
 
 def test_chunks_of_nothing_are_refused() -> None:

@@ -110,6 +110,15 @@ EncoderPlace = Annotated[
         help="Folder or package that holds the study's encoder, where it has one.",
     ),
 ]
+ClusterName = Annotated[
+    str,
+    typer.Option(
+        "--cluster",
+        metavar="local|none|ADDRESS",
+        help="Who reads many documents: all cores of this machine, this process alone, or a dask "
+        "scheduler such as tcp://10.0.0.5:8786.",
+    ),
+]
 Pattern = Annotated[
     str, typer.Option("--pattern", metavar="PATTERN", help="For a folder: which files are texts.")
 ]

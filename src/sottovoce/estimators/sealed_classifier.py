@@ -114,9 +114,9 @@ class SealedClassifier(SealedEstimator):
         self.distrusted = distrusted
         self.epsilon = epsilon
 
-    def fit(self, federation: Any, y: None = None) -> Self:
+    def fit(self, federation: Any, y: None = None, *, executor: Any = None) -> Self:
         """Run the study: every peer's rows in, one sealed model out."""
-        super().fit(federation, y)
+        super().fit(federation, y, executor=executor)
         self.feature_names_in_ = np.array(joint_columns(federation), dtype=object)
         self.n_features_in_ = len(self.feature_names_in_)
         return self

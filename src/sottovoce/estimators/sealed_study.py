@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 from sklearn.base import BaseEstimator
 from sklearn.exceptions import NotFittedError
 
+from sottovoce.clusters import executor_workers
 from sottovoce.course.memory import Setting, StudyOutcome, run_study
 from sottovoce.entropy import Entropy, SystemEntropy
 from sottovoce.errors import InputError, MismatchError, MisuseError
@@ -33,6 +34,7 @@ from sottovoce.study.release import Opens, Release
 from sottovoce.study.roster import Roster, draw_outsourced, draw_roster
 from sottovoce.study.stages.outsourced import run_outsourced
 from sottovoce.study.stages.training import Told
+from sottovoce.text.chunks import working_with
 from sottovoce.text.documents import Document
 from sottovoce.text.labels import Classes
 
@@ -44,8 +46,12 @@ class SealedEstimator(BaseEstimator, ABC):  # type: ignore[misc]  # scikit-learn
     _meddler: ClassVar[Meddler | None] = None
     engine: str
 
-    def fit(self, federation: Any, y: None = None) -> Self:
-        """Run the study: every peer's documents in, one sealed model out."""
+    def fit(self, federation: Any, y: None = None, *, executor: Any = None) -> Self:
+        """Run the study: every peer's documents in, one sealed model out.
+
+        An `executor`, as `concurrent.futures` and dask have them, reads documents where they are
+        many; the model is the same to the last bit.
+        """
         if not isinstance(federation, LocalFederation) or y is not None:
             raise InputError(
                 f"fit: expected a LocalFederation alone, found a {type(federation).__name__}",
@@ -61,7 +67,7 @@ class SealedEstimator(BaseEstimator, ABC):  # type: ignore[misc]  # scikit-learn
             _check_policy(federation.policy, study)
         clock = _StageClock()
         run = run_outsourced if study.outsourced else run_study
-        with FitProgress() as progress:
+        with FitProgress() as progress, working_with(executor_workers(executor)):
             self.study_: StudyOutcome = run(
                 study,
                 federation.documents,

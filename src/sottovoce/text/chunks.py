@@ -1,22 +1,28 @@
-"""Documents in fixed chunks, worked on by any number of processes, answered in order.
+"""Documents in fixed chunks, worked on here or by any number of workers, answered in order.
 
 Where a chunk ends depends on the documents alone, and results come back in the
-order of the chunks, so sums over them are the same, bit for bit, whatever the
-number of workers. Only a few chunks are under way at any time.
+order of the chunks, so sums over them are the same, bit for bit, whoever works on
+them. Only a few chunks are under way at any time.
+
+Who works is the site's own matter and no part of a study: `working_with` says it for
+this process, and whatever has `submit` as `concurrent.futures` has it will do.
 """
 
+import threading
 from collections import deque
 from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
-from itertools import islice
+from contextlib import contextmanager
+from dataclasses import dataclass
+from itertools import chain, islice
 from typing import Any, Protocol, TypeVar
-
-from joblib.externals.loky import get_reusable_executor
 
 from sottovoce.errors import InputError
 from sottovoce.text.documents import Document, PackedDocuments
 
 CHUNK_DOCUMENTS = 2_048
 CHUNK_CHARACTERS = 1 << 20
+HERE_CHUNKS = 16
+"""Fewer chunks than these are done here: other processes would take longer to begin."""
 
 U = TypeVar("U")
 U_co = TypeVar("U_co", covariant=True)
@@ -43,6 +49,51 @@ def chunked(
         yield chunk
 
 
+class Task(Protocol[U_co]):
+    """Work that was handed in."""
+
+    def result(self) -> U_co:
+        """What came of it; waits."""
+
+    def cancel(self) -> object:
+        """Give it up, if it has not begun."""
+
+
+class TaskExecutor(Protocol):
+    """Whatever works on tasks: processes of this machine, or a cluster."""
+
+    def submit(self, function: Callable[..., Any], /, *arguments: Any) -> Task[Any]:
+        """Hand in work."""
+
+
+@dataclass(frozen=True)
+class Workers:
+    """Who works on chunks: opened when there is enough to do, `ahead` tasks at a time."""
+
+    open: Callable[[], TaskExecutor]
+    ahead: int
+
+    def __post_init__(self) -> None:
+        if self.ahead < 1:
+            raise InputError(f"workers: expected at least 1 task at a time, found {self.ahead}")
+
+
+_workers: list[Workers] = []
+
+
+@contextmanager
+def working_with(workers: Workers | None) -> Iterator[None]:
+    """Have passes over many documents done by these workers, as long as the block lasts."""
+    if workers is None:
+        yield
+        return
+    _workers.append(workers)
+    try:
+        yield
+    finally:
+        _workers.remove(workers)
+
+
 class Job(Protocol[U_co]):
     """Work on chunks of documents that takes some preparing: once here, or once in every worker."""
 
@@ -50,38 +101,49 @@ class Job(Protocol[U_co]):
     def name(self) -> Hashable:
         """Equal for jobs that are prepared alike."""
 
+    def travelling(self) -> "Job[U_co] | None":
+        """The same job for another process; None where only this one can do it."""
+
     def prepare(self) -> Callable[[Sequence[Document]], U_co]:
         """The function that does the work."""
 
 
-def in_order(job: Job[U], chunks: Iterable[list[Document]], *, workers: int = 1) -> Iterator[U]:
-    """What `job` makes of each chunk, in order; with `workers` > 1 in that many processes."""
-    if workers < 1:
-        raise InputError(f"workers: expected at least 1, found {workers}")
-    if workers == 1:
-        yield from map(job.prepare(), chunks)
+def in_order(job: Job[U], chunks: Iterable[list[Document]]) -> Iterator[U]:
+    """What `job` makes of each chunk, in order."""
+    rest = iter(chunks)
+    first = list(islice(rest, HERE_CHUNKS))
+    away = job.travelling() if _workers and len(first) == HERE_CHUNKS else None
+    if away is None:
+        yield from map(job.prepare(), chain(first, rest))
         return
-    executor = get_reusable_executor(max_workers=workers)
-    rest = map(PackedDocuments.of, chunks)
-    # Two chunks a worker: one in hand and one waiting, however long the rest is.
-    pending = deque(executor.submit(_remotely, job, chunk) for chunk in islice(rest, 2 * workers))
+    workers = _workers[-1]
+    executor = workers.open()
+    packed = map(PackedDocuments.of, chain(first, rest))
+    pending: deque[Task[U]] = deque(
+        executor.submit(_remotely, away, chunk) for chunk in islice(packed, workers.ahead)
+    )
     try:
         while pending:
             yield pending.popleft().result()
-            pending.extend(executor.submit(_remotely, job, chunk) for chunk in islice(rest, 1))
+            pending.extend(executor.submit(_remotely, away, chunk) for chunk in islice(packed, 1))
     finally:
         for waiting in pending:
             waiting.cancel()
 
 
-_prepared: dict[Hashable, Callable[[Sequence[Document]], Any]] = {}
+class _Prepared(threading.local):
+    """What this thread of a worker prepared last: what it remembers of texts is its own."""
+
+    name: Hashable = None
+    work: Callable[[Sequence[Document]], Any] | None = None
+
+
+_prepared = _Prepared()
 
 
 def _remotely(job: Job[U], chunk: PackedDocuments) -> U:
     """In a worker: jobs arrive anew with every chunk, and find by name what was prepared."""
-    work = _prepared.get(job.name)
-    if work is None:
-        _prepared.clear()
-        work = _prepared[job.name] = job.prepare()
-    result: U = work(chunk.documents())
+    if _prepared.work is None or _prepared.name != job.name:
+        _prepared.name, _prepared.work = job.name, job.prepare()
+    result: U = _prepared.work(chunk.documents())
     return result

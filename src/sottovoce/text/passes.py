@@ -4,7 +4,7 @@ Each streams: memory is the result and a few chunks, however many documents ther
 """
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import partial
 from itertools import chain
 
@@ -29,7 +29,7 @@ from sottovoce.text.features import FeatureReader, FeatureSpace
 from sottovoce.text.fingerprints import fingerprint
 from sottovoce.text.hashing import DictionaryKey
 from sottovoce.text.labelling import Labelling
-from sottovoce.text.occurrences import PieceMemory
+from sottovoce.text.occurrences import Numbers, PieceMemory
 from sottovoce.text.reading import Level, Reading
 
 # Adding a block to moments touches all d² of them, so blocks are larger than chunks.
@@ -68,18 +68,16 @@ def count(
     plan: CountPlan,
     *,
     key: DictionaryKey,
-    workers: int = 1,
     memory: PieceMemory | None = None,
 ) -> Counts:
     """What may leave this peer for a joint dictionary; refuses a source without any word.
 
-    A `memory` learns what pieces are, for the next pass over the same documents; it is of use to
-    one worker.
+    A `memory` learns what pieces are, for the next pass over the same documents in this process.
     """
     tally = Tally(plan.labelling.labels, plan.suppression, bits=plan.bits)
     seen = words = 0
     chunks = _chunks(documents, plan.reading.level)
-    for chunk in in_order(_CountJob(plan, key, _of_one(memory, workers)), chunks, workers=workers):
+    for chunk in in_order(_CountJob(plan, key, memory), chunks):
         tally.add(chunk.presence, chunk.membership, chunk.groups)
         seen += len(chunk.groups)
         words += len(chunk.presence.rows)
@@ -109,14 +107,12 @@ def examples(
     labelling: Labelling,
     *,
     key: DictionaryKey,
-    workers: int = 1,
     memory: PieceMemory | None = None,
 ) -> Iterator[Examples]:
     """The documents' rows and targets, in order, in blocks that suit moments."""
     labelling.check(space.reading.level)
     chunks = _chunks(documents, space.reading.level)
-    job = _ReadJob(space, labelling, key, _of_one(memory, workers))
-    return _blocks(in_order(job, chunks, workers=workers))
+    return _blocks(in_order(_ReadJob(space, labelling, key, memory), chunks))
 
 
 def training_examples(
@@ -136,7 +132,7 @@ def training_examples(
     labelling.check(space.reading.level)
     kept = kept_columns(documents, space, fewest=fewest, key=key, memory=memory)
     job = _ReadJob(space, labelling, key, memory, kept)
-    return _blocks(in_order(job, _chunks(documents, space.reading.level), workers=1))
+    return _blocks(in_order(job, _chunks(documents, space.reading.level)))
 
 
 def kept_columns(
@@ -152,20 +148,13 @@ def kept_columns(
     Columns of an encoder's vectors are kept: every document has them.
     """
     seen = Distinct(space.width - 1, fewest)
-    reader = FeatureReader(space, key, memory=memory)
-    for chunk in _chunks(documents, space.reading.level):
-        groups = np.array([group_number(one.group) for one in chunk], np.uint64)
-        of_document, columns = reader.presence(chunk)
-        seen.add(columns, groups[of_document])
+    chunks = _chunks(documents, space.reading.level)
+    for columns, groups in in_order(_PresenceJob(space, key, memory), chunks):
+        seen.add(columns, groups)
     kept = seen.reaches(fewest)
     first = space.dictionary.size + space.blocks.tail
     kept[first : space.dictionary.size + space.blocks.width] = True
     return kept
-
-
-def _of_one(memory: PieceMemory | None, workers: int) -> PieceMemory | None:
-    """Other processes have memories of their own."""
-    return memory if workers == 1 else None
 
 
 def _chunks(documents: Iterable[Document], level: Level) -> Iterator[list[Document]]:
@@ -208,6 +197,10 @@ class _CountJob:
     def name(self) -> tuple[str, DictionaryKey]:
         return self.plan.fingerprint, self.key
 
+    def travelling(self) -> "_CountJob":
+        """Other processes have memories of their own."""
+        return replace(self, memory=None)
+
     def prepare(self) -> Callable[[Sequence[Document]], _Counted]:
         memory = PieceMemory.suited(self.memory, self.plan.reading, self.key)
         return partial(self._count, memory)
@@ -230,8 +223,13 @@ class _ReadJob:
     kept: Booleans | None = field(default=None, repr=False, compare=False)
 
     @property
-    def name(self) -> tuple[str, str, DictionaryKey]:
-        return self.space.fingerprint, self.labelling.fingerprint, self.key
+    def name(self) -> tuple[str, str, DictionaryKey, bytes]:
+        kept = b"" if self.kept is None else np.packbits(self.kept).tobytes()
+        return self.space.fingerprint, self.labelling.fingerprint, self.key, kept
+
+    def travelling(self) -> "_ReadJob | None":
+        """An encoder is open in this process alone, and works on all cores by itself."""
+        return None if self.space.blocks.encoder is not None else replace(self, memory=None)
 
     def prepare(self) -> Callable[[Sequence[Document]], Examples]:
         reader = FeatureReader(self.space, self.key, memory=self.memory, kept=self.kept)
@@ -241,6 +239,33 @@ class _ReadJob:
         rows = reader.read(documents)
         membership = _membership(self.labelling, documents, rows.places)
         return Examples(rows.unit(), self.labelling.labels.targets(membership))
+
+
+@dataclass(frozen=True)
+class _PresenceJob:
+    """Which columns each document has, with the number of its group."""
+
+    space: FeatureSpace
+    key: DictionaryKey
+    memory: PieceMemory | None = field(default=None, repr=False, compare=False)
+
+    @property
+    def name(self) -> tuple[str, str, DictionaryKey]:
+        return "presence", self.space.fingerprint, self.key
+
+    def travelling(self) -> "_PresenceJob | None":
+        """As of reading."""
+        return None if self.space.blocks.encoder is not None else replace(self, memory=None)
+
+    def prepare(self) -> Callable[[Sequence[Document]], tuple[Numbers, NDArray[np.uint64]]]:
+        return partial(self._find, FeatureReader(self.space, self.key, memory=self.memory))
+
+    def _find(
+        self, reader: FeatureReader, documents: Sequence[Document]
+    ) -> tuple[Numbers, NDArray[np.uint64]]:
+        groups = np.array([group_number(one.group) for one in documents], np.uint64)
+        of_document, columns = reader.presence(documents)
+        return columns, groups[of_document]
 
 
 def _membership(

@@ -67,6 +67,7 @@ def join(
     pattern: options.Pattern = "*.txt",
     longest: options.Longest = options.LONGEST,
     encoder: options.EncoderPlace = None,
+    cluster: options.ClusterName = "local",
     study: StudyName = None,
     dry_run: Annotated[
         bool,
@@ -108,6 +109,8 @@ def join(
     from sottovoce.cli.exit_states import check_goes_on
     from sottovoce.cli.invitation_prompt import check_seats, read_invitation
     from sottovoce.cli.source_choice import SourceChoice
+    from sottovoce.clusters import open_cluster
+    from sottovoce.text.chunks import working_with
 
     # What is wrong at this site is told first: before a passphrase, and before anything is sent.
     choice = None
@@ -141,7 +144,8 @@ def join(
     found = site.study(study) if given is None else site.accept(given)
     check_goes_on(found)
     joining = _Joining(site, found, choice, yes=yes, dry_run=dry_run, as_json=as_json)
-    joining.run(approve=approve, stay=stay, log=log)
+    with open_cluster(cluster) as workers, working_with(workers):
+        joining.run(approve=approve, stay=stay, log=log)
 
 
 class _Joining:

@@ -1,0 +1,162 @@
+"""Documents read by processes and by a dask cluster: the same counts, also when a worker dies."""
+
+import os
+import signal
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from itertools import islice
+from multiprocessing import active_children
+from typing import Any
+
+import numpy as np
+import pytest
+
+from sottovoce.clusters import LocalCores, executor_workers, open_cluster
+from sottovoce.clusters.dask_cluster import dask_workers
+from sottovoce.clusters.local_cores import LIVES, usable_cores
+from sottovoce.errors import InputError, MisuseError
+from sottovoce.text import chunks
+from sottovoce.text.chunks import Workers, working_with
+from sottovoce.text.counts import Counts
+from sottovoce.text.documents import Document
+from sottovoce.text.hashing import DictionaryKey
+from sottovoce.text.labelling import Labelling
+from sottovoce.text.labels import Labels
+from sottovoce.text.passes import CountPlan, count
+
+KEY = DictionaryKey(bytes(32))
+PLAN = CountPlan(Labelling(Labels(("a", "b"))), bits=12)
+
+
+def documents() -> Iterator[Document]:
+    for number in range(9_000):
+        yield Document(f"w{number % 83} w{number % 7} w{number % 1009}", "ab"[number % 2])
+
+
+@pytest.fixture(autouse=True)
+def early(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A few thousand documents are many, here."""
+    monkeypatch.setattr(chunks, "HERE_CHUNKS", 2)
+
+
+@pytest.fixture(scope="module")
+def expected() -> Counts:
+    return count(documents(), PLAN, key=KEY)
+
+
+def same(one: Counts, other: Counts) -> bool:
+    return one.by_class.tobytes() == other.by_class.tobytes() and np.array_equal(
+        one.total, other.total
+    )
+
+
+def kill_a_worker(stream: Iterator[Document], children: Any) -> Iterator[Document]:
+    """The documents; behind the first chunks one of the processes is killed."""
+    yield from islice(stream, 7_000)
+    os.kill(children()[0].pid, signal.SIGKILL)
+    yield from stream
+
+
+def test_processes_give_the_same_counts_also_when_one_is_killed(expected: Counts) -> None:
+    with LocalCores(2) as cores:
+        workers = Workers(lambda: cores, ahead=2)
+        with working_with(workers):
+            assert same(count(documents(), PLAN, key=KEY), expected)
+            dying = kill_a_worker(documents(), active_children)
+            assert same(count(dying, PLAN, key=KEY), expected)
+
+
+def test_an_executor_reads_for_a_study_in_memory(monkeypatch: pytest.MonkeyPatch) -> None:
+    from sottovoce import LocalFederation
+    from sottovoce.estimators.text_classifier import TextClassifier
+    from sottovoce.study import InsecureToyPlan
+
+    class ToyTextClassifier(TextClassifier):
+        _plan_type = InsecureToyPlan
+
+    class Counting(ThreadPoolExecutor):
+        tasks = 0
+
+        def submit(self, *work: Any) -> Any:
+            self.tasks += 1
+            return super().submit(*work)
+
+    monkeypatch.setattr(chunks, "HERE_CHUNKS", 1)
+    part = (["heart pain", "bone break"] * 9, ["a", "b"] * 9)
+    with Counting(2) as pool:
+        model = ToyTextClassifier(features=8, key_bits=768)
+        model.fit(LocalFederation(dict.fromkeys("abc", part)), executor=pool)
+    assert model.predict(["heart pain"]).tolist() == ["a"]
+    assert pool.tasks >= 6
+
+
+def test_work_that_kills_every_process_is_given_up() -> None:
+    with LocalCores(1) as cores, pytest.raises(MisuseError, match=f"died {LIVES} times"):
+        cores.submit(os.abort).result()
+
+
+def test_a_dask_cluster_gives_the_same_counts_also_when_a_worker_is_killed(
+    expected: Counts,
+) -> None:
+    distributed = pytest.importorskip("distributed")
+    how = {"n_workers": 2, "threads_per_worker": 1, "dashboard_address": None}
+    with (
+        distributed.LocalCluster(**how, processes=True, silence_logs=50) as cluster,
+        dask_workers(cluster.scheduler_address) as workers,
+        working_with(workers),
+    ):
+        assert same(count(documents(), PLAN, key=KEY), expected)
+
+        def children() -> Any:
+            return [one.process for one in cluster.workers.values()]
+
+        dying = kill_a_worker(documents(), children)
+        assert same(count(dying, PLAN, key=KEY), expected)
+
+
+def test_clusters_that_are_none_by_name(monkeypatch: pytest.MonkeyPatch) -> None:
+    from sottovoce.clusters import dask_cluster
+
+    with pytest.raises(InputError, match="expected local, none or the address"), open_cluster("x"):
+        pass
+    with pytest.raises(InputError, match="cores: expected at least 1, found 0"):
+        LocalCores(0)
+    with pytest.raises(InputError, match=r"executor: expected something with submit\(\)"):
+        executor_workers(5)
+    assert executor_workers(None) is None
+    with open_cluster("none") as workers:
+        assert workers is None
+    with open_cluster("local") as workers:
+        assert (workers is not None) == (usable_cores() > 1)
+    monkeypatch.setattr(dask_cluster, "_PATIENCE", "1s")
+    address = "tcp://127.0.0.1:1"
+    with (
+        pytest.raises(InputError, match=f"{address}: expected a dask scheduler that answers"),
+        open_cluster(address),
+    ):
+        pass
+
+
+class Client:
+    """A dask client whose workers have these versions."""
+
+    def __init__(self, versions: dict[str, Any]) -> None:
+        self.versions = versions
+
+    def run(self, *_: Any, **__: Any) -> dict[str, Any]:
+        return self.versions
+
+
+@pytest.mark.parametrize(
+    ("versions", "says"),
+    [
+        ({}, "expected workers, found a scheduler without any"),
+        ({"tcp://w": "0.0.1"}, "tcp://w: expected sottovoce .* found version 0.0.1"),
+        ({"tcp://w": ModuleNotFoundError()}, "tcp://w: expected sottovoce .* found none"),
+    ],
+)
+def test_workers_without_the_package_are_refused(versions: dict[str, Any], says: str) -> None:
+    from sottovoce.clusters.dask_cluster import _check_workers
+
+    with pytest.raises(InputError, match=says):
+        _check_workers("tcp://s", Client(versions))
