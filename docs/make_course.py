@@ -10,6 +10,7 @@ from collections import defaultdict
 from pathlib import Path
 
 from sottovoce.course import training_coordinator, training_participant
+from sottovoce.course.queries import answering, asking, evaluating, evaluations, helping
 from sottovoce.course.table import Table
 from sottovoce.wire.values import kebab
 
@@ -18,6 +19,11 @@ BEGIN, END = "<!-- course: drawn by docs/make_course.py -->", "<!-- end of the c
 DECIDERS = (
     ("The coordinator of a training", training_coordinator.TABLE),
     ("A participant of a training", training_participant.TABLE),
+    ("The coordinator, with one peer's queries", answering.TABLE),
+    ("The coordinator, with joint evaluations", evaluations.TABLE),
+    ("A peer that asks", asking.TABLE),
+    ("A peer in a joint evaluation", evaluating.TABLE),
+    ("A helper of queries and evaluations", helping.TABLE),
 )
 
 
@@ -29,10 +35,15 @@ def drawn(table: Table) -> str:
             for after in sorted(rule.to - {phase}):
                 arrows[str(phase), str(after)].append(kebab(kind.__name__))
     lines = [
-        f"    {before} --> {after}: {', '.join(sorted(set(kinds)))}"
+        f"    {_id(before)} --> {_id(after)}: {', '.join(sorted(set(kinds)))}"
         for (before, after), kinds in arrows.items()
     ]
     return "\n".join(["```mermaid", "stateDiagram-v2", *lines, "```"])
+
+
+def _id(phase: str) -> str:
+    """A phase as Mermaid names states."""
+    return phase.replace("-", "_")
 
 
 def section() -> str:

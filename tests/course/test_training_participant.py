@@ -176,7 +176,7 @@ def inputs(seat: Seat) -> list[Any]:
         Closed(),
         _reseated(study),
         Rejoining(Seating.of(1, study.roster), _CONSENT),
-        OpenedQuery("north", 3),
+        OpenedQuery("north", 3, ("dealer",)),
         OpenedEvaluation(0, 1, PEERS),
         RefusedQuery(0, 0, "no"),
         RefusedEvaluation(0, 0, "no"),
@@ -365,9 +365,11 @@ def test_a_process_of_a_study_that_is_over_says_why(seat: Seat) -> None:
 
 def test_help_that_is_asked_for_meanwhile_is_not_forgotten(seat: Seat) -> None:
     seat.seated()
-    seat.hears(OpenedQuery("north", 1), OpenedQuery("north", 2), OpenedEvaluation(0, 1, PEERS))
+    helpers = ("dealer",)
+    opened = (OpenedQuery("north", number, helpers) for number in (1, 2))
+    seat.hears(*opened, OpenedEvaluation(0, 1, PEERS))
     assert seat.state.record.helping == (
-        Helped("north", 2, 1, ()),
+        Helped("north", 2, 1, helpers),
         Helped("", 0, 1, PEERS),
     )
 

@@ -8,14 +8,16 @@ from typing import Any
 import pytest
 
 from harness.network import Network, network
+from sottovoce.course.actions import Tell
 from sottovoce.course.control import COORDINATOR, OpenedEvaluation
+from sottovoce.course.queries import evaluations
+from sottovoce.course.queries.evaluations import Evaluations
+from sottovoce.course.table import Turn
 from sottovoce.errors import MisuseError, ViolationError
 from sottovoce.ledger import What, read_ledger
-from sottovoce.node.coordinator.query_coordinator import QueryCoordinator
 from sottovoce.node.coordinator.serving import registries
 from sottovoce.node.events import Refused
 from sottovoce.node.kept_facts import kept_costs, kept_evaluations
-from sottovoce.node.seat.deciders import Effect
 from sottovoce.node.site.leaving import withdraw
 from sottovoce.study.queries.evaluation_record import figures
 
@@ -67,14 +69,15 @@ def test_figures_stay_at_sites_and_at_the_coordinator(trained: Network) -> None:
 def asking_for(told: OpenedEvaluation) -> Iterator[None]:
     """A coordinator that opens this evaluation as soon as three are ready, whatever it knows."""
 
-    async def opened(self: QueryCoordinator) -> None:
-        if set(self.evaluations.ready) >= set(told.peers):
-            seats = (*told.peers, "evaluator")
-            await self.agent.commit(Effect({}, [(one, told) for one in seats]))
-            await asyncio.sleep(3600)
+    opened: list[OpenedEvaluation] = []
+
+    def look(turn: Turn[Evaluations]) -> None:
+        if set(turn.state.record.ready) >= set(told.peers) and not opened:
+            opened.append(told)
+            turn.act(Tell((*told.peers, "evaluator"), told))
 
     with pytest.MonkeyPatch.context() as patched:
-        patched.setattr(QueryCoordinator, "_open_evaluation", opened)
+        patched.setattr(evaluations, "_look", look)
         yield
 
 

@@ -12,13 +12,12 @@ import pytest
 from harness.entropy import SeededEntropy
 from harness.network import Network, network, read_toy
 from sottovoce.course.control import COORDINATOR, AskedQuery, Stopped, control_session
-from sottovoce.course.participant_record import ParticipantRecord
+from sottovoce.course.participant_record import SEAT, ParticipantRecord
 from sottovoce.errors import InputError, StoppedError
 from sottovoce.ledger import read_ledger
 from sottovoce.node.coordinator import serving
 from sottovoce.node.coordinator.serving import create_study, registry_of
 from sottovoce.node.seat import seat_runtime
-from sottovoce.node.seat.training_participant import TrainingParticipant
 from sottovoce.protocols.identities import Identity
 from sottovoce.storage.journal import Journal
 from sottovoce.storage.sealed_files import SealedFiles
@@ -164,8 +163,5 @@ def test_however_many_queries_a_peer_asks_for_one_is_dealt_for(trained: Network)
     membership = net.membership("harbour")
     key = SealedFiles(membership.folder, membership.at_rest).key_for("journal dealer")
     with Journal(membership.folder / "dealer" / "journal.db", key=key) as journal:
-        assert (
-            len(Codec().decode(journal.note(TrainingParticipant.note), ParticipantRecord).helping)
-            <= 1
-        )
+        assert len(Codec().decode(journal.note(SEAT), ParticipantRecord).helping) <= 1
         assert len(journal.remembered()) <= 2

@@ -9,11 +9,12 @@ import pytest
 from harness.absence import Absence
 from harness.lives import KilledError, Life
 from harness.network import Network
+from sottovoce.course.queries.records import AskerRecord
 from sottovoce.entropy import SystemEntropy
 from sottovoce.errors import AbsenceError, InputError, LedgerError, MisuseError
 from sottovoce.node.api import EvaluationTables
+from sottovoce.node.coordinator.query_coordinator import read_asker
 from sottovoce.node.events import QueryGivenUp, QueryGoesOn, QueryWithoutDealer, SeatWaiting
-from sottovoce.node.seat.after_training import AskerRecord
 from sottovoce.node.site.workplace import Workplace
 from sottovoce.storage.journal import Journal
 from sottovoce.storage.sealed_files import SealedFiles
@@ -31,7 +32,7 @@ def _record(net: Network, asker: str) -> AskerRecord:
     folder = next((net.root / "office").glob("**/coordinator/journal.db")).parent
     key = SealedFiles(folder.parent, net.office.at_rest).key_for("journal coordinator")
     with Journal(folder / "journal.db", key=key) as journal:
-        return AskerRecord.read(journal, asker)
+        return read_asker(journal, asker)
 
 
 async def _killed(net: Network, mine: Sequence[Document], steps: int | str) -> Life:

@@ -15,7 +15,7 @@ from harness.letters import Noise
 from harness.network import toy_key
 from sottovoce.course.control import COORDINATOR, Begin, Declined, Seating
 from sottovoce.course.inputs import Started
-from sottovoce.course.participant_record import ParticipantRecord
+from sottovoce.course.participant_record import SEAT, ParticipantRecord
 from sottovoce.course.phases import Phase
 from sottovoce.course.seat_course import SeatCourse
 from sottovoce.course.terms import Patience, Terms, planned
@@ -97,7 +97,7 @@ class Place:
             else:
                 phase = str(Phase.of(begins[-1].stage))
                 mine = ParticipantRecord(phase, (seating,), told, consented=(self.study.digest,))
-                journal.commit(notes={TrainingParticipant.note: Codec().encode(mine)})
+                journal.commit(notes={SEAT: Codec().encode(mine)})
                 publics = {self.name: self.keys.identity.public}
                 house: Any = SimpleNamespace(terms=self.terms, publics=publics)
                 after = Afterwards(never, never)

@@ -6,6 +6,7 @@ from typing import TypeAlias
 
 from sottovoce.course.control import Reseated
 from sottovoce.course.news import News
+from sottovoce.course.queries.actions import QueryAction
 from sottovoce.errors import SottovoceError
 from sottovoce.protocols.messages import Message
 from sottovoce.study.attempts import Attempt
@@ -153,4 +154,5 @@ Action: TypeAlias = (
     | Serve
     | Emit
     | WakeAt
+    | QueryAction
 )

@@ -243,15 +243,16 @@ class AskedQuery(Message, frozen=True):
 
 
 class OpenedQuery(Message, frozen=True):
-    """A peer's query begins: to the seats that help with it."""
+    """A peer's query begins: to the seats that help with it, of whom each hears of the others."""
 
     discloses: ClassVar = Disclosure(
         "the dealer of this query, and the evaluator who holds a share of the model",
-        "that a peer asks, and which",
+        "that a peer asks, which, and who else helps",
         _COURSE,
     )
     asker: str
     number: int
+    helpers: tuple[str, ...]
 
 
 class RefusedQuery(Message, frozen=True):

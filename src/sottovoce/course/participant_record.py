@@ -16,14 +16,22 @@ from sottovoce.course.phases import Phase
 from sottovoce.study.attempts import Attempt
 from sottovoce.wire import Value
 
+SEAT = "course/seat"
+"""Where a seat's record is kept."""
+
 
 class Helped(Value, frozen=True):
-    """A query for which this seat deals, or (without an asker) an evaluation that it signs."""
+    """A query that this seat helps with, or (without an asker) an evaluation.
+
+    `peers` are the helpers of the query, or the peers of the evaluation. `begun` says that an
+    evaluation was looked at, and is taken part in.
+    """
 
     asker: str
     number: int
     attempt: int
     peers: tuple[str, ...]
+    begun: bool = False
 
 
 class ParticipantRecord(Value, frozen=True):
@@ -70,13 +78,18 @@ class ParticipantRecord(Value, frozen=True):
         an earlier attempt, is over. However many somebody asks for, one is under way.
         """
         if isinstance(message, OpenedQuery):
-            wanted = Helped(message.asker, message.number, 1, ())
+            wanted = Helped(message.asker, message.number, 1, message.helpers)
         else:
             wanted = Helped("", message.number, message.attempt, message.peers)
-        if wanted in self.helping:
+        if {wanted, msgspec.structs.replace(wanted, begun=True)} & set(self.helping):
             return self
         others = tuple(helped for helped in self.helping if helped.asker != wanted.asker)
         return self.but(helping=(*others, wanted))
+
+    def with_begun(self, helped: Helped) -> "ParticipantRecord":
+        """The record once this seat takes part in something."""
+        begun = msgspec.structs.replace(helped, begun=True)
+        return self.but(helping=tuple(begun if one == helped else one for one in self.helping))
 
     def with_rejoining(self, message: Rejoining) -> "ParticipantRecord":
         """The record with the new keys of a seat; those that it had before are void."""

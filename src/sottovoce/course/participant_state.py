@@ -4,12 +4,13 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from sottovoce.course.inputs import ProgramWaits
-from sottovoce.course.participant_record import ParticipantRecord
+from sottovoce.course.participant_record import SEAT, ParticipantRecord
 from sottovoce.course.phases import Phase
 from sottovoce.course.terms import Terms
 from sottovoce.errors import MisuseError
 from sottovoce.study.attempts import Attempt
 from sottovoce.study.study import Study
+from sottovoce.wire import Value
 
 
 @dataclass(frozen=True)
@@ -32,6 +33,11 @@ class Participation:
     def phase(self) -> Phase:
         """How far this seat is."""
         return self.record.phase
+
+    @property
+    def records(self) -> Mapping[str, Value]:
+        """What outlives the process, by where it is kept."""
+        return {SEAT: self.record}
 
     @property
     def agreed(self) -> Study:

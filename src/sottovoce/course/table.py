@@ -2,11 +2,11 @@
 
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, replace
+from enum import StrEnum
 from typing import Any, Generic, Protocol, TypeAlias, TypeVar
 
 from sottovoce.course.actions import Action
 from sottovoce.course.inputs import Heard
-from sottovoce.course.phases import Phase
 from sottovoce.errors import MisuseError
 
 
@@ -14,7 +14,7 @@ class State(Protocol):
     """The frozen state of a decider."""
 
     @property
-    def phase(self) -> Phase:
+    def phase(self) -> StrEnum:
         """Which row of the table counts."""
 
 
@@ -47,10 +47,10 @@ class TransitionRule:
     """What is done, and the phases in which the decider can be afterwards."""
 
     does: Does
-    to: frozenset[Phase]
+    to: frozenset[StrEnum]
 
 
-Table: TypeAlias = Mapping[Phase, Mapping[type, TransitionRule]]
+Table: TypeAlias = Mapping[StrEnum, Mapping[type, TransitionRule]]
 
 
 def stays(turn: Turn[Any], happened: Any) -> None:
@@ -65,15 +65,15 @@ class Row:
     Without `to` the phase stays as it is.
     """
 
-    phases: tuple[Phase, ...]
+    phases: tuple[StrEnum, ...]
     kinds: tuple[type, ...]
     does: Does = stays
-    to: tuple[Phase, ...] = ()
+    to: tuple[StrEnum, ...] = ()
 
 
 def table_of(rows: Iterable[Row]) -> Table:
     """The table that these rows make; no two may say something about the same input."""
-    table: dict[Phase, dict[type, TransitionRule]] = {}
+    table: dict[StrEnum, dict[type, TransitionRule]] = {}
     for row in rows:
         for phase in row.phases:
             rules = table.setdefault(phase, {})

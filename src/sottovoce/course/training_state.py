@@ -13,6 +13,10 @@ from sottovoce.course.training_record import TrainingRecord
 from sottovoce.errors import MisuseError
 from sottovoce.study.attempts import Attempt, Stage
 from sottovoce.study.study import Study
+from sottovoce.wire import Value
+
+TRAINING = "course/training"
+"""Where the coordinator's record of a training is kept."""
 
 
 @dataclass(frozen=True)
@@ -41,6 +45,11 @@ class Training:
     def phase(self) -> Phase:
         """How far the study is."""
         return self.record.phase
+
+    @property
+    def records(self) -> Mapping[str, Value]:
+        """What outlives the process, by where it is kept."""
+        return {TRAINING: self.record}
 
     @property
     def study(self) -> Study:

@@ -1,4 +1,4 @@
-"""What a peer asked and has not got yet: on its disk before anything is sent, so nothing is lost.
+"""By what a question is known again, and what a site's own test gave until the others are ready.
 
 A query is known again by its documents: the digest of their rows, of what is done with them,
 and (in an evaluation) of their true classes. The same documents go on with the query that was
@@ -13,7 +13,6 @@ from numpy.typing import NDArray
 from scipy import sparse
 
 from sottovoce import wire
-from sottovoce.course.control import OpenedEvaluation
 from sottovoce.numbers.ring import from_ring, to_ring
 from sottovoce.protocols.identities import framed
 from sottovoce.storage.journal import Journal
@@ -21,8 +20,7 @@ from sottovoce.study.queries.figures import Tested
 from sottovoce.wire import Codec, Value
 
 _PURPOSE = "service/asked/v1"
-_NEXT, _OPEN, _LEFT = "query/next", "query/open", "query/left"
-_TESTED, _OPENED = "evaluation/kept", "evaluation/opened"
+_TESTED = "evaluation/kept"
 
 
 @dataclass(frozen=True)
@@ -49,18 +47,6 @@ class QuestionRows:
         return hashlib.blake2b(whole, digest_size=32).digest()
 
 
-class OpenQuery(Value, frozen=True):
-    """A query that has no answer yet: its number, of what, and for how many documents.
-
-    `verdict` is how its labels are found, if not as the plan says first.
-    """
-
-    number: int
-    digest: bytes
-    documents: int
-    verdict: str = ""
-
-
 class KeptTest(Value, frozen=True):
     """What a site's own held-out documents gave, until the others are ready."""
 
@@ -84,47 +70,12 @@ class KeptTest(Value, frozen=True):
         """As the journal keeps it."""
         return {_TESTED: Codec().encode(self)}
 
-
-@dataclass(frozen=True)
-class PendingQueries:
-    """What stands in the journal of a peer about its queries and evaluations."""
-
-    following: int
-    left: int | None
-    """What was left of the budget when an answer last said so."""
-    query: OpenQuery | None
-    test: KeptTest | None
-    evaluation: OpenedEvaluation | None
-
     @classmethod
-    def read(cls, journal: Journal) -> "PendingQueries":
-        """From the journal's notes."""
-        query, test, opened = (journal.note(one) for one in (_OPEN, _TESTED, _OPENED))
-        codec, left = Codec(), journal.note(_LEFT)
-        return cls(
-            int.from_bytes(journal.note(_NEXT) or b""),
-            None if left is None else int.from_bytes(left),
-            codec.decode(query, OpenQuery) if query else None,
-            codec.decode(test, KeptTest) if test else None,
-            codec.decode(opened, OpenedEvaluation) if opened else None,
-        )
+    def read(cls, journal: Journal) -> "KeptTest | None":
+        """From a seat's journal, if it stands there."""
+        data = journal.note(_TESTED)
+        return Codec().decode(data, cls) if data else None
 
 
-def asked_notes(query: OpenQuery) -> dict[str, bytes]:
-    """A query is under way, and its number taken."""
-    return {_NEXT: (query.number + 1).to_bytes(8), _OPEN: Codec().encode(query)}
-
-
-def opened_notes(opened: OpenedEvaluation) -> dict[str, bytes]:
-    """A joint evaluation is under way."""
-    return {_OPENED: Codec().encode(opened)}
-
-
-def answered_notes(left: int) -> dict[str, bytes]:
-    """A query was answered, and so much is left."""
-    return {**QUERY_OVER, _LEFT: left.to_bytes(8)}
-
-
-QUERY_OVER = {_OPEN: b""}
-ATTEMPT_OVER = {_OPENED: b""}
-EVALUATION_OVER = {_OPENED: b"", _TESTED: b""}
+TEST_OVER = {_TESTED: b""}
+"""The joint evaluation was held: what it was made of must not stay."""

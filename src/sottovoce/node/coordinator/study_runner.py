@@ -2,14 +2,14 @@
 
 import asyncio
 import time
-from collections.abc import AsyncIterator, Collection, Sequence
+from collections.abc import AsyncIterator, Sequence
 from dataclasses import replace
 
 from sottovoce.course.control import CONTROL, COORDINATOR, control_session
 from sottovoce.course.inputs import Order, Ordered, SeatTaken, Seen, Started
 from sottovoce.course.phases import Phase
 from sottovoce.course.training_record import TrainingRecord
-from sottovoce.course.training_state import Training
+from sottovoce.course.training_state import TRAINING, Training
 from sottovoce.course.view import CourseView, view_of
 from sottovoce.entropy import Entropy
 from sottovoce.errors import InputError, JournalError
@@ -31,6 +31,7 @@ from sottovoce.node.seat.after_training import (
     AfterTraining,
     kept_training,
 )
+from sottovoce.node.seat.decider_carrier import read_record
 from sottovoce.node.seat.deciders import Effect, Waits
 from sottovoce.node.seat.letter_audit import LetterAudit
 from sottovoce.node.seat.seat_runtime import SeatRuntime
@@ -140,6 +141,8 @@ class StudyRunner:
         """A seat made a request."""
         if self._trains:
             self.training.see(Seen(seat))
+            if self.training.followed.is_set():
+                self.queries.see(Seen(seat))
         else:
             self._seen_before[seat] = time.time()
 
@@ -216,7 +219,7 @@ class StudyRunner:
 
     async def run(self) -> None:
         """Run the study until cancelled."""
-        record = TrainingCoordinator.read(self.agent, TrainingRecord)
+        record = read_record(self.agent.journal, TRAINING, TrainingRecord)
         key, keyless = None, any(seat.role is Role.MEMBER for seat in self.terms.seats)
         if record.phase not in {Phase.STOPPED, Phase.CLOSED} and not keyless:
             # Once it is deleted, no other takes its place.
@@ -247,17 +250,19 @@ class StudyRunner:
     async def _answer(self) -> None:
         """Answer queries once there is a model, until the study is closed."""
         await self.training.serving.wait()
-        await self._open_clerk()
+        await self._open_queries()
         await self.queries.serve()
 
-    async def _open_clerk(self) -> None:
+    async def _open_queries(self) -> None:
         roster, journal = self.training.state.record.seating[0].roster(), self.agent.journal
         study = self.terms.seated({one.name: one.public for one in roster.participants})
         standing = await self.agent.do(AfterTraining.read, journal, study, self._keys)
         trained = await self.agent.do(kept_training, journal, study, self._key)
-        around = QueryConditions(lambda: self.publics, self._unseen, self._stage_seconds)
+        training = self.training.state
+        around = QueryConditions(
+            training.record.seating[0], lambda: self.publics, training.seen, self.terms.patience
+        )
         self.queries = QueryCoordinator(self.agent, standing, trained, around)
-        self.queries.seating = self.training.state.record.seating[0]
         self.agent.decider = self.queries
         self.training.followed.set()
 
@@ -334,11 +339,6 @@ class StudyRunner:
             # A server that ends while it waited above leaves the last word behind.
             if self.status() != written:
                 self.registry.write_status(self.status())
-
-    def _unseen(self, seats: Collection[str]) -> set[str]:
-        """Who made no request for longer than a waiting one lasts."""
-        state, seconds = self.training.state, self.terms.patience.unseen
-        return set(state.unseen(seats, seconds=seconds, now=self.training.now()))
 
     async def _compact(self) -> None:
         """Once the training is over, leave no remains of letters that were taken or late since."""

@@ -34,13 +34,13 @@ from sottovoce.course.seat_course import SeatCourse, counted
 from sottovoce.course.terms import Terms
 from sottovoce.course.training_coordinator import HEARS, step
 from sottovoce.course.training_record import TrainingRecord
-from sottovoce.course.training_state import Training
+from sottovoce.course.training_state import TRAINING, Training
 from sottovoce.entropy import Entropy
 from sottovoce.errors import JournalError
 from sottovoce.ledger import LedgerSeat
 from sottovoce.node.coordinator.receipts import take_head
 from sottovoce.node.seat.after_training import agreement_notes, training_notes
-from sottovoce.node.seat.decider_carrier import Carrier, stop_programs
+from sottovoce.node.seat.decider_carrier import Carrier, read_record, stop_programs
 from sottovoce.node.seat.deciders import RunningProgram
 from sottovoce.node.seat.durable_seat import SeatSession
 from sottovoce.node.seat.seat_runtime import SeatRuntime
@@ -67,8 +67,6 @@ class TrainingConditions:
 class TrainingCoordinator(Carrier[Training]):
     """The coordinator's own seat, and its decisions about the training."""
 
-    note = "course/training"
-
     def __init__(
         self,
         agent: SeatRuntime,
@@ -78,7 +76,7 @@ class TrainingCoordinator(Carrier[Training]):
         entropy: Entropy,
     ) -> None:
         """Go on from what the coordinator's journal remembers."""
-        self.record = self.read(agent, TrainingRecord)
+        self.record = read_record(agent.journal, TRAINING, TrainingRecord)
         publics = {**conditions.publics, COORDINATOR: keys.identity.public}
         super().__init__(agent, step, Training(conditions.terms, self.record, publics))
         self.sums = OpenedSumsBook.read(agent.journal)
@@ -160,8 +158,9 @@ class TrainingCoordinator(Carrier[Training]):
             case Emit(news):
                 agent.tell_watcher(news)
 
-    def kept(self, action: Keep) -> Mapping[str, bytes]:
+    def kept(self, action: Action) -> Mapping[str, bytes]:
         """What we keep of the training."""
+        assert isinstance(action, Keep)
         self._keep(action.attempt)
         return {**agreement_notes(self._course), **training_notes(self._course)}
 

@@ -1,6 +1,5 @@
 """What stays after the training: the agreed keys at every seat, and how scores are read at one."""
 
-from collections import Counter
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass, field
 
@@ -8,6 +7,8 @@ import numpy as np
 
 from sottovoce import wire
 from sottovoce.course.control import Reseated, Seating
+from sottovoce.course.queries.coordinator import asker_note
+from sottovoce.course.queries.records import AskerRecord
 from sottovoce.course.seat_course import SeatCourse
 from sottovoce.entropy import Entropy, SystemEntropy
 from sottovoce.errors import MalformedError, MisuseError, ViolationError
@@ -20,7 +21,6 @@ from sottovoce.storage.opened_sums import OpenedSumsBook
 from sottovoce.storage.seat_keys import SeatKeys
 from sottovoce.study.attempts import Attempt, Stage
 from sottovoce.study.party_context import PartyContext
-from sottovoce.study.plan import Verdict
 from sottovoce.study.queries.model import HeldShare, Trained
 from sottovoce.study.queries.quorum_model import MemberShare, QuorumTrained
 from sottovoce.study.queries.scoring import ScorePlan
@@ -178,10 +178,10 @@ def training_notes(course: SeatCourse) -> dict[str, bytes]:
         trained.members if isinstance(trained, QuorumTrained) else (),
     )
     # What was told while a penalty was chosen counts against each peer's budget.
-    asked = (AskerRecord(spent=count).notes(name) for name, count in trained.told)
-    return {_TRAINED: Codec().encode(kept), **share_notes(course)} | {
-        key: note for one in asked for key, note in one.items()
+    spent = {
+        asker_note(name): Codec().encode(AskerRecord(spent=count)) for name, count in trained.told
     }
+    return {_TRAINED: Codec().encode(kept), **share_notes(course), **spent}
 
 
 def kept_training(journal: Journal, study: Study, key: SecretKey | None) -> Trained | QuorumTrained:
@@ -280,19 +280,6 @@ class AfterTraining:
             sums=self.sums,
         )
 
-    def query_parties(self, asker: str, verdict: Verdict | None) -> tuple[str, ...]:
-        """Who talks in a query whose labels are found like this."""
-        return self.study.query_parties(asker, verdict)
-
-
-def wanted_verdict(name: str) -> Verdict | None:
-    """How an asker wants its labels found, by the name in a letter or a note; None as planned."""
-    if not name:
-        return None
-    if name not in {Verdict.FSS, Verdict.DGK}:
-        raise MisuseError(f"query: expected a verdict fss or dgk, found {name!r}")
-    return Verdict(name)
-
 
 def reseated_study(before: Study, now: Seating, seat: str) -> Study:
     """The study with another key at one seat; nothing else may differ."""
@@ -316,30 +303,3 @@ def rejoined_agreement(
     """The agreement with the new box key of a seat, signed by its new identity."""
     check_consent(reseated_study(before, now, consent.name), consent)
     return Agreement(agreement.key, {**agreement.boxes, consent.name: consent.box})
-
-
-class AskerRecord(Value, frozen=True):
-    """What one peer asked so far: its next number, what it spent, and the query that is open.
-
-    `verdict` is how the labels of the open one are found, if not as the plan says first.
-    """
-
-    following: int = 0
-    spent: int = 0
-    evaluated: int = 0
-    open: tuple[int, ...] = ()
-    verdict: str = ""
-
-    @classmethod
-    def read(cls, journal: Journal, asker: str) -> "AskerRecord":
-        """The record of a peer."""
-        data = journal.note(f"asker/{asker}")
-        return cls() if data is None else Codec().decode(data, cls)
-
-    def notes(self, asker: str) -> dict[str, bytes]:
-        """As the journal keeps it."""
-        return {f"asker/{asker}": Codec().encode(self)}
-
-    def counters(self, asker: str) -> tuple[Counter[str], Counter[str]]:
-        """Documents and evaluations, as `QueryBook` counts them."""
-        return Counter({asker: self.spent}), Counter({asker: self.evaluated})

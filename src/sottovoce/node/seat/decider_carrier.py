@@ -23,9 +23,11 @@ from sottovoce.course.actions import (
     WakeAt,
 )
 from sottovoce.course.inputs import Heard, Tick
+from sottovoce.course.queries.actions import EraseCounts, EraseShare, KeepCounts
 from sottovoce.node.seat.deciders import Effect
 from sottovoce.node.seat.seat_runtime import SeatRuntime
 from sottovoce.protocols.messages import Message
+from sottovoce.storage.journal import Journal
 from sottovoce.wire import Codec, Value
 
 
@@ -33,9 +35,12 @@ class Recorded(Protocol):
     """A decider's state, of which one part outlives the process."""
 
     @property
-    def record(self) -> Value:
-        """What outlives the process."""
+    def records(self) -> Mapping[str, Value]:
+        """What outlives the process, by the name under which the journal keeps it."""
 
+
+KEPT = (Keep, KeepCounts, EraseCounts, EraseShare)
+"""Actions that go to disk with the record: the carrier has what they need, the decider does not."""
 
 S = TypeVar("S", bound=Recorded)
 V = TypeVar("V", bound=Value)
@@ -56,9 +61,6 @@ class Clock:
 class Carrier(ABC, Generic[S]):
     """Brings a decider what happens at its seat, and does what it decides."""
 
-    note: str
-    """Under which name the journal keeps the record."""
-
     def __init__(
         self,
         agent: SeatRuntime,
@@ -78,12 +80,6 @@ class Carrier(ABC, Generic[S]):
         self._due = asyncio.Event()
         self._wake_at: float | None = None
         self._watchers: set[asyncio.Event] = set()
-
-    @classmethod
-    def read(cls, agent: SeatRuntime, kind: type[V]) -> V:
-        """The record in the journal of a seat; a new one if there is none yet."""
-        data = agent.journal.note(cls.note)
-        return kind() if data is None else Codec().decode(data, kind)
 
     # What happens.
 
@@ -115,23 +111,24 @@ class Carrier(ABC, Generic[S]):
         """
         async with self._turn:
             self.look()
-            before = self.state.record
+            before = self.state.records
             self.state, actions = self._step(self.state, happened, now=self.now())
             written = dict(notes or {})
             letters: list[tuple[str, Message]] = []
             for action in actions:
-                if isinstance(action, Keep):
+                if isinstance(action, KEPT):
                     written |= self.kept(action)
                 elif isinstance(action, Tell):
                     letters += [(name, action.message) for name in action.recipients]
-            if self.state.record != before:
-                written[self.note] = Codec().encode(self.state.record)
+            for name, record in self.state.records.items():
+                if record != before[name]:
+                    written[name] = Codec().encode(record)
             if commit is not None:
                 assert not letters
                 await commit(written)
             elif written or letters:
                 await self.agent.commit(Effect(written, letters))
-            self._actions += [one for one in actions if not isinstance(one, Tell | Keep)]
+            self._actions += [one for one in actions if not isinstance(one, (Tell, *KEPT))]
         self._due.set()
         self._show()
 
@@ -167,7 +164,7 @@ class Carrier(ABC, Generic[S]):
     async def perform(self, action: Action) -> None:
         """Do one thing that a step asked for."""
 
-    def kept(self, action: Keep) -> Mapping[str, bytes]:
+    def kept(self, action: Action) -> Mapping[str, bytes]:
         """What goes to disk with the record, and the decider does not have."""
         raise NotImplementedError(action)
 
@@ -191,6 +188,12 @@ class Carrier(ABC, Generic[S]):
                 await changed.wait()
         finally:
             self._watchers.discard(changed)
+
+
+def read_record(journal: Journal, name: str, kind: type[V]) -> V:
+    """A record in the journal of a seat; a new one if there is none yet."""
+    data = journal.note(name)
+    return kind() if not data else Codec().decode(data, kind)
 
 
 async def stop_programs(agent: SeatRuntime, action: DropSession | DropAll | LeaveOut) -> None:

@@ -82,6 +82,8 @@ class DurableSeat(Generic[R]):
     def __init__(self, journal: Journal, sitting: SeatSession, seat: Seat[R]) -> None:
         """Use `begin`."""
         self.failure: SottovoceError | None = None
+        # Whether the program was stopped before its end.
+        self.stopped = False
         self._journal = journal
         self._sitting = sitting
         self._seat = seat
@@ -160,6 +162,7 @@ class DurableSeat(Generic[R]):
 
     def close(self) -> None:
         """Stop the program where it is, as a crash would: the journal still has it all."""
+        self.stopped = not self.finished
         self._seat.close()
         self._stale = True
 

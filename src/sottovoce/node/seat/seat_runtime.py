@@ -160,8 +160,8 @@ class SeatRuntime:
             seat = await self.do(DurableSeat.recall, self.journal, sitting, program)
         return RunningProgram(sitting, *label, seat)
 
-    async def drop(self, session: bytes) -> None:
-        """Stop a program, whose session is over for this seat."""
+    async def drop(self, session: bytes) -> RunningProgram | None:
+        """Stop a program, whose session is over for this seat; the program, if it still ran."""
         async with self._turn:
             self._over.add(session)
             running = self.running.pop(session, None)
@@ -170,6 +170,7 @@ class SeatRuntime:
                 await self.do(running.seat.close)
             for position in self._held_of(session):
                 del self._held[position]
+        return running
 
     async def next_letter(self, session: bytes) -> Letter:
         """The first letter of a session that has no program; it stays until the session is over."""
@@ -462,26 +463,3 @@ def _tag(letter: Letter) -> str:
         return tag_of(letter.body)
     except MalformedError:
         return "unreadable"
-
-
-class EffectDecider:
-    """A decider whose answer to a letter is an `Effect`, committed together with the letter."""
-
-    agent: SeatRuntime
-
-    async def hear(self, sender: str, message: Message, notes: Mapping[str, bytes]) -> None:
-        """Hear a letter, put what follows on disk, and go on."""
-        effect = await self.heard(sender, message)
-        await self.agent.commit(effect.with_notes(notes))
-        self.settled()
-
-    async def heard(self, sender: str, message: Message) -> Effect:
-        """What a letter leads to."""
-        raise NotImplementedError
-
-    def settled(self) -> None:
-        """It is on disk."""
-        raise NotImplementedError
-
-    def waiting(self, running: RunningProgram, until: float) -> None:
-        """A program waits for some time already."""

@@ -31,7 +31,7 @@ from sottovoce.course.inputs import (
     ProgramWaits,
     Started,
 )
-from sottovoce.course.participant_record import ParticipantRecord
+from sottovoce.course.participant_record import SEAT, ParticipantRecord
 from sottovoce.course.participant_state import Participation
 from sottovoce.course.seat_course import SeatCourse
 from sottovoce.course.training_participant import HEARS, step
@@ -44,7 +44,7 @@ from sottovoce.errors import (
     WithdrawnError,
 )
 from sottovoce.ledger import What
-from sottovoce.node.seat.decider_carrier import Carrier, stop_programs
+from sottovoce.node.seat.decider_carrier import Carrier, read_record, stop_programs
 from sottovoce.node.seat.deciders import RunningProgram
 from sottovoce.node.seat.durable_seat import SeatSession
 from sottovoce.node.seat.seat_runtime import SeatRuntime
@@ -72,8 +72,6 @@ class Afterwards:
 class TrainingParticipant(Carrier[Participation]):
     """One participant's seat, and its decisions about the training."""
 
-    note = "course/seat"
-
     def __init__(
         self,
         agent: SeatRuntime,
@@ -84,7 +82,7 @@ class TrainingParticipant(Carrier[Participation]):
         entropy: Entropy,
     ) -> None:
         """Go on from what the seat's journal remembers."""
-        record = self.read(agent, ParticipantRecord)
+        record = read_record(agent.journal, SEAT, ParticipantRecord)
         state = Participation(house.terms, agent.name, house.publics, record)
         super().__init__(agent, step, state)
         self.course: SeatCourse | None = None

@@ -5,7 +5,8 @@ import time
 from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
 
-from sottovoce.course.participant_record import ParticipantRecord
+from sottovoce.course.inputs import Started
+from sottovoce.course.participant_record import SEAT, ParticipantRecord
 from sottovoce.course.seating import seated
 from sottovoce.entropy import Entropy, SystemEntropy
 from sottovoce.errors import InputError, WithdrawnError
@@ -13,9 +14,9 @@ from sottovoce.keyfiles.models import read_model
 from sottovoce.node.api import AskOptions, Classified, EvaluationTables, JoinOptions, Membership
 from sottovoce.node.course_terms import terms_of
 from sottovoce.node.seat.after_training import AfterTraining
-from sottovoce.node.seat.deciders import Waits
-from sottovoce.node.seat.query_client import Deliver, QueryClient
-from sottovoce.node.seat.training_participant import TrainingParticipant
+from sottovoce.node.seat.decider_carrier import read_record
+from sottovoce.node.seat.deciders import Waits, one_error
+from sottovoce.node.seat.query_client import InSafety, QueryClient
 from sottovoce.node.site.joining import while_working
 from sottovoce.node.site.leaving import leave, mark_withdrawn, work_until_withdrawn
 from sottovoce.node.site.rejoining import hand_over
@@ -37,7 +38,7 @@ async def classify(
     documents: Sequence[Document],
     *,
     options: AskOptions,
-    deliver: Deliver[Classified] = in_hand,
+    deliver: InSafety[Classified] = in_hand,
     explain: bool = False,
     entropy: Entropy | None = None,
 ) -> Classified:
@@ -58,7 +59,7 @@ async def evaluate(
     documents: Sequence[Document],
     *,
     options: AskOptions,
-    deliver: Deliver[EvaluationTables] = in_hand,
+    deliver: InSafety[EvaluationTables] = in_hand,
     entropy: Entropy | None = None,
 ) -> EvaluationTables:
     """This site's own table, which stays here, and the joint one of all peers that take part.
@@ -109,6 +110,14 @@ def _standing(
     )
 
 
+async def _work(asker: QueryClient, membership: Membership) -> None:
+    """Run the agent and carry the asker's decisions, until a command withdraws the site."""
+    with one_error():
+        async with asyncio.TaskGroup() as tasks:
+            tasks.create_task(work_until_withdrawn(asker.agent, membership))
+            tasks.create_task(asker.run())
+
+
 @asynccontextmanager
 async def _asking(work: Workplace) -> "AsyncIterator[tuple[QueryClient, asyncio.Task[None]]]":
     """The peer's seat of this site, ready to ask, or to go on with what was broken off before."""
@@ -117,7 +126,7 @@ async def _asking(work: Workplace) -> "AsyncIterator[tuple[QueryClient, asyncio.
     path = work.folder(seat) / MODEL
     work.check_consent()
     async with work.agent(keys) as (agent, audit, line):
-        record = TrainingParticipant.read(agent, ParticipantRecord)
+        record = read_record(agent.journal, SEAT, ParticipantRecord)
         if not path.exists() or not record.seating:
             raise InputError(
                 f"{path}: expected the sealed model of a finished study, found none",
@@ -129,8 +138,8 @@ async def _asking(work: Workplace) -> "AsyncIterator[tuple[QueryClient, asyncio.
         agent.waits = Waits(work.stage_seconds, 2 * work.stage_seconds)
         asker = QueryClient(agent, standing, model, audit)
         agent.decider = asker
-        await asker.settle()
-        working = asyncio.create_task(work_until_withdrawn(agent, work.membership))
+        await asker.take(Started())
+        working = asyncio.create_task(_work(asker, work.membership))
         try:
             yield asker, working
             await while_working(working, agent.drained())

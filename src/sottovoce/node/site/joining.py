@@ -215,10 +215,9 @@ class _JoiningSeat:
         agent = participant.agent
         standing = await agent.do(AfterTraining.read, agent.journal, study, self._keys)
         held = await agent.do(kept_share, agent.journal, study)
-        helper = QueryHelper(agent, standing, participant.state.record, held)
+        helper = QueryHelper(agent, standing, held)
         agent.decider = helper
         await while_working(working, helper.serve())
-        agent.tell_watcher(StudyClosed(self._study, agent.name))
 
     async def _end_badly(
         self,

@@ -10,7 +10,7 @@ import asyncio
 from pathlib import Path
 
 from sottovoce.course.control import COORDINATOR, Leaving
-from sottovoce.course.participant_record import ParticipantRecord
+from sottovoce.course.participant_record import SEAT, ParticipantRecord
 from sottovoce.course.phases import Phase
 from sottovoce.entropy import Entropy, SystemEntropy
 from sottovoce.errors import AbsenceError, JournalError, LedgerError, WithdrawnError
@@ -18,11 +18,11 @@ from sottovoce.keyfiles import storage
 from sottovoce.ledger import What, read_ledger
 from sottovoce.node.api import AskOptions, Membership, Withdrawal
 from sottovoce.node.events import SeatWithdrawn
+from sottovoce.node.seat.decider_carrier import read_record
 from sottovoce.node.seat.deciders import one_error
 from sottovoce.node.seat.letter_audit import LetterAudit
 from sottovoce.node.seat.retrying_line import RetryingLine
 from sottovoce.node.seat.seat_runtime import SeatRuntime
-from sottovoce.node.seat.training_participant import TrainingParticipant
 from sottovoce.node.site.seat_status import is_withdrawn, withdrawal_mark
 from sottovoce.node.site.workplace import MODEL, Workplace, forget_sessions, in_use
 from sottovoce.storage.journal import Outgoing
@@ -113,7 +113,7 @@ async def leave(agent: SeatRuntime, audit: LetterAudit, line: RetryingLine, mode
 
     Said once; what a crash left undone is done when it is asked for again.
     """
-    record = TrainingParticipant.read(agent, ParticipantRecord)
+    record = read_record(agent.journal, SEAT, ParticipantRecord)
     if record.phase is not Phase.WITHDRAWN:
         await agent.do(audit.note, What.WITHDRAWAL, "consent was withdrawn")
         await agent.do(_close_outbox, agent, audit, record.but(phase=Phase.WITHDRAWN))
@@ -138,7 +138,7 @@ def _close_outbox(agent: SeatRuntime, audit: LetterAudit, record: ParticipantRec
     if not audit.asks:
         left += agent.numbered([(COORDINATOR, audit.head())], notes)
     left += agent.numbered([(COORDINATOR, Leaving())], notes)
-    journal.close_outbox(left, notes={**notes, TrainingParticipant.note: Codec().encode(record)})
+    journal.close_outbox(left, notes={**notes, SEAT: Codec().encode(record)})
 
 
 async def _post(

@@ -26,7 +26,7 @@ import numpy as np
 from sottovoce import wire
 from sottovoce.errors import InputError, MisuseError, ViolationError
 from sottovoce.numbers.ring import Words, from_ring, to_ring
-from sottovoce.protocols.blind_sum import SummedVector, WordSpace, pairwise
+from sottovoce.protocols.blind_sum import RoundBook, SummedVector, WordSpace, pairwise
 from sottovoce.protocols.blind_sum.plan import Plan, Summed
 from sottovoce.protocols.conversation import Party, Send, receive
 from sottovoce.protocols.messages import Disclosure, Message
@@ -45,17 +45,16 @@ from sottovoce.study.stages.quorum_sums import add_to_sum, help_sum, open_sum
 from sottovoce.study.study import Study
 
 __all__ = [
+    "NONE_HELD",
     "CountSum",
     "Evaluation",
     "EvaluationSize",
+    "HeldEvaluations",
     "JointConfusion",
     "Tested",
-    "check_opening",
     "evaluate_coordinator",
     "evaluate_evaluator",
     "evaluate_peer",
-    "evaluated",
-    "was_held",
 ]
 
 
@@ -207,35 +206,49 @@ def _name_of(number: int) -> str:
     return f"evaluation {number}"
 
 
-def evaluated(party: PartyContext) -> tuple[str, ...] | None:
-    """Over whom this study was evaluated so far, as this party knows; None before the first time.
+@dataclass(frozen=True)
+class HeldEvaluations:
+    """What a party's book of opened sums knows of this study's evaluations.
 
-    Every evaluation of a study is over the same peers: the same documents in two tables over
-    sets that differ by one peer would show that peer's table.
+    `numbers` are those of which a sum was opened, so that they are not held again. `peers` are
+    those of the first, None before it. Every evaluation of a study is over the same peers: the
+    same documents in two tables over sets that differ by one peer would show that peer's table.
     """
-    return party.book.series(party.study.digest.hex(), _SERIES)
 
+    peers: tuple[str, ...] | None = None
+    numbers: frozenset[int] = frozenset()
 
-def was_held(party: PartyContext, number: int) -> bool:
-    """Whether a sum of this evaluation was opened, so that it is not held again."""
-    return (party.study.digest.hex(), f"{_name_of(number)} {_SIZE}") in party.book.spent
-
-
-def check_opening(party: PartyContext, peers: Sequence[str], *, number: int) -> None:
-    """At a seat: refuse to begin an evaluation that was held, or one over others than before."""
-    coordinator, before = party.study.roster.coordinator, evaluated(party)
-    if was_held(party, number):
-        raise ViolationError(
-            f"expected an evaluation that was not held yet, found number {number + 1} again",
-            party=coordinator,
+    @classmethod
+    def of(cls, study: Study, book: RoundBook) -> "HeldEvaluations":
+        """What a book knows."""
+        digest = study.digest.hex()
+        numbers = (
+            number
+            for number in range(study.plan.evaluations)
+            if (digest, f"{_name_of(number)} {_SIZE}") in book.spent
         )
-    if before is not None and before != tuple(peers):
-        raise ViolationError(
-            f"expected to evaluate over the same peers as before ({', '.join(before)}), found "
-            f"{', '.join(peers)}: two tables over different peers give the table of those in one "
-            "of them",
-            party=coordinator,
-        )
+        return cls(book.series(digest, _SERIES), frozenset(numbers))
+
+    def refusal(self, study: Study, peers: Sequence[str], *, number: int) -> ViolationError | None:
+        """At a seat: why it does not begin an evaluation; None where it does."""
+        coordinator, before = study.roster.coordinator, self.peers
+        if number in self.numbers:
+            return ViolationError(
+                f"expected an evaluation that was not held yet, found number {number + 1} again",
+                party=coordinator,
+            )
+        if before is not None and before != tuple(peers):
+            return ViolationError(
+                f"expected to evaluate over the same peers as before ({', '.join(before)}), found "
+                f"{', '.join(peers)}: two tables over different peers give the table of those in "
+                "one of them",
+                party=coordinator,
+            )
+        return None
+
+
+NONE_HELD = HeldEvaluations()
+"""Before the first evaluation."""
 
 
 @dataclass(frozen=True)

@@ -1,0 +1,247 @@
+"""The coordinator's course of one peer's queries: one at a time, each charged once or not at all.
+
+    idle ── asked ──▶ answering ── ended ──▶ idle
+                        │    ▲
+     another is asked, or somebody does not answer
+                        ▼    │ the one that was asked instead
+                      stopping ── ended ──▶ idle
+
+A peer's queries are numbered. An asker that was killed says its number again and goes on where it
+stood; one that asks another number has given the last one up. What a query told is charged in the
+step that closes it, and no other step charges anything. A query that a crash interrupted is run
+again from the journal before anything else of its asker is looked at, because only the journal
+knows what it told. So nobody gets labels for free: not by asking the next number right after the
+last message, nor with a coordinator that falls at that moment. An asker that never lets a query
+come to its labels costs the others time, and learns nothing.
+"""
+
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import TypeAlias
+
+from sottovoce.course.actions import Action, Emit, Tell
+from sottovoce.course.control import COORDINATOR, AskedQuery, OpenedQuery, RefusedQuery
+from sottovoce.course.inputs import Heard, Started
+from sottovoce.course.news import QueryServed
+from sottovoce.course.queries.actions import Forget, KeepCounts, RunQuery, StopConversation
+from sottovoce.course.queries.conversations import QueryId
+from sottovoce.course.queries.inputs import (
+    ConversationEnded,
+    ConversationGoesOn,
+    ConversationOverdue,
+)
+from sottovoce.course.queries.records import MOST_QUERIES, AskerRecord, wanted_verdict
+from sottovoce.course.table import Row, Turn, stepped, table_of
+from sottovoce.errors import MisuseError
+from sottovoce.study.plan import Verdict
+from sottovoce.study.study import Study
+
+
+class AnsweringPhase(StrEnum):
+    """How far the coordinator is with the queries of one peer."""
+
+    IDLE = "idle"
+    ANSWERING = "answering"
+    STOPPING = "stopping"
+
+
+@dataclass(frozen=True)
+class GivenUp:
+    """Why a query is given up: a reason, and who did not answer, if somebody did not."""
+
+    reason: str
+    missing: str
+
+
+@dataclass(frozen=True)
+class Answering:
+    """The queries of one peer at the coordinator.
+
+    `known` says that it is a peer of the model and did not leave. `given_up` is why the open query
+    is being stopped, where nothing was asked instead of it.
+    """
+
+    name: str
+    study: Study
+    asker: str
+    record: AskerRecord
+    known: bool = True
+    given_up: GivenUp | None = None
+
+    @property
+    def phase(self) -> AnsweringPhase:
+        """How far it is."""
+        if not self.record.open:
+            return AnsweringPhase.IDLE
+        stopping = self.record.wanted or self.given_up is not None
+        return AnsweringPhase.STOPPING if stopping else AnsweringPhase.ANSWERING
+
+    @property
+    def query(self) -> QueryId:
+        """The query under way."""
+        return QueryId(self.asker, self.record.open[0])
+
+    @property
+    def conversations(self) -> tuple[QueryId, ...]:
+        """What is under way."""
+        return (self.query,) if self.record.open else ()
+
+
+_Turn: TypeAlias = Turn[Answering]
+
+
+def step(state: Answering, happened: object, *, now: float) -> tuple[Answering, tuple[Action, ...]]:
+    """What the coordinator does next with a peer's queries."""
+    return stepped(TABLE, state, happened, now)
+
+
+def _start(turn: _Turn, happened: Started) -> None:
+    del happened
+    _run(turn)
+
+
+def _start_stopping(turn: _Turn, happened: Started) -> None:
+    """What it told before a crash, only its journal knows."""
+    _start(turn, happened)
+    turn.act(StopConversation(turn.state.query))
+
+
+def _run(turn: _Turn) -> None:
+    state, record = turn.state, turn.state.record
+    verdict = state.study.verdict_for(state.asker, wanted_verdict(record.verdict))
+    turn.act(RunQuery(state.query, verdict, record.helpers))
+
+
+# A peer asks.
+
+
+def _hear_asked(turn: _Turn, happened: Heard) -> None:
+    """Open the query, or have the one before stopped first."""
+    asked, record = happened.message, turn.state.record
+    assert isinstance(asked, AskedQuery)
+    if asked.number in record.open and not record.wanted:
+        return
+    if asked in record.wanted:
+        return
+    if reason := _refusal(turn.state, asked):
+        refused = RefusedQuery(asked.number, record.following, reason)
+        turn.act(Tell((turn.state.asker,), refused))
+        return
+    if not record.open:
+        _open(turn, asked)
+        return
+    before = turn.state.phase
+    turn.change(record=record.but(following=asked.number + 1, wanted=(asked,)))
+    if before is AnsweringPhase.ANSWERING:
+        turn.act(StopConversation(turn.state.query))
+
+
+def _refusal(state: Answering, asked: AskedQuery) -> str:
+    """Why this cannot be asked; empty if it can."""
+    if not state.known:
+        return "only peers of the model may ask"
+    if asked.number < state.record.following:
+        return "this query was asked already"
+    if asked.number >= MOST_QUERIES:
+        return f"no query has a number above {MOST_QUERIES - 1}"
+    try:
+        state.study.verdict_for(state.asker, wanted_verdict(asked.verdict))
+    except MisuseError as error:
+        return error.message
+    return ""
+
+
+def _open(turn: _Turn, asked: AskedQuery) -> None:
+    state = turn.state
+    verdict = state.study.verdict_for(state.asker, wanted_verdict(asked.verdict))
+    helpers = helpers_of(state.study, state.asker, verdict)
+    opened = state.record.but(
+        following=asked.number + 1,
+        open=(asked.number,),
+        verdict=asked.verdict,
+        helpers=helpers,
+        wanted=(),
+    )
+    turn.change(record=opened, given_up=None)
+    if helpers:
+        turn.act(Tell(helpers, OpenedQuery(state.asker, asked.number, helpers)))
+    _run(turn)
+
+
+def helpers_of(study: Study, asker: str, verdict: Verdict | None) -> tuple[str, ...]:
+    """The seats besides coordinator and asker that a query needs."""
+    parties = study.query_parties(asker, verdict)
+    return tuple(name for name in parties if name not in {COORDINATOR, asker})
+
+
+# It ends.
+
+
+def _end(turn: _Turn, happened: ConversationEnded) -> None:
+    """Charge what it told, say what became of it, and go on with what was asked instead."""
+    state, query = turn.state, turn.state.query
+    if happened.which != query:
+        return
+    wanted = state.record.wanted
+    turn.change(record=_charged(state.record, happened), given_up=None)
+    if not happened.stopped and happened.failure is None:
+        if happened.counted:
+            turn.act(KeepCounts(query))
+        turn.act(Emit(QueryServed(state.name, COORDINATOR, state.asker, query.number)))
+    elif not wanted:
+        why = state.given_up or _failed(happened)
+        refused = RefusedQuery(query.number, state.record.following, why.reason, why.missing)
+        turn.act(Tell((state.asker,), refused))
+    turn.act(Forget(query))
+    for asked in wanted:
+        _open(turn, asked)
+
+
+def _charged(record: AskerRecord, ended: ConversationEnded) -> AskerRecord:
+    """The only place where labels are charged: with the record that the query is over."""
+    return record.but(
+        spent=record.spent + ended.charged,
+        evaluated=record.evaluated + ended.evaluated,
+        open=(),
+        verdict="",
+        helpers=(),
+        wanted=(),
+    )
+
+
+def _failed(ended: ConversationEnded) -> GivenUp:
+    failure = ended.failure
+    if failure is None:
+        return GivenUp("the coordinator gave it up", "")
+    missing = failure.party if failure.absent else ""
+    return GivenUp(f"the coordinator gave it up: {failure.kind}", missing)
+
+
+def _give_up(turn: _Turn, happened: ConversationOverdue) -> None:
+    if happened.which == turn.state.query:
+        reason = f"the coordinator gave it up: {happened.waited}"
+        turn.change(given_up=GivenUp(reason, happened.party))
+        turn.act(StopConversation(turn.state.query))
+
+
+PHASES = tuple(AnsweringPhase)
+HEARS = (AskedQuery,)
+INPUTS = (Started, ConversationEnded, ConversationGoesOn, ConversationOverdue)
+_IDLE, _ANSWERING, _STOPPING = PHASES
+
+TABLE = table_of(
+    (
+        Row((_IDLE,), (Started,)),
+        Row((_ANSWERING,), (Started,), _start),
+        Row((_STOPPING,), (Started,), _start_stopping),
+        Row((_IDLE,), (AskedQuery,), _hear_asked, (_IDLE, _ANSWERING)),
+        Row((_ANSWERING,), (AskedQuery,), _hear_asked, (_ANSWERING, _STOPPING)),
+        Row((_STOPPING,), (AskedQuery,), _hear_asked),
+        Row((_ANSWERING,), (ConversationEnded,), _end, (_ANSWERING, _IDLE)),
+        Row((_STOPPING,), (ConversationEnded,), _end, (_STOPPING, _IDLE, _ANSWERING)),
+        Row((_ANSWERING,), (ConversationOverdue,), _give_up, (_ANSWERING, _STOPPING)),
+        Row((_STOPPING,), (ConversationOverdue,)),
+        Row((_IDLE,), (ConversationEnded, ConversationOverdue)),
+        Row(PHASES, (ConversationGoesOn,)),
+    )
+)

@@ -1,0 +1,154 @@
+"""The coordinator after the training: the queries of every peer, and joint evaluations."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+
+from sottovoce.course.actions import Action, Tell
+from sottovoce.course.control import COORDINATOR, AskedEvaluation, AskedQuery, Leaving
+from sottovoce.course.inputs import Heard, Started
+from sottovoce.course.queries import answering, evaluations
+from sottovoce.course.queries.actions import ForgetOthers
+from sottovoce.course.queries.answering import Answering
+from sottovoce.course.queries.conversations import ConversationId, QueryId
+from sottovoce.course.queries.evaluations import Evaluations
+from sottovoce.course.queries.inputs import (
+    ConversationEnded,
+    ConversationGoesOn,
+    ConversationOverdue,
+    SeatRejoined,
+    SeatReseated,
+)
+from sottovoce.course.queries.records import AskerRecord, EvaluationBook
+from sottovoce.course.queries.seats_seen import SeatsSeen
+from sottovoce.protocols.messages import Message
+from sottovoce.study.study import Study
+from sottovoce.wire import Value
+
+EVALUATIONS = "evaluation/book"
+"""Where the record of evaluations is kept."""
+
+
+def asker_note(asker: str) -> str:
+    """Where the record of a peer's queries is kept."""
+    return f"asker/{asker}"
+
+
+@dataclass(frozen=True)
+class CoordinatorService:
+    """The deciders of the coordinator after the training."""
+
+    askers: Mapping[str, Answering]
+    evaluations: Evaluations
+
+    @classmethod
+    def of(
+        cls,
+        name: str,
+        study: Study,
+        peers: tuple[str, ...],
+        *,
+        records: Mapping[str, AskerRecord],
+        book: EvaluationBook,
+        gather: float,
+        presence: SeatsSeen,
+        rejoined: frozenset[str] = frozenset(),
+    ) -> "CoordinatorService":
+        """Go on from these records; `peers` are those of the model."""
+        askers = {
+            seat: Answering(
+                name,
+                study,
+                seat,
+                records.get(seat, AskerRecord()),
+                known=seat in peers and seat not in book.gone,
+            )
+            for seat in study.roster.names
+            if seat != COORDINATOR
+        }
+        evaluating = Evaluations(study, peers, gather, book, presence, rejoined=rejoined)
+        return cls(askers, evaluating)
+
+    @property
+    def records(self) -> Mapping[str, Value]:
+        """What outlives the process, by where it is kept."""
+        asked = {asker_note(seat): one.record for seat, one in self.askers.items()}
+        return {**asked, EVALUATIONS: self.evaluations.record}
+
+    @property
+    def conversations(self) -> tuple[ConversationId, ...]:
+        """What is under way."""
+        queries = [query for one in self.askers.values() for query in one.conversations]
+        return (*queries, *self.evaluations.conversations)
+
+
+def step(
+    state: CoordinatorService, happened: object, *, now: float
+) -> tuple[CoordinatorService, tuple[Action, ...]]:
+    """Let those decide whom it concerns."""
+    match happened:
+        case Started():
+            return _start(state, happened, now)
+        case Heard(sender, message):
+            return _hear(state, sender, message, now)
+        case SeatReseated(seat, told):
+            return state, (Tell((seat,), told),)
+        case SeatRejoined(seat, told):
+            after, actions = _evaluate(state, happened, now)
+            others = tuple(name for name in state.askers if name != seat)
+            return after, (*actions, Tell(others, told))
+        case ConversationEnded() | ConversationOverdue() | ConversationGoesOn():
+            return _converse(state, happened, now)
+    return _evaluate(state, happened, now)
+
+
+def _hear(
+    state: CoordinatorService, sender: str, message: Message, now: float
+) -> tuple[CoordinatorService, tuple[Action, ...]]:
+    """What is left of the training changes nothing any longer."""
+    happened = Heard(sender, message)
+    match message:
+        case AskedQuery():
+            return _ask(state, sender, happened, now)
+        case AskedEvaluation():
+            return _evaluate(state, happened, now)
+        case Leaving():
+            askers = {**state.askers, sender: replace(state.askers[sender], known=False)}
+            return _evaluate(replace(state, askers=askers), happened, now)
+    return state, ()
+
+
+def _converse(
+    state: CoordinatorService,
+    happened: ConversationEnded | ConversationOverdue | ConversationGoesOn,
+    now: float,
+) -> tuple[CoordinatorService, tuple[Action, ...]]:
+    if isinstance(happened.which, QueryId):
+        return _ask(state, happened.which.asker, happened, now)
+    return _evaluate(state, happened, now)
+
+
+def _start(
+    state: CoordinatorService, happened: Started, now: float
+) -> tuple[CoordinatorService, tuple[Action, ...]]:
+    """Go on with everything that was under way, and delete what was not deleted before a crash."""
+    presence = replace(state.evaluations.presence, started=now)
+    evaluating = replace(state.evaluations, presence=presence)
+    state, actions = _evaluate(replace(state, evaluations=evaluating), happened, now)
+    for seat in state.askers:
+        state, more = _ask(state, seat, happened, now)
+        actions += more
+    return state, (*actions, ForgetOthers(state.conversations))
+
+
+def _ask(
+    state: CoordinatorService, asker: str, happened: object, now: float
+) -> tuple[CoordinatorService, tuple[Action, ...]]:
+    after, actions = answering.step(state.askers[asker], happened, now=now)
+    return replace(state, askers={**state.askers, asker: after}), actions
+
+
+def _evaluate(
+    state: CoordinatorService, happened: object, now: float
+) -> tuple[CoordinatorService, tuple[Action, ...]]:
+    after, actions = evaluations.step(state.evaluations, happened, now=now)
+    return replace(state, evaluations=after), actions

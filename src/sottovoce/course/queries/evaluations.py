@@ -1,0 +1,260 @@
+"""The coordinator's course of joint evaluations: each opened once, all over the same peers.
+
+    gathering ── enough peers are ready and here ──▶ held ── ended ──▶ gathering
+
+An evaluation waits until the peers of the model are ready at the same time, because its sums are
+opened once. The first begins without those that keep away, after a while; every later one is over
+the very peers of the first. An attempt that failed before a sum was opened is followed by another;
+after that it counts as held, whatever became of it.
+"""
+
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import TypeAlias
+
+from sottovoce.course.actions import Action, Tell, WakeAt
+from sottovoce.course.control import (
+    AskedEvaluation,
+    Leaving,
+    OpenedEvaluation,
+    RefusedEvaluation,
+)
+from sottovoce.course.inputs import Heard, Seen, Started, Tick
+from sottovoce.course.queries.actions import (
+    EraseCounts,
+    Forget,
+    RunEvaluation,
+    ShowEvaluation,
+    StopConversation,
+)
+from sottovoce.course.queries.conversations import EvaluationId
+from sottovoce.course.queries.inputs import (
+    ConversationEnded,
+    ConversationGoesOn,
+    ConversationOverdue,
+    SeatRejoined,
+    SumsKnown,
+)
+from sottovoce.course.queries.records import EvaluationBook
+from sottovoce.course.queries.seats_seen import SeatsSeen
+from sottovoce.course.reasons import an_error
+from sottovoce.course.table import Row, Turn, stepped, table_of
+from sottovoce.errors import AbsenceError
+from sottovoce.study.plan import FEWEST_PEERS
+from sottovoce.study.queries.evaluation import NONE_HELD, HeldEvaluations
+from sottovoce.study.study import Study
+
+LOOK_SECONDS = 0.5
+"""How often the coordinator looks whether a peer that is ready came back."""
+
+
+class EvaluationsPhase(StrEnum):
+    """How far the coordinator is with the next joint evaluation."""
+
+    GATHERING = "gathering"
+    HELD = "held"
+
+
+@dataclass(frozen=True)
+class Evaluations:
+    """Joint evaluations at the coordinator.
+
+    `peers` are those of the model, `gather` how many seconds the last of them are waited for.
+    `held` is what our book of sums knows. `rejoined` enrolled again, `newest` is when somebody
+    became ready last.
+    """
+
+    study: Study
+    peers: tuple[str, ...]
+    gather: float
+    record: EvaluationBook
+    presence: SeatsSeen
+    held: HeldEvaluations = NONE_HELD
+    rejoined: frozenset[str] = frozenset()
+    newest: float = 0.0
+
+    @property
+    def phase(self) -> EvaluationsPhase:
+        """How far it is."""
+        return EvaluationsPhase.HELD if self.record.open else EvaluationsPhase.GATHERING
+
+    @property
+    def evaluation(self) -> EvaluationId:
+        """The evaluation under way, or the next one."""
+        return EvaluationId(self.record.number, self.record.attempt)
+
+    @property
+    def conversations(self) -> tuple[EvaluationId, ...]:
+        """What is under way."""
+        return (self.evaluation,) if self.record.open else ()
+
+
+_Turn: TypeAlias = Turn[Evaluations]
+
+
+def step(
+    state: Evaluations, happened: object, *, now: float
+) -> tuple[Evaluations, tuple[Action, ...]]:
+    """What the coordinator does next about evaluations."""
+    return stepped(TABLE, state, happened, now)
+
+
+def _start(turn: _Turn, happened: Started) -> None:
+    del happened
+    turn.change(newest=turn.now)
+    _look(turn)
+
+
+def _start_held(turn: _Turn, happened: Started) -> None:
+    del happened
+    turn.change(newest=turn.now)
+    turn.act(RunEvaluation(turn.state.evaluation, turn.state.record.open))
+
+
+# Who is ready.
+
+
+def _hear_asked(turn: _Turn, happened: Heard) -> None:
+    peer, book = happened.sender, turn.state.record
+    if reason := _refusal(turn.state, peer):
+        turn.act(Tell((peer,), RefusedEvaluation(book.number, 0, reason)))
+        return
+    if peer in turn.state.peers and peer not in book.ready:
+        turn.change(record=book.but(ready=(*book.ready, peer)), newest=turn.now)
+    _look(turn)
+
+
+def _refusal(state: Evaluations, peer: str) -> str:
+    """Why no evaluation is held with this peer; empty if one can be."""
+    book, most, before = state.record, state.study.plan.evaluations, state.held.peers
+    if book.number >= most:
+        return f"the study has {most} evaluations, and all were held"
+    if peer in state.rejoined:
+        # We could pose as it: nobody but the peer that handed the model over compared its keys.
+        return "a site that enrolled again takes no part in evaluations"
+    if before is not None and {peer, *before} - (set(before) - set(book.gone)):
+        who = ", ".join(before)
+        return f"every evaluation is over the same peers: {who} took part in the first"
+    return ""
+
+
+def _hear_leaving(turn: _Turn, happened: Heard) -> None:
+    book = turn.state.record
+    turn.change(record=book.but(gone=(*book.gone, happened.sender)))
+    _look(turn)
+
+
+def _look_again(turn: _Turn, happened: Tick) -> None:
+    del happened
+    _look(turn)
+
+
+def _look(turn: _Turn) -> None:
+    """Begin when everybody is here and ready, or enough are and the rest keeps away."""
+    state, book = turn.state, turn.state.record
+    if book.open or not book.ready:
+        return
+    expected = state.held.peers or tuple(one for one in state.peers if one not in book.gone)
+    ready = tuple(peer for peer in expected if peer in book.ready)
+    here = tuple(peer for peer in ready if state.presence.is_here(peer, turn.now))
+    late = state.newest + state.gather
+    first = state.held.peers is None
+    if len(here) >= FEWEST_PEERS and (here == expected or (first and turn.now >= late)):
+        _open(turn, here)
+    elif here != ready:
+        turn.act(WakeAt(turn.now + LOOK_SECONDS))
+    elif first and turn.now < late:
+        turn.act(WakeAt(late))
+
+
+def _open(turn: _Turn, peers: tuple[str, ...]) -> None:
+    state = turn.state
+    turn.change(record=state.record.but(open=peers))
+    opened = OpenedEvaluation(state.record.number, state.record.attempt, peers)
+    seats = (*peers, *state.study.evaluation_helpers(peers))
+    turn.act(Tell(seats, opened), RunEvaluation(state.evaluation, peers))
+
+
+# It ends.
+
+
+def _end(turn: _Turn, happened: ConversationEnded) -> None:
+    """The next one; or the same again, if nothing of it was opened."""
+    state, book = turn.state, turn.state.record
+    if happened.which != state.evaluation:
+        return
+    failed = happened.stopped or happened.failure is not None
+    again = failed and book.number not in state.held.numbers
+    if failed:
+        kind = AbsenceError.__name__ if happened.failure is None else happened.failure.kind
+        reason = f"the evaluation ended with {an_error(kind)}"
+        turn.act(Tell(book.open, RefusedEvaluation(book.number, book.attempt, reason)))
+    else:
+        turn.act(ShowEvaluation(state.evaluation))
+    late = tuple(peer for peer in book.ready if peer not in book.open)
+    if late and not again:
+        reason = f"the evaluation was held without it, among {', '.join(book.open)}"
+        turn.act(Tell(late, RefusedEvaluation(book.number, 0, reason)))
+    if not again:
+        # Our shares of what was counted are of no more use, and must not stay.
+        turn.act(EraseCounts(book.open))
+    number, attempt = (book.number, book.attempt + 1) if again else (book.number + 1, 1)
+    after = EvaluationBook(number, attempt, late if again else (), gone=book.gone)
+    turn.act(Forget(state.evaluation))
+    turn.change(record=after)
+    _look(turn)
+
+
+def _give_up(turn: _Turn, happened: ConversationOverdue) -> None:
+    if happened.which == turn.state.evaluation:
+        turn.act(StopConversation(turn.state.evaluation))
+
+
+# What is known.
+
+
+def _know_sums(turn: _Turn, happened: SumsKnown) -> None:
+    turn.change(held=happened.held)
+
+
+def _know_rejoined(turn: _Turn, happened: SeatRejoined) -> None:
+    turn.change(rejoined=turn.state.rejoined | {happened.seat})
+
+
+def _see(turn: _Turn, happened: Seen) -> None:
+    turn.change(presence=turn.state.presence.after(happened.seat, turn.now))
+
+
+PHASES = tuple(EvaluationsPhase)
+HEARS = (AskedEvaluation, Leaving)
+INPUTS = (
+    Started,
+    Seen,
+    Tick,
+    SumsKnown,
+    SeatRejoined,
+    ConversationEnded,
+    ConversationGoesOn,
+    ConversationOverdue,
+)
+_GATHERING, _HELD = PHASES
+
+TABLE = table_of(
+    (
+        Row((_GATHERING,), (Started,), _start, PHASES),
+        Row((_HELD,), (Started,), _start_held),
+        Row((_GATHERING,), (AskedEvaluation,), _hear_asked, PHASES),
+        Row((_HELD,), (AskedEvaluation,), _hear_asked),
+        Row((_GATHERING,), (Leaving,), _hear_leaving, PHASES),
+        Row((_HELD,), (Leaving,), _hear_leaving),
+        Row((_GATHERING,), (Tick,), _look_again, PHASES),
+        Row((_HELD,), (Tick,)),
+        Row((_HELD,), (ConversationEnded,), _end, PHASES),
+        Row((_HELD,), (ConversationOverdue,), _give_up),
+        Row((_GATHERING,), (ConversationEnded, ConversationOverdue)),
+        Row(PHASES, (ConversationGoesOn,)),
+        Row(PHASES, (SumsKnown,), _know_sums),
+        Row(PHASES, (SeatRejoined,), _know_rejoined),
+        Row(PHASES, (Seen,), _see),
+    )
+)

@@ -1,0 +1,102 @@
+"""A seat after the training, in the network: carries `course.queries.seat`."""
+
+import asyncio
+from collections.abc import Mapping
+from typing import Any
+
+from sottovoce.course.actions import Action
+from sottovoce.course.control import COORDINATOR
+from sottovoce.course.inputs import Heard
+from sottovoce.course.participant_record import SEAT, ParticipantRecord
+from sottovoce.course.queries.actions import (
+    EraseShare,
+    NoteRefusal,
+    RunEvaluation,
+    RunQuery,
+    StopServing,
+)
+from sottovoce.course.queries.conversations import QueryId
+from sottovoce.course.queries.records import AskingRecord, EvaluatingRecord
+from sottovoce.course.queries.seat import ASKING, EVALUATING, SeatService, step
+from sottovoce.entropy import Entropy
+from sottovoce.errors import ViolationError
+from sottovoce.ledger import What
+from sottovoce.node.seat.after_training import SHARE_OVER, AfterTraining
+from sottovoce.node.seat.decider_carrier import read_record
+from sottovoce.node.seat.seat_runtime import SeatRuntime
+from sottovoce.node.seat.service_carrier import ServiceCarrier
+from sottovoce.protocols.messages import Message
+from sottovoce.study.queries.classification import deal
+from sottovoce.study.queries.evaluation import evaluate_evaluator, evaluate_member
+from sottovoce.study.queries.model import HeldShare
+from sottovoce.study.queries.quorum_model import MemberShare
+from sottovoce.study.queries.quorum_queries import help_asker
+from sottovoce.study.queries.shared_queries import share_scores
+
+
+class QuerySeat(ServiceCarrier[SeatService]):
+    """One seat, once there is a model; whatever it does, it helps others where it is needed."""
+
+    def __init__(
+        self,
+        agent: SeatRuntime,
+        standing: AfterTraining,
+        held: HeldShare | MemberShare | None = None,
+    ) -> None:
+        """Go on from what the seat's journal remembers; it may hold a share of the model."""
+        journal = agent.journal
+        state = SeatService.of(
+            agent.study,
+            standing.study,
+            agent.name,
+            read_record(journal, SEAT, ParticipantRecord),
+            asked=read_record(journal, ASKING, AskingRecord),
+            evaluated=read_record(journal, EVALUATING, EvaluatingRecord),
+        )
+        super().__init__(agent, step, state, standing)
+        self.closed = asyncio.Event()
+        self._held_share = held
+
+    async def hear(self, sender: str, message: Message, notes: Mapping[str, bytes]) -> None:
+        """Follow a letter of the coordinator; nobody else gives directions."""
+        if sender != COORDINATOR:
+            raise ViolationError("expected control letters of the coordinator alone", party=sender)
+        await self.take(Heard(sender, message), notes)
+
+    async def perform(self, action: Action) -> None:
+        """Do one thing that a step asked for."""
+        match action:
+            case NoteRefusal(reason):
+                await self.agent.do(self.agent.audit.note, What.REFUSAL, reason)
+            case StopServing():
+                self.closed.set()
+            case _:
+                await super().perform(action)
+
+    def kept(self, action: Action) -> Mapping[str, bytes]:
+        """The share of the model does not stay when the study is closed."""
+        assert isinstance(action, EraseShare)
+        return SHARE_OVER
+
+    def asker_standing(self, query: QueryId) -> AfterTraining:
+        """The study with the keys that an asker has now."""
+        for told in self.state.helping.record.rejoining:
+            if told.consent.name == query.asker != self.agent.name:
+                return self.standing.with_new_keys(told.now, told.consent)
+        return self.standing
+
+    def query_program(self, action: RunQuery, entropy: Entropy) -> Any:
+        """Help with a query: deal for it, or compute on our share of the model."""
+        party = self.asker_standing(action.query).party(entropy)
+        held = self._held_share
+        if isinstance(held, MemberShare):
+            return help_asker(party, held)
+        return deal(party) if held is None else share_scores(party, (held,))
+
+    def evaluation_program(self, action: RunEvaluation, entropy: Entropy) -> Any:
+        """Sign what an evaluation adds up."""
+        evaluation, peers = action.evaluation, action.peers
+        party = self.standing.party(entropy, attempt=evaluation.attempt, peers=peers)
+        member = isinstance(self._held_share, MemberShare)
+        sign = evaluate_member if member else evaluate_evaluator
+        return sign(party, peers, number=evaluation.number)

@@ -1,0 +1,556 @@
+"""Queries and evaluations: every input in every phase, and what follows at whom."""
+
+from dataclasses import dataclass, field, replace
+from types import ModuleType
+from typing import Any
+
+import pytest
+
+from sottovoce.course.actions import Action, Emit, Tell, WakeAt
+from sottovoce.course.control import (
+    COORDINATOR,
+    AskedEvaluation,
+    AskedQuery,
+    Closed,
+    Leaving,
+    OpenedEvaluation,
+    OpenedQuery,
+    RefusedEvaluation,
+    RefusedQuery,
+)
+from sottovoce.course.inputs import Failure, Heard, Seen, Started, Tick
+from sottovoce.course.news import QueryGivenUp, QueryGoesOn, QueryWithoutDealer, Refused
+from sottovoce.course.participant_record import ParticipantRecord
+from sottovoce.course.phases import Phase
+from sottovoce.course.queries import answering, asking, evaluating, evaluations, helping
+from sottovoce.course.queries import coordinator as coordinator_service
+from sottovoce.course.queries import seat as seat_service
+from sottovoce.course.queries.actions import (
+    Deliver,
+    EndAsking,
+    EndEvaluating,
+    EraseCounts,
+    EraseShare,
+    Forget,
+    ForgetOthers,
+    KeepCounts,
+    NoteRefusal,
+    RunEvaluation,
+    RunQuery,
+    StopConversation,
+    StopServing,
+)
+from sottovoce.course.queries.conversations import EvaluationId, QueryId
+from sottovoce.course.queries.coordinator import CoordinatorService
+from sottovoce.course.queries.inputs import (
+    AnswerDelivered,
+    ConversationEnded,
+    ConversationGoesOn,
+    ConversationOverdue,
+    EvaluationDelivered,
+    EvaluationWanted,
+    NotReplayed,
+    QuestionAsked,
+    SumsKnown,
+)
+from sottovoce.course.queries.records import AskerRecord, EvaluationBook
+from sottovoce.course.queries.seat import SeatService
+from sottovoce.course.queries.seats_seen import SeatsSeen
+from sottovoce.errors import AbsenceError, MisuseError, SottovoceError
+from sottovoce.protocols.messages import Message
+from sottovoce.study.plan import Verdict
+from sottovoce.study.queries.evaluation import HeldEvaluations
+from sottovoce.study.study import Study
+from sottovoce.wire import Codec
+
+PEERS = ("north", "harbour", "valley", "lakeside")
+FIRST = QueryId("north", 0)
+MINE, OTHERS = QuestionAsked(b"m" * 32, 3), QuestionAsked(b"o" * 32, 5)
+DECIDERS = (answering, evaluations, asking, evaluating, helping)
+
+
+@dataclass
+class Told:
+    """A service to which a test tells what happens, with a clock of its own."""
+
+    decider: ModuleType
+    state: Any
+    now: float = 1000.0
+    actions: list[Action] = field(default_factory=list)
+
+    def __call__(self, happened: object, *, after: float = 0.0) -> tuple[Action, ...]:
+        self.now += after
+        before = self.state
+        self.state, actions = self.decider.step(before, happened, now=self.now)
+        again = self.decider.step(before, happened, now=self.now)
+        # Errors are equal by what they say.
+        assert (again[0], repr(again[1])) == (self.state, repr(actions))
+        for record in self.state.records.values():
+            # What is written can be read again, and is one encoding.
+            assert Codec().decode(Codec().encode(record), type(record)) == record
+        self.actions += actions
+        return actions
+
+    def hears(self, sender: str, message: Message) -> tuple[Action, ...]:
+        return self(Heard(sender, message))
+
+    def restarted(self) -> tuple[Action, ...]:
+        """Another process, which knows what the records say."""
+        old = self.state
+        if isinstance(old, CoordinatorService):
+            askers = {name: replace(one, given_up=None) for name, one in old.askers.items()}
+            self.state = replace(old, askers=askers)
+        else:
+            asked, evaluated = old.asking.record, old.evaluating.record
+            here = (old.asking.study_name, old.asking.study, old.asking.name)
+            record = old.helping.record
+            self.state = SeatService.of(*here, record, asked=asked, evaluated=evaluated)
+        return self(Started())
+
+
+def told_by(actions: tuple[Action, ...], kind: type[Message]) -> list[Tell]:
+    return [one for one in actions if isinstance(one, Tell) and isinstance(one.message, kind)]
+
+
+@pytest.fixture
+def coordinator(study: Study) -> Told:
+    """A coordinator of a trained study, just started."""
+    state = CoordinatorService.of(
+        "s-1",
+        study,
+        PEERS,
+        records={},
+        book=EvaluationBook(),
+        gather=10.0,
+        presence=SeatsSeen(6.0),
+    )
+    told = Told(coordinator_service, state)
+    assert told(Started()) == (ForgetOthers(()),)
+    return told
+
+
+def seat_of(study: Study, name: str) -> Told:
+    record = ParticipantRecord().but(phase=Phase.FINISHED)
+    told = Told(seat_service, SeatService.of("s-1", study, name, record))
+    told(Started())
+    return told
+
+
+@pytest.fixture
+def north(study: Study) -> Told:
+    """A peer of a trained study."""
+    return seat_of(study, "north")
+
+
+@pytest.fixture
+def evaluator(study: Study) -> Told:
+    """A helper of a trained study."""
+    return seat_of(study, "evaluator")
+
+
+@pytest.mark.parametrize("decider", DECIDERS, ids=lambda one: one.__name__.rsplit(".")[-1])
+def test_a_table_says_something_about_every_input_in_every_phase(decider: ModuleType) -> None:
+    assert set(decider.TABLE) == set(decider.PHASES)
+    for phase in decider.PHASES:
+        missing = {*decider.INPUTS, *decider.HEARS} - set(decider.TABLE[phase])
+        # A seat asks one question after another: its carrier sees to that.
+        busy = {"asking", "answered", "ready", "evaluating"}
+        alone = {QuestionAsked, EvaluationWanted} if phase in busy else set()
+        assert missing <= alone, phase
+
+
+# The coordinator and one peer's queries.
+
+
+def test_a_query_is_opened_with_its_helpers_and_charged_when_it_ends(coordinator: Told) -> None:
+    opened, run = coordinator.hears("north", AskedQuery(0))
+    helpers = ("evaluator", "dealer")
+    assert opened == Tell(helpers, OpenedQuery("north", 0, helpers))
+    assert run == RunQuery(FIRST, Verdict.FSS, helpers)
+    assert coordinator.state.conversations == (FIRST,)
+    coordinator(ConversationEnded(FIRST, charged=48, counted=True))
+    assert coordinator.state.askers["north"].record == AskerRecord(1, 48)
+    assert KeepCounts(FIRST) in coordinator.actions
+    # Told twice, it is charged once.
+    assert coordinator(ConversationEnded(FIRST, charged=48)) == ()
+    assert coordinator.state.askers["north"].record.spent == 48
+
+
+def test_the_same_number_again_changes_nothing_and_an_old_one_is_refused(
+    coordinator: Told,
+) -> None:
+    coordinator.hears("north", AskedQuery(0))
+    assert coordinator.hears("north", AskedQuery(0)) == ()
+    coordinator(ConversationEnded(FIRST))
+    (refused,) = coordinator.hears("north", AskedQuery(0))
+    assert refused == Tell(("north",), RefusedQuery(0, 1, "this query was asked already"))
+
+
+@pytest.mark.parametrize("charged", [0, 48])
+def test_the_next_number_gives_a_query_up_and_what_it_told_is_charged_first(
+    coordinator: Told, charged: int
+) -> None:
+    coordinator.hears("north", AskedQuery(0))
+    assert coordinator.hears("north", AskedQuery(1)) == (StopConversation(FIRST),)
+    assert coordinator.hears("north", AskedQuery(1)) == ()
+    record = coordinator.state.askers["north"].record
+    assert (record.open, record.spent) == ((0,), 0)
+    # A crash in between: only the journal knows what the query told.
+    run, stop, _ = coordinator.restarted()
+    assert (run.query, stop) == (FIRST, StopConversation(FIRST))
+    actions = coordinator(ConversationEnded(FIRST, stopped=True, charged=charged))
+    assert Forget(FIRST) in actions
+    assert actions[-1] == RunQuery(QueryId("north", 1), Verdict.FSS, ("evaluator", "dealer"))
+    assert not told_by(actions, RefusedQuery)
+    record = coordinator.state.askers["north"].record
+    assert (record.open, record.spent, record.following) == ((1,), charged, 2)
+
+
+def test_a_query_that_ends_by_itself_while_the_next_is_asked_is_charged(
+    coordinator: Told,
+) -> None:
+    coordinator.hears("north", AskedQuery(0))
+    coordinator.hears("north", AskedQuery(1))
+    coordinator(ConversationEnded(FIRST, charged=48))
+    record = coordinator.state.askers["north"].record
+    assert (record.open, record.spent) == ((1,), 48)
+
+
+def test_a_query_that_somebody_does_not_answer_is_given_up_by_name(coordinator: Told) -> None:
+    coordinator.hears("north", AskedQuery(0))
+    overdue = ConversationOverdue(FIRST, "dealer", "waited 40 s for its seed")
+    assert coordinator(overdue) == (StopConversation(FIRST),)
+    assert coordinator(overdue) == ()
+    (tell, forget) = coordinator(ConversationEnded(FIRST, stopped=True))
+    reason = "the coordinator gave it up: waited 40 s for its seed"
+    assert tell == Tell(("north",), RefusedQuery(0, 1, reason, "dealer"))
+    assert forget == Forget(FIRST)
+    assert coordinator.state.askers["north"].record == AskerRecord(1)
+
+
+def test_a_program_that_fails_is_told_by_kind(coordinator: Told) -> None:
+    coordinator.hears("north", AskedQuery(0))
+    failure = Failure("AbsenceError", "dealer", absent=True)
+    tell, _ = coordinator(ConversationEnded(FIRST, failure))
+    reason = "the coordinator gave it up: AbsenceError"
+    assert tell == Tell(("north",), RefusedQuery(0, 1, reason, "dealer"))
+
+
+@pytest.mark.parametrize(
+    ("sender", "asked", "reason"),
+    [
+        ("dealer", AskedQuery(0), "only peers of the model may ask"),
+        ("north", AskedQuery(2**32), "no query has a number above 4294967295"),
+        ("north", AskedQuery(0, "any"), "expected a verdict fss or dgk, found 'any'"),
+    ],
+)
+def test_what_cannot_be_asked_is_refused(
+    coordinator: Told, sender: str, asked: AskedQuery, reason: str
+) -> None:
+    (refused,) = coordinator.hears(sender, asked)
+    assert reason in refused.message.reason
+    assert not coordinator.state.conversations
+
+
+def test_who_left_is_not_answered(coordinator: Told) -> None:
+    coordinator.hears("north", Leaving())
+    (refused,) = coordinator.hears("north", AskedQuery(0))
+    assert isinstance(refused.message, RefusedQuery)
+
+
+# The asker.
+
+
+def test_a_question_goes_to_disk_before_it_is_asked_and_stays_until_delivered(north: Told) -> None:
+    tell, run = north(MINE)
+    assert tell == Tell((COORDINATOR,), AskedQuery(0))
+    assert run == RunQuery(FIRST, Verdict.FSS, ("evaluator", "dealer"))
+    assert north(ConversationEnded(FIRST)) == (Deliver(FIRST),)
+    assert north.state.asking.record.open
+    assert north(AnswerDelivered(352)) == (Forget(FIRST),)
+    record = north.state.asking.record
+    assert (record.open, record.following, record.left) == ((), 1, (352,))
+
+
+def test_the_same_question_goes_on_after_a_crash_and_another_gives_it_up(north: Told) -> None:
+    north(MINE)
+    assert north.restarted() == (ForgetOthers((FIRST,)),)
+    news, tell, run = north(MINE)
+    assert isinstance(news.news, QueryGoesOn)
+    assert tell == Tell((COORDINATOR,), AskedQuery(0))
+    assert run.query == FIRST
+    north.restarted()
+    news, forget, tell, run = north(OTHERS)
+    assert isinstance(news.news, QueryGivenUp)
+    assert forget == Forget(FIRST)
+    assert tell == Tell((COORDINATOR,), AskedQuery(1))
+    assert run.query == QueryId("north", 1)
+
+
+def test_a_query_that_was_refused_while_nobody_asked_begins_anew(north: Told) -> None:
+    north(MINE)
+    north.restarted()
+    assert north.hears(COORDINATOR, RefusedQuery(0, 1, "gave it up")) == ()
+    north.restarted()
+    actions = north(MINE)
+    assert told_by(actions, AskedQuery) == [Tell((COORDINATOR,), AskedQuery(1))]
+    assert Forget(FIRST) in actions
+
+
+@pytest.mark.parametrize("late", ["here", "at the coordinator"])
+def test_without_a_dealer_a_query_begins_anew_once_and_says_so(north: Told, late: str) -> None:
+    north(MINE)
+    if late == "here":
+        actions = north(ConversationOverdue(FIRST, "dealer", "waited 40 s"))
+    else:
+        actions = north.hears(COORDINATOR, RefusedQuery(0, 1, "gave it up", "dealer"))
+    second = QueryId("north", 1)
+    assert Tell((COORDINATOR,), AskedQuery(1, "dgk")) in actions
+    assert RunQuery(second, Verdict.DGK, ("evaluator",)) in actions
+    news = [one.news for one in actions if isinstance(one, Emit)]
+    assert news == [QueryWithoutDealer("s-1", "north", 1, "dealer")]
+    (end,) = north(ConversationOverdue(second, "evaluator", "waited 40 s"))
+    assert isinstance(end.error, AbsenceError)
+    assert end.error.party == "evaluator"
+    assert north.state.asking.phase is asking.AskingPhase.BROKEN_OFF
+
+
+def test_a_query_is_refused_for_good_after_some_numbers(north: Told) -> None:
+    north(MINE)
+    for number in (5, 9):
+        before = north.state.asking.open.number
+        north.hears(COORDINATOR, RefusedQuery(before, number, "asked already"))
+        assert north.state.asking.open.number == number
+    # A refusal of another number changes nothing.
+    assert north.hears(COORDINATOR, RefusedQuery(5, 20, "asked already")) == ()
+    *_, end = north.hears(COORDINATOR, RefusedQuery(9, 20, "asked already"))
+    assert "the query was refused: asked already" in str(end.error)
+    assert north.state.asking.phase is asking.AskingPhase.IDLE
+
+
+def test_a_program_that_cannot_be_made_again_is_replaced(north: Told) -> None:
+    north(MINE)
+    north.restarted()
+    north(MINE)
+    actions = north(NotReplayed(FIRST))
+    assert Tell((COORDINATOR,), AskedQuery(1)) in actions
+    assert Forget(FIRST) in actions
+
+
+def test_a_program_that_fails_ends_the_question(north: Told) -> None:
+    north(MINE)
+    forget, end = north(ConversationEnded(FIRST, Failure("MisuseError", ours=True)))
+    assert (forget, end) == (Forget(FIRST), EndAsking(None, FIRST))
+
+
+def test_a_closed_study_ends_a_question_and_an_answer_that_is_there_is_delivered(
+    study: Study,
+) -> None:
+    waiting, having = seat_of(study, "north"), seat_of(study, "north")
+    waiting(MINE)
+    actions = waiting.hears(COORDINATOR, Closed())
+    (end,) = [one for one in actions if isinstance(one, EndAsking)]
+    assert "the study is closed" in str(end.error)
+    having(MINE)
+    having(ConversationEnded(FIRST))
+    having.hears(COORDINATOR, Closed())
+    assert having(AnswerDelivered(7)) == (Forget(FIRST),)
+    for told in (waiting, having):
+        told.restarted()
+        (end,) = told(MINE)
+        assert isinstance(end.error, MisuseError)
+        (end,) = told(EvaluationWanted(2000.0))
+        assert isinstance(end.error, MisuseError)
+
+
+# Evaluations at the coordinator.
+
+
+def held(number: int) -> SumsKnown:
+    return SumsKnown(HeldEvaluations(PEERS, frozenset(range(number + 1))))
+
+
+def test_an_evaluation_begins_when_everybody_is_ready_and_here(coordinator: Told) -> None:
+    for peer in PEERS[:-1]:
+        assert coordinator.hears(peer, AskedEvaluation()) == (WakeAt(coordinator.now + 10),)
+    tell, run = coordinator.hears(PEERS[-1], AskedEvaluation())
+    assert tell == Tell((*PEERS, "evaluator"), OpenedEvaluation(0, 1, PEERS))
+    assert run == RunEvaluation(EvaluationId(0, 1), PEERS)
+    run, *_ = coordinator.restarted()
+    assert run == RunEvaluation(EvaluationId(0, 1), PEERS)
+
+
+def test_the_first_goes_on_without_who_keeps_away_and_not_with_who_is_not_seen(
+    coordinator: Told,
+) -> None:
+    for peer in PEERS[:3]:
+        coordinator.hears(peer, AskedEvaluation())
+    assert coordinator(Tick(), after=10.0) == (WakeAt(coordinator.now + 0.5),)
+    for peer in PEERS[:3]:
+        coordinator(Seen(peer))
+    tell, _ = coordinator(Tick(), after=0.5)
+    assert tell.message == OpenedEvaluation(0, 1, PEERS[:3])
+    coordinator.hears("lakeside", AskedEvaluation())
+    peers = HeldEvaluations(PEERS[:3], frozenset({0}))
+    coordinator(SumsKnown(peers))
+    actions = coordinator(ConversationEnded(EvaluationId(0, 1)))
+    (late,) = told_by(actions, RefusedEvaluation)
+    assert late.recipients == ("lakeside",)
+    assert "was held without it" in late.message.reason
+    assert EraseCounts(PEERS[:3]) in actions
+
+
+def test_an_attempt_that_opened_nothing_is_followed_by_another(coordinator: Told) -> None:
+    for peer in PEERS:
+        coordinator.hears(peer, AskedEvaluation())
+    first, second = EvaluationId(0, 1), EvaluationId(0, 2)
+    coordinator(ConversationOverdue(first, "valley", "waited 40 s"))
+    actions = coordinator(ConversationEnded(first, stopped=True))
+    (refused,) = told_by(actions, RefusedEvaluation)
+    assert refused.message.attempt == 1
+    assert not [one for one in actions if isinstance(one, EraseCounts)]
+    for peer in PEERS:
+        actions = coordinator.hears(peer, AskedEvaluation())
+    assert actions[-1] == RunEvaluation(second, PEERS)
+    # Once a sum is opened it counts as held, whatever becomes of it.
+    coordinator(held(0))
+    coordinator(ConversationEnded(second, Failure("AbsenceError", "valley", absent=True)))
+    assert coordinator.state.evaluations.evaluation == EvaluationId(1, 1)
+
+
+def test_no_evaluation_is_held_beyond_the_plan_or_over_others(coordinator: Told) -> None:
+    coordinator(SumsKnown(HeldEvaluations(PEERS[:3], frozenset())))
+    (refused,) = coordinator.hears("lakeside", AskedEvaluation())
+    assert "over the same peers: north, harbour, valley" in refused.message.reason
+    coordinator.hears("valley", Leaving())
+    (refused,) = coordinator.hears("north", AskedEvaluation())
+    assert "over the same peers" in refused.message.reason
+    book = coordinator.state.evaluations.record.but(number=9)
+    evaluated = replace(coordinator.state.evaluations, record=book)
+    coordinator.state = replace(coordinator.state, evaluations=evaluated)
+    (refused,) = coordinator.hears("north", AskedEvaluation())
+    assert "all were held" in refused.message.reason
+
+
+# Evaluations at a peer.
+
+OPENED = OpenedEvaluation(0, 1, PEERS)
+ATTEMPT = EvaluationId(0, 1)
+
+
+def ended(actions: tuple[Action, ...]) -> SottovoceError:
+    (end,) = [one for one in actions if isinstance(one, EndEvaluating)]
+    assert end.error is not None
+    return end.error
+
+
+def test_a_peer_takes_part_once_and_keeps_the_attempt_until_delivered(north: Told) -> None:
+    tell, news, wake = north(EvaluationWanted(1500.0))
+    assert tell == Tell((COORDINATOR,), AskedEvaluation())
+    assert news.news.whom == PEERS
+    assert wake == WakeAt(1500.0)
+    assert north.hears(COORDINATOR, OPENED) == (RunEvaluation(ATTEMPT, PEERS),)
+    assert north(ConversationEnded(ATTEMPT)) == (Deliver(ATTEMPT),)
+    north(EvaluationDelivered())
+    assert not north.state.conversations
+
+
+def test_a_peer_goes_on_after_a_crash_and_says_again_that_it_is_ready(north: Told) -> None:
+    north(EvaluationWanted(1500.0))
+    north.hears(COORDINATOR, OPENED)
+    # By now our book knows its sums: what goes on is not refused.
+    north(held(0))
+    north.restarted()
+    north(held(0))
+    assert north(EvaluationWanted(1500.0)) == (RunEvaluation(ATTEMPT, PEERS),)
+    assert north(ConversationGoesOn(ATTEMPT)) == (Tell((COORDINATOR,), AskedEvaluation()),)
+    # It was given up meanwhile: another one is asked for.
+    actions = north.hears(COORDINATOR, RefusedEvaluation(0, 1, "it ended"))
+    assert told_by(actions, AskedEvaluation)
+    assert north.state.evaluating.phase is evaluating.EvaluatingPhase.READY
+
+
+@pytest.mark.parametrize("wanted", ["before", "after"])
+def test_an_evaluation_that_was_held_is_refused_before_anything_is_sent(
+    north: Told, wanted: str
+) -> None:
+    north(held(0))
+    if wanted == "before":
+        north(EvaluationWanted(1500.0))
+        actions = north.hears(COORDINATOR, OPENED)
+    else:
+        assert north.hears(COORDINATOR, OPENED) == ()
+        actions = north(EvaluationWanted(1500.0))
+    assert "not held yet, found number 1 again" in str(ended(actions))
+    assert not [one for one in actions if isinstance(one, RunEvaluation)]
+
+
+def test_a_peer_names_whom_it_waited_for(north: Told) -> None:
+    north(EvaluationWanted(1500.0))
+    assert north(Tick(), after=100.0) == (WakeAt(1500.0),)
+    error = ended(north(Tick(), after=500.0))
+    assert isinstance(error, AbsenceError)
+    assert error.party == COORDINATOR
+    north(EvaluationWanted(2500.0))
+    north.hears(COORDINATOR, OPENED)
+    error = ended(north(ConversationOverdue(ATTEMPT, "valley", "waited 40 s")))
+    assert "valley: does not answer: waited 40 s" in str(error)
+    assert north.state.evaluating.phase is evaluating.EvaluatingPhase.OPENED
+
+
+def test_a_peer_hears_that_there_is_none_with_it_or_that_one_failed(north: Told) -> None:
+    north(EvaluationWanted(1500.0))
+    again = north.hears(COORDINATOR, RefusedEvaluation(0, 3, "it ended"))
+    assert again == (Tell((COORDINATOR,), AskedEvaluation()),)
+    assert "all were held" in str(
+        ended(north.hears(COORDINATOR, RefusedEvaluation(0, 0, "all were held")))
+    )
+    north(EvaluationWanted(1500.0))
+    north.hears(COORDINATOR, OPENED)
+    assert "too late" in str(ended(north(ConversationEnded(ATTEMPT, late=True))))
+
+
+# A helper.
+
+
+def test_a_helper_helps_with_one_query_of_each_asker_and_goes_on_after_a_crash(
+    evaluator: Told,
+) -> None:
+    helpers = ("evaluator", "dealer")
+    for asker in ("north", "valley"):
+        (run,) = evaluator.hears(COORDINATOR, OpenedQuery(asker, 0, helpers))
+        assert run == RunQuery(QueryId(asker, 0), None, helpers)
+    forget, run = evaluator.hears(COORDINATOR, OpenedQuery("north", 1, helpers))
+    assert (forget, run.query) == (Forget(FIRST), QueryId("north", 1))
+    assert evaluator.hears(COORDINATOR, OpenedQuery("north", 1, helpers)) == ()
+    *runs, others = evaluator.restarted()
+    under_way = (QueryId("valley", 0), QueryId("north", 1))
+    assert tuple(one.query for one in runs) == others.besides == under_way
+    forget, _ = evaluator(ConversationEnded(QueryId("valley", 0)))
+    assert forget == Forget(QueryId("valley", 0))
+    evaluator(ConversationOverdue(QueryId("north", 1), "north", "waited 40 s"))
+    assert not evaluator.state.conversations
+
+
+def test_a_helper_refuses_an_evaluation_that_was_held_and_its_people_hear_of_it(
+    evaluator: Told,
+) -> None:
+    assert evaluator.hears(COORDINATOR, OPENED) == (RunEvaluation(ATTEMPT, PEERS),)
+    evaluator(held(0))
+    # What it began it goes on with, and what is begun again it refuses.
+    run, *_ = evaluator.restarted()
+    assert run == RunEvaluation(ATTEMPT, PEERS)
+    evaluator(held(0))
+    actions = evaluator.hears(COORDINATOR, OpenedEvaluation(0, 2, PEERS))
+    (note,) = [one for one in actions if isinstance(one, NoteRefusal)]
+    (news,) = [one.news for one in actions if isinstance(one, Emit)]
+    assert isinstance(news, Refused)
+    assert note.reason == news.reason
+    assert not evaluator.state.conversations
+
+
+def test_a_helper_ends_when_the_study_is_closed(evaluator: Told) -> None:
+    evaluator.hears(COORDINATOR, OpenedQuery("north", 0, ("evaluator",)))
+    actions = evaluator.hears(COORDINATOR, Closed())
+    assert {EraseShare(), StopServing(), Forget(FIRST)} <= set(actions)
+    assert StopServing() in evaluator.restarted()
