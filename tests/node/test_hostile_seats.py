@@ -152,12 +152,18 @@ def test_however_many_queries_a_peer_asks_for_one_is_dealt_for(trained: Network)
             for number in range(many):
                 body = Codec().encode(AskedQuery(number))
                 await line.post(Letter(session, "valley", COORDINATOR, first + number, body))
-            while opened_at_the_dealer() < many:  # noqa: ASYNC110 - another task's file
+            while came(coordinator, "asked-query") < before + many:  # noqa: ASYNC110 - another's file
+                await asyncio.sleep(0.1)
+            # What is asked while another query is being stopped takes its place unopened.
+            while came(dealer, "opened-query") < 1:  # noqa: ASYNC110 - another task's file
                 await asyncio.sleep(0.1)
 
-    def opened_at_the_dealer() -> int:
-        lines = read_ledger(net.membership("harbour").folder / "dealer" / "ledger.jsonl")
-        return sum(one.entry.kind == "opened-query" for one in lines)
+    def came(ledger: Path, kind: str) -> int:
+        return sum(one.entry.kind == kind for one in read_ledger(ledger))
+
+    dealer = net.membership("harbour").folder / "dealer" / "ledger.jsonl"
+    coordinator = next((net.root / "office").glob("**/coordinator/ledger.jsonl"))
+    before = came(coordinator, "asked-query")
 
     asyncio.run(asyncio.wait_for(story(), 200))
     membership = net.membership("harbour")

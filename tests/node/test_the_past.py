@@ -20,6 +20,7 @@ from sottovoce.course.phases import Phase
 from sottovoce.course.seat_course import SeatCourse
 from sottovoce.course.terms import Patience, Terms, planned
 from sottovoce.course.training_record import TrainingRecord
+from sottovoce.course.training_state import TRAINING
 from sottovoce.entropy import Entropy
 from sottovoce.errors import ViolationError
 from sottovoce.node.coordinator.training_coordinator import TrainingConditions, TrainingCoordinator
@@ -89,7 +90,7 @@ class Place:
             if self.name == COORDINATOR:
                 phase = str(Phase.of(begins[-1].stage))
                 record = TrainingRecord(phase, 0, (seating,), told)
-                journal.commit(notes={TrainingCoordinator.note: Codec().encode(record)})
+                journal.commit(notes={TRAINING: Codec().encode(record)})
                 given = TrainingConditions(self.terms, {}, toy_key(), never)
                 decider: Any = TrainingCoordinator(
                     agent, self.keys, given, entropy=SeededEntropy(1)
