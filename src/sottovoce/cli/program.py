@@ -11,6 +11,7 @@ from sottovoce import __version__
 from sottovoce.cli import event_text, home, screen, shell_words
 from sottovoce.cli.commands import (
     attack,
+    backup,
     classify,
     console,
     data,
@@ -61,6 +62,8 @@ app.command(short_help="The same in a browser, on this machine.")(console.consol
 app.add_typer(ledger.app, name="ledger")
 app.command(short_help="Withdraw from a study (sums that were made stay).")(withdraw.withdraw)
 app.command(short_help="The model again for a peer that lost its disk.")(hand.hand)
+app.command(short_help="This site's whole folder in one file.")(backup.backup)
+app.command(short_help="A site's folder again, from such a file.")(backup.restore)
 app.add_typer(data.app, name="data")
 app.add_typer(encoder.app, name="encoder")
 app.add_typer(keys.app, name="keys")

@@ -1,0 +1,74 @@
+"""`sottovoce backup` and `sottovoce restore`: a home in one file, and back."""
+
+from dataclasses import asdict
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from sottovoce.cli import screen
+from sottovoce.cli.home import AsJson, Home
+
+
+def backup(
+    out: Annotated[Path, typer.Argument(metavar="FILE", help="The file to write, e.g. home.tar.")],
+    with_key: Annotated[
+        bool,
+        typer.Option("--with-key", help="Also the key that opens what is sealed; keep it apart."),
+    ] = False,
+    home: Home = None,
+    as_json: AsJson = False,
+) -> None:
+    """Copy this site's whole folder into one file, all of it at one moment.
+
+    Stop `serve` and `join` first: a database that is in use is not copied. The key
+    (storage.key) is left out unless asked for; without it no copy is of use.
+
+    \b
+    Examples:
+      sottovoce backup home.tar
+      sottovoce backup /backup/home.tar --home /srv/sottovoce --with-key
+    """
+    from sottovoce.node.site.site_folder import home_folder
+    from sottovoce.storage.backups import write_backup
+
+    found = write_backup(home_folder(home), out, with_key=with_key)
+    if as_json:
+        import json
+
+        screen.say(json.dumps({**asdict(found), "out": str(out)}))
+        return
+    key = "the key among them" if found.has_key else "without storage.key, which you keep apart"
+    screen.say(f"{out}: {found.files:,} files, {found.size:,} bytes, {key}")
+
+
+def restore(
+    file: Annotated[Path, typer.Argument(metavar="FILE", help="What `sottovoce backup` wrote.")],
+    key: Annotated[
+        Path | None,
+        typer.Option("--key", metavar="FILE", help="The copy of storage.key that was kept apart."),
+    ] = None,
+    home: Home = None,
+    as_json: AsJson = False,
+) -> None:
+    """Bring a copy of a site's folder back, where there is no folder yet.
+
+    The folder that it was copied from must not be used any longer. A seat that sent something
+    after the copy was made finds out at its next start, stops, and sends nothing.
+
+    \b
+    Examples:
+      sottovoce restore home.tar --home /srv/sottovoce --key storage.key
+    """
+    from sottovoce.node.site.site_folder import home_folder
+    from sottovoce.storage.backups import read_backup
+
+    place = home_folder(home)
+    found = read_backup(file, place, key=key)
+    if as_json:
+        import json
+
+        screen.say(json.dumps({**asdict(found), "home": str(place)}))
+        return
+    screen.say(f"{place}: {found.files:,} files as they were at {found.at}")
+    screen.say("use the folder that they were copied from no longer", err=True)
