@@ -5,7 +5,15 @@ from typing import Annotated
 import typer
 
 from benchmarks.serve_command import serve
-from benchmarks.study_commands import arrangements, classify, contributions, sealed, steps, train
+from benchmarks.study_commands import (
+    arrangements,
+    classify,
+    contributions,
+    remote_parts,
+    sealed,
+    steps,
+    train,
+)
 from benchmarks.text_commands import accuracy, text
 from sottovoce.cli import screen
 
@@ -26,6 +34,7 @@ app.command(short_help="A sealed study on real text beside plaintext.")(sealed)
 app.command(short_help="Sampled rados beside exact moments.")(contributions)
 app.command(short_help="Steps of a solve from a point and from zero.")(steps)
 app.command(short_help="Other arrangements beside peers with rows.")(arrangements)
+app.command("remote-parts", short_help="Protocol 3 as printed beside ours.")(remote_parts)
 
 
 @app.command("all", short_help="Every benchmark in turn, as tables.")

@@ -18,12 +18,13 @@ from sottovoce.errors import AbsenceError, BoundError, InputError, MismatchError
 from sottovoce.numbers.fixed import Scale
 from sottovoce.paillier import Plain, decrypt
 from sottovoce.paper.central import learner as short
-from sottovoce.paper.central.printed import SealedSum, ideal, run
+from sottovoce.paper.central.printed import SealedSum, SignedDocuments, ideal, run
 from sottovoce.paper.central.printed_terms import PrintedTerms
 from sottovoce.paper.central.terms import CentralTerms, Precision
 from sottovoce.protocols.blind_sum import TwoPeersWarning
 from sottovoce.protocols.blind_sum.messages import MaskedParts
 from sottovoce.protocols.casting import Cast
+from sottovoce.protocols.encrypted_rados import Documents
 from sottovoce.protocols.sealed_model import SealedModel
 from sottovoce.protocols.two_party.masks import Masking
 from sottovoce.protocols.two_party.products import MaskedColumnAndRow
@@ -62,6 +63,32 @@ def learn(terms, rados, *, seed=1, meddler=None, door=None):
 
 def theta_of(outcome, name="alice"):
     return decrypt(KEY, outcome.results[name]).floats()
+
+
+def test_rados_of_protocol_1_give_the_model_of_the_same_rados_made_in_plaintext() -> None:
+    terms = terms_for(each=3, by_protocol_1=True)
+    rng = np.random.default_rng(4)
+    signed = {
+        name: SignedDocuments(
+            Documents(Plain.of(rng.uniform(-1, 1, (7, 2)), Scale(8, 2**8)), rng.choice([-1, 1], 7)),
+            rng.choice([-1, 1], (3, 7)),
+        )
+        for name in terms.cast.peers
+    }
+    outcome = learn(terms, signed)
+    expected = ideal(terms, signed)
+    assert np.abs(theta_of(outcome) - expected).max() < 2e-3 * (1 + np.abs(expected).max())
+    plain = {name: terms.written(own.rados().floats()) for name, own in signed.items()}
+    assert ideal(terms, plain) == pytest.approx(expected)
+    with pytest.raises(MismatchError, match="expected documents with signatures, found Plain"):
+        learn(terms, plain)
+    with pytest.raises(MismatchError, match="expected rados, found SignedDocuments"):
+        learn(terms_for(each=3), signed)
+    fewer = {
+        name: SignedDocuments(own.documents, own.signatures[:2]) for name, own in signed.items()
+    }
+    with pytest.raises(MismatchError, match=r"expected 3 of 2 features .* found .2, 2."):
+        learn(terms, fewer)
 
 
 @settings(max_examples=3)
@@ -190,7 +217,7 @@ def test_rados_that_do_not_belong_are_refused_before_anything_is_sent() -> None:
     with pytest.raises(InputError, match="rados: expected those of"):
         learn(terms, {"alice": rados["alice"]})
     wide = Plain(np.zeros((3, 3), dtype=np.int64), SCALE)
-    with pytest.raises(MismatchError, match="expected 3 of 2 features on"):
+    with pytest.raises(MismatchError, match=r"expected 3 of 2 features on"):
         learn(terms, rados | {"carol": wide})
 
 

@@ -2,7 +2,8 @@
 
     peer p                        coordinator C (key)                    evaluator E
       │◀──────────── StudyKey K ───────┤──────────── StudyKey K ──────────────▶│
-      │ its rados, encrypted: ⟨⟨π_i⟩⟩, and ⟨⟨π_(p)⟩⟩ = ⊕ ⟨⟨π_i⟩⟩                 │
+      │ Protocol 1: ⟨⟨π_i⟩⟩ from ⟨⟨σ⟩⟩, ⟨⟨y⟩⟩, ⟨⟨x⟩⟩ ◀────▶│ (or its rados, encrypted)  │
+      │ ⟨⟨π_(p)⟩⟩ = ⊕ ⟨⟨π_i⟩⟩            │                                       │
       │ SM.Add "sums": ⟨⟨π_(p)⟩⟩ under masks ══════════════════════════════════▶│
       │◀───────────────────────────── SealedSum n·⟨⟨b⟩⟩ ───────────────────────┤
       │ ⟨⟨u_i⟩⟩ = n ⊗ ⟨⟨π_i⟩⟩ ⊖ n·⟨⟨b⟩⟩: no trip                                  │
@@ -31,13 +32,14 @@ first sum must be there for the second.
 """
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, ClassVar
 
 import numpy as np
 
 from sottovoce.entropy import Entropy
 from sottovoce.errors import InputError, MismatchError
+from sottovoce.numbers.fixed import Scale
 from sottovoce.paillier import (
     Ciphertext,
     Encrypted,
@@ -56,6 +58,7 @@ from sottovoce.protocols.blind_sum.keys import members_of
 from sottovoce.protocols.casting import agreed_from
 from sottovoce.protocols.ciphertexts import ciphertexts_under
 from sottovoce.protocols.conversation import Party, receive, send
+from sottovoce.protocols.encrypted_rados import Documents, Signs, as_printed, plain_rados
 from sottovoce.protocols.guard import AnswerGuard, AnswerRule, serve
 from sottovoce.protocols.messages import Disclosure, Message
 from sottovoce.protocols.runner import Meddler, Outcome, converse
@@ -91,26 +94,43 @@ class PrintedParticipant:
     book: RoundBook
 
 
-def ideal(terms: PrintedTerms, rados: Mapping[str, Plain]) -> Floats:
+@dataclass(frozen=True)
+class SignedDocuments:
+    """What Protocol 1 makes a peer's rados of: its documents, and a signature for every rado."""
+
+    documents: Documents
+    signatures: Signs = field(repr=False)
+
+    def rados(self) -> Plain:
+        """The rados in plaintext."""
+        return plain_rados(self.documents, self.signatures)
+
+
+PeerRados = Plain | SignedDocuments
+
+
+def ideal(terms: PrintedTerms, rados: Mapping[str, PeerRados]) -> Floats:
     """What a trusted friend would compute: (A + Γ)⁻¹ b of everybody's rados."""
-    rows = np.concatenate([own.floats() for own in rados.values()])
+    plain = (own.rados() if isinstance(own, SignedDocuments) else own for own in rados.values())
+    rows = np.concatenate([own.floats() for own in plain])
     mean = rows.mean(axis=0)
     covariance = (rows - mean).T @ (rows - mean) / len(rows)
     return plain_solve(covariance, mean[:, None], penalty=np.array(terms.penalties))[:, 0]
 
 
 def peer(
-    here: PrintedParticipant, rados: Plain, *, key: PublicKey, entropy: Entropy
+    here: PrintedParticipant, rados: PeerRados, *, key: PublicKey, entropy: Entropy
 ) -> Party[Ciphertext]:
-    """At a peer: encrypt the rados, centre them under encryption, and ask for their products."""
+    """At a peer: encrypted rados, centred under encryption, and their products asked for."""
     terms, cast = here.terms, here.terms.cast
-    if rados.shape != (terms.rados_each, terms.features) or rados.scale != terms.rado_scale:
-        raise MismatchError(
-            f"rados: expected {terms.rados_each} of {terms.features} features on "
-            f"{terms.rado_scale}, found {rados.shape} on {rados.scale}"
-        )
+    _check_rados(terms, rados)
     yield from check_key(cast.coordinator, key)
-    sealed = encrypt(key, rados, entropy=entropy)
+    sealed: Encrypted
+    if isinstance(rados, SignedDocuments):
+        made = _by_protocol_1(rados, terms, key=key, entropy=entropy)
+        sealed = yield from cast.seated(closing(made))
+    else:
+        sealed = encrypt(key, rados, entropy=entropy)
     yield from pairwise.peer(
         terms.sums(key), [sealed.sum(axis=0)], who=here.who, book=here.book, entropy=entropy
     )
@@ -123,6 +143,43 @@ def peer(
     model = yield from receive(cast.evaluator, SealedModel)
     layout = Layout((terms.features,), terms.inversion.slots(key.plaintext_bits))
     return agreed_from(cast.evaluator, model.theta, layout, terms.theta_scale)
+
+
+def _check_rados(terms: PrintedTerms, rados: PeerRados) -> None:
+    signed = isinstance(rados, SignedDocuments)
+    if signed != terms.by_protocol_1:
+        wanted = "documents with signatures" if terms.by_protocol_1 else "rados"
+        raise MismatchError(f"rados: expected {wanted}, found {type(rados).__name__}")
+    if isinstance(rados, SignedDocuments):
+        shape = (len(rados.signatures), rados.documents.rows.shape[1])
+        scale = rados.documents.rado_scale()
+        fits = scale.fraction_bits == terms.rado_scale.fraction_bits
+        fits = fits and scale.bound <= terms.rado_scale.bound
+    else:
+        shape, scale = (len(rados.integers), rados.shape[-1]), rados.scale
+        fits = scale == terms.rado_scale and rados.shape == shape
+    if shape != (terms.rados_each, terms.features) or not fits:
+        raise MismatchError(
+            f"rados: expected {terms.rados_each} of {terms.features} features on "
+            f"{terms.rado_scale}, found {shape} on {scale}"
+        )
+
+
+def _by_protocol_1(
+    own: SignedDocuments, terms: PrintedTerms, *, key: PublicKey, entropy: Entropy
+) -> Party[Unsent]:
+    """⟨⟨π⟩⟩ = S.MatProd(½ ⊗ (⟨⟨σ⟩⟩ ⊕ ⟨⟨y⟩⟩), ⟨⟨x⟩⟩), value by value."""
+    signs = Scale(0, 1)
+    rows, labels, signatures = (
+        encrypt(key, plain, entropy=entropy)
+        for plain in (
+            own.documents.rows,
+            Plain(own.documents.labels, signs),
+            Plain(own.signatures, signs),
+        )
+    )
+    made = yield from as_printed(rows, labels, signatures, entropy=entropy, masking=terms.masking)
+    return made.within(terms.rado_scale)
 
 
 def _products(
@@ -142,6 +199,9 @@ def coordinator(here: PrintedParticipant, *, key: SecretKey, entropy: Entropy) -
     codec = Codec(ciphertexts_under(key.public))
     for name in (*cast.peers, cast.evaluator):
         yield from send(name, StudyKey(key.public.to_bytes()))
+    for name in cast.peers if terms.by_protocol_1 else ():
+        made = FixedFactors(key).stages(budget=1, entropy=entropy)
+        yield from serve(AnswerGuard(name, made, codec=codec))
     yield from pairwise.coordinator(terms.sums(key.public), who=here.who, book=here.book)
     for name in cast.peers:
         rule = AnswerRule(
@@ -194,7 +254,7 @@ def _solve(
 
 def run(
     terms: PrintedTerms,
-    rados: Mapping[str, Plain],
+    rados: Mapping[str, PeerRados],
     *,
     key: SecretKey,
     entropy: Entropy,

@@ -19,7 +19,8 @@ class PrintedTerms:
     """What everybody agreed on before anything is sent.
 
     Every peer makes `rados_each` rados on `rado_scale`; `ceiling` is above every
-    eigenvalue of their covariance (its trace always is).
+    eigenvalue of their covariance (its trace always is). `by_protocol_1` makes them as the
+    paper does, from encrypted documents, labels and signatures; else a peer makes its own.
     """
 
     study: str
@@ -33,6 +34,7 @@ class PrintedTerms:
     fraction_bits: int = 40
     fewest: int = 3
     masking: Masking = field(default_factory=Masking)
+    by_protocol_1: bool = False
 
     def __post_init__(self) -> None:
         if not self.penalties or not all(0 < value < inf for value in self.penalties):
