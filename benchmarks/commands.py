@@ -4,6 +4,7 @@ from typing import Annotated
 
 import typer
 
+from benchmarks.network_command import network
 from benchmarks.serve_command import serve
 from benchmarks.study_commands import (
     arrangements,
@@ -30,6 +31,7 @@ app.command(short_help="Reading text beside scikit-learn's hashing.")(text)
 app.command(short_help="Sealed training beside plaintext training.")(train)
 app.command(short_help="Private labels beside scores with phe.")(classify)
 app.command(short_help="Many peers at one coordinator beside a bare echo.")(serve)
+app.command(short_help="A study over TLS beside one in memory.")(network)
 app.command(short_help="A sealed study on real text beside plaintext.")(sealed)
 app.command(short_help="Sampled rados beside exact moments.")(contributions)
 app.command(short_help="Steps of a solve from a point and from zero.")(steps)

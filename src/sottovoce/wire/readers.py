@@ -1,6 +1,7 @@
 """What a field's type accepts: a reader for each type that may travel, made once."""
 
 from collections.abc import Callable, Mapping
+from functools import cache
 from types import NoneType, UnionType
 from typing import Any, Literal, TypeAlias, Union, get_args, get_origin, get_type_hints
 
@@ -10,6 +11,12 @@ from sottovoce.wire.values import Value
 
 Reader: TypeAlias = Callable[[Any], Any]
 _LEAVES = (int, bool, str, bytes, NoneType)
+
+
+@cache
+def _hints(kind: type[Value]) -> dict[str, Any]:
+    """The types of a record's fields: the same for every codec, and slow to work out."""
+    return get_type_hints(kind)
 
 
 class Readers:
@@ -31,7 +38,7 @@ class Readers:
             fields: list[Reader] = []
             # Known before its fields are, so that a record may contain its own kind.
             self._records[kind] = _record(kind, fields)
-            hints = get_type_hints(kind)
+            hints = _hints(kind)
             try:
                 fields += [
                     self._field(hints[name], f"{kind.__name__}.{name}")

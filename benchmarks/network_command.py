@@ -1,0 +1,34 @@
+"""`python -m benchmarks network`: what a study between machines costs beside one in memory."""
+
+from typing import Annotated
+
+import typer
+
+from sottovoce.cli import screen
+
+
+def network(
+    features: Annotated[int, typer.Option(min=1, help="Features of the study.")] = 256,
+    documents: Annotated[int, typer.Option(min=90, help="Notes of all sites together.")] = 900,
+    labels: Annotated[int, typer.Option(min=1, help="Labels that one site asks for.")] = 500,
+    bits: Annotated[int, typer.Option(help="Size of the key: 2048, 3072, 4096.")] = 3072,
+    as_json: Annotated[bool, typer.Option("--json", help="Print one JSON object.")] = False,
+) -> None:
+    """The same small study in memory and over TLS on loopback, CPU of all parties of each.
+
+    Three sites and two helpers, engine shares, all in this process; the Paillier key is made
+    before. Over TLS every letter is sealed, signed, stored and written into ledgers.
+
+    \b
+    Examples:
+      python -m benchmarks network
+      python -m benchmarks network --features 2048 --documents 3000 --json
+    """
+    from benchmarks.studies.networked import NetworkTrial, measure
+    from sottovoce.cli.measurements import show
+    from sottovoce.study.plan import Engine
+
+    wanted = [NetworkTrial(Engine.SHARES, features, documents, labels)]
+    with screen.console(err=True).status("") as status:
+        rows = list(measure(wanted, key_bits=bits, progress=status.update))
+    show({"bits": bits}, rows, title="over TLS beside in memory, CPU seconds", as_json=as_json)

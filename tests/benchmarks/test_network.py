@@ -1,0 +1,35 @@
+"""`bench network` runs one study twice: in memory, and over TLS on loopback."""
+
+import json
+
+from typer.testing import CliRunner
+
+from benchmarks.commands import app
+from benchmarks.studies import networked as bench
+from benchmarks.studies.networked import NetworkTrial, measure
+from sottovoce.study import InsecureToyPlan
+from sottovoce.study.plan import Engine
+
+
+def test_a_row_holds_what_both_took() -> None:
+    trial = NetworkTrial(Engine.SHARES, features=16, documents=120, labels=8)
+    (row,) = measure([trial], kind=InsecureToyPlan, key_bits=768)
+    assert (row["engine"], row["features"], row["documents"]) == ("shares", 16, 120)
+    assert row["ratio"] == row["network_seconds"] / row["memory_seconds"]
+    assert row["messages"] > 100
+    assert row["network_labels_per_s"] > 0
+
+
+def test_the_command_measures_the_sizes_that_it_is_told(monkeypatch) -> None:
+    seen = []
+
+    def measured(wanted, *, key_bits, progress):
+        seen.extend((trial.features, trial.documents, trial.labels, key_bits) for trial in wanted)
+        yield {"ratio": 2.0}
+
+    monkeypatch.setattr(bench, "measure", measured)
+    arguments = ["--features", "8", "--documents", "100", "--labels", "7", "--bits", "2048"]
+    done = CliRunner().invoke(app, ["network", *arguments, "--json"])
+    assert done.exit_code == 0, done.output
+    assert json.loads(done.stdout)["rows"] == [{"ratio": 2.0}]
+    assert seen == [(8, 100, 7, 2048)]
