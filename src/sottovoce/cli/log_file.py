@@ -1,9 +1,11 @@
 """A log that a service manager can rotate: lines with their times, in a file that is reopened."""
 
+import json
 import logging
 import os
 import time
 from datetime import UTC, datetime
+from enum import StrEnum
 from pathlib import Path
 from typing import Annotated, Self
 
@@ -14,6 +16,22 @@ from sottovoce.wire.printable import escaped
 
 _MODE = 0o600
 
+
+class LogLines(StrEnum):
+    """How a line of a log is written."""
+
+    TEXT = "text"
+    JSON = "json"
+
+
+LogFormat = Annotated[
+    LogLines,
+    typer.Option(
+        "--log-format",
+        help="Lines of the log: text, or one JSON object each.",
+        case_sensitive=False,
+    ),
+]
 LogPath = Annotated[
     Path | None,
     typer.Option(
@@ -25,6 +43,19 @@ LogPath = Annotated[
 ]
 
 
+def _object(words: str, severity: str = "INFO") -> str:
+    """A line of a log as one object, its fields named as OpenTelemetry's log records are."""
+    at = f"{datetime.now(UTC):%Y-%m-%dT%H:%M:%S.%f}Z"
+    return json.dumps({"timestamp": at, "severity_text": severity, "body": escaped(words)})
+
+
+class _ObjectFormatter(logging.Formatter):
+    """Warnings of the program in the same form."""
+
+    def format(self, record: logging.LogRecord) -> str:
+        return _object(record.getMessage(), record.levelname)
+
+
 def stamped(line: str) -> str:
     """A line of a log: one line, with its time."""
     return f"{datetime.now(UTC):%Y-%m-%dT%H:%M:%SZ} {escaped(line)}"
@@ -33,12 +64,13 @@ def stamped(line: str) -> str:
 class LogFile:
     """Appends lines to a file that only its owner reads; after a rename it begins a new one."""
 
-    def __init__(self, path: Path) -> None:
+    def __init__(self, path: Path, lines: LogLines = LogLines.TEXT) -> None:
         """Open the file, or make it."""
         self._path = path
+        self._as_objects = lines is LogLines.JSON
         self._descriptor = self._opened()
         self._handler = logging.StreamHandler(self)
-        self._handler.setFormatter(_formatter())
+        self._handler.setFormatter(_ObjectFormatter() if self._as_objects else _formatter())
 
     def __enter__(self) -> Self:
         logging.getLogger("sottovoce").addHandler(self._handler)
@@ -50,7 +82,7 @@ class LogFile:
 
     def line(self, text: str) -> None:
         """Append one line."""
-        self.write(stamped(text) + "\n")
+        self.write((_object(text) if self._as_objects else stamped(text)) + "\n")
 
     def write(self, text: str) -> int:
         """Append text; a disk that is full loses lines of a log, and nothing else."""

@@ -110,6 +110,14 @@ EncoderPlace = Annotated[
         help="Folder or package that holds the study's encoder, where it has one.",
     ),
 ]
+Notify = Annotated[
+    str | None,
+    typer.Option(
+        "--notify",
+        metavar="PROGRAM|URL",
+        help="Tell a program (one JSON object) or an https address when people are needed.",
+    ),
+]
 ClusterName = Annotated[
     str,
     typer.Option(

@@ -10,17 +10,19 @@ import typer
 from sottovoce.cli import options, screen
 from sottovoce.cli.event_text import REFUSED
 from sottovoce.cli.home import AsJson, Home, PassphraseFile, StudyName, open_home
-from sottovoce.cli.log_file import LogFile, LogPath, time_warnings
+from sottovoce.cli.log_file import LogFile, LogFormat, LogLines, LogPath, time_warnings
 from sottovoce.cli.shell_words import placed
 from sottovoce.errors import InputError
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
+    from sottovoce.cli.notices import Notices
     from sottovoce.cli.source_choice import SourceChoice
     from sottovoce.cli.watching import Watch
     from sottovoce.config.study_file import StudyDescription
     from sottovoce.node.api import Consent, ConsentQuestion
+    from sottovoce.node.events import Event, OnEvent
     from sottovoce.node.site.site_folder import JoinedStudy, Site
     from sottovoce.sources import Problems
     from sottovoce.text.documents import Document
@@ -82,7 +84,9 @@ def join(
             help="Whether an evaluator or dealer stays after the training, to serve queries.",
         ),
     ] = True,
+    notify: options.Notify = None,
     log: LogPath = None,
+    log_format: LogFormat = LogLines.TEXT,
     home: Home = None,
     passphrase_file: PassphraseFile = None,
     as_json: AsJson = False,
@@ -145,7 +149,7 @@ def join(
     check_goes_on(found)
     joining = _Joining(site, found, choice, yes=yes, dry_run=dry_run, as_json=as_json)
     with open_cluster(cluster) as workers, working_with(workers):
-        joining.run(approve=approve, stay=stay, log=log)
+        joining.run(approve=approve, stay=stay, log=log, lines=log_format, notify=notify)
 
 
 class _Joining:
@@ -171,10 +175,20 @@ class _Joining:
         self._dry_run = dry_run
         self._as_json = as_json
         self._left_out: dict[str, int] = {}
+        self._notices: Notices | None = None
 
-    def run(self, *, approve: str | None, stay: bool, log: Path | None) -> None:
+    def run(
+        self,
+        *,
+        approve: str | None,
+        stay: bool,
+        log: Path | None,
+        lines: LogLines,
+        notify: str | None,
+    ) -> None:
         """Card, documents, consent, and then the study."""
         from sottovoce.cli.consent import asked, show_card
+        from sottovoce.cli.notices import Notices
         from sottovoce.cli.source_choice import check_brings_text, remember
         from sottovoce.node.site.shown_card import card_of
 
@@ -201,8 +215,10 @@ class _Joining:
         if self._fresh and self._choice is not None:
             remember(self._site, self._study, self._choice)
         with ExitStack() as stack:
-            file = stack.enter_context(LogFile(log)) if log is not None else None
+            file = stack.enter_context(LogFile(log, lines)) if log is not None else None
             time_warnings()
+            if notify is not None:
+                self._notices = stack.enter_context(Notices(notify))
             self._follow(described, documents, approve=approve, stay=stay, log=file)
 
     def _documents(
@@ -316,7 +332,7 @@ class _Joining:
                 self._consent(watch),
                 policy=self._site.policy,
                 gate=gate_of(approve, watch),
-                on_event=watch.on_event,
+                on_event=self._heard_by(watch),
                 stay=stay,
             )
             try:
@@ -336,6 +352,18 @@ class _Joining:
             screen.say(json.dumps({"event": "result", "study": self._study.id, "model": model}))
         elif joined.model is not None and not self._closed():
             screen.say(placed("next: sottovoce classify FILE --out labelled.csv"))
+
+    def _heard_by(self, watch: "Watch") -> "OnEvent":
+        """The screen hears of every event, and whoever is to be told of those that need people."""
+        notices = self._notices
+        if notices is None:
+            return watch.on_event
+
+        def on_event(event: "Event") -> None:
+            watch.on_event(event)
+            notices.on_event(event)
+
+        return on_event
 
     def _consent(self, watch: "Watch") -> "Consent":
         """Asks whether the words are the same everywhere, once everybody's keys are known."""

@@ -7,10 +7,12 @@ import typer
 
 from sottovoce.cli import screen
 from sottovoce.cli.home import AsJson, Home, PassphraseFile, open_home
-from sottovoce.cli.log_file import LogFile, LogPath, time_warnings
+from sottovoce.cli.log_file import LogFile, LogFormat, LogLines, LogPath, time_warnings
+from sottovoce.cli.options import Notify
 
 if TYPE_CHECKING:
     from sottovoce.node.api import CoordinatorPlace
+    from sottovoce.node.events import Event, OnEvent
 
 ANYWHERE = "0.0.0.0"  # noqa: S104 - peers are elsewhere; TLS, pins and signatures keep others out
 
@@ -26,7 +28,17 @@ def serve(
             "--port", min=0, max=65535, help="The one port; unless told, the one that studies name."
         ),
     ] = None,
+    monitor: Annotated[
+        str | None,
+        typer.Option(
+            "--monitor",
+            metavar="HOST:PORT",
+            help="Also answer /healthz, /readyz and /metrics there, in the clear; counts alone.",
+        ),
+    ] = None,
+    notify: Notify = None,
     log: LogPath = None,
+    log_format: LogFormat = LogLines.TEXT,
     passphrase_file: PassphraseFile = None,
     as_json: AsJson = False,
 ) -> None:
@@ -39,26 +51,50 @@ def serve(
     \b
     Examples:
       sottovoce serve
-      sottovoce serve --log serve.log
+      sottovoce serve --log serve.log --log-format json
+      sottovoce serve --monitor 127.0.0.1:9464
       sottovoce serve --host 127.0.0.1 --port 9443
     """
     from dataclasses import replace
 
+    from sottovoce.cli.notices import Notices
     from sottovoce.cli.running import run
     from sottovoce.cli.watching import Watch
-    from sottovoce.node.coordinator.serving import run_coordinator
 
     site = open_home(home, passphrase_file)
     office = replace(site.office(), host=host, port=_port(site.office(), port))
     with ExitStack() as stack:
-        file = stack.enter_context(LogFile(log)) if log is not None else None
+        file = stack.enter_context(LogFile(log, log_format)) if log is not None else None
         time_warnings()
         watch = stack.enter_context(Watch(as_json=as_json, names_study=True, log=file))
+        hearers: list[OnEvent] = [watch.on_event]
+        if notify is not None:
+            hearers.append(stack.enter_context(Notices(notify)).on_event)
         run(
-            run_coordinator(office, on_event=watch.on_event),
+            _served(office, hearers, monitor),
             afterwards="`sottovoce serve` again goes on",
             log=file,
         )
+
+
+async def _served(
+    office: "CoordinatorPlace", hearers: "list[OnEvent]", monitor: str | None
+) -> None:
+    """The coordinator, and beside it what an operator's tools ask."""
+    from sottovoce.node.coordinator.monitor import Monitor, address_of
+    from sottovoce.node.coordinator.serving import run_coordinator
+
+    def on_event(event: "Event") -> None:
+        for hear in hearers:
+            hear(event)
+
+    if monitor is None:
+        await run_coordinator(office, on_event=on_event)
+        return
+    address, watching = address_of(monitor), Monitor(office)
+    hearers.append(watching.on_event)
+    async with watching.serving(*address):
+        await run_coordinator(office, on_event=on_event)
 
 
 def _port(office: "CoordinatorPlace", given: int | None) -> int:

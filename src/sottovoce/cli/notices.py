@@ -1,0 +1,101 @@
+"""A notice to people when a site needs them: to a program of the site, or to a web address."""
+
+import json
+import logging
+import shutil
+import subprocess
+import threading
+import time
+import urllib.request
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from queue import Queue
+from typing import TYPE_CHECKING, Self
+from urllib.parse import urlsplit
+
+from sottovoce.errors import InputError
+from sottovoce.node import events
+from sottovoce.wire.values import kebab
+
+if TYPE_CHECKING:
+    from sottovoce.node.events import Event
+
+_log = logging.getLogger("sottovoce.notices")
+_SECONDS = 30
+_WAITING = 100
+NEEDED = (
+    events.RosterKnown,
+    events.StudyFinished,
+    events.StudyStopped,
+    events.SeatWithdrawn,
+    events.AttemptFailed,
+    events.LineLost,
+)
+"""What people at a site should hear of without looking."""
+
+
+@dataclass
+class Notices:
+    """Hands notices on, one after the other, and never holds up a study."""
+
+    place: str
+    _queue: "Queue[bytes | None]" = field(default_factory=lambda: Queue(_WAITING))
+
+    def __post_init__(self) -> None:
+        self._deliver = _delivery(self.place)
+        self._thread = threading.Thread(target=self._work, name="notices", daemon=True)
+
+    def __enter__(self) -> Self:
+        self._thread.start()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._queue.put(None)
+        self._thread.join(_SECONDS)
+
+    def on_event(self, event: "Event") -> None:
+        """Pass on what people are needed for: what it is, of which study and seat, and when."""
+        if not isinstance(event, NEEDED) or self._queue.full():
+            return
+        kind = kebab(type(event).__name__)
+        fact = {"event": kind, "study": event.study, "seat": event.seat, "at": time.time()}
+        self._queue.put(json.dumps(fact).encode())
+
+    def _work(self) -> None:
+        while (notice := self._queue.get()) is not None:
+            try:
+                self._deliver(notice)
+            except (OSError, subprocess.SubprocessError, ValueError) as error:
+                _log.warning("a notice was not delivered (%s)", type(error).__name__)
+
+
+def _delivery(place: str) -> Callable[[bytes], None]:
+    """How notices reach this place; refused where they never could."""
+    parts = urlsplit(place)
+    if parts.scheme in {"http", "https"}:
+        if parts.scheme == "http" and parts.hostname not in {"127.0.0.1", "::1", "localhost"}:
+            raise InputError(
+                f"--notify: expected https, found http to {parts.hostname}",
+                hints=("--notify https://…",),
+            )
+        return lambda notice: _post(place, notice)
+    program = shutil.which(place)
+    if program is None:
+        raise InputError(
+            f"--notify: expected a program or an https address, found {place!r}",
+            hints=("chmod +x the program, and name it with its path",),
+        )
+    return lambda notice: _run(program, notice)
+
+
+def _post(address: str, notice: bytes) -> None:
+    headers = {"Content-Type": "application/json"}
+    request = urllib.request.Request(address, notice, headers)  # noqa: S310 - checked above
+    with urllib.request.urlopen(request, timeout=_SECONDS) as answer:  # noqa: S310 - as above
+        answer.read(1)
+
+
+def _run(program: str, notice: bytes) -> None:
+    subprocess.run(  # noqa: S603 - the site's own program, without a shell
+        [program], input=notice, timeout=_SECONDS, check=True, capture_output=True
+    )

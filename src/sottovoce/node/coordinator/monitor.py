@@ -1,0 +1,150 @@
+"""What an operator's tools ask a coordinator: whether it lives, is ready, and its metrics.
+
+A port of its own, in the clear, on this machine unless told otherwise; off unless asked for. It
+answers with counts alone: no name of a study, a seat or an organisation is in them.
+
+    GET /healthz   200 while the process answers
+    GET /readyz    200 once studies are served and there is room on the disk, else 503 and why
+    GET /metrics   for Prometheus (extra `metrics`), names as OpenTelemetry has them
+"""
+
+import shutil
+from collections import Counter
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from importlib.metadata import version
+from typing import Any
+
+from aiohttp import web
+
+from sottovoce.errors import InputError
+from sottovoce.node.api import CoordinatorPlace
+from sottovoce.node.coordinator.serving import studies
+from sottovoce.node.events import Event, Listening
+from sottovoce.wire.values import kebab
+
+LEAST_FREE = 2**26
+"""Bytes below which a disk is full for a coordinator: a letter must be kept before it is taken."""
+_PROMETHEUS = "text/plain; version=0.0.4; charset=utf-8"
+_PHASES = ("enrolment", "agreement", "dictionary", "training", "finished", "stopped", "closed")
+
+
+class Monitor:
+    """Counts what happens at a coordinator, and answers an operator's tools."""
+
+    def __init__(self, office: CoordinatorPlace) -> None:
+        """Watch this office; nothing is served yet."""
+        self._office = office
+        self._listening = False
+        self._events: Counter[str] = Counter()
+        self.port = 0
+
+    def on_event(self, event: Event) -> None:
+        """Count an event by its kind."""
+        self._listening = self._listening or isinstance(event, Listening)
+        self._events[kebab(type(event).__name__)] += 1
+
+    @asynccontextmanager
+    async def serving(self, host: str, port: int) -> AsyncIterator[None]:
+        """Answer at this address as long as the block lasts; port 0 lets the system choose."""
+        app = web.Application()
+        app.add_routes(
+            [
+                web.get("/healthz", self._health),
+                web.get("/readyz", self._ready),
+                web.get("/metrics", self._metrics),
+            ]
+        )
+        runner = web.AppRunner(app, access_log=None)
+        await runner.setup()
+        try:
+            site = web.TCPSite(runner, host, port)
+            try:
+                await site.start()
+            except OSError as error:
+                reason = (error.strerror or type(error).__name__).lower()
+                raise InputError(
+                    f"monitor {host}:{port}: cannot listen there ({reason})",
+                    hints=("--monitor 127.0.0.1:9464",),
+                ) from None
+            self.port = int(runner.addresses[0][1])
+            yield
+        finally:
+            await runner.cleanup()
+
+    def why_not_ready(self) -> str:
+        """What keeps this coordinator from serving; empty where nothing does."""
+        if not self._listening:
+            return "studies are not served yet"
+        if self._free() < LEAST_FREE:
+            return f"the disk has less than {LEAST_FREE:,} bytes left"
+        return ""
+
+    def _free(self) -> int:
+        return shutil.disk_usage(self._office.folder).free
+
+    async def _health(self, _: web.Request) -> web.Response:
+        return web.Response(text="ok\n")
+
+    async def _ready(self, _: web.Request) -> web.Response:
+        reason = self.why_not_ready()
+        return web.Response(text=f"{reason or 'ok'}\n", status=503 if reason else 200)
+
+    async def _metrics(self, _: web.Request) -> web.Response:
+        try:
+            import prometheus_client
+        except ImportError:
+            return web.Response(text="pip install 'sottovoce[metrics]'\n", status=501)
+        text = prometheus_client.generate_latest(_Collected(self, prometheus_client).registry)
+        return web.Response(body=text, headers={"Content-Type": _PROMETHEUS})
+
+    def counted(self) -> Counter[str]:
+        """How often each kind of event came."""
+        return self._events.copy()
+
+    def phases(self) -> dict[str, int]:
+        """How many studies are in which phase."""
+        found = Counter(str(one.phase) for one in studies(self._office))
+        return {phase: found[phase] for phase in (*_PHASES, *(found.keys() - set(_PHASES)))}
+
+    @property
+    def free(self) -> int:
+        """Bytes that are left on the disk of this office."""
+        return self._free()
+
+
+class _Collected:
+    """The metrics at one moment, in a registry of their own."""
+
+    def __init__(self, monitor: Monitor, library: Any) -> None:
+        self.registry = registry = library.CollectorRegistry()
+        library.ProcessCollector(registry=registry)
+        target = library.Info("target", "What is measured.", registry=registry)
+        target.info({"service_name": "sottovoce", "service_version": version("sottovoce")})
+        ready = library.Gauge("sottovoce_ready", "1 where studies are served.", registry=registry)
+        ready.set(not monitor.why_not_ready())
+        free = library.Gauge(
+            "sottovoce_storage_free_bytes", "Bytes left on the disk.", registry=registry
+        )
+        free.set(monitor.free)
+        phases = library.Gauge(
+            "sottovoce_studies", "Studies by phase.", ["phase"], registry=registry
+        )
+        for phase, count in monitor.phases().items():
+            phases.labels(phase).set(count)
+        events = library.Counter(
+            "sottovoce_events", "Events by kind since the start.", ["event"], registry=registry
+        )
+        for event, count in monitor.counted().items():
+            events.labels(event).inc(count)
+
+
+def address_of(words: str) -> tuple[str, int]:
+    """Host and port of HOST:PORT, or of a port on this machine."""
+    host, colon, port = words.rpartition(":")
+    if not port.isdecimal() or int(port) > 65535 or (colon and not host):
+        raise InputError(
+            f"--monitor: expected HOST:PORT or a port, found {words!r}",
+            hints=("--monitor 127.0.0.1:9464",),
+        )
+    return host.strip("[]") or "127.0.0.1", int(port)

@@ -1,0 +1,75 @@
+"""What an operator's tools hear of a coordinator: counts, and no name of anything."""
+
+import asyncio
+from pathlib import Path
+
+import aiohttp
+import pytest
+
+from sottovoce.errors import InputError
+from sottovoce.node.api import CoordinatorPlace
+from sottovoce.node.coordinator import monitor as module
+from sottovoce.node.coordinator.monitor import Monitor, address_of
+from sottovoce.node.events import Enrolled, Listening, StudyStopped
+
+NAMES = ("s-7-secret", "north", "Stanmore", "approval withdrawn")
+
+
+async def asked(monitor: Monitor, *paths: str) -> list[tuple[int, str]]:
+    async with monitor.serving("127.0.0.1", 0), aiohttp.ClientSession() as session:
+        found = []
+        for path in paths:
+            async with session.get(f"http://127.0.0.1:{monitor.port}{path}") as answer:
+                found.append((answer.status, await answer.text()))
+        return found
+
+
+@pytest.fixture
+def monitor(tmp_path: Path) -> Monitor:
+    return Monitor(CoordinatorPlace(tmp_path, at_rest=bytes(32)))
+
+
+def test_it_is_ready_once_studies_are_served_and_the_disk_has_room(
+    monitor: Monitor, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    health, ready = asyncio.run(asked(monitor, "/healthz", "/readyz"))
+    assert health == (200, "ok\n")
+    assert ready == (503, "studies are not served yet\n")
+    monitor.on_event(Listening("https://a:1", bytes(32), ()))
+    assert asyncio.run(asked(monitor, "/readyz")) == [(200, "ok\n")]
+    monkeypatch.setattr(module, "LEAST_FREE", 2**80)
+    ((status, words),) = asyncio.run(asked(monitor, "/readyz"))
+    assert status == 503
+    assert "the disk has less than" in words
+
+
+def test_metrics_count_and_name_nobody(monitor: Monitor) -> None:
+    monitor.on_event(Listening("https://Stanmore:1", bytes(32), (NAMES[0],)))
+    for _ in range(3):
+        monitor.on_event(Enrolled(NAMES[0], NAMES[1]))
+    monitor.on_event(StudyStopped(NAMES[0], NAMES[1], NAMES[3], NAMES[2]))
+    ((status, text),) = asyncio.run(asked(monitor, "/metrics"))
+    assert status == 200
+    lines = text.splitlines()
+    assert 'sottovoce_events_total{event="enrolled"} 3.0' in lines
+    assert 'sottovoce_events_total{event="study-stopped"} 1.0' in lines
+    assert 'sottovoce_studies{phase="training"} 0.0' in lines
+    assert "sottovoce_ready 1.0" in lines
+    assert any(line.startswith("process_resident_memory_bytes ") for line in lines)
+    assert not [name for name in NAMES if name in text]
+
+
+def test_addresses_that_are_none_are_refused(monitor: Monitor) -> None:
+    assert address_of("9464") == ("127.0.0.1", 9464)
+    assert address_of("[::1]:80") == ("::1", 80)
+    for words in ("here", ":80", "a:99999", ""):
+        with pytest.raises(InputError, match="--monitor: expected HOST:PORT"):
+            address_of(words)
+
+    async def twice() -> None:
+        other = Monitor(monitor._office)
+        async with monitor.serving("127.0.0.1", 0), other.serving("127.0.0.1", monitor.port):
+            raise AssertionError
+
+    with pytest.raises(InputError, match="cannot listen there"):
+        asyncio.run(twice())
