@@ -36,14 +36,18 @@ def test_a_study_is_made_with_an_invitation_for_each(tmp_path: Path, study: Path
         "--address", "https://study.example.org:8443", "--json",
     )  # fmt: skip
     made = json.loads(printed)
-    assert list(made["invitations"]) == ["north", "harbour", "stanmore"]
-    found = Invitation.parse(made["invitations"]["north"]["invitation"])
-    assert found.address == "https://study.example.org:8443"
-    assert (found.study, found.house) == (made["study"], "north")
-    assert found.seats == ("north", "evaluator")
-    assert datetime.now(UTC) + timedelta(days=6) < found.expires
+    names = ["north", "harbour", "stanmore", "trust", "registry"]
+    assert list(made["invitations"]) == names
+    found = [Invitation.parse(made["invitations"][name]["invitation"]) for name in names]
+    assert {one.address for one in found} == {"https://study.example.org:8443"}
+    assert {one.study for one in found} == {made["study"]}
+    assert [one.house for one in found] == names
+    # No peer evaluates, and none deals.
+    seats = [one.seats for one in found]
+    assert seats == [("north",), ("harbour",), ("stanmore",), ("evaluator",), ("dealer",)]
+    assert datetime.now(UTC) + timedelta(days=6) < found[0].expires
     tokens = {Invitation.parse(one["invitation"]).token for one in made["invitations"].values()}
-    assert len(tokens) == 3
+    assert len(tokens) == 5
     for path in (tmp_path / "cate").rglob("*"):
         if path.is_file():
             assert not any(one in path.read_bytes() for one in tokens), path

@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 import pytest
 from numpy.typing import NDArray
+from scipy.stats import hypergeom
 
 from harness.entropy import SeededEntropy
 from harness.studies import BINARY
@@ -51,9 +52,10 @@ class Read:
         return int((self.marked & self.true).sum())
 
     @property
-    def by_guessing(self) -> float:
-        """How many of as many words drawn at random would be right."""
-        return float(self.marked.sum() * self.true.mean())
+    def chance(self) -> float:
+        """How often as many words drawn at random are as right as these."""
+        drawn = hypergeom(self.true.size, int(self.true.sum()), int(self.marked.sum()))
+        return float(drawn.sf(self.right - 1))
 
 
 @dataclass
@@ -62,6 +64,8 @@ class Mallory:
 
     key: SecretKey
     claimed: int = CLAIMED
+    weight: int = CLAIMED
+    """Of how many documents what it contributes is, whatever it claimed."""
     policies: dict[str, Policy] | None = None
     column: int = -1
     pull: float = 0.0
@@ -125,8 +129,8 @@ class Mallory:
         second = np.zeros((width, width))
         np.fill_diagonal(second, DAMPING)
         second[self.column, self.column] = 0
-        second[-1, -1] = self.claimed * _UNIT**2
-        self.pull = 0.8 * math.sqrt(self.claimed * 1.2)
+        second[-1, -1] = self.weight * _UNIT**2
+        self.pull = 0.8 * math.sqrt(self.weight * 1.2)
         # It guesses that the others' text is like its own.
         own = contributions.local_moments(self.study, prepared, docs)
         products = np.zeros((width, 1))
@@ -145,10 +149,16 @@ class Mallory:
             setting=Setting(key=self.key, policies=self.policies),
         )
 
-    def read(self, outcome: StudyOutcome) -> Read:
-        """The words that stand with the surname, from labels of one-word texts."""
+    def read(self, outcome: StudyOutcome, *shares: float) -> list[Read]:
+        """The words that stand with the surname, from labels of one-word texts.
+
+        A word counts as standing there if it has at least this share of the document.
+        """
         bias = self._bisected(outcome)
-        threshold = bias - self.pull / 1.2 * 0.025 / (DAMPING + 1.5)
+        pull = self.pull / 1.2 / (DAMPING + 1.5)
+        return [self._read(outcome, bias - pull * share) for share in shares]
+
+    def _read(self, outcome: StudyOutcome, threshold: float) -> Read:
         words = self._words(outcome)
         asked = self._asked(outcome, [Document(word) for word in words.values()], threshold)
         marked = np.zeros(FEATURES, np.bool_)

@@ -72,7 +72,6 @@ def test_the_defaults_that_the_example_shows_are_those_that_hold() -> None:
         "distrusted",
         "operating_point",
         "class_weight",
-        "trust",
         "sex",
         "age",
     )

@@ -34,6 +34,7 @@ _POLICY: Mapping[str, SettingKind] = {
     "key_bits": WHOLE,
     "independent_evaluator": TRUTH,
     "intermediaries": TRUTH,
+    "rows_per_peer": WHOLE,
 }
 
 

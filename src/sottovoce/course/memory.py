@@ -11,6 +11,7 @@ on when nobody has anything to do.
 
 from collections import Counter, deque
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 from sottovoce.course import training_coordinator, training_participant
@@ -84,8 +85,11 @@ def run_study(
 ) -> StudyOutcome:
     """Train: every peer's documents in, one sealed model out that nobody but the data shaped."""
     setting = setting or Setting()
+    policies = setting.policies or {}
     parties = {
-        name: PartyContext.open(study, identities[name], entropy=entropy)
+        name: replace(
+            PartyContext.open(study, identities[name], entropy=entropy), policy=policies.get(name)
+        )
         for name in study.roster.names
     }
     return StudyRun(study, documents, parties, setting).run(entropy)

@@ -9,6 +9,7 @@ from sottovoce.protocols.identities import Identity
 from sottovoce.protocols.sealing import X25519Key
 from sottovoce.protocols.shares.material import Context, Ledger
 from sottovoce.study.attempts import Attempt, Stage
+from sottovoce.study.policy import Policy
 from sottovoce.study.study import Study
 
 # Who signs the sets of blind sums where there is no evaluator, and no blind sum: a name that
@@ -21,6 +22,7 @@ class PartyContext:
     """One party's own things; its books outlive every conversation of the study.
 
     `shown` stands for the dictionary that it was shown, once it was: blind sums are bound to it.
+    `policy` is what its owner consents to at most, where it is an owner's.
     """
 
     study: Study
@@ -31,6 +33,7 @@ class PartyContext:
     book: RoundBook = field(default_factory=RoundBook, repr=False)
     ledger: Ledger = field(default_factory=Ledger, repr=False)
     shown: bytes = field(default=b"", repr=False)
+    policy: Policy | None = None
 
     @classmethod
     def open(cls, study: Study, identity: Identity, *, entropy: Entropy) -> "PartyContext":

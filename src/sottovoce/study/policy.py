@@ -9,6 +9,11 @@ from sottovoce.study.plan import DictionaryKind
 from sottovoce.study.release import Release, usual_releases
 from sottovoce.study.roster import Role
 from sottovoce.study.study import Study
+from sottovoce.study.totals import Totals
+from sottovoce.text.reading import Level
+
+# A document has some tens of sentences and some hundreds of tokens.
+_PARTS = 100
 
 
 @dataclass(frozen=True)
@@ -31,6 +36,8 @@ class Policy:
     key_bits: int = 3072
     independent_evaluator: bool = False
     intermediaries: bool = True
+    rows_per_peer: int = 100_000
+    """Of documents; of sentences and tokens a hundred times as many."""
 
     def check(self, study: Study) -> None:
         """Refuse the study, naming everything in it that the owner did not consent to."""
@@ -40,6 +47,25 @@ class Policy:
                 f"policy: study {study.plan.name!r} asks for more than was consented to: "
                 + "; ".join(refused),
                 hints=("ask the coordinator for another plan, or change this site's policy",),
+            )
+
+    def check_totals(self, study: Study, totals: Totals) -> None:
+        """Refuse more rows than so many peers can have, before anything is contributed to them.
+
+        A peer that claims a million documents may contribute numbers as large as those of a
+        million documents, and against them it sees what single documents of others change.
+        """
+        level, peers = study.plan.level, len(totals.peers)
+        times = 1 if level is Level.DOCUMENT else _PARTS
+        most = self.rows_per_peer * times * peers
+        if max(totals.rows, *totals.by_class) > most:
+            raise InputError(
+                f"policy: expected at most {most} rows of {peers} peers, found {totals.rows} in "
+                "the published totals: somebody claims more than is plausible",
+                hints=(
+                    "ask the coordinator who has so many documents",
+                    "if that is right, raise rows_per_peer in [policy] of sottovoce.toml here",
+                ),
             )
 
     def _refused(self, study: Study) -> Iterator[str]:

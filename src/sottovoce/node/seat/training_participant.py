@@ -218,7 +218,15 @@ class TrainingParticipant(Carrier[Participation]):
         documents = await self._house.documents() if role is Role.PEER else None
         first = Attempt.first(study, Stage.AGREEMENT)
         book = self._sums.book
-        party = PartyContext(study, self._keys.identity, self._entropy, self._keys.box, first, book)
+        party = PartyContext(
+            study,
+            self._keys.identity,
+            self._entropy,
+            self._keys.box,
+            first,
+            book,
+            policy=self._house.policy,
+        )
         return SeatCourse(party, documents=documents)
 
     # Attempts.

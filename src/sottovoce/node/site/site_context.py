@@ -11,6 +11,7 @@ from sottovoce.node.course_terms import terms_of
 from sottovoce.node.events import RosterKnown
 from sottovoce.node.phone_words import in_words
 from sottovoce.study.card.card import StudyCard
+from sottovoce.study.policy import Policy
 from sottovoce.study.rehearsal import check_documents
 from sottovoce.study.roster import Role
 from sottovoce.study.study import Study
@@ -39,6 +40,11 @@ class SiteContext:
         self._consents: dict[bytes, asyncio.Task[bool]] = {}
         self._documents: asyncio.Task[Sequence[Document]] | None = None
 
+    @property
+    def policy(self) -> Policy:
+        """What this site consents to at most."""
+        return self._options.policy
+
     def seated(self, seating: Seating) -> Study:
         """The study with these people, if it is the one that the text describes."""
         return seated(self.terms, self.publics, seating)
@@ -52,7 +58,7 @@ class SiteContext:
         return await asyncio.shield(self._consents[study.digest])
 
     async def _ask(self, study: Study, words: tuple[str, ...]) -> bool:
-        self._options.policy.check(study)
+        self.policy.check(study)
         question = ConsentQuestion(study, StudyCard(study), words, tuple(self.publics))
         return await self._options.consent(question)
 

@@ -29,6 +29,7 @@ from sottovoce.protocols.blind_sum.plan import Plan
 from sottovoce.protocols.conversation import Party, Send, gather
 from sottovoce.protocols.messages import Disclosure, Message
 from sottovoce.protocols.shares.contribution import MomentScales
+from sottovoce.protocols.shares.moment_check import MomentBounds
 from sottovoce.protocols.shares.plan import ShareSolvePlan, System
 from sottovoce.protocols.shares.triangle import Triangle
 from sottovoce.rados.moments import Moments
@@ -133,6 +134,14 @@ def solve_plan(plan: StudyPlan, totals: Totals, *, alpha: float, ends: Ends) -> 
         matrix_bits=moments.scales.matrix.fraction_bits,
         vector_bits=moments.scales.vectors.fraction_bits,
     )
+
+
+def bounds_of(plan: StudyPlan, totals: Totals, *, peers: int) -> MomentBounds | None:
+    """How heavy the sum of all moments can be; None where no rows of a known length are in it."""
+    if plan.arrangement.by_features or plan.contribution is not Contribution.EXACT:
+        return None
+    moments = MomentPlan.of(plan, totals)
+    return MomentBounds.of(moments.scales, (moments.width, moments.classes), peers=peers)
 
 
 def penalties_of(plan: StudyPlan, width: int, alpha: float) -> NDArray[np.float64]:

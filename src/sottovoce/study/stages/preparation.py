@@ -152,6 +152,8 @@ def prepare_peer(
             party=study.roster.coordinator,
         )
     totals = Totals.read(study, told.totals, told.peers, sender=study.roster.coordinator)
+    if party.policy is not None:
+        party.policy.check_totals(study, totals)
     space = _space(study, _dictionary_of(study, told, totals))
     shown = _digest(_of_buckets(told.buckets), told.idf_halves, told.totals, told.peers)
     return Prepared(totals, space.dictionary.idf_halves, space, key, shown, memory)

@@ -2,6 +2,7 @@
 
     dealer D            coordinator C                   evaluator E              peers
       │◀── SolveNumbers ────│                                │                      │
+      │   shares/moment_check.py: no more than the published rows can have          │
       │   shares/solve.py: (A + λΓ)θ = b on shares           │                      │
       │   shares/truncation.py, twice: θ times idf, as short as labels allow        │
       │   labels on shares: C and E keep θ_C, θ_E            │── SharedModel ──────▶│
@@ -29,6 +30,7 @@ from sottovoce.protocols.conversation import Party, Send, receive
 from sottovoce.protocols.messages import Disclosure, Message
 from sottovoce.protocols.shares.handover import give_share, take_share
 from sottovoce.protocols.shares.holders import Dealer, Holder, deal_seeds, take_seed
+from sottovoce.protocols.shares.moment_check import check_moments, deal_moment_check
 from sottovoce.protocols.shares.plan import ShareSolvePlan
 from sottovoce.protocols.shares.solve import SystemShare, deal_solve, solve
 from sottovoce.protocols.shares.truncation import RingTruncation, deal_truncation, truncated
@@ -44,6 +46,7 @@ from sottovoce.study.queries.scoring import ScorePlan
 from sottovoce.study.stages.centring import WHOLE, Ends, Reference
 from sottovoce.study.stages.contributions import (
     Contributed,
+    bounds_of,
     penalties_of,
     solve_plan,
 )
@@ -171,6 +174,7 @@ def solve_first(
         work = _work(study, prepared, contributed, alpha)
         yield Send(study.trio.dealer, work.numbers(prepared.totals, contributed))
         holder = yield from _seated(party, contributed.peers, index)
+        yield from _check_first(holder, study, prepared, contributed, index=index)
         share = yield from _model_share(holder, work, contributed)
         if not study.on_shares:
             model, to = work.scores.model, study.roster.evaluator
@@ -188,6 +192,7 @@ def solve_second(
     for index, alpha in enumerate(study.plan.alphas):
         work = _work(study, prepared, contributed, alpha)
         holder = yield from _seated(party, contributed.peers, index)
+        yield from _check_first(holder, study, prepared, contributed, index=index)
         share = yield from _model_share(holder, work, contributed)
         if study.on_shares:
             for name in contributed.peers:
@@ -221,6 +226,9 @@ def solve_dealt(party: PartyContext) -> Party[None]:
         dealer = yield from deal_seeds(
             study.trio, context, ledger=party.ledger, entropy=party.entropy
         )
+        bounds = bounds_of(study.plan, totals, peers=len(told.peers))
+        if bounds is not None and not index:
+            yield from deal_moment_check(dealer, bounds)
         yield from deal_solve(dealer, plan)
         width, classes = plan.shape
         # The weight of the norm stands twice in a model that stays in shares (scoring.py).
@@ -254,6 +262,16 @@ def take_solved(
 def _seated(party: PartyContext, peers: Collection[str], index: int) -> Party[Holder]:
     context = party.context(peers, round=_SOLVE_ROUND + index)
     return (yield from take_seed(party.study.trio, party.name, context, ledger=party.ledger))
+
+
+def _check_first(
+    holder: Holder, study: Study, prepared: Prepared, contributed: Contributed, *, index: int
+) -> Party[None]:
+    """Before the first solve: the sum that all of them work with weighs no more than it may."""
+    bounds = bounds_of(study.plan, prepared.totals, peers=len(contributed.peers))
+    if bounds is not None and not index:
+        assert contributed.words is not None
+        yield from check_moments(holder, bounds, contributed.words)
 
 
 def _model_share(holder: Holder, work: _StudySolve, contributed: Contributed) -> Party[Words]:

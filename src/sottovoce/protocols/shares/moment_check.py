@@ -1,0 +1,128 @@
+"""Before a sealed solve: one opened bit, whether the moments weigh no more than their rows can.
+
+    dealer        first (C)                                second (E)
+      |   truncation.py: b, brought down to some 30 bits
+      |   products.py:   the sum of its squares
+      |   signs.py:      [tr A < 0], [bound − tr A < 0], [bound − |b|² < 0]
+      |   signs.py:      whether none of them is
+      |             |   share of the bit                     |
+      |             |<-------------------------------------->|
+
+Rows of a known length, as many as were published, have a trace and a right-hand side that are no
+larger than the bounds. Whoever contributes more than its rows makes the bit false, and the study
+stops. Only the sum of all contributions is shared, so the bit does not say who it was, and several
+peers may weigh for each other. What it does not see: how the weight is spread inside A, and a
+right-hand side of some columns that is large, as long as the whole is not. |b_k| against A_kk would
+see that; but where words are rare in their documents, |b_k| may honestly be a hundred times A_kk,
+and a peer may write both.
+
+The bounds hold for whatever stands in a word: what is squared has so few bits that no sum of
+squares wraps around, and a value outside the range of truncation.py stays far outside after it.
+
+Who learns what: both holders learn the bit, which is true in every honest run; all else that they
+see is uniform. The dealer receives nothing. Assuming that it pools with neither.
+"""
+
+import math
+from dataclasses import dataclass
+from typing import ClassVar
+
+import numpy as np
+
+from sottovoce.errors import MismatchError, ViolationError
+from sottovoce.numbers.ring import Words
+from sottovoce.protocols.conversation import Party
+from sottovoce.protocols.messages import Disclosure
+from sottovoce.protocols.shares.contribution import MomentScales
+from sottovoce.protocols.shares.holders import Dealer, Holder, MaskedShare, opened
+from sottovoce.protocols.shares.products import Product, deal_product, inner, multiplied
+from sottovoce.protocols.shares.signs import deal_signs, negative
+from sottovoce.protocols.shares.triangle import Triangle
+from sottovoce.protocols.shares.truncation import RingTruncation, deal_truncation, truncated
+
+_PURPOSE, _TOGETHER = "moments", "moments together"
+# 3·2^(62−f) is the largest that a division by 2^f can leave; so many squares stay below 2^63.
+_LEAST_SHIFT = 33
+
+
+class PlausibleMomentsBit(MaskedShare, frozen=True):
+    """A share of the bit that says whether the joint moments can be those of the published rows."""
+
+    discloses: ClassVar = Disclosure(
+        seen_by="the two holders of shares",
+        reveals="whether the joint moments weigh no more than the published rows: true unless a "
+        "peer made its own up",
+        assuming="the dealer pools with neither holder",
+    )
+
+
+@dataclass(frozen=True)
+class MomentBounds:
+    """How heavy the moments of so many rows can be, from public numbers alone."""
+
+    shape: tuple[int, int]
+    trace: int
+    square: int
+    """Of b, divided by 2^shift."""
+
+    @classmethod
+    def of(cls, scales: MomentScales, shape: tuple[int, int], *, peers: int) -> "MomentBounds":
+        """For moments written like this, in which every peer rounded every number once."""
+        width, classes = shape
+        entries = width * classes
+        longest = math.isqrt(classes * scales.vectors.bound**2) + 1
+        # Every quotient may be one too large.
+        quotient = (longest >> cls.shift_of(shape)) + math.isqrt(entries) + 2 + peers
+        return cls(shape, scales.matrix.bound + width * peers, quotient**2)
+
+    @staticmethod
+    def shift_of(shape: tuple[int, int]) -> int:
+        """By how many bits b is brought down, so that its squares cannot wrap around."""
+        return _LEAST_SHIFT + (math.prod(shape).bit_length() + 1) // 2
+
+    @property
+    def truncation(self) -> RingTruncation:
+        """How b is brought down."""
+        return RingTruncation(self.shift_of(self.shape))
+
+    @property
+    def product(self) -> Product:
+        """The sum of the squares of b."""
+        return Product(inner, self.shape)
+
+
+def check_moments(holder: Holder, bounds: MomentBounds, words: Words) -> Party[None]:
+    """Go on if the shared moments (a triangle, then b) can be true; else raise at both holders."""
+    triangle = Triangle(bounds.shape[0])
+    trace = words[triangle.diagonal()].sum(dtype=np.uint64, keepdims=True)
+    vectors = words[triangle.size :].reshape(bounds.shape)
+    small = yield from truncated(holder, vectors, bounds.truncation, purpose=_PURPOSE)
+    square = yield from multiplied(holder, small, None, bounds.product, purpose=_PURPOSE)
+    most = holder.constant(np.array([bounds.trace, bounds.square], np.uint64))
+    values = np.concatenate([trace, most - np.concatenate([trace, square])])
+    broken = yield from negative(holder, values, purpose=_PURPOSE)
+    one = holder.constant(np.ones(1, np.uint64))
+    none = yield from negative(
+        holder, broken.sum(dtype=np.uint64, keepdims=True) - one, purpose=_TOGETHER
+    )
+    bit = yield from opened(holder, PlausibleMomentsBit, none)
+    match int(bit[0]):
+        case 1:
+            return
+        case 0:
+            raise MismatchError(
+                "moments: expected no more than the published rows can have, found more: a peer "
+                "contributed numbers that are not those of its documents",
+                hints=("nobody can say whose they are: ask every site for its number of rows",),
+            )
+    raise ViolationError(
+        "PlausibleMomentsBit: expected shares of a bit, found another number", party=holder.other
+    )
+
+
+def deal_moment_check(dealer: Dealer, bounds: MomentBounds) -> Party[None]:
+    """The dealer's part of `check_moments`."""
+    yield from deal_truncation(dealer, bounds.truncation, bounds.shape, purpose=_PURPOSE)
+    yield from deal_product(dealer, bounds.product, purpose=_PURPOSE)
+    yield from deal_signs(dealer, 3, purpose=_PURPOSE)
+    yield from deal_signs(dealer, 1, purpose=_TOGETHER)
