@@ -105,6 +105,29 @@ def paillier(
     show({"bits": bits}, rows, title="Paillier, rates per CPU second", as_json=as_json)
 
 
+@app.command(short_help="A ciphertext for its key holder beside one for others.")
+def randomisers(
+    bits: Annotated[int, typer.Option("--bits", help="Size of the key: 2048, 3072, 4096.")] = 3072,
+    rounds: Annotated[int, typer.Option("--rounds", min=1, help="Turns that each takes.")] = 9,
+    as_json: Annotated[bool, typer.Option("--json", help="Print one JSON object.")] = False,
+) -> None:
+    """A uniform r^N, for whatever goes to a key holder, beside a power of the key's own base.
+
+    Milliseconds of CPU time for each ciphertext.
+
+    \b
+    Examples:
+      python -m benchmarks randomisers
+      python -m benchmarks randomisers --bits 2048 --json
+    """
+    from benchmarks.arithmetic.randomisers import measure
+    from sottovoce.cli.measurements import show
+
+    with screen.console(err=True).status("raising to powers …"):
+        rows = measure(bits=bits, rounds=rounds)
+    show({"bits": bits}, rows, title="randomisers, ms a ciphertext", as_json=as_json)
+
+
 @app.command(short_help="Exact moments of documents beside scipy.")
 def moments(
     documents: Annotated[int, typer.Option("--documents", min=1, help="Documents.")] = 100_000,
