@@ -15,7 +15,7 @@ from pathlib import Path
 import pytest
 
 README = (Path(__file__).parents[1] / "README.md").read_text(encoding="utf-8")
-PATIENCE = 120
+PATIENCE = 400
 
 
 def lines_of(number: int) -> list[str]:

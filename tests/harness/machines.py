@@ -7,6 +7,7 @@ is what the commands run. Every machine writes its events and its result to a fi
 
 import asyncio
 import ctypes
+import hashlib
 import json
 import os
 import re
@@ -41,6 +42,8 @@ from sottovoce.study import Policy, Study
 from sottovoce.study.release import RELEASES
 from sottovoce.study.roster import draw_roster
 from sottovoce.text.documents import Document
+from sottovoce.transport.request_handlers import RequestHandlers
+from sottovoce.transport.signing import read_signed
 
 TEXT = """
 [study]
@@ -48,9 +51,8 @@ name = "urgency of notes"
 coordinator = "Institute"
 approval = "none needed: made up"
 labels = ["routine", "urgent"]
-dictionary = "given"
-words = [{words}]
-features = {features}
+dictionary = "{dictionary}"
+{words}features = {features}
 bucket_bits = 10
 key_bits = 768
 query_budget = 4000
@@ -70,6 +72,7 @@ enrolment = "1 minute"
 stage = "{stage}"
 """
 COORDINATOR, WEATHER = "coordinator", "weather"
+BODIES = "bodies.jsonl"
 Forks: TypeAlias = "subprocess.Popen[str]"
 _PR_SET_PDEATHSIG = 1
 _documents = cache(notes)
@@ -85,6 +88,7 @@ class Scene:
     features: int = 16
     stage: str = "1 minute"
     release: str = "peers"
+    dictionary: str = "given"
 
     @property
     def by_site(self) -> Mapping[str, Sequence[Document]]:
@@ -97,7 +101,8 @@ class Scene:
             found.update(set(re.findall(r"[a-z]{4,}", one.text.lower())))
         words = [word for word, _ in found.most_common(self.features + 20)][20:]
         return TEXT.format(
-            words=", ".join(map(json.dumps, words)),
+            dictionary=self.dictionary,
+            words=f"words = {json.dumps(words)}\n" if self.dictionary == "given" else "",
             features=self.features,
             engine=self.engine,
             peers="\n".join(f'{name} = "{name.title()} Hospital"' for name in self.by_site),
@@ -145,6 +150,7 @@ class Order:
     stay: bool = False
     ask: int = 0
     approve: str = ""
+    edited: bool = False
 
     def encode(self) -> str:
         content = asdict(self)
@@ -184,7 +190,34 @@ class Order:
 # In the processes.
 
 
+@dataclass(frozen=True)
+class ReadBody:
+    """What a curious coordinator has read of a letter, or of a part of it."""
+
+    sender: str
+    place: tuple[str, ...]
+    digest: str
+
+
+def _be_curious(notes: Path) -> None:
+    """Write down every body that the server's process reads, before anybody can refuse it."""
+    real: Callable[..., Any] = RequestHandlers._body
+
+    async def noted(handlers: Any, request: Any, limit: int, digest: Any) -> bytes:
+        body: bytes = await real(handlers, request, limit, digest)
+        if body and "to" in request.query:
+            place = tuple(request.query[one] for one in ("session", "to", "number", "offset"))
+            sender = read_signed(request.headers).seat
+            found = ReadBody(sender, place, hashlib.sha256(body).hexdigest())
+            with notes.open("a") as out:
+                out.write(json.dumps(asdict(found)) + "\n")
+        return body
+
+    RequestHandlers._body = noted  # type: ignore[method-assign]
+
+
 async def _serve(order: Order, tell: Callable[[Any], None]) -> dict[str, Any]:
+    _be_curious(Path(order.root) / BODIES)
     office = replace(order.network.office, host=order.host)
     until = asyncio.Event()
     asyncio.get_running_loop().add_signal_handler(signal.SIGTERM, until.set)
@@ -195,8 +228,10 @@ async def _serve(order: Order, tell: Callable[[Any], None]) -> dict[str, Any]:
 async def _join(order: Order, tell: Callable[[Any], None]) -> dict[str, Any]:
     policy = Policy(key_bits=768, releases=frozenset(RELEASES.values()))
     gate = ScriptGate(Path(order.approve)) if order.approve else OpenGate()
+    first, *others = order.scene.by_site[order.name]
+    mine = [replace(first, text="redacted") if order.edited else first, *others]
     joined = await order.network.join(
-        order.name, policy=policy, on_event=tell, stay=order.stay, gate=gate
+        order.name, lambda: mine, policy=policy, on_event=tell, stay=order.stay, gate=gate
     )
     if joined.model is None:
         return {"weights": None}
@@ -346,15 +381,24 @@ class Village:
         self.fingerprint = certificate_fingerprint(net.office)
 
     def start(
-        self, *names: str, stay: bool = False, ask: int = 0, approve: Path | None = None
+        self,
+        *names: str,
+        stay: bool = False,
+        ask: int = 0,
+        approve: Path | None = None,
+        edited: bool = False,
+        root: Path | None = None,
     ) -> None:
-        """Start machines, or start them again: to join and leave, to stay and deal, or to ask."""
+        """Start machines, or start them again: to join and leave, to stay and deal, or to ask.
+
+        A site whose documents were `edited` redacted the first; `root` is where a copy lies.
+        """
         for name in names:
             log = self.root / f"{name}.{self.starts[name]}.jsonl"
             self.starts[name] += 1
             order = Order(
                 name,
-                str(self.root),
+                str(root or self.root),
                 self.scene,
                 self.tokens,
                 self.port,
@@ -366,6 +410,7 @@ class Village:
                 stay,
                 ask,
                 "" if approve is None else str(approve),
+                edited,
             )
             assert self.forks.stdin is not None
             assert self.forks.stdout is not None
@@ -414,6 +459,13 @@ class Village:
         """These sites (all, unless told) hold one model: that of a study in memory among them."""
         found, expected = self.weights(*names), self.scene.undisturbed(*names)
         np.testing.assert_allclose(found, expected, rtol=0, atol=2e-3 * np.abs(expected).max())
+
+    def bodies(self) -> list[ReadBody]:
+        """Every body that the coordinator's process has read of a letter, in order."""
+        path = self.root / BODIES
+        lines = path.read_text().splitlines() if path.exists() else []
+        read = [json.loads(line) for line in lines if line[-1:] == "}"]
+        return [ReadBody(one["sender"], tuple(one["place"]), one["digest"]) for one in read]
 
     def end(self) -> None:
         for one in self.machines.values():

@@ -33,6 +33,7 @@ from sottovoce.node.seat.deciders import (
     Waits,
     one_error,
 )
+from sottovoce.node.seat.departures import AtOnce, Departures
 from sottovoce.node.seat.durable_seat import DurableSeat, SeatSession
 from sottovoce.protocols.conversation import Gather, Party, Receive
 from sottovoce.protocols.messages import Message
@@ -84,6 +85,8 @@ class SeatRuntime:
         self.held_bytes = _HELD_BYTES
         # Raises where nothing may leave any longer; asked before every letter.
         self.may_send: Callable[[], None] = lambda: None
+        # When what follows a step may leave: at a peer not as soon as its documents are read.
+        self.departures: Departures = AtOnce()
         self._post = post
         self.audit = audit
         self.control = control
@@ -134,7 +137,7 @@ class SeatRuntime:
     ) -> RunningProgram:
         """Begin a program, or go on with it where the journal left it."""
         async with self._turn:
-            seat = await self.do(DurableSeat.begin, self.journal, sitting, program)
+            seat = await self.do(self._begun, sitting, program)
             running = RunningProgram(sitting, *label, seat)
             running.note_wait()
             self.running[sitting.session] = running
@@ -146,6 +149,12 @@ class SeatRuntime:
                 await self._deliver(running, self._held.pop(position))
         self._settle(running)
         return running
+
+    def _begun(
+        self, sitting: SeatSession, program: Callable[[Entropy], Party[Any]]
+    ) -> DurableSeat[Any]:
+        with self.departures.work():
+            return DurableSeat.begin(self.journal, sitting, program)
 
     async def recall(
         self,
@@ -231,6 +240,7 @@ class SeatRuntime:
             for position, letter in letters:
                 await self._take(position, letter)
                 self._read = position
+            await self.departures.reached()
             if not letters or self._read - self._acknowledged >= _ACKNOWLEDGE_EVERY:
                 await self.acknowledge()
 
@@ -279,7 +289,8 @@ class SeatRuntime:
         self._count(running, len(letter.body))
 
     def _delivered(self, running: RunningProgram, letter: Letter) -> None:
-        kind = running.seat.deliver(letter)
+        with self.departures.work():
+            kind = running.seat.deliver(letter)
         self.audit.came(letter, kind, running.stage)
 
     async def _hear(self, letter: Letter) -> None:
@@ -359,6 +370,7 @@ class SeatRuntime:
             self._outgoing.clear()
             while (outgoing := await self.do(self._first_pending)) is not None:
                 stage = self._stage_of(outgoing.letter)
+                await self.departures.reached()
                 await self.audit.leaving(outgoing, stage)
                 self.may_send()
                 await self.do(self.audit.left, outgoing, stage)

@@ -46,6 +46,7 @@ from sottovoce.errors import (
 from sottovoce.ledger import What
 from sottovoce.node.seat.decider_carrier import Carrier, read_record, stop_programs
 from sottovoce.node.seat.deciders import RunningProgram
+from sottovoce.node.seat.departures import Departures
 from sottovoce.node.seat.durable_seat import SeatSession
 from sottovoce.node.seat.seat_runtime import SeatRuntime
 from sottovoce.node.site.site_context import SiteContext
@@ -215,7 +216,10 @@ class TrainingParticipant(Carrier[Participation]):
 
     async def _opened(self, study: Study) -> SeatCourse:
         role = next(one.role for one in study.roster.participants if one.name == self.agent.name)
-        documents = await self._house.documents() if role is Role.PEER else None
+        documents = None
+        if role is Role.PEER:
+            documents = await self._house.documents()
+            self.agent.departures = Departures()
         first = Attempt.first(study, Stage.AGREEMENT)
         book = self._sums.book
         party = PartyContext(
