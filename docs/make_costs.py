@@ -28,8 +28,8 @@ The evaluator re-randomises every ciphertext that it asks with, and the key hold
 the key holder encrypts every ciphertext of its answer. What goes to the key holder is
 re-randomised by r^N of a uniform r, which nothing that the key's maker chose limits: a power with
 an exponent as long as N, where the key's own base has a table of short ones
-(`python -m benchmarks randomisers`, CPU time of one ciphertext: 44 ms beside 1.6 at 3072 bits, 11 ms
-beside 0.5 at 2048, on a busy machine of two cores). So per
+(`python -m benchmarks randomisers`, CPU time of one ciphertext: 44 ms beside 1.6 at 3072 bits,
+11 ms beside 0.5 at 2048, on a busy machine of two cores). So per
 trip *asked* = re-randomisations = decryptions, and *answered* = encryptions. A *power* is a
 ciphertext to a plaintext exponent, or one term of a product of such powers. A value is
 *shifted* into its slot by as many squarings as a slot has bits. A ciphertext

@@ -1,4 +1,4 @@
-"""What a ciphertext pays to go to its key holder: a uniform r^N beside a power of the key's base."""
+"""What a ciphertext pays on its way to the key holder: a uniform r^N, beside a short power."""
 
 from sottovoce.cli.measurements import Row
 from sottovoce.entropy import SystemEntropy

@@ -67,6 +67,9 @@ class OpenDesk:
     def seen(self, study: str, seat: str) -> None:
         """Nobody is missed here."""
 
+    async def lose(self, study: str, seat: str) -> None:
+        """Nobody gives up here."""
+
     def takes_letters(self, study: str, seat: str) -> bool:
         """Whoever enrolled gets letters, and the coordinator does."""
         return study == STUDY and (seat == COORDINATOR or seat in self._keys)

@@ -9,7 +9,8 @@ its people can mend) or theirs (something that another party sent or did).
     │   ├── BoundError              a number would leave the range that was agreed for it
     │   ├── MismatchError           two things that must agree do not: keys, shapes, scales
     │   ├── MisuseError             a call at the wrong time, or one-time material used twice
-    │   ├── JournalError            a seat's journal is in use, damaged, full, or another's
+    │   ├── JournalError            a seat's journal is in use, full, or another's
+    │   │   ├── DamagedJournalError a seat's journal is damaged: this seat cannot go on
     │   │   ├── ReplayError         a program run again does not do what it did before
     │   │   └── CopyError           an older copy of a seat's folder, or one that runs twice
     │   ├── LedgerError             a ledger was changed, cut off, or cannot be written
@@ -62,7 +63,11 @@ class MisuseError(OurError):
 
 
 class JournalError(OurError):
-    """A seat's journal cannot be used: in use elsewhere, damaged, full, or of another key."""
+    """A seat's journal cannot be used: in use elsewhere, full, or of another key."""
+
+
+class DamagedJournalError(JournalError):
+    """A seat's journal is damaged: the seat cannot go on, and its coordinator is told so."""
 
 
 class ReplayError(JournalError):

@@ -9,8 +9,9 @@ import pytest
 from harness.entropy import SeededEntropy
 from harness.studies import BINARY
 from sottovoce.study import InsecureToyPlan, Study
-from sottovoce.study.adversaries import CARD, DEVIATIONS, FACTS, POOLS, ROLES, Fact
+from sottovoce.study.adversaries import CARD, FACTS, POOLS, Fact
 from sottovoce.study.card.card import StudyCard
+from sottovoce.study.deviations import DEVIATIONS, ROLES
 from sottovoce.study.roster import draw_roster
 
 ROOT = Path(__file__).parents[2]

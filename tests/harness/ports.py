@@ -31,6 +31,7 @@ class Callbacks:
     mailboxes: dict[str, Mailbox]
     keys: dict[tuple[str, str], bytes] = field(default_factory=dict)
     met: list[str] = field(default_factory=list)
+    lost: list[tuple[str, str]] = field(default_factory=list)
 
     async def invitation(self, study: str, token: bytes) -> bytes:
         if token != b"token":
@@ -52,6 +53,9 @@ class Callbacks:
 
     def seen(self, study: str, seat: str) -> None:
         self.met.append(seat)
+
+    async def lose(self, study: str, seat: str) -> None:
+        self.lost.append((study, seat))
 
     def takes_letters(self, study: str, seat: str) -> bool:
         return (study, seat) in self.keys or seat == "coordinator"

@@ -7,7 +7,7 @@ import pytest
 
 from harness.ports import STUDY, identity_of, post_office
 from sottovoce.course.letter_chain import Held, mark_of
-from sottovoce.errors import CopyError
+from sottovoce.errors import CopyError, ViolationError
 from sottovoce.study.relay import Letter
 from sottovoce.transport import CoordinatorLine, client
 from sottovoce.transport.mailbox_tables import LetterSummary, MailboxTables, Place
@@ -202,5 +202,43 @@ def test_a_request_under_an_old_run_is_refused_in_the_transaction_itself(tmp_pat
             assert refused.value.kind == "no-run"
             assert isinstance(mailbox._store, MailboxTables)
             assert mailbox.held("alice") == Held()
+
+    asyncio.run(story())
+
+
+def test_a_seat_that_read_beyond_an_older_copy_of_the_server_does_not_wait(tmp_path):
+    """It asked for letters behind a position that the server had not come to again, for ever."""
+
+    async def story():
+        async with post_office(tmp_path) as office:
+            alice, bob = await office.line("alice"), await office.line("bob")
+            await alice.post(letter(0))
+        older = (tmp_path / "mail.db").read_bytes()
+        async with post_office(tmp_path) as office:
+            alice, bob = await office.line("alice"), await office.line("bob")
+            await alice.post(letter(1))
+            *_, (position, _) = await bob.fetch(wait=1.0)
+            # Letters that were taken and deleted still count: a server that merely began anew.
+            await bob.acknowledge(position)
+        async with post_office(tmp_path) as office:
+            bob = await office.line("bob")
+            assert await bob.fetch(position, wait=0.05) == ()
+        (tmp_path / "mail.db").write_bytes(older)
+        async with post_office(tmp_path) as office:
+            bob = await office.line("bob")
+            with pytest.raises(ViolationError, match="brought back from an older copy") as stopped:
+                await bob.fetch(position, wait=60.0)
+            assert stopped.value.party == "coordinator"
+            assert "docs/backup.md" in " ".join(stopped.value.hints)
+
+    asyncio.run(asyncio.wait_for(story(), 60))
+
+
+def test_a_seat_that_cannot_write_says_that_it_cannot_go_on(tmp_path):
+    async def story():
+        async with post_office(tmp_path) as office:
+            alice = await office.line("alice")
+            await alice.lose()
+            assert office.callbacks.lost == [(STUDY, "alice")]
 
     asyncio.run(story())

@@ -64,6 +64,7 @@ RIGHT = {
     "/v1/run": ["PUT"],
     "/v1/mailbox": ["GET"],
     "/v1/acknowledge": ["POST"],
+    "/v1/lost": ["POST"],
     "/v1/uploads": ["PUT", "PATCH"],
     "/v1/letters/1": ["GET"],
 }

@@ -23,7 +23,7 @@ from typing import Any, Self
 
 from sottovoce.course.letter_chain import Held, mark_of
 from sottovoce.entropy import SEED_BYTES, Entropy, SystemEntropy
-from sottovoce.errors import JournalError, MisuseError
+from sottovoce.errors import DamagedJournalError, JournalError, MisuseError
 from sottovoce.storage.posted_letters import Posted, copy_error
 from sottovoce.storage.records import (
     Erased,
@@ -102,7 +102,7 @@ class Journal:
                 f"SELECT id >> {_STEP_BITS}, max(id) FROM steps GROUP BY 1"  # noqa: S608 - a constant
             ).fetchall()
         if not all(isinstance(name, bytes) for name in ids):
-            raise JournalError(f"{self.path}: damaged (a session has lost its name)")
+            raise DamagedJournalError(f"{self.path}: damaged (a session has lost its name)")
         return ids, {session: last - (session << _STEP_BITS) for session, last in lasts}
 
     def __repr__(self) -> str:
@@ -173,7 +173,7 @@ class Journal:
                 box = self._steps.head(at)
                 if box is None:
                     name = session.hex()[:16]
-                    raise JournalError(f"{self.path}: step {index} of {name} is missing")
+                    raise DamagedJournalError(f"{self.path}: step {index} of {name} is missing")
                 place = (session, index.to_bytes(8))
                 head = self._read(StepHead, self._sealed.unseal(box, "step", *place))
                 body = self._steps.body(at, place)

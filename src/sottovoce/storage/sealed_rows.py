@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from sottovoce.errors import JournalError
+from sottovoce.errors import DamagedJournalError
 from sottovoce.storage.sealed_sqlite import SealedSqlite, pieces_of, translated
 
 
@@ -70,10 +70,12 @@ class SealedTable:
         with translated(self._path):
             count, first = self._database.execute(self._body, (at,)).fetchone()
             if not isinstance(count, int) or not 0 < count < 2**32:
-                raise JournalError(f"{self._path}: damaged (a row has lost its size)")
+                raise DamagedJournalError(f"{self._path}: damaged (a row has lost its size)")
             more = self._database.execute(self._more, (at,)).fetchall() if count > 1 else []
         if len(more) != count - 1:
-            raise JournalError(f"{self._path}: a piece of a row of {self._table!r} is missing")
+            raise DamagedJournalError(
+                f"{self._path}: a piece of a row of {self._table!r} is missing"
+            )
         last = count.to_bytes(8)
         return b"".join(
             self._sealed.unseal(box, self._table, *place, number.to_bytes(8), last)

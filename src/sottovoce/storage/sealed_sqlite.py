@@ -12,7 +12,7 @@ from cryptography.exceptions import InvalidTag
 from cryptography.hazmat.primitives.ciphers.aead import ChaCha20Poly1305
 
 from sottovoce.entropy import Entropy
-from sottovoce.errors import JournalError, MisuseError
+from sottovoce.errors import DamagedJournalError, JournalError, MisuseError
 from sottovoce.keyfiles.storage import SECRET_MODE, Stored
 from sottovoce.protocols.identities import framed
 
@@ -56,7 +56,7 @@ class SealedSqlite:
             row = database.execute("SELECT salt, proof FROM vault").fetchone()
         if row is not None:
             if not isinstance(row[0], bytes):
-                raise JournalError(f"{path}: damaged (it has lost its salt)")
+                raise DamagedJournalError(f"{path}: damaged (it has lost its salt)")
             sealed = cls(path, key, row[0], entropy=entropy)
             try:
                 sealed.unseal(row[1], "proof")
@@ -87,7 +87,7 @@ class SealedSqlite:
                 bytes(view[:_NONCE_BYTES]).ljust(_NONCE_BYTES), view[_NONCE_BYTES:], bound
             )
         except InvalidTag:
-            raise JournalError(
+            raise DamagedJournalError(
                 f"{self._path}: a row of kind {table!r} is not what was written there",
                 hints=("the file was changed; when a copy of the folder helps: docs/backup.md",),
             ) from None
@@ -169,7 +169,7 @@ def translated(path: Path) -> Iterator[None]:
         raise _in_our_words(path, error) from error
     except UnicodeDecodeError as error:
         # What SQLite says of a damaged file quotes the damage.
-        raise JournalError(f"{path}: damaged") from error
+        raise DamagedJournalError(f"{path}: damaged") from error
     except OSError as error:
         reason = (error.strerror or type(error).__name__).lower()
         raise JournalError(f"{path}: cannot be used ({reason})") from error
@@ -188,5 +188,5 @@ def _in_our_words(path: Path, error: sqlite3.Error) -> JournalError:
             hints=("free some space, and start again: the study goes on in the same place",),
         )
     if code in {sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB}:
-        return JournalError(f"{path}: damaged ({error})")
+        return DamagedJournalError(f"{path}: damaged ({error})")
     return JournalError(f"{path}: cannot be used ({error})")

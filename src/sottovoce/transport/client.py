@@ -149,6 +149,10 @@ class CoordinatorLine:
         """How far the study is."""
         return await self._say("GET", "/v1/status", "asking for the status")
 
+    async def lose(self) -> None:
+        """Say that this seat cannot go on; for when it cannot number another letter, either."""
+        await self._say("POST", "/v1/lost", "saying that this seat cannot go on")
+
     async def post(self, letter: Letter) -> int:
         """Leave a letter for its recipient; it is durable there when this returns."""
         if letter.sender != self.seat:

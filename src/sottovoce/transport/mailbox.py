@@ -69,6 +69,16 @@ class Mailbox:
         self._last: dict[str, int] = dict(
             self._reading.execute("SELECT recipient, MAX(position) FROM letters GROUP BY recipient")
         )
+        # The last position that was ever given: those of deleted letters count, too.
+        self._highest = max(
+            (
+                row[0]
+                for row in self._reading.execute(
+                    "SELECT seq FROM sqlite_sequence WHERE name = 'letters'"
+                )
+            ),
+            default=0,
+        )
         self._taken: dict[str, int] = {}
         self._waiters: defaultdict[str, set[asyncio.Future[None]]] = defaultdict(set)
         # The running digest of uploads, to where it was taken; one that is lost is taken anew.
@@ -163,6 +173,17 @@ class Mailbox:
     async def forget_sender(self, sender: str) -> None:
         """The seat has another key from now on."""
         await self._committer.submit(lambda to: self._store.forget_sender(to, sender))
+
+    def check_position(self, position: int) -> None:
+        """Refuse a reader that has read further than there is anything: it would wait for ever."""
+        if position > self._highest:
+            raise Refusal(
+                409,
+                "forgotten",
+                f"this seat has read letters up to position {position}, and the server has "
+                f"{self._highest}: it was brought back from an older copy",
+                hints=("what the coordinator can do: docs/backup.md",),
+            )
 
     async def fetch(
         self, recipient: str, *, after: int = 0, wait: float = 0.0, limit: int = PART
@@ -276,6 +297,7 @@ class Mailbox:
         return await asyncio.shield(future)
 
     def _arrived(self, recipient: str, position: int) -> None:
+        self._highest = max(position, self._highest)
         if position > self._last.get(recipient, 0):
             self._last[recipient] = position
             self._wake(recipient)

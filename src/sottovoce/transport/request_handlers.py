@@ -146,6 +146,12 @@ class RequestHandlers:
         caller = await self._empty(request)
         return _told(self._callbacks.mailbox(caller.study).held(caller.seat))
 
+    async def lose(self, request: web.Request) -> web.Response:
+        """This seat cannot go on, and cannot write a letter that says so."""
+        caller = await self._empty(request)
+        await self._callbacks.lose(caller.study, caller.seat)
+        return _plain(b"")
+
     async def take_up(self, request: web.Request) -> web.Response:
         """Work at this seat from now on: whoever was at work there before is no longer."""
         caller = await self._empty(request)
@@ -196,6 +202,7 @@ class RequestHandlers:
         after, wait = number_of(fields, "after"), number_of(fields, "wait") / 1000
         mailbox, run = self._callbacks.mailbox(caller.study), run_of(fields)
         mailbox.check_run(caller.seat, run)
+        mailbox.check_position(after)
         with self._polling(caller, run):
             found = await mailbox.fetch(caller.seat, after=after, wait=min(wait, LONGEST_WAIT))
         self._charge(caller, sum(len(one.body or b"") for one in found))

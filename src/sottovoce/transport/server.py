@@ -11,6 +11,7 @@
     GET   /v1/mailbox?after&wait&run       letters behind a position, waiting for the first
     GET   /v1/letters/POSITION?offset      bytes of a long letter
     POST  /v1/acknowledge?position&run     what was taken
+    POST  /v1/lost                         this seat cannot go on
 
 Every refusal is a problem document (RFC 9457). Bodies are read after the signature was checked:
 whoever has no seat occupies no memory.
@@ -61,6 +62,7 @@ def _routes(counter: RequestHandlers) -> "Sequence[web.RouteDef]":
         web.get("/v1/status", counter.status, allow_head=False),
         web.get("/v1/sent", counter.sent, allow_head=False),
         web.put("/v1/run", counter.take_up),
+        web.post("/v1/lost", counter.lose),
         web.put("/v1/uploads", counter.begin),
         web.patch("/v1/uploads", counter.append),
         web.get("/v1/mailbox", counter.fetch, allow_head=False),

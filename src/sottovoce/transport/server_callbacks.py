@@ -30,6 +30,9 @@ class ServerCallbacks(Protocol):
     def seen(self, study: str, seat: str) -> None:
         """This seat has just made a request: its signature was checked."""
 
+    async def lose(self, study: str, seat: str) -> None:
+        """This seat cannot go on: it lost what it needs for another letter."""
+
     def takes_letters(self, study: str, seat: str) -> bool:
         """Whether letters may be left for this seat."""
 

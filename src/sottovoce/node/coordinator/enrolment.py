@@ -54,6 +54,10 @@ class Enrolment:
         """A seat made a request, and proved that it is the seat."""
         self._runner(study).seen(seat)
 
+    async def lose(self, study: str, seat: str) -> None:
+        """A seat cannot go on: its study hears it as if the seat had written."""
+        await self._runner(study).lose(seat)
+
     def takes_letters(self, study: str, seat: str) -> bool:
         """Whether letters may be left for this seat."""
         runner = self._runners.get(study)

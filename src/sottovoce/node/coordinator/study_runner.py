@@ -5,14 +5,14 @@ import time
 from collections.abc import AsyncIterator, Sequence
 from dataclasses import replace
 
-from sottovoce.course.control import CONTROL, COORDINATOR, control_session
+from sottovoce.course.control import CONTROL, COORDINATOR, Failed, control_session
 from sottovoce.course.inputs import Order, Ordered, SeatTaken, Seen, Started
-from sottovoce.course.phases import Phase
+from sottovoce.course.phases import STAGES, Phase
 from sottovoce.course.training_record import TrainingRecord
 from sottovoce.course.training_state import TRAINING, Training
 from sottovoce.course.view import CourseView, view_of
 from sottovoce.entropy import Entropy
-from sottovoce.errors import InputError, JournalError
+from sottovoce.errors import DamagedJournalError, InputError, JournalError
 from sottovoce.keyfiles import storage
 from sottovoce.ledger import Receipt, SiteLedger, What
 from sottovoce.node.api import StudyDescribed, StudyStatus
@@ -145,6 +145,14 @@ class StudyRunner:
                 self.queries.see(Seen(seat))
         else:
             self._seen_before[seat] = time.time()
+
+    async def lose(self, seat: str) -> None:
+        """A seat lost what it needs to go on: told once, and in the training alone."""
+        kind = DamagedJournalError.__name__
+        if not self._trains or self.training.state.phase not in STAGES:
+            return
+        if kind not in {one.kind for one in self.training.state.record.reports if one.seat == seat}:
+            await self.training.hear(seat, Failed(b"", kind, seat), {})
 
     async def enrol(self, seat: str, public: bytes, ticket: Ticket) -> None:
         """Pin a seat's identity: before there is a roster, or again after the training."""

@@ -12,6 +12,7 @@ from sottovoce.course.inputs import CleanedUp
 from sottovoce.course.phases import Phase
 from sottovoce.entropy import Entropy, SystemEntropy
 from sottovoce.errors import (
+    DamagedJournalError,
     InputError,
     JournalError,
     LedgerError,
@@ -128,7 +129,14 @@ class _JoiningSeat:
         self._study = work.membership.study
 
     async def follow(self) -> Joined:
-        """Train, keep the model, and stay where the seat is needed."""
+        """Train, keep the model, and stay; a seat with a damaged journal says that it cannot."""
+        try:
+            return await self._follow()
+        except DamagedJournalError:
+            await self._work.lose(self._keys.identity)
+            raise
+
+    async def _follow(self) -> Joined:
         asks = (self._work.folder(self._keys.identity.name) / MODEL).exists()
         ending = ASKING_SECONDS if asks else ENDING_SECONDS
         async with self._work.agent(self._keys, ending=ending) as (agent, audit, line):

@@ -4,14 +4,20 @@ import asyncio
 import math
 import time
 from collections.abc import AsyncIterator, Mapping
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 
 from sottovoce.config.deadlines import LINE_STAGES
 from sottovoce.course.control import control_session
 from sottovoce.entropy import Entropy
-from sottovoce.errors import InputError, JournalError, LedgerError, WithdrawnError
+from sottovoce.errors import (
+    InputError,
+    JournalError,
+    LedgerError,
+    SottovoceError,
+    WithdrawnError,
+)
 from sottovoce.keyfiles import storage
 from sottovoce.ledger import SiteLedger, What
 from sottovoce.node.api import AskOptions, Membership, StudyDescribed
@@ -37,6 +43,8 @@ ENDING_SECONDS = 5.0
 # A peer with a model asks in processes of its own, which take as long as they take.
 ASKING_SECONDS = math.inf
 _LOOK_SECONDS = 0.1
+# A seat that cannot go on says so for so long, and ends.
+_LAST_SECONDS = 10.0
 
 
 @dataclass(frozen=True)
@@ -163,6 +171,19 @@ class Workplace:
             past=journal.check_past,
             largest=largest_letter(self.described.plan),
         )
+
+    async def lose(self, identity: Identity) -> None:
+        """Say, as far as anybody listens, that a seat cannot go on: others need not wait for it."""
+        line = CoordinatorLine(
+            self.membership.address,
+            fingerprint=self.membership.fingerprint,
+            study=self.membership.study,
+            identity=identity,
+            patience=_LAST_SECONDS,
+        )
+        with suppress(SottovoceError):
+            async with line:
+                await line.lose()
 
     @property
     def _files(self) -> SealedFiles:

@@ -1,0 +1,372 @@
+"""What each role could do by deviating, what stops it, and what nothing stops: said in one place.
+
+docs/adversaries.md is made of this (docs/make_adversaries.py); a test looks that every test named
+here exists.
+"""
+
+from dataclasses import dataclass
+
+from sottovoce.study.adversaries import named_tests
+
+PEER, COORDINATOR, EVALUATOR = "a peer", "the coordinator", "the evaluator"
+DEALER, ANYBODY = "the dealer", "anybody"
+ROLES = (PEER, COORDINATOR, EVALUATOR, DEALER, ANYBODY)
+
+
+@dataclass(frozen=True)
+class Deviation:
+    """One thing that a role could do.
+
+    `stops` says what makes it impossible or loud (empty where nothing does), `tests` which tests
+    play it, `remains` what nothing stops.
+    """
+
+    role: str
+    does: str
+    stops: str
+    tests: tuple[str, ...] = ()
+    remains: str = "nothing known"
+
+
+DEVIATIONS: tuple[Deviation, ...] = (
+    # A peer.
+    Deviation(
+        PEER,
+        "gets a surname into the dictionary, contributes made-up moments around it, and asks for "
+        "labels of one-word texts, to read the one document of another site that has the surname",
+        "the column is zero in the rows of a site where fewer than `min_documents` documents have "
+        "it, so the joint model does not depend on what stands beside it there",
+        named_tests(
+            "words_of_a_named_patient",
+            "test_a_column_of_one_document_is_in_no_row",
+            "test_with_it_in_the_rows_labels_alone_give_the_words_away",
+        ),
+        "a word that stands in enough documents of one site is learnt from; documents of one "
+        "patient count once only where the site names the group (`--group patient`)",
+    ),
+    Deviation(
+        PEER,
+        "claims a million documents, so that what it contributes may outweigh everybody else",
+        "every site refuses totals of more rows a peer than its policy allows, before it "
+        "contributes anything",
+        named_tests(
+            "words_of_a_named_patient", "test_a_site_refuses_totals_that_its_peers_cannot_have"
+        ),
+        "below that bound nobody can say how many documents a peer has",
+    ),
+    Deviation(
+        PEER,
+        "claims few documents, and contributes numbers as large as those of many",
+        "engine `shares`: before the solve coordinator and evaluator open one bit, whether trace "
+        "and right-hand side of the sum can be those of the published rows, and stop if not",
+        named_tests(
+            "words_of_a_named_patient",
+            "test_who_claims_few_rows_cannot_contribute_as_if_it_had_many",
+        )
+        + named_tests(
+            "moment_check",
+            "test_a_matrix_that_is_too_heavy_does_not",
+            "test_a_right_hand_side_that_is_too_long_does_not",
+            "test_no_word_wraps_around_to_something_small",
+            folder="protocols/shares",
+        ),
+        "the bit does not name the peer; how the weight is spread inside the matrix, and columns "
+        "with a large right-hand side, are not seen; with engines `paillier` and `quorum`, with "
+        "sampled rados and in partition `features` nothing is compared",
+    ),
+    Deviation(
+        PEER,
+        "asks for labels under another name: as an evaluation of chosen documents, or while a "
+        "penalty is chosen",
+        "one budget counts every label that the coordinator tells a peer",
+        named_tests(
+            "labels_beyond_the_budget",
+            "test_an_evaluation_of_chosen_documents_is_charged",
+            "test_labels_told_while_a_penalty_is_chosen_are_charged",
+        ),
+        "within the budget a peer asks what it likes: two labels a feature tell most of the model",
+    ),
+    # The coordinator.
+    Deviation(
+        COORDINATOR,
+        "names the selected words by matching their counts with public text of the same kind",
+        "the sites round their counts, which blurs them; the dictionary's key stays with the peers",
+        named_tests("words_named_by_frequency", "test_rounded_counts_name_fewer_words"),
+        "the most frequent words can still be named; `hashed` or `given` opens no counts",
+    ),
+    Deviation(
+        COORDINATOR,
+        "reads the exact number of documents of a class from the totals",
+        "every site rounds its own totals before they are added",
+        named_tests("totals_of_a_site", "test_no_exact_total_reaches_the_coordinator"),
+        "totals of sites with fewer than 100 documents of a class are exact in the sum; the joint "
+        "tables of an evaluation are exact",
+    ),
+    Deviation(
+        COORDINATOR,
+        "looks which words are one site's alone, where `feature_min_peers` is 2 or more",
+        "its sums are one half of the counts; the evaluator has the other half, and hands out "
+        "that of words which enough sites have",
+        named_tests(
+            "words_of_one_site_alone",
+            "test_the_coordinator_cannot_tell_one_site_from_none",
+            "test_a_filter_without_halves_would_show_them",
+        ),
+        "the evaluator sees how many sites have each nameless word; engine `quorum` has no "
+        "evaluator and refuses the setting",
+    ),
+    Deviation(
+        COORDINATOR,
+        "shows one of several colluding peers everybody's keys, and lets it try keys until all of "
+        "them are neighbours of one victim, above 30 peers",
+        "neighbours follow from all keys and a number that the evaluator committed to before, "
+        "signs with the keys that it saw, and tells after",
+        named_tests(
+            "neighbours_that_were_chosen",
+            "test_a_colluder_that_chooses_its_key_last_chooses_no_neighbours",
+            "test_a_fifth_of_the_peers_surrounds_nobody",
+            "test_a_coordinator_that_lets_a_key_be_chosen_later_is_named",
+        ),
+        "where more than a fifth of all peers collude with a receiver, chance may put enough of "
+        "them beside somebody",
+    ),
+    Deviation(
+        COORDINATOR,
+        "makes a key in whose group it can take logarithms, and reads masked numbers through the "
+        "randomisers of what it is asked to decrypt",
+        "whatever goes to a key holder is multiplied by a uniform N-th power, and the key comes "
+        "with a proof that gcd(N, φ(N)) = 1, so that nothing but the plaintext is left",
+        named_tests(
+            "tagged_keys",
+            "test_the_coordinator_reads_no_query_through_randomisers",
+            "test_the_codec_lets_no_other_ciphertext_to_a_key_holder",
+            folder="attacks",
+        ),
+        "what it encrypts itself, and the strength of the key's own profile against others",
+    ),
+    Deviation(
+        COORDINATOR,
+        "watches how long a peer takes to answer, which is as long as it has documents",
+        "what follows a pass over documents, letters and requests alike, leaves at a few times "
+        "that everybody knows, each twice the one before, up to 41 s and every 41 s from there",
+        named_tests(
+            "documents_counted_by_the_clock",
+            "test_the_server_sees_the_same_times_of_fewer_and_of_more_documents",
+            "test_without_waiting_it_sees_their_number",
+            "test_what_begins_while_something_is_held_back_is_the_same_work",
+        ),
+        "up to 41 s of work the time shows the number of documents to a factor of two, and beyond "
+        "that in steps of 41 s, as far as the speed of the peer's machine is known",
+    ),
+    Deviation(
+        COORDINATOR,
+        "writes an invitation whose seats are paths, so that a site writes outside its home",
+        "a name that becomes a path holds letters, digits, - and _ only",
+        named_tests(
+            "site",
+            "test_path_traversal_through_the_seats_of_an_invitation",
+            "test_a_membership_file_that_names_a_path_as_its_seat_is_refused",
+            folder="node",
+        ),
+    ),
+    # The evaluator.
+    Deviation(
+        EVALUATOR,
+        "chooses its number for the neighbours after it saw the keys, for peers that collude",
+        "the coordinator shows no key before the evaluator has committed to its number, and "
+        "compares",
+        named_tests(
+            "neighbours_that_were_chosen",
+            "test_an_evaluator_that_chooses_its_number_after_the_keys_is_named",
+        ),
+        "coordinator and evaluator together need no neighbours: they hold everything",
+    ),
+    # The dealer.
+    # Anybody.
+    Deviation(
+        ANYBODY,
+        "prepares tables against the hash of comparison keys once, for all studies",
+        "the hash has another public key in every study, round and attempt",
+        named_tests(
+            "comparison",
+            "test_keys_of_one_study_are_of_no_use_in_another",
+            folder="protocols/shares",
+        ),
+    ),
+    Deviation(
+        ANYBODY,
+        "brings back an older copy of a seat's folder, or runs one home at two places, so that one "
+        "mask would cover two values",
+        "masks and seeds are bound to the documents; every letter is announced by its number and "
+        "digest before its body; a seat compares what the server holds of it before anything "
+        "leaves, and only one process at a time works at a seat",
+        named_tests(
+            "restored",
+            "test_a_restored_site_sends_nothing",
+            "test_a_restored_asker_sends_nothing",
+            "test_of_a_site_and_its_copy_that_run_at_once_one_is_found_out",
+            folder="node",
+        )
+        + named_tests(
+            "restored",
+            "test_a_home_from_a_backup_with_an_edited_document_sends_nothing",
+            "test_of_a_home_and_its_copy_elsewhere_one_is_found_out",
+            folder="e2e",
+        )
+        + named_tests(
+            "copies",
+            "test_the_server_reads_no_byte_of_a_letter_that_it_would_refuse",
+            folder="transport",
+        ),
+        "a coordinator that forgets what it was told lets an older copy of a site go on; with the "
+        "documents that the study began with the copy sends the same bytes, with others it stops",
+    ),
+    Deviation(
+        COORDINATOR,
+        "brings back an older copy of its own folder, so that letters are asked for a second time",
+        "a seat that confirmed letters which the server does not hold stops, and so does one that "
+        "has read more than the server has; both name the coordinator",
+        named_tests("backup", "test_seats_stop_at_an_older_copy_of_the_coordinator", folder="docs")
+        + named_tests(
+            "copies",
+            "test_a_seat_that_read_beyond_an_older_copy_of_the_server_does_not_wait",
+            folder="transport",
+        ),
+    ),
+    Deviation(
+        ANYBODY,
+        "with a seat lets the others wait: its journal is damaged, or it is silent",
+        "a seat that cannot go on says so at once, and the others go on without it or stop; who is "
+        "silent is waited for as long as the study says; `status` says for whom, and until when",
+        named_tests(
+            "seats_that_cannot_go_on",
+            "test_a_seat_with_a_damaged_journal_tells_the_others_at_once",
+            "test_a_stopped_study_is_heard_by_a_dealer_at_once",
+            folder="node",
+        )
+        + named_tests(
+            "status",
+            "test_the_status_says_who_is_waited_for_and_until_when",
+            "test_a_seat_s_status_says_for_whom_it_waits",
+            folder="node",
+        ),
+        "a seat that stays silent costs the others the time that the study allows a stage",
+    ),
+    Deviation(
+        ANYBODY,
+        "whose files are lost or damaged follows a hint that costs the study",
+        "every hint that moves, deletes or restores a file is done by a test, and every way back "
+        "that docs/backup.md shows",
+        named_tests(
+            "hints_are_done", "test_every_hint_that_touches_a_file_is_done_by_a_test", folder="cli"
+        )
+        + named_tests(
+            "backup",
+            "test_every_way_back_on_the_page_is_gone_by_a_test",
+            "test_the_others_go_on_without_a_site_that_lost_its_journal",
+            folder="docs",
+        )
+        + named_tests(
+            "rejoining",
+            "test_a_site_that_lost_its_disk_gets_the_model_again_from_a_peer",
+            folder="node",
+        ),
+        "a site that loses its keys before the training ends is out of this study",
+    ),
+    Deviation(
+        ANYBODY,
+        "who gets the coordinator's disk once a study is closed, looks for the study's key",
+        "the key is sealed under a salt in a file that is overwritten when the study is closed",
+        named_tests(
+            "erasing",
+            "test_blocks_of_an_erased_key_do_not_open_with_the_sites_key",
+            "test_a_key_of_the_first_version_is_overwritten_when_it_gets_its_salt",
+            folder="node",
+        ),
+        "copies that a backup or the disk itself made of the salt's blocks before",
+    ),
+    Deviation(
+        ANYBODY,
+        "lets an older release run on files that a newer one wrote",
+        "on-disk formats carry a version: a newer one is refused and left as it is, one of the "
+        "first version goes on",
+        named_tests(
+            "versions",
+            "test_what_a_newer_release_wrote_is_refused_and_not_changed",
+            "test_a_journal_of_the_first_version_goes_on",
+            "test_a_mailbox_of_the_first_version_goes_on",
+            folder="node",
+        ),
+    ),
+    Deviation(
+        ANYBODY,
+        "whose name, label or study stands on a screen writes escapes that repaint it, and forges "
+        "the words that are compared over the phone",
+        "texts of a study are printable or refused, without bidirectional controls; a terminal "
+        "and every page show the rest escaped",
+        named_tests(
+            "terminal_escapes",
+            "test_terminal_escapes_in_a_study_are_refused_by_every_site",
+            "test_the_door_shows_what_it_cannot_trust",
+            "test_everything_goes_through_the_one_door",
+            folder="cli",
+        )
+        + named_tests("site", "test_an_invitation_cannot_repaint_a_screen", folder="node"),
+        "letters of other scripts that look alike",
+    ),
+    Deviation(
+        ANYBODY,
+        "who reads a log or an error of a site finds its documents quoted there",
+        "no error and no report of a source quotes text, a table's first row included",
+        named_tests(
+            "no_text_in_errors",
+            "test_no_report_and_no_error_quotes_a_document",
+            "test_no_exception_of_a_reader_quotes_a_document",
+            "test_a_table_without_a_header_is_helped_and_not_quoted",
+            folder="sources",
+        ),
+    ),
+    Deviation(
+        ANYBODY,
+        "with a seat in one study takes down all studies of a coordinator: by letters that fill "
+        "its memory or disk, or by files of one study that are damaged",
+        "the plan says how large a letter can be, and a larger one is refused before its body; "
+        "letters leave a part of the disk free, and those of one sender take at most a quarter of "
+        "the rest; a study that fails ends alone",
+        named_tests(
+            "one_study_against_the_others",
+            "test_letters_are_bounded_by_their_kind",
+            "test_a_letter_that_no_seat_could_have_written_is_not_read",
+            "test_a_mailbox_that_was_moved_away_ends_its_own_study_and_no_server",
+            "test_a_damaged_file_of_one_study_hides_no_other",
+            "test_a_status_that_cannot_be_written_stops_nothing",
+            folder="node",
+        )
+        + named_tests(
+            "mailbox",
+            "test_one_sender_takes_no_more_than_a_quarter_of_the_disk",
+            folder="transport",
+        ),
+        "many seats together fill the part of the disk that letters may use; letters then wait",
+    ),
+    Deviation(
+        ANYBODY,
+        "without a seat keeps the server busy: with old requests that it refuses because of the "
+        "clock, or with bodies that it refuses and would read to the end",
+        "refusals of an address are counted, whatever the reason, and beyond the limit it is not "
+        "listened to; the connection of a refused body ends",
+        named_tests(
+            "limits",
+            "test_refusals_because_of_the_clock_count_too",
+            "test_a_body_that_was_refused_is_not_read_to_its_end",
+            folder="transport",
+        ),
+        "a flood from many addresses is for the network in front of the server",
+    ),
+    Deviation(
+        ANYBODY,
+        "whose text gets into a table writes a cell that a spreadsheet runs as a formula",
+        "a cell that begins as a formula does is written with a quote before it",
+        named_tests("writing", "test_no_cell_is_a_formula_to_a_spreadsheet", folder="sources"),
+    ),
+)

@@ -1,0 +1,68 @@
+"""Whoever cannot go on says so at once, and everybody hears at once that a study stopped.
+
+The study waits half an hour for whoever is silent: none of these tests could wait for that.
+"""
+
+import asyncio
+from contextlib import suppress
+from pathlib import Path
+
+import pytest
+
+from harness.copies import Copying
+from harness.lives import KilledError
+from harness.network import network
+from sottovoce.errors import DamagedJournalError, StoppedError
+from sottovoce.node.coordinator.serving import cancel_study
+from sottovoce.node.events import StageBegan
+
+SITES = ("north", "harbour", "valley")
+PATIENCE = 240
+
+
+def _damaged(journal: Path) -> None:
+    """Its first page is not what SQLite wrote there."""
+    for beside in (journal.with_name(f"{journal.name}-wal"), journal.with_name("journal.db-shm")):
+        beside.unlink(missing_ok=True)
+    with journal.open("r+b") as file:
+        file.write(b"no database at all" * 300)
+
+
+def test_a_seat_with_a_damaged_journal_tells_the_others_at_once(tmp_path: Path) -> None:
+    """The evaluator's site and the dealer's hear of it, at both their seats."""
+    net = network(tmp_path, documents=120, features="8", stage="30 minutes")
+
+    async def story() -> None:
+        async with net.serving():
+            folder = net.membership("valley").folder
+            copying = Copying("valley", "training", folder, tmp_path / "unused")
+            others = [asyncio.create_task(net.join(one)) for one in SITES[:2]]
+            with copying.watched(), suppress(KilledError):
+                await net.join("valley")
+            assert copying.dead
+            _damaged(folder / "valley" / "journal.db")
+            with pytest.raises(DamagedJournalError, match="damaged"):
+                await net.join("valley")
+            for error in await asyncio.gather(*others, return_exceptions=True):
+                assert isinstance(error, StoppedError)
+                assert "valley" in error.message
+
+    asyncio.run(asyncio.wait_for(story(), PATIENCE))
+
+
+def test_a_stopped_study_is_heard_by_a_dealer_at_once(tmp_path: Path) -> None:
+    net = network(tmp_path, documents=120, features="8", stage="30 minutes")
+
+    async def story() -> None:
+        async with net.serving():
+            joining = [asyncio.create_task(net.join(one)) for one in SITES[:2]]
+            # Without the third the dealer waits, for numbers that do not come.
+            copying = Copying("valley", "training", net.membership("valley").folder, tmp_path / "_")
+            with copying.watched(), suppress(KilledError):
+                await net.join("valley")
+            assert any(isinstance(one, StageBegan) and one.seat == "dealer" for one in net.events)
+            cancel_study(net.office, net.study, reason="enough")
+            for error in await asyncio.gather(*joining, return_exceptions=True):
+                assert isinstance(error, StoppedError)
+
+    asyncio.run(asyncio.wait_for(story(), PATIENCE))
