@@ -1,0 +1,119 @@
+"""One wrong share of a member, in every kind of opening, is caught before a result is used."""
+
+from dataclasses import replace
+from typing import Any
+
+import msgspec
+import pytest
+
+from harness.entropy import SeededEntropy
+from harness.meddling import is_kind, rewriting
+from harness.studies import notes
+from sottovoce import wire
+from sottovoce.course.memory import run_study
+from sottovoce.errors import SottovoceError, ViolationError
+from sottovoce.numbers.residues import PRIMES
+from sottovoce.protocols.messages import Message
+from sottovoce.protocols.quorum.comparison import MaskedScore
+from sottovoce.protocols.quorum.labels import FlippedBit, QuorumLabel
+from sottovoce.protocols.quorum.opening import OpeningShare
+from sottovoce.protocols.quorum.products import MaskedProduct
+from sottovoce.protocols.quorum.solve import SolvedBit
+from sottovoce.protocols.quorum.sums import CheckShare, SumShare
+from sottovoce.protocols.quorum.truncation import MaskedDividend
+from sottovoce.protocols.runner import Meddler
+from sottovoce.protocols.seat import Packet
+from sottovoce.study import Study, StudyPlan
+from sottovoce.study.plan import Engine
+from sottovoce.study.queries.trained_study import Setting, StudyOutcome
+from sottovoce.study.roster import draw_roster, member_of
+from sottovoce.study.stages.quorum_contributions import SpectrumShare
+from sottovoce.text.labels import Labels
+
+GROUPS = tuple(sorted({one.label for one in notes(90, label="diagnosis")["north"]}))[:3]
+IN_TRAINING = (SumShare, SpectrumShare, MaskedDividend, MaskedScore, MaskedProduct, SolvedBit)
+IN_QUERIES = (MaskedScore, MaskedProduct, FlippedBit, QuorumLabel)
+
+
+def documents(sites: int) -> dict[str, list[Any]]:
+    found = notes(120 * sites, sites=sites, label="diagnosis")
+    return {name: [one for one in mine if one.label in GROUPS] for name, mine in found.items()}
+
+
+def trained(sites: int, meddler: Meddler | None = None) -> StudyOutcome:
+    """One member in three, and in five, may pool: five leave two shares to spare."""
+    plan = StudyPlan("wrong", Labels(GROUPS), features=8, bucket_bits=11, engine=Engine.QUORUM)
+    plan = replace(plan, min_documents=1, alpha=8.0, threshold=1)
+    roster, identities = draw_roster(
+        tuple(documents(sites)), entropy=SeededEntropy(3), with_dealer=False, with_evaluator=False
+    )
+    return run_study(
+        Study(plan, roster),
+        documents(sites),
+        identities=identities,
+        entropy=SeededEntropy(9),
+        setting=Setting(meddler=meddler),
+    )
+
+
+def first_of(kind: type[Message], sender: str) -> Any:
+    """Adds 1 to a residue of the first share of a kind from one sender."""
+    seen = []
+
+    def when(packet: Packet) -> bool:
+        if packet.sender == sender and is_kind(packet, kind):
+            seen.append(packet)
+        return len(seen) == 1 and seen[0] is packet
+
+    def edit(message: Any) -> Message:
+        planes = message.share.planes().copy()
+        flat = planes[0].reshape(-1)
+        flat[0] = (int(flat[0]) + 1) % PRIMES[0]
+        return msgspec.structs.replace(message, share=wire.Residues.of(planes))
+
+    return rewriting(when, kind, edit)
+
+
+def test_every_kind_of_opening_is_tried() -> None:
+    known = {kind for kind in (*IN_TRAINING, *IN_QUERIES) if issubclass(kind, OpeningShare)}
+    ours = {kind for kind in OpeningShare.__subclasses__() if "sottovoce" in kind.__module__}
+    # No study opens a check of single contributions; tests/protocols/quorum/test_sums.py does.
+    assert known == ours - {CheckShare}
+
+
+@pytest.mark.parametrize("kind", IN_TRAINING, ids=lambda kind: kind.__name__)
+@pytest.mark.parametrize("sites", [3, 5])
+def test_a_wrong_share_stops_a_training(sites: int, kind: type[Message]) -> None:
+    culprit = member_of(tuple(documents(sites))[1])
+    meddler = first_of(kind, culprit)
+    with pytest.raises(SottovoceError) as caught:
+        trained(sites, meddler)
+    assert meddler.done == 1
+    if sites == 5:
+        assert isinstance(caught.value, ViolationError)
+        assert caught.value.party == culprit
+
+
+@pytest.mark.parametrize("sites", [3, 5])
+def test_a_wrong_share_stops_a_query(sites: int) -> None:
+    outcome, mine = trained(sites), documents(sites)
+    asker, other, *_ = mine
+    expected = outcome.classify(asker, mine[asker][:3]).classes
+    for kind in IN_QUERIES:
+        outcome.meddler = meddler = first_of(kind, member_of(other))
+        found = _refused(outcome, asker, mine[asker][:3])
+        assert meddler.done == 1, kind
+        if sites == 5:
+            assert isinstance(found, ViolationError), kind
+            assert found.party == member_of(other), kind
+        elif not isinstance(found, SottovoceError):
+            # With no share to spare, a wrong product may meet a zero: then nothing changes.
+            assert found == expected, kind
+
+
+def _refused(outcome: StudyOutcome, asker: str, asked: list[Any]) -> Any:
+    """The error that a query ends with, or its labels."""
+    try:
+        return outcome.classify(asker, asked).classes
+    except SottovoceError as error:
+        return error
