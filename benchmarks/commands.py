@@ -128,6 +128,29 @@ def randomisers(
     show({"bits": bits}, rows, title="randomisers, ms a ciphertext", as_json=as_json)
 
 
+@app.command("long-plaintexts", short_help="Damgård and Jurik's s > 1 beside Paillier's s = 1.")
+def long_plaintexts(
+    bits: Annotated[int, typer.Option("--bits", help="Size of the key: 2048, 3072, 4096.")] = 3072,
+    rounds: Annotated[int, typer.Option("--rounds", min=1, help="Turns that each takes.")] = 3,
+    as_json: Annotated[bool, typer.Option("--json", help="Print one JSON object.")] = False,
+) -> None:
+    """Longer plaintexts beside Paillier's, in plaintext bits per CPU second.
+
+    \b
+    Examples:
+      python -m benchmarks long-plaintexts
+      python -m benchmarks long-plaintexts --bits 2048 --json
+    """
+    from benchmarks.arithmetic.lengths import measure
+    from sottovoce.cli.measurements import show
+    from sottovoce.entropy import SystemEntropy
+    from sottovoce.paillier import generate
+
+    with screen.console(err=True).status("encrypting …"):
+        rows = measure(generate(bits, entropy=SystemEntropy()), rounds=rounds)
+    show({"bits": bits, "rounds": rounds}, rows, title="plaintexts modulo N^s", as_json=as_json)
+
+
 @app.command(short_help="Exact moments of documents beside scipy.")
 def moments(
     documents: Annotated[int, typer.Option("--documents", min=1, help="Documents.")] = 100_000,

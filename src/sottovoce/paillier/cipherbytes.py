@@ -15,19 +15,19 @@ _PACKED, _SYMMETRIC, _COVERED = 1, 2, 4
 
 def encode(key: PublicKey, residues: Sequence[Residue], layout: Layout, scale: Scale) -> bytes:
     """The one encoding: version, key, flags, shape, slots, scale; then the numbers, big-endian."""
-    width = key.bits // 4
+    width = key.ciphertext_bytes
     return _head(key, layout, scale) + b"".join(int(c).to_bytes(width) for c in residues)
 
 
 def decode(key: PublicKey, data: bytes) -> tuple[list[Residue], Layout, Scale]:
     """What `encode` wrote for this key; anything else raises MalformedError."""
     layout, scale, start = _read_head(key, bytes(data))
-    width = key.bits // 4
+    width = key.ciphertext_bytes
     expected = start + layout.ciphertexts * width
     if len(data) != expected:
         raise MalformedError(f"ciphertext: expected {expected} bytes, found {len(data)}")
     numbers = [int.from_bytes(data[at : at + width]) for at in range(start, expected, width)]
-    top = key.modulus * key.modulus
+    top = key.modulus * key.plaintexts
     for position, number in enumerate(numbers):
         if not 0 < number < top:
             fault = "0" if number == 0 else "N² or more"

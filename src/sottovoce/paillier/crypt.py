@@ -66,7 +66,7 @@ def decrypt(key: SecretKey, tensor: Encrypted) -> Plain:
             "decrypt: this tensor carries masks, its numbers have no sign, slots or scale",
             hints=("use decrypt_residues",),
         )
-    modulus, bound = key.public.modulus, key.public.plaintext_bound
+    modulus, bound = key.public.plaintexts, key.public.plaintext_bound
     centred = [m - modulus if m > bound else m for m in decrypt_residues(key, tensor)]
     try:
         plain = Plain(tensor.layout.unpack(centred), tensor.scale)

@@ -74,19 +74,34 @@ class PublicKey(NeverPickled):
         return self.modulus.bit_length()
 
     @property
+    def length(self) -> int:
+        """How many times N a plaintext is: 1 here, more in `damgard_jurik`."""
+        return 1
+
+    @cached_property
+    def plaintexts(self) -> int:
+        """How many plaintexts there are: N, to the power of the length."""
+        return int(self.modulus**self.length)
+
+    @property
     def plaintext_bits(self) -> int:
         """Every signed integer of this many bits is a plaintext: one bit less than N."""
-        return self.bits - 1
+        return self.plaintexts.bit_length() - 1
 
     @property
     def plaintext_bound(self) -> int:
         """The largest magnitude of a plaintext."""
-        return (self.modulus - 1) // 2
+        return (self.plaintexts - 1) // 2
+
+    @property
+    def ciphertext_bytes(self) -> int:
+        """The width of a ciphertext, a number modulo N²."""
+        return (1 + self.length) * self.bits // 8
 
     @cached_property
     def square(self) -> Modulus:
-        """Arithmetic modulo N², where the ciphertexts live."""
-        return self.arithmetic.modulo(self.modulus * self.modulus)
+        """Arithmetic modulo N² (for longer plaintexts a higher power), where ciphertexts live."""
+        return self.arithmetic.modulo(self.modulus * self.plaintexts)
 
     @cached_property
     def number(self) -> Residue:
@@ -95,12 +110,12 @@ class PublicKey(NeverPickled):
 
     @cached_property
     def half(self) -> int:
-        """2⁻¹ mod N."""
-        return (self.modulus + 1) // 2
+        """2⁻¹ mod N, or among longer plaintexts."""
+        return (self.plaintexts + 1) // 2
 
     @cached_property
     def _powers(self) -> FixedPower:
-        lifted = self.square.powers(self.square.reduced([self.base]), [self.modulus])[0]
+        lifted = self.square.powers(self.square.reduced([self.base]), [self.plaintexts])[0]
         bits = self.profile.full_exponent_bits(self.bits)
         return self.square.fixed_base(lifted, exponent_bits=bits)
 
@@ -132,7 +147,7 @@ class PublicKey(NeverPickled):
     def uniform_randomisers(self, count: int, *, entropy: Entropy) -> list[Residue]:
         """Uniform N-th powers, in every profile: nothing that the key's maker chose limits them."""
         units = [self._unit(entropy) for _ in range(count)]
-        return self.square.powers_of_all(self.square.reduced(units), self.modulus)
+        return self.square.powers_of_all(self.square.reduced(units), self.plaintexts)
 
     def _drawn(self, count: int, bits: int, entropy: Entropy) -> list[Residue]:
         if self.profile is Profile.TEXTBOOK:
@@ -141,7 +156,7 @@ class PublicKey(NeverPickled):
 
     def masks(self, count: int, *, entropy: Entropy) -> list[int]:
         """Uniform elements of Z_N: one of them hides all that a ciphertext holds, perfectly."""
-        return [entropy.below(self.modulus) for _ in range(count)]
+        return [entropy.below(self.plaintexts) for _ in range(count)]
 
     def prepare(self, count: int) -> None:
         """Make the tables for about `count` randomisers now, not while they are needed."""

@@ -31,6 +31,11 @@ class SecretKey(NeverPickled):
 
     public_type: ClassVar[type[PublicKey]] = PublicKey
 
+    @property
+    def half_type(self) -> "type[PrimeHalf]":
+        """How the work modulo powers of one prime is done."""
+        return PrimeHalf
+
     def __post_init__(self) -> None:
         # Exactly: the toy key is a subclass, and an ordinary secret key must refuse it.
         if type(self.public) is not self.public_type:
@@ -57,20 +62,21 @@ class SecretKey(NeverPickled):
         """The work modulo p² and modulo q², which the owner does instead of modulo N²."""
         public = self.public
         return (
-            PrimeHalf(public, self.p, self.hidden_p),
-            PrimeHalf(public, self.q, self.hidden_q),
+            self.half_type(public, self.p, self.hidden_p),
+            self.half_type(public, self.q, self.hidden_q),
         )
 
     @cached_property
     def _lift(self) -> int:
-        """The factor p² · (p⁻² mod q²) that joins halves modulo N²."""
-        square = self.p * self.p
-        return square * pow(square, -1, self.q * self.q)
+        """The factor p² · (p⁻² mod q²) that joins halves modulo N², or a higher power."""
+        power = 1 + self.public.length
+        return int(self.p**power * pow(self.p**power, -1, self.q**power))
 
-    @cached_property
-    def _join(self) -> int:
-        """The factor p · (p⁻¹ mod q) that joins halves modulo N."""
-        return self.p * pow(self.p, -1, self.q)
+    def _joined(self, power: int, left: Sequence[int], right: Sequence[int]) -> list[int]:
+        """Numbers modulo N^power from what they are modulo powers of both primes."""
+        p, q = self.p**power, self.q**power
+        join, modulus = p * pow(p, -1, q), p * q
+        return [int((a + (b - a) * join) % modulus) for a, b in zip(left, right, strict=True)]
 
     def randomisers(self, count: int, *, entropy: Entropy) -> list[Residue]:
         """Fresh encryptions of 0, distributed as the public key's, in a quarter of the time."""
@@ -100,9 +106,8 @@ class SecretKey(NeverPickled):
 
     def roots(self, numbers: Sequence[int]) -> list[int]:
         """The N-th roots mod N of these numbers; they exist because gcd(N, φ(N)) = 1."""
-        found = (half.roots(numbers) for half in self.halves)
-        join, modulus = self._join, self.public.modulus
-        return [int((a + (b - a) * join) % modulus) for a, b in zip(*found, strict=True)]
+        p, q = (half.roots(numbers) for half in self.halves)
+        return self._joined(1, p, q)
 
     def residues(self, ciphertexts: Sequence[Residue], *, uniform: bool = False) -> list[int]:
         """The plaintexts 0 <= m < N of ciphertexts under this key.
@@ -110,8 +115,7 @@ class SecretKey(NeverPickled):
         Those with `uniform` randomisers need the order of the whole group from the start.
         """
         p, q = (half.logarithms(ciphertexts, uniform=uniform) for half in self.halves)
-        join, modulus = self._join, self.public.modulus
-        return [int((a + (b - a) * join) % modulus) for a, b in zip(p, q, strict=True)]
+        return self._joined(self.public.length, p, q)
 
     def with_arithmetic(self, arithmetic: Arithmetic) -> Self:
         """The same key on another twin."""
@@ -153,20 +157,20 @@ class InsecureToySecretKey(SecretKey):
 
 
 class PrimeHalf(NeverPickled):
-    """One prime of the secret key, and arithmetic modulo its square."""
+    """One prime of the secret key, and arithmetic modulo its square (or a higher power)."""
 
     def __init__(self, public: PublicKey, prime: int, hidden: int) -> None:
         """Prepare for `prime`, in whose group randomisers have order 2·`hidden` (0: unknown)."""
         self._public = public
         self._prime = prime
-        self._square = public.arithmetic.modulo(prime * prime)
+        self._square = public.arithmetic.modulo(prime ** (1 + public.length))
         self._order = 2 * hidden if hidden else prime - 1
         self._general = prime - 1
 
     @cached_property
     def _powers(self) -> FixedPower:
         base = self._square.reduced([self._public.base])
-        lifted = self._square.powers(base, [self._public.modulus])[0]
+        lifted = self._square.powers(base, [self._public.plaintexts])[0]
         return self._square.fixed_base(lifted, exponent_bits=self._exponent_bits)
 
     @property
@@ -186,7 +190,8 @@ class PrimeHalf(NeverPickled):
     def any_randomisers(self, count: int, entropy: Entropy) -> list[Residue]:
         """Uniform N-th powers: r^p mod p² of a uniform r mod p runs over all of them evenly."""
         units = [1 + entropy.below(self._prime - 1) for _ in range(count)]
-        return self._square.powers_of_all(self._square.reduced(units), self._prime)
+        exponent = self._prime**self._public.length
+        return self._square.powers_of_all(self._square.reduced(units), exponent)
 
     def roots(self, numbers: Sequence[int]) -> list[int]:
         """The N-th roots modulo the prime."""

@@ -289,7 +289,7 @@ class Encrypted(NeverPickled):
         if not self.layout.covered:
             raise MisuseError("times_element: expected a covered tensor, its numbers have no bound")
         return self._covered(
-            self.key.square.powers_of_all(self.residues, factor % self.key.modulus)
+            self.key.square.powers_of_all(self.residues, factor % self.key.plaintexts)
         )
 
     def for_key_holder(self, *, entropy: Entropy) -> "ForKeyHolder":
