@@ -12,6 +12,7 @@ from typing import Annotated, Self
 import typer
 
 from sottovoce.errors import InputError
+from sottovoce.keyfiles import unix
 from sottovoce.wire.printable import escaped
 
 _MODE = 0o600
@@ -101,7 +102,7 @@ class LogFile:
         self._descriptor = opened
 
     def _opened(self) -> int:
-        flags = os.O_WRONLY | os.O_APPEND | os.O_CREAT | os.O_CLOEXEC
+        flags = os.O_WRONLY | os.O_APPEND | os.O_CREAT | unix.CLOEXEC
         try:
             return os.open(self._path, flags, _MODE)
         except OSError as error:

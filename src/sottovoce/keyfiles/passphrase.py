@@ -10,6 +10,7 @@ from shlex import quote
 from typing import NoReturn, Self
 
 from sottovoce.errors import InputError, MisuseError, OpenPermissionsError
+from sottovoce.keyfiles import unix
 from sottovoce.keyfiles.storage import OTHERS, read_bounded
 
 # Counted when a passphrase is chosen, not when it is used.
@@ -78,7 +79,7 @@ class Passphrase:
     def from_file(cls, path: Path) -> Self:
         """The one line of a file that nobody else can read."""
         try:
-            descriptor = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
+            descriptor = os.open(path, os.O_RDONLY | unix.CLOEXEC)
         except OSError as error:
             raise InputError(f"passphrase file {path}: {_reason(error)}") from None
         try:

@@ -11,6 +11,7 @@ from pathlib import Path
 from shlex import quote
 
 from sottovoce.errors import KeyFileError, OpenPermissionsError
+from sottovoce.keyfiles import unix
 
 # The permissions by which other users of this machine could read or change a file.
 OTHERS = stat.S_IRWXG | stat.S_IRWXO
@@ -37,7 +38,7 @@ def write_whole(path: Path, data: bytes, *, mode: int, replace: bool = False) ->
         raise _cannot_write(path, error) from None
     try:
         with os.fdopen(descriptor, "wb") as file:
-            os.fchmod(descriptor, mode)
+            unix.set_mode(descriptor, mode)
             file.write(data)
             file.flush()
             os.fsync(descriptor)
@@ -67,7 +68,7 @@ class Stored:
                 f"found {stat.S_IMODE(self.mode):03o}",
                 hints=(f"chmod 600 {quote(str(self.path))}",),
             )
-        if os.geteuid() not in {self.owner, 0} and self.owner != 0:
+        if unix.owned_by_another(self.owner):
             raise OpenPermissionsError(
                 f"{self.path}: belongs to another user of this machine, number {self.owner}",
                 hints=(f"sudo chown $USER {quote(str(self.path))}",),
@@ -78,7 +79,7 @@ def read_whole(path: Path, *, limit: int) -> Stored:
     """A regular file of at most `limit` bytes."""
     try:
         # Without O_NONBLOCK, opening a named pipe would wait for its other end.
-        descriptor = os.open(path, os.O_RDONLY | os.O_CLOEXEC | os.O_NONBLOCK)
+        descriptor = os.open(path, os.O_RDONLY | unix.CLOEXEC | unix.NONBLOCK)
     except OSError as error:
         raise _cannot_read(path, error) from None
     try:
@@ -102,7 +103,7 @@ def read_bounded(descriptor: int, limit: int) -> bytes:
 def overwrite(path: Path) -> None:
     """Put zeros over a file where it lies, and wait until the disk has them."""
     try:
-        descriptor = os.open(path, os.O_WRONLY | os.O_CLOEXEC | os.O_NOFOLLOW)
+        descriptor = os.open(path, os.O_WRONLY | unix.CLOEXEC | unix.NOFOLLOW)
         try:
             left = os.fstat(descriptor).st_size
             while left:
@@ -181,7 +182,7 @@ def _move(part: Path, path: Path, *, replace: bool) -> None:
 def _move_without_links(part: Path, path: Path) -> None:
     """On a file system without hard links: take the name first, then put the file there."""
     try:
-        os.close(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, SECRET_MODE))
+        os.close(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL | unix.CLOEXEC, SECRET_MODE))
     except FileExistsError:
         raise _exists(path) from None
     part.replace(path)
@@ -190,7 +191,7 @@ def _move_without_links(part: Path, path: Path) -> None:
 def _sync_folder(folder: Path) -> None:
     """Bring the new name to disk; the file is in place, so a system that cannot is no error."""
     with suppress(OSError):
-        descriptor = os.open(folder, os.O_RDONLY | os.O_CLOEXEC)
+        descriptor = os.open(folder, os.O_RDONLY | unix.CLOEXEC)
         try:
             os.fsync(descriptor)
         finally:

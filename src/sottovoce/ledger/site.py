@@ -1,6 +1,5 @@
 """The ledger of one seat on its disk: append-only, every line there before anything goes on."""
 
-import fcntl
 import os
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import ExitStack
@@ -10,6 +9,7 @@ from threading import RLock
 from typing import Self
 
 from sottovoce.errors import LedgerError
+from sottovoce.keyfiles import unix
 from sottovoce.ledger.chain import Head, LedgerEnd, LedgerLine, read_signed, sign_line
 from sottovoce.ledger.entries import Entry, What
 from sottovoce.ledger.verification import (
@@ -129,18 +129,16 @@ class SiteLedger:
 
     def _opened(self, path: Path, undo: ExitStack) -> int:
         try:
-            flags = os.O_RDWR | os.O_CREAT | os.O_CLOEXEC
+            flags = os.O_RDWR | os.O_CREAT | unix.CLOEXEC
             descriptor = os.open(path, flags, _MODE)
         except OSError as error:
             raise self._unusable(error) from None
         undo.callback(os.close, descriptor)
-        try:
-            fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except OSError:
+        if not unix.lock_alone(descriptor):
             raise LedgerError(
                 f"{path}: another process writes it",
                 hints=("one process runs a seat at a time; end the other one first",),
-            ) from None
+            )
         return descriptor
 
     def _read(self) -> None:

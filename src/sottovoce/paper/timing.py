@@ -5,10 +5,11 @@ import time
 from collections.abc import Callable, Mapping
 from contextlib import AbstractContextManager, suppress
 from pathlib import Path
-from resource import RUSAGE_SELF, getrusage
 from statistics import median
 
 from threadpoolctl import threadpool_limits
+
+from sottovoce.keyfiles.unix import most_memory
 
 
 def cpu_seconds() -> float:
@@ -49,8 +50,7 @@ def peak_megabytes() -> float:
     """The most memory this process ever had; the parent's share of it is not counted (Linux)."""
     status = Path("/proc/self/status")
     if not status.exists():
-        # Bytes, everywhere but on Linux.
-        return getrusage(RUSAGE_SELF).ru_maxrss / 1e6
+        return most_memory() / 1e6
     for line in status.read_text(encoding="ascii").splitlines():
         if line.startswith("VmHWM:"):
             return int(line.split()[1]) / 1000

@@ -2,7 +2,6 @@
 
 import asyncio
 import logging
-import resource
 import socket
 import ssl
 from contextlib import suppress
@@ -12,6 +11,7 @@ from itertools import count
 from aiohttp import web
 
 from sottovoce.errors import InputError
+from sottovoce.keyfiles.unix import allow_open_files
 from sottovoce.transport.connection_limits import ConnectionLimits, LimitedConnection
 from sottovoce.transport.limits import Buckets, Limits
 
@@ -137,7 +137,7 @@ async def open_server(
 ) -> Server:
     """Listen for callers of an application."""
     listening = await _listen(host, port)
-    _allow_files(2 * limits.connections + _SPARE_FILES)
+    allow_open_files(2 * limits.connections + _SPARE_FILES)
     runner = web.AppRunner(
         app, access_log=None, handler_cancellation=True, shutdown_timeout=_CLOSING_SECONDS
     )
@@ -163,13 +163,3 @@ async def _listen(host: str, port: int) -> socket.socket:
         ) from error
     listening.setblocking(False)  # noqa: FBT003 - the name of the method says it
     return listening
-
-
-def _allow_files(wanted: int) -> None:
-    """Let this process open as many files as it may, up to what its connections need."""
-    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
-    if soft == resource.RLIM_INFINITY or soft >= wanted:
-        return
-    allowed = wanted if hard == resource.RLIM_INFINITY else min(wanted, hard)
-    with suppress(OSError, ValueError):
-        resource.setrlimit(resource.RLIMIT_NOFILE, (allowed, hard))

@@ -21,7 +21,7 @@ from sottovoce.config.site_settings import SiteSettings, read_settings
 from sottovoce.config.study_file import LONGEST, StudyDescription, parse_study
 from sottovoce.entropy import Entropy
 from sottovoce.errors import DamagedFileError, InputError, KeyFileError, OpenPermissionsError
-from sottovoce.keyfiles import storage
+from sottovoce.keyfiles import storage, unix
 from sottovoce.keyfiles.passphrase import Passphrase
 from sottovoce.node.api import CoordinatorPlace, Membership
 from sottovoce.node.invitations import Invitation
@@ -210,6 +210,7 @@ def open_site(
     home: Path | None = None, *, entropy: Entropy, passphrase: Passphrase | None = None
 ) -> Site:
     """The site at `home`, else at SOTTOVOCE_HOME, else at ~/.sottovoce; made if there is none."""
+    unix.require("a site's folder")
     path = home_folder(home)
     storage.make_folder(path)
     _check_folder(path)
