@@ -12,7 +12,7 @@ from sottovoce.config.study_file import example, parse_study
 from sottovoce.errors import DamagedFileError
 from sottovoce.node.site.shown_card import card_of
 from sottovoce.pictures.charts import Flow
-from sottovoce.pictures.quality import by_class, figures_text
+from sottovoce.pictures.quality import _reliability, by_class, figures_text
 from sottovoce.report.card_page import card_page
 from sottovoce.report.facts import LedgerHeadFact, ReportFacts, StageCost
 from sottovoce.report.report import report
@@ -81,11 +81,24 @@ def test_every_part_stands_in_the_report() -> None:
         "north: 300 documents",
         "has not been audited",
         "training 12.5 s",
-        "scores of this study are sealed",
+        "No learning curve over sites",
+        "Reliability, all sites: urgent",
     ):
         assert said in text, said
-    assert page.count("<svg") == 6
+    assert page.count("<svg") == 7
     assert "<script" not in page
+
+
+def test_a_learning_curve_stands_where_documents_lie_side_by_side() -> None:
+    page = report(facts(growth={1: 0.6, 2: 0.7, 3: 0.75}))
+    assert "Learning curve over sites" in words(page)
+    assert "sites 2: 0.700" in words(page)
+
+
+def test_reliability_follows_from_the_points_of_the_roc() -> None:
+    # 40 rows of the class and 60 others: (0, 0), (.1, .6) at .5, (.3, .9) at 0, (1, 1).
+    curve = evaluation().roc["urgent"]
+    assert _reliability(curve, 40, 60) == [(-0.5, 0.087), (0.25, 0.5), (0.75, 0.8)]
 
 
 def test_a_report_without_anything_measured_says_so() -> None:

@@ -156,7 +156,11 @@ def run(
         found = [classes for site in SITES for classes in _labels(demo, site)]
         told("learning in plaintext, alone and pooled")
         plan, test, parts = demo.plan, demo.test, demo.parts
-        pooled = PlainText.learn(plan, list(parts.values())).accuracy(test)
+        growth = {
+            many: PlainText.learn(plan, list(parts.values())[:many]).accuracy(test)
+            for many in range(1, len(parts) + 1)
+        }
+        pooled = growth[len(parts)]
         alone = {site: PlainText.learn(plan, [part]).accuracy(test) for site, part in parts.items()}
         seen = tuple(_seen(demo))
         joint = accuracy(plan, test, found)
@@ -167,6 +171,7 @@ def run(
             test=test,
             found=found,
             compared=named | {"all three, sealed": joint, "all text in one place": pooled},
+            growth=growth,
             seconds=seconds,
         )
     told("undoing exposed rados")

@@ -24,6 +24,7 @@ def demo_report(
     test: Sequence[Document],
     found: Sequence[Classes],
     compared: Mapping[str, float],
+    growth: Mapping[int, float],
     seconds: Mapping[str, float],
 ) -> str:
     """One page; everything in it lay side by side on this machine, as it never does elsewhere."""
@@ -38,6 +39,7 @@ def demo_report(
             __version__,
             evaluations={"all three, sealed": joint},
             compared=compared,
+            growth=growth,
             stages=tuple(StageCost(stage, spent) for stage, spent in seconds.items()),
             flows=_flows(folder),
             ledgers=_ledgers(folder),

@@ -1,7 +1,7 @@
 """What each peer alone would reach, what the joint model reaches, and what pooled text would."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from sottovoce.pictures.quality import compared_html
 from sottovoce.pictures.shown import notebook_html
@@ -18,6 +18,8 @@ class Comparison:
     alone: Mapping[str, float]
     joint: float
     pooled: float
+    growth: Mapping[int, float] = field(default_factory=dict)
+    """What the first peer, the first two and so on reach, pooled in plaintext."""
 
     @property
     def accuracies(self) -> dict[str, float]:

@@ -1,10 +1,10 @@
 """What a fitted classifier knows for a report: all parties side by side, as in memory."""
 
-from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
 from sottovoce import __version__
 from sottovoce.course.memory import StudyOutcome
+from sottovoce.estimators.comparison import Comparison
 from sottovoce.pictures.charts import Flow
 from sottovoce.report.facts import ReportFacts, StageCost
 from sottovoce.study.card.card import StudyCard
@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 
 def report_facts(
-    model: "SealedEstimator", outcome: StudyOutcome, compared: Mapping[str, float]
+    model: "SealedEstimator", outcome: StudyOutcome, comparison: Comparison | None
 ) -> ReportFacts:
     """The facts of a study in memory; its joint evaluation is held if it was not yet."""
     joint = model.evaluation_ if hasattr(model, "evaluation_") else model.evaluate()
@@ -28,7 +28,8 @@ def report_facts(
         "a federation in memory",
         __version__,
         evaluations={"all peers": joint},
-        compared=compared or {"all peers": joint.accuracy},
+        compared=comparison.accuracies if comparison else {"all peers": joint.accuracy},
+        growth=comparison.growth if comparison else {},
         stages=tuple(StageCost(stage, seconds) for stage, seconds in model.seconds_.items()),
         flows=flows,
         reproduce=(

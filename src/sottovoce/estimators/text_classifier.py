@@ -1,7 +1,7 @@
 """`TextClassifier`: a whole sealed study behind scikit-learn's contract."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import StrEnum
 from os import PathLike
 from pathlib import Path
@@ -294,15 +294,24 @@ class TextClassifier(SealedEstimator):
                 f"compare_alone: expected level document, found {self.level}",
                 hints=("use evaluate()",),
             )
-        plan, parts = self._outcome.study.plan, self.federation_.documents
+        # The same buckets and the same penalty: what differs is whose documents were learnt from.
+        plan, parts = (
+            replace(self._outcome.study.plan, alpha=self.alpha_),
+            self.federation_.documents,
+        )
+        key = self._part(self.federation_.peers[0]).key
         test = [one for part in parts.values() for one in on_side(plan, part, Side.VALIDATION)]
-        alone = {peer: PlainText.learn(plan, [part]) for peer, part in parts.items()}
-        pooled = PlainText.learn(plan, list(parts.values()))
+        alone = {peer: PlainText.learn(plan, [part], key=key) for peer, part in parts.items()}
+        growth = {
+            many: PlainText.learn(plan, list(parts.values())[:many], key=key).accuracy(test)
+            for many in range(1, len(parts) + 1)
+        }
         joint = self.evaluation_ if hasattr(self, "evaluation_") else self.evaluate()
         return Comparison(
             {peer: model.accuracy(test) for peer, model in alone.items()},
             joint.accuracy,
-            pooled.accuracy(test),
+            growth[len(parts)],
+            growth,
         )
 
     def report(self, path: str | PathLike[str] | None = None, *, alone: bool = True) -> Shown:
@@ -311,8 +320,8 @@ class TextClassifier(SealedEstimator):
         With `alone`, what each peer alone and pooled text would reach is learnt and compared.
         """
         compare = alone and self.level == Level.DOCUMENT
-        accuracies = self.compare_alone().accuracies if compare else {}
-        page = report(report_facts(self, self._outcome, accuracies))
+        comparison = self.compare_alone() if compare else None
+        page = report(report_facts(self, self._outcome, comparison))
         if path is not None:
             Path(path).write_text(page, encoding="utf-8")
         said = f"a report of {len(page):,} characters"

@@ -11,8 +11,10 @@ from math import log10
 from sottovoce.pictures.html import Html, joined, tag
 
 _LINE = 26
-_NAMES = 200
-_WIDE = 640
+_NAMES = 150
+_WIDE = 440
+_LONGEST_NAME = 20
+"""What fits beside a bar; a page of 400 pixels then shows letters that can be read."""
 
 
 @dataclass(frozen=True)
@@ -27,7 +29,7 @@ class Bar:
 def bars(title: str, rows: Sequence[Bar], *, top: float | None = None) -> Html:
     """Horizontal bars, one below the other."""
     most = top or max((row.value for row in rows), default=0) or 1
-    room = _WIDE - _NAMES - 110
+    room = _WIDE - _NAMES - 74
     drawn = []
     for place, row in enumerate(rows):
         y = place * _LINE
@@ -53,28 +55,65 @@ def roc(title: str, curves: Mapping[str, tuple[Sequence[float], Sequence[float],
         tag("text", "1", x=edge + side, y=side + 26, class_="value middle"),
         tag("text", "true positive rate", x=12, y=8, class_="name", transform="rotate(90 12 8)"),
     ]
+    below = side + 72
     for place, (name, (false, true, area)) in enumerate(curves.items()):
         points = " ".join(
             f"{edge + side * x:.1f},{10 + side * (1 - y):.1f}"
             for x, y in zip(false, true, strict=True)
         )
         kind = f"curve c{place % 8}"
-        y = 30 + 22 * place
+        y = below + 22 * place
         drawn += [
             tag("polyline", points=points, class_=kind),
-            tag("line", x1=edge + side + 20, y1=y - 4, x2=edge + side + 44, y2=y - 4, class_=kind),
-            tag("text", f"{cut(name)}: AUC {area:.3f}", x=edge + side + 50, y=y, class_="value"),
+            tag("line", x1=edge, y1=y - 4, x2=edge + 24, y2=y - 4, class_=kind),
+            tag("text", f"{cut(name)}: AUC {area:.3f}", x=edge + 32, y=y, class_="value"),
         ]
     said = "; ".join(f"{name}: area {area:.3f}" for name, (_, _, area) in curves.items())
-    return picture(title, said, (_WIDE, max(side + 60, 40 + 22 * len(curves))), *drawn)
+    return picture(title, said, (side + 2 * edge, below + 22 * len(curves)), *drawn)
+
+
+@dataclass(frozen=True)
+class Axis:
+    """What an axis measures, and from where to where."""
+
+    name: str
+    low: float
+    high: float
+
+
+def line(title: str, points: Sequence[tuple[float, float]], axes: tuple[Axis, Axis]) -> Html:
+    """Points joined by a line, over the diagonal from the lower left to the upper right."""
+    side, edge = 300, 46
+    across, up = axes
+
+    def at(x: float, y: float) -> tuple[float, float]:
+        right = (x - across.low) / ((across.high - across.low) or 1)
+        above = (y - up.low) / ((up.high - up.low) or 1)
+        return edge + side * min(max(right, 0), 1), 10 + side * (1 - min(max(above, 0), 1))
+
+    places = [at(x, y) for x, y in points]
+    drawn = [
+        tag("rect", x=edge, y=10, width=side, height=side, class_="frame"),
+        tag("line", x1=edge, y1=10 + side, x2=edge + side, y2=10, class_="chance"),
+        tag("text", across.name, x=edge + side / 2, y=side + 44, class_="name middle"),
+        tag("text", f"{across.low:g}", x=edge, y=side + 26, class_="value middle"),
+        tag("text", f"{across.high:g}", x=edge + side, y=side + 26, class_="value middle"),
+        tag("text", up.name, x=12, y=8, class_="name", transform="rotate(90 12 8)"),
+        tag("text", f"{up.high:g}", x=edge - 6, y=18, class_="value end"),
+        tag("text", f"{up.low:g}", x=edge - 6, y=10 + side, class_="value end"),
+        tag("polyline", points=" ".join(f"{x:.1f},{y:.1f}" for x, y in places), class_="curve c0"),
+        *(tag("circle", cx=f"{x:.1f}", cy=f"{y:.1f}", r=4, class_="bar") for x, y in places),
+    ]
+    said = "; ".join(f"{across.name} {x:g}: {y:.3f}" for x, y in points)
+    return picture(title, said, (side + 2 * edge, side + 56), *drawn)
 
 
 def confusion(
     title: str, names: Sequence[str], cells: Sequence[Sequence[tuple[float, str]]]
 ) -> Html:
     """A table of true × found, darker where more; each cell a number and how it is written."""
-    size = max(34, min(72, 440 // max(len(names), 1)))
-    edge, top = 190, 96
+    size = max(30, min(64, 360 // max(len(names), 1)))
+    edge, top = _NAMES, 96
     drawn = [
         tag("text", "found as", x=edge, y=14, class_="name"),
         tag("text", "true class", x=8, y=top - 8, class_="name"),
@@ -116,7 +155,7 @@ def flows(title: str, rows: Sequence[Flow]) -> Html:
     """Who sent how much to whom: senders left, recipients right, thicker where more."""
     left = list(dict.fromkeys(row.sender for row in rows))
     right = list(dict.fromkeys(row.recipient for row in rows))
-    step, x1, x2 = 44, 200, _WIDE - 200
+    step, x1, x2 = 44, _NAMES, _WIDE - _NAMES
     drawn = []
     for row in sorted(rows, key=lambda row: row.bytes):
         y1, y2 = left.index(row.sender) * step + 24, right.index(row.recipient) * step + 24
@@ -149,7 +188,7 @@ def picture(title: str, said: str, size: tuple[int, int], *drawn: object) -> Htm
     return tag("figure", svg, tag("figcaption", title))
 
 
-def cut(name: str, longest: int = 28) -> str:
+def cut(name: str, longest: int = _LONGEST_NAME) -> str:
     """A name that fits, cut in its middle."""
     tail = longest // 3
     return name if len(name) <= longest else f"{name[: longest - tail - 1]}…{name[-tail:]}"

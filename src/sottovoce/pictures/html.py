@@ -43,7 +43,10 @@ def table(head: tuple[str, ...], rows: list[tuple[object, ...]], *, caption: str
         tag("tr", tag("th", row[0], scope="row"), *(_cell(one) for one in row[1:])) for row in rows
     ]
     named = tag("caption", caption) if caption else ""
-    return tag("div", tag("table", named, tag("thead", heads), tag("tbody", *body)), class_="wide")
+    drawn = tag("table", named, tag("thead", heads), tag("tbody", *body))
+    # Who has no mouse moves a wide table with the arrow keys, once it has the focus.
+    said = f"table: {caption or ', '.join(head)}"
+    return tag("div", drawn, class_="wide", tabindex="0", role="region", aria_label=said)
 
 
 def _cell(value: object) -> Html:

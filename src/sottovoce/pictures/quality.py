@@ -7,7 +7,7 @@ from typing import Any, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from sottovoce.pictures.charts import Bar, bars, confusion, roc
+from sottovoce.pictures.charts import Axis, Bar, bars, confusion, line, roc
 from sottovoce.pictures.html import Html, joined, table, tag
 
 
@@ -25,6 +25,10 @@ class LabelsLike(Protocol):
 
 class Curve(Protocol):
     """The points of a ROC that are shown."""
+
+    @property
+    def thresholds(self) -> Sequence[float]:
+        """Of the points between the first and the last, the strictest first."""
 
     @property
     def false_positive_rate(self) -> Sequence[float]:
@@ -118,6 +122,7 @@ def evaluation_html(evaluation: EvaluationLike, title: str) -> Html:
         table(head, rows),
         confusion_html(evaluation, f"Confusion, {title}"),
         roc_html(evaluation, f"ROC, {title}"),
+        reliability_html(evaluation, f"Reliability, {title}"),
     ]
     if evaluation.left_out.any():
         few = f"Cells under {evaluation.fewest} are not shown; they count as half of that."
@@ -160,6 +165,43 @@ def roc_html(evaluation: EvaluationLike, title: str) -> Html:
     hidden = [name for name in evaluation.roc if name not in curves]
     said = f"No point may be shown of {', '.join(hidden)}: too few documents." if hidden else ""
     return joined(roc(title, curves) if curves else "", tag("p", said, class_="soft"))
+
+
+def reliability_html(evaluation: EvaluationLike, title: str) -> Html:
+    """How often a score between two points of the ROC is right, as far as points are shown.
+
+    Nothing else is opened for it: between two points lie so many rows of a class and so many
+    others. A score of 0 should be right half the time, one of 1 always.
+    """
+    drawn = []
+    classes = {one.name: one for one in by_class(evaluation)}
+    whole = sum(one.rows for one in classes.values())
+    for name, curve in evaluation.roc.items():
+        points = _reliability(curve, classes[name].rows, whole - classes[name].rows)
+        if len(points) > 1:
+            axes = (Axis(f"score for {name}", -1, 1), Axis("share that is right", 0, 1))
+            drawn.append(line(f"{title}: {name}", points, axes))
+    missing = "No reliability diagram: too few points of a ROC may be shown."
+    return joined(*drawn) if drawn else tag("p", missing, class_="soft")
+
+
+def _reliability(curve: Curve, rows: int, others: int) -> list[tuple[float, float]]:
+    """(score, share of the class) between each two points that are shown, lowest score first."""
+    ends = (1.0, *curve.thresholds, -1.0)
+    shares = []
+    for place in range(len(ends) - 1):
+        right = (curve.true_positive_rate[place + 1] - curve.true_positive_rate[place]) * rows
+        wrong = (curve.false_positive_rate[place + 1] - curve.false_positive_rate[place]) * others
+        if right + wrong > 0.5:
+            middle = (ends[place] + ends[place + 1]) / 2
+            shares.append((round(middle, 3), round(right / (right + wrong), 3)))
+    return shares[::-1]
+
+
+def growth_html(accuracies: Mapping[int, float]) -> Html:
+    """A learning curve over sites: what one, two and more of them reach together."""
+    axes = (Axis("sites", min(accuracies), max(accuracies)), Axis("accuracy", 0, 1))
+    return line("Learning curve over sites", list(accuracies.items()), axes)
 
 
 def compared_html(accuracies: Mapping[str, float]) -> Html:

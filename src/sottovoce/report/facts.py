@@ -30,8 +30,9 @@ class LedgerHeadFact:
 class ReportFacts:
     """One study as one party sees it. What that party does not know is left out and said.
 
-    `compared` are accuracies by name (alone, joint, pooled); `reproduce` are commands or lines of
-    Python that do it again; `chosen` is the penalty that was picked, where there was a choice.
+    `compared` are accuracies by name (alone, joint, pooled), `growth` those of so many sites;
+    `reproduce` are commands or lines of Python that do it again; `chosen` is the penalty that was
+    picked, where there was a choice.
     """
 
     card: StudyCard
@@ -39,6 +40,7 @@ class ReportFacts:
     version: str
     evaluations: Mapping[str, Evaluation] = field(default_factory=dict)
     compared: Mapping[str, float] = field(default_factory=dict)
+    growth: Mapping[int, float] = field(default_factory=dict)
     stages: tuple[StageCost, ...] = ()
     flows: tuple[Flow, ...] = ()
     ledgers: tuple[LedgerHeadFact, ...] = ()

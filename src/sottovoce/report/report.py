@@ -5,12 +5,19 @@ from collections.abc import Iterator
 from sottovoce.pictures.charts import Bar, amount, bars, flows
 from sottovoce.pictures.html import Html, joined, table, tag
 from sottovoce.pictures.page import page, section
-from sottovoce.pictures.quality import compared_html, evaluation_html
+from sottovoce.pictures.quality import compared_html, evaluation_html, growth_html
 from sottovoce.report.card_page import card_html
 from sottovoce.report.facts import ReportFacts
 from sottovoce.report.statements import dpia, model_card
-from sottovoce.study.release import Opens
 from sottovoce.study.study import Study
+
+_GROWTH = (
+    "Learnt in plaintext from the first site, the first two and so on, and measured on the same "
+    "documents: only where all documents lie side by side, as in memory and in the demo."
+)
+_NO_GROWTH = (
+    "No learning curve over sites: each point would be a study of its own, which nobody agreed to."
+)
 
 
 def report(facts: ReportFacts) -> str:
@@ -66,12 +73,11 @@ def _quality(facts: ReportFacts) -> Iterator[Html]:
         yield evaluation_html(evaluation, title)
     if not facts.evaluations:
         yield tag("p", "No evaluation was held, or none is known here: run `sottovoce evaluate`.")
-    if facts.card.study.plan.release.opens is Opens.LABELS:
-        yield tag(
-            "p",
-            "No reliability diagram: scores of this study are sealed, so nobody can draw one.",
-            class_="soft",
-        )
+    if facts.growth:
+        yield growth_html(facts.growth)
+        yield tag("p", _GROWTH, class_="soft")
+    else:
+        yield tag("p", _NO_GROWTH, class_="soft")
 
 
 def _costs(facts: ReportFacts) -> Iterator[Html]:
