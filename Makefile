@@ -11,7 +11,7 @@ PYTEST = $(BIN)/python -m pytest -n $(JOBS) --dist worksteal
 unexport PYTHONDONTWRITEBYTECODE
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo test coverage lint bench soak clean
+.PHONY: help setup demo test coverage lint bench soak browser docs clean
 
 help:  ## this list
 	@grep -E '^[a-z]+:.*##' Makefile | sed -E 's/^([a-z]+):[^#]*## /\1\t/' | expand -t 10
@@ -57,5 +57,19 @@ soak: export OPENBLAS_NUM_THREADS = 1
 soak: setup  ## the long tests, and every property on a thousand examples
 	$(PYTEST) -m 'soak or hypothesis' --hypothesis-profile=soak
 
+# Links and anchors are checked while it is built; nothing is fetched when it is read.
+docs: setup  ## the documentation as a site, in build/site
+	$(BIN)/python -m pip install --quiet --editable '.[docs]'
+	$(BIN)/python docs/make_site.py
+	$(BIN)/python -m mkdocs build --quiet --strict
+	@echo "open build/site/index.html"
+
+browser:  ## install Chromium where possible, which the tests of the console drive
+	@command -v chromium chromium-browser google-chrome >/dev/null 2>&1 || \
+	  { apt-get update -qq && apt-get install -y -qq chromium; } || \
+	  { echo "error: no Chromium, and none could be installed"; \
+	    echo "hint: install Chromium with this system's packages, then make test"; exit 1; }
+	@echo "Chromium is there: make test drives it"
+
 clean:  ## remove the virtual environment and every cache
-	rm -rf $(VENV) .mypy_cache .pytest_cache .ruff_cache .hypothesis .import_linter_cache .coverage*
+	rm -rf $(VENV) build .mypy_cache .pytest_cache .ruff_cache .hypothesis .import_linter_cache .coverage*

@@ -1,0 +1,98 @@
+"""The pages of the site that are made from the code: every command, every setting, Python."""
+
+import inspect
+from pathlib import Path
+from typing import Any
+
+import typer
+
+import sottovoce
+from sottovoce.cli import app
+from sottovoce.config.study_file import example
+from sottovoce.study.queries.figures import Evaluation
+
+MADE = "Made from the code by `docs/make_reference.py` when the site is built.\n\n"
+
+
+def command_help() -> str:
+    """What every command says about itself."""
+    program = typer.main.get_command(app)
+    parts = [f"# Every command\n\n{MADE}"]
+    parts += (
+        f"## {path}\n\n```text\n{text}\n```\n\n" for path, text in _helps(program, "sottovoce")
+    )
+    return "".join(parts).rstrip() + "\n"
+
+
+def _helps(command: Any, path: str) -> list[tuple[str, str]]:
+    context = typer.Context(command, info_name=path, terminal_width=96, max_content_width=96)
+    text = "\n".join(line.rstrip() for line in command.get_help(context).splitlines())
+    found = [(path, text)]
+    for name, inner in getattr(command, "commands", {}).items():
+        found += _helps(inner, f"{path} {name}")
+    return found
+
+
+def settings() -> str:
+    """A whole study.toml, as `study create --example` prints it."""
+    head = "# Settings of a study\n\n"
+    told = (
+        "`sottovoce study create --example` prints this. Settings of a site stand in "
+        "[commands.md](../commands.md#settings), and its policy in "
+        "[how to write a policy](../how-to/policy.md).\n\n"
+    )
+    return f"{head}{MADE}{told}```toml\n{example().rstrip()}\n```\n"
+
+
+def python() -> str:
+    """The classes that people use, from their docstrings."""
+    parts = [f"# Python\n\n{MADE}"]
+    for name in sorted(sottovoce.__all__):
+        found = getattr(sottovoce, name)
+        if not name.startswith("_"):
+            parts.append(_described(name, found))
+    parts.append(_described("Evaluation", Evaluation))
+    return "".join(parts).rstrip() + "\n"
+
+
+def _described(name: str, found: Any) -> str:
+    text = f"## {name}\n\n```python\n{name}{_signature(found)}\n```\n\n{_prose(found)}\n\n"
+    if inspect.isclass(found):
+        for method, held in sorted(vars_of(found).items()):
+            text += f"### {name}.{method}\n\n"
+            if callable(held):
+                text += f"```python\n{method}{_signature(held)}\n```\n\n"
+            text += f"{_prose(held)}\n\n"
+    return text
+
+
+def vars_of(found: type) -> dict[str, Any]:
+    """The public methods and properties that are ours."""
+    return {
+        name: held
+        for name, held in inspect.getmembers(found)
+        if not name.startswith("_")
+        and (inspect.isfunction(held) or isinstance(held, property))
+        and (held.fget if isinstance(held, property) else held).__module__.startswith("sottovoce")
+    }
+
+
+def _signature(found: Any) -> str:
+    try:
+        return str(inspect.signature(found, eval_str=False)).replace("'", "")
+    except (TypeError, ValueError):
+        return ""
+
+
+def _prose(found: Any) -> str:
+    """A docstring as Markdown; its parameters as a block, because they are aligned."""
+    text = inspect.getdoc(found) or ""
+    prose, line, parameters = text.partition("Parameters\n----------\n")
+    return f"{prose}\n```text\n{parameters.rstrip()}\n```" if line else prose
+
+
+PAGES = {
+    Path("reference/command-help.md"): command_help,
+    Path("reference/settings.md"): settings,
+    Path("reference/python.md"): python,
+}
