@@ -10,6 +10,7 @@ import pytest
 from harness.commands import call
 from sottovoce.config.study_file import example
 from sottovoce.console.guard import ConsoleGuard
+from sottovoce.console.listening import ConsoleAddress
 from sottovoce.console.server import ConsolePages, run_console
 from sottovoce.console.work import ConsoleWork
 from sottovoce.entropy import SystemEntropy
@@ -35,7 +36,7 @@ async def running(
     console = ConsolePages(ConsoleWork(site), ConsoleGuard(SystemEntropy(), read_only=read_only))
     until, link = asyncio.Event(), asyncio.get_running_loop().create_future()
     serving = asyncio.create_task(
-        run_console(console, host="127.0.0.1", port=0, told=link.set_result, until=until)
+        run_console(console, at=ConsoleAddress(), told=link.set_result, until=until)
     )
     try:
         yield await asyncio.wait_for(link, 30), console

@@ -9,8 +9,17 @@ import aiohttp
 import pytest
 
 from console.conftest import running
+from harness.commands import call
 from sottovoce.console.guard import COOKIE, ConsoleGuard
-from sottovoce.console.server import ConsolePages, check_loopback
+from sottovoce.console.listening import (
+    ConsoleAddress,
+    access_of,
+    check_loopback,
+    console_tls,
+)
+from sottovoce.console.qr import qr_picture
+from sottovoce.console.server import ConsolePages, run_console
+from sottovoce.console.work import ConsoleWork
 from sottovoce.entropy import SystemEntropy
 from sottovoce.errors import InputError
 from sottovoce.node.coordinator.serving import registries, study_status
@@ -206,3 +215,73 @@ def test_a_home_without_studies_says_how_to_begin(tmp_path: Path) -> None:
             assert answer.status == 400
 
     played(home, story)
+
+
+def test_others_come_in_by_tls_and_passphrase_alone(office: Path, tmp_path: Path) -> None:
+    """From elsewhere: no link, no study is named before the passphrase, mistakes are counted."""
+    access = tmp_path / "access"
+    access.write_text("four unrelated words\n", encoding="utf-8")
+    access.chmod(0o600)
+    tls, shown = console_tls(office)
+    assert len(shown.split(":")) == 32
+    guard = ConsoleGuard(SystemEntropy(), passphrase=access_of(access), mistake_seconds=0.0)
+    site = open_site(office, entropy=SystemEntropy())
+
+    async def story() -> None:
+        pages, until = ConsolePages(ConsoleWork(site), guard), asyncio.Event()
+        link = asyncio.get_running_loop().create_future()
+        at = ConsoleAddress("127.0.0.1", 0, tls)
+        serving = asyncio.create_task(run_console(pages, at=at, told=link.set_result, until=until))
+        where = (await asyncio.wait_for(link, 30)).removesuffix("/enter")
+        assert where.startswith("https://")
+        jar = aiohttp.CookieJar(unsafe=True)
+        connector = aiohttp.TCPConnector(ssl=False)
+        async with aiohttp.ClientSession(cookie_jar=jar, connector=connector) as session:
+
+            async def enter(words: str, origin: str) -> int:
+                given = {"passphrase": words}
+                async with session.post(
+                    f"{where}/enter", data=given, headers={"Origin": origin}
+                ) as answer:
+                    text = await answer.text()
+                    assert ("urgency" in text) == (answer.status == 200)
+                    return answer.status
+
+            async with session.get(f"{where}/") as answer:
+                assert answer.status == 403
+            assert await enter("four unrelated words", "https://elsewhere.example") == 403
+            assert await enter("another passphrase", where) == 403
+            assert await enter("four unrelated words", where) == 200
+            assert all(one["secure"] for one in jar)
+            jar.clear()
+            for _ in range(20):
+                assert await enter("another passphrase", where) == 403
+            assert await enter("four unrelated words", where) == 403
+        until.set()
+        await serving
+
+    asyncio.run(asyncio.wait_for(story(), 120))
+
+
+def test_listening_without_a_passphrase_is_refused(tmp_path: Path) -> None:
+    with pytest.raises(InputError, match="expected --access-file FILE"):
+        access_of(None)
+    short = tmp_path / "short"
+    short.write_text("short\n", encoding="utf-8")
+    short.chmod(0o600)
+    with pytest.raises(InputError, match="at least 12 characters"):
+        access_of(short)
+
+
+def test_an_invitation_that_was_revoked_is_void(office: Path) -> None:
+    call("study", "revoke", "north", "--home", office)
+    registry = registries(open_site(office, entropy=SystemEntropy()).office())[0]
+    assert {one.organisation for one in registry.tickets()}.isdisjoint({"Northfield Hospital"})
+    with pytest.raises(InputError, match="expected an invitation of Northfield Hospital"):
+        call("study", "revoke", "north", "--home", office)
+
+
+def test_a_line_becomes_a_picture_for_a_camera() -> None:
+    picture = qr_picture("sottovoce " * 30, title="A line")
+    assert "<svg" in picture
+    assert picture.count("h1v1h-1z") > 500

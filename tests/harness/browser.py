@@ -4,7 +4,6 @@ import asyncio
 import base64
 import itertools
 import json
-import os
 import shutil
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
@@ -15,7 +14,7 @@ from typing import Any
 import aiohttp
 
 PATIENCE = 120.0
-AXE = Path(os.environ.get("SOTTOVOCE_AXE", Path(__file__).parents[2] / ".venv/browser/axe.min.js"))
+AXE = Path(__file__).parents[1] / "vendor" / "axe-core" / "axe.min.js"
 
 
 def chromium() -> str | None:
@@ -58,6 +57,7 @@ class Tab:
 
     wire: _Wire
     session: str
+    invitation: str = ""
 
     async def run(self, script: str) -> Any:
         """What a script returns."""
@@ -102,20 +102,35 @@ class Tab:
 
     async def press(self, words: str) -> None:
         """Press the button with these words, and wait for the page that follows."""
-        await self.run(
-            "window.old = true; Array.from(document.querySelectorAll('button'))"
-            f".find(one => one.textContent === {json.dumps(words)}).click()"
+        button = (
+            "Array.from(document.querySelectorAll('button'))"
+            f".find(one => one.textContent === {json.dumps(words)})"
         )
+        # The part of the page with the button may be renewed at any moment.
+        await self.until(f"{button} && (window.old = true) && ({button}.click(), true)")
         await self.until("!window.old && document.readyState === 'complete'")
 
-    async def choose_file(self, selector: str, path: Path) -> None:
-        """Put a file into a file field."""
-        root = (await self.wire.call("DOM.getDocument", self.session))["root"]["nodeId"]
-        found = await self.wire.call(
-            "DOM.querySelector", self.session, nodeId=root, selector=selector
-        )
-        await self.wire.call(
-            "DOM.setFileInputFiles", self.session, nodeId=found["nodeId"], files=[str(path)]
+    async def type(self, words: str) -> None:
+        """Type where the cursor is."""
+        await self.wire.call("Input.insertText", self.session, text=words)
+
+    async def enter(self) -> None:
+        """Press the key that sends a form, and wait for the page that follows."""
+        await self.run("window.old = true")
+        key = {"key": "Enter", "code": "Enter", "windowsVirtualKeyCode": 13, "text": "\r"}
+        for kind in ("keyDown", "keyUp"):
+            await self.wire.call("Input.dispatchKeyEvent", self.session, type=kind, **key)
+        await self.until("!window.old && document.readyState === 'complete'")
+
+    async def drop_file(self, selector: str, path: Path) -> None:
+        """Drop a file on an element, as a hand with a mouse does."""
+        given = {"name": path.name, "text": path.read_text(encoding="utf-8")}  # noqa: ASYNC240
+        await self.run(
+            f"(function (given) {{ var moved = new DataTransfer();"
+            "moved.items.add(new File([given.text], given.name));"
+            f"document.querySelector({json.dumps(selector)}).dispatchEvent(new DragEvent('drop',"
+            "{ dataTransfer: moved, bubbles: true, cancelable: true })); })"
+            f"({json.dumps(given)})"
         )
 
     async def sized(self, width: int, *, dark: bool = False) -> None:
@@ -140,7 +155,7 @@ class Tab:
 
     async def axe(self) -> list[str]:
         """What axe-core finds wrong with the page for people who see or type differently."""
-        await self.run(AXE.read_text(encoding="utf-8"))  # noqa: ASYNC240 - once
+        await self.run(AXE.read_text(encoding="utf-8"))
         found = await self.run("axe.run().then(one => one.violations.map(v => v.id + ': ' + "
                                "v.nodes.map(n => n.html.slice(0, 120)).join(' / ')))")  # fmt: skip
         return list(found)

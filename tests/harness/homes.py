@@ -35,7 +35,10 @@ class Homes(Network):
         site = self.home(token.organisation)
         expires = datetime.now(UTC) + timedelta(hours=1)
         where = (self.address, self.fingerprint, token.study, "urgency of notes")
-        who = (token.organisation, token.seats, token.secret, expires)
+        house = next(
+            one for one in read_toy(self.text).houses if one.organisation == token.organisation
+        )
+        who = (house.name, token.seats, token.secret, expires)
         study = site.accept(Invitation(*where, *who))
         study.keep_text(self.text)
         return study

@@ -81,6 +81,7 @@ def show_words(words: tuple[str, ...], *, err: bool = False) -> None:
 
 def show_roster(question: "ConsentQuestion") -> None:
     """Who came and who did not, and the words that stand for exactly these people and keys."""
+    from sottovoce.cli.watching import moment
     from sottovoce.study.study import grouped
 
     roster = question.study.roster
@@ -91,3 +92,5 @@ def show_roster(question: "ConsentQuestion") -> None:
     fingerprint = grouped(question.study.digest)
     screen.say(f"\nFingerprint (consent signs it, the ledger names it):\n\n    {fingerprint}")
     show_words(question.words)
+    if question.until:
+        screen.say(f"The others wait for your answer until {moment(question.until)}.\n")

@@ -25,6 +25,7 @@ ELSEWHERE = {
     "install_completion": "done once, for a shell",
     "show_completion": "an answer, not a setting",
     "passphrase_file": "a way to a secret",
+    "access_file": "a way to a secret",
     "passphrase_fd": "a way to a secret",
     "new_passphrase_file": "a way to a secret",
     "new_passphrase_fd": "a way to a secret",

@@ -7,8 +7,9 @@ from datetime import UTC, datetime
 from aiohttp import web
 
 from sottovoce.cli.source_choice import SourceChoice, recall
-from sottovoce.config.study_file import parse_study
+from sottovoce.config.study_file import StudyDescription, parse_study
 from sottovoce.console.layout import study_page
+from sottovoce.console.qr import qr_picture
 from sottovoce.console.site_view import inspected
 from sottovoce.console.work import ConsoleWork, labelled_path
 from sottovoce.errors import InputError
@@ -24,10 +25,12 @@ from sottovoce.node.invitations import Invitation
 from sottovoce.node.site.labelled import as_table, by_document
 from sottovoce.node.site.leaving import withdraw
 from sottovoce.node.site.site_folder import JoinedStudy
-from sottovoce.pictures.html import tag
+from sottovoce.pictures.html import Html, tag
+from sottovoce.pictures.page import section
 from sottovoce.sources import Format, open_source
 from sottovoce.sources.inspection import inspect
 from sottovoce.sources.writing import TableLayout, write_documents
+from sottovoce.study.rehearsal import check_documents
 
 Act = Callable[[str, web.Request], Awaitable[web.StreamResponse]]
 
@@ -47,6 +50,7 @@ class Acts:
         study, act = request.match_info["study"], request.match_info["act"]
         acts: dict[str, Act] = {
             "invite": self._invite,
+            "revoke": self._revoke,
             "cancel": self._cancel,
             "close": self._close,
             "inspect": self._inspect,
@@ -80,9 +84,22 @@ class Acts:
             token.secret,
             datetime.fromtimestamp(token.expires, UTC),
         )
-        shown = tag("pre", made.line)
         words = f"For {house.organisation} alone, by a way that you trust. It is shown once."
-        return study_page(study, "A new invitation", tag("p", words), shown)
+        return study_page(
+            study,
+            "A new invitation",
+            tag("p", words),
+            tag("pre", made.line, id="invitation"),
+            tag("button", "Copy", type="button", data_copies="invitation"),
+            qr_picture(made.line, title=f"The same line, for {house.organisation}'s camera"),
+        )
+
+    async def _revoke(self, study: str, request: web.Request) -> web.StreamResponse:
+        registry = registry_of(self._work.site.office(), study)
+        described = parse_study(registry.text)
+        house = described.house(str((await request.post()).get("house", "")).strip())
+        registry.revoke(described, house.organisation)
+        raise web.HTTPSeeOther(f"/study/{study}")
 
     async def _named(self, request: web.Request, title: str) -> None:
         """Refuse an act that cannot be undone, unless its study's name was typed."""
@@ -130,7 +147,8 @@ class Acts:
             raise InputError("data: expected a file of this machine, found none")
         source = open_source(choice.data, choice.options(described.plan))
         found = await asyncio.to_thread(inspect, source)
-        return study_page(study, "The data", *inspected(found))
+        rehearsed = await asyncio.to_thread(_rehearsed, described, joined, choice)
+        return study_page(study, "The data", *inspected(found), rehearsed)
 
     async def _join(self, study: str, request: web.Request) -> web.StreamResponse:
         joined, choice = self._site_study(study), await self._choice(request)
@@ -150,10 +168,12 @@ class Acts:
         raise web.HTTPSeeOther(f"/study/{study}")
 
     async def _letter(self, study: str, request: web.Request) -> web.StreamResponse:
-        waiting = self._work.of(study).letter
-        if waiting is None:
-            raise InputError("approval: expected a message that waits, found none")
-        if not waiting[1].done():
+        # A second click, or a page that is behind, decides about no other message than it showed.
+        activity = self._work.of(study)
+        waiting = activity.letter
+        shown = str((await request.post()).get("letter", ""))
+        if waiting is not None and waiting[0].digest == shown and not waiting[1].done():
+            activity.letter = None
             waiting[1].set_result(request.match_info["act"] == "let-go")
         raise web.HTTPSeeOther(f"/study/{study}")
 
@@ -190,3 +210,15 @@ class Acts:
         await self._named(request, joined.invitation.title)
         came = await withdraw(joined.membership, options=AskOptions(parse_study))
         return study_page(study, "Left", tag("p", came.says))
+
+
+def _rehearsed(described: StudyDescription, joined: JoinedStudy, choice: SourceChoice) -> Html:
+    """What the study would make of these documents, with nothing sent."""
+    study = described.rehearsed()
+    peer = next((name for name in joined.invitation.seats if name in study.roster.peers), None)
+    if peer is None:
+        return tag("p", "This site brings no documents: it only helps.")
+    documents = choice.read(described.plan)
+    rehearsed = check_documents(study, peer, documents)
+    lines = [tag("li", line) for line in rehearsed.told(study.plan)]
+    return section("As the study would read them", tag("ul", *lines))

@@ -11,7 +11,8 @@ from sottovoce.course.phases import OVER, Phase
 from sottovoce.node.api import StudyStatus
 from sottovoce.node.coordinator.registry import Registry
 from sottovoce.node.kept_facts import kept_costs, kept_evaluations
-from sottovoce.pictures.charts import Bar, bars
+from sottovoce.node.phone_words import in_lines
+from sottovoce.pictures.charts import Bar, Flow, amount, bars
 from sottovoce.pictures.html import Html, table, tag
 from sottovoce.pictures.page import section
 from sottovoce.pictures.quality import evaluation_html
@@ -19,12 +20,19 @@ from sottovoce.pictures.quality import evaluation_html
 _FRESH_SECONDS = 120.0
 
 
-def coordinator_sections(registry: Registry, guard: ConsoleGuard) -> Iterator[Html]:
-    """Everything that the coordinator sees of one study."""
+def coordinator_sections(
+    registry: Registry, guard: ConsoleGuard, flows: tuple[Flow, ...]
+) -> Iterator[Html]:
+    """Everything that the coordinator sees of one study; `flows` are those of its ledger."""
     described = parse_study(registry.text)
     now = registry.status(described)
+    received = {flow.sender: flow.bytes for flow in flows}
     yield _state(now)
-    yield section("Sites", _sites(described, now), _awaited(described, registry, now))
+    yield section("Sites", _sites(described, now, received), _awaited(described, registry, now))
+    if now.words:
+        said = "The sites compare these words over the phone; they must have the same:"
+        words = tag("p", "\n".join(in_lines(now.words)), class_="words")
+        yield section("Words", tag("p", said), words)
     yield section("Invitations", *_invitations(described, registry, guard, now))
     yield section("Cost so far", _costs(registry))
     yield section("Evaluation", *_evaluations(registry))
@@ -37,25 +45,38 @@ def _state(now: StudyStatus) -> Html:
     return tag("p", f"State: {now.phase}{attempt}{because}.")
 
 
-def _sites(described: StudyDescription, now: StudyStatus) -> Html:
-    seen = dict(now.seen)
+def _sites(described: StudyDescription, now: StudyStatus, received: dict[str, int]) -> Html:
+    seen, reported = dict(now.seen), dict(now.reported)
     houses = {seat.name: seat.organisation for seat in described.seats}
     rows: list[tuple[object, ...]] = [
         (
             name,
             houses.get(name, ""),
-            "yes" if name in now.enrolled else "no",
+            _stage(name, now),
+            reported.get(name, ""),
+            amount(received.get(name, 0)),
             _ago(seen[name]) if name in seen else "never",
         )
         for name in now.expected
     ]
-    return table(("seat", "organisation", "enrolled", "last seen"), rows)
+    heads = ("seat", "organisation", "stage", "reported", "received from it", "last seen")
+    return table(heads, rows)
+
+
+def _stage(name: str, now: StudyStatus) -> str:
+    """How far a seat is: not there yet, or where the study is."""
+    if name not in now.enrolled:
+        return "not enrolled"
+    return f"{now.phase}, attempt {now.attempt}" if now.attempt else str(now.phase)
 
 
 def _awaited(described: StudyDescription, registry: Registry, now: StudyStatus) -> Html:
     """Who is waited for, and until when, as far as the server wrote it down."""
     if now.phase in OVER or now.phase == Phase.FINISHED:
         return tag("p", "Nobody is waited for.")
+    if now.waits_for:
+        said = f"Waited for: {', '.join(now.waits_for)} ({now.waits_what}), "
+        return tag("p", f"{said}until {_moment(now.waits_until)}.")
     if now.phase == Phase.ENROLMENT:
         missing = [name for name in now.expected if name not in now.enrolled]
         made = (registry.folder / "study.toml").stat().st_mtime
@@ -88,6 +109,19 @@ def _invitations(
         field("house", "Organisation", hint=f"one of {names}; its old invitation is void then"),
         button="Make a new invitation",
     )
+    if any(not set(ticket.seats) & set(now.enrolled) for ticket in registry.tickets()):
+        yield form(
+            guard,
+            f"/study/{registry.id}/revoke",
+            field(
+                "house",
+                "Organisation whose invitation becomes void",
+                hint=f"one of {names}; only one that has not come yet",
+                at="revoked-house",
+            ),
+            button="Revoke the invitation",
+            danger=True,
+        )
 
 
 def _costs(registry: Registry) -> Html:

@@ -5,9 +5,14 @@
       ── GET …, with the cookie ───────────────────────▶  Host must be ours (DNS rebinding)
       ── POST …, with the cookie and the form's word ──▶  Origin must be ours, word must match
 
+A console that others may reach (`--listen`) speaks TLS and asks for a passphrase first:
+
+      ── POST /enter, with the passphrase ─────────────▶  cookie, for TLS alone; slow after mistakes
+
 Every answer forbids scripts, styles and frames from anywhere else, and is never stored.
 """
 
+import asyncio
 import hashlib
 import hmac
 import time
@@ -17,10 +22,14 @@ from dataclasses import dataclass, field
 from aiohttp import web
 
 from sottovoce.entropy import Entropy
+from sottovoce.keyfiles.passphrase import Passphrase
 
 COOKIE = "sottovoce_console"
 _TOKEN_SECONDS = 600.0
 _SECRET_BYTES = 32
+_MOST_MISTAKES = 20
+"""After so many wrong passphrases nobody comes in until the console is started again."""
+_MISTAKE_SECONDS = 1.0
 _HEADERS = {
     "Content-Security-Policy": "default-src 'none'; style-src 'self'; script-src 'self'; "
     "img-src 'self'; connect-src 'self'; form-action 'self'; frame-ancestors 'none'; "
@@ -44,6 +53,9 @@ class ConsoleGuard:
     read_only: bool = False
     clock: Callable[[], float] = time.monotonic
     hosts: set[str] = field(default_factory=set)
+    passphrase: Passphrase | None = field(default=None, repr=False)
+    mistake_seconds: float = _MISTAKE_SECONDS
+    _mistakes: int = 0
     _token: str = field(default="", repr=False)
     _until: float = 0.0
     _session: str = field(default="", repr=False)
@@ -68,6 +80,22 @@ class ConsoleGuard:
         self._session = self.entropy.read(_SECRET_BYTES).hex()
         return self._session
 
+    @property
+    def scheme(self) -> str:
+        """How the console is called: with a passphrase only over TLS."""
+        return "http" if self.passphrase is None else "https"
+
+    async def entered(self, typed: str) -> str | None:
+        """The session of who knows the passphrase; None, and later, of who does not."""
+        if self.passphrase is None or self._mistakes >= _MOST_MISTAKES:
+            return None
+        if not hmac.compare_digest(typed.encode(), self.passphrase.encoded()):
+            self._mistakes += 1
+            await asyncio.sleep(self.mistake_seconds)
+            return None
+        self._session = self._session or self.entropy.read(_SECRET_BYTES).hex()
+        return self._session
+
     def knows(self, request: web.Request) -> bool:
         """Whether the browser holds the session of this console."""
         held = request.cookies.get(COOKIE, "")
@@ -88,17 +116,28 @@ class ConsoleGuard:
             return _said(421, "this console is called by another name")
         if request.path == "/open" or request.path.startswith("/static/"):
             return None
+        if request.path == "/enter":
+            fault = "" if request.method == "GET" else self._origin_fault(request)
+            return _said(403, fault) if fault else None
         if not self.knows(request):
-            return _said(403, "open the link that `sottovoce console` printed; it is good once")
+            way = "link that `sottovoce console` printed; it is good once"
+            return _said(403, f"open the {way if self.passphrase is None else 'page /enter'}")
         reason = "" if request.method in {"GET", "HEAD"} else await self._form_fault(request)
         return _said(403, reason) if reason else None
+
+    def _origin_fault(self, request: web.Request) -> str:
+        """Why a form of another page is not taken; empty if it is ours."""
+        ours = {f"{self.scheme}://{host}" for host in self.hosts}
+        ours_it_is = request.headers.get("Origin", "") in ours
+        return "" if ours_it_is else "this form did not come from this console"
 
     async def _form_fault(self, request: web.Request) -> str:
         """Why a form is not taken; empty if it is."""
         if self.read_only:
             return "this console only shows: it was started with --read-only"
-        if request.headers.get("Origin", "") not in {f"http://{host}" for host in self.hosts}:
-            return "this form did not come from this console"
+        fault = self._origin_fault(request)
+        if fault:
+            return fault
         word = str((await request.post()).get("word", ""))
         if not hmac.compare_digest(word.encode(), self.form_word.encode()):
             return "this form is not of this session: reload the page"

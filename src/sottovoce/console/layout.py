@@ -28,6 +28,7 @@ def page(title: str, *content: object, ways: tuple[Link, ...] = (), here: str = 
         "body",
         tag("a", "To the content", href="#live", class_="skip"),
         tag("nav", tag("ul", *items), aria_label="Pages"),
+        tag("button", "Print", type="button", class_="print", hidden="hidden"),
         tag("main", tag("h1", title), joined(*content), id="live"),
     )
     return f"<!doctype html>\n{tag('html', head, body, lang='en')}\n"
@@ -40,9 +41,17 @@ def study_page(study: str, title: str, *content: object, here: str = "") -> web.
 
 
 def form(
-    guard: ConsoleGuard, action: str, *fields: object, button: str, danger: bool = False
+    guard: ConsoleGuard,
+    action: str,
+    *fields: object,
+    button: str,
+    danger: bool = False,
+    drops: bool = False,
 ) -> Html:
-    """A form that carries this session's word; nothing where the console only shows."""
+    """A form that carries this session's word; nothing where the console only shows.
+
+    Where it `drops`, a file that is dropped on it is the file of its field.
+    """
     if guard.read_only:
         return Html("")
     return tag(
@@ -52,23 +61,27 @@ def form(
         tag("button", button, type="submit", class_="danger" if danger else None),
         method="post",
         action=action,
+        class_="drops" if drops else None,
         enctype="multipart/form-data",
     )
 
 
-def field(name: str, title: str, *, value: str = "", hint: str = "", needed: bool = True) -> Html:
-    """A line to type, with its label."""
+def field(
+    name: str, title: str, *, value: str = "", hint: str = "", needed: bool = True, at: str = ""
+) -> Html:
+    """A line to type, with its label; `at` is its id where a page has two of its name."""
+    place = at or name
     return joined(
-        tag("label", title, for_=name),
+        tag("label", title, for_=place),
         tag(
             "input",
             type="text",
-            id=name,
+            id=place,
             name=name,
             value=value or None,
             autocomplete="off",
             required="required" if needed else None,
-            aria_describedby=f"{name}-hint" if hint else None,
+            aria_describedby=f"{place}-hint" if hint else None,
         ),
-        tag("small", hint, id=f"{name}-hint", class_="soft") if hint else "",
+        tag("small", hint, id=f"{place}-hint", class_="soft") if hint else "",
     )

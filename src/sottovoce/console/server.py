@@ -1,7 +1,6 @@
 """The console's pages and acts behind one loopback port."""
 
 import asyncio
-import ipaddress
 from collections.abc import Awaitable, Callable
 from datetime import UTC, datetime
 from pathlib import Path
@@ -13,13 +12,16 @@ from sottovoce.console.acts import Acts
 from sottovoce.console.coordinator_view import coordinator_sections
 from sottovoce.console.guard import COOKIE, ConsoleGuard
 from sottovoce.console.layout import field, form, page, study_page
+from sottovoce.console.listening import ConsoleAddress, check_loopback
 from sottovoce.console.site_view import site_sections
 from sottovoce.console.study_pages import STUDY_PAGES
 from sottovoce.console.work import ConsoleWork
 from sottovoce.errors import InputError, SottovoceError
 from sottovoce.node.coordinator.serving import registries, registry_of, studies
 from sottovoce.node.invitations import Invitation
+from sottovoce.node.report_facts import flows_of
 from sottovoce.node.site.joining import describe
+from sottovoce.node.site.ledgers import ledgers_of
 from sottovoce.node.site.seat_status import status
 from sottovoce.node.site.site_folder import JoinedStudy
 from sottovoce.pictures.html import table, tag
@@ -27,20 +29,6 @@ from sottovoce.pictures.page import section, style
 
 _LARGEST_UPLOAD = 256 * 2**20
 _STATIC = Path(__file__).parent / "static"
-
-
-def check_loopback(host: str) -> str:
-    """Refuse to listen where others could reach us."""
-    try:
-        fine = host == "localhost" or ipaddress.ip_address(host).is_loopback
-    except ValueError:
-        fine = False
-    if not fine:
-        raise InputError(
-            f"--host: expected a loopback address, found {host!r}",
-            hints=("--host 127.0.0.1", "from elsewhere: ssh -L 8450:127.0.0.1:8450 THIS-MACHINE"),
-        )
-    return host
 
 
 class ConsolePages:
@@ -61,6 +49,8 @@ class ConsolePages:
         app.add_routes(
             [
                 web.get("/open", self.open),
+                web.get("/enter", self.enter_page),
+                web.post("/enter", self.enter),
                 web.get("/", self.index),
                 web.get("/events", self.events),
                 web.get("/static/style.css", self.stylesheet),
@@ -98,10 +88,25 @@ class ConsolePages:
         if session is None:
             words = "this link was used or is old: run `sottovoce console` again\n"
             return web.Response(status=403, text=words)
-        answer = web.HTTPSeeOther("/")
-        response = web.Response(status=answer.status, headers={"Location": "/"})
-        response.set_cookie(COOKIE, session, httponly=True, samesite="Strict", path="/")
+        return self._let_in(session)
+
+    def _let_in(self, session: str) -> web.Response:
+        response = web.Response(status=303, headers={"Location": "/"})
+        tls = self.guard.passphrase is not None
+        response.set_cookie(COOKIE, session, httponly=True, samesite="Strict", path="/", secure=tls)
         return response
+
+    async def enter_page(self, _: web.Request) -> web.StreamResponse:
+        """Where others type the passphrase."""
+        return web.Response(text=_enter_page(), content_type="text/html")
+
+    async def enter(self, request: web.Request) -> web.StreamResponse:
+        """The passphrase was typed."""
+        session = await self.guard.entered(str((await request.post()).get("passphrase", "")))
+        if session is None:
+            wrong = tag("p", "That is not the passphrase.", class_="notice")
+            return web.Response(status=403, text=_enter_page(wrong), content_type="text/html")
+        return self._let_in(session)
 
     async def stylesheet(self, _: web.Request) -> web.StreamResponse:
         """The style of all our pages."""
@@ -177,7 +182,8 @@ class ConsolePages:
         if self._runs(study):
             registry = registry_of(self.work.site.office(), study)
             title = parse_study(registry.text).plan.name
-            content = coordinator_sections(registry, self.guard)
+            flows = flows_of(ledgers_of(self.work.site, study))
+            content = coordinator_sections(registry, self.guard, flows)
             return study_page(study, title, *content, here=here)
         if joined is None:
             raise InputError(f"study: expected one of this site, found {study!r}")
@@ -208,24 +214,51 @@ class ConsolePages:
         return await self._acts.do(request)
 
 
+def _enter_page(*said: object) -> str:
+    """The page with the field for the passphrase, and nothing about any study."""
+    asked = tag(
+        "form",
+        tag("label", "Passphrase", for_="passphrase"),
+        tag(
+            "input",
+            type="password",
+            id="passphrase",
+            name="passphrase",
+            autocomplete="current-password",
+            required="required",
+        ),
+        tag("button", "Enter", type="submit"),
+        method="post",
+        action="/enter",
+        enctype="multipart/form-data",
+    )
+    return page("Enter", *said, asked)
+
+
 async def run_console(
     console: ConsolePages,
     *,
-    host: str,
-    port: int,
+    at: ConsoleAddress,
     told: Callable[[str], None],
     until: asyncio.Event,
 ) -> None:
-    """Serve until told to stop; `told` gets the link that opens it once."""
+    """Serve until told to stop; `told` gets the link: one that opens once, or where to enter."""
     runner = web.AppRunner(console.app(), access_log=None, shutdown_timeout=1.0)
     await runner.setup()
+    guard = console.guard
+    assert (at.tls is None) == (guard.passphrase is None), "others come in by TLS and passphrase"
     try:
-        site = web.TCPSite(runner, check_loopback(host), port)
+        host = at.host if at.tls is not None else check_loopback(at.host)
+        site = web.TCPSite(runner, host, at.port, ssl_context=at.tls)
         await site.start()
         bound = runner.addresses[0][1]
-        shown = f"[{host}]" if ":" in host else host
-        console.guard.hosts |= {f"{shown}:{bound}", f"localhost:{bound}"}
-        told(f"http://{shown}:{bound}/open?token={console.guard.new_token()}")
+        names = [at.host, "localhost", *at.names]
+        shown = [f"[{name}]" if ":" in name else name for name in names]
+        guard.hosts |= {f"{name}:{bound}" for name in shown}
+        if at.tls is None:
+            told(f"http://{shown[0]}:{bound}/open?token={guard.new_token()}")
+        else:
+            told(f"https://{shown[-1] if at.names else shown[0]}:{bound}/enter")
         await until.wait()
     finally:
         await runner.cleanup()

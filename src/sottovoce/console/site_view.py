@@ -1,26 +1,30 @@
 """The console's page of a study for a site: what to decide first, then how it stands."""
 
+import time
 from collections.abc import Iterator
 from datetime import UTC, datetime
 
 from sottovoce.console.guard import ConsoleGuard
 from sottovoce.console.layout import field, form
-from sottovoce.console.work import Activity
+from sottovoce.console.work import Activity, StageMove
 from sottovoce.course.phases import OVER, Phase
 from sottovoce.node.api import ConsentQuestion, SeatStatus
 from sottovoce.node.approval import Request
+from sottovoce.node.kept_facts import kept_alone
 from sottovoce.node.phone_words import in_lines
 from sottovoce.node.report_facts import site_evaluations
-from sottovoce.node.site.seat_status import status
+from sottovoce.node.site.seat_status import is_running, status
 from sottovoce.node.site.shown_card import agreed_card, card_of, kept_consent
 from sottovoce.node.site.site_folder import JoinedStudy
 from sottovoce.pictures.charts import Bar, amount, bars
 from sottovoce.pictures.html import Html, joined, table, tag
 from sottovoce.pictures.markdown import html_of
 from sottovoce.pictures.page import section
-from sottovoce.pictures.quality import evaluation_html
+from sottovoce.pictures.quality import compared_html, evaluation_html
 from sottovoce.sources.inspection import Inspection
 from sottovoce.study.study import grouped
+
+_SHOWN_LINES = 40
 
 
 def site_sections(study: JoinedStudy, activity: Activity, guard: ConsoleGuard) -> Iterator[Html]:
@@ -51,6 +55,7 @@ def _consent(study: JoinedStudy, question: ConsentQuestion, guard: ConsoleGuard)
         "Your consent is needed",
         tag("p", "Compare these words with the other sites over the phone:"),
         tag("p", "\n".join(in_lines(question.words)), class_="words"),
+        tag("p", f"The others wait for your answer until {_moment(question.until)}."),
         tag("p", joined("Fingerprint: ", tag("code", grouped(question.study.digest)))),
         table(("seat", "organisation", "role"), rows),
         form(
@@ -80,13 +85,15 @@ def _approval(study: JoinedStudy, request: Request, guard: ConsoleGuard) -> Html
         ("assuming", request.assuming),
         ("SHA-256", tag("code", request.digest)),
     ]
+    shown = tag("input", type="hidden", name="letter", value=request.digest)
     return section(
         "A message wants to leave",
         table(("what", "value"), rows),
-        form(guard, f"/study/{study.id}/let-go", button="Let it go"),
+        form(guard, f"/study/{study.id}/let-go", shown, button="Let it go"),
         form(
             guard,
             f"/study/{study.id}/hold-back",
+            shown,
             button="Hold it back, and leave the study",
             danger=True,
         ),
@@ -99,14 +106,36 @@ def _standing(seats: tuple[SeatStatus, ...], activity: Activity) -> Iterator[Htm
     ]
     yield table(("seat", "phase", "attempt", "letters", "why it ended"), rows)
     if activity.joins or activity.asks:
-        stage = f": {activity.stage}, {amount(activity.moved)} moved" if activity.stage else ""
-        yield tag("p", f"This console is {activity.what}{stage}.")
+        yield tag("p", f"This console is {activity.what}.")
+    elif any(map(is_running, seats)) and not any(seat.phase in OVER for seat in seats):
+        yield tag("p", "A `sottovoce join` of this site takes part in it now.")
+    now = time.time()
+    for (name, stage), move in activity.moves.items():
+        yield _progress(f"{name}: {stage}", move, now)
+    for seat in seats:
+        if seat.labels_left is not None:
+            yield tag("p", f"{seat.seat}: {seat.labels_left:,} labels left of the budget.")
     if activity.waits is not None:
         whom, until = ", ".join(activity.waits.whom), activity.waits.until
         limit = f"until {_moment(until)}" if until else "for as long as it takes"
         yield tag("p", f"Waits for {whom} ({activity.waits.what}) {limit}.")
     if activity.error:
         yield tag("p", activity.error, class_="notice")
+    if activity.said:
+        lines = tag("pre", "\n".join(activity.said[-_SHOWN_LINES:]))
+        yield tag("details", tag("summary", "What happened"), lines)
+
+
+def _progress(name: str, move: StageMove, now: float) -> Html:
+    """How far a stage is, with the time left where that can be said."""
+    left = move.seconds_left(now)
+    said = f"{name}, {amount(move.moved)}"
+    if not move.expected:
+        return tag("p", f"{said} moved.")
+    most = max(move.expected, move.moved)
+    bar = tag("progress", value=move.moved, max=most, aria_label=name)
+    when = f", about {left:.0f} seconds left" if left is not None else ""
+    return tag("p", joined(f"{said} of {amount(most)}{when} ", bar))
 
 
 def _next(study: JoinedStudy, seats: tuple[SeatStatus, ...], guard: ConsoleGuard) -> Iterator[Html]:
@@ -121,9 +150,10 @@ def _next(study: JoinedStudy, seats: tuple[SeatStatus, ...], guard: ConsoleGuard
         yield form(
             guard,
             f"/study/{study.id}/classify",
-            tag("label", "A file to label", for_="file"),
+            tag("label", "A file to label: choose it, or drop it here", for_="file"),
             tag("input", type="file", id="file", name="file", required="required"),
             button="Label this file",
+            drops=True,
         )
         return
     begun = (study.folder / "begun").exists()
@@ -182,6 +212,13 @@ def _evaluations(study: JoinedStudy) -> Iterator[Html]:
         yield tag("p", "None was held here yet.")
         return
     last = kept[-1]
+    alone = kept_alone(study.folder)
+    measured = {} if alone is None else {"alone, here": alone}
+    sides = {"joint, here": last.own, "joint, all sites": last.joint}
+    measured |= {name: side.accuracy for name, side in sides.items() if side is not None}
+    yield compared_html(measured)
+    if last.joint is None:
+        yield tag("p", "The joint figures come once enough other sites evaluate, too.")
     if last.own is not None:
         yield evaluation_html(last.own, f"this site alone sees, {_moment(last.at)}")
     if last.joint is not None:

@@ -7,26 +7,48 @@ is approved, one letter after the other.
 
 import asyncio
 import time
-from collections.abc import Callable, Coroutine
-from concurrent.futures import Future
+from collections.abc import Callable, Coroutine, Mapping
+from concurrent.futures import CancelledError, Future
 from dataclasses import dataclass, field
 from pathlib import Path
+from threading import Event, Lock
 from typing import Any
 
+from sottovoce.cli.alone import measure_alone
 from sottovoce.cli.source_choice import SourceChoice, recall, remember
+from sottovoce.cli.watching import in_words
 from sottovoce.config.study_file import StudyDescription, parse_study
 from sottovoce.errors import InputError, SottovoceError
 from sottovoce.keyfiles import storage
 from sottovoce.node.api import AskOptions, Classified, ConsentQuestion, JoinOptions
 from sottovoce.node.approval import OpenGate, Request
-from sottovoce.node.events import Event, Moved, SeatWaiting, StageBegan
+from sottovoce.node.events import Event as StudyEvent
+from sottovoce.node.events import Moved, SeatWaiting, StageBegan, StageEnded
 from sottovoce.node.site.asking import classify, evaluate
 from sottovoce.node.site.joining import join
 from sottovoce.node.site.shown_card import keep_consent
 from sottovoce.node.site.site_folder import JoinedStudy, Site
+from sottovoce.study.card.stage_bytes import stage_bytes
 from sottovoce.text.documents import Document
 
 _KEPT_LINES = 200
+_EARLY = 0.05
+"""Before this share of a stage moved, nobody can say how long it takes."""
+
+
+@dataclass
+class StageMove:
+    """How much a seat moved in a stage that goes on: since when, and of how many bytes."""
+
+    begun: float
+    expected: int
+    moved: int = 0
+
+    def seconds_left(self, now: float) -> float | None:
+        """By the whole stage so far, as letters come in bursts; None where nobody can say."""
+        if not _EARLY * self.expected <= self.moved < self.expected:
+            return None
+        return (now - self.begun) * (self.expected / self.moved - 1)
 
 
 @dataclass
@@ -38,8 +60,8 @@ class Activity:
     what: str = ""
     error: str = ""
     said: list[str] = field(default_factory=list)
-    stage: str = ""
-    moved: int = 0
+    moves: dict[tuple[str, str], StageMove] = field(default_factory=dict)
+    expected: Mapping[tuple[str, str], int] = field(default_factory=dict)
     waits: SeatWaiting | None = None
     consent: tuple[ConsentQuestion, asyncio.Future[str]] | None = None
     letter: tuple[Request, Future[bool]] | None = None
@@ -61,17 +83,22 @@ class _PageGate:
 
     activity: Activity
     changed: Callable[[], None]
+    closed: Event
+    _turn: Lock = field(default_factory=Lock)
 
     def ask(self, request: Request) -> bool:
-        """What the person answers; called in a thread, which waits."""
-        answer: Future[bool] = Future()
-        self.activity.letter = (request, answer)
-        self.changed()
-        try:
-            return answer.result()
-        finally:
-            self.activity.letter = None
+        """What the person answers; called in a thread, which waits. Seats take turns."""
+        with self._turn:
+            if self.closed.is_set():
+                raise CancelledError
+            answer: Future[bool] = Future()
+            self.activity.letter = (request, answer)
             self.changed()
+            try:
+                return answer.result()
+            finally:
+                self.activity.letter = None
+                self.changed()
 
 
 class ConsoleWork:
@@ -83,6 +110,7 @@ class ConsoleWork:
         self._activities: dict[str, Activity] = {}
         self._listeners: set[asyncio.Queue[None]] = set()
         self._loop: asyncio.AbstractEventLoop | None = None
+        self._closed = Event()
 
     def of(self, study: str) -> Activity:
         """What goes on in a study."""
@@ -122,12 +150,13 @@ class ConsoleWork:
             parse_study,
             self._consent(study, activity),
             policy=self.site.policy,
-            gate=_PageGate(activity, self.changed) if each else OpenGate(),
+            gate=_PageGate(activity, self.changed, self._closed) if each else OpenGate(),
             on_event=self._heard(activity),
         )
         if activity.joins:
             raise InputError(f"study {study.id}: this console takes part in it already")
         activity.what, activity.error = "taking part", ""
+        activity.expected = stage_bytes(described.rehearsed())
         following = join(study.membership, source, options=options)
         activity.task = asyncio.create_task(self._run(activity, following))
 
@@ -140,6 +169,7 @@ class ConsoleWork:
 
         async def run() -> None:
             documents = await asyncio.to_thread(known.read, described.plan)
+            await asyncio.to_thread(measure_alone, study, described, documents)
             await evaluate(study.membership, documents, options=options)
 
         self._start(study.id, "evaluating", run())
@@ -167,7 +197,8 @@ class ConsoleWork:
         except SottovoceError as error:
             activity.error = str(error)
         finally:
-            activity.stage, activity.waits = "", None
+            activity.moves.clear()
+            activity.waits = None
             self.changed()
 
     def _consent(self, study: JoinedStudy, activity: Activity) -> Any:
@@ -186,18 +217,23 @@ class ConsoleWork:
 
         return consent
 
-    def _heard(self, activity: Activity) -> Callable[[Event], None]:
-        def on_event(event: Event) -> None:
+    def _heard(self, activity: Activity) -> Callable[[StudyEvent], None]:
+        def on_event(event: StudyEvent) -> None:
             match event:
-                case Moved():
-                    activity.stage, activity.moved = event.stage, event.bytes
+                case Moved() if (event.seat, event.stage) in activity.moves:
+                    activity.moves[event.seat, event.stage].moved = event.bytes
+                    activity.waits = None
                 case SeatWaiting():
                     activity.waits = event
                 case StageBegan():
-                    activity.stage, activity.moved, activity.waits = event.stage, 0, None
-            if not isinstance(event, Moved):
-                kind = type(event).__name__
-                activity.said.append(f"{time.strftime('%H:%M:%S', time.gmtime())} UTC  {kind}")
+                    place = (event.seat, event.stage)
+                    known = activity.expected.get(place, 0)
+                    activity.moves[place] = StageMove(time.time(), known)
+                case StageEnded():
+                    activity.moves.pop((event.seat, event.stage), None)
+            words = in_words(event)
+            if words:
+                activity.said.append(f"{time.strftime('%H:%M:%S', time.gmtime())} UTC  {words}")
                 del activity.said[:-_KEPT_LINES]
             self.changed()
 
@@ -209,6 +245,11 @@ class ConsoleWork:
         tasks = [task for both in running for task in both if task is not None]
         for task in tasks:
             task.cancel()
+        # A thread that waits for a person's word would keep the process from ending.
+        self._closed.set()
+        for activity in self._activities.values():
+            if activity.letter is not None:
+                activity.letter[1].cancel()
         await asyncio.gather(*tasks, return_exceptions=True)
 
 

@@ -4,14 +4,17 @@ A view is immutable and holds names, stages, counts and times alone. Whoever sho
 command, a page) reads views, and nothing else of the course.
 """
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from functools import lru_cache
 
-from sottovoce.course.control import COORDINATOR
+from sottovoce.course.control import COORDINATOR, Seating
 from sottovoce.course.judging import unreported
 from sottovoce.course.phases import STAGES, Phase
 from sottovoce.course.training_record import LATE
 from sottovoce.course.training_state import Training
+from sottovoce.study.plan import StudyPlan
 from sottovoce.study.roster import Role
+from sottovoce.study.study import Study
 
 
 @dataclass(frozen=True)
@@ -54,6 +57,8 @@ class CourseView:
     wait: Wait | None
     reason: str
     party: str
+    fingerprint: bytes = field(default=b"", repr=False)
+    """The digest of plan and people, once everybody is known."""
 
 
 def view_of(state: Training) -> CourseView:
@@ -85,7 +90,14 @@ def view_of(state: Training) -> CourseView:
         wait,
         stopped.reason if stopped else "",
         stopped.party if stopped else "",
+        _digest(terms.plan, record.seating[0]) if record.seating else b"",
     )
+
+
+@lru_cache(maxsize=64)
+def _digest(plan: StudyPlan, seating: Seating) -> bytes:
+    """What consent signs; views are asked for often, and people change seldom."""
+    return Study(plan, seating.roster()).digest
 
 
 def shown_phase(state: Training) -> Phase:

@@ -109,12 +109,16 @@ class Membership:
 
 @dataclass(frozen=True)
 class ConsentQuestion:
-    """What a person is shown before anything but public keys leaves the site."""
+    """What a person is shown before anything but public keys leaves the site.
+
+    `until` is when the others stop waiting for the answer (seconds since 1970; 0 if nobody does).
+    """
 
     study: Study
     card: StudyCard
     words: tuple[str, ...]
     seats: tuple[str, ...]
+    until: float = 0.0
 
 
 Consent: TypeAlias = Callable[[ConsentQuestion], Awaitable[bool]]
@@ -183,7 +187,9 @@ class Withdrawal:
 class SeatStatus:
     """How far one seat of this site is (a `Phase`), and why it ended, from its own disk.
 
-    What it waits for, for whom, and until when (seconds since 1970; 0 if for nobody).
+    What it waits for, for whom, and until when (seconds since 1970; 0 if for nobody). `process` is
+    the number of the process that took part last, and `labels_left` what was left of the budget
+    of labels after the newest query, None before the first.
     """
 
     study: str
@@ -196,13 +202,17 @@ class SeatStatus:
     waits_for: tuple[str, ...] = ()
     waits_what: str = ""
     waits_until: float = 0.0
+    process: int = 0
+    labels_left: int | None = None
 
 
 @dataclass(frozen=True)
 class StudyStatus:
     """How far a study is (a `Phase`), at the coordinator: who is enrolled, who was seen when.
 
-    What is waited for, for whom, and until when (seconds since 1970; 0 if for nobody).
+    What is waited for, for whom, and until when (seconds since 1970; 0 if for nobody). `words` are
+    what people compare over the phone, once everybody is known; `reported` is what a seat said
+    last about the attempt under way.
     """
 
     study: str
@@ -216,6 +226,8 @@ class StudyStatus:
     waits_for: tuple[str, ...] = ()
     waits_what: str = ""
     waits_until: float = 0.0
+    words: tuple[str, ...] = ()
+    reported: tuple[tuple[str, str], ...] = ()
 
 
 @dataclass(frozen=True)

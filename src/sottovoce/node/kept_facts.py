@@ -13,6 +13,7 @@ from sottovoce.study.queries.evaluation_record import KeptEvaluation
 
 _EVALUATIONS = "evaluations"
 _COSTS = "costs.json"
+_ALONE = "alone.json"
 _LARGEST = 2**22
 _log = logging.getLogger("sottovoce.facts")
 
@@ -46,6 +47,23 @@ def _read(path: Path) -> KeptEvaluation | None:
         return KeptEvaluation.decode(data, name=str(path))
     except KeyFileError:
         _log.warning("%s: cannot be read as an evaluation, and is left out", path)
+        return None
+
+
+def keep_alone(folder: Path, accuracy: float) -> None:
+    """Write down what a model of this site's documents alone reached on those held out."""
+    storage.write_for_information(folder / _ALONE, json.dumps({"accuracy": accuracy}).encode())
+
+
+def kept_alone(folder: Path) -> float | None:
+    """What this site alone reached, if that was measured."""
+    path = folder / _ALONE
+    if not path.exists():
+        return None
+    try:
+        return float(json.loads(storage.read_whole(path, limit=_LARGEST).data)["accuracy"])
+    except (ValueError, KeyError, TypeError, KeyFileError):
+        _log.warning("%s: cannot be read as an accuracy, and is left out", path)
         return None
 
 

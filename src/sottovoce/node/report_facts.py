@@ -9,7 +9,7 @@ from sottovoce.config.study_file import parse_study
 from sottovoce.ledger import What, read_ledger
 from sottovoce.ledger import verify as verify_ledger
 from sottovoce.node.coordinator.serving import registry_of
-from sottovoce.node.kept_facts import kept_costs, kept_evaluations
+from sottovoce.node.kept_facts import kept_alone, kept_costs, kept_evaluations
 from sottovoce.node.site.ledgers import SeatLedger, ledgers_of
 from sottovoce.node.site.seat_status import status
 from sottovoce.node.site.shown_card import agreed_card, card_of, kept_consent
@@ -58,6 +58,8 @@ def site_facts(site: Site, joined: JoinedStudy) -> ReportFacts:
     last = kept[-1] if kept else KeptEvaluation(0.0)
     sides = {f"{house} (own documents)": last.own, "all sites": last.joint}
     evaluations = {name: one for name, one in sides.items() if one is not None}
+    alone = kept_alone(joined.folder)
+    compared = {} if alone is None else {f"{house}, alone": alone}
     ledgers = ledgers_of(site, joined.id)
     seats = status(joined.membership)
     return ReportFacts(
@@ -65,7 +67,7 @@ def site_facts(site: Site, joined: JoinedStudy) -> ReportFacts:
         house,
         __version__,
         evaluations=evaluations,
-        compared={name: one.accuracy for name, one in evaluations.items()},
+        compared=compared | {name: one.accuracy for name, one in evaluations.items()},
         stages=tuple(
             cost for seat in joined.invitation.seats for cost in stage_costs(joined.folder / seat)
         ),

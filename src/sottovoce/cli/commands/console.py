@@ -1,5 +1,6 @@
 """`sottovoce console`: a web page at this machine for the person who sits at it."""
 
+from pathlib import Path
 from typing import Annotated
 
 import typer
@@ -13,6 +14,26 @@ def console(
     host: Annotated[
         str, typer.Option("--host", metavar="ADDRESS", help="A loopback address.")
     ] = "127.0.0.1",
+    listen: Annotated[
+        str | None,
+        typer.Option(
+            "--listen",
+            metavar="ADDRESS",
+            help="Let others of your house in, over TLS and with --access-file.",
+        ),
+    ] = None,
+    name: Annotated[
+        str | None,
+        typer.Option("--name", metavar="HOST", help="What others call this machine."),
+    ] = None,
+    access_file: Annotated[
+        Path | None,
+        typer.Option(
+            "--access-file",
+            metavar="FILE",
+            help="The passphrase that --listen asks for, in a file (mode 600).",
+        ),
+    ] = None,
     port: Annotated[
         int, typer.Option("--port", min=0, max=65535, help="0 takes any that is free.")
     ] = 8450,
@@ -25,7 +46,7 @@ def console(
     passphrase_file: PassphraseFile = None,
     as_json: AsJson = False,
 ) -> None:
-    """Show this site's studies in a browser, on this machine alone, until stopped.
+    """Show this site's studies in a browser, until stopped; unless told, on this machine alone.
 
     For a coordinator: who is there, who is waited for, how good the model is. For a site: the
     card, consent, approval of messages, progress, evaluation, files to label. For the officer:
@@ -35,6 +56,7 @@ def console(
     Examples:
       sottovoce console
       sottovoce console --read-only --no-browser --port 0
+      sottovoce console --listen 0.0.0.0 --access-file passphrase
     """
     import asyncio
     import json
@@ -42,23 +64,33 @@ def console(
 
     from sottovoce.cli.running import run
     from sottovoce.console.guard import ConsoleGuard
-    from sottovoce.console.server import ConsolePages, check_loopback, run_console
+    from sottovoce.console.listening import ConsoleAddress, access_of, check_loopback, console_tls
+    from sottovoce.console.server import ConsolePages, run_console
     from sottovoce.console.work import ConsoleWork
     from sottovoce.entropy import SystemEntropy
 
     check_loopback(host)
+    access = access_of(access_file) if listen is not None else None
     site = open_home(home, passphrase_file)
+    at, shown_certificate = ConsoleAddress(host, port), ""
+    if listen is not None:
+        tls, shown_certificate = console_tls(site.home)
+        at = ConsoleAddress(listen, port, tls, (name,) if name else ())
 
     def told(link: str) -> None:
         if as_json:
             screen.say(json.dumps({"link": link}))
-            return
-        screen.say(f"open this link, which is good once and for ten minutes:\n\n    {link}\n")
-        if open_browser:
-            webbrowser.open(link)
+        elif shown_certificate:
+            screen.say(f"others open this link, and type the passphrase:\n\n    {link}\n")
+            screen.say(f"its certificate has the SHA-256 fingerprint\n    {shown_certificate}")
+        else:
+            screen.say(f"open this link, which is good once and for ten minutes:\n\n    {link}\n")
+            if open_browser:
+                webbrowser.open(link)
 
     async def serve() -> None:
-        shown = ConsolePages(ConsoleWork(site), ConsoleGuard(SystemEntropy(), read_only=read_only))
-        await run_console(shown, host=host, port=port, told=told, until=asyncio.Event())
+        guard = ConsoleGuard(SystemEntropy(), read_only=read_only, passphrase=access)
+        shown = ConsolePages(ConsoleWork(site), guard)
+        await run_console(shown, at=at, told=told, until=asyncio.Event())
 
     run(serve(), afterwards="`sottovoce console` again shows the same")

@@ -42,6 +42,7 @@ def evaluate(
     """
     from dataclasses import replace
 
+    from sottovoce.cli.alone import measure_alone
     from sottovoce.cli.exit_states import check_goes_on, check_trained
     from sottovoce.cli.running import run
     from sottovoce.cli.source_choice import recall
@@ -63,13 +64,14 @@ def evaluate(
     if data is not None:
         choice = replace(choice, data=str(data))
     documents = choice.read(described.plan)
+    alone = measure_alone(found, described, documents)
     with Watch(quiet=as_json) as watch:
         asked = AskOptions(parse_study, on_event=watch.on_event)
 
         def deliver(came: "EvaluationTables") -> None:
             # Inside the evaluation: until it is shown, a restart brings it again.
             watch.paused()
-            _tell(came, as_json=as_json)
+            _tell(came, alone, as_json=as_json)
 
         run(
             ask(found.membership, documents, options=asked, deliver=deliver),
@@ -95,15 +97,19 @@ def _show_last(site: "Site", study: str | None, *, as_json: bool) -> None:
         show_kept(known.last)
 
 
-def _tell(came: "EvaluationTables", *, as_json: bool) -> None:
+def _tell(came: "EvaluationTables", alone: float | None, *, as_json: bool) -> None:
     if as_json:
         import json
 
         from sottovoce.study.queries.evaluation_record import figures
 
-        screen.say(json.dumps({"own": figures(came.own), "joint": figures(came.joint)}))
+        both = {"own": figures(came.own), "joint": figures(came.joint)}
+        screen.say(json.dumps(both | {"alone": alone}))
         return
 
     console = screen.console()
+    if alone is not None:
+        said = f"a model of this site's documents alone reaches {alone:.1%}"
+        console.print(f"{said} on its documents held out, the joint one {came.own.accuracy:.1%}")
     show_evaluation("this site (stays here)", came.own, console)
     show_evaluation(f"all of {', '.join(came.joint.peers)}", came.joint, console)

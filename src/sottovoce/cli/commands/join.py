@@ -15,7 +15,7 @@ from sottovoce.cli.shell_words import placed
 from sottovoce.errors import InputError
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Sequence
 
     from sottovoce.cli.notices import Notices
     from sottovoce.cli.source_choice import SourceChoice
@@ -312,6 +312,7 @@ class _Joining:
         from sottovoce.keyfiles import storage
         from sottovoce.node.api import JoinOptions
         from sottovoce.node.site.joining import join as follow
+        from sottovoce.study.card.stage_bytes import stage_bytes
 
         if not (self._begun() or self._as_json):
             screen.say(
@@ -325,7 +326,7 @@ class _Joining:
             self._study.folder / "begun", b"", mode=storage.SECRET_MODE, replace=True
         )
         source = None if self._choice is None else lambda: documents
-        expected = _expected(described)
+        expected = stage_bytes(described.rehearsed())
         with Watch(as_json=self._as_json, ends=False, expected=expected, log=log) as watch:
             asked = JoinOptions(
                 parse_study,
@@ -407,20 +408,3 @@ def _refuse_columns_alone(*columns: list[str] | None) -> None:
             "documents that it began with",
             hints=("leave them out to go on",),
         )
-
-
-def _expected(described: "StudyDescription") -> "Mapping[tuple[str, str], int]":
-    """Bytes that each peer moves in a stage, as its card says: what it sends, and its model."""
-    from sottovoce.study.card.seat_sizes import MODEL, helper_sizes
-    from sottovoce.study.card.sizes import peer_sizes
-
-    study = described.rehearsed()
-    names = {"agreement": "agreement", "dictionary and totals": "dictionary"}
-    found: dict[tuple[str, str], int] = {}
-    for peer in study.roster.peers:
-        for row in peer_sizes(study):
-            place = (peer, names.get(row.stage, "training"))
-            found[place] = found.get(place, 0) + row.total
-        sent = (row for row in helper_sizes(study) if row.stage == MODEL and row.to == "peers")
-        found[peer, "training"] += sum(row.bytes for row in sent)
-    return found

@@ -27,6 +27,7 @@ def status(
       sottovoce status --study urgency --json
     """
     from sottovoce.node.coordinator.serving import studies
+    from sottovoce.node.site.seat_status import is_running
     from sottovoce.node.site.seat_status import status as seats_of
     from sottovoce.node.site.site_folder import choose
 
@@ -43,7 +44,8 @@ def status(
     run = [one for one in run if one.study in wanted]
     seats = [seat for one in joined if one.id in wanted for seat in seats_of(one.membership)]
     if as_json:
-        _print({"run": [asdict(one) for one in run], "joined": [asdict(one) for one in seats]})
+        joined_seats = [asdict(one) | {"runs": is_running(one)} for one in seats]
+        _print({"run": [asdict(one) for one in run], "joined": joined_seats})
         return
     console = screen.console()
     for one in run:
@@ -56,12 +58,17 @@ def _show_run(one: "StudyStatus", console: "Console") -> None:
     from rich.table import Table
 
     from sottovoce.cli.watching import moment
+    from sottovoce.node.phone_words import in_lines
 
     attempt = f", attempt {one.attempt}" if one.attempt > 1 else ""
     reason = f": {one.reason}" if one.reason else ""
     console.print(f"{one.study} ({one.name}): {one.phase}{attempt}{reason}")
     if one.waits_for:
         console.print(f"  {_waits(one)}")
+    if one.words:
+        console.print("  words that the sites compare over the phone:")
+        for line in in_lines(one.words):
+            console.print(f"    {line}")
     table = Table("seat", "enrolled", "last seen")
     seen = dict(one.seen)
     for name in one.expected:
@@ -73,10 +80,13 @@ def _show_run(one: "StudyStatus", console: "Console") -> None:
 def _show_seats(seats: "list[SeatStatus]", titles: dict[str, str], console: "Console") -> None:
     from rich.table import Table
 
-    table = Table("study", "seat", "phase", "attempt", "letters")
+    from sottovoce.node.site.seat_status import is_running
+
+    table = Table("study", "seat", "phase", "attempt", "letters", "process")
     for one in seats:
         name = titles.get(one.study, one.study)
-        table.add_row(name, one.seat, one.phase, f"{one.attempt}", f"{one.letters:,}")
+        runs = f"{one.process} runs" if is_running(one) else "none runs"
+        table.add_row(name, one.seat, one.phase, f"{one.attempt}", f"{one.letters:,}", runs)
     console.print(table)
     for one in seats:
         if one.reason:
@@ -84,6 +94,8 @@ def _show_seats(seats: "list[SeatStatus]", titles: dict[str, str], console: "Con
             console.print(f"{one.seat}: {one.phase} because {one.reason}{party}")
         if one.waits_for:
             console.print(f"{one.seat} {_waits(one)}")
+        if one.labels_left is not None:
+            console.print(f"{one.seat}: {one.labels_left:,} labels left of this study's budget")
 
 
 def _waits(one: "StudyStatus | SeatStatus") -> str:

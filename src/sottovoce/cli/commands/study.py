@@ -9,6 +9,7 @@ from sottovoce.cli import screen
 from sottovoce.cli.event_text import REFUSED
 from sottovoce.cli.home import AsJson, Home, PassphraseFile, open_home, refuse_both
 from sottovoce.cli.invitation_files import checked_address, checked_out, hand_out, invitation_for
+from sottovoce.cli.shell_words import placed
 from sottovoce.errors import InputError
 
 if TYPE_CHECKING:
@@ -145,6 +146,36 @@ def invite(
         registry.address = reached
     letters = [invitation_for(office, described, token, reached)]
     hand_out(described, letters, out=out, as_json=as_json)
+
+
+@app.command(short_help="Make an invitation void that was not used yet.")
+def revoke(
+    house: Annotated[str, typer.Argument(metavar="NAME", help="Its short name in study.toml.")],
+    study: Annotated[
+        str | None, typer.Option("--study", metavar="STUDY", help="Which study, of several.")
+    ] = None,
+    home: Home = None,
+    passphrase_file: PassphraseFile = None,
+    as_json: AsJson = False,
+) -> None:
+    """Make an organisation's invitation void, as long as nobody came in by it.
+
+    \b
+    Examples:
+      sottovoce study revoke north
+      sottovoce study revoke north --study urgency --json
+    """
+    from sottovoce.node.coordinator.serving import registry_of
+
+    office = open_home(home, passphrase_file).office()
+    found, described = _chosen(office, study, option="--study ")
+    organisation = described.house(house).organisation
+    registry_of(office, found).revoke(described, organisation)
+    if as_json:
+        _print({"study": found, "name": described.plan.name, "revoked": house})
+    else:
+        screen.say(f"{found}: the invitation of {organisation} is void")
+        screen.say(placed(f"a new one: sottovoce study invite {house} --study {found}"))
 
 
 @app.command(short_help="The study card, or the text that travels.")

@@ -41,3 +41,34 @@
   });
   window.addEventListener("pagehide", function () { source.close(); });
 })();
+
+// Small conveniences; every page works without them.
+(function () {
+  document.addEventListener("click", function (event) {
+    var from = event.target.getAttribute && event.target.getAttribute("data-copies");
+    if (from && navigator.clipboard) {
+      navigator.clipboard.writeText(document.getElementById(from).textContent)
+        .then(function () { event.target.textContent = "Copied"; });
+    }
+  });
+  var print = document.querySelector("button.print");
+  if (print) { print.hidden = false; print.addEventListener("click", function () { window.print(); }); }
+
+  // A file that is dropped on a form becomes the file of its field.
+  function formAt(event) { return event.target.closest ? event.target.closest("form.drops") : null; }
+  document.addEventListener("dragover", function (event) {
+    var form = formAt(event);
+    if (form) { event.preventDefault(); form.classList.add("over"); }
+  });
+  document.addEventListener("dragleave", function (event) {
+    var form = formAt(event);
+    if (form) { form.classList.remove("over"); }
+  });
+  document.addEventListener("drop", function (event) {
+    var form = formAt(event);
+    if (!form || !event.dataTransfer.files.length) { return; }
+    event.preventDefault();
+    form.classList.remove("over");
+    form.querySelector("input[type=file]").files = event.dataTransfer.files;
+  });
+})();

@@ -156,6 +156,25 @@ class Registry:
             )
         return phase
 
+    def revoke(self, described: StudyDescribed, organisation: str) -> None:
+        """Make an organisation's invitation void; one that came in already stays."""
+        house = {seat.name for seat in described.seats if seat.organisation == organisation}
+        came = sorted(house & set(self.seats()))
+        if came:
+            raise InputError(
+                f"study {self.id}: expected an organisation that has not come, found "
+                f"{organisation} enrolled as {', '.join(came)}",
+                hints=(f"sottovoce study cancel {self.id}",),
+            )
+        path = self._ticket_path(organisation)
+        if not path.exists():
+            raise InputError(
+                f"study {self.id}: expected an invitation of {organisation} that is out, "
+                "found none",
+                hints=("sottovoce study list",),
+            )
+        path.unlink()
+
     def tickets(self) -> list[Ticket]:
         """Every invitation that is out."""
         return [self._read(path, Ticket) for path in _files(self.folder / "invitations")]
@@ -257,6 +276,8 @@ class Registry:
                 tuple(str(name) for name in found["waits_for"]),
                 str(found["waits_what"]),
                 float(found["waits_until"]),
+                tuple(str(word) for word in found["words"]),
+                tuple((str(name), str(report)) for name, report in found["reported"]),
             )
         except (ValueError, KeyError, TypeError, KeyFileError):
             # The server writes it anew within a second or so; nothing depends on it.

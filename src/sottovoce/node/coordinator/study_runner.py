@@ -26,6 +26,7 @@ from sottovoce.node.events import (
     Enrolled,
     OnEvent,
 )
+from sottovoce.node.phone_words import in_words
 from sottovoce.node.seat.after_training import (
     SHARE_OVER,
     AfterTraining,
@@ -217,6 +218,8 @@ class StudyRunner:
             waits_for=wait.whom if wait else (),
             waits_what=wait.what if wait else "",
             waits_until=wait.until if wait else 0.0,
+            words=in_words(view.fingerprint) if view.fingerprint else (),
+            reported=tuple((seat.name, seat.reported) for seat in view.seats if seat.reported),
         )
 
     async def receipt(self, seat: str) -> Receipt | None:

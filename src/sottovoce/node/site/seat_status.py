@@ -1,6 +1,7 @@
 """How far each seat of a site is, for commands that look while another process works."""
 
 import json
+import os
 from dataclasses import asdict, replace
 from pathlib import Path
 
@@ -13,6 +14,7 @@ from sottovoce.node.events import (
     Event,
     Moved,
     OnEvent,
+    QueryPriced,
     RosterKnown,
     SeatWaiting,
     SeatWithdrawn,
@@ -54,6 +56,19 @@ def _kept(path: Path, study: str, seat: str) -> SeatStatus:
         return replace(invited, reason=f"{path} cannot be read: the next stage writes it anew")
 
 
+def is_running(seat: SeatStatus) -> bool:
+    """Whether the process that took part last still runs."""
+    if seat.process <= 0:
+        return False
+    try:
+        os.kill(seat.process, 0)
+    except ProcessLookupError:
+        return False
+    except PermissionError:
+        return True
+    return True
+
+
 def withdrawal_mark(membership: Membership) -> Path:
     """The file that says that this site took its consent back."""
     return membership.folder / "withdrawn"
@@ -83,6 +98,9 @@ class StatusFile:
                 self._letters[stage] = letters
                 if self._status.waits_for:
                     self._wait()
+            case QueryPriced():
+                self._status = replace(self._status, labels_left=event.left - event.counted)
+                self._write()
             case SeatWaiting(_, _, what, whom, until):
                 self._wait(what, whom, until)
             case Enrolled():
@@ -105,6 +123,9 @@ class StatusFile:
         """Write the status down, with what is waited for now."""
         waits = {"waits_what": what, "waits_for": whom, "waits_until": until}
         letters = max(self._status.letters, sum(self._letters.values()))
-        self._status = replace(self._status, letters=letters, **waits)  # type: ignore[arg-type]
+        self._status = replace(self._status, letters=letters, process=os.getpid(), **waits)  # type: ignore[arg-type]
+        self._write()
+
+    def _write(self) -> None:
         data = json.dumps(asdict(self._status)).encode()
         storage.write_for_information(self._path, data)

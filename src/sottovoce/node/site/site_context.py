@@ -1,6 +1,7 @@
 """What the seats of one site share: the study's text, one consent, and the documents, read once."""
 
 import asyncio
+import time
 from collections.abc import Mapping, Sequence
 
 from sottovoce.course.control import COORDINATOR, Seating
@@ -59,7 +60,8 @@ class SiteContext:
 
     async def _ask(self, study: Study, words: tuple[str, ...]) -> bool:
         self.policy.check(study)
-        question = ConsentQuestion(study, StudyCard(study), words, tuple(self.publics))
+        until = time.time() + self.terms.patience.gather
+        question = ConsentQuestion(study, StudyCard(study), words, tuple(self.publics), until)
         return await self._options.consent(question)
 
     async def check_documents(self) -> None:
