@@ -227,7 +227,8 @@ def _evaluations(study: JoinedStudy) -> Iterator[Html]:
 
 def _labelled(study: JoinedStudy) -> Iterator[Html]:
     folder = study.folder / "labelled"
-    files = sorted(folder.iterdir()) if folder.is_dir() else []
+    # One that is being written has a name with a dot before it.
+    files = sorted(folder.glob("[!.]*")) if folder.is_dir() else []
     if not files:
         yield tag("p", "None yet.")
         return
