@@ -18,6 +18,7 @@ from sottovoce.cli.commands import (
     demo,
     encoder,
     evaluate,
+    export,
     hand,
     join,
     keys,
@@ -57,6 +58,7 @@ app.command(short_help="Take part in a study.")(join.join)
 app.command(short_help="How far the studies of this site are.")(status.status)
 app.command(short_help="Label new documents with a trained study.")(classify.classify)
 app.command(short_help="How good the model is, here and over all sites.")(evaluate.evaluate)
+app.command(short_help="A released model as a file of its own.")(export.export)
 app.command(short_help="One study on one page, with pictures.")(report.report)
 app.command(short_help="The same in a browser, on this machine.")(console.console)
 app.add_typer(ledger.app, name="ledger")

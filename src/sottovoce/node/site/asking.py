@@ -95,7 +95,7 @@ async def hand_model(
         await while_working(working, handing)
 
 
-def _standing(
+def standing_of(
     journal: Journal, work: Workplace, record: ParticipantRecord, keys: SeatKeys
 ) -> AfterTraining:
     """What the peer's seat has after the training, or after it enrolled again."""
@@ -132,7 +132,7 @@ async def _asking(work: Workplace) -> "AsyncIterator[tuple[QueryClient, asyncio.
                 f"{path}: expected the sealed model of a finished study, found none",
                 hints=("sottovoce status", "`sottovoce join` until the study is finished"),
             )
-        standing = await agent.do(_standing, agent.journal, work, record, keys)
+        standing = await agent.do(standing_of, agent.journal, work, record, keys)
         _, model = await agent.do(read_model, path, standing.study)
         # The asker gives up before the coordinator does, and knows for whom it waited.
         agent.waits = Waits(work.stage_seconds, 2 * work.stage_seconds)

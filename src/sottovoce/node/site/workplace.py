@@ -37,7 +37,7 @@ from sottovoce.study.relay import largest_letter
 from sottovoce.transport.client import CoordinatorLine
 
 MODEL = "model"
-_LONGEST_TEXT = 2**23
+LONGEST_TEXT = 2**23
 # A process that was just killed or told to stop has not always ended when the next one begins.
 ENDING_SECONDS = 5.0
 # A peer with a model asks in processes of its own, which take as long as they take.
@@ -65,7 +65,7 @@ class Workplace:
         if not path.exists():
             text = await describe(membership)
             storage.write_whole(path, text.encode(), mode=storage.SECRET_MODE)
-        text = storage.read_whole(path, limit=_LONGEST_TEXT).data.decode()
+        text = storage.read_whole(path, limit=LONGEST_TEXT).data.decode()
         return cls(membership, options.read(text), options, entropy)
 
     @property
@@ -131,7 +131,7 @@ class Workplace:
         told = False
         while True:
             try:
-                return self._open(keys)
+                return self.open_books(keys)
             except (JournalError, LedgerError) as error:
                 if not in_use(error):
                     raise
@@ -145,7 +145,8 @@ class Workplace:
                 told = True
             await asyncio.sleep(_LOOK_SECONDS)
 
-    def _open(self, keys: SeatKeys) -> tuple[SiteLedger, Journal]:
+    def open_books(self, keys: SeatKeys) -> tuple[SiteLedger, Journal]:
+        """The seat's ledger and journal, which one process has at a time."""
         seat = keys.identity.name
         ledger = SiteLedger(self.folder(seat) / "ledger.jsonl", keys.identity)
         try:

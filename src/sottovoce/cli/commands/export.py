@@ -1,0 +1,45 @@
+"""`sottovoce export`: a released model as a file of its own."""
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from sottovoce.cli import screen
+from sottovoce.cli.home import AsJson, Home, PassphraseFile, StudyName, open_home
+
+
+def export(
+    out: Annotated[Path, typer.Argument(metavar="FILE", help="The file to write.")],
+    replace: Annotated[
+        bool, typer.Option("--replace", help="Replace a file that is there already.")
+    ] = False,
+    study: StudyName = None,
+    home: Home = None,
+    passphrase_file: PassphraseFile = None,
+    as_json: AsJson = False,
+) -> None:
+    """Write a released model to FILE, which labels text without the study and without a server.
+
+    Only where the study released its weights to the peers (release = "peers"). Nothing is sent.
+    The file holds the key that hashes words, and is for its owner alone to read; in Python
+    `sottovoce.ReleasedClassifier.load(FILE)` labels text with it.
+
+    \b
+    Examples:
+      sottovoce export model.json
+      sottovoce export model.json --study urgency
+    """
+    from sottovoce.config.study_file import parse_study
+    from sottovoce.node.site.exporting import export_model
+
+    found = open_home(home, passphrase_file).study(study)
+    model = export_model(found.membership, out, read=parse_study, replace=replace)
+    columns, labels = model.space.width, len(model.labels.names)
+    if as_json:
+        import json
+
+        facts = {"study": found.id, "columns": columns, "labels": list(model.labels.names)}
+        screen.say(json.dumps({**facts, "out": str(out)}))
+        return
+    screen.say(f"{out}: {labels} labels, {columns:,} columns; for this site alone to read")

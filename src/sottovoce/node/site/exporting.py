@@ -1,0 +1,51 @@
+"""A released model as a file of its own, from a site's disk alone; nobody is asked."""
+
+from pathlib import Path
+
+from sottovoce.course.participant_record import SEAT, ParticipantRecord
+from sottovoce.entropy import Entropy, SystemEntropy
+from sottovoce.errors import InputError, MisuseError
+from sottovoce.keyfiles import storage
+from sottovoce.keyfiles.models import read_model
+from sottovoce.keyfiles.released_models import ReleasedModel, write_released
+from sottovoce.node.api import AskOptions, Membership, ReadStudy
+from sottovoce.node.seat.decider_carrier import read_record
+from sottovoce.node.site.asking import standing_of
+from sottovoce.node.site.workplace import LONGEST_TEXT, MODEL, Workplace
+
+
+def export_model(
+    membership: Membership,
+    out: Path,
+    *,
+    read: ReadStudy,
+    replace: bool = False,
+    entropy: Entropy | None = None,
+) -> ReleasedModel:
+    """Write the model that this site's peer holds, where the study released the weights."""
+    text = storage.read_whole(membership.folder / "study.toml", limit=LONGEST_TEXT).data.decode()
+    work = Workplace(membership, read(text), AskOptions(read), entropy or SystemEntropy())
+    seat = work.peer
+    path = work.folder(seat) / MODEL
+    if not path.exists():
+        raise InputError(
+            f"{path}: expected the model of a finished study, found none",
+            hints=("sottovoce status", "`sottovoce join` until the study is finished"),
+        )
+    work.check_consent()
+    keys = work.keys(seat)
+    ledger, journal = work.open_books(keys)
+    with ledger, journal:
+        record = read_record(journal, SEAT, ParticipantRecord)
+        study = standing_of(journal, work, record, keys).study
+        _, model = read_model(path, study)
+    if model.released is None:
+        raise MisuseError(
+            f"{path}: expected weights that the study released, found release {study.plan.release}",
+            hints=('release = "peers" in study.toml gives every peer the weights',),
+        )
+    names = study.plan.labels.names
+    parts = (model.space, model.key, model.released, model.operating_point)
+    released = ReleasedModel(study.plan.name, study.plan.labels, names, *parts)
+    write_released(out, released, replace=replace)
+    return released
