@@ -1,4 +1,4 @@
-"""The README's second session was executed, one process a line, in three terminals."""
+"""The tutorial's session was executed, one process a line, in three terminals."""
 
 import os
 import re
@@ -14,13 +14,14 @@ from pathlib import Path
 
 import pytest
 
-README = (Path(__file__).parents[1] / "README.md").read_text(encoding="utf-8")
+ROOT = Path(__file__).parents[1]
+PAGE = (ROOT / "docs" / "tutorials" / "three-machines.md").read_text(encoding="utf-8")
 PATIENCE = 400
 
 
 def lines_of(number: int) -> list[str]:
     """What is typed in a terminal."""
-    (block,) = re.findall(rf"```console terminal {number}\n(.*?)```", README, re.DOTALL)
+    (block,) = re.findall(rf"```console terminal {number}\n(.*?)```", PAGE, re.DOTALL)
     return [line.removeprefix("$ ") for line in block.splitlines()]
 
 
