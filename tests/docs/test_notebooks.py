@@ -63,3 +63,14 @@ def test_a_notebook_runs(source: Path, tmp_path: Path, monkeypatch: pytest.Monke
         if kind == "code":
             shown = run_cell(text, scope)
             assert len(repr(shown)) < 3000
+
+
+def test_the_picture_of_the_readme_is_the_notebooks() -> None:
+    spec = importlib.util.spec_from_file_location("make_picture", DOCS / "make_picture.py")
+    assert spec is not None
+    assert spec.loader is not None
+    picture = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(picture)
+    held = (DOCS / "demo.svg").read_text(encoding="utf-8")
+    for name, share in picture.compared().items():
+        assert f">{share}%<" in held, name

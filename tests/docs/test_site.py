@@ -162,3 +162,12 @@ def test_the_site_is_built(tmp_path: Path) -> None:
         )
         assert done.returncode == 0, done.stderr
     assert "TextClassifier" in (ROOT / "build/site/reference/python.html").read_text("utf-8")
+
+
+def test_an_exported_ledger_is_held_against_another_sites(finished: Homes, tmp_path: Path) -> None:
+    theirs = tmp_path / "harbour.jsonl"
+    harbour, valley = (finished.root / name for name in ("harbour-clinic", "valley-practice"))
+    with toy_plans():
+        call("ledger", "export", "--out", theirs, "--seat", "harbour", "--home", harbour)
+        told = call("ledger", "verify", "--beside", theirs, "--home", valley)
+    assert str(theirs.name) in told.replace("\n", "")

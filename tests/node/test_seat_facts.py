@@ -1,0 +1,48 @@
+"""What a site's status says beside its phase: who runs, and what is left of the budget."""
+
+import os
+import subprocess
+import sys
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from sottovoce.node.events import Enrolled, Event, QueryPriced
+from sottovoce.node.kept_facts import keep_alone, kept_alone
+from sottovoce.node.site.seat_status import StatusFile, _kept, is_running
+
+
+def told(folder: Path, *events: Event) -> StatusFile:
+    file = StatusFile(folder, "study", "north", lambda _: None)
+    for event in events:
+        file(event)
+    return file
+
+
+def test_the_process_and_the_labels_left_are_written_down(tmp_path: Path) -> None:
+    told(tmp_path, Enrolled("study", "north"), QueryPriced("study", "north", 7, 10, 100))
+    kept = _kept(tmp_path / "status.json", "study", "north")
+    assert kept.process == os.getpid()
+    assert kept.labels_left == 90
+    assert is_running(kept)
+
+
+def test_a_process_that_ended_does_not_run(tmp_path: Path) -> None:
+    told(tmp_path, Enrolled("study", "north"))
+    kept = _kept(tmp_path / "status.json", "study", "north")
+    ended = subprocess.Popen([sys.executable, "-c", ""])
+    ended.wait()
+    assert not is_running(replace(kept, process=ended.pid))
+    assert not is_running(replace(kept, process=0))
+
+
+def test_what_a_site_reaches_alone_is_kept(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    assert kept_alone(tmp_path) is None
+    keep_alone(tmp_path, 0.75)
+    assert kept_alone(tmp_path) == 0.75
+    (tmp_path / "alone.json").write_text("[]", encoding="utf-8")
+    assert kept_alone(tmp_path) is None
+    assert "left out" in caplog.text
