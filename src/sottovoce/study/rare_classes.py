@@ -37,7 +37,10 @@ def rare_classes(plan: StudyPlan, documents: Sequence[Document]) -> dict[str, in
 
 def without_rare(plan: StudyPlan, documents: Sequence[Document]) -> list[Document]:
     """At a peer: its documents without classes that it has too few of."""
-    kept = _without(plan, documents, rare_classes(plan, documents))
+    rare = rare_classes(plan, documents)
+    if not rare:
+        return list(documents)
+    kept = _without(plan, documents, rare)
     # Even together the rare ones may be too few.
     return _without(plan, kept, rare_classes(plan, kept), join=False)
 

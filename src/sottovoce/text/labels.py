@@ -86,7 +86,8 @@ class Labels:
             raise InputError(f"{document.origin}: expected one label, found {len(given) or 'none'}")
         names = tuple(map(label_name, given))
         for name in names:
-            self.require(name, where=str(document.origin))
+            if name not in self.names:
+                self.require(name, where=str(document.origin))
         return names
 
     def require(self, name: str, *, where: str) -> None:

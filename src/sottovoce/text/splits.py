@@ -38,6 +38,8 @@ class Split:
 
     def side(self, document: Document) -> Side:
         """The side of a document."""
+        if not self.validation:
+            return Side.TRAIN
         share = position(document, purpose=f"split/v1 {self.name}")
         return Side.VALIDATION if share < self.validation else Side.TRAIN
 

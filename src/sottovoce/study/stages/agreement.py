@@ -113,7 +113,7 @@ def collected(party: PartyContext, key: SecretKey | None) -> Party[Agreement]:
     told = AgreedStudy(tuple(consents), public, proof, signature)
     for name in others:
         yield Send(name, told)
-    return checked(party.study, told)
+    return checked(party.study, told, own=None if key is None else key.public)
 
 
 def signed(party: PartyContext) -> SignedConsent:
@@ -155,8 +155,11 @@ def check_consent(study: Study, one: SignedConsent) -> None:
     study.roster.pins.check(one.name, one.signature, _SIGNED_CONSENT, one.digest, one.box)
 
 
-def checked(study: Study, told: AgreedStudy) -> Agreement:
-    """The agreement, if everybody in our roster signed our hash."""
+def checked(study: Study, told: AgreedStudy, *, own: PublicKey | None = None) -> Agreement:
+    """The agreement, if everybody in our roster signed our hash.
+
+    Who drew the study's key brings its `own`, and needs no proof of it.
+    """
     pins, coordinator = study.roster.pins, study.roster.coordinator
     names = tuple(one.name for one in told.consents)
     if sorted(names) != sorted(study.roster.names):
@@ -168,19 +171,20 @@ def checked(study: Study, told: AgreedStudy) -> Agreement:
         check_consent(study, one)
     pins.check(coordinator, told.signature, _SIGNED_KEY, study.digest, told.key)
     boxes = {one.name: one.box for one in told.consents}
-    return Agreement(_key_of(study, told.key, told.key_proof), boxes, told)
+    return Agreement(_key_of(study, told, own=own), boxes, told)
 
 
-def _key_of(study: Study, data: bytes, proof: bytes) -> PublicKey | None:
+def _key_of(study: Study, told: AgreedStudy, *, own: PublicKey | None) -> PublicKey | None:
     """The study's key, if it is one of the plan's size and comes with its proof."""
     coordinator = study.roster.coordinator
     if study.engine is Engine.QUORUM:
-        if data or proof:
+        if told.key or told.key_proof:
             raise ViolationError("expected no Paillier key in engine quorum", party=coordinator)
         return None
     try:
-        key = study.plan.public_type.from_bytes(data)
-        check_key_proof(key, proof)
+        key = own if own is not None else study.plan.public_type.from_bytes(told.key)
+        if own is None:
+            check_key_proof(key, told.key_proof)
     except MalformedError as error:
         raise error.by(coordinator) from error
     if key.bits != study.plan.key_bits:
