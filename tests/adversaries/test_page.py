@@ -13,6 +13,7 @@ from sottovoce.study.adversaries import CARD, FACTS, POOLS, Fact
 from sottovoce.study.card.card import StudyCard
 from sottovoce.study.deviations import DEVIATIONS, ROLES
 from sottovoce.study.roster import draw_roster
+from sottovoce.text.blocks import Blocks
 
 ROOT = Path(__file__).parents[2]
 
@@ -39,7 +40,7 @@ def test_a_fact_stands_where_people_read_it(fact: Fact) -> None:
     assert fact.stands_in
     for place in fact.stands_in:
         if place == CARD:
-            shown = card()
+            shown = card(beside=Blocks(kernel=64))
             assert fact.applies(shown.study)
             assert f"- {fact.says}\n" in shown.markdown()
         else:

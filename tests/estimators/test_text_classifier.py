@@ -208,7 +208,7 @@ def test_studies_that_cannot_be_are_refused_by_name(settings, parts, words) -> N
         ({"query_budget": "x"}, "query_budget: expected a whole number, found 'x'"),
         ({"held_out": "a"}, "held_out: expected a number, found 'a'"),
         ({"held_out": None}, "held_out: expected a number, found None"),
-        ({"class_weight": 5}, "expected class_weight None or 'balanced', found 5"),
+        ({"class_weight": 5}, "expected class_weight None, 'root' or 'balanced', found 5"),
         ({"rados": "x"}, "rados: expected a whole number, found 'x'"),
         ({"verdict": 3}, "expected verdict to be one of auto, fss, dgk, found 3"),
     ],

@@ -34,7 +34,7 @@ from sottovoce.text.labels import Labels
         ({"min_peers": 1}, "min_peers of at least 2, found 1"),
         ({"epsilon": 0.0}, "0 < epsilon <= 1"),
         ({"distrusted": (5000,)}, "distrusted features below 2048"),
-        ({"class_weight": "even"}, "class_weight None or 'balanced'"),
+        ({"class_weight": "even"}, "class_weight None, 'root' or 'balanced'"),
         ({"dictionary": "given"}, "a given dictionary and its words belong together"),
         ({"dictionary": "given", "words": ("a", "b")}, "as many features as words"),
         (

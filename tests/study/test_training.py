@@ -72,6 +72,7 @@ def test_eight_classes_by_tournament_equal_the_plain_winner(eight: Case) -> None
     "settings",
     [
         {"class_weight": "balanced"},
+        {"class_weight": "root"},
         {"distrusted": tuple(range(0, 96, 3)), "epsilon": 0.25, "alpha": 3.0},
         {"dictionary": "hashed", "features": 64},
         {"dictionary": "given", "words": ("fever", "pain", "stable", "severe"), "features": 4},

@@ -26,12 +26,14 @@ from sottovoce.study.automatic_features import (
     FEATURES,
     Circumstances,
     Columns,
+    class_weight,
     columns,
     encoder_setting,
 )
 from sottovoce.study.distrust import distrusted_places
 from sottovoce.study.grounds import Grounds
 from sottovoce.study.plan import (
+    CLASS_WEIGHTS,
     Contribution,
     DictionaryKind,
     Engine,
@@ -114,7 +116,7 @@ KEYS: Mapping[str, SettingKind] = {
     "alpha": _PENALTY,
     "distrusted": TEXTS,
     "epsilon": NUMBER,
-    "class_weight": one_of(("balanced",)),
+    "class_weight": one_of((AUTO, "none", *CLASS_WEIGHTS)),
     "rare": one_of(Rare),
     "min_peers": WHOLE,
     "release": one_of(RELEASES),
@@ -141,7 +143,6 @@ _PLAIN = (
     "engine",
     "alpha",
     "epsilon",
-    "class_weight",
     "rare",
     "min_documents",
     "small_cells",
@@ -242,6 +243,9 @@ def read_plan(settings: SettingsText, *, plan_type: type[StudyPlan] = StudyPlan)
             features=row.features,
             beside=row.beside,
             distrusted=_distrusted(settings, given, row.beside),
+            class_weight=class_weight(
+                given.get("class_weight", AUTO), _about(given, labels), exclusive=labels.exclusive
+            ),
             grounds=Grounds(**_some(given, *GROUNDS)),
             **_some(given, *_PLAIN),
         )
@@ -284,15 +288,20 @@ def _labelling(settings: SettingsText, given: Mapping[str, Any]) -> tuple[Labels
 
 def _row(given: Mapping[str, Any], labels: Labels) -> Columns:
     """What a row is made of: as given, and by the rules what is left to them."""
-    dictionary = DictionaryKind(given.get("dictionary", DictionaryKind.JOINT))
-    engine = Engine(given.get("engine", Engine.AUTO))
     asked = _some(given, "features", "ngrams", "characters", *BESIDE)
     if "encoder" in asked:
         asked["encoder"] = encoder_setting(asked["encoder"])
-    about = Circumstances(len(labels.names), _level(given), dictionary, engine)
+    about = _about(given, labels)
     if about.dictionary is DictionaryKind.GIVEN:
         asked.setdefault("features", len(given.get("words", ())) or FEATURES)
     return columns(asked, about)
+
+
+def _about(given: Mapping[str, Any], labels: Labels) -> Circumstances:
+    """What the rules look at."""
+    dictionary = DictionaryKind(given.get("dictionary", DictionaryKind.JOINT))
+    engine = Engine(given.get("engine", Engine.AUTO))
+    return Circumstances(len(labels.names), _level(given), dictionary, engine)
 
 
 def _level(given: Mapping[str, Any]) -> Level:

@@ -62,7 +62,7 @@ class PlainText:
         counts = reduce(add, tallies)
         words = _dictionary(plan, counts)
         space = FeatureSpace(words, plan.reading, plan.weighting, plan.columns, plan.beside)
-        weights = _balanced(counts) if plan.class_weight == "balanced" else None
+        weights = None if plan.class_weight is None else _weights(counts, plan.class_weight)
         moments = Moments(space.width, plan.labels.width)
         for part in training:
             for block in training_examples(
@@ -101,10 +101,10 @@ def _dictionary(plan: StudyPlan, counts: Counts) -> Dictionary:
     return chosen(counts, plan.selection, exclusive=plan.labels.exclusive)
 
 
-def _balanced(counts: Counts) -> Floats:
+def _weights(counts: Counts, class_weight: str) -> Floats:
     """The weights of the classes, from totals as a study publishes them."""
     by_class = tuple(rounded_up(one) for one in counts.rows_by_class.tolist())
-    return Totals(rounded_up(counts.rows), by_class, ()).weights()
+    return Totals(rounded_up(counts.rows), by_class, ()).weights(class_weight)
 
 
 def _numbers(targets: NDArray[np.int8]) -> NDArray[np.int64]:

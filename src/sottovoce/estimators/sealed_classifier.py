@@ -49,7 +49,7 @@ class SealedClassifier(SealedEstimator):
     key_bits : size of the Paillier key.
     min_documents : a class with fewer rows than this for each peer stops the study.
     min_peers : the fewest peers with which the study goes on.
-    class_weight : None or "balanced".
+    class_weight : None, "root" or "balanced": what rare classes count.
     query_budget : how many rows each peer may have labelled; None is two a column, and at
         least 512.
     held_out : the share of rows that `evaluate` is done on.

@@ -20,6 +20,7 @@ from sottovoce.errors import InputError, MismatchError, MisuseError
 from sottovoce.estimators.asking import PeerClassifier
 from sottovoce.estimators.federation import LocalFederation
 from sottovoce.estimators.operating_point import OperatingPoint, written
+from sottovoce.estimators.probabilities import calibrations, from_bins, from_scores
 from sottovoce.estimators.progress import FitProgress
 from sottovoce.keyfiles.models import PartSummary, look, read_model, write_model
 from sottovoce.protocols.identities import Identity
@@ -233,6 +234,39 @@ class SealedEstimator(BaseEstimator, ABC):  # type: ignore[misc]  # scikit-learn
         scores = self._outcome.classify(asker, documents).scores
         assert scores is not None
         return scores[:, 0] if scores.shape[1] == 1 else scores
+
+    def _probabilities(self, documents: Sequence[Document], asker: str) -> NDArray[np.float64]:
+        plan = self._outcome.study.plan
+        means = calibrations(getattr(self, "evaluation_", None))
+        exclusive = plan.labels.exclusive
+        if plan.release.opens is not Opens.LABELS:
+            scores = self._scores(documents, asker).reshape(len(documents), -1)
+            return from_scores(scores, means, exclusive=exclusive)
+        if not exclusive or len(means) > 1:
+            raise MisuseError(
+                "predict_proba: of sealed scores two classes have bins, "
+                f"found {len(plan.labels.names)} classes",
+                hints=(f'{type(self).__name__}(release="margin") gives scores to who asks',),
+            )
+
+        def above(numbers: NDArray[np.int64], threshold: float) -> NDArray[np.bool_]:
+            return self._above([documents[number] for number in numbers], asker, threshold)
+
+        return from_bins(len(documents), means[0], above)
+
+    def _above(
+        self, documents: Sequence[Document], asker: str, threshold: float
+    ) -> NDArray[np.bool_]:
+        """Which documents have a score of at least a threshold: a query, charged as one."""
+        outcome, models = self._outcome, self._outcome.models
+        model = dataclasses.replace(self._part(asker), operating_point=(threshold,))
+        outcome.models = {**models, asker: model}
+        try:
+            found = outcome.classify(asker, documents).classes
+        finally:
+            outcome.models = models
+        second = outcome.study.plan.labels.names[-1]
+        return np.array([classes == (second,) for classes in found], np.bool_)
 
     def _label(self, classes: Classes) -> Any:
         if self._outcome.study.plan.labels.exclusive:

@@ -26,7 +26,15 @@ from sottovoce.pictures.shown import Shown
 from sottovoce.report.report import report
 from sottovoce.study import StudyPlan
 from sottovoce.study.arrangement import one_of
-from sottovoce.study.automatic_features import AUTO, BESIDE, WORDS, Circumstances, Columns, columns
+from sottovoce.study.automatic_features import (
+    AUTO,
+    BESIDE,
+    WORDS,
+    Circumstances,
+    Columns,
+    class_weight,
+    columns,
+)
 from sottovoce.study.distrust import distrusted_places
 from sottovoce.study.plan import DictionaryKind, Engine
 from sottovoce.study.queries.explanations import DocumentQuestion, Explanation
@@ -95,7 +103,8 @@ class TextClassifier(SealedEstimator):
     key_bits : size of the Paillier key.
     min_documents : a word below this many documents of a peer does not leave it.
     min_peers : the fewest peers with which the study goes on.
-    class_weight : None or "balanced".
+    class_weight : what rare classes count: None (every row alike), "balanced" (all classes alike),
+        "root" (half of the way); "auto" is "root" for documents and sentences.
     rare : what becomes of a class with too few documents: "leave out", "other" or "stop".
     query_budget : how many documents each peer may have labelled; None is two a feature, and at
         least 512.
@@ -130,7 +139,7 @@ class TextClassifier(SealedEstimator):
         key_bits: int = 3072,
         min_documents: int = 3,
         min_peers: int = 3,
-        class_weight: str | None = None,
+        class_weight: str | None = "auto",
         rare: str = "leave out",
         query_budget: int | None = None,
         held_out: float = 0.2,
@@ -213,6 +222,18 @@ class TextClassifier(SealedEstimator):
         answer = self._outcome.classify(asker, [*documents, *asked.copies.documents])
         labels = self._outcome.study.plan.labels
         return list(asked.copies.because(labels, answer.classes, answer.scores))
+
+    def predict_proba(
+        self, texts: Sequence[str | Document], *, peer: str | None = None
+    ) -> NDArray[np.float64]:
+        """The probability of every class, calibrated by the joint evaluation (`evaluate` first).
+
+        Of sealed scores of two classes the asker learns one of eight bins, by three labels at
+        different thresholds, which are charged as three.
+        """
+        if self.level != Level.DOCUMENT:
+            raise MisuseError(f"predict_proba: expected level document, found {self.level}")
+        return self._probabilities(as_documents(texts), self._asker(peer))
 
     def score(
         self, texts: Sequence[Any], labels: Sequence[Any], *, peer: str | None = None
@@ -334,7 +355,8 @@ class TextClassifier(SealedEstimator):
             labelling = Labelling(federation.labels)
         else:
             labelling = Labelling.by_entity(scheme, _types(self.entities))
-        row = self._row(federation, len(labelling.labels.names), level)
+        about = self._about(federation, len(labelling.labels.names), level)
+        row, exclusive = self._row(about), labelling.labels.exclusive
         return self._plan_type(
             "local federation",
             labelling.labels,
@@ -349,7 +371,7 @@ class TextClassifier(SealedEstimator):
             beside=row.beside,
             engine=self.engine,  # type: ignore[arg-type]  # the plan knows the names
             alpha=self.alpha,
-            class_weight=self.class_weight,
+            class_weight=class_weight(self.class_weight, about, exclusive=exclusive),
             rare=self.rare,  # type: ignore[arg-type]
             min_documents=self.min_documents,
             min_peers=self.min_peers,
@@ -364,20 +386,24 @@ class TextClassifier(SealedEstimator):
             arrangement=text_arrangement(federation, weights=self.weights),
         )
 
-    def _row(self, federation: LocalFederation, classes: int, level: Level) -> Columns:
+    def _about(self, federation: LocalFederation, classes: int, level: Level) -> Circumstances:
+        """What the rules look at."""
+        documents = sum(map(len, federation.documents.values()))
+        engine = one_of(Engine, self.engine, "engine")
+        dictionary = one_of(DictionaryKind, self.dictionary, "dictionary")
+        return Circumstances(classes, level, dictionary, engine, documents)
+
+    def _row(self, about: Circumstances) -> Columns:
         """What a row is made of, by the rules where they are asked."""
         names = ("features", "ngrams", "characters", *BESIDE)
         given = {name: getattr(self, name) for name in names if hasattr(self, name)}
         given["encoder"] = encoder_of(self.encoder)
-        documents = sum(map(len, federation.documents.values()))
-        engine = one_of(Engine, self.engine, "engine")
-        dictionary = one_of(DictionaryKind, self.dictionary, "dictionary")
-        if dictionary is DictionaryKind.GIVEN and self.features == AUTO:
+        if about.dictionary is DictionaryKind.GIVEN and self.features == AUTO:
             given["features"] = len(self.words)
         # Pairs and characters would be no words of a list.
-        if dictionary is DictionaryKind.GIVEN and self.ngrams == WORDS:
+        if about.dictionary is DictionaryKind.GIVEN and self.ngrams == WORDS:
             del given["ngrams"]
-        return columns(given, Circumstances(classes, level, dictionary, engine, documents))
+        return columns(given, about)
 
     def _given_names(self, federation: LocalFederation) -> dict[str, Any]:
         """Classes of entities are names; those of documents are as their owners wrote them."""

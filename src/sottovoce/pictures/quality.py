@@ -78,6 +78,30 @@ class EvaluationLike(Protocol):
     def roc(self) -> Mapping[str, Any]:
         """A `Curve` by class."""
 
+    @property
+    def calibration(self) -> Mapping[str, Any]:
+        """Bins (`BinLike`) of scores by class."""
+
+
+class BinLike(Protocol):
+    """Scores between two edges, and what rows with them are."""
+
+    @property
+    def low(self) -> float:
+        """Where it begins."""
+
+    @property
+    def high(self) -> float:
+        """Below where it ends."""
+
+    @property
+    def rows(self) -> float:
+        """How many rows it has."""
+
+    @property
+    def share(self) -> float:
+        """How many of them are of the class."""
+
 
 @dataclass(frozen=True)
 class ClassFigures:
@@ -202,6 +226,24 @@ def growth_html(accuracies: Mapping[int, float]) -> Html:
     """A learning curve over sites: what one, two and more of them reach together."""
     axes = (Axis("sites", min(accuracies), max(accuracies)), Axis("accuracy", 0, 1))
     return line("Learning curve over sites", list(accuracies.items()), axes)
+
+
+def reliability_text(evaluation: EvaluationLike) -> str:
+    """For each class the share of its rows by the bin of its score, for terminals."""
+    lines = [
+        f"{name}, score {_between(part)}: {part.share:.0%} of {part.rows:.0f} rows"
+        for name, found in evaluation.calibration.items()
+        for part in found.bins
+    ]
+    return "\n".join(lines) or "no ROC may be shown, so no reliability"
+
+
+def _between(part: BinLike) -> str:
+    if np.isinf(part.low) and np.isinf(part.high):
+        return "any"
+    if np.isinf(part.low):
+        return f"below {part.high:g}"
+    return f"from {part.low:g}" if np.isinf(part.high) else f"{part.low:g} to {part.high:g}"
 
 
 def compared_html(accuracies: Mapping[str, float]) -> Html:

@@ -45,6 +45,10 @@ def _is_evaluated(study: Study) -> bool:
     return study.plan.evaluations > 0
 
 
+def _has_waves(study: Study) -> bool:
+    return study.plan.beside.dense > 0
+
+
 def _has_counts(study: Study) -> bool:
     return study.has_counts
 
@@ -100,6 +104,16 @@ ANSWER_TIMES = Fact(
     ("SECURITY.md", "docs/studies.md", CARD),
 )
 
+SINGLE_DOCUMENTS = Fact(
+    "Columns of an encoder and of a kernel have no minimum: every document has all of them. So a "
+    "document unlike all others has a say in the sealed model where a rare word has none, and a "
+    "kernel remembers it best: whoever asks for the label of that very text, or of one near it, "
+    "gets the label that it was trained with more often than chance. That takes the text, and "
+    "counts against the budget.",
+    ("SECURITY.md", CARD),
+    _has_waves,
+)
+
 LABELS = Fact(
     "Labels of chosen documents tell the model, whatever asks for them: a peer that begins with "
     "its own documents knows it to a cosine of .98 after two labels a feature and of .99 after "
@@ -153,6 +167,7 @@ FACTS: tuple[Fact, ...] = (
     RARE_COLUMNS,
     PLAUSIBLE_TOTALS,
     ANSWER_TIMES,
+    SINGLE_DOCUMENTS,
     LABELS,
     TOTALS,
     EVALUATION_TABLES,

@@ -124,6 +124,16 @@ def _lengths(value: Any, name: str) -> tuple[int, int]:
     return whole(value[0], name), whole(value[1], name)
 
 
+def class_weight(given: str | None, about: Circumstances, *, exclusive: bool) -> str | None:
+    """What rare classes count: as given, and by the rule for documents and sentences "root".
+
+    Labels that overlap have no weights; of tokens nearly all are outside any entity.
+    """
+    if given == AUTO:
+        return "root" if exclusive and about.level is not Level.TOKEN else None
+    return None if given == "none" else given
+
+
 def encoder_setting(value: Any) -> EncoderName | None:
     """An encoder as a plan holds it, from the name that a study.toml has."""
     if value is None or isinstance(value, EncoderName):

@@ -54,11 +54,18 @@ class Totals:
             )
         return cls(rows, tuple(by_class), peers, absent)
 
-    def weights(self) -> NDArray[np.float64]:
-        """Balanced weights of the classes: the same total for each, and `rows` altogether."""
+    def weights(self, class_weight: str | None) -> NDArray[np.float64]:
+        """What a row of each class counts, `rows` altogether.
+
+        "balanced" gives all classes the same total; "root" gives each a total in proportion to
+        the root of its number of rows, half of the way; None leaves all rows alike.
+        """
         counts = np.array(self.by_class, np.float64)
-        present = np.maximum(counts, 1.0) * np.count_nonzero(counts)
-        return np.where(counts > 0, self.rows / present, 1.0)
+        if class_weight is None:
+            return np.ones(len(counts))
+        totals = np.sqrt(counts) if class_weight == "root" else (counts > 0).astype(np.float64)
+        share = totals / max(float(totals.sum()), 1.0)
+        return np.where(counts > 0, self.rows * share / np.maximum(counts, 1.0), 1.0)
 
     def absent_classes(self, names: Sequence[str]) -> set[str]:
         """The classes that all peers together have too few documents of."""

@@ -14,10 +14,13 @@ from sottovoce.pictures.quality import (
     confusion_html,
     evaluation_html,
     figures_text,
+    reliability_html,
+    reliability_text,
     roc_html,
 )
 from sottovoce.pictures.shown import Shown, notebook_html
 from sottovoce.study.plan import StudyPlan
+from sottovoce.study.queries.calibration import Calibration
 from sottovoce.study.queries.classification import Answer
 from sottovoce.study.queries.roc import Roc, RocSide, counted, shown_points
 from sottovoce.study.queries.thresholds import scored_names
@@ -144,6 +147,16 @@ class Evaluation:
                 roc[name] = Roc.of(thresholds, above[number], sides, kept)
         return type(self)(self.labels, self.counts, self.left_out, self.fewest, self.peers, roc)
 
+    @cached_property
+    def calibration(self) -> dict[str, Calibration]:
+        """What scores mean, by class: it follows from the ROC, and is there where a ROC is."""
+        found = {}
+        for number, name in enumerate(scored_names(self.labels)):
+            sides = self.sides(number)
+            if sides is not None and name in self.roc and self.roc[name].thresholds:
+                found[name] = Calibration.of(self.roc[name], sides)
+        return found
+
     def points(self, above: Numbers) -> Marks:
         """Which thresholds may be shown for every score."""
         shown = np.zeros((above.shape[0], above.shape[2]), np.bool_)
@@ -157,6 +170,10 @@ class Evaluation:
         """The ROC curves that may be shown, as a picture for a notebook."""
         areas = (f"{name}: AUC {curve.auc:.3f}" for name, curve in self.roc.items())
         return Shown(roc_html(self, "ROC"), "\n".join(areas) or "no ROC may be shown")
+
+    def plot_reliability(self) -> Shown:
+        """How often a class is right by the bin of its score, as a picture for a notebook."""
+        return Shown(reliability_html(self, "Reliability"), reliability_text(self))
 
     def plot_confusion(self) -> Shown:
         """Which class was taken for which, as a picture for a notebook."""

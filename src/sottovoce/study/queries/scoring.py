@@ -200,19 +200,31 @@ class ScorePlan:
     @cached_property
     def slots(self) -> Slots:
         """As many scores in a ciphertext as fit, whole documents only, κ bits left free."""
-        width = (self.reach << self.ring.bits).bit_length() + 1
-        count = self.room // width // self.classes * self.classes
-        if count < self.classes:
+        documents = self._documents
+        if not documents:
             raise InputError(
-                f"scores: {self.classes} classes of {width} bits do not fit into one ciphertext",
-                hints=("use a larger key",),
+                f"scores: {self.classes} classes of {self._slot_bits} bits do not fit into one "
+                "ciphertext",
+                hints=("labels_on='shares' has no such limit, and needs a dealer for who asks",),
             )
-        return Slots(width, count)
+        return Slots(self._slot_bits, documents * self.classes)
+
+    @property
+    def _slot_bits(self) -> int:
+        return (self.reach << self.ring.bits).bit_length() + 1
+
+    @property
+    def _documents(self) -> int:
+        """Of how many documents a ciphertext could hold all scores."""
+        return self.room // self._slot_bits // self.classes
 
     @property
     def batch(self) -> int:
-        """How many documents share a ciphertext; queries are padded to a multiple of it."""
-        return self.slots.count // self.classes
+        """How many documents share a ciphertext; queries are padded to a multiple of it.
+
+        On shares the scores of many classes that fit into no ciphertext come one by one.
+        """
+        return max(1, self._documents) if self.on_shares else self.slots.count // self.classes
 
     @cached_property
     def model(self) -> ModelPlan:
@@ -248,10 +260,10 @@ def largest_batch(plan: StudyPlan) -> int:
     """The most documents that one ciphertext of a study can hold, whatever it will learn.
 
     How many it is the dictionary and the solve decide: longer rows and larger weights leave room
-    for fewer. This is with one word and no weight at all.
+    for fewer. This is with one word and no weight at all; of many classes it is one document.
     """
     least = Scale(2 * score_bits(plan), 1)
-    return ScorePlan.fit(plan, (0,), least).batch
+    return replace(ScorePlan.fit(plan, (0,), least), on_shares=True).batch
 
 
 def score_bits(plan: StudyPlan) -> int:

@@ -193,10 +193,10 @@ def drawn_moments(party: PartyContext, prepared: Prepared, training: Sequence[Do
 
 
 def row_weights(study: Study, totals: Totals, block: Examples) -> NDArray[np.float64] | None:
-    """What each row counts, where the plan balances classes."""
+    """What each row counts, where the plan weighs classes."""
     if study.plan.class_weight is None:
         return None
-    of_class = totals.weights()
+    of_class = totals.weights(study.plan.class_weight)
     binary = study.plan.labels.width == 1
     number = block.targets[:, 0] > 0 if binary else block.targets.argmax(axis=1)
     return np.asarray(of_class[number.astype(np.int64)])

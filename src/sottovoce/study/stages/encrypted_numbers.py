@@ -132,7 +132,7 @@ class EncryptedNumbers:
     def table(self, totals: Totals, rows: int) -> TablePlan:
         """How so many of a peer's rows are sent to who builds moments from them."""
         plan = self.study.plan
-        heaviest = 1.0 if plan.class_weight is None else float(totals.weights().max())
+        heaviest = float(totals.weights(plan.class_weight).max())
         longest = max(1.0, plan.weighting.bias)
         return TablePlan(
             rows,

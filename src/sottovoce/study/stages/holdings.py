@@ -145,7 +145,7 @@ def block_columns(
         raise InputError(f"{peer}: {error.message}", hints=error.hints) from error
     signs = plan.labels.targets(np.eye(len(plan.labels.names), dtype=np.bool_))
     of_block = np.tile(np.arange(len(plan.labels.names)), plan.blocks // len(plan.labels.names))
-    weights = np.ones(len(plan.labels.names)) if plan.class_weight is None else totals.weights()
+    weights = totals.weights(plan.class_weight)
     heavy = np.sqrt(weights)[of_block][:, np.newaxis]
     roots = found.roots[:, np.newaxis] * signs[of_block]
     return PeerBlocks(heavy * found.columns, heavy * roots, found)

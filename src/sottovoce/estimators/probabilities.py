@@ -1,0 +1,62 @@
+"""Probabilities of classes, from scores or their bins, and from what an evaluation counted."""
+
+from collections.abc import Callable, Mapping, Sequence
+
+import numpy as np
+from numpy.typing import NDArray
+
+from sottovoce.errors import MisuseError
+from sottovoce.study.queries.calibration import Calibration
+from sottovoce.study.queries.figures import Evaluation
+from sottovoce.study.queries.thresholds import scored_names
+
+Floats = NDArray[np.float64]
+Above = Callable[[NDArray[np.int64], float], NDArray[np.bool_]]
+"""Which of some texts, by number, have a score of at least a threshold."""
+
+
+def calibrations(evaluation: Evaluation | None) -> Sequence[Calibration]:
+    """What every score means, or an error that says how to come to know."""
+    if evaluation is None:
+        raise MisuseError(
+            "predict_proba: expected a joint evaluation to calibrate with, found none yet",
+            hints=("evaluate() first",),
+        )
+    found: Mapping[str, Calibration] = evaluation.calibration
+    missing = [name for name in scored_names(evaluation.labels) if name not in found]
+    if missing:
+        raise MisuseError(
+            f"predict_proba: no point of the joint ROC of {missing[0]!r} may be shown",
+            hints=("hold out more documents: held_out=0.3",),
+        )
+    return tuple(found[name] for name in scored_names(evaluation.labels))
+
+
+def from_scores(scores: Floats, means: Sequence[Calibration], *, exclusive: bool) -> Floats:
+    """Rows × classes, from scores; of classes that exclude each other they add up to 1."""
+    found = np.column_stack(
+        [each.probabilities(column) for each, column in zip(means, scores.T, strict=True)]
+    )
+    if not exclusive:
+        return found
+    return _two_sided(found) if found.shape[1] == 1 else found / found.sum(axis=1, keepdims=True)
+
+
+def from_bins(count: int, mean: Calibration, above: Above) -> Floats:
+    """The same of two classes whose scores are sealed: three questions find one of eight bins."""
+    edges = mean.edges
+    low, high = np.zeros(count, np.int64), np.full(count, len(edges))
+    while (low < high).any():
+        middle = (low + high) // 2
+        open_ = low < high
+        for number in np.unique(middle[open_]).tolist():
+            asked = np.flatnonzero(open_ & (middle == number))
+            reached = above(asked, edges[number])
+            low[asked[reached]] = number + 1
+            high[asked[~reached]] = number
+    return _two_sided(np.array(mean.shares)[low][:, np.newaxis])
+
+
+def _two_sided(second: Floats) -> Floats:
+    """Both classes, from the probability of the second."""
+    return np.hstack([1.0 - second, second])

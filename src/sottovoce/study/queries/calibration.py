@@ -1,0 +1,97 @@
+"""What a score means: the share of rows of a class among those with such a score, in eight bins.
+
+The bins are made of the points that a joint ROC shows (`roc.py`), so they tell nothing that it
+does not. Neighbours are joined until there are at most eight and the share rises from each bin
+to the next.
+"""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import Self
+
+import numpy as np
+from numpy.typing import NDArray
+
+from sottovoce.study.queries.roc import Roc, RocSide
+
+MOST_BINS = 8
+"""One of eight bins is three bits."""
+
+
+@dataclass(frozen=True)
+class ScoreBin:
+    """Scores from `low` to below `high`: how many rows have them, and how many of the class."""
+
+    low: float
+    high: float
+    rows: float
+    of_class: float
+
+    @property
+    def share(self) -> float:
+        """The share of the class, a little nearer to a half where rows are few."""
+        return (self.of_class + 0.5) / (self.rows + 1.0)
+
+    def joined(self, higher: "ScoreBin") -> "ScoreBin":
+        """This bin and the next higher one in one."""
+        rows, of_class = self.rows + higher.rows, self.of_class + higher.of_class
+        return ScoreBin(self.low, higher.high, rows, of_class)
+
+
+@dataclass(frozen=True)
+class Calibration:
+    """The bins of one class's scores, from the lowest to the highest."""
+
+    bins: tuple[ScoreBin, ...]
+
+    @classmethod
+    def of(cls, roc: Roc, sides: tuple[RocSide, RocSide]) -> Self:
+        """From the points of a ROC, and how many rows are of the class and of the others."""
+        bins = _evened(_rising(tuple(_between(roc, sides))))
+        return cls(bins)
+
+    @property
+    def edges(self) -> tuple[float, ...]:
+        """Where a bin ends and the next one begins; at most seven."""
+        return tuple(part.high for part in self.bins[:-1])
+
+    @property
+    def shares(self) -> tuple[float, ...]:
+        """The probability of the class in every bin, which rises."""
+        return tuple(part.share for part in self.bins)
+
+    def probabilities(self, scores: NDArray[np.float64]) -> NDArray[np.float64]:
+        """The probability of the class for every score."""
+        numbers = np.searchsorted(np.array(self.edges), scores, side="right")
+        return np.array(self.shares)[numbers]
+
+
+def _between(roc: Roc, sides: tuple[RocSide, RocSide]) -> Iterator[ScoreBin]:
+    """What lies between neighbouring points, from the lowest scores to the highest."""
+    edges = (np.inf, *roc.thresholds, -np.inf)
+    own = np.array(roc.true_positive_rate) * sides[0].rows
+    other = np.array(roc.false_positive_rate) * sides[1].rows
+    for place in reversed(range(len(edges) - 1)):
+        mine = float(own[place + 1] - own[place])
+        rows = mine + float(other[place + 1] - other[place])
+        yield ScoreBin(float(edges[place + 1]), float(edges[place]), rows, mine)
+
+
+def _rising(bins: Sequence[ScoreBin]) -> tuple[ScoreBin, ...]:
+    """Neighbours whose shares fall are one bin."""
+    kept: list[ScoreBin] = []
+    for part in bins:
+        kept.append(part)
+        while len(kept) > 1 and kept[-2].share >= kept[-1].share:
+            higher = kept.pop()
+            kept[-1] = kept[-1].joined(higher)
+    return tuple(kept)
+
+
+def _evened(bins: Sequence[ScoreBin]) -> tuple[ScoreBin, ...]:
+    """At most eight bins: the two neighbours with the fewest rows are joined until then."""
+    kept = list(bins)
+    while len(kept) > MOST_BINS:
+        place = min(range(len(kept) - 1), key=lambda one: kept[one].rows + kept[one + 1].rows)
+        kept[place : place + 2] = [kept[place].joined(kept[place + 1])]
+    return tuple(kept)

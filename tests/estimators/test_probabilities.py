@@ -1,0 +1,62 @@
+"""Probabilities of a whole study: where scores are released, and of sealed ones by their bins."""
+
+import numpy as np
+import pytest
+
+from sottovoce.datasets import clinical_notes
+from sottovoce.errors import MisuseError
+from sottovoce.estimators import LocalFederation, TextClassifier
+from sottovoce.estimators.probabilities import calibrations, from_scores
+from sottovoce.study import InsecureToyPlan
+
+PEERS = ("north", "harbour", "stanmore")
+
+
+class ToyTextClassifier(TextClassifier):
+    """With keys that anybody can break, for tests."""
+
+    _plan_type = InsecureToyPlan
+
+
+def federation(label: str = "urgency") -> LocalFederation:
+    notes = clinical_notes(240, sites=PEERS, random_state=4)
+    parts = {site: [note.document(label) for note in notes if note.site == site] for site in PEERS}
+    return LocalFederation(parts)
+
+
+def toy(**settings: object) -> ToyTextClassifier:
+    return ToyTextClassifier(24, key_bits=768, query_budget=3000, held_out=0.4, **settings)
+
+
+TEXTS = ["severe chest pain since this morning", "routine letter, stable", ""]
+
+
+def test_released_scores_become_probabilities() -> None:
+    model = toy(release="margin").fit(federation())
+    with pytest.raises(MisuseError, match="expected a joint evaluation to calibrate with"):
+        model.predict_proba(TEXTS)
+    evaluation = model.evaluate()
+    found = model.predict_proba(TEXTS, peer="north")
+    scores = model.decision_function(TEXTS)[:, np.newaxis]
+    means = calibrations(evaluation)
+    assert np.array_equal(found, from_scores(scores, means, exclusive=True))
+    assert np.allclose(found.sum(axis=1), 1)
+
+
+def test_sealed_scores_of_two_classes_give_a_bin_and_are_charged() -> None:
+    model = toy().fit(federation())
+    evaluation = model.evaluate()
+    (mean,) = calibrations(evaluation)
+    before = model.operating_point_
+    found = model.predict_proba(TEXTS, peer="harbour")
+    assert set(found[:, 1].tolist()) <= set(mean.shares)
+    assert model.operating_point_ == before
+    assert model.predict_proba(TEXTS[:1]).shape == (1, 2)
+
+
+def test_sealed_scores_of_many_classes_have_no_bins() -> None:
+    model = toy(rare="leave out").fit(federation("diagnosis"))
+    evaluation = model.evaluate()
+    with pytest.raises(MisuseError, match=r"may be shown|of sealed scores two classes have bins"):
+        model.predict_proba(TEXTS)
+    assert len(evaluation.labels.names) > 2
