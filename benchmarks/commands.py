@@ -15,7 +15,7 @@ from benchmarks.study_commands import (
     steps,
     train,
 )
-from benchmarks.text_commands import accuracy, text
+from benchmarks.text_commands import accuracy, blocks, text
 from sottovoce.cli import screen
 
 app = typer.Typer(no_args_is_help=True, help="Measure: ours beside a named partner, in one run.")
@@ -28,6 +28,7 @@ def root() -> None:
 
 app.command(short_help="Learning together beside pooled text.")(accuracy)
 app.command(short_help="Reading text beside scikit-learn's hashing.")(text)
+app.command(short_help="What each block of columns costs a site.")(blocks)
 app.command(short_help="Sealed training beside plaintext training.")(train)
 app.command(short_help="Private labels beside scores with phe.")(classify)
 app.command(short_help="Many peers at one coordinator beside a bare echo.")(serve)

@@ -152,3 +152,34 @@ def text(
         return
     show(facts, rates, title="from text to moments", as_json=False)
     show({"features": 2048}, peaks, title="peak memory of both passes", as_json=False)
+
+
+def blocks(
+    documents: Annotated[int, typer.Option(min=1_000, help="How many documents.")] = 10_000,
+    features: Annotated[int, typer.Option(min=1, help="Size of the dictionary.")] = 2048,
+    tail: Annotated[int, typer.Option(min=1, help="Columns of the tail.")] = 2048,
+    kernel: Annotated[int, typer.Option(min=1, help="Columns of the kernel.")] = 2048,
+    encoder: Annotated[
+        str | None, typer.Option(metavar="PLACE", help="Also with this encoder.")
+    ] = None,
+    as_json: Annotated[bool, typer.Option("--json", help="Print one JSON object.")] = False,
+) -> None:
+    """What each block of columns costs a site in CPU seconds and in bytes, beside words alone.
+
+    \b
+    Examples:
+      python -m benchmarks blocks
+      python -m benchmarks blocks --encoder wordllama --kernel 3072 --json
+    """
+    from benchmarks.studies.blocks import BlockTrial
+    from sottovoce.cli.measurements import show
+    from sottovoce.encoders import find_encoder, ready
+
+    name = find_encoder(encoder or "none")
+    ready(name)
+    trial = BlockTrial(documents, features, tail, kernel, name)
+    with screen.console(err=True).status(
+        "reading made-up documents, with one block more each time"
+    ):
+        rows = list(trial.rows())
+    show({"documents": documents}, rows, title="what a block costs", as_json=as_json)

@@ -1,0 +1,11 @@
+"""What blocks cost is measured for each of them."""
+
+from benchmarks.studies.blocks import BlockTrial
+
+
+def test_every_block_adds_columns_and_bytes() -> None:
+    rows = list(BlockTrial(1_000, features=64, tail=32, kernel=16).rows())
+    assert [row["columns"] for row in rows] == [65, 97, 113]
+    sent = [float(str(row["sent_mb"])) for row in rows]
+    assert sent == sorted(sent)
+    assert rows[-1]["blocks"] == "words, tail, kernel"
