@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from harness.entropy import SeededEntropy
-from sottovoce.config.study_file import example
+from harness.example_text import example_among_peers
 from sottovoce.errors import (
     DamagedFileError,
     InputError,
@@ -27,8 +27,7 @@ from sottovoce.study.policy import Policy
 from sottovoce.study.release import Release
 
 TOKEN = bytes(range(32))
-# A hospital that also evaluates.
-TEXT = example().replace('evaluator = "trust"', 'evaluator = "north"').replace("trust = ", "# ")
+TEXT = example_among_peers()
 
 
 def invitation_line(found: Invitation, seats: tuple[str, ...]) -> str:

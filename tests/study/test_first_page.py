@@ -6,6 +6,7 @@ from typing import Any
 
 import pytest
 
+from harness.example_text import example_among_peers
 from harness.studies import Case
 from sottovoce.config.study_file import StudyDescription, example, parse_study
 from sottovoce.entropy import SystemEntropy
@@ -39,7 +40,7 @@ def page(study: Study, house: str | None = None) -> str:
 
 @pytest.fixture
 def described() -> StudyDescription:
-    return parse_study(example())
+    return parse_study(example_among_peers())
 
 
 @pytest.fixture
