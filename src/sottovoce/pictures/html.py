@@ -46,7 +46,7 @@ def table(head: tuple[str, ...], rows: list[tuple[object, ...]], *, caption: str
     drawn = tag("table", named, tag("thead", heads), tag("tbody", *body))
     # Who has no mouse moves a wide table with the arrow keys, once it has the focus.
     said = f"table: {caption or ', '.join(head)}"
-    return tag("div", drawn, class_="wide", tabindex="0", role="region", aria_label=said)
+    return tag("div", drawn, class_="wide", tabindex="0", role="group", aria_label=said)
 
 
 def _cell(value: object) -> Html:

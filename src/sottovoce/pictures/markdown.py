@@ -10,6 +10,6 @@ def html_of(markdown: str) -> Html:
     reader = MarkdownIt("commonmark", {"html": False}).enable("table")
     reader.disable(["link", "image", "autolink", "html_block", "html_inline", "entity"])
     # Who has no mouse moves a wide table with the arrow keys, once it has the focus.
-    focusable = '<div class="wide" tabindex="0" role="region" aria-label="table"><table>'
+    focusable = '<div class="wide" tabindex="0" role="group" aria-label="table"><table>'
     rendered = reader.render(markdown).replace("<table>", focusable)
     return Html(rendered.replace("</table>", "</table></div>"))
