@@ -1,0 +1,35 @@
+"""Card and report in a real Chromium: every part is there, and axe finds nothing wrong."""
+
+import asyncio
+from pathlib import Path
+
+import pytest
+
+from harness.browser import browser, chromium
+from report.test_report import PARTS, facts
+from sottovoce.config.study_file import example, parse_study
+from sottovoce.node.site.shown_card import card_of
+from sottovoce.report.card_page import card_page
+from sottovoce.report.report import report
+
+
+@pytest.mark.skipif(chromium() is None, reason="no Chromium on this machine: make browser")
+def test_card_and_report_can_be_read_by_everybody(tmp_path: Path) -> None:
+    card = card_page(card_of(parse_study(example()), "Northfield Hospital"))
+    pages = {"card": card, "report": report(facts(growth={1: 0.6, 2: 0.7, 3: 0.75}))}
+    for name, page in pages.items():
+        (tmp_path / f"{name}.html").write_text(page, encoding="utf-8")
+
+    async def story() -> None:
+        async with browser(tmp_path / "profile") as chrome:
+            tab = await chrome.tab()
+            for name in pages:
+                await tab.goto((tmp_path / f"{name}.html").as_uri())
+                for width, dark in ((400, True), (1400, False)):
+                    await tab.sized(width, dark=dark)
+                    assert await tab.axe() == []
+                    assert await tab.run("document.documentElement.scrollWidth") <= width
+            text = await tab.text()
+            assert all(part in text for part in PARTS)
+
+    asyncio.run(asyncio.wait_for(story(), 300))
