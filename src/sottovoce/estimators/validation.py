@@ -2,7 +2,7 @@
 
 import time
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from difflib import get_close_matches
 from typing import Any
 
@@ -52,7 +52,7 @@ def cross_validate(
 class PlanSearch:
     """Every plan that was tried with its score, the best first."""
 
-    tried: tuple[tuple[dict[str, Any], float], ...]
+    tried: tuple[tuple[dict[str, Any], float], ...] = field(repr=False)
 
     @property
     def best_params_(self) -> dict[str, Any]:

@@ -47,13 +47,13 @@ class ReleasedModel:
 
     study: str
     labels: Labels
-    as_given: tuple[Label, ...]
+    as_given: tuple[Label, ...] = field(repr=False)
     """The labels as their owners wrote them, in the order of `labels`."""
     space: FeatureSpace
     key: DictionaryKey = field(repr=False)
     weights: NDArray[np.float64] = field(repr=False)
     """One for every column of a row of whole numbers, and every score."""
-    operating_point: tuple[float, ...] = ()
+    operating_point: tuple[float, ...] = field(default=(), repr=False)
 
     def scores(self, documents: Sequence[Document]) -> NDArray[np.float64]:
         """The scores of every row of the documents."""
@@ -69,7 +69,8 @@ class ReleasedModel:
         return FeatureReader(self.space, self.key).read(documents).places
 
 
-class _StoredDictionary(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+@dataclass(frozen=True, repr=False)
+class _StoredDictionary:
     kind: str
     words: tuple[str, ...] = ()
     size: int = 0
@@ -78,7 +79,8 @@ class _StoredDictionary(msgspec.Struct, frozen=True, forbid_unknown_fields=True)
     bits: int = 0
 
 
-class _StoredModel(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+@dataclass(frozen=True, repr=False)
+class _StoredModel:
     study: str
     labels: tuple[str, ...]
     exclusive: bool
