@@ -22,8 +22,22 @@ The invariants, in prose:
    may be others by then: of all that ever left a seat and was made from one stream of one-time
    material, there are never two different values at one place.
 
-`invariants.py` holds a check for each, under its number; `world.py` the faults, `copies.py`
-those of disks that come back or run twice.
+After the training the same seats are asked, by people who ask again what was not answered, or
+seldom something else:
+
+9. *A query is charged exactly once, or not at all.* What a peer was charged is what the
+   coordinator made the last message of; the same question, asked again after a crash, is not
+   charged again.
+10. *Labels equal the ideal.* Whatever people were served, labels or joint figures, is what a
+    trusted friend would have said.
+11. *An evaluation is opened once.* In one attempt, and all evaluations over the same peers.
+12. *Nobody waits for ever without naming whom.* Everybody was served, or refused with a reason,
+    or told who kept it waiting; no program and no open query is left where somebody waits.
+
+The first and the eighth hold there, too.
+
+`invariants.py` and `query_invariants.py` hold a check for each, under its number; `world.py` and
+`serving_world.py` the faults, `copies.py` those of disks that come back or run twice.
 
 A seed that fails is repeated, with everything that happened, by
 

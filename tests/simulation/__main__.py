@@ -9,8 +9,10 @@ from simulation.copies import matrix
 
 name, seed, *cases = sys.argv[1:]
 with tempfile.TemporaryDirectory() as folder:
-    story = getattr(stories, name)()
-    if cases:
+    story = None if name == "asking" else getattr(stories, name)()
+    if story is None:
+        world = stories.asking(Path(folder), int(seed), say=print)
+    elif cases:
         (case,) = [one for one in matrix(dealer=True) if str(one) == cases[0]]
         world = story.copied(case, Path(folder), int(seed), say=print)
     else:

@@ -45,14 +45,15 @@ from sottovoce.course.inputs import (
     Tick,
     Withdrew,
 )
-from sottovoce.course.participant_record import ParticipantRecord
+from sottovoce.course.participant_record import SEAT, ParticipantRecord
 from sottovoce.course.participant_state import Participation
 from sottovoce.course.phases import Phase
 from sottovoce.course.terms import Terms
 from sottovoce.course.training_record import TrainingRecord
-from sottovoce.course.training_state import Training
+from sottovoce.course.training_state import TRAINING, Training
 from sottovoce.entropy import Entropy, Expansion
 from sottovoce.errors import JournalError, SottovoceError, ViolationError
+from sottovoce.node.seat.decider_carrier import KEPT, read_record
 from sottovoce.node.seat.durable_seat import _ENTROPY, DurableSeat, Packer, SeatSession
 from sottovoce.protocols.conversation import Gather, Receive
 from sottovoce.protocols.messages import Message
@@ -68,7 +69,6 @@ from sottovoce.wire.codec import tag_of
 KEY = bytes(32)
 COORDINATOR = "coordinator"
 CONTROL = b"control"
-_RECORD = "course"
 _OVER = {Phase.STOPPED, Phase.CLOSED, Phase.LEFT, Phase.WITHDRAWN}
 
 
@@ -192,12 +192,12 @@ class Site:
         self.step(Started(frozenset(self.sums.book.spent)))
 
     def _state(self) -> Any:
-        data, terms = self.journal.note(_RECORD), self.parts.terms
+        terms = self.parts.terms
         if self.name == COORDINATOR:
-            record = TrainingRecord() if data is None else Codec().decode(data, TrainingRecord)
+            record = read_record(self.journal, TRAINING, TrainingRecord)
             publics = {**self.registry, COORDINATOR: self.public}
             return Training(terms, record, publics)
-        mine = ParticipantRecord() if data is None else Codec().decode(data, ParticipantRecord)
+        mine = read_record(self.journal, SEAT, ParticipantRecord)
         return Participation(terms, self.name, {self.name: self.public}, mine)
 
     def crash(self) -> None:
@@ -278,21 +278,28 @@ class Site:
     def step(self, happened: object, *, position: int | None = None, **notes: bytes) -> None:
         """One step of the decider, and what it writes, in one commit."""
         self._look()
-        before = self.state.record
+        before = self.state.records
         actions = self._decide(happened)
         written = dict(notes)
         letters: list[Outgoing] = []
         for action in actions:
-            if isinstance(action, Keep):
-                self._keep(action.attempt)
-                self.model = self.parts.model(self.course)
+            if isinstance(action, KEPT):
+                written |= self.kept(action)
             elif isinstance(action, Tell):
                 letters += [self._letter(to, action.message, written) for to in action.recipients]
-        if self.state.record != before:
-            written[_RECORD] = Codec().encode(self.state.record)
+        for name, record in self.state.records.items():
+            if record != before[name]:
+                written[name] = Codec().encode(record)
         if written or letters or position is not None:
             self.journal.commit(letters=letters, notes=written, position=position)
-        self.todo += [one for one in actions if not isinstance(one, Tell | Keep)]
+        self.todo += [one for one in actions if not isinstance(one, (Tell, *KEPT))]
+
+    def kept(self, action: Action) -> dict[str, bytes]:
+        """What goes to disk with a record."""
+        assert isinstance(action, Keep)
+        self._keep(action.attempt)
+        self.model = self.parts.model(self.course)
+        return {}
 
     def _decide(self, happened: object) -> tuple[Action, ...]:
         decider: Any = training_coordinator if self.name == COORDINATOR else training_participant
@@ -334,7 +341,7 @@ class Site:
         left = [one for one in self.pending() if one.letter.session == CONTROL]
         left = [one for one in left if posted(one.letter)]
         numbers = [one.number for one in waiting if not posted(one)]
-        notes = {_RECORD: Codec().encode(self.state.record)}
+        notes = {SEAT: Codec().encode(self.state.record)}
         if numbers:
             notes[f"told/{COORDINATOR}"] = min(numbers).to_bytes(8)
         word = self._letter(COORDINATOR, Leaving(), notes)

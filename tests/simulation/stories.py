@@ -13,8 +13,12 @@ from harness.studies import BINARY, Case, notes
 from simulation.copies import Case as CopyCase
 from simulation.copies import CopyWorld
 from simulation.invariants import Trained
+from simulation.serving import ServingParts
+from simulation.serving_world import ServingWorld
 from simulation.site import CONTROL, COORDINATOR, Parts, Site
 from simulation.toy import _CODEC, DIGIT, ToyCourse, ToyMask
+from simulation.toy_queries import ToyPrograms
+from simulation.toy_queries import ideal as ideal_label
 from simulation.world import World
 from sottovoce.course.seat_course import SeatCourse
 from sottovoce.course.seat_course import counted as counted_in
@@ -87,6 +91,19 @@ def toy() -> Story:
         lambda result: getattr(result, "peers", ()),
     )
     return Story(parts, _toy_trained, 130, _toy_masks, frozenset({"toy-set", "toy-sum"}))
+
+
+def asking(folder: Path, seed: int, **settings: Any) -> ServingWorld:
+    """A world of light queries and evaluations."""
+    study = _asked_study()
+    parts = ServingParts(study, terms_of(study), lambda name, sums: ToyPrograms(study, name, sums))
+    return ServingWorld(parts, folder, seed, ideal=ideal_label, **settings)
+
+
+@lru_cache
+def _asked_study() -> Study:
+    """Where the plan lets queries go on without the dealer, and two evaluations be held."""
+    return _case("shares").changed(evaluations=2).study
 
 
 def terms_of(study: Study) -> Terms:

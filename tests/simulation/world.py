@@ -239,7 +239,7 @@ class World:
 
     def _boot(self, site: Site) -> None:
         self.say(f"{site.name} starts again")
-        self._guarded(site, Site.boot)
+        self._guarded(site, lambda one: one.boot())
 
     # Time passes.
 
@@ -269,7 +269,7 @@ class World:
         site = min(here, key=lambda one: one.due or 0.0)
         self._go_on_to(max(self.now, site.due or 0.0))
         self.say(f"{site.name} waited until {self.now:.0f}")
-        self._guarded(site, Site.pass_time)
+        self._guarded(site, lambda one: one.pass_time())
         return True
 
     def _go_on_to(self, when: float) -> None:
@@ -321,7 +321,7 @@ class World:
             self.unseen.update(site.awaited or self.sites)
             self._go_on_to(max(self.now, site.due or 0.0))
             self.say(f"{site.name} waited until {self.now:.0f}, in haste")
-            self._guarded(site, Site.pass_time)
+            self._guarded(site, lambda one: one.pass_time())
 
     def _withdrawals(self) -> None:
         peers = [self.sites[name] for name in self.parts.study.roster.peers]

@@ -7,7 +7,8 @@
                       stopping ── ended ──▶ idle
 
 A peer's queries are numbered. An asker that was killed says its number again and goes on where it
-stood; one that asks another number has given the last one up. What a query told is charged in the
+stood; if that query was answered meanwhile, it hears nothing but the answer, which waits for it.
+One that asks another number has given the last one up. What a query told is charged in the
 step that closes it, and no other step charges anything. A query that a crash interrupted is run
 again from the journal before anything else of its asker is looked at, because only the journal
 knows what it told. So nobody gets labels for free: not by asking the next number right after the
@@ -29,6 +30,7 @@ from sottovoce.course.queries.inputs import (
     ConversationEnded,
     ConversationGoesOn,
     ConversationOverdue,
+    SeatRejoined,
 )
 from sottovoce.course.queries.records import MOST_QUERIES, AskerRecord, wanted_verdict
 from sottovoce.course.table import Row, Turn, stepped, table_of
@@ -121,7 +123,7 @@ def _hear_asked(turn: _Turn, happened: Heard) -> None:
     assert isinstance(asked, AskedQuery)
     if asked.number in record.open and not record.wanted:
         return
-    if asked in record.wanted:
+    if asked in record.wanted or asked.number in record.answered:
         return
     if reason := _refusal(turn.state, asked):
         refused = RefusedQuery(asked.number, record.following, reason)
@@ -199,9 +201,11 @@ def _end(turn: _Turn, happened: ConversationEnded) -> None:
 
 def _charged(record: AskerRecord, ended: ConversationEnded) -> AskerRecord:
     """The only place where labels are charged: with the record that the query is over."""
+    answered = not ended.stopped and ended.failure is None
     return record.but(
         spent=record.spent + ended.charged,
         evaluated=record.evaluated + ended.evaluated,
+        answered=record.open if answered else (),
         open=(),
         verdict="",
         helpers=(),
@@ -217,6 +221,12 @@ def _failed(ended: ConversationEnded) -> GivenUp:
     return GivenUp(f"the coordinator gave it up: {failure.kind}", missing)
 
 
+def _begin_anew(turn: _Turn, happened: SeatRejoined) -> None:
+    """With its new keys it knows nothing of what was answered before."""
+    del happened
+    turn.change(record=turn.state.record.but(answered=()))
+
+
 def _give_up(turn: _Turn, happened: ConversationOverdue) -> None:
     if happened.which == turn.state.query:
         reason = f"the coordinator gave it up: {happened.waited}"
@@ -226,7 +236,7 @@ def _give_up(turn: _Turn, happened: ConversationOverdue) -> None:
 
 PHASES = tuple(AnsweringPhase)
 HEARS = (AskedQuery,)
-INPUTS = (Started, ConversationEnded, ConversationGoesOn, ConversationOverdue)
+INPUTS = (Started, SeatRejoined, ConversationEnded, ConversationGoesOn, ConversationOverdue)
 _IDLE, _ANSWERING, _STOPPING = PHASES
 
 TABLE = table_of(
@@ -242,6 +252,7 @@ TABLE = table_of(
         Row((_ANSWERING,), (ConversationOverdue,), _give_up, (_ANSWERING, _STOPPING)),
         Row((_STOPPING,), (ConversationOverdue,)),
         Row((_IDLE,), (ConversationEnded, ConversationOverdue)),
+        Row(PHASES, (SeatRejoined,), _begin_anew),
         Row(PHASES, (ConversationGoesOn,)),
     )
 )

@@ -93,9 +93,10 @@ def step(
         case SeatReseated(seat, told):
             return state, (Tell((seat,), told),)
         case SeatRejoined(seat, told):
-            after, actions = _evaluate(state, happened, now)
             others = tuple(name for name in state.askers if name != seat)
-            return after, (*actions, Tell(others, told))
+            state, _ = _evaluate(state, happened, now)
+            state, _ = _ask(state, seat, happened, now)
+            return state, (Tell(others, told),)
         case ConversationEnded() | ConversationOverdue() | ConversationGoesOn():
             return _converse(state, happened, now)
     return _evaluate(state, happened, now)

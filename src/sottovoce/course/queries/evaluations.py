@@ -44,9 +44,6 @@ from sottovoce.study.plan import FEWEST_PEERS
 from sottovoce.study.queries.evaluation import NONE_HELD, HeldEvaluations
 from sottovoce.study.study import Study
 
-LOOK_SECONDS = 0.5
-"""How often the coordinator looks whether a peer that is ready came back."""
-
 
 class EvaluationsPhase(StrEnum):
     """How far the coordinator is with the next joint evaluation."""
@@ -155,14 +152,12 @@ def _look(turn: _Turn) -> None:
     if book.open or not book.ready:
         return
     expected = state.held.peers or tuple(one for one in state.peers if one not in book.gone)
-    ready = tuple(peer for peer in expected if peer in book.ready)
+    ready = (peer for peer in expected if peer in book.ready)
     here = tuple(peer for peer in ready if state.presence.is_here(peer, turn.now))
     late = state.newest + state.gather
     first = state.held.peers is None
     if len(here) >= FEWEST_PEERS and (here == expected or (first and turn.now >= late)):
         _open(turn, here)
-    elif here != ready:
-        turn.act(WakeAt(turn.now + LOOK_SECONDS))
     elif first and turn.now < late:
         turn.act(WakeAt(late))
 
@@ -225,6 +220,14 @@ def _see(turn: _Turn, happened: Seen) -> None:
     turn.change(presence=turn.state.presence.after(happened.seat, turn.now))
 
 
+def _see_again(turn: _Turn, happened: Seen) -> None:
+    """A peer that is ready may have been away."""
+    away = not turn.state.presence.is_here(happened.seat, turn.now)
+    _see(turn, happened)
+    if away:
+        _look(turn)
+
+
 PHASES = tuple(EvaluationsPhase)
 HEARS = (AskedEvaluation, Leaving)
 INPUTS = (
@@ -255,6 +258,7 @@ TABLE = table_of(
         Row(PHASES, (ConversationGoesOn,)),
         Row(PHASES, (SumsKnown,), _know_sums),
         Row(PHASES, (SeatRejoined,), _know_rejoined),
-        Row(PHASES, (Seen,), _see),
+        Row((_GATHERING,), (Seen,), _see_again, PHASES),
+        Row((_HELD,), (Seen,), _see),
     )
 )

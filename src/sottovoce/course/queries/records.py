@@ -25,7 +25,8 @@ class AskerRecord(Value, frozen=True):
 
     `following` is the next number that it may ask, `spent` and `evaluated` what was told so far.
     `open` is the query under way, with its `verdict` if that is not as the plan says first and
-    the `helpers` that it was opened with. `wanted` is the query that was asked instead of it.
+    the `helpers` that it was opened with. `wanted` is the query that was asked instead of it,
+    `answered` the last one whose answer waits in the mailbox, or was taken.
     """
 
     following: int = 0
@@ -35,6 +36,7 @@ class AskerRecord(Value, frozen=True):
     verdict: str = ""
     helpers: tuple[str, ...] = ()
     wanted: tuple[AskedQuery, ...] = ()
+    answered: tuple[int, ...] = ()
 
     def but(self, **changes: object) -> "AskerRecord":
         """The record with some things changed."""

@@ -143,7 +143,7 @@ class StudyRunner:
         if self._trains:
             self.training.see(Seen(seat))
             if self.training.followed.is_set():
-                self.queries.see(Seen(seat))
+                self.queries.tell(Seen(seat))
         else:
             self._seen_before[seat] = time.time()
 
