@@ -83,6 +83,7 @@ SITUATIONS: list[tuple[str, ...]] = [
     ("join", "sent/nort"),
     ("join", "sent/north", "--approve", "nosuch"),
     ("join", "sent/north", "--data", "nosuch.csv"),
+    ("join", "sent/north", "--data", "notes.csv"),
     ("join", "sent/north", "--data", "notes.csv", "--text", "note", "--label", "x"),
     ("join", "sent/north", "--text", "note", "--data", "notes.csv", "--format", "xls"),
     ("join", "--label", "x"),

@@ -38,6 +38,10 @@ def empty(path: Path) -> Path:
     ("words", "says"),
     [
         (("--data", "nosuch.csv"), "nosuch.csv: expected a file or a folder, found nothing"),
+        (
+            ("--data", "notes.csv"),
+            "notes.csv: expected a column 'text', found 2 columns, none of them called so",
+        ),
         (("--data", "notes.csv", "--text", "note", "--label", "x"), "expected a column 'x'"),
         (("--data", "notes.csv", "--text", "note", "--group", "x"), "expected a column 'x'"),
         (("--data", "packed.csv"), "packed.csv: "),

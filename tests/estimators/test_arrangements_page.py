@@ -3,6 +3,9 @@
 import re
 from pathlib import Path
 
+from sottovoce.config.study_file import parse_study
+from sottovoce.study.arrangement import Remote
+
 PAGE = Path(__file__).parents[2] / "docs" / "arrangements.md"
 
 
@@ -13,3 +16,10 @@ def test_the_session_on_the_page_works() -> None:
     labels = names["labels"]
     assert len(labels) == 8  # type: ignore[arg-type]
     assert "learn which entities are asked about" in str(names["page"])
+
+
+def test_the_study_between_machines_is_one() -> None:
+    (text,) = re.findall(r"```toml\n(.*?)```", PAGE.read_text(encoding="utf-8"), re.DOTALL)
+    arrangement = parse_study(text).plan.arrangement
+    assert arrangement.columns_of("bob") == ("ward", "sugar")
+    assert arrangement.remote is Remote.ZERO

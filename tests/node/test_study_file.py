@@ -71,6 +71,8 @@ def test_the_defaults_that_the_example_shows_are_those_that_hold() -> None:
         "words",
         "distrusted",
         "operating_point",
+        "shared",
+        "remote",
         "sex",
         "age",
     )
@@ -359,8 +361,6 @@ def check_speaks_toml(hints: tuple[str, ...]) -> None:
 @pytest.mark.parametrize(
     ("line", "table"),
     [
-        ('partition = "features"', "study"),
-        ('remote = "full"', "study"),
         ('weights = "whole"', "study"),
         ('outsourced_to = "cloud"', "study"),
         ('intermediary = "north"', "roles"),

@@ -10,7 +10,7 @@ import pytest
 from harness.network import Network, described
 from sottovoce.cli.commands.classify import _read
 from sottovoce.cli.source_choice import SourceChoice
-from sottovoce.config.study_file import parse_study
+from sottovoce.config.study_file import example, parse_study
 from sottovoce.errors import InputError
 from sottovoce.text.columns import ROW, Categorical, Numeric
 
@@ -71,7 +71,9 @@ def numbers(path: Path) -> tuple[np.ndarray, np.ndarray]:
 def test_three_sites_learn_from_columns_and_label_rows(tmp_path: Path) -> None:
     plan = described(TEXT).plan
     files = {site: write_table(tmp_path / f"{site}.csv", seed) for seed, site in enumerate(SITES)}
-    choices = {site: SourceChoice(str(file), label=("outcome",)) for site, file in files.items()}
+    choices = {
+        site: SourceChoice(str(file), ("none",), ("outcome",)) for site, file in files.items()
+    }
     for choice in choices.values():
         choice.check()
     net = Network(tmp_path, TEXT, {site: choice.read(plan) for site, choice in choices.items()})
@@ -108,6 +110,8 @@ def test_what_a_study_of_columns_alone_is() -> None:
     assert plan.distrusted == (1, 2)
     with pytest.raises(InputError, match="--text: expected none, as rows of this study are col"):
         SourceChoice("rows.csv", text=("note",)).options(plan)
+    with pytest.raises(InputError, match="--text: expected the column that holds the text"):
+        SourceChoice("rows.csv", text=("none",)).options(parse_study(example()).plan)
 
 
 @pytest.mark.parametrize(

@@ -17,7 +17,8 @@ def measure_alone(
     """Its accuracy on this site's documents held out, which is kept; None where rows are parts."""
     plan = described.plan
     held_out = on_side(plan, documents, Side.VALIDATION)
-    if plan.level is not Level.DOCUMENT or not held_out:
+    # Of different columns one peer's alone are no rows of the plan.
+    if plan.level is not Level.DOCUMENT or plan.arrangement.by_features or not held_out:
         return None
     accuracy = PlainText.learn(plan, [documents]).accuracy(held_out)
     keep_alone(joined.folder, accuracy)

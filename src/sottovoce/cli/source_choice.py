@@ -16,6 +16,10 @@ if TYPE_CHECKING:
     from sottovoce.text.documents import Document
 
 
+NO_TEXT = ("none",)
+"""What a site says that brings columns alone."""
+
+
 @dataclass(frozen=True)
 class SourceChoice:
     """The options of a command that reads a source, as they were typed."""
@@ -44,46 +48,65 @@ class SourceChoice:
         data = str(Path(self.data).absolute())
         return replace(self, data=data, labels_file=file, encoder=encoder)
 
-    def options(self, plan: "StudyPlan", *, learning: bool = True) -> "SourceOptions":
-        """What to read for this plan: its labels for learning, none for asking."""
+    def options(
+        self, plan: "StudyPlan", *, peer: str = "", learning: bool = True
+    ) -> "SourceOptions":
+        """What to read for this plan: its labels for learning, none for asking.
+
+        Where peers hold different features, those of `peer`.
+        """
         from sottovoce.sources import Empty, SourceLimits
         from sottovoce.text.columns import Categorical, Numeric
         from sottovoce.text.labelling import Scheme
 
-        typed = self._typed()
-        if not plan.has_text:
-            self._check_no_text()
-            typed = replace(typed, text=())
+        self._check_text(plan)
+        typed = self._typed() if plan.has_text else replace(self._typed(), text=())
+        columns = plan.columns
+        if plan.arrangement.by_features:
+            held = plan.arrangement.columns_of(peer)
+            columns = tuple(column for column in columns if column.name in held)
+            self._check_entities(plan)
         by_label = plan.labelled.scheme is Scheme.LABEL
         further = replace(
             typed,
             labels=plan.labels.names if learning and by_label else (),
             label=typed.label if learning and by_label else (),
-            categorical=tuple(item.name for item in plan.columns if isinstance(item, Categorical)),
-            numeric=tuple(item.name for item in plan.columns if isinstance(item, Numeric)),
+            categorical=tuple(item.name for item in columns if isinstance(item, Categorical)),
+            numeric=tuple(item.name for item in columns if isinstance(item, Numeric)),
             qualified=any(":" in kind for kind in plan.labelled.types),
             empty=Empty.SKIP if learning else Empty.KEEP,
             limits=SourceLimits(document_bytes=self.longest),
         )
         return further if learning else replace(further, label_map=None, label_separator=None)
 
-    def _check_no_text(self) -> None:
-        if self.text:
+    def _check_text(self, plan: "StudyPlan") -> None:
+        """Whether rows have text the study says, and a site that brings none says so, too."""
+        if plan.has_text and self.text == NO_TEXT:
             raise InputError(
-                f"--text: expected none, as rows of this study are columns alone, "
-                f"found {', '.join(self.text)}",
-                hints=("leave --text out",),
+                "--text: expected the column that holds the text, found none",
+                hints=("--text note",),
+            )
+        if not plan.has_text and self.text not in {None, NO_TEXT}:
+            raise InputError(
+                "--text: expected none, as rows of this study are columns alone, "
+                f"found {', '.join(self.text or ())}",
+                hints=("--text none",),
+            )
+
+    def _check_entities(self, plan: "StudyPlan") -> None:
+        """Peers hold out the same entities by their names."""
+        if self.group is None and (plan.held_out or len(plan.alphas) > 1):
+            raise InputError(
+                "--group: expected the column that names whom a row is about, found none: peers "
+                "with different columns hold the same ones out",
+                hints=("--group patient",),
             )
 
     def check(self) -> None:
         """Refuse a place or a column that is not there; what a study wants of it comes later."""
         from sottovoce.sources import open_source
 
-        typed = self._typed()
-        source = open_source(self.data, typed)
-        if not self.text and source.columns and "text" not in source.columns:
-            # Whether rows have text the study says.
-            source = open_source(self.data, replace(typed, text=()))
+        source = open_source(self.data, self._typed())
         if next(source.outcomes(), None) is None:
             raise source.nothing_usable()
 
@@ -92,7 +115,7 @@ class SourceChoice:
         from sottovoce.sources import SourceOptions
 
         return SourceOptions(
-            text=self.text,
+            text=() if self.text == NO_TEXT else self.text,
             label=self.label,
             label_map=options.label_map(self.label_map),
             label_separator=self.label_separator,
@@ -108,6 +131,7 @@ class SourceChoice:
         self,
         plan: "StudyPlan",
         *,
+        peer: str = "",
         learning: bool = True,
         told: Callable[["Problems"], None] | None = None,
     ) -> Sequence["Document"]:
@@ -122,7 +146,7 @@ class SourceChoice:
 
         ready(plan.beside.encoder, self.encoder)
 
-        source = open_source(self.data, self.options(plan, learning=learning))
+        source = open_source(self.data, self.options(plan, peer=peer, learning=learning))
         try:
             documents = list(
                 watched(

@@ -20,6 +20,7 @@ from sottovoce.config.toml_settings import (
     shown,
 )
 from sottovoce.errors import InputError
+from sottovoce.study.arrangement import Arrangement, Holding, Partition, Remote
 from sottovoce.study.automatic_features import (
     AUTO,
     BESIDE,
@@ -108,6 +109,9 @@ KEYS: Mapping[str, SettingKind] = {
     "min_documents": WHOLE,
     "small_cells": WHOLE,
     "feature_min_peers": WHOLE,
+    "partition": one_of(Partition),
+    "shared": TEXTS,
+    "remote": one_of(Remote),
     "tf_cap": WHOLE,
     "idf": TRUTH,
     "bias": NUMBER,
@@ -182,10 +186,7 @@ _EXAMPLES = {
 # What people look for in a study.toml, and only federations in memory have.
 IN_MEMORY = (
     "arrangement",
-    "partition",
-    "shared",
     "own",
-    "remote",
     "answering",
     "weights",
     "intermediary",
@@ -200,6 +201,8 @@ _SPOKEN = (
     (r"penalt|\balpha\b", "alpha"),
     (r"as many features as words|at least 1 feature", "features"),
     (r"^distrusted", "distrusted"),
+    (r"shared column", "shared"),
+    (r"partition features", "partition"),
     (r"given dictionary", "dictionary"),
     (r"character n-grams", "characters"),
     (r"word n-grams", "ngrams"),
@@ -240,6 +243,7 @@ def read_plan(settings: SettingsText, *, plan_type: type[StudyPlan] = StudyPlan)
             labelling=labelling,
             weighting=Weighting(**_some(given, "tf_cap", "idf", "bias", "scaled")),
             columns=_columns(settings),
+            arrangement=_arrangement(settings, given),
             features=row.features,
             beside=row.beside,
             distrusted=_distrusted(settings, given, row.beside),
@@ -332,6 +336,31 @@ def _without_text(settings: SettingsText, given: Mapping[str, Any]) -> dict[str,
     # The word that every row has is the intercept; a bias beside it would be a second.
     intercept = {"tf_cap": 1, "idf": False, "bias": 0.0}
     return {**given, "features": 1, "dictionary": "given", "words": (ROW,), **intercept}
+
+
+def _arrangement(settings: SettingsText, given: Mapping[str, Any]) -> Arrangement:
+    """Who holds which columns; between machines a query brings nothing of others' features."""
+    held = settings.table("holdings")
+    if given.get("partition", Partition.DOCUMENTS) == Partition.DOCUMENTS:
+        for path in (("study", "shared"), ("study", "remote"), ("holdings",)):
+            if path[-1] in (given if len(path) > 1 else settings.values):
+                hint = 'partition = "features"'
+                raise settings.fault(path, "nothing in partition documents", path[-1], hint)
+        return Arrangement()
+    remote = given.get("remote", Remote.ZERO)
+    if remote != Remote.ZERO:
+        raise settings.fault(
+            ("study", "remote"),
+            "zero in studies between machines",
+            f"{remote}, which is for in-memory federations only",
+            'remote = "zero"',
+        )
+    own = tuple(
+        Holding(peer, settings.take(("holdings", peer), TEXTS, (), f'{peer} = ["pulse"]'))
+        for peer in held
+    )
+    shared = given.get("shared", ())
+    return Arrangement(Partition.FEATURES, shared, own, remote=Remote(remote))
 
 
 def _distrusted(

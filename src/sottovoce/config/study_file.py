@@ -32,7 +32,7 @@ _HELPING = (Role.EVALUATOR, Role.DEALER)
 _ROLES = (*map(str, _HELPING), "members", "threshold")
 # With fewer, nobody can multiply what is shared.
 _FEWEST_MEMBERS = 3
-_TABLES = ("study", "peers", "roles", "helpers", "columns", "deadlines")
+_TABLES = ("study", "peers", "roles", "helpers", "columns", "holdings", "deadlines")
 
 
 @dataclass(frozen=True)
@@ -51,6 +51,11 @@ class InvitedOrganisation:
     name: str
     organisation: str
     seats: tuple[SeatSetting, ...]
+
+    @property
+    def peers(self) -> tuple[str, ...]:
+        """Its seats that bring documents."""
+        return tuple(seat.name for seat in self.seats if seat.role is Role.PEER)
 
     @property
     def roles(self) -> tuple[Role, ...]:

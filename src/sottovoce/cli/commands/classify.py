@@ -137,7 +137,8 @@ def classify(
     shown = (choice.text or ("text",)) if described.plan.has_text else ()
     writer = AnswerWriter(out, kind, columns, names=(shown, group), replace=replace)
     writer.check()
-    documents = _read(choice, described.plan, keep)
+    mine = next(iter(described.house(found.invitation.house).peers), "")
+    documents = _read(choice, described.plan, keep, peer=mine)
     written = 0
 
     def deliver(answer: "Classified") -> None:
@@ -198,7 +199,7 @@ def _ask(
 
 
 def _read(
-    choice: "SourceChoice", plan: "StudyPlan", keep: list[str] | None
+    choice: "SourceChoice", plan: "StudyPlan", keep: list[str] | None, *, peer: str = ""
 ) -> "Sequence[Document]":
     """Every document, also an empty one, with the columns that are carried along."""
     from dataclasses import replace
@@ -206,7 +207,7 @@ def _read(
     from sottovoce.sources import Format, open_source
     from sottovoce.text.columns import ROW
 
-    asked = choice.options(plan, learning=False)
+    asked = choice.options(plan, peer=peer, learning=False)
     source = open_source(choice.data, asked)
     text = (choice.text or ("text",)) if plan.has_text else ()
     if source.columns:

@@ -50,6 +50,7 @@ def evaluate(
     from sottovoce.config.study_file import parse_study
     from sottovoce.node.api import AskOptions
     from sottovoce.node.site.asking import evaluate as ask
+    from sottovoce.study.queries.evaluation import check_enough_peers
 
     site = open_home(home, passphrase_file)
     if last:
@@ -61,9 +62,11 @@ def evaluate(
     described, choice = found.description, recall(site, found)
     if described is None or choice is None:
         raise InputError(f"study {found.id}: expected documents that this site joined with")
+    check_enough_peers(described.rehearsed())
     if data is not None:
         choice = replace(choice, data=str(data))
-    documents = choice.read(described.plan)
+    mine = next(iter(described.house(found.invitation.house).peers), "")
+    documents = choice.read(described.plan, peer=mine)
     alone = measure_alone(found, described, documents)
     with Watch(quiet=as_json) as watch:
         asked = AskOptions(parse_study, on_event=watch.on_event)

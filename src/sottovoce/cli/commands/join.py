@@ -229,7 +229,8 @@ class _Joining:
 
         if self._choice is None:
             return ()
-        documents = self._choice.read(described.plan, told=self._told_losses)
+        mine = next(iter(described.house(self._study.invitation.house).peers), "")
+        documents = self._choice.read(described.plan, peer=mine, told=self._told_losses)
         said = [f"{self._choice.data}: {len(documents):,} documents"]
         for peer in peers:
             rehearsed = check_documents(described.rehearsed(), peer, documents)

@@ -44,9 +44,9 @@ from sottovoce.study.queries.quorum_model import QuorumModel
 from sottovoce.study.queries.quorum_queries import ask_members
 from sottovoce.study.queries.score_shares import decided
 from sottovoce.study.queries.thresholds import unit_scores
+from sottovoce.study.stages.holdings import integer_rows, read_rows
 from sottovoce.study.stages.training import held_out_side
 from sottovoce.text.documents import Document
-from sottovoce.text.features import FeatureReader
 
 T = TypeVar("T")
 InSafety: TypeAlias = Callable[[T], object]
@@ -149,7 +149,7 @@ class QueryClient(QuerySeat):
         self, documents: Sequence[Document], deliver: InSafety[Classified], *, explain: bool = False
     ) -> Classified:
         """The classes of every row of the documents, and the words that carried them, if asked."""
-        question = DocumentQuestion.of(documents, self.model, explain=explain)
+        question = self._asked_about(documents, explain=explain)
         count, wordless = question.count, question.wordless
         if not count:
             name = self.agent.name
@@ -227,6 +227,15 @@ class QueryClient(QuerySeat):
         await self.take(EvaluationDelivered(), TEST_OVER, commit=close)
         return EvaluationTables(own, joint)
 
+    def _asked_about(self, documents: Sequence[Document], *, explain: bool) -> DocumentQuestion:
+        """The rows that are asked about: of all columns, or of those that this peer holds."""
+        if not self._plan.arrangement.by_features:
+            return DocumentQuestion.of(documents, self.model, explain=explain)
+        if explain:
+            raise InputError("explain: expected rows with text, found columns of several peers")
+        party = self.standing.party(self.standing.drawn)
+        return DocumentQuestion.held(documents, self.model, party=party)
+
     def _show_figures(self, kept: KeptEvaluation) -> None:
         """Let whoever watches show and keep the figures: our own at once, the joint ones later."""
         shown = kept.joint or kept.own
@@ -240,9 +249,11 @@ class QueryClient(QuerySeat):
         mine = held_out_side(self.standing.party(self.standing.drawn), documents)
         if not mine:
             raise InputError(f"{self.agent.name}: expected held-out documents, found none")
-        read = FeatureReader(model.space, model.key).read(mine)
-        test = HeldOut.of(plan, mine, read.places)
-        question = QuestionRows(read.integers(), evaluation=True, truth=test.truth)
+        party = self.standing.party(self.standing.drawn)
+        places = read_rows(party.study, model.space, party.name, mine, key=model.key).places
+        test = HeldOut.of(plan, mine, places)
+        rows = integer_rows(party.study, model.space, party.name, mine, key=model.key)
+        question = QuestionRows(rows, evaluation=True, truth=test.truth)
         kept = await self.agent.do(KeptTest.read, self.agent.journal)
         if kept is not None and kept.digest == question.digest:
             return kept.tested()

@@ -430,3 +430,14 @@ def check_size(told: EvaluationSize) -> None:
             "found fewer",
             hints=("hold out more documents: held_out=0.2",),
         )
+
+
+def check_enough_peers(study: Study) -> None:
+    """Refuse, before anybody waits, an evaluation whose totals two peers would read off."""
+    found = len(study.roster.peers)
+    if found < FEWEST_PEERS:
+        raise InputError(
+            f"evaluate: expected at least {FEWEST_PEERS} peers, found {found}: of two, each would "
+            "subtract its own table from the total",
+            hints=("label documents of your own: sottovoce classify notes.csv --out labelled.csv",),
+        )

@@ -18,8 +18,10 @@ from numpy.typing import NDArray
 from scipy import sparse
 
 from sottovoce.errors import InputError
+from sottovoce.study.party_context import PartyContext
 from sottovoce.study.queries.model import PeerModel
 from sottovoce.study.queries.quorum_model import QuorumModel
+from sottovoce.study.stages.holdings import integer_rows
 from sottovoce.text.documents import Document
 from sottovoce.text.features import FeatureReader
 from sottovoce.text.labels import Classes, Labels
@@ -98,6 +100,14 @@ class DocumentQuestion:
         made = copies(documents, reader, model.space.reading, room=room)
         rows = reader.read([*documents, *made.documents]).integers()
         return cls(rows, count, wordless, made)
+
+    @classmethod
+    def held(
+        cls, documents: Sequence[Document], model: PeerModel | QuorumModel, *, party: PartyContext
+    ) -> Self:
+        """Rows of the columns that a peer holds, where peers hold different ones."""
+        rows = integer_rows(party.study, model.space, party.name, documents, key=model.key)
+        return cls(rows, len(documents), (), Copies())
 
 
 def copies(
