@@ -8,8 +8,11 @@ from sottovoce.errors import MisuseError
 from sottovoce.estimators import LocalFederation, TextClassifier
 from sottovoce.estimators.probabilities import calibrations, from_scores
 from sottovoce.study import InsecureToyPlan
+from sottovoce.study.policy import Policy
+from sottovoce.study.release import Release
 
 PEERS = ("north", "harbour", "stanmore")
+CONSENTED = Policy(releases=frozenset({Release.SEALED, Release.MARGIN}))
 
 
 class ToyTextClassifier(TextClassifier):
@@ -21,7 +24,7 @@ class ToyTextClassifier(TextClassifier):
 def federation(label: str = "urgency") -> LocalFederation:
     notes = clinical_notes(240, sites=PEERS, random_state=4)
     parts = {site: [note.document(label) for note in notes if note.site == site] for site in PEERS}
-    return LocalFederation(parts)
+    return LocalFederation(parts, policy=CONSENTED)
 
 
 def toy(**settings: object) -> ToyTextClassifier:
