@@ -24,7 +24,7 @@ def page() -> str:
             lines += [f"## {_capital(role)}", ""]
         for one in rows:
             lines += [*_said(one), ""]
-    lines += ["## Who pools what they saw", "", "The assumption says that nobody does.", ""]
+    lines += ["## Who pools what they saw", "", "The assumption names who must not.", ""]
     lines += [*pool_table(), "", "## Facts that stand in several places", ""]
     lines += [f"- {fact.says} (In: {', '.join(fact.stands_in)}.)" for fact in FACTS]
     return "\n".join(lines) + "\n"
@@ -39,8 +39,8 @@ def _said(one: Deviation) -> list[str]:
 
 def pool_table() -> list[str]:
     """The table that SECURITY.md has, too."""
-    rows = [f"| {one.who} | {one.gets} |" for one in POOLS]
-    return ["| who pools | what they get |", "|---|---|", *rows]
+    rows = [f"| {one.engine} | {one.who} | {one.gets} |" for one in POOLS]
+    return ["| engine | who pools | what they get |", "|---|---|---|", *rows]
 
 
 def _capital(text: str) -> str:

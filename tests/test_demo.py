@@ -23,7 +23,8 @@ from sottovoce.ledger import LedgerSeat, verify
 from sottovoce.node.coordinator.serving import registries
 from sottovoce.node.site.site_folder import open_site
 from sottovoce.storage.sealed_files import SealedFiles
-from sottovoce.storage.seat_keys import SeatKeys, study_key
+from sottovoce.storage.seat_keys import SeatKeys, key_path
+from sottovoce.study.roster import member_of
 from sottovoce.text.documents import Document
 
 
@@ -65,9 +66,20 @@ def test_sealed_is_better_than_alone_and_about_as_good_as_pooled(played: Played)
     assert all(share < result.joint for share in result.local.values())
     assert abs(result.joint - result.pooled) <= 0.06
     assert result.exposed.startswith("100 of 100")
-    assert {one.party for one in result.seen} == {"coordinator", "evaluator", "dealer", *SITES}
     assert all(one.messages for one in result.seen)
     assert "sealed: training" in played.said
+
+
+def test_nobody_is_there_who_could_learn_something_by_pooling_with_one_hospital(
+    played: Played,
+) -> None:
+    seen = {one.party: one.learns for one in played.result.seen}
+    assert set(seen) == {"coordinator", *SITES, *map(member_of, SITES)}
+    assert all(seen[member_of(site)].startswith("rounded totals") for site in SITES)
+    # The coordinator has no key, and no share of anything.
+    office = open_site(played.folder / "coordinator", entropy=SystemEntropy()).office()
+    (registry,) = registries(office)
+    assert not key_path(SealedFiles(registry.folder, office.at_rest)).exists()
 
 
 def test_the_figures_for_scripts_are_as_promised(played: Played) -> None:
@@ -75,8 +87,9 @@ def test_the_figures_for_scripts_are_as_promised(played: Played) -> None:
     assert set(figures) >= {"accuracy", "seconds", "peers", "features", "engine"}
     assert set(figures["accuracy"]) == {"local", "joint", "pooled"}
     assert set(figures["accuracy"]["local"]) == set(SITES)
-    assert (figures["peers"], figures["features"], figures["engine"]) == (3, 192, "shares")
-    assert {"agreement", "dictionary", "training"} <= set(figures["seconds"])
+    assert (figures["peers"], figures["features"], figures["engine"]) == (3, 192, "quorum")
+    stages = {"agreement", "dictionary", "contributions", "training"}
+    assert stages <= set(figures["seconds"])
 
 
 def test_no_text_lies_outside_its_site(played: Played) -> None:
@@ -155,8 +168,6 @@ def _secrets(played: Played) -> Iterator[tuple[str, bytes]]:
     yield "coordinator identity", keys.identity.secret
     described = open_site(played.folder / SITES[0] / "home", entropy=entropy).study().description
     assert described is not None
-    secret = study_key(files, described.plan, entropy=entropy)
-    yield "coordinator Paillier key", secret.to_bytes()
     study = described.study(publics)
     for site in SITES:
         folder = open_site(played.folder / site / "home", entropy=entropy).study().folder

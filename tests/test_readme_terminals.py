@@ -1,4 +1,4 @@
-"""The tutorial's session was executed, one process a line, in three terminals."""
+"""The tutorial's session was executed, one process a line, in four terminals."""
 
 import os
 import re
@@ -91,7 +91,7 @@ def exported(lines: list[str]) -> tuple[str, list[str]]:
     return home, lines[1:]
 
 
-def test_the_session_in_three_terminals_works(machine: Machine) -> None:
+def test_the_session_in_four_terminals_works(machine: Machine) -> None:
     machine.done("sottovoce notes --sites 3 --documents 300 --out site-notes", "notes.log")
     cate, (example, create, serve) = exported(lines_of(1))
     machine.done(example, "example.log", home=cate)
@@ -102,28 +102,34 @@ def test_the_session_in_three_terminals_works(machine: Machine) -> None:
     for line in others:
         machine.type(line, f"{line.split('--home ')[1].split()[0]}.log")
     interrupt(machine, harbour)
-    carol, (join, classify, ledger) = exported(lines_of(3))
+    carol, (join,) = exported(lines_of(3))
     shown = machine.done(f"{join} --dry-run", "dry.log", home=carol)
-    assert "| contributions | masked-parts | coordinator | 1 |" in shown
+    assert "| contributions | contribution-plane | members |" in shown
     assert "dry run: nothing was sent" in shown
     assert "stanmore: enrolled" not in (machine.folder / "serve.log").read_text(encoding="utf-8")
-    said = machine.done(join, "join.log", home=carol, answers=b"y\ny\n")
+    third = machine.type(join, "join.log", home=carol)
+    assert third.stdin is not None
+    third.stdin.write(b"y\ny\n")
+    third.stdin.flush()
+    machine.wait_for("member-stanmore: the training is finished", "join.log")
+    said = (machine.folder / "join.log").read_text(encoding="utf-8")
     assert "# Study card: urgency of clinical notes" in said
     assert "stanmore: Stanmore Practice, peer (this site)" in said
     assert "Compare these words with the other sites" in said
+    carol, (classify, ledger) = exported(lines_of(4))
     assert "rows labelled" in machine.done(classify, "classify.log", home=carol)
     labelled = (machine.folder / "labelled.csv").read_text(encoding="utf-8")
     assert labelled.splitlines()[0].startswith("text,label,")
     sent = machine.done(ledger, "ledger.log", home=carol)
-    assert "masked-parts to coordinator" in sent
-    assert "reveals nothing about the peer alone" in sent
+    assert "contribution-plane to member-harbour" in sent
+    assert "reveals nothing: as many shares as the threshold are uniform" in sent
     check_mistakes(machine, join)
 
 
 def interrupt(machine: Machine, join: str) -> None:
     """Ctrl-C while it waits for the others; `join` without an invitation goes on."""
     waiting = machine.type(join, "harbour.log")
-    machine.wait_for("harbour: enrolled", "harbour.log")
+    machine.wait_for("member-harbour: enrolled", "harbour.log")
     waiting.send_signal(signal.SIGINT)
     assert waiting.wait(timeout=PATIENCE) == 130
     said = (machine.folder / "harbour.log").read_text(encoding="utf-8")

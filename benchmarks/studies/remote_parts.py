@@ -56,7 +56,7 @@ STAND_INS = (
 
 
 @dataclass(frozen=True)
-class Columns:
+class OwnColumns:
     """The rounded rows of both sides, θ of all columns, and who holds which of them."""
 
     train: Floats
@@ -94,7 +94,7 @@ class Columns:
 
 def measure(key: SecretKey, *, seeds: int, sealed: int) -> Iterator[dict[str, object]]:
     """A row for every stand-in: the error of each asker, and how many labels came sealed."""
-    columns = Columns.load()
+    columns = OwnColumns.load()
     for stand_in in STAND_INS:
         vectors = [columns.drawn(stand_in, seed) for seed in range(seeds)]
         row: dict[str, object] = {"in place of others' features": stand_in.name}
@@ -117,7 +117,7 @@ def _commonest(labels: Floats) -> float:
     return max(positive, 1 - positive)
 
 
-def _same(columns: Columns, peer: str, rado: Floats, count: int, key: SecretKey) -> int:
+def _same(columns: OwnColumns, peer: str, rado: Floats, count: int, key: SecretKey) -> int:
     """How many of the first rows get the same label from the protocol on ciphertexts."""
     terms = LocalTerms(columns.held, _ROW, Scale(6, 64 * len(columns.train)), _THETA)
     plain = columns.labels(peer, rado)[:count]

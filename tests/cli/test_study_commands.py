@@ -36,18 +36,17 @@ def test_a_study_is_made_with_an_invitation_for_each(tmp_path: Path, study: Path
         "--address", "https://study.example.org:8443", "--json",
     )  # fmt: skip
     made = json.loads(printed)
-    names = ["north", "harbour", "stanmore", "trust", "registry"]
+    names = ["north", "harbour", "stanmore"]
     assert list(made["invitations"]) == names
     found = [Invitation.parse(made["invitations"][name]["invitation"]) for name in names]
     assert {one.address for one in found} == {"https://study.example.org:8443"}
     assert {one.study for one in found} == {made["study"]}
     assert [one.house for one in found] == names
-    # No peer evaluates, and none deals.
-    seats = [one.seats for one in found]
-    assert seats == [("north",), ("harbour",), ("stanmore",), ("evaluator",), ("dealer",)]
+    # Nobody evaluates and nobody deals: every house computes.
+    assert [one.seats for one in found] == [(name, f"member-{name}") for name in names]
     assert datetime.now(UTC) + timedelta(days=6) < found[0].expires
     tokens = {Invitation.parse(one["invitation"]).token for one in made["invitations"].values()}
-    assert len(tokens) == 5
+    assert len(tokens) == 3
     for path in (tmp_path / "cate").rglob("*"):
         if path.is_file():
             assert not any(one in path.read_bytes() for one in tokens), path
@@ -90,7 +89,7 @@ def test_the_card_is_shown(office: Path) -> None:
     assert card.startswith("# Study card: urgency of clinical notes")
     assert "Ethics Committee North, no. 2026-17" in card
     assert "People may join for: 1 week" in card
-    assert "| contributions | masked-parts | coordinator | 1 |" in card
+    assert "| contributions | contribution-plane | members |" in card
     assert "| course of the study | `begin` |" in card
 
 

@@ -33,9 +33,8 @@ def prepared(folder: Path) -> None:
     """A study's text, and every site's notes."""
     text = example().replace('features = "auto"', "features = 32\nkey_bits = 768")
     text = text.replace("Stanmore Practice", SITES["stanmore"]).replace("10 minutes", "5 minutes")
-    # Two of the sites also help, so that four machines are enough.
-    text = text.replace('trust = "Data Trust"\nregistry = "Cancer Registry"\n', "")
-    text = text.replace('"trust"', '"north"').replace('"registry"', '"harbour"')
+    # With helpers, because their labels are also counted for a joint ROC.
+    text += '\n[roles]\nevaluator = "north"\ndealer = "harbour"\n'
     (folder / "study.toml").write_text(text, encoding="utf-8")
     call("notes", "--sites", "3", "--documents", "120", "--out", folder / "notes")
     for name, given in zip(SITES, sorted((folder / "notes").glob("*.csv")), strict=True):

@@ -45,6 +45,30 @@ def test_whoever_is_killed_at_a_stage_boundary_goes_on(founded: Founded) -> None
     assert sum(place.starts.values()) == 10
 
 
+QUORUM_STAGES = ("agreement", "dictionary", "contributions", "training")
+
+
+def test_members_that_are_killed_at_stage_boundaries_go_on(founded: Founded) -> None:
+    place = founded(engine="quorum", features=6, documents=120)
+    place.start_all()
+    victims = ("north", "coordinator", "harbour", "valley")
+    for stage, victim in zip(QUORUM_STAGES, victims, strict=True):
+        place["coordinator"].until("stage-began", stage=stage)
+        place.restart(victim)
+    place["coordinator"].until_moved("training", 30)
+    place.restart("harbour")
+    place.check_model()
+
+
+def test_a_member_that_leaves_in_the_middle_of_a_solve_is_done_without(founded: Founded) -> None:
+    """Its text is in the sum, and the others solve again with masks of their own."""
+    place = founded(engine="quorum", features=6, documents=160, sites=4, stage="15 seconds")
+    place.start_all()
+    place["coordinator"].until_moved("training", 40)
+    place["lakeside"].kill()
+    place.check_model(*place.sites[:-1], of=place.sites)
+
+
 def test_whoever_restarts_in_the_middle_of_a_solve_goes_on(founded: Founded) -> None:
     place = founded()
     place.start_all()

@@ -30,6 +30,36 @@ def test_anybody_may_be_killed_at_any_boundary(
     place.check_model()
 
 
+QUORUM_STAGES = ("agreement", "dictionary", "contributions", "training")
+
+
+@pytest.mark.parametrize("victim", ["coordinator", "north", "lakeside"])
+@pytest.mark.parametrize("stage", QUORUM_STAGES)
+@pytest.mark.parametrize("kind", ["stage-began", "stage-ended"])
+def test_any_of_five_processes_of_a_quorum_may_be_killed_at_any_boundary(
+    founded: Founded, victim: str, stage: str, kind: str
+) -> None:
+    place = founded(engine="quorum", sites=4, features=6)
+    place.start_all()
+    place["coordinator"].until(kind, stage=stage)
+    place.restart(victim)
+    place.check_model()
+
+
+@pytest.mark.parametrize("stage", ["dictionary", "contributions", "training"])
+@pytest.mark.parametrize("member", ["north", "lakeside"])
+def test_a_member_may_leave_for_good_in_any_stage(
+    founded: Founded, stage: str, member: str
+) -> None:
+    """What it brought before contributions were added up is out, and afterwards in."""
+    place = founded(engine="quorum", sites=4, features=6, stage="15 seconds")
+    place.start_all()
+    place[member].until("stage-began", stage=stage)
+    place[member].kill()
+    stay = tuple(site for site in place.sites if site != member)
+    place.check_model(*stay, of=place.sites if stage == "training" else stay)
+
+
 @pytest.mark.parametrize("seed", range(20))
 def test_anybody_may_be_killed_at_any_time(founded: Founded, seed: int) -> None:
     draw, place = random.Random(seed), founded()

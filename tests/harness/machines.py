@@ -64,8 +64,7 @@ verdict = "{verdict}"
 {peers}
 
 [roles]
-evaluator = "north"
-{dealer}
+{roles}
 
 [deadlines]
 enrolment = "1 minute"
@@ -106,11 +105,19 @@ class Scene:
             features=self.features,
             engine=self.engine,
             peers="\n".join(f'{name} = "{name.title()} Hospital"' for name in self.by_site),
-            dealer='dealer = "harbour"' if self.engine == "shares" else "",
+            roles=self._roles,
             verdict="fss" if self.engine == "shares" else "dgk",
             stage=self.stage,
             release=self.release,
         )
+
+    @property
+    def _roles(self) -> str:
+        """Who helps; in engine quorum any one of the sites may leave, once there are four."""
+        if self.engine == "quorum":
+            return "threshold = 1"
+        dealer = 'dealer = "harbour"' if self.engine == "shares" else ""
+        return f'evaluator = "north"\n{dealer}'
 
     def undisturbed(self, *peers: str) -> "np.ndarray[Any, Any]":
         """The weights of a study in memory among these peers (all, unless told)."""
@@ -126,7 +133,10 @@ class Scene:
     def _in_memory(self, *peers: str) -> StudyOutcome:
         names = peers or tuple(self.by_site)
         roster, identities = draw_roster(
-            names, entropy=SeededEntropy(2), with_dealer=self.engine == "shares"
+            names,
+            entropy=SeededEntropy(2),
+            with_dealer=self.engine == "shares",
+            with_evaluator=self.engine != "quorum",
         )
         study = Study(read_toy(self.text).plan, roster)
         documents = {name: self.by_site[name] for name in names}
@@ -455,9 +465,12 @@ class Village:
         assert all(one["weights"] == found[0]["weights"] for one in found)
         return np.array(found[0]["weights"])
 
-    def check_model(self, *names: str) -> None:
-        """These sites (all, unless told) hold one model: that of a study in memory among them."""
-        found, expected = self.weights(*names), self.scene.undisturbed(*names)
+    def check_model(self, *names: str, of: Sequence[str] = ()) -> None:
+        """These sites (all, unless told) hold one model: that of a study in memory among them.
+
+        `of` are those whose text is in it, if there were more.
+        """
+        found, expected = self.weights(*names), self.scene.undisturbed(*(of or names))
         np.testing.assert_allclose(found, expected, rtol=0, atol=2e-3 * np.abs(expected).max())
 
     def bodies(self) -> list[ReadBody]:

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from harness.entropy import SeededEntropy
-from harness.example_text import example_among_peers
+from sottovoce.config.study_file import example
 from sottovoce.errors import (
     DamagedFileError,
     InputError,
@@ -27,7 +27,6 @@ from sottovoce.study.policy import Policy
 from sottovoce.study.release import Release
 
 TOKEN = bytes(range(32))
-TEXT = example_among_peers()
 
 
 def invitation_line(found: Invitation, seats: tuple[str, ...]) -> str:
@@ -38,7 +37,7 @@ def invitation_line(found: Invitation, seats: tuple[str, ...]) -> str:
 
 
 def invitation(study: str = "urgency-k3j4", title: str = "urgency") -> Invitation:
-    seats = ("north", "evaluator")
+    seats = ("north", "member-north")
     until = datetime(2030, 1, 2, tzinfo=UTC)
     place = "https://127.0.0.1:8443"
     return Invitation(place, b"\x07" * 32, study, title, "north", seats, TOKEN, until)
@@ -54,7 +53,7 @@ def test_an_accepted_invitation_is_kept_sealed(site: Site) -> None:
     again = open_site(site.home, entropy=SeededEntropy(2))
     study = again.study()
     assert study.invitation == invitation()
-    assert study.membership.seats == ("north", "evaluator")
+    assert study.membership.seats == ("north", "member-north")
     assert study.membership.folder == site.home / "studies" / "urgency-k3j4"
     assert len(study.membership.at_rest) == 32
     stored = (study.folder / "membership").read_bytes()
@@ -64,18 +63,18 @@ def test_an_accepted_invitation_is_kept_sealed(site: Site) -> None:
 
 
 def test_every_file_is_its_owners_alone(site: Site) -> None:
-    site.accept(invitation()).keep_text(TEXT)
+    site.accept(invitation()).keep_text(example())
     for path in site.home.rglob("*"):
         assert path.stat().st_mode & 0o077 == 0, path
 
 
 def test_a_study_whose_text_changed_is_refused(site: Site) -> None:
     study = site.accept(invitation())
-    assert study.keep_text(TEXT).plan.features == 2048
-    study.keep_text(TEXT)
+    assert study.keep_text(example()).plan.features == 2048
+    study.keep_text(example())
     assert study.description is not None
     with pytest.raises(InputError, match="expected the text that the study had before"):
-        study.keep_text(TEXT + "\n")
+        study.keep_text(example() + "\n")
 
 
 def test_a_home_that_others_can_enter_is_refused(tmp_path: Path) -> None:
@@ -197,7 +196,7 @@ def test_a_membership_file_that_names_a_path_as_its_seat_is_refused(site: Site) 
 def test_an_invitation_to_seats_of_two_organisations_is_refused(site: Site) -> None:
     study = site.accept(replace(invitation(), seats=("north", "dealer")))
     with pytest.raises(InputError, match="expected seats of one organisation of urgency-k3j4"):
-        study.keep_text(TEXT)
+        study.keep_text(example())
     assert not (study.folder / "study.toml").exists()
 
 

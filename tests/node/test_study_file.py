@@ -73,6 +73,13 @@ def test_the_defaults_that_the_example_shows_are_those_that_hold() -> None:
         "operating_point",
         "shared",
         "remote",
+        "class_weight",
+        "trust",
+        "registry",
+        "evaluator",
+        "dealer",
+        "members",
+        "threshold",
         "sex",
         "age",
     )

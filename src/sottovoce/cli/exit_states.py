@@ -25,7 +25,7 @@ def check_goes_on(study: "JoinedStudy", *, asking: bool = False) -> None:
     if found.phase == Phase.WITHDRAWN:
         raise withdrawn(study)
     if found.phase == Phase.CLOSED:
-        raise stopped(study, "the coordinator closed it: its key is deleted, queries are over")
+        raise stopped(study, "the coordinator closed it: queries are over")
     party = f"{found.party}: " if found.party else ""
     raise stopped(study, f"{party}{found.reason or 'it ended without a model'}")
 

@@ -15,7 +15,7 @@ from sottovoce.config.plan_settings import in_toml, read_plan, refuse_in_memory
 from sottovoce.config.toml_settings import TEXT, TEXTS, WHOLE, SettingsText, shown
 from sottovoce.errors import InputError
 from sottovoce.protocols.identities import digest
-from sottovoce.protocols.quorum.members import MOST_MEMBERS
+from sottovoce.protocols.quorum.members import FEWEST_MEMBERS, MOST_MEMBERS
 from sottovoce.study.plan import Engine, StudyPlan
 from sottovoce.study.queries.quorum_model import BATCH
 from sottovoce.study.queries.scoring import largest_batch
@@ -30,8 +30,6 @@ LONGEST = 4 * 2**20
 COORDINATOR = str(Role.COORDINATOR)
 _HELPING = (Role.EVALUATOR, Role.DEALER)
 _ROLES = (*map(str, _HELPING), "members", "threshold")
-# With fewer, nobody can multiply what is shared.
-_FEWEST_MEMBERS = 3
 _TABLES = ("study", "peers", "roles", "helpers", "columns", "holdings", "deadlines")
 
 
@@ -286,7 +284,7 @@ def _members(
     """Whose houses compute: in engine quorum, which `auto` takes where nobody else helps."""
     path = ("roles", "members")
     named = settings.take(path, TEXTS, None, 'members = ["north", "harbour", "stanmore"]')
-    alone = named is not None or not (helped or len(peers) < _FEWEST_MEMBERS)
+    alone = named is not None or not (helped or len(peers) < FEWEST_MEMBERS)
     if engine is not Engine.QUORUM and not (engine is Engine.AUTO and alone):
         if named is not None:
             raise settings.fault(path, f"nothing in engine {engine}", shown(named), "leave it out")
@@ -315,7 +313,7 @@ def _no_evaluator(settings: SettingsText, known: tuple[str, ...]) -> InputError:
         "who evaluates",
         f'evaluator = "{known[0] if known else "north"}"',
         "an organisation that has no text is better: name it in [helpers]",
-        f"with {_FEWEST_MEMBERS} peers or more and no helpers, the peers compute by themselves",
+        f"with {FEWEST_MEMBERS} peers or more and no helpers, the peers compute by themselves",
     )
 
 

@@ -138,7 +138,7 @@ class Finished(Message, frozen=True):
 
 
 class Closed(Message, frozen=True):
-    """The coordinator deleted the key: no query is answered any longer."""
+    """The study is closed: no query is answered any longer, and shares of the model go."""
 
     discloses: ClassVar = _told("that the study is closed")
 

@@ -75,7 +75,7 @@ class StudyStopped:
 
 @dataclass(frozen=True)
 class StudyClosed:
-    """The coordinator closed a finished study: its key is deleted, and queries are over."""
+    """The coordinator closed a finished study: what answers need is deleted."""
 
     study: str
     seat: str

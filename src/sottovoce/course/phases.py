@@ -23,7 +23,7 @@ class Phase(StrEnum):
     STOPPED = "stopped"
     """It ended without a model, for everybody or for this site."""
     CLOSED = "closed"
-    """Its key was deleted: no query is answered any longer."""
+    """No query is answered any longer: key or shares were deleted."""
     WITHDRAWN = "withdrawn"
     """This site takes no part in it."""
     LEFT = "left"

@@ -187,4 +187,4 @@ def left_error(seat: str, phase: Phase) -> SottovoceError:
         return WithdrawnError(f"{seat}: this site takes no part in the study")
     if phase is Phase.LEFT:
         return OurError(f"{seat}: this site left the study, and cannot go on")
-    return StoppedError("closed the study: its key is deleted", party=COORDINATOR)
+    return StoppedError("closed the study: queries are over", party=COORDINATOR)

@@ -1,8 +1,8 @@
 """Three made-up hospitals learn: each alone, together over TLS, and with all text in one place.
 
 Coordinator and hospitals are processes of their own, each with a folder of its own, and run the
-commands that people type: `study create`, `serve`, `join`, `classify`. One hospital is also the
-evaluator, one also the dealer.
+commands that people type: `study create`, `serve`, `join`, `classify`. The hospitals compute by
+themselves: each also has a seat as member, and the coordinator holds nothing.
 """
 
 import csv
@@ -29,18 +29,18 @@ from sottovoce.ledger import What, read_ledger
 from sottovoce.rados import Part, RandomSignatures
 from sottovoce.sources.writing import TableLayout, write_documents
 from sottovoce.study import StudyPlan
+from sottovoce.study.roster import Role, peer_of
 from sottovoce.text.documents import Document
 from sottovoce.text.labels import Classes
 from sottovoce.text.splits import Side
 
 SITES = ("northfield", "harbour", "stanmore")
 EXPOSED = 100
-PATIENCE = 120.0
+PATIENCE = 600.0
 # In short; docs/messages.md says it message by message.
 LEARNS = {
     "coordinator": "rounded totals; per class, in how many notes a nameless word stands; who asks",
-    "evaluator": "rounded totals, and how rare each nameless word is",
-    "dealer": "that there was a study, and queries",
+    "member": "rounded totals, how rare each nameless word is, and who asks",
     "peer": "which words count, labels of its own notes",
 }
 Told = Callable[[str], None]
@@ -208,10 +208,6 @@ northfield = "Northfield Hospital"
 harbour = "Harbour Clinic"
 stanmore = "Stanmore Practice"
 
-[roles]
-evaluator = "northfield"
-dealer = "harbour"
-
 [deadlines]
 enrolment = "10 minutes"
 stage = "2 minutes"
@@ -283,7 +279,8 @@ def _seen(demo: Demo) -> Iterator[SeenByParty]:
     for path in sorted(demo.folder.glob("**/ledger.jsonl")):
         party = path.parent.name
         sizes = [line.bytes for line in read_ledger(path) if line.what == What.RECEIVED]
-        learns = LEARNS.get(party, LEARNS["peer"])
+        role = str(Role.MEMBER) if party != peer_of(party) else party
+        learns = LEARNS.get(role, LEARNS["peer"])
         yield SeenByParty(party, len(sizes), sum(sizes) / 1e6, learns)
 
 

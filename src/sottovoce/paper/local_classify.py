@@ -102,7 +102,7 @@ class ScoreSign(Message, frozen=True):
 class LocalTerms:
     """What is public: which features each peer has (the paper's f_p), and the scales of numbers."""
 
-    features: Mapping[str, tuple[int, ...]]
+    features: Mapping[str, tuple[int, ...]] = field(repr=False)
     row_scale: Scale
     rado_scale: Scale
     theta_scale: Scale

@@ -22,13 +22,21 @@ def _is_shared(study: Study) -> bool:
     return study.engine is Engine.SHARES
 
 
+def _is_quorum(study: Study) -> bool:
+    return study.engine is Engine.QUORUM
+
+
+def _has_helpers(study: Study) -> bool:
+    return not _is_quorum(study)
+
+
 def _is_encrypted(study: Study) -> bool:
     return study.engine is Engine.PAILLIER
 
 
 def _holds_ciphertexts(study: Study) -> bool:
     """Whether peers hold the encrypted model; where it stays in shares the card says what holds."""
-    return not study.on_shares
+    return not study.on_shares and not _is_quorum(study)
 
 
 def _is_dealt(study: Study) -> bool:
@@ -60,8 +68,9 @@ def named_tests(attacked: str, *names: str, folder: str = "adversaries") -> tupl
 
 @dataclass(frozen=True)
 class PoolingParties:
-    """Parties that put together what they saw, against the assumption, and what they get."""
+    """Parties that put together what they saw, in which engine, and what they get."""
 
+    engine: str
     who: str
     gets: str
     tests: tuple[str, ...] = ()
@@ -178,15 +187,45 @@ FACTS: tuple[Fact, ...] = (
 )
 
 _UNION = "the joint moments, and from them text of the union of all peers, though not whose"
+_MINORITY = named_tests(
+    "sharing",
+    "test_a_minority_sees_noise_and_one_more_sees_everything",
+    folder="protocols/quorum",
+)
 POOLS: tuple[PoolingParties, ...] = (
-    PoolingParties("any two of coordinator, evaluator and dealer", _UNION, applies=_is_shared),
-    PoolingParties("coordinator and evaluator (engine `paillier`)", _UNION, applies=_is_encrypted),
     PoolingParties(
+        "`quorum`",
+        "as many members as the threshold (one of three, two of five), or fewer",
+        "nothing: any value fits the shares that they hold",
+        _MINORITY,
+        applies=_is_quorum,
+    ),
+    PoolingParties(
+        "`quorum`",
+        "the coordinator and as many members as the threshold",
+        "the dictionary by word, with its counts in the union of all peers; nothing of moments, "
+        "model, queries or labels",
+        applies=_is_quorum,
+    ),
+    PoolingParties(
+        "`quorum`",
+        "one member more than the threshold (two of three, three of five)",
+        f"{_UNION}; the weights; the rows of every query",
+        _MINORITY,
+        applies=_is_quorum,
+    ),
+    PoolingParties(
+        "`shares`", "any two of coordinator, evaluator and dealer", _UNION, applies=_is_shared
+    ),
+    PoolingParties("`paillier`", "coordinator and evaluator", _UNION, applies=_is_encrypted),
+    PoolingParties(
+        "`paillier`, `shares` with labels on ciphertexts",
         "the coordinator and any peer",
         "the weights, and the dictionary by word",
         applies=_holds_ciphertexts,
     ),
     PoolingParties(
+        "`paillier`, `shares` with labels on ciphertexts",
         "the dealer of a query and whoever asks",
         "the asker's scores, and from one-word texts, one more than there are features, the exact "
         "weights",
@@ -196,9 +235,11 @@ POOLS: tuple[PoolingParties, ...] = (
         applies=_is_dealt,
     ),
     PoolingParties(
+        "`paillier`, `shares`",
         "a receiver of a blind sum and the threshold of a peer's neighbours",
         "that peer's part; above 30 peers that is more than half of its neighbours and itself, "
         "16 of 31 or more, 60 of 119 among 1,000 peers",
+        applies=_has_helpers,
     ),
     # Another way to find labels, another engine: its pools here.
 )

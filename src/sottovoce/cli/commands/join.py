@@ -81,7 +81,7 @@ def join(
         bool,
         typer.Option(
             "--stay/--no-stay",
-            help="Whether an evaluator or dealer stays after the training, to serve queries.",
+            help="Whether who helps (member, evaluator, dealer) stays to serve queries.",
         ),
     ] = True,
     notify: options.Notify = None,

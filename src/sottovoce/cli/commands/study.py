@@ -278,7 +278,7 @@ def cancel(
     _ordered(found, described, "stopped", as_json=as_json)
 
 
-@app.command(short_help="End a finished study: its key is deleted, queries are over.")
+@app.command(short_help="End a finished study: what answers need is deleted.")
 def close(
     study: Name = None,
     home: Home = None,
@@ -286,7 +286,7 @@ def close(
     passphrase_file: PassphraseFile = None,
     as_json: AsJson = False,
 ) -> None:
-    """End a finished study: the Paillier key is deleted, and no query is answered any more.
+    """End a finished study: key and shares are deleted, and no query is answered any more.
 
     \b
     Examples:

@@ -12,6 +12,8 @@ from functools import lru_cache
 from sottovoce.errors import AbsenceError, InputError
 
 MOST_MEMBERS = 9
+# With fewer, nobody can multiply what is shared.
+FEWEST_MEMBERS = 3
 
 
 @dataclass(frozen=True)

@@ -17,6 +17,7 @@ from sottovoce.protocols.shares import (
     carries,
     handover,
     holders,
+    moment_check,
     multiplier,
     products,
     residual,
@@ -143,7 +144,18 @@ def _stages(study: Study) -> Iterator[Stage]:
 
 def _shared_solve(study: Study) -> Iterator[Stage]:
     yield "contributions", (contributions,)
-    yield "sealed solve", (*_DEALT, truncation, solve, multiplier, residual, solving)
+    yield (
+        "sealed solve",
+        (
+            *_DEALT,
+            moment_check,
+            truncation,
+            solve,
+            multiplier,
+            residual,
+            solving,
+        ),
+    )
     if study.on_shares:
         yield "model in shares", (model,)
     else:

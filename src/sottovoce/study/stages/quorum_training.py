@@ -3,6 +3,7 @@
     peer p                                member i                        coordinator C
       │                                       │   quorum/solve.py: (A + λΓ)θ = b
       │                                       │   quorum/truncation.py, twice: θ times idf
+      │◀─────────────────────────────────────── ModelHeld ────────────────────│
       │◀── ReleasedPart, only if the plan says so ──│                         │
 
 Each member begins with its share of the joint moments (`quorum_contributions.py`) and ends with a
@@ -19,9 +20,9 @@ from typing import ClassVar
 import numpy as np
 
 from sottovoce import wire
-from sottovoce.errors import InputError
+from sottovoce.errors import InputError, ViolationError
 from sottovoce.numbers.residues import Base, Planes
-from sottovoce.protocols.conversation import Party, Send, gather
+from sottovoce.protocols.conversation import Party, Send, gather, receive
 from sottovoce.protocols.messages import Disclosure, Message
 from sottovoce.protocols.quorum.dealing import seated
 from sottovoce.protocols.quorum.opening import Opener, read_planes
@@ -43,6 +44,17 @@ from sottovoce.study.study import Study
 
 _BASE = Base()
 _SOLVE_ROUND = 1
+
+
+class ModelHeld(Message, frozen=True):
+    """The solve is over: which members hold the model."""
+
+    discloses: ClassVar = Disclosure(
+        seen_by="every peer of the study",
+        reveals="that the solve succeeded, and which members were there to its end",
+        assuming="who takes part is no secret among participants",
+    )
+    members: tuple[str, ...]
 
 
 class ReleasedPart(Message, frozen=True):
@@ -162,17 +174,27 @@ def open_solves(
         plans.append(work.scores)
     # Who left during the last solve has no share of its model.
     members = tuple(opener.present)
+    for name in party.peers:
+        yield Send(name, ModelHeld(members))
     return [
         QuorumTrained(scores, prepared.totals, party.peers, members, alpha)
         for scores, alpha in zip(plans, party.study.plan.alphas, strict=True)
     ]
 
 
-def quorum_models(party: PartyContext, prepared: Prepared, sums: JointSums) -> list[QuorumModel]:
+def hear_solved(
+    party: PartyContext, prepared: Prepared, sums: JointSums
+) -> Party[list[QuorumModel]]:
     """At a peer: for every penalty who holds the model, and how its scores are read."""
-    study, members = party.study, party.study.quorum_of(party.peers).members
+    study, quorum = party.study, party.study.quorum_of(party.peers)
     if prepared.space is None:
         raise InputError(f"{party.name}: expected the features of a peer, found none")
+    members = (yield from receive(study.roster.coordinator, ModelHeld)).members
+    if members != quorum.among(members).members:
+        raise ViolationError(
+            f"expected members of this attempt ({', '.join(quorum.members)}), found others",
+            party=study.roster.coordinator,
+        )
     models = []
     for alpha in study.plan.alphas:
         scores = QuorumSolve.of(party, prepared, sums, alpha).scores
@@ -192,7 +214,7 @@ def take_release(party: PartyContext, model: QuorumModel) -> Party[QuorumModel]:
     """At a peer: the model with its weights, where the plan releases them."""
     if party.study.plan.release.opens is not Opens.WEIGHTS:
         return model
-    quorum = party.study.quorum_of(party.peers)
+    quorum = party.study.quorum.among(model.members)
     messages = yield from gather(ReleasedPart, quorum.members)
     shape = (_BASE.count, *model.scores.shape)
     shares = {

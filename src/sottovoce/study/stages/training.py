@@ -46,8 +46,8 @@ from sottovoce.study.stages.quorum_penalty_choice import (
 )
 from sottovoce.study.stages.quorum_training import (
     give_release,
+    hear_solved,
     open_solves,
-    quorum_models,
     solve_members,
 )
 from sottovoce.study.stages.quorum_training import take_release as take_parts
@@ -116,7 +116,7 @@ def take_quorum(
     party: PartyContext, prepared: Prepared, sums: JointSums, documents: Sequence[Document]
 ) -> Party[QuorumModel]:
     """At a peer of engine quorum: who holds the model; its weights, where they are released."""
-    models = quorum_models(party, prepared, sums)
+    models = yield from hear_solved(party, prepared, sums)
     best = yield from choose_at_peer(party, models, held_back_side(party, documents))
     return (yield from take_parts(party, models[best]))
 
