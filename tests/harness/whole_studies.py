@@ -72,7 +72,7 @@ class WholeStudy:
         return cls(study, courses)
 
     def train(self) -> None:
-        for stage in Stage:
+        for stage in Stage.of(self.study):
             attempt = Attempt.first(self.study, stage)
             session = attempt.session(self.study)
             programs = {
