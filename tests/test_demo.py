@@ -228,7 +228,7 @@ def test_processes_end_with_the_demo(tmp_path: Path) -> None:
     children = _children(demo.pid)
     assert children
     demo.send_signal(signal.SIGINT)
-    said, _ = demo.communicate(timeout=60)
+    said, _ = demo.communicate(timeout=300)
     assert (demo.returncode, said.splitlines()[-1]) == (130, b"stopped")
     assert not any(_runs(pid) for pid in children)
     assert not list(tmp_path.iterdir())
@@ -255,7 +255,7 @@ def test_a_folder_with_things_in_it_is_refused(tmp_path: Path) -> None:
         capture_output=True,
         text=True,
         check=False,
-        timeout=60,
+        timeout=300,
     )
     assert (done.returncode, "expected a new folder" in done.stderr) == (1, True)
 

@@ -81,7 +81,7 @@ def machine(tmp_path: Path) -> Iterator[Machine]:
             process.stdin.close()
         process.terminate()
     for process in found.started:
-        process.wait(timeout=30)
+        process.wait(timeout=300)
 
 
 def exported(lines: list[str]) -> tuple[str, list[str]]:

@@ -147,7 +147,7 @@ def test_many_problems_are_counted_and_some_are_shown(tmp_path: Path) -> None:
 def terminal(*words: str) -> subprocess.CompletedProcess[str]:
     return subprocess.run(
         [sys.executable, "-m", "sottovoce", "data", "inspect", *words],
-        capture_output=True, text=True, check=False, timeout=120,
+        capture_output=True, text=True, check=False, timeout=300,
     )  # fmt: skip
 
 

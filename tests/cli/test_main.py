@@ -32,7 +32,7 @@ def run(*words: str, **settings: str) -> subprocess.CompletedProcess[str]:
         capture_output=True,
         text=True,
         check=False,
-        timeout=120,
+        timeout=300,
     )
 
 
@@ -59,7 +59,7 @@ def test_help_loads_no_heavy_library() -> None:
         "print(sorted({'sklearn', 'scipy', 'pandas', 'pyarrow'} & set(sys.modules)))"
     )
     done = subprocess.run(
-        [sys.executable, "-c", code], capture_output=True, text=True, check=True, timeout=120
+        [sys.executable, "-c", code], capture_output=True, text=True, check=True, timeout=300
     )
     assert done.stdout == "[]\n"
 
@@ -149,7 +149,7 @@ def test_a_full_disk_behind_the_output_is_one_line(tmp_path: Path, words: tuple[
             stderr=subprocess.PIPE,
             text=True,
             check=False,
-            timeout=120,
+            timeout=300,
             cwd=tmp_path,
         )
     assert done.returncode == 1

@@ -59,7 +59,7 @@ def test_a_service_manager_that_ends_a_program_finds_nothing_failed(
         # A hang-up only opens the log anew; without a log to open it would end the program.
         serving.send_signal(signal.SIGHUP)
         serving.send_signal(number)
-        _, told = serving.communicate(timeout=30)
+        _, told = serving.communicate(timeout=300)
     assert serving.returncode == code, told
     assert "nothing is lost: again" in told
 

@@ -35,7 +35,7 @@ def test_the_terminal_shows_what_the_session_says(
         shown.append(f"$ {command}")
         words = shlex.split(command)
         if words[0] != "sottovoce":
-            subprocess.run(["/bin/sh", "-c", command], check=True, timeout=60)
+            subprocess.run(["/bin/sh", "-c", command], check=True, timeout=300)
             continue
         monkeypatch.setattr(sys, "argv", words)
         with pytest.raises(SystemExit) as end:

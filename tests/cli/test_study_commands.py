@@ -359,7 +359,7 @@ def test_completion_prints_what_the_shell_can_read(shell: str, check: str) -> No
         capture_output=True,
         text=True,
         check=True,
-        timeout=60,
+        timeout=300,
     )
     assert "_SOTTOVOCE_COMPLETE" in done.stdout
     if shutil.which(check):
@@ -369,7 +369,7 @@ def test_completion_prints_what_the_shell_can_read(shell: str, check: str) -> No
             capture_output=True,
             text=True,
             check=False,
-            timeout=60,
+            timeout=300,
         )
         assert (read.returncode, read.stderr) == (0, "")
 
@@ -388,6 +388,6 @@ def test_completion_knows_the_commands() -> None:
             capture_output=True,
             text=True,
             check=False,
-            timeout=60,
+            timeout=300,
         )
         assert found in done.stdout.split(), done.stderr

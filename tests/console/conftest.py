@@ -39,7 +39,7 @@ async def running(
         run_console(console, at=ConsoleAddress(), told=link.set_result, until=until)
     )
     try:
-        yield await asyncio.wait_for(link, 30), console
+        yield await asyncio.wait_for(link, 300), console
     finally:
         until.set()
         await serving

@@ -67,7 +67,7 @@ async def story(folder: Path) -> None:
 
     async with AsyncExitStack() as stack:
         serving = asyncio.create_task(run_coordinator(office, on_event=heard, until=until))
-        address = (await asyncio.wait_for(listening, 60)).address
+        address = (await asyncio.wait_for(listening, 300)).address
         arguments = (folder / "study.toml", "--home", folder / "cate", "--address", address)
         await asyncio.to_thread(call, "study", "create", *arguments, "--out", folder / "inv")
         chrome = await stack.enter_async_context(browser(folder / "profile"))
@@ -216,4 +216,4 @@ def test_axe_is_there_and_finds_mistakes(tmp_path: Path) -> None:
             await tab.goto((tmp_path / "page.html").as_uri())
             return await tab.axe()
 
-    assert any(one.startswith("image-alt") for one in asyncio.run(asyncio.wait_for(run(), 60)))
+    assert any(one.startswith("image-alt") for one in asyncio.run(asyncio.wait_for(run(), 400)))

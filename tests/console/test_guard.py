@@ -35,7 +35,7 @@ def played(office: Path, story: Story, *, read_only: bool = False) -> None:
             async with aiohttp.ClientSession(cookie_jar=jar) as session:
                 await story(session, link, console)
 
-    asyncio.run(asyncio.wait_for(run(), 60))
+    asyncio.run(asyncio.wait_for(run(), 400))
 
 
 def base(link: str) -> str:
@@ -232,7 +232,7 @@ def test_others_come_in_by_tls_and_passphrase_alone(office: Path, tmp_path: Path
         link = asyncio.get_running_loop().create_future()
         at = ConsoleAddress("127.0.0.1", 0, tls)
         serving = asyncio.create_task(run_console(pages, at=at, told=link.set_result, until=until))
-        where = (await asyncio.wait_for(link, 30)).removesuffix("/enter")
+        where = (await asyncio.wait_for(link, 300)).removesuffix("/enter")
         assert where.startswith("https://")
         jar = aiohttp.CookieJar(unsafe=True)
         connector = aiohttp.TCPConnector(ssl=False)
@@ -260,7 +260,7 @@ def test_others_come_in_by_tls_and_passphrase_alone(office: Path, tmp_path: Path
         until.set()
         await serving
 
-    asyncio.run(asyncio.wait_for(story(), 120))
+    asyncio.run(asyncio.wait_for(story(), 400))
 
 
 def test_listening_without_a_passphrase_is_refused(tmp_path: Path) -> None:

@@ -52,7 +52,7 @@ def test_units_are_understood(unit: Path, tmp_path: Path) -> None:
         ["systemd-analyze", "verify", "--recursive-errors=no", "--man=no", str(tmp_path / name)],
         capture_output=True,
         text=True,
-        timeout=60,
+        timeout=300,
         check=False,
     )
     complaints = [line for line in done.stderr.splitlines() if unit.stem.split("@")[0] in line]

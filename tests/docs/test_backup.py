@@ -110,7 +110,7 @@ def test_the_page_names_every_file_of_a_home_and_none_that_is_not_there(
             await net.classify("valley", net.documents["valley"][:3])
             await asyncio.gather(*map(net.evaluate, SITES))
 
-    asyncio.run(asyncio.wait_for(story(), 90))
+    asyncio.run(asyncio.wait_for(story(), 400))
     home = tmp_path / "valley-practice"
     assert call("ledger", "show", "--home", home)
     assert call("ledger", "export", "--out", tmp_path / "ledger.jsonl", "--home", home)
@@ -182,7 +182,7 @@ def test_seats_stop_at_an_older_copy_of_the_coordinator(tmp_path: Path) -> None:
             assert "docs/backup.md" in " ".join(error.hints)
         assert not any(isinstance(one, Joined) for one in found)
 
-    asyncio.run(asyncio.wait_for(story(), 90))
+    asyncio.run(asyncio.wait_for(story(), 400))
 
 
 def test_a_coordinator_comes_back_whole_and_with_its_key(
@@ -206,7 +206,7 @@ def test_a_coordinator_comes_back_whole_and_with_its_key(
             joined = await net.join_all(*SITES)
         assert all(one.model is not None for one in joined)
 
-    asyncio.run(asyncio.wait_for(story(), 90))
+    asyncio.run(asyncio.wait_for(story(), 400))
 
 
 async def _valley_goes_on(net: Network) -> None:
@@ -235,7 +235,7 @@ def test_a_mailbox_or_a_journal_that_is_taken_away_stops_a_seat(tmp_path: Path, 
             await _valley_goes_on(net)
         assert set(read) <= {net.membership("valley").token}  # no letter
 
-    asyncio.run(asyncio.wait_for(story(), 90))
+    asyncio.run(asyncio.wait_for(story(), 400))
 
 
 def test_documents_that_are_put_back_let_the_study_go_on(tmp_path: Path) -> None:
@@ -260,7 +260,7 @@ def test_documents_that_are_put_back_let_the_study_go_on(tmp_path: Path) -> None
             joined = await net.join_all(*SITES)
             assert all(one.model is not None for one in joined)
 
-    asyncio.run(asyncio.wait_for(story(), 90))
+    asyncio.run(asyncio.wait_for(story(), 400))
 
 
 def test_the_others_go_on_without_a_site_that_lost_its_journal(
@@ -293,4 +293,4 @@ def test_the_others_go_on_without_a_site_that_lost_its_journal(
             joined = await rest
         assert [one.model is not None for one in joined[: len(others)]] == [True] * len(others)
 
-    asyncio.run(asyncio.wait_for(story(), 90))
+    asyncio.run(asyncio.wait_for(story(), 400))

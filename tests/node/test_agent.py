@@ -71,7 +71,7 @@ def at_work(tmp_path: Path, story: Callable[[SeatRuntime, Listening], Awaitable[
         await story(agent, decider)
         await agent.close()
 
-    asyncio.run(asyncio.wait_for(told(), 60))
+    asyncio.run(asyncio.wait_for(told(), 400))
 
 
 def letter(number: int) -> Letter:

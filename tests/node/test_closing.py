@@ -52,7 +52,7 @@ def test_a_crash_while_a_study_is_closed(
             while study_status(net.office, net.study, read=read_toy).phase != "closed":  # noqa: ASYNC110 - a file says so
                 await asyncio.sleep(0.05)
 
-    asyncio.run(asyncio.wait_for(story(), 120))
+    asyncio.run(asyncio.wait_for(story(), 400))
     folder = net.office.folder / "studies" / net.study / "coordinator"
     assert not (folder / "key").exists()
     assert len(keys) == 1

@@ -62,7 +62,7 @@ def test_a_second_table_after_the_dictionary_is_refused_by_every_site(
                 assert error.party == COORDINATOR
                 assert "no new table once sums are opened" in error.message
 
-    asyncio.run(asyncio.wait_for(story(), 120))
+    asyncio.run(asyncio.wait_for(story(), 400))
 
 
 class _Silent:
@@ -153,4 +153,4 @@ def test_a_wish_that_cannot_be_granted_ends_neither_the_server_nor_a_restarted_o
                 await asyncio.sleep(0.5)
                 assert json.loads(await line.status())["phase"] == "finished"
 
-    asyncio.run(asyncio.wait_for(story(), 120))
+    asyncio.run(asyncio.wait_for(story(), 400))

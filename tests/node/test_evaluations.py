@@ -45,7 +45,7 @@ def trained(tmp_path_factory: pytest.TempPathFactory) -> Network:
             found = await asyncio.gather(*(net.evaluate(one) for one in FOUR))
             assert {one.joint.peers for one in found} == {FOUR}
 
-    asyncio.run(asyncio.wait_for(story(), 240))
+    asyncio.run(asyncio.wait_for(story(), 400))
     return net
 
 
@@ -109,7 +109,7 @@ async def refused(net: Network, told: OpenedEvaluation, why: str) -> list[Any]:
 def test_an_evaluation_that_would_show_one_peer_s_table_is_refused_by_every_seat(
     trained: Network, told: OpenedEvaluation, why: str
 ) -> None:
-    found = asyncio.run(asyncio.wait_for(refused(trained, told, why), 120))
+    found = asyncio.run(asyncio.wait_for(refused(trained, told, why), 400))
     for error in found:
         assert isinstance(error, ViolationError), error
         assert error.party == COORDINATOR
@@ -131,4 +131,4 @@ def test_two_evaluations_over_the_same_peers_are_held_and_another_set_is_not(
             with pytest.raises(MisuseError, match="every evaluation is over the same peers: north"):
                 await trained.evaluate("north")
 
-    asyncio.run(asyncio.wait_for(story(), 120))
+    asyncio.run(asyncio.wait_for(story(), 400))

@@ -165,7 +165,7 @@ def test_however_many_queries_a_peer_asks_for_one_is_dealt_for(trained: Network)
     coordinator = next((net.root / "office").glob("**/coordinator/ledger.jsonl"))
     before = came(coordinator, "asked-query")
 
-    asyncio.run(asyncio.wait_for(story(), 200))
+    asyncio.run(asyncio.wait_for(story(), 400))
     membership = net.membership("harbour")
     key = SealedFiles(membership.folder, membership.at_rest).key_for("journal dealer")
     with Journal(membership.folder / "dealer" / "journal.db", key=key) as journal:

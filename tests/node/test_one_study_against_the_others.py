@@ -80,7 +80,7 @@ def test_a_mailbox_that_was_moved_away_ends_its_own_study_and_no_server(tmp_path
                 assert not server.done()
             assert stopped(net) == [net.study]
 
-    asyncio.run(asyncio.wait_for(story(), 60))
+    asyncio.run(asyncio.wait_for(story(), 400))
 
 
 @pytest.mark.parametrize("damaged", ["study.toml", "seats/north", "coordinator/journal.db"])
@@ -103,7 +103,7 @@ def test_a_damaged_file_of_one_study_hides_no_other(tmp_path: Path, damaged: str
         assert found[other.study] == "enrolment"
         create_study(net.office, net.text, read=read_toy)
 
-    asyncio.run(asyncio.wait_for(story(), 60))
+    asyncio.run(asyncio.wait_for(story(), 400))
 
 
 def test_a_status_that_cannot_be_written_stops_nothing(tmp_path: Path) -> None:
@@ -119,7 +119,7 @@ def test_a_status_that_cannot_be_written_stops_nothing(tmp_path: Path) -> None:
             found = await net.join_all(*SITES)
             assert all(one.model is not None for one in found)
 
-    asyncio.run(asyncio.wait_for(story(), 120))
+    asyncio.run(asyncio.wait_for(story(), 400))
 
 
 def test_letters_are_bounded_by_their_kind(tmp_path: Path) -> None:

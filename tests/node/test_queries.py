@@ -380,4 +380,4 @@ def test_a_site_that_asks_for_long_does_not_end_its_own_dealer(trained: Network)
                 dealing.cancel()
                 await asyncio.gather(dealing, return_exceptions=True)
 
-    asyncio.run(asyncio.wait_for(story(), 120))
+    asyncio.run(asyncio.wait_for(story(), 400))

@@ -111,7 +111,7 @@ def test_a_seat_does_not_go_on_with_a_ledger_that_was_cut_off(trained: Network) 
             with pytest.raises(LedgerError, match="cut off at the end: the coordinator's receipt"):
                 await trained.classify("valley", trained.documents["valley"][:2])
 
-    asyncio.run(asyncio.wait_for(story(), 120))
+    asyncio.run(asyncio.wait_for(story(), 400))
 
 
 def told(identity: Identity, count: int, text: str) -> LedgerHead:

@@ -23,4 +23,4 @@ def test_a_site_with_one_class_takes_no_seat_and_can_come_back_with_two(tmp_path
             joined = await net.join_all("north", "harbour", "valley")
             assert all(one.model is not None for one in joined)
 
-    asyncio.run(asyncio.wait_for(story(), 120))
+    asyncio.run(asyncio.wait_for(story(), 400))

@@ -140,7 +140,7 @@ def test_after_a_finished_study(tmp_path: Path, written: Written, engine: str) -
             while StudyFinished(net.study, COORDINATOR) not in net.events:  # noqa: ASYNC110 - a list
                 await asyncio.sleep(0.05)
 
-    asyncio.run(asyncio.wait_for(story(), 200))
+    asyncio.run(asyncio.wait_for(story(), 400))
     assert held(tmp_path, written) == []
     assert left_in_the_mailbox(net, written) == []
 
@@ -170,7 +170,7 @@ def test_after_a_study_that_was_cancelled_in_the_middle(
             assert all(isinstance(one, StoppedError) for one in found), found
             await cleaned.wait()
 
-    asyncio.run(asyncio.wait_for(story(), 120))
+    asyncio.run(asyncio.wait_for(story(), 400))
     assert held(tmp_path, written) == []
     assert left_in_the_mailbox(net, written) == []
 

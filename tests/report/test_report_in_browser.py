@@ -32,4 +32,4 @@ def test_card_and_report_can_be_read_by_everybody(tmp_path: Path) -> None:
             text = await tab.text()
             assert all(part in text for part in PARTS)
 
-    asyncio.run(asyncio.wait_for(story(), 300))
+    asyncio.run(asyncio.wait_for(story(), 400))

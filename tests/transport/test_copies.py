@@ -231,7 +231,7 @@ def test_a_seat_that_read_beyond_an_older_copy_of_the_server_does_not_wait(tmp_p
             assert stopped.value.party == "coordinator"
             assert "docs/backup.md" in " ".join(stopped.value.hints)
 
-    asyncio.run(asyncio.wait_for(story(), 60))
+    asyncio.run(asyncio.wait_for(story(), 400))
 
 
 def test_a_seat_that_cannot_write_says_that_it_cannot_go_on(tmp_path):

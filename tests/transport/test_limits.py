@@ -286,7 +286,7 @@ def test_a_body_that_was_refused_is_not_read_to_its_end(tmp_path):
             # What the sockets of both sides hold is under way when the connection ends.
             assert sent < 2**26
 
-    asyncio.run(asyncio.wait_for(story(), 30))
+    asyncio.run(asyncio.wait_for(story(), 400))
 
 
 def test_waiting_requests_of_one_seat_are_bounded(tmp_path):
