@@ -7,8 +7,6 @@ import pytest
 from hypothesis import HealthCheck, settings
 
 from harness.entropy import SeededEntropy
-from sottovoce.entropy import Entropy
-from sottovoce.text.hashing import DictionaryKey
 
 TESTS = Path(__file__).parent
 # Whole commands and processes, which take up to a minute each: nobody should wait for them alone.
@@ -32,18 +30,8 @@ def _turn(item: pytest.Item) -> int:
 
 
 @pytest.fixture(autouse=True, scope="session")
-def _the_same_model_in_every_run() -> Iterator[None]:
-    """Which words a study selects follows from its key; so near ties fall the same way every time.
-
-    An estimator's study draws everything from one seed, the same for each. Of all other studies
-    only the dictionary's key is fixed; what hides something is drawn as in earnest.
-    """
-    drawn, key = DictionaryKey.draw, DictionaryKey(bytes(range(32)))
-
-    def draw(*, entropy: Entropy) -> DictionaryKey:
-        return drawn(entropy=entropy) if isinstance(entropy, SeededEntropy) else key
-
+def _one_seed_for_estimators() -> Iterator[None]:
+    """Near ties fall the same way in every run: an estimator's study draws from one seed."""
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(DictionaryKey, "draw", staticmethod(draw))
         patch.setattr("sottovoce.estimators.sealed_study.SystemEntropy", lambda: SeededEntropy(6))
         yield

@@ -43,7 +43,7 @@ class Watching:
         self.clock = clock
         self.seen: list[tuple[str, float]] = []
         self.waiting = [(1, Letter(SESSION, "bob", "alice", 0, Codec().encode(Noise(b"go"))))]
-        self.first, self.done = asyncio.Event(), asyncio.Event()
+        self.asked, self.first, self.done = (asyncio.Event() for _ in range(3))
 
     def _see(self, what: str) -> None:
         self.seen.append((what, round(self.clock.now, 6)))
@@ -57,6 +57,7 @@ class Watching:
     async def fetch(self, after: int, *, wait: float) -> Sequence[tuple[int, Letter]]:
         del wait
         self._see("request")
+        self.asked.set()
         if after == 0:
             await self.first.wait()
             return self.waiting
@@ -106,6 +107,8 @@ def watched(folder: Path, documents: int, *, guarded: bool) -> list[tuple[str, f
         if guarded:
             seat.departures = Departures(clock=clock.read, sleep=clock.sleep)
         working = asyncio.create_task(seat.run())
+        # It asks before it works; else chance would say which comes first.
+        await server.asked.wait()
         await seat.begin(SITTING, passing, label=("training", 1))
         await asyncio.wait_for(server.done.wait(), 60)
         working.cancel()

@@ -99,6 +99,9 @@ COMMANDS = {
         "tests/cli/test_joining.py::"
         "test_a_study_that_is_over_says_what_happened_and_what_can_be_done"
     ),
+    "classify": (
+        "tests/node/test_whole_study.py::test_three_sites_train_a_model_and_use_it_days_later"
+    ),
     "evaluate": (
         "tests/node/test_whole_study.py::test_peers_evaluate_together_and_each_sees_its_own_table"
     ),

@@ -1,7 +1,9 @@
-"""A study that was trained once, in as many copies as there are tests that use it up."""
+"""Studies that select the same words in every run; one is trained once, and copied by tests."""
 
 import asyncio
 import shutil
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
 
@@ -9,8 +11,24 @@ import pytest
 
 from harness.network import Network, network
 from sottovoce.node.events import StudyFinished
+from sottovoce.text.hashing import DictionaryKey
 
 SITES = ("north", "harbour", "valley")
+
+
+@contextmanager
+def one_dictionary_key() -> Iterator[None]:
+    """Which words a study selects follows from this key; all that hides something is drawn."""
+    with pytest.MonkeyPatch.context() as patch:
+        key = DictionaryKey(bytes(range(32)))
+        patch.setattr(DictionaryKey, "draw", staticmethod(lambda *, entropy: key))
+        yield
+
+
+@pytest.fixture(autouse=True, scope="module")
+def _the_same_words_in_every_run() -> Iterator[None]:
+    with one_dictionary_key():
+        yield
 
 
 @pytest.fixture(scope="session")
@@ -26,7 +44,8 @@ def trained_once(tmp_path_factory: pytest.TempPathFactory) -> Network:
             while StudyFinished(net.study, "coordinator") not in net.events:  # noqa: ASYNC110 - told by a list
                 await asyncio.sleep(0.05)
 
-    asyncio.run(story())
+    with one_dictionary_key():
+        asyncio.run(story())
     return net
 
 

@@ -33,6 +33,7 @@ from sottovoce.storage.journal import Journal
 from sottovoce.storage.seat_keys import SeatKeys
 from sottovoce.study import InsecureToyPlan
 from sottovoce.study.attempts import Attempt, Stage
+from sottovoce.study.policy import Policy
 from sottovoce.study.relay import Letter
 from sottovoce.study.roster import draw_roster
 from sottovoce.study.study import Study
@@ -100,7 +101,7 @@ class Place:
                 mine = ParticipantRecord(phase, (seating,), told, consented=(self.study.digest,))
                 journal.commit(notes={SEAT: Codec().encode(mine)})
                 publics = {self.name: self.keys.identity.public}
-                house: Any = SimpleNamespace(terms=self.terms, publics=publics)
+                house: Any = SimpleNamespace(terms=self.terms, publics=publics, policy=Policy())
                 after = Afterwards(never, never)
                 decider = TrainingParticipant(
                     agent, house, self.keys, after, entropy=SeededEntropy(1)

@@ -40,7 +40,7 @@ def told(story: str, seeds: Sequence[int], folder: Path) -> Iterator[World]:
 
 def test_light_studies_under_random_faults(folder: Path) -> None:
     ends, faults, boots = Counter[str](), Counter[str](), 0
-    for world in told("toy", range(200), folder):
+    for world in told("toy", range(100), folder):
         coordinator = world.sites["coordinator"]
         record = coordinator.state.record
         ends["model" if coordinator.finished else coordinator.stop[2]] += 1
@@ -50,12 +50,12 @@ def test_light_studies_under_random_faults(folder: Path) -> None:
         boots += sum(site.boots - 1 for site in world.sites.values())
         faults += world.counts
     # The schedules are worth something only if all of this happens often.
-    assert boots > 150
+    assert boots > 75
     assert set(faults) == {"crashes", "deaths", "cuts", "repeats", "haste", "withdrawals"}
-    assert ends["model"] > 100
-    assert ends["AbsenceError"] > 30
-    assert ends["tried again"] >= 2
-    assert ends["without somebody"] > 10
+    assert ends["model"] > 50
+    assert ends["AbsenceError"] > 15
+    assert ends["tried again"] >= 1
+    assert ends["without somebody"] > 5
 
 
 def test_real_studies_with_engine_shares_under_random_faults(folder: Path) -> None:

@@ -143,7 +143,7 @@ def test_shares_of_one_peers_moments_are_noise_to_a_pool_and_its_moments_to_one_
             assert_shows_structure(found[0], PRIMES[0], what=f"what {pool} have of {peer}")
 
 
-@pytest.mark.parametrize("members", SIZES)
+@pytest.mark.parametrize("members", [3, pytest.param(5, marks=pytest.mark.soak)])
 def test_attacks_find_nothing_in_what_may_be_pooled(members: int) -> None:
     outcome = studied(members)
     quorum, rows = outcome.study.quorum, truth(outcome)

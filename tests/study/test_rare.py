@@ -82,4 +82,4 @@ def test_joining_needs_a_class_of_that_name(binary: Case) -> None:
 
 
 def test_balanced_weights_look_at_the_classes_that_are_there() -> None:
-    assert Totals(100, (0, 20, 80), ()).weights().tolist() == [1.0, 2.5, 0.625]
+    assert Totals(100, (0, 20, 80), ()).weights("balanced").tolist() == [1.0, 2.5, 0.625]
