@@ -71,8 +71,8 @@ def _show(result: "Result", console: "Console") -> None:
 
     console.print(
         f"{result.documents:,} synthetic notes of {len(result.local)} hospitals, eight diagnosis "
-        f"groups, {result.features:,} words and word pairs, engine {result.engine}, "
-        f"{result.key_bits}-bit key; figures on notes that nobody trained on\n"
+        f"groups, {result.features:,} words and word pairs, engine {result.engine}; "
+        "figures on notes that nobody trained on\n"
     )
     _titled(console, "accuracy")
     table = Table("who learnt", Column("accuracy", justify="right"))
