@@ -55,8 +55,8 @@ class AgreedStudy(Message, frozen=True):
 
     discloses: ClassVar = Disclosure(
         seen_by="every participant of the study",
-        reveals="who takes part, the public key under which the model will be encrypted, and a "
-        "proof that its ciphertexts hold their plaintext and nothing else",
+        reveals="who takes part, the study's public key (engine quorum encrypts nothing with it), "
+        "and a proof that its ciphertexts hold their plaintext and nothing else",
         assuming="people compared the identity keys of the roster out of band",
     )
     consents: tuple[SignedConsent, ...]
