@@ -77,9 +77,9 @@ def test_nobody_is_there_who_could_learn_something_by_pooling_with_one_hospital(
     assert set(seen) == {"coordinator", *SITES, *map(member_of, SITES)}
     assert all(seen[member_of(site)].startswith("rounded totals") for site in SITES)
     # The coordinator has no key, and no share of anything.
-    office = open_site(played.folder / "coordinator", entropy=SystemEntropy()).office()
-    (registry,) = registries(office)
-    assert not key_path(SealedFiles(registry.folder, office.at_rest)).exists()
+    place = open_site(played.folder / "coordinator", entropy=SystemEntropy()).coordinator_place()
+    (registry,) = registries(place)
+    assert not key_path(SealedFiles(registry.folder, place.at_rest)).exists()
 
 
 def test_the_figures_for_scripts_are_as_promised(played: Played) -> None:
@@ -159,9 +159,9 @@ def _secrets(played: Played) -> Iterator[tuple[str, bytes]]:
             yield f"{site} identity of {seat}", keys.identity.secret
             yield f"{site} box key of {seat}", keys.box.secret
     cate = open_site(played.folder / "coordinator", entropy=entropy)
-    office = cate.office()
-    (registry,) = registries(office)
-    files = SealedFiles(registry.folder, office.at_rest)
+    place = cate.coordinator_place()
+    (registry,) = registries(place)
+    files = SealedFiles(registry.folder, place.at_rest)
     keys = SeatKeys.open(files, "coordinator", entropy=entropy)
     publics["coordinator"] = keys.identity.public
     yield "coordinator storage key", cate.files.key

@@ -16,7 +16,7 @@ import pytest
 
 ROOT = Path(__file__).parents[1]
 PAGE = (ROOT / "docs" / "tutorials" / "three-machines.md").read_text(encoding="utf-8")
-PATIENCE = 400
+WAIT_SECONDS = 400
 
 
 def lines_of(number: int) -> list[str]:
@@ -56,14 +56,14 @@ class Machine:
     def done(self, line: str, log: str, *, home: str = "", answers: bytes = b"") -> str:
         """Type a line, answer its questions, and wait for its end."""
         process = self.type(line, log, home=home)
-        process.communicate(answers, timeout=PATIENCE)
+        process.communicate(answers, timeout=WAIT_SECONDS)
         said = (self.folder / log).read_text(encoding="utf-8")
         assert process.returncode == 0, said
         return said
 
     def wait_for(self, words: str, log: str) -> None:
         """Wait until somebody said something."""
-        deadline = time.monotonic() + PATIENCE
+        deadline = time.monotonic() + WAIT_SECONDS
         while words not in (self.folder / log).read_text(encoding="utf-8"):
             assert time.monotonic() < deadline, (self.folder / log).read_text(encoding="utf-8")
             time.sleep(0.1)
@@ -131,7 +131,7 @@ def interrupt(machine: Machine, join: str) -> None:
     waiting = machine.type(join, "harbour.log")
     machine.wait_for("member-harbour: enrolled", "harbour.log")
     waiting.send_signal(signal.SIGINT)
-    assert waiting.wait(timeout=PATIENCE) == 130
+    assert waiting.wait(timeout=WAIT_SECONDS) == 130
     said = (machine.folder / "harbour.log").read_text(encoding="utf-8")
     again = r"stopped, and nothing is lost: `sottovoce join --home harbour --study \w+` goes on"
     assert re.search(again, said)
@@ -141,11 +141,11 @@ def interrupt(machine: Machine, join: str) -> None:
 def check_mistakes(machine: Machine, join: str) -> None:
     """The same server, and people who do not do as they should."""
     again = machine.type(f"{join} --yes", "reused.log", home="thief")
-    assert again.wait(timeout=PATIENCE) == 1
+    assert again.wait(timeout=WAIT_SECONDS) == 1
     assert "not used yet" in (machine.folder / "reused.log").read_text(encoding="utf-8")
     column = join.replace("--label urgency", "--label urgncy")
     wrong = machine.type(f"{column} --dry-run", "column.log", home="carol-again")
-    assert wrong.wait(timeout=PATIENCE) == 1
+    assert wrong.wait(timeout=WAIT_SECONDS) == 1
     said = (machine.folder / "column.log").read_text(encoding="utf-8")
     assert "error: " in said
     assert "urgncy" in said

@@ -88,17 +88,17 @@ def measure(
 
 async def _measure(load: Load, progress: Callable[[str], None]) -> tuple[Row, list[Row]]:
     with tempfile.TemporaryDirectory(prefix="sottovoce-bench-") as folder:
-        async with _open_office(folder) as office:
+        async with _open_coordinator(folder) as coordinator:
             progress("timing trips …")
-            alone, echoes = await _trips_alone(office, load.trips)
-            before = (await office.report())["peak"]
+            alone, echoes = await _trips_alone(coordinator, load.trips)
+            before = (await coordinator.report())["peak"]
             progress(f"{load.peers} peers join and contribute …")
-            async with _pair_beside(office) as beside:
-                rush = await _timed(office, _crowd(office, load))
+            async with _pair_beside(coordinator) as beside:
+                rush = await _timed(coordinator, _crowd(coordinator, load))
             # Before the echo, which holds every body whole.
-            told = await office.report()
+            told = await coordinator.report()
             progress(f"{load.peers} peers echo …")
-            bare = await _timed(office, _bare_crowd(office, load))
+            bare = await _timed(coordinator, _bare_crowd(coordinator, load))
     facts = {
         "peers": load.peers,
         "features": load.features,
@@ -149,16 +149,18 @@ async def _process(module: str, *arguments: str) -> AsyncIterator[asyncio.subpro
 
 
 @asynccontextmanager
-async def _open_office(folder: str) -> AsyncIterator[CoordinatorProcess]:
+async def _open_coordinator(folder: str) -> AsyncIterator[CoordinatorProcess]:
     async with _process("port.server_process", folder) as process:
         yield CoordinatorProcess(process, await _heard(process))
 
 
 @asynccontextmanager
-async def _pair_beside(office: CoordinatorProcess) -> AsyncIterator[list[float]]:
+async def _pair_beside(coordinator: CoordinatorProcess) -> AsyncIterator[list[float]]:
     """Trips that are timed while the block runs; the list is filled when it ends."""
     spent: list[float] = []
-    async with _process("port.timed_seats", str(office.port), office.fingerprint.hex()) as process:
+    async with _process(
+        "port.timed_seats", str(coordinator.port), coordinator.fingerprint.hex()
+    ) as process:
         await _heard(process)
         yield spent
         spent += (await _asked(process))["trips"]
@@ -179,28 +181,28 @@ async def _heard(process: asyncio.subprocess.Process) -> dict[str, Any]:
     return told
 
 
-async def _timed(office: CoordinatorProcess, crowd: Coroutine[Any, Any, None]) -> Rush:
-    cpu = (await office.report())["cpu"]
+async def _timed(coordinator: CoordinatorProcess, crowd: Coroutine[Any, Any, None]) -> Rush:
+    cpu = (await coordinator.report())["cpu"]
     started = time.perf_counter()
     await crowd
     seconds = time.perf_counter() - started
-    return Rush(seconds, (await office.report())["cpu"] - cpu)
+    return Rush(seconds, (await coordinator.report())["cpu"] - cpu)
 
 
-async def _crowd(office: CoordinatorProcess, load: Load) -> None:
+async def _crowd(coordinator: CoordinatorProcess, load: Load) -> None:
     """Everybody at once."""
     common = os.urandom(load.size)
     bodies = {f"peer {index:03}": index.to_bytes(4) + common[4:] for index in range(load.peers)}
-    await asyncio.gather(*(_peer(office, name, body) for name, body in bodies.items()))
-    received = (await office.report())["received"]
+    await asyncio.gather(*(_peer(coordinator, name, body) for name, body in bodies.items()))
+    received = (await coordinator.report())["received"]
     for name, body in bodies.items():
         if received.get(name) != body_digest(body).hex():
             raise ViolationError(f"{name!r}: its contribution was lost", party=COORDINATOR)
 
 
-async def _peer(office: CoordinatorProcess, name: str, body: bytes) -> None:
+async def _peer(coordinator: CoordinatorProcess, name: str, body: bytes) -> None:
     """Join, say hello, contribute, and compare the receipts."""
-    async with line_to(office.port, office.fingerprint, name) as line:
+    async with line_to(coordinator.port, coordinator.fingerprint, name) as line:
         await line.enrol(name.encode())
         await line.describe()
         after = 0
@@ -212,49 +214,53 @@ async def _peer(office: CoordinatorProcess, name: str, body: bytes) -> None:
         await line.acknowledge(after)
 
 
-async def _trips_alone(office: CoordinatorProcess, count: int) -> tuple[list[float], list[float]]:
+async def _trips_alone(
+    coordinator: CoordinatorProcess, count: int
+) -> tuple[list[float], list[float]]:
     """Trips, and requests to the bare echo, in turns."""
     ours, theirs = [], []
     async with (
-        line_to(office.port, office.fingerprint, "left") as left,
-        line_to(office.port, office.fingerprint, "right") as right,
-        _bare(office) as session,
+        line_to(coordinator.port, coordinator.fingerprint, "left") as left,
+        line_to(coordinator.port, coordinator.fingerprint, "right") as right,
+        _bare(coordinator) as session,
     ):
         pair = Pair(left, right)
         await pair.enrol()
         for _ in range(count):
             ours.append(await pair.trip())
             started = time.perf_counter()
-            await _echo(session, office, bytes(SMALL))
+            await _echo(session, coordinator, bytes(SMALL))
             theirs.append(time.perf_counter() - started)
     return ours, theirs
 
 
-async def _bare_crowd(office: CoordinatorProcess, load: Load) -> None:
+async def _bare_crowd(coordinator: CoordinatorProcess, load: Load) -> None:
     """As many peers and bytes at the bare echo."""
     body = os.urandom(load.size)
 
     async def one() -> None:
-        async with _bare(office) as session:
+        async with _bare(coordinator) as session:
             for said in (bytes(SMALL), body):
-                if await _echo(session, office, said) != body_digest(said):
+                if await _echo(session, coordinator, said) != body_digest(said):
                     raise ViolationError("the echo changed what was said", party=_PARTNER)
 
     await asyncio.gather(*(one() for _ in range(load.peers)))
 
 
-def _bare(office: CoordinatorProcess) -> aiohttp.ClientSession:
-    connector = aiohttp.TCPConnector(ssl=client_context(office.fingerprint))
+def _bare(coordinator: CoordinatorProcess) -> aiohttp.ClientSession:
+    connector = aiohttp.TCPConnector(ssl=client_context(coordinator.fingerprint))
     return aiohttp.ClientSession(connector=connector)
 
 
-async def _echo(session: aiohttp.ClientSession, office: CoordinatorProcess, body: bytes) -> bytes:
+async def _echo(
+    session: aiohttp.ClientSession, coordinator: CoordinatorProcess, body: bytes
+) -> bytes:
     async def slices() -> AsyncIterator[bytes]:
         for start in range(0, len(body), 2**18):
             yield body[start : start + 2**18]
 
     headers = {"Content-Length": str(len(body))}
-    address = f"https://127.0.0.1:{office.echo}/echo"
+    address = f"https://127.0.0.1:{coordinator.echo}/echo"
     async with session.post(address, data=slices(), headers=headers) as response:
         return await response.read()
 

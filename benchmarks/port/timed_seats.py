@@ -17,7 +17,7 @@ from sottovoce.transport.signing import body_digest
 
 SESSION = body_digest(b"bench serve")
 SMALL = 1024
-_PATIENCE = 120.0
+_WAIT_SECONDS = 120.0
 
 
 def line_to(port: int, fingerprint: bytes, seat: str) -> CoordinatorLine:
@@ -27,7 +27,7 @@ def line_to(port: int, fingerprint: bytes, seat: str) -> CoordinatorLine:
         fingerprint=fingerprint,
         study=STUDY,
         identity=Identity.draw(seat, SystemEntropy()),
-        patience=_PATIENCE,
+        retry_seconds=_WAIT_SECONDS,
     )
 
 

@@ -110,8 +110,8 @@ def measure(
             progress(f"{trial.engine}: in memory")
             memory = _in_memory(trial, kind, key)
             progress(f"{trial.engine}: over TLS")
-            office = _Office(Path(folder), trial, kind, key)
-            networked = asyncio.run(office.measured())
+            machines = _CoordinatorAndSites(Path(folder), trial, kind, key)
+            networked = asyncio.run(machines.measured())
         yield {
             "engine": str(trial.engine),
             "features": trial.features,
@@ -166,7 +166,7 @@ async def _agree(question: ConsentQuestion) -> bool:  # noqa: ARG001 - everybody
 
 
 @dataclass
-class _Office:
+class _CoordinatorAndSites:
     """A coordinator and its sites in one process, each with a folder of its own."""
 
     root: Path
@@ -189,10 +189,10 @@ class _Office:
 
     async def measured(self) -> Seconds:
         """A training of all seats, then a query."""
-        storage.make_folder(self.root / "office")
+        storage.make_folder(self.root / "coordinator")
         documents, labels = notes(self.trial), asked(self.trial)
         start = cpu_seconds()
-        place = CoordinatorPlace(self.root / "office", b"\x01" * 32, "127.0.0.1", 0)
+        place = CoordinatorPlace(self.root / "coordinator", b"\x01" * 32, "127.0.0.1", 0)
         self.tokens = create_study(place, self.trial.text(self.key.bits), read=self.read)
         async with self._serving(place):
             await asyncio.gather(*(self._join(token, documents) for token in self.tokens))

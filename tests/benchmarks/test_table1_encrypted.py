@@ -48,10 +48,10 @@ class SmallTrial(TableTrial):
 
 @pytest.fixture(scope="module")
 def rows():
-    workshop = table1_encrypted.Workshop(KEY, SeededEntropy(1))
+    setting = table1_encrypted.EncryptionSetting(KEY, SeededEntropy(1))
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr("sottovoce.paper.table1.TableTrial", SmallTrial)
-        return list(measure(table1_encrypted.entries(workshop), seeds=3))
+        return list(measure(table1_encrypted.entries(setting), seeds=3))
 
 
 def test_each_row_equals_its_twin(rows) -> None:
@@ -94,8 +94,8 @@ def test_scripts_get_more_columns_and_people_two_more_tables(rows) -> None:
 
 def test_the_command_prints_bits_kappa_ratio_and_operations(monkeypatch) -> None:
     monkeypatch.setattr("sottovoce.paper.table1.TableTrial", SmallTrial)
-    workshop = table1_encrypted.Workshop(KEY, SeededEntropy(1))
-    monkeypatch.setattr(command, "_entries", lambda *_: table1_encrypted.entries(workshop))
+    setting = table1_encrypted.EncryptionSetting(KEY, SeededEntropy(1))
+    monkeypatch.setattr(command, "_entries", lambda *_: table1_encrypted.entries(setting))
     result = CliRunner(env={"COLUMNS": "160"}).invoke(app, ["table1", "--rows", "encrypted"])
     assert result.exit_code == 0, result.output
     for words in ("bits 768", "κ 40", "ratio", "decryptions", "sealed closed form", "0.085, 87 s"):
@@ -144,8 +144,8 @@ def test_counting_changes_no_result(arithmetic) -> None:
 @pytest.mark.soak
 def test_the_whole_table_at_2048_bits_keeps_its_promises() -> None:
     entropy = SystemEntropy()
-    workshop = table1_encrypted.Workshop(generate(2048, entropy=entropy), entropy)
-    plain, both, closed = measure(table1_encrypted.entries(workshop), seeds=1)
+    setting = table1_encrypted.EncryptionSetting(generate(2048, entropy=entropy), entropy)
+    plain, both, closed = measure(table1_encrypted.entries(setting), seeds=1)
     for row, seconds, apart in ((plain, 20, 2**-12), (both, 30, 2**-12), (closed, 10, 1e-3)):
         assert row.misclassification <= 0.12
         assert row.sealed.predictions_equal

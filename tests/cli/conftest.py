@@ -1,4 +1,4 @@
-"""A study file, and the office of a coordinator who made the study of it."""
+"""A study file, and the home of a coordinator who made the study of it."""
 
 from pathlib import Path
 
@@ -16,6 +16,6 @@ def study(tmp_path: Path) -> Path:
 
 
 @pytest.fixture
-def office(tmp_path: Path, study: Path) -> Path:
+def coordinator_home(tmp_path: Path, study: Path) -> Path:
     call("study", "create", study, "--home", tmp_path / "cate", "--out", tmp_path / "sent")
     return tmp_path / "cate"

@@ -120,9 +120,11 @@ SITUATIONS: list[tuple[str, ...]] = [
 ]
 
 
-def test_every_hint_of_a_mistake_can_be_typed(tmp_path: Path, office: Path, study: Path) -> None:
+def test_every_hint_of_a_mistake_can_be_typed(
+    tmp_path: Path, coordinator_home: Path, study: Path
+) -> None:
     Path("notes.csv").write_text("note,dx\nshe fell,flu\n", encoding="utf-8")
-    call("study", "create", study, "--home", office)  # two studies: which one is meant?
+    call("study", "create", study, "--home", coordinator_home)  # two studies: which one is meant?
     told = 0
     for words in SITUATIONS:
         with pytest.raises(SottovoceError) as caught:

@@ -20,7 +20,7 @@ from sottovoce import errors
 from sottovoce.datasets import clinical_notes, write_notes
 from sottovoce.errors import DamagedFileError, InputError, JournalError, LedgerError
 from sottovoce.keyfiles.keytext import KeyText
-from sottovoce.ledger import Entry, SiteLedger, What
+from sottovoce.ledger import Entry, LineKind, SiteLedger
 from sottovoce.node.coordinator.registry import Registry
 from sottovoce.node.invitations import Invitation
 from sottovoce.node.site.site_folder import Site, open_site
@@ -262,7 +262,7 @@ def test_a_ledger(tmp_path: Path) -> None:
     path, north = tmp_path / "ledger.jsonl", Identity.draw("north", SeededEntropy(1))
     with SiteLedger(path, north) as ledger:
         for note in ("one", "two", "three"):
-            ledger.append(Entry("s1", What.REPAIR, note=note))
+            ledger.append(Entry("s1", LineKind.REPAIR, note=note))
     copies = {one.name: one.read_bytes() for one in tmp_path.iterdir()}
     path.write_bytes(b"".join(path.read_bytes().splitlines(keepends=True)[:1]))
     with pytest.raises(LedgerError) as caught:
@@ -274,8 +274,8 @@ def test_a_ledger(tmp_path: Path) -> None:
         assert ledger.verify().lines == 3
 
 
-def test_the_text_of_a_study(office: Path) -> None:
-    (path,) = (office / "coordinator" / "studies").glob("*/study.toml")
+def test_the_text_of_a_study(coordinator_home: Path) -> None:
+    (path,) = (coordinator_home / "coordinator" / "studies").glob("*/study.toml")
     kept = path.read_bytes()
     path.write_bytes(b"\xff\xfe")
     with pytest.raises(DamagedFileError) as caught:

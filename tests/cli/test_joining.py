@@ -65,7 +65,7 @@ def test_a_mistake_at_this_site_is_told_before_anything_else(
 
 def test_a_mistyped_invitation_is_named(
     tmp_path: Path,
-    office: Path,
+    coordinator_home: Path,
     monkeypatch: pytest.MonkeyPatch,
     notes: Path,
 ) -> None:
@@ -98,7 +98,7 @@ ENDED = [
 )
 def test_a_study_that_is_over_says_what_happened_and_what_can_be_done(
     tmp_path: Path,
-    office: Path,
+    coordinator_home: Path,
     words: tuple[str, ...],
     phase: str,
     reason: str,
@@ -127,7 +127,7 @@ def test_a_study_that_is_over_says_what_happened_and_what_can_be_done(
 
 
 def test_anothers_invitation_does_not_take_the_place_of_a_seat(
-    tmp_path: Path, office: Path
+    tmp_path: Path, coordinator_home: Path
 ) -> None:
     home = tmp_path / "stanmore"
     invitation = Invitation.parse((tmp_path / "sent" / "stanmore").read_text())
@@ -146,7 +146,7 @@ def test_anothers_invitation_does_not_take_the_place_of_a_seat(
 
 
 def test_who_only_looked_at_anothers_invitation_may_take_its_own(
-    tmp_path: Path, office: Path
+    tmp_path: Path, coordinator_home: Path
 ) -> None:
     from sottovoce.cli.invitation_prompt import check_seats
 
@@ -158,7 +158,7 @@ def test_who_only_looked_at_anothers_invitation_may_take_its_own(
 
 
 def test_labels_that_are_not_the_study_s_are_counted_and_spelled_before_consent(
-    tmp_path: Path, office: Path
+    tmp_path: Path, coordinator_home: Path
 ) -> None:
     from sottovoce.config.study_file import example
 

@@ -41,8 +41,8 @@ def test_a_study_is_made_with_an_invitation_for_each(tmp_path: Path, study: Path
     found = [Invitation.parse(made["invitations"][name]["invitation"]) for name in names]
     assert {one.address for one in found} == {"https://study.example.org:8443"}
     assert {one.study for one in found} == {made["study"]}
-    assert [one.house for one in found] == names
-    # Nobody evaluates and nobody deals: every house computes.
+    assert [one.short_name for one in found] == names
+    # Nobody evaluates and nobody deals: every organisation computes.
     assert [one.seats for one in found] == [(name, f"member-{name}") for name in names]
     assert datetime.now(UTC) + timedelta(days=6) < found[0].expires
     tokens = {Invitation.parse(one["invitation"]).token for one in made["invitations"].values()}
@@ -53,39 +53,42 @@ def test_a_study_is_made_with_an_invitation_for_each(tmp_path: Path, study: Path
             assert path.stat().st_mode & 0o077 == 0 or path.name == "certificate.pem", path
 
 
-def test_invitations_go_to_files_of_their_own(tmp_path: Path, office: Path) -> None:
+def test_invitations_go_to_files_of_their_own(tmp_path: Path, coordinator_home: Path) -> None:
     for name in ("north", "harbour", "stanmore"):
         path = tmp_path / "sent" / name
         assert path.stat().st_mode & 0o777 == 0o600
-        assert Invitation.parse(path.read_text()).house == name
+        assert Invitation.parse(path.read_text()).short_name == name
 
 
-def test_a_new_invitation_differs(tmp_path: Path, office: Path) -> None:
+def test_a_new_invitation_differs(tmp_path: Path, coordinator_home: Path) -> None:
     old = Invitation.parse((tmp_path / "sent" / "north").read_text())
-    made = json.loads(call("study", "invite", "north", "--home", office, "--json"))
+    made = json.loads(call("study", "invite", "north", "--home", coordinator_home, "--json"))
     new = Invitation.parse(made["invitations"]["north"]["invitation"])
     assert new.token != old.token
     assert (new.study, new.fingerprint, new.seats) == (old.study, old.fingerprint, old.seats)
     with pytest.raises(InputError, match=r"expected an organisation of it .*found 'east'"):
-        call("study", "invite", "east", "--home", office)
+        call("study", "invite", "east", "--home", coordinator_home)
 
 
-def test_a_study_is_made_again_under_another_name(office: Path) -> None:
+def test_a_study_is_made_again_under_another_name(coordinator_home: Path) -> None:
     call("study", "create", "--from", "urgency of clinical notes", "--name", "second round",
-         "--home", office)  # fmt: skip
-    names = {one["name"] for one in json.loads(call("study", "list", "--home", office, "--json"))}
+         "--home", coordinator_home)  # fmt: skip
+    names = {
+        one["name"]
+        for one in json.loads(call("study", "list", "--home", coordinator_home, "--json"))
+    }
     assert names == {"urgency of clinical notes", "second round"}
-    text = call("study", "show", "second round", "--home", office, "--toml")
+    text = call("study", "show", "second round", "--home", coordinator_home, "--toml")
     assert parse_study(text).plan.name == "second round"
     with pytest.raises(InputError, match="expected FILE or --from, found both"):
-        call("study", "create", "study.toml", "--from", "x", "--home", office)
+        call("study", "create", "study.toml", "--from", "x", "--home", coordinator_home)
 
 
-def test_the_card_is_shown(office: Path) -> None:
-    page = call("study", "show", "--home", office)
+def test_the_card_is_shown(coordinator_home: Path) -> None:
+    page = call("study", "show", "--home", coordinator_home)
     assert len(page.splitlines()) < 70
     assert "the whole card: sottovoce study show" in page
-    card = call("study", "show", "--home", office, "--card")
+    card = call("study", "show", "--home", coordinator_home, "--card")
     assert card.startswith("# Study card: urgency of clinical notes")
     assert "Ethics Committee North, no. 2026-17" in card
     assert "People may join for: 1 week" in card
@@ -93,41 +96,45 @@ def test_the_card_is_shown(office: Path) -> None:
     assert "| course of the study | `begin` |" in card
 
 
-def test_the_card_is_a_page_to_print(office: Path, tmp_path: Path) -> None:
+def test_the_card_is_a_page_to_print(coordinator_home: Path, tmp_path: Path) -> None:
     path = tmp_path / "card.html"
-    assert "to open in a browser" in call("study", "show", "--home", office, "--html", path)
+    assert "to open in a browser" in call(
+        "study", "show", "--home", coordinator_home, "--html", path
+    )
     assert "Signatures" in path.read_text(encoding="utf-8")
     with pytest.raises(SottovoceError, match=r"card\.html"):
-        call("study", "show", "--home", office, "--html", path)
+        call("study", "show", "--home", coordinator_home, "--html", path)
 
 
-def test_the_coordinator_reports_and_shows_evaluations_again(office: Path, tmp_path: Path) -> None:
-    (one,) = json.loads(call("study", "list", "--home", office, "--json"))
+def test_the_coordinator_reports_and_shows_evaluations_again(
+    coordinator_home: Path, tmp_path: Path
+) -> None:
+    (one,) = json.loads(call("study", "list", "--home", coordinator_home, "--json"))
     with pytest.raises(InputError, match="expected an evaluation that was held, found none"):
-        call("evaluate", "--last", "--home", office)
+        call("evaluate", "--last", "--home", coordinator_home)
     labels = Labels(("routine", "urgent"))
     table = np.array([[40, 5], [6, 30]])
     joint = Evaluation.of(labels, table, ("north", "harbour", "stanmore"), fewest=3)
-    folder = office / "coordinator" / "studies" / one["study"]
+    folder = coordinator_home / "coordinator" / "studies" / one["study"]
     keep_evaluation(folder, KeptEvaluation(0.0, joint=joint))
-    again = call("evaluate", "--last", "--home", office)
+    again = call("evaluate", "--last", "--home", coordinator_home)
     assert "all of north, harbour, stanmore: accuracy 86.4%" in again
-    assert "accuracy 86.4%" in call("study", "show", "--home", office)
-    shown = json.loads(call("study", "show", "--home", office, "--json"))
+    assert "accuracy 86.4%" in call("study", "show", "--home", coordinator_home)
+    shown = json.loads(call("study", "show", "--home", coordinator_home, "--json"))
     assert shown["evaluation"]["joint"]["confusion"] == table.tolist()
     out = tmp_path / "report.html"
-    call("report", "--home", office, "--out", out)
+    call("report", "--home", coordinator_home, "--out", out)
     page = out.read_text(encoding="utf-8")
     assert "Accuracy 86.4%" in page
     assert "Institute for Health Data (coordinator)" in page
 
 
-def test_two_studies_and_none_named(office: Path, study: Path) -> None:
-    call("study", "create", study, "--home", office)
+def test_two_studies_and_none_named(coordinator_home: Path, study: Path) -> None:
+    call("study", "create", study, "--home", coordinator_home)
     with pytest.raises(InputError, match=r"expected one of 2 by name .*found no name"):
-        call("study", "show", "--home", office)
+        call("study", "show", "--home", coordinator_home)
     with pytest.raises(InputError, match=r"expected one that this site knows .*found 'nothing'"):
-        call("study", "show", "nothing", "--home", office)
+        call("study", "show", "nothing", "--home", coordinator_home)
 
 
 def test_a_site_without_studies(tmp_path: Path) -> None:
@@ -140,21 +147,23 @@ def test_a_site_without_studies(tmp_path: Path) -> None:
         call("study", "cancel", "--home", home)
 
 
-def test_stopping_a_study_is_asked_for(office: Path) -> None:
-    done = CliRunner().invoke(cli.app, ["study", "cancel", "--home", str(office)], input="n\n")
+def test_stopping_a_study_is_asked_for(coordinator_home: Path) -> None:
+    done = CliRunner().invoke(
+        cli.app, ["study", "cancel", "--home", str(coordinator_home)], input="n\n"
+    )
     assert (done.exit_code, "nothing was changed" in done.output) == (4, True)
     for command in ("cancel", "close"):
         if command == "close":
-            in_phase(office, "finished")
+            in_phase(coordinator_home, "finished")
         with pytest.raises(InputError, match="expected an answer, found nobody") as caught:
-            call("study", command, "--home", office)
+            call("study", command, "--home", coordinator_home)
         assert caught.value.hints == ("--yes answers beforehand",)
-    assert "will be closed" in call("study", "close", "--home", office, "--yes")
+    assert "will be closed" in call("study", "close", "--home", coordinator_home, "--yes")
 
 
-def in_phase(office: Path, phase: str, reason: str = "") -> str:
+def in_phase(coordinator_home: Path, phase: str, reason: str = "") -> str:
     """What the server would have written down; the study's name there."""
-    (folder,) = (office / "coordinator" / "studies").iterdir()
+    (folder,) = (coordinator_home / "coordinator" / "studies").iterdir()
     registry = Registry(folder)
     now = registry.status(parse_study(registry.text))
     registry.write_status(replace(now, phase=phase, reason=reason))
@@ -172,22 +181,22 @@ def in_phase(office: Path, phase: str, reason: str = "") -> str:
     ],
 )
 def test_an_order_that_comes_too_late_is_refused(
-    office: Path, command: str, phase: str, says: str, hint: str
+    coordinator_home: Path, command: str, phase: str, says: str, hint: str
 ) -> None:
-    study = in_phase(office, phase, "too few" if phase == "stopped" else "")
+    study = in_phase(coordinator_home, phase, "too few" if phase == "stopped" else "")
     with pytest.raises(InputError, match=says) as caught:
-        call("study", command, "--home", office, "--yes")
+        call("study", command, "--home", coordinator_home, "--yes")
     assert caught.value.hints == ((f"sottovoce study {hint} {study}",) if hint else ())
-    assert not any((office / "coordinator" / "studies" / study / "orders").iterdir())
+    assert not any((coordinator_home / "coordinator" / "studies" / study / "orders").iterdir())
 
 
-def test_scripts_read_what_was_ordered(office: Path) -> None:
+def test_scripts_read_what_was_ordered(coordinator_home: Path) -> None:
     for command, phase, what in (
         ("cancel", "training", "stopped"),
         ("close", "finished", "closed"),
     ):
-        study = in_phase(office, phase)
-        told = json.loads(call("study", command, "--home", office, "--yes", "--json"))
+        study = in_phase(coordinator_home, phase)
+        told = json.loads(call("study", command, "--home", coordinator_home, "--yes", "--json"))
         assert told == {"study": study, "name": "urgency of clinical notes", "ordered": what}
 
 
@@ -209,27 +218,27 @@ def test_an_invitation_remembers_the_address(tmp_path: Path, study: Path) -> Non
 
 
 @pytest.mark.parametrize("phase", ["stopped", "closed"])
-def test_nobody_is_invited_to_a_study_that_is_over(office: Path, phase: str) -> None:
-    study = in_phase(office, phase, "approval was withdrawn")
+def test_nobody_is_invited_to_a_study_that_is_over(coordinator_home: Path, phase: str) -> None:
+    study = in_phase(coordinator_home, phase, "approval was withdrawn")
     with pytest.raises(InputError, match=f"that is {phase}: approval was withdrawn") as caught:
-        call("study", "invite", "north", "--home", office)
+        call("study", "invite", "north", "--home", coordinator_home)
     assert caught.value.hints == (f"sottovoce study create --from {study}",)
 
 
-def test_nobody_is_invited_to_a_study_that_will_stop(office: Path) -> None:
-    call("study", "cancel", "--home", office, "--yes")
+def test_nobody_is_invited_to_a_study_that_will_stop(coordinator_home: Path) -> None:
+    call("study", "cancel", "--home", coordinator_home, "--yes")
     with pytest.raises(InputError, match="expected one that goes on, found one that is stopped"):
-        call("study", "invite", "north", "--home", office)
+        call("study", "invite", "north", "--home", coordinator_home)
 
 
-def test_after_the_beginning_only_who_was_there_is_invited_again(office: Path) -> None:
-    study = in_phase(office, "finished")
-    registry = Registry(office / "coordinator" / "studies" / study)
+def test_after_the_beginning_only_who_was_there_is_invited_again(coordinator_home: Path) -> None:
+    study = in_phase(coordinator_home, "finished")
+    registry = Registry(coordinator_home / "coordinator" / "studies" / study)
     ticket = next(one for one in registry.tickets() if "stanmore" in one.seats)
     registry.enrol("stanmore", bytes(32), ticket, replacing=False)
-    assert "sottovoce-1-" in call("study", "invite", "stanmore", "--home", office)
+    assert "sottovoce-1-" in call("study", "invite", "stanmore", "--home", coordinator_home)
     with pytest.raises(InputError, match="found finished: Northfield Hospital did not come in"):
-        call("study", "invite", "north", "--home", office)
+        call("study", "invite", "north", "--home", coordinator_home)
 
 
 def test_a_mistake_leaves_no_study_behind(tmp_path: Path, study: Path) -> None:
@@ -260,7 +269,9 @@ def test_a_wrong_address_is_refused(tmp_path: Path, study: Path, address: str) -
         (lambda line: line.replace("sottovoce-1", "sottovoce-9"), "found version 9"),
     ],
 )
-def test_a_wrong_invitation_is_refused(tmp_path: Path, office: Path, change, says: str) -> None:
+def test_a_wrong_invitation_is_refused(
+    tmp_path: Path, coordinator_home: Path, change, says: str
+) -> None:
     line = change((tmp_path / "sent" / "north").read_text().strip())
     with pytest.raises(InputError, match=says):
         call("join", line, "--home", tmp_path / "north")
@@ -268,7 +279,7 @@ def test_a_wrong_invitation_is_refused(tmp_path: Path, office: Path, change, say
 
 
 def test_an_expired_invitation_is_refused_before_anything_is_sent(
-    tmp_path: Path, office: Path
+    tmp_path: Path, coordinator_home: Path
 ) -> None:
     good = Invitation.parse((tmp_path / "sent" / "north").read_text())
     old = replace(good, expires=datetime.now(UTC) - timedelta(seconds=2))
@@ -277,7 +288,7 @@ def test_an_expired_invitation_is_refused_before_anything_is_sent(
 
 
 def test_an_invitation_is_read_from_a_file_or_from_standard_input(
-    tmp_path: Path, office: Path
+    tmp_path: Path, coordinator_home: Path
 ) -> None:
     (tmp_path / "broken").write_text("sottovoce-1-abc", encoding="utf-8")
     with pytest.raises(InputError, match="cut short"):
@@ -308,8 +319,8 @@ def test_settings_of_a_site_are_the_options_of_its_commands(tmp_path: Path, stud
     assert address(call(*typed, **environment)) == "https://typed:3"
 
 
-def test_the_home_comes_from_the_environment(tmp_path: Path, office: Path) -> None:
-    listed = call("study", "list", "--json", SOTTOVOCE_HOME=str(office))
+def test_the_home_comes_from_the_environment(tmp_path: Path, coordinator_home: Path) -> None:
+    listed = call("study", "list", "--json", SOTTOVOCE_HOME=str(coordinator_home))
     assert json.loads(listed)[0]["as"] == "coordinator"
 
 
@@ -340,15 +351,18 @@ def test_a_wrong_setting_of_a_site_is_told_with_its_line(
     assert re.search(says, f"{caught.value.message} {' '.join(caught.value.hints)}")
 
 
-def test_open_permissions_are_refused(tmp_path: Path, office: Path) -> None:
-    for path in (office / "storage.key", office / "coordinator" / "certificate.key"):
+def test_open_permissions_are_refused(tmp_path: Path, coordinator_home: Path) -> None:
+    for path in (
+        coordinator_home / "storage.key",
+        coordinator_home / "coordinator" / "certificate.key",
+    ):
         path.chmod(0o644)
         with pytest.raises(OpenPermissionsError, match="expected mode 600, found 644"):
-            call("study", "invite", "north", "--home", office)
+            call("study", "invite", "north", "--home", coordinator_home)
         path.chmod(0o600)
-    office.chmod(0o755)
+    coordinator_home.chmod(0o755)
     with pytest.raises(OpenPermissionsError, match="expected mode 700, found 755"):
-        call("study", "list", "--home", office)
+        call("study", "list", "--home", coordinator_home)
 
 
 @pytest.mark.parametrize(("shell", "check"), [("bash", "bash"), ("zsh", "zsh"), ("fish", "fish")])

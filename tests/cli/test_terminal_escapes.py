@@ -114,7 +114,7 @@ def test_names_are_not_read_as_marks_of_the_card() -> None:
     assert "Stanmore \\| dealer \\| \\[x\\](http://y) \\<b\\>" in card
 
 
-def test_status_and_list_after_a_hostile_invitation(tmp_path: Path, office: Path) -> None:
+def test_status_and_list_after_a_hostile_invitation(tmp_path: Path, coordinator_home: Path) -> None:
     """The invitation is refused; nothing of it is kept that a later command would show."""
     line = (tmp_path / "sent" / "stanmore").read_text(encoding="utf-8")
     found = Invitation.parse(line)

@@ -128,7 +128,7 @@ def test_clusters_that_are_none_by_name(monkeypatch: pytest.MonkeyPatch) -> None
         assert workers is None
     with open_cluster("local") as workers:
         assert (workers is not None) == (usable_cores() > 1)
-    monkeypatch.setattr(dask_cluster, "_PATIENCE", "1s")
+    monkeypatch.setattr(dask_cluster, "_WAIT_SECONDS", "1s")
     address = "tcp://127.0.0.1:1"
     with (
         pytest.raises(InputError, match=f"{address}: expected a dask scheduler that answers"),

@@ -18,7 +18,7 @@ from sottovoce.node.site.site_folder import open_site
 
 
 @pytest.fixture
-def office(tmp_path: Path) -> Path:
+def coordinator_home(tmp_path: Path) -> Path:
     """A coordinator with one study, whose names are hostile."""
     study, home = tmp_path / "study.toml", tmp_path / "cate"
     text = example().replace("2048", "64").replace("Stanmore Practice", "<script>alert(1)</script>")

@@ -58,7 +58,7 @@ def test_a_whole_study_by_clicks(tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 
 async def story(folder: Path) -> None:
     cate = open_site(folder / "cate", entropy=SystemEntropy())
-    office, until = replace(cate.office(), port=0), asyncio.Event()
+    place, until = replace(cate.coordinator_place(), port=0), asyncio.Event()
     listening: asyncio.Future[Listening] = asyncio.get_running_loop().create_future()
 
     def heard(event: Event) -> None:
@@ -66,7 +66,7 @@ async def story(folder: Path) -> None:
             listening.set_result(event)
 
     async with AsyncExitStack() as stack:
-        serving = asyncio.create_task(run_coordinator(office, on_event=heard, until=until))
+        serving = asyncio.create_task(run_coordinator(place, on_event=heard, until=until))
         address = (await asyncio.wait_for(listening, 300)).address
         arguments = (folder / "study.toml", "--home", folder / "cate", "--address", address)
         await asyncio.to_thread(call, "study", "create", *arguments, "--out", folder / "inv")
@@ -78,15 +78,15 @@ async def story(folder: Path) -> None:
         tabs = {name: await chrome.tab() for name in links}
         for name, link in links.items():
             await tabs[name].goto(link)
-        await coordinator_invites(tabs["cate"], registries(office)[0].id)
+        await coordinator_invites(tabs["cate"], registries(place)[0].id)
         await study_begins(folder, tabs)
         await people_consent(tabs)
         await first_messages_approved(tabs["stanmore"])
         await both(*(at_end(tabs[name]) for name in SITES))
         await both(*(evaluated(tabs[name]) for name in SITES))
-        await coordinator_sees(tabs["cate"], registries(office)[0].id)
+        await coordinator_sees(tabs["cate"], registries(place)[0].id)
         await labelled(folder, tabs["stanmore"])
-        await looked_at(tabs, folder, registries(office)[0].id)
+        await looked_at(tabs, folder, registries(place)[0].id)
         until.set()
         await serving
 
@@ -95,7 +95,7 @@ async def coordinator_invites(tab: Tab, study: str) -> None:
     """A new line for harbour, with a picture for its camera, and the old one is void."""
     await tab.goto(await tab.run(f"location.origin + '/study/{study}'"))
     assert "Waited for: north" in await tab.text()
-    await tab.fill("house", "harbour", within="form[action$=invite]")
+    await tab.fill("organisation", "harbour", within="form[action$=invite]")
     await tab.press("Make a new invitation")
     line = await tab.run("document.querySelector('#invitation').textContent")
     assert line.startswith("sottovoce")

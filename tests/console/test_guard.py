@@ -28,9 +28,9 @@ from sottovoce.node.site.site_folder import open_site
 Story = Callable[[aiohttp.ClientSession, str, ConsolePages], Awaitable[None]]
 
 
-def played(office: Path, story: Story, *, read_only: bool = False) -> None:
+def played(coordinator_home: Path, story: Story, *, read_only: bool = False) -> None:
     async def run() -> None:
-        async with running(office, read_only=read_only) as (link, console):
+        async with running(coordinator_home, read_only=read_only) as (link, console):
             jar = aiohttp.CookieJar(unsafe=True)
             async with aiohttp.ClientSession(cookie_jar=jar) as session:
                 await story(session, link, console)
@@ -42,17 +42,17 @@ def base(link: str) -> str:
     return f"http://{urlsplit(link).netloc}"
 
 
-def test_without_the_link_nothing_is_shown(office: Path) -> None:
+def test_without_the_link_nothing_is_shown(coordinator_home: Path) -> None:
     async def story(session: aiohttp.ClientSession, link: str, _: ConsolePages) -> None:
         for path in ("/", "/events", "/study/x", "/study/x/card", "/study/x/officer"):
             async with session.get(base(link) + path) as answer:
                 assert answer.status == 403
                 assert "urgency" not in await answer.text()
 
-    played(office, story)
+    played(coordinator_home, story)
 
 
-def test_the_link_opens_once(office: Path) -> None:
+def test_the_link_opens_once(coordinator_home: Path) -> None:
     async def story(session: aiohttp.ClientSession, link: str, _: ConsolePages) -> None:
         async with session.get(link) as answer:
             assert answer.status == 200
@@ -62,10 +62,10 @@ def test_the_link_opens_once(office: Path) -> None:
         async with session.get(base(link) + "/open?token=") as answer:
             assert answer.status == 403
 
-    played(office, story)
+    played(coordinator_home, story)
 
 
-def test_the_cookie_is_for_this_site_and_not_for_scripts(office: Path) -> None:
+def test_the_cookie_is_for_this_site_and_not_for_scripts(coordinator_home: Path) -> None:
     async def story(session: aiohttp.ClientSession, link: str, _: ConsolePages) -> None:
         async with session.get(link, allow_redirects=False) as answer:
             cookie = answer.headers["Set-Cookie"]
@@ -73,10 +73,10 @@ def test_the_cookie_is_for_this_site_and_not_for_scripts(office: Path) -> None:
         assert "HttpOnly" in cookie
         assert "SameSite=Strict" in cookie
 
-    played(office, story)
+    played(coordinator_home, story)
 
 
-def test_every_answer_forbids_what_comes_from_elsewhere(office: Path) -> None:
+def test_every_answer_forbids_what_comes_from_elsewhere(coordinator_home: Path) -> None:
     async def story(session: aiohttp.ClientSession, link: str, _: ConsolePages) -> None:
         for path in (link, base(link) + "/static/style.css", base(link) + "/static/console.js"):
             async with session.get(path) as answer:
@@ -86,25 +86,25 @@ def test_every_answer_forbids_what_comes_from_elsewhere(office: Path) -> None:
                 assert answer.headers["X-Content-Type-Options"] == "nosniff"
                 assert answer.headers["Cache-Control"] == "no-store"
 
-    played(office, story)
+    played(coordinator_home, story)
 
 
 @pytest.mark.parametrize("host", ["evil.example", "127.0.0.1", "127.0.0.1:1", ""])
-def test_another_name_in_host_is_refused(office: Path, host: str) -> None:
+def test_another_name_in_host_is_refused(coordinator_home: Path, host: str) -> None:
     async def story(session: aiohttp.ClientSession, link: str, _: ConsolePages) -> None:
         async with session.get(link, headers={"Host": host}) as answer:
             assert answer.status in {400, 421}
         async with session.get(link) as answer:
             assert answer.status == 200, "the link was not used up by a stranger"
 
-    played(office, story)
+    played(coordinator_home, story)
 
 
 @pytest.mark.parametrize("origin", [None, "null", "http://evil.example", "https://127.0.0.1:8450"])
-def test_a_form_from_elsewhere_does_nothing(office: Path, origin: str | None) -> None:
+def test_a_form_from_elsewhere_does_nothing(coordinator_home: Path, origin: str | None) -> None:
     async def story(session: aiohttp.ClientSession, link: str, console: ConsolePages) -> None:
         await (await session.get(link)).text()
-        (study,) = registries(console.work.site.office())
+        (study,) = registries(console.work.site.coordinator_place())
         data = {"word": console.guard.form_word, "name": "urgency of clinical notes"}
         headers = {} if origin is None else {"Origin": origin}
         where = f"{base(link)}/study/{study.id}/cancel"
@@ -112,14 +112,14 @@ def test_a_form_from_elsewhere_does_nothing(office: Path, origin: str | None) ->
             assert answer.status == 403
         assert study.ordered("cancel") is None
 
-    played(office, story)
+    played(coordinator_home, story)
 
 
 @pytest.mark.parametrize("word", ["", "0" * 64])
-def test_a_form_without_the_sessions_word_does_nothing(office: Path, word: str) -> None:
+def test_a_form_without_the_sessions_word_does_nothing(coordinator_home: Path, word: str) -> None:
     async def story(session: aiohttp.ClientSession, link: str, console: ConsolePages) -> None:
         await (await session.get(link)).text()
-        (study,) = registries(console.work.site.office())
+        (study,) = registries(console.work.site.coordinator_place())
         data = {"word": word, "name": "urgency of clinical notes"}
         headers = {"Origin": base(link)}
         where = f"{base(link)}/study/{study.id}/cancel"
@@ -127,14 +127,14 @@ def test_a_form_without_the_sessions_word_does_nothing(office: Path, word: str) 
             assert answer.status == 403
         assert study.ordered("cancel") is None
 
-    played(office, story)
+    played(coordinator_home, story)
 
 
-def test_a_console_that_only_shows_does_nothing(office: Path) -> None:
+def test_a_console_that_only_shows_does_nothing(coordinator_home: Path) -> None:
     async def story(session: aiohttp.ClientSession, link: str, console: ConsolePages) -> None:
         text = await (await session.get(link)).text()
         assert "<form" not in text
-        (study,) = registries(console.work.site.office())
+        (study,) = registries(console.work.site.coordinator_place())
         data = {"word": console.guard.form_word, "name": "urgency of clinical notes"}
         headers = {"Origin": base(link)}
         where = f"{base(link)}/study/{study.id}/cancel"
@@ -143,7 +143,7 @@ def test_a_console_that_only_shows_does_nothing(office: Path) -> None:
             assert "only shows" in await answer.text()
         assert study.ordered("cancel") is None
 
-    played(office, story, read_only=True)
+    played(coordinator_home, story, read_only=True)
 
 
 def test_a_token_is_good_for_some_minutes() -> None:
@@ -162,10 +162,10 @@ def test_it_listens_at_loopback_alone(host: str) -> None:
         check_loopback(host)
 
 
-def test_the_coordinator_acts_by_forms(office: Path) -> None:
+def test_the_coordinator_acts_by_forms(coordinator_home: Path) -> None:
     async def story(session: aiohttp.ClientSession, link: str, console: ConsolePages) -> None:
         await (await session.get(link)).text()
-        place = console.work.site.office()
+        place = console.work.site.coordinator_place()
         (study,) = registries(place)
         where, headers = f"{base(link)}/study/{study.id}", {"Origin": base(link)}
         word = {"word": console.guard.form_word}
@@ -175,7 +175,7 @@ def test_the_coordinator_acts_by_forms(office: Path) -> None:
         assert "&lt;script&gt;alert(1)" in text
         assert "Waited for: north, member-north, harbour, member-harbour, stanmore" in text
         async with session.post(
-            f"{where}/invite", data={**word, "house": "north"}, headers=headers
+            f"{where}/invite", data={**word, "organisation": "north"}, headers=headers
         ) as answer:
             assert "sottovoce-1-" in await answer.text()
         async with session.post(
@@ -199,7 +199,7 @@ def test_the_coordinator_acts_by_forms(office: Path) -> None:
         async with session.post(f"{where}/nothing", data=word, headers=headers) as answer:
             assert answer.status == 404
 
-    played(office, story)
+    played(coordinator_home, story)
 
 
 def test_a_home_without_studies_says_how_to_begin(tmp_path: Path) -> None:
@@ -217,15 +217,15 @@ def test_a_home_without_studies_says_how_to_begin(tmp_path: Path) -> None:
     played(home, story)
 
 
-def test_others_come_in_by_tls_and_passphrase_alone(office: Path, tmp_path: Path) -> None:
+def test_others_come_in_by_tls_and_passphrase_alone(coordinator_home: Path, tmp_path: Path) -> None:
     """From elsewhere: no link, no study is named before the passphrase, mistakes are counted."""
     access = tmp_path / "access"
     access.write_text("four unrelated words\n", encoding="utf-8")
     access.chmod(0o600)
-    tls, shown = console_tls(office)
+    tls, shown = console_tls(coordinator_home)
     assert len(shown.split(":")) == 32
     guard = ConsoleGuard(SystemEntropy(), passphrase=access_of(access), mistake_seconds=0.0)
-    site = open_site(office, entropy=SystemEntropy())
+    site = open_site(coordinator_home, entropy=SystemEntropy())
 
     async def story() -> None:
         pages, until = ConsolePages(ConsoleWork(site), guard), asyncio.Event()
@@ -273,12 +273,14 @@ def test_listening_without_a_passphrase_is_refused(tmp_path: Path) -> None:
         access_of(short)
 
 
-def test_an_invitation_that_was_revoked_is_void(office: Path) -> None:
-    call("study", "revoke", "north", "--home", office)
-    registry = registries(open_site(office, entropy=SystemEntropy()).office())[0]
+def test_an_invitation_that_was_revoked_is_void(coordinator_home: Path) -> None:
+    call("study", "revoke", "north", "--home", coordinator_home)
+    registry = registries(open_site(coordinator_home, entropy=SystemEntropy()).coordinator_place())[
+        0
+    ]
     assert {one.organisation for one in registry.tickets()}.isdisjoint({"Northfield Hospital"})
     with pytest.raises(InputError, match="expected an invitation of Northfield Hospital"):
-        call("study", "revoke", "north", "--home", office)
+        call("study", "revoke", "north", "--home", coordinator_home)
 
 
 def test_a_line_becomes_a_picture_for_a_camera() -> None:

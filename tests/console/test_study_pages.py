@@ -16,7 +16,7 @@ from sottovoce.pictures.html import Html, tag
 
 
 def waiting_sections(site: Site, study: str) -> Iterator[Html]:
-    registry = registry_of(site.office(), study)
+    registry = registry_of(site.coordinator_place(), study)
     status = registry.status(parse_study(registry.text))
     missing = [name for name in status.expected if name not in status.enrolled]
     yield tag("p", f"{status.phase}: waits for {', '.join(missing)}")
@@ -26,14 +26,14 @@ TOY = StudyPage("waiting", "Who is waited for", waiting_sections)
 
 
 def test_a_registered_page_is_shown_and_linked(
-    office: Path, monkeypatch: pytest.MonkeyPatch
+    coordinator_home: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setitem(STUDY_PAGES, TOY.name, TOY)
 
     async def story(session: aiohttp.ClientSession, link: str, console: ConsolePages) -> None:
         async with session.get(link) as answer:
             assert answer.status == 200
-        (registry,) = registries(console.work.site.office())
+        (registry,) = registries(console.work.site.coordinator_place())
         here = f"/study/{registry.id}"
         async with session.get(f"{base(link)}{here}/waiting") as answer:
             assert "enrolment: waits for" in await answer.text()
@@ -42,4 +42,4 @@ def test_a_registered_page_is_shown_and_linked(
         async with session.get(f"{base(link)}{here}/nothing") as answer:
             assert answer.status == 404
 
-    played(office, story, read_only=True)
+    played(coordinator_home, story, read_only=True)

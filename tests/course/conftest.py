@@ -6,7 +6,7 @@ import pytest
 
 from harness.courses import Told
 from harness.entropy import SeededEntropy
-from sottovoce.course.terms import Patience, Terms, planned
+from sottovoce.course.terms import Terms, WaitingLimits, planned
 from sottovoce.study import InsecureToyPlan
 from sottovoce.study.roster import Participant, Role, Roster, member_of
 from sottovoce.study.study import Study
@@ -32,8 +32,8 @@ def study() -> Study:
 
 @pytest.fixture(scope="session")
 def terms(study: Study) -> Terms:
-    patience = Patience(gather=10, receive=30, unseen=6, silent=10, enrolment=100)
-    return Terms("s-1", study.plan, planned(study.roster.participants), patience)
+    limits = WaitingLimits(gather=10, receive=30, unseen=6, silent=10, enrolment=100)
+    return Terms("s-1", study.plan, planned(study.roster.participants), limits)
 
 
 @pytest.fixture
@@ -41,7 +41,7 @@ def told_quorum(terms: Terms) -> Told:
     """The same among peers that compute by themselves."""
     keys = SeededEntropy(2)
     peers = [seat for seat in SEATS if seat[2] is Role.PEER]
-    members = [(member_of(name), house, Role.MEMBER) for name, house, _ in peers]
+    members = [(member_of(name), organisation, Role.MEMBER) for name, organisation, _ in peers]
     seats = tuple(Participant(*seat, keys.seed()) for seat in (SEATS[0], *peers, *members))
     study = Study(terms.plan, Roster(seats))
     return Told(study, replace(terms, seats=planned(seats)))

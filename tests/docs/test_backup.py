@@ -166,11 +166,11 @@ def test_seats_stop_at_an_older_copy_of_the_coordinator(tmp_path: Path) -> None:
 
     async def story() -> None:
         await _worked(net, lambda one: isinstance(one, RosterKnown))
-        office, older = net.office.folder, tmp_path / "older"
-        shutil.copytree(office, older)
+        place, older = net.place.folder, tmp_path / "older"
+        shutil.copytree(place, older)
         await _worked(net, _sent_something)
-        shutil.rmtree(office)
-        shutil.copytree(older, office)
+        shutil.rmtree(place)
+        shutil.copytree(older, place)
         async with net.serving():
             joining = (net.join(one) for one in SITES)
             found = await asyncio.gather(*joining, return_exceptions=True)
@@ -227,7 +227,7 @@ def test_a_mailbox_or_a_journal_that_is_taken_away_stops_a_seat(tmp_path: Path, 
     async def story() -> None:
         await _worked(net, _sent_something)
         journal = net.membership("valley").folder / "valley" / "journal.db"
-        mailbox = net.office.folder / "studies" / net.study / "mailbox.db"
+        mailbox = net.place.folder / "studies" / net.study / "mailbox.db"
         path = {"mailbox": mailbox, "journal": journal}[lost]
         for beside in path.parent.glob(f"{path.name}*"):
             beside.unlink()

@@ -104,20 +104,29 @@ def test_commands_that_are_killed_go_on_and_label_a_file(tmp_path: Path) -> None
     here = Commands(tmp_path)
     serve = ("serve", "--host", "127.0.0.1", "--port", str(here.port))
     address = f"https://127.0.0.1:{here.port}"
-    here.run("office", "study", "create", "study.toml", "--address", address, "--out", "letters")
+    here.run(
+        "coordinator-home",
+        "study",
+        "create",
+        "study.toml",
+        "--address",
+        address,
+        "--out",
+        "letters",
+    )
     try:
-        here.start("office", *serve)
+        here.start("coordinator-home", *serve)
         for site in SITES:
             data = ("--data", f"{site}.csv", "--text", "note", "--label", "urgency", "--yes")
             here.start(site, "join", f"letters/{site}", *data)
         for stage, site in (
             ("agreement", "valley"),
             ("dictionary", "north"),
-            ("training", "office"),
+            ("training", "coordinator-home"),
         ):
-            here.until("office", "stage-began", stage=stage)
+            here.until("coordinator-home", "stage-began", stage=stage)
             here.kill(site)
-            here.start(site, *(serve if site == "office" else ("join", "--yes")))
+            here.start(site, *(serve if site == "coordinator-home" else ("join", "--yes")))
         here.until("harbour", "model-stored")
         here.kill("harbour")
         here.start("harbour", "join", "--yes")

@@ -18,12 +18,12 @@ from harness.machines import ReadBody, Village
 from sottovoce.ledger import read_ledger
 
 Founded = Callable[..., Village]
-SITE, HOME, PATIENCE = "valley", "valley-hospital", 300.0
+SITE, HOME, WAIT_SECONDS = "valley", "valley-hospital", 300.0
 
 
 def until(happened: Callable[[], bool], place: Village) -> None:
     """Wait for something that a process does."""
-    ends = time.monotonic() + PATIENCE
+    ends = time.monotonic() + WAIT_SECONDS
     while not happened():
         assert time.monotonic() < ends, "\n".join(one.story() for one in place.machines.values())
         time.sleep(0.02)
@@ -83,7 +83,7 @@ def restore(founded: Founded, tmp_path: Path, dictionary: str, stage: str, *, ed
     backup.restored()
     before = len(place.bodies())
     place.start(SITE, edited=edited)
-    result = place[SITE].result(seconds=PATIENCE)
+    result = place[SITE].result(seconds=WAIT_SECONDS)
     assert result["error"] in {"CopyError", "ReplayError", "JournalError"}
     assert "nothing was sent" in result["message"]
     bodies = place.bodies()
@@ -118,7 +118,7 @@ def test_of_a_home_and_its_copy_elsewhere_one_is_found_out(
     backup.made()
     original = place[SITE]
     place.start(SITE, edited=edited, root=backup.folder)
-    results = [one.result(seconds=PATIENCE) for one in (original, place[SITE])]
+    results = [one.result(seconds=WAIT_SECONDS) for one in (original, place[SITE])]
     errors = [one["error"] for one in results if "error" in one]
     assert len(errors) >= 1
     assert set(errors) <= {"CopyError", "ReplayError", "JournalError", "StoppedError"}

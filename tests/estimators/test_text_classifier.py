@@ -121,7 +121,7 @@ def test_sentences_get_labels_with_their_places() -> None:
 def test_a_peer_may_evaluate_and_another_deal() -> None:
     seats = federation(evaluator_at="north", dealer_at="harbour")
     model = ToyTextClassifier(features=32, key_bits=768).fit(seats)
-    # The dealer's own house is dealt for by the evaluator, and the other way round.
+    # The dealer's own organisation is dealt for by the evaluator, and the other way round.
     for peer in SITES:
         assert model.predict(["chest pain"], peer=peer)[0] in {"routine", "urgent"}
 

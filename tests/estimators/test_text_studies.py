@@ -193,7 +193,7 @@ def test_a_dealer_that_leaves_after_the_training_is_done_without_and_said() -> N
     model.study_.leave("dealer")
     with pytest.warns(VerdictWarning, match="harbour: 'dealer' does not answer"):
         assert model.predict(["heart pain"], peer="harbour").tolist() == ["heart"]
-    # For its own house the evaluator deals, who is there.
+    # For its own organisation the evaluator deals, who is there.
     assert model.predict(["bone break"], peer="north").tolist() == ["bone"]
     alone = toy(features=4, verdict="fss").fit(LocalFederation(parts))
     alone.study_.leave("dealer")

@@ -34,8 +34,8 @@ from sottovoce.ledger import (
     Entry,
     LedgerSeat,
     LedgerWitnessed,
+    LineKind,
     SiteLedger,
-    What,
     read_ledger,
     verify,
 )
@@ -144,7 +144,9 @@ def ledger_bytes() -> tuple[bytes, bytes]:
             for number in range(4):
                 letter = Letter(b"s", "north", "coordinator", number, b"body")
                 ledger.append(
-                    Entry.of_letter(What.SENT, letter, study="s", stage="agreement", kind="consent")
+                    Entry.of_letter(
+                        LineKind.SENT, letter, study="s", stage="agreement", kind="consent"
+                    )
                 )
         return path.read_bytes(), path.with_name("ledger.head").read_bytes()
 
@@ -237,8 +239,8 @@ COLUMNS = [
     ("outbox_more", "box"),
     ("notes", "name"),
     ("notes", "box"),
-    ("vault", "salt"),
-    ("vault", "proof"),
+    ("sealing", "salt"),
+    ("sealing", "proof"),
 ]
 VALUES = st.one_of(
     st.none(),

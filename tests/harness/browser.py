@@ -13,7 +13,7 @@ from typing import Any
 
 import aiohttp
 
-PATIENCE = 120.0
+WAIT_SECONDS = 120.0
 AXE = Path(__file__).parents[1] / "vendor" / "axe-core" / "axe.min.js"
 
 
@@ -45,7 +45,7 @@ class _Wire:
         self._waiting[number] = answer
         message = {"id": number, "method": method, "params": given}
         await self._socket.send_json(message | ({"sessionId": session} if session else {}))
-        found = await asyncio.wait_for(answer, PATIENCE)
+        found = await asyncio.wait_for(answer, WAIT_SECONDS)
         assert "error" not in found, (method, found.get("error"))
         result: dict[str, Any] = found["result"]
         return result
@@ -76,7 +76,7 @@ class Tab:
         await self.wire.call("Page.navigate", self.session, url=address)
         await self.until("document.readyState === 'complete'")
 
-    async def until(self, script: str, *, seconds: float = PATIENCE) -> None:
+    async def until(self, script: str, *, seconds: float = WAIT_SECONDS) -> None:
         """Wait until a script says yes."""
         try:
             async with asyncio.timeout(seconds):
@@ -193,7 +193,7 @@ async def browser(folder: Path) -> AsyncIterator[Browser]:
     )  # fmt: skip
     try:
         port = folder / "DevToolsActivePort"
-        async with asyncio.timeout(PATIENCE):
+        async with asyncio.timeout(WAIT_SECONDS):
             while not port.exists() or len(port.read_text().split()) < 2:  # noqa: ASYNC110
                 await asyncio.sleep(0.1)
         number, where = port.read_text().split()[:2]

@@ -19,15 +19,17 @@ class Homes(Network):
     """A coordinator and its sites, each with a home of its own below `root`."""
 
     def create(self) -> None:
-        self.tokens = create_study(self.office, self.text, read=read_toy)
+        self.tokens = create_study(self.place, self.text, read=read_toy)
 
-    def home(self, house: str) -> Site:
+    def home(self, organisation: str) -> Site:
         """The home of an organisation, opened as a command opens it."""
-        return open_site(self.root / house.replace(" ", "-").lower(), entropy=SystemEntropy())
+        return open_site(
+            self.root / organisation.replace(" ", "-").lower(), entropy=SystemEntropy()
+        )
 
     @property
-    def office(self) -> CoordinatorPlace:
-        return self.home("Institute").office(port=self.port)
+    def place(self) -> CoordinatorPlace:
+        return self.home("Institute").coordinator_place(port=self.port)
 
     def joined(self, seat: str) -> JoinedStudy:
         """The study in the home of this seat's organisation, accepted when it is first needed."""
@@ -35,10 +37,12 @@ class Homes(Network):
         site = self.home(token.organisation)
         expires = datetime.now(UTC) + timedelta(hours=1)
         where = (self.address, self.fingerprint, token.study, "urgency of notes")
-        house = next(
-            one for one in read_toy(self.text).houses if one.organisation == token.organisation
+        invited = next(
+            one
+            for one in read_toy(self.text).organisations
+            if one.organisation == token.organisation
         )
-        who = (house.name, token.seats, token.secret, expires)
+        who = (invited.name, token.seats, token.secret, expires)
         study = site.accept(Invitation(*where, *who))
         study.keep_text(self.text)
         return study

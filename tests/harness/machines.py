@@ -228,10 +228,10 @@ def _be_curious(notes: Path) -> None:
 
 async def _serve(order: Order, tell: Callable[[Any], None]) -> dict[str, Any]:
     _be_curious(Path(order.root) / BODIES)
-    office = replace(order.network.office, host=order.host)
+    place = replace(order.network.place, host=order.host)
     until = asyncio.Event()
     asyncio.get_running_loop().add_signal_handler(signal.SIGTERM, until.set)
-    await run_coordinator(office, read=read_toy, on_event=tell, until=until)
+    await run_coordinator(place, read=read_toy, on_event=tell, until=until)
     return {}
 
 
@@ -260,7 +260,7 @@ async def _blow(order: Order, tell: Callable[[Any], None]) -> dict[str, Any]:
     del tell
     port = int(order.address.rpartition(":")[2])
     weather = Storm(order.port, port=port, badness=order.badness)
-    await weather.blow(order.network.office.folder)
+    await weather.blow(order.network.place.folder)
     return {"fates": dict(weather.fates)}
 
 
@@ -388,7 +388,7 @@ class Village:
         net = Network(self.root, self.scene.text, self.scene.by_site, port=self.port)
         net.create()
         self.tokens = net.tokens
-        self.fingerprint = certificate_fingerprint(net.office)
+        self.fingerprint = certificate_fingerprint(net.place)
 
     def start(
         self,
@@ -444,8 +444,8 @@ class Village:
         self.start(name, stay=stay)
 
     @property
-    def office(self) -> Path:
-        return self.root / "office"
+    def place(self) -> Path:
+        return self.root / "coordinator-home"
 
     @property
     def sites(self) -> tuple[str, ...]:
@@ -478,7 +478,9 @@ class Village:
         path = self.root / BODIES
         lines = path.read_text().splitlines() if path.exists() else []
         read = [json.loads(line) for line in lines if line[-1:] == "}"]
-        return [ReadBody(one["sender"], tuple(one["place"]), one["digest"]) for one in read]
+        return [
+            ReadBody(one["sender"], tuple(one["coordinator-home"]), one["digest"]) for one in read
+        ]
 
     def end(self) -> None:
         for one in self.machines.values():

@@ -61,10 +61,10 @@ def rewriting(
 
 @dataclass
 class Holding(Meddler):
-    """Holds packets back until everybody else has fallen silent `patience` times."""
+    """Holds packets back until everybody else has fallen silent `rounds` times."""
 
     when: Callable[[Packet], bool]
-    patience: int = 2
+    rounds: int = 2
     held: list[Packet] = field(default_factory=list)
     silences: int = 0
 
@@ -76,7 +76,7 @@ class Holding(Meddler):
 
     def silent(self) -> Iterable[Packet]:
         self.silences += bool(self.held)
-        if self.silences < self.patience:
+        if self.silences < self.rounds:
             return ()
         released, self.held = self.held, []
         return released

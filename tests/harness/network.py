@@ -123,12 +123,14 @@ class Network:
     address: str = ""
 
     def create(self) -> None:
-        storage.make_folder(self.root / "office")
-        self.tokens = create_study(self.office, self.text, read=read_toy)
+        storage.make_folder(self.root / "coordinator-home")
+        self.tokens = create_study(self.place, self.text, read=read_toy)
 
     @property
-    def office(self) -> CoordinatorPlace:
-        return CoordinatorPlace(self.root / "office", b"\x01" * 32, "127.0.0.1", self.port)
+    def place(self) -> CoordinatorPlace:
+        return CoordinatorPlace(
+            self.root / "coordinator-home", b"\x01" * 32, "127.0.0.1", self.port
+        )
 
     @property
     def study(self) -> str:
@@ -181,7 +183,7 @@ class Network:
                 listening.set()
 
         task = asyncio.create_task(
-            run_coordinator(self.office, read=read_toy, on_event=heard, until=until)
+            run_coordinator(self.place, read=read_toy, on_event=heard, until=until)
         )
         waiting = asyncio.create_task(listening.wait())
         await asyncio.wait({task, waiting}, return_when=asyncio.FIRST_COMPLETED)
@@ -248,7 +250,7 @@ def network(root: Path, *, documents: int = 300, sites: int = 3, **changes: str)
     """A study of small notes that three sites will join, or four."""
     mine = notes(documents, sites=sites)
     known = ("north", "harbour", "valley")
-    more = "".join(f'{name} = "{name} house"\n' for name in mine if name not in known)
+    more = "".join(f'{name} = "{name} organisation"\n' for name in mine if name not in known)
     made = Network(root, study_text(peers=more, **changes), mine)
     made.create()
     return made

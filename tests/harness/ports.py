@@ -65,7 +65,7 @@ class Callbacks:
 
 
 @dataclass
-class Office:
+class ServedMailbox:
     """An open port."""
 
     callbacks: Callbacks
@@ -86,7 +86,7 @@ class Office:
         seat: str,
         *,
         study: str = STUDY,
-        patience: float = 30.0,
+        retry_seconds: float = 30.0,
         largest: int = Limits().letter,
     ) -> CoordinatorLine:
         """The line of a seat that is enrolled."""
@@ -97,7 +97,7 @@ class Office:
             fingerprint=self.fingerprint,
             study=study,
             identity=identity,
-            patience=patience,
+            retry_seconds=retry_seconds,
             largest=largest,
         )
         return await self.stack.enter_async_context(line)
@@ -118,9 +118,9 @@ def certificate_files(folder: Path, name: str = "coordinator") -> tuple[Path, Pa
 
 
 @asynccontextmanager
-async def post_office(
+async def served_mailbox(
     folder: Path, *, limits: Limits | None = None, port: int = 0
-) -> AsyncIterator[Office]:
+) -> AsyncIterator[ServedMailbox]:
     """A server on a port that the system chose, with one study; everything ends with it."""
     certificate, key = folder / "coordinator.pem", folder / "coordinator.key"
     if not certificate.exists():
@@ -133,4 +133,4 @@ async def post_office(
         app = build_app(callbacks, fingerprint=fingerprint, limits=limits)
         server = await serve(app, host="127.0.0.1", port=port, context=context)
         stack.push_async_callback(server.close)
-        yield Office(callbacks, server, fingerprint, stack)
+        yield ServedMailbox(callbacks, server, fingerprint, stack)

@@ -96,12 +96,12 @@ class Storm:
         self._dropped(request)
         return answer
 
-    async def blow(self, office: Path) -> None:
+    async def blow(self, place: Path) -> None:
         """Until the process is told to end; the other signal cuts everybody off, or ends that."""
         over, loop = asyncio.Event(), asyncio.get_running_loop()
         loop.add_signal_handler(signal.SIGTERM, over.set)
         loop.add_signal_handler(signal.SIGUSR1, self._turn)
-        context = server_context(office / "certificate.pem", office / "certificate.key")
+        context = server_context(place / "certificate.pem", place / "certificate.key")
         app = web.Application(client_max_size=_LONGEST)
         app.router.add_route("*", "/{rest:.*}", self.handle)
         async with ClientSession(timeout=ClientTimeout(60), auto_decompress=False) as session:

@@ -7,7 +7,7 @@ import pytest
 from harness.entropy import SeededEntropy
 from sottovoce.cli.commands.ledger import _compared as compared
 from sottovoce.errors import LedgerError
-from sottovoce.ledger import Entry, LedgerLine, SiteLedger, What, compare
+from sottovoce.ledger import Entry, LedgerLine, LineKind, SiteLedger, compare
 from sottovoce.protocols.identities import Identity
 from sottovoce.study.relay import Letter
 
@@ -16,7 +16,7 @@ def letter(sender: str, recipient: str, number: int, body: bytes = b"body") -> L
     return Letter(b"session", sender, recipient, number, body)
 
 
-def ledger(folder: Path, seat: str, *entries: tuple[What, Letter]) -> list[LedgerLine]:
+def ledger(folder: Path, seat: str, *entries: tuple[LineKind, Letter]) -> list[LedgerLine]:
     path = folder / f"{seat}-{len(list(folder.iterdir()))}"
     with SiteLedger(path, Identity.draw(seat, SeededEntropy(1))) as opened:
         for what, one in entries:
@@ -28,10 +28,13 @@ def test_two_that_agree(tmp_path: Path) -> None:
     letters = [letter("north", "coordinator", number) for number in range(4)]
     answer = letter("coordinator", "north", 0)
     north = ledger(
-        tmp_path, "north", *((What.SENT, one) for one in letters), (What.RECEIVED, answer)
+        tmp_path, "north", *((LineKind.SENT, one) for one in letters), (LineKind.RECEIVED, answer)
     )
     other = ledger(
-        tmp_path, "coordinator", *((What.RECEIVED, one) for one in letters[:3]), (What.SENT, answer)
+        tmp_path,
+        "coordinator",
+        *((LineKind.RECEIVED, one) for one in letters[:3]),
+        (LineKind.SENT, answer),
     )
     found = compare(north, other)
     assert (found.alike, found.differences) == (4, ())
@@ -39,8 +42,8 @@ def test_two_that_agree(tmp_path: Path) -> None:
 
 def test_a_ledger_that_was_cut_together_with_its_head(tmp_path: Path) -> None:
     letters = [letter("north", "coordinator", number) for number in range(4)]
-    cut = ledger(tmp_path, "north", *((What.SENT, one) for one in letters[:2]))
-    other = ledger(tmp_path, "coordinator", *((What.RECEIVED, one) for one in letters))
+    cut = ledger(tmp_path, "north", *((LineKind.SENT, one) for one in letters[:2]))
+    other = ledger(tmp_path, "coordinator", *((LineKind.RECEIVED, one) for one in letters))
     found = compare(cut, other)
     assert found.alike == 2
     assert [one.number for one in found.differences] == [2, 3]
@@ -52,16 +55,16 @@ def test_a_ledger_that_was_cut_together_with_its_head(tmp_path: Path) -> None:
 
 
 def test_other_bytes_than_were_sent(tmp_path: Path) -> None:
-    north = ledger(tmp_path, "north", (What.SENT, letter("north", "coordinator", 0)))
+    north = ledger(tmp_path, "north", (LineKind.SENT, letter("north", "coordinator", 0)))
     changed = letter("north", "coordinator", 0, b"changed")
-    other = ledger(tmp_path, "coordinator", (What.RECEIVED, changed))
+    other = ledger(tmp_path, "coordinator", (LineKind.RECEIVED, changed))
     (difference,) = compare(north, other).differences
     assert difference.says == "received with other bytes than were sent"
 
 
 def test_third_parties_and_empty_ledgers_make_no_difference(tmp_path: Path) -> None:
-    north = ledger(tmp_path, "north", (What.SENT, letter("north", "evaluator", 0)))
-    other = ledger(tmp_path, "coordinator", (What.RECEIVED, letter("valley", "coordinator", 0)))
+    north = ledger(tmp_path, "north", (LineKind.SENT, letter("north", "evaluator", 0)))
+    other = ledger(tmp_path, "coordinator", (LineKind.RECEIVED, letter("valley", "coordinator", 0)))
     assert compare(north, other).alike == 0
     assert compare(north, other).differences == ()
     assert compare([], other).differences == ()
@@ -69,8 +72,8 @@ def test_third_parties_and_empty_ledgers_make_no_difference(tmp_path: Path) -> N
 
 def test_the_command_names_the_first_letter_and_counts_the_others(tmp_path: Path) -> None:
     letters = [letter("north", "coordinator", number) for number in range(4)]
-    ledger(tmp_path, "north", *((What.SENT, one) for one in letters[:2]))
-    ledger(tmp_path, "coordinator", *((What.RECEIVED, one) for one in letters))
+    ledger(tmp_path, "north", *((LineKind.SENT, one) for one in letters[:2]))
+    ledger(tmp_path, "coordinator", *((LineKind.RECEIVED, one) for one in letters))
     north, other = (next(tmp_path.glob(f"{name}-?")) for name in ("north", "coordinator"))
     with pytest.raises(LedgerError, match=r"letter 2 .* not in the sender's ledger, and 1 others"):
         compared(north, other)

@@ -21,8 +21,8 @@ from sottovoce.ledger import (
     LedgerLine,
     LedgerSeat,
     LedgerWitnessed,
+    LineKind,
     SiteLedger,
-    What,
     select,
     to_csv,
     to_json,
@@ -46,7 +46,7 @@ def letter(number: int, body: bytes = b"sealed bytes") -> Letter:
 
 def sent(number: int, body: bytes = b"sealed bytes") -> Entry:
     return Entry.of_letter(
-        What.SENT, letter(number, body), study="s1", stage="agreement", kind="consent"
+        LineKind.SENT, letter(number, body), study="s1", stage="agreement", kind="consent"
     )
 
 
@@ -62,7 +62,7 @@ def written(path: Path) -> Path:
     with SiteLedger(path, NORTH, clock=lambda: f"2026-01-01T00:00:{next(ticks):02}Z") as ledger:
         for number in range(5):
             assert ledger.append(sent(number)) == 1
-        ledger.append(Entry("s1", What.DELETION, note="the journal: 3 sessions, 40 steps"))
+        ledger.append(Entry("s1", LineKind.DELETION, note="the journal: 3 sessions, 40 steps"))
     return path
 
 
@@ -281,7 +281,7 @@ def test_a_full_disk_loses_no_line_and_leaves_no_half_one(
 
 def test_exports_hold_every_line_and_run_nothing(written: Path) -> None:
     with SiteLedger(written, NORTH) as ledger:
-        ledger.append(Entry("s1", What.END, party="=cmd()", note="a | b <script>\nnext"))
+        ledger.append(Entry("s1", LineKind.END, party="=cmd()", note="a | b <script>\nnext"))
         lines = list(ledger.entries())
     assert [one["line"] for one in json.loads(to_json(lines))] == list(range(1, 8))
     rows = list(csv.DictReader(io.StringIO(to_csv(lines))))
@@ -296,7 +296,7 @@ def test_exports_hold_every_line_and_run_nothing(written: Path) -> None:
 
 def test_lines_are_selected_by_what_and_party(written: Path) -> None:
     with SiteLedger(written, NORTH) as ledger:
-        assert [one.line for one in select(ledger.entries(), what=What.DELETION)] == [6]
+        assert [one.line for one in select(ledger.entries(), what=LineKind.DELETION)] == [6]
         assert len(list(select(ledger.entries(), party="coordinator"))) == 5
 
 

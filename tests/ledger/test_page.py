@@ -8,7 +8,7 @@ import pytest
 from cryptography.exceptions import InvalidSignature
 
 from harness.entropy import SeededEntropy
-from sottovoce.ledger import Entry, SiteLedger, What
+from sottovoce.ledger import Entry, LineKind, SiteLedger
 from sottovoce.protocols.identities import Identity
 from sottovoce.study.relay import Letter
 
@@ -31,9 +31,9 @@ def lines(tmp_path: Path) -> list[bytes]:
         for number in range(5):
             letter = Letter(b"session", "north", "coordinator", number, b"body")
             ledger.append(
-                Entry.of_letter(What.SENT, letter, study="s", stage="agreement", kind="consent")
+                Entry.of_letter(LineKind.SENT, letter, study="s", stage="agreement", kind="consent")
             )
-        ledger.append(Entry("s", What.DELETION, note='quoted "words" and é'))
+        ledger.append(Entry("s", LineKind.DELETION, note='quoted "words" and é'))
     return path.read_bytes().splitlines(keepends=True)
 
 
@@ -60,4 +60,4 @@ def test_the_page_finds_what_ours_finds(
 
 def test_the_page_names_every_sort_of_line() -> None:
     text = PAGE.read_text(encoding="utf-8")
-    assert [what for what in What if f"`{what}`" not in text] == []
+    assert [what for what in LineKind if f"`{what}`" not in text] == []

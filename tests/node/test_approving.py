@@ -10,7 +10,7 @@ import pytest
 from harness.network import Network, network
 from sottovoce.cli.event_text import REFUSED, code_of
 from sottovoce.errors import StoppedError, WithdrawnError
-from sottovoce.ledger import LedgerLine, What, read_ledger
+from sottovoce.ledger import LedgerLine, LineKind, read_ledger
 from sottovoce.node.api import Joined
 from sottovoce.node.approval import Request, ScriptGate
 from sottovoce.node.seat.letter_audit import LetterAudit
@@ -54,18 +54,18 @@ def test_a_study_in_which_everybody_is_asked_about_everything(tmp_path: Path) ->
     gates = {one: Person() for one in SITES}
     found = asyncio.run(joined(net, *SITES, **gates))
     assert all(map(has_model, found.values())), found
-    for house, seats in (("valley", ("valley",)), ("north", ("north", "evaluator"))):
+    for organisation, seats in (("valley", ("valley",)), ("north", ("north", "evaluator"))):
         approved = Counter[str]()
         for seat in seats:
             lines = lines_of(net, seat)
-            let_go = [(one.kind, one.digest) for one in lines if one.what == What.APPROVAL]
-            sent = [(one.kind, one.digest) for one in lines if one.what == What.SENT]
+            let_go = [(one.kind, one.digest) for one in lines if one.what == LineKind.APPROVAL]
+            sent = [(one.kind, one.digest) for one in lines if one.what == LineKind.SENT]
             # The last one was let go, and may not have left when the site was at its end.
             assert let_go[: len(sent)] == sent
             assert len(let_go) - len(sent) <= 1
             approved.update(digest for _, digest in let_go)
         # Each was asked for once.
-        assert approved == Counter(one.digest for one in gates[house].asked)
+        assert approved == Counter(one.digest for one in gates[organisation].asked)
 
 
 @pytest.mark.parametrize(
@@ -89,11 +89,11 @@ def test_who_refuses_a_letter_leaves_and_the_others_go_on(
     others = {one: has_model(found[one]) for one in net.documents if one != "valley"}
     assert all(others.values()), found
     lines = lines_of(net, "valley")
-    refused = next(at for at, one in enumerate(lines) if one.what == What.WITHDRAWAL)
-    after = [one.kind for one in lines[refused:] if one.what == What.SENT]
+    refused = next(at for at, one in enumerate(lines) if one.what == LineKind.WITHDRAWAL)
+    after = [one.kind for one in lines[refused:] if one.what == LineKind.SENT]
     assert after == ["leaving"]
     refusals = [one for one in person.asked if one.kind == kind]
-    assert refusals[-1].digest not in {one.digest for one in lines if one.what == What.SENT}
+    assert refusals[-1].digest not in {one.digest for one in lines if one.what == LineKind.SENT}
     assert person.asked[-1] == refusals[-1]
     with pytest.raises(WithdrawnError, match="withdrew"):
         asyncio.run(net.join("valley"))
@@ -126,7 +126,7 @@ def test_a_helper_that_refuses_ends_the_study_by_its_name_and_takes_its_site_alo
         assert isinstance(found[name], StoppedError)
         assert found[name].party in {"evaluator", "north"}
         assert "declined by its owner" in found[name].message
-    sent = [one.kind for one in lines_of(net, "evaluator") if one.what == What.SENT]
+    sent = [one.kind for one in lines_of(net, "evaluator") if one.what == LineKind.SENT]
     assert sent[-1] == "leaving"
     # Its other seat leaves too, if the study is not over there before it looks.
     assert {one.phase for one in status(net.membership("north"))} == {"withdrawn"}

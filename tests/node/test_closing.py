@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from harness.network import QuickPlan, network, read_toy
-from sottovoce.ledger import What, read_ledger
+from sottovoce.ledger import LineKind, read_ledger
 from sottovoce.node.coordinator.serving import close_study, study_status
 from sottovoce.node.coordinator.study_runner import StudyRunner
 
@@ -43,18 +43,20 @@ def test_a_crash_while_a_study_is_closed(
         async with net.serving():
             await net.join_all(*SITES)
         monkeypatch.setattr(StudyRunner, "_delete_key", dying)
-        close_study(net.office, net.study)
+        close_study(net.place, net.study)
         with pytest.raises(Killed):
             async with net.serving():
                 await died.wait()
         monkeypatch.setattr(StudyRunner, "_delete_key", deleted)
         async with net.serving():
-            while study_status(net.office, net.study, read=read_toy).phase != "closed":  # noqa: ASYNC110 - a file says so
+            while study_status(net.place, net.study, read=read_toy).phase != "closed":  # noqa: ASYNC110 - a file says so
                 await asyncio.sleep(0.05)
 
     asyncio.run(asyncio.wait_for(story(), 400))
-    folder = net.office.folder / "studies" / net.study / "coordinator"
+    folder = net.place.folder / "studies" / net.study / "coordinator"
     assert not (folder / "key").exists()
     assert len(keys) == 1
-    notes = [one.note for one in read_ledger(folder / "ledger.jsonl") if one.what == What.DELETION]
+    notes = [
+        one.note for one in read_ledger(folder / "ledger.jsonl") if one.what == LineKind.DELETION
+    ]
     assert notes.count("deleted the Paillier key") == 1

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from harness.network import Network, network
-from sottovoce.ledger import What, read_ledger
+from sottovoce.ledger import LineKind, read_ledger
 from sottovoce.node.seat.letter_audit import LetterAudit
 from sottovoce.node.site.leaving import withdraw
 from sottovoce.storage.journal import Journal
@@ -38,8 +38,8 @@ def is_north(journal: Journal, *_: Any) -> bool:
     return journal.path.parent.name == "north"
 
 
-def says_deleted_at_north(audit: LetterAudit, what: What, *_: Any) -> bool:
-    return what is What.DELETION and audit.ledger.path.parent.name == "north"
+def says_deleted_at_north(audit: LetterAudit, what: LineKind, *_: Any) -> bool:
+    return what is LineKind.DELETION and audit.ledger.path.parent.name == "north"
 
 
 @pytest.mark.parametrize(
@@ -63,7 +63,7 @@ def test_a_crash_while_deleting(
 
     asyncio.run(story())
     lines = list(read_ledger(net.membership("north").folder / "north" / "ledger.jsonl"))
-    assert any(one.what == What.DELETION for one in lines)
+    assert any(one.what == LineKind.DELETION for one in lines)
 
 
 def test_a_crash_while_withdrawing_is_finished_by_withdrawing_again(
@@ -89,5 +89,5 @@ def test_a_crash_while_withdrawing_is_finished_by_withdrawing_again(
 
     asyncio.run(story())
     lines = list(read_ledger(folder / "ledger.jsonl"))
-    assert [one.kind for one in lines if one.what == What.SENT][-1] == "leaving"
-    assert sum(one.what == What.WITHDRAWAL for one in lines) == 1
+    assert [one.kind for one in lines if one.what == LineKind.SENT][-1] == "leaving"
+    assert sum(one.what == LineKind.WITHDRAWAL for one in lines) == 1

@@ -95,7 +95,7 @@ def test_what_the_coordinator_carries_between_others_tells_it_nothing(
     assert {one.recipient for one in between} >= {"evaluator", *SITES}
 
     # It tries every key that it has or ever saw, as the key of either end.
-    files = SealedFiles(net.office.folder / "studies" / net.study, net.office.at_rest)
+    files = SealedFiles(net.place.folder / "studies" / net.study, net.place.at_rest)
     mine = SeatKeys.open(files, "coordinator", entropy=SeededEntropy(1))
     key = files.key_for("journal coordinator")
     with Journal(files.root / "coordinator" / "journal.db", key=key) as journal:

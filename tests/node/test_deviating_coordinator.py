@@ -143,7 +143,7 @@ def test_a_wish_that_cannot_be_granted_ends_neither_the_server_nor_a_restarted_o
                 fingerprint=net.fingerprint,
                 study=net.study,
                 identity=keys.identity,
-                patience=60,
+                retry_seconds=60,
             )
             async with net.serving(), line:
                 for wish in wishes:

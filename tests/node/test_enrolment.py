@@ -50,7 +50,7 @@ def test_an_invitation_is_for_one_house_one_study_and_one_set_of_keys(tmp_path: 
             joining.cancel()
             await asyncio.gather(joining, return_exceptions=True)
             # A newer invitation makes the older one void.
-            invite_again(net.office, net.study, "Northfield Hospital", read=read_toy)
+            invite_again(net.place, net.study, "Northfield Hospital", read=read_toy)
             with pytest.raises((InputError, TheirError), match="expected the token"):
                 await net.join("north")
 
@@ -119,7 +119,7 @@ def test_enrolment_that_ends_with_enough_goes_on_and_takes_nobody_later(
         async with net.serving():
             found = await asyncio.gather(*(net.join(one) for one in (*here, "evaluator", "dealer")))
             assert found[0].study.roster.peers == tuple(here)
-            late = invite_again(net.office, net.study, "Valley Practice", read=read_toy)
+            late = invite_again(net.place, net.study, "Valley Practice", read=read_toy)
             net.tokens = (*(one for one in net.tokens if "valley" not in one.seats), late)
             with pytest.raises((InputError, TheirError), match="expected seats before it began"):
                 await net.join("valley")
@@ -129,7 +129,7 @@ def test_enrolment_that_ends_with_enough_goes_on_and_takes_nobody_later(
 
 def test_several_studies_share_one_port(tmp_path: Path) -> None:
     net = network(tmp_path, features="8")
-    tokens = create_study(net.office, net.text.replace("urgency of", "second"), read=read_toy)
+    tokens = create_study(net.place, net.text.replace("urgency of", "second"), read=read_toy)
     second = replace(net, root=tmp_path, tokens=tokens, events=[])
 
     def elsewhere(seat: str) -> object:
@@ -139,7 +139,7 @@ def test_several_studies_share_one_port(tmp_path: Path) -> None:
         return replace(own, folder=folder)
 
     def ended() -> bool:
-        return {study.phase for study in studies(net.office, read=read_toy)} == {Phase.FINISHED}
+        return {study.phase for study in studies(net.place, read=read_toy)} == {Phase.FINISHED}
 
     async def story() -> None:
         async with net.serving():
@@ -157,5 +157,5 @@ def test_several_studies_share_one_port(tmp_path: Path) -> None:
 
     asyncio.run(story())
     for token in (*net.tokens, *tokens):
-        for path in (net.office.folder).rglob("*"):
+        for path in (net.place.folder).rglob("*"):
             assert not path.is_file() or token.secret not in path.read_bytes()

@@ -14,7 +14,7 @@ from sottovoce.course.queries import evaluations
 from sottovoce.course.queries.evaluations import Evaluations
 from sottovoce.course.table import Turn
 from sottovoce.errors import MisuseError, ViolationError
-from sottovoce.ledger import What, read_ledger
+from sottovoce.ledger import LineKind, read_ledger
 from sottovoce.node.coordinator.serving import registries
 from sottovoce.node.events import Refused
 from sottovoce.node.kept_facts import kept_costs, kept_evaluations
@@ -27,7 +27,7 @@ THREE = FOUR[:3]
 
 @pytest.fixture(scope="module")
 def trained(tmp_path_factory: pytest.TempPathFactory) -> Network:
-    """Four peers with a model, who evaluated it once; the evaluator is a house of its own."""
+    """Four peers with a model, who evaluated it once; the evaluator stands alone."""
     net = network(
         tmp_path_factory.mktemp("evaluated"),
         documents=360,
@@ -50,7 +50,7 @@ def trained(tmp_path_factory: pytest.TempPathFactory) -> Network:
 
 
 def test_figures_stay_at_sites_and_at_the_coordinator(trained: Network) -> None:
-    registry = registries(trained.office)[0]
+    registry = registries(trained.place)[0]
     (kept,) = kept_evaluations(registry.folder)
     assert kept.own is None
     assert kept.joint is not None
@@ -117,7 +117,7 @@ def test_an_evaluation_that_would_show_one_peer_s_table_is_refused_by_every_seat
     event = refusals(trained, why)[-1]
     assert (event.seat, event.party) == ("evaluator", COORDINATOR)
     lines = list(read_ledger(trained.membership("evaluator").folder / "evaluator/ledger.jsonl"))
-    assert why in [one.entry.note for one in lines if one.what == What.REFUSAL][-1]
+    assert why in [one.entry.note for one in lines if one.what == LineKind.REFUSAL][-1]
 
 
 def test_two_evaluations_over_the_same_peers_are_held_and_another_set_is_not(

@@ -42,7 +42,7 @@ async def seated(net, seat):
         fingerprint=net.fingerprint,
         study=net.study,
         identity=mallory_at(seat),
-        patience=60,
+        retry_seconds=60,
     )
     async with line:
         await line.enrol(membership.token)
@@ -66,7 +66,7 @@ def test_nonsense_for_the_coordinator_ends_the_study_by_name_and_not_the_server(
 ) -> None:
     monkeypatch.setattr(seat_runtime, "MOST_HELD", 5)
     net = network(tmp_path, enrolment="1 hour")
-    others = create_study(net.office, net.text.replace("urgency of", "other"), read=read_toy)
+    others = create_study(net.place, net.text.replace("urgency of", "other"), read=read_toy)
 
     async def story() -> None:
         async with net.serving(), seated(net, "valley") as mallory:
@@ -79,7 +79,7 @@ def test_nonsense_for_the_coordinator_ends_the_study_by_name_and_not_the_server(
             while json.loads(await mallory.status())["phase"] != "stopped":  # noqa: ASYNC110 - over the line
                 await asyncio.sleep(0.05)
             # What was sent to the coordinator is gone from its disk, free pages included.
-            found = sqlite3.connect(net.office.folder / "studies" / net.study / "mailbox.db")
+            found = sqlite3.connect(net.place.folder / "studies" / net.study / "mailbox.db")
             assert found.execute("PRAGMA freelist_count").fetchone() == (0,)
             for_us = "recipient = 'coordinator' AND taken = 0 AND length(body) > 1000"
             assert found.execute(f"SELECT 1 FROM letters WHERE {for_us}").fetchall() == []  # noqa: S608 - constant
@@ -104,7 +104,7 @@ def test_directions_of_others_than_the_coordinator_lead_nowhere(tmp_path: Path) 
             while "harbour" not in json.loads(await mallory.status())["enrolled"]:  # noqa: ASYNC110 - over the line
                 await asyncio.sleep(0.05)
             # The roster will tell everybody's keys; here the coordinator's disk does.
-            public = registry_of(net.office, net.study).seats()["harbour"].public
+            public = registry_of(net.place, net.study).seats()["harbour"].public
             control = control_session(net.study, public)
             for number, body in enumerate((STOPPED, b"nonsense")):
                 await mallory.post(Letter(control, "valley", "harbour", number, body))
@@ -121,9 +121,9 @@ def test_the_number_of_open_studies_is_bounded(
 ) -> None:
     monkeypatch.setattr(serving, "MOST_STUDIES", 2)
     net = network(tmp_path)
-    create_study(net.office, net.text, read=read_toy)
+    create_study(net.place, net.text, read=read_toy)
     with pytest.raises(InputError, match="expected less than 2 open ones") as refused:
-        create_study(net.office, net.text, read=read_toy)
+        create_study(net.place, net.text, read=read_toy)
     assert "sottovoce study close STUDY" in refused.value.hints
 
 
@@ -146,7 +146,7 @@ def test_however_many_queries_a_peer_asks_for_one_is_dealt_for(trained: Network)
             fingerprint=net.fingerprint,
             study=net.study,
             identity=keys.identity,
-            patience=30,
+            retry_seconds=30,
         )
         async with net.serving(), net.staying("north", "harbour"), line:
             for number in range(many):
@@ -162,7 +162,7 @@ def test_however_many_queries_a_peer_asks_for_one_is_dealt_for(trained: Network)
         return sum(one.entry.kind == kind for one in read_ledger(ledger))
 
     dealer = net.membership("harbour").folder / "dealer" / "ledger.jsonl"
-    coordinator = next((net.root / "office").glob("**/coordinator/ledger.jsonl"))
+    coordinator = next((net.root / "coordinator-home").glob("**/coordinator/ledger.jsonl"))
     before = came(coordinator, "asked-query")
 
     asyncio.run(asyncio.wait_for(story(), 400))

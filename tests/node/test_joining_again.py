@@ -8,7 +8,7 @@ import pytest
 from harness.network import network
 from sottovoce.course.phases import Phase
 from sottovoce.errors import StoppedError, WithdrawnError
-from sottovoce.ledger import What, read_ledger
+from sottovoce.ledger import LineKind, read_ledger
 from sottovoce.node.api import ConsentQuestion, SeatStatus
 from sottovoce.node.coordinator.serving import cancel_study
 from sottovoce.node.events import Enrolled, RosterKnown
@@ -45,7 +45,7 @@ def test_after_a_study_was_stopped_or_refused(tmp_path: Path) -> None:
         assert one.phase is Phase.STOPPED
         assert "expected at least 3" in one.reason
         ledger = read_ledger(net.membership("north").folder / one.seat / "ledger.jsonl")
-        assert [line.entry.what for line in ledger].count(What.END) == 1
+        assert [line.entry.what for line in ledger].count(LineKind.END) == 1
 
 
 def test_after_the_coordinator_cancelled_it(tmp_path: Path) -> None:
@@ -56,7 +56,7 @@ def test_after_the_coordinator_cancelled_it(tmp_path: Path) -> None:
         async with net.serving():
             joining = asyncio.create_task(net.join("north"))
             await enrolled.wait()
-            cancel_study(net.office, net.study, reason="approval was withdrawn")
+            cancel_study(net.place, net.study, reason="approval was withdrawn")
             for joined in (joining, net.join("north")):
                 says = r"^coordinator: stopped the study: approval was withdrawn$"
                 with pytest.raises(StoppedError, match=says):

@@ -11,7 +11,7 @@ from harness.network import Network, network, read_toy
 from sottovoce.course import control
 from sottovoce.course.training_state import Training
 from sottovoce.errors import InputError, MisuseError, StoppedError, WithdrawnError
-from sottovoce.ledger import What, read_ledger
+from sottovoce.ledger import LineKind, read_ledger
 from sottovoce.node.api import ConsentQuestion, Joined
 from sottovoce.node.approval import Request
 from sottovoce.node.coordinator.serving import cancel_study, close_study, study_status
@@ -104,7 +104,7 @@ def test_too_few_peers_stop_the_study_with_its_reason_everywhere(tmp_path: Path)
     for name in ("north", "harbour"):
         with pytest.raises(StoppedError, match="expected at least 3 peers, found 2"):
             raise found[name]
-    assert study_status(net.office, net.study, read=read_toy).phase == "stopped"
+    assert study_status(net.place, net.study, read=read_toy).phase == "stopped"
     assert {one.phase for one in status(net.membership("north"))} == {"stopped"}
     stopped = [one for one in net.events if isinstance(one, StudyStopped)]
     assert {one.seat for one in stopped} >= {"coordinator", "north", "evaluator", "harbour"}
@@ -137,8 +137,8 @@ def _sent_after_withdrawal(net: Network) -> list[str]:
     """The kinds of everything that valley sent once its consent was withdrawn."""
     path = net.membership("valley").folder / "valley/ledger.jsonl"
     lines = [one.entry for one in read_ledger(path)]
-    end = next(at for at, one in enumerate(lines) if one.what is What.WITHDRAWAL)
-    return [one.kind for one in lines[end:] if one.what is What.SENT]
+    end = next(at for at, one in enumerate(lines) if one.what is LineKind.WITHDRAWAL)
+    return [one.kind for one in lines[end:] if one.what is LineKind.SENT]
 
 
 def test_a_peer_that_never_returns_is_left_behind_after_the_deadline(
@@ -282,7 +282,7 @@ def test_a_cancelled_study_stops_everywhere(tmp_path: Path) -> None:
         async with net.serving():
             joining = asyncio.create_task(results(net, *SITES))
             await began.wait()
-            cancel_study(net.office, net.study, reason="the committee asked us to")
+            cancel_study(net.place, net.study, reason="the committee asked us to")
             for error in (await joining).values():
                 assert isinstance(error, StoppedError)
                 assert "the committee asked us to" in error.message
@@ -293,16 +293,16 @@ def test_a_cancelled_study_stops_everywhere(tmp_path: Path) -> None:
 def test_a_closed_study_answers_nothing(trained: Network) -> None:
     async def closed() -> None:
         async with trained.serving():
-            close_study(trained.office, trained.study)
+            close_study(trained.place, trained.study)
             while (  # noqa: ASYNC110 - another process would look at this file, too
-                study_status(trained.office, trained.study, read=read_toy).phase != "closed"
+                study_status(trained.place, trained.study, read=read_toy).phase != "closed"
             ):
                 await asyncio.sleep(0.1)
             with pytest.raises(MisuseError, match="the study is closed"):
                 await trained.classify("valley", trained.documents["valley"][:2])
 
     asyncio.run(closed())
-    assert not list((trained.office.folder / "studies").rglob("coordinator/key"))
+    assert not list((trained.place.folder / "studies").rglob("coordinator/key"))
 
 
 def test_a_gate_that_refuses_a_letter_takes_the_site_out(tmp_path: Path) -> None:
@@ -317,6 +317,6 @@ def test_a_gate_that_refuses_a_letter_takes_the_site_out(tmp_path: Path) -> None
     assert "masked-parts" in str(found["valley"])
     assert models(found) == set(net.documents) - {"valley"}
     path = net.membership("valley").folder / "valley/ledger.jsonl"
-    kinds = [one.entry.kind for one in read_ledger(path) if one.entry.what is What.SENT]
+    kinds = [one.entry.kind for one in read_ledger(path) if one.entry.what is LineKind.SENT]
     assert "masked-parts" not in kinds
     assert kinds[-1] == "leaving"

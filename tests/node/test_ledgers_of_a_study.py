@@ -5,7 +5,7 @@ from itertools import combinations
 from pathlib import Path
 
 from harness.network import network
-from sottovoce.ledger import What, compare, read_ledger
+from sottovoce.ledger import LineKind, compare, read_ledger
 from sottovoce.ledger.chain import LedgerLine
 from sottovoce.node.events import StudyFinished
 
@@ -37,17 +37,17 @@ def test_any_two_ledgers_of_a_study_agree_and_say_what_was_revealed_and_deleted(
     for name, lines in ledgers.items():
         _check_lines(name, lines)
     # Without its last letter the same ledger is told apart by the one that received it.
-    last = max(line.line for line in ledgers["north"] if line.what == What.SENT)
+    last = max(line.line for line in ledgers["north"] if line.what == LineKind.SENT)
     (missing,) = compare(ledgers["north"][: last - 1], ledgers["coordinator"]).differences
     assert missing.says == "received, and not in the sender's ledger"
 
 
 def _check_lines(name: str, lines: list[LedgerLine]) -> None:
-    letters = [one for one in lines if one.what in {What.SENT, What.RECEIVED}]
+    letters = [one for one in lines if one.what in {LineKind.SENT, LineKind.RECEIVED}]
     places = {one.entry.place for one in letters}
     assert len(places) == len(letters), f"{name} has two lines of one letter"
     assert all(one.reveals and not one.reveals.startswith("unknown") for one in letters)
-    assert any(one.what == What.DELETION for one in lines), f"{name} deleted nothing"
-    assert any(one.what == What.END for one in lines), f"{name} came to no end"
+    assert any(one.what == LineKind.DELETION for one in lines), f"{name} deleted nothing"
+    assert any(one.what == LineKind.END for one in lines), f"{name} came to no end"
     if name in SITES:
-        assert any(one.what == What.CONSENT for one in lines), f"{name} consented to nothing"
+        assert any(one.what == LineKind.CONSENT for one in lines), f"{name} consented to nothing"

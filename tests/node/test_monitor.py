@@ -67,7 +67,7 @@ def test_addresses_that_are_none_are_refused(monitor: Monitor) -> None:
             address_of(words)
 
     async def twice() -> None:
-        other = Monitor(monitor._office)
+        other = Monitor(monitor._place)
         async with monitor.serving("127.0.0.1", 0), other.serving("127.0.0.1", monitor.port):
             raise AssertionError
 

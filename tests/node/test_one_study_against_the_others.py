@@ -10,7 +10,7 @@ import pytest
 
 from harness.entropy import SeededEntropy
 from harness.network import Network, network, read_toy
-from harness.ports import post_office
+from harness.ports import served_mailbox
 from sottovoce.course.control import CONTROL, COORDINATOR, control_session
 from sottovoce.errors import InputError, TheirError, ViolationError
 from sottovoce.node.coordinator.serving import create_study, studies
@@ -26,7 +26,7 @@ SITES = ("north", "harbour", "valley")
 
 def beside(net: Network) -> Network:
     """Another study of the same coordinator."""
-    tokens = create_study(net.office, net.text.replace("urgency of", "other"), read=read_toy)
+    tokens = create_study(net.place, net.text.replace("urgency of", "other"), read=read_toy)
     return replace(net, tokens=tokens, events=[])
 
 
@@ -38,7 +38,7 @@ async def taken(net: Network, seat: str) -> AsyncIterator[CoordinatorLine]:
         fingerprint=net.fingerprint,
         study=net.study,
         identity=Identity.draw(seat, SeededEntropy(99)),
-        patience=20,
+        retry_seconds=20,
     )
     async with line:
         await line.enrol(net.membership(seat).token)
@@ -68,7 +68,7 @@ def test_a_mailbox_that_was_moved_away_ends_its_own_study_and_no_server(tmp_path
             for task in joining:
                 task.cancel()
             await asyncio.gather(*joining, return_exceptions=True)
-        folder = net.office.folder / "studies" / net.study
+        folder = net.place.folder / "studies" / net.study
         for path in folder.glob("mailbox.db*"):
             path.rename(path.with_name(f"moved-{path.name}"))
         for _ in range(2):
@@ -91,17 +91,17 @@ def test_a_damaged_file_of_one_study_hides_no_other(tmp_path: Path, damaged: str
     async def story() -> None:
         async with net.serving(), taken(net, "north"):
             """Every file is there now."""
-        path = net.office.folder / "studies" / net.study / damaged
+        path = net.place.folder / "studies" / net.study / damaged
         assert path.exists()
         path.write_bytes(b"\xff" * 64)
         net.events.clear()
         async with net.serving():
             await goes_on(net, other)
         assert stopped(net) == [net.study]
-        found = {one.study: one.phase for one in studies(net.office, read=read_toy)}
+        found = {one.study: one.phase for one in studies(net.place, read=read_toy)}
         assert found.keys() == {net.study, other.study}
         assert found[other.study] == "enrolment"
-        create_study(net.office, net.text, read=read_toy)
+        create_study(net.place, net.text, read=read_toy)
 
     asyncio.run(asyncio.wait_for(story(), 400))
 
@@ -112,7 +112,7 @@ def test_a_status_that_cannot_be_written_stops_nothing(tmp_path: Path) -> None:
 
     async def story() -> None:
         async with net.serving():
-            places = [net.office.folder / "studies" / net.study, net.membership("north").folder]
+            places = [net.place.folder / "studies" / net.study, net.membership("north").folder]
             for path in (places[0] / "status.json", places[1] / "north" / "status.json"):
                 path.unlink(missing_ok=True)
                 (path / "in the way").mkdir(parents=True)
@@ -144,8 +144,8 @@ def test_a_letter_that_no_seat_could_have_written_is_not_read(tmp_path: Path) ->
     """A coordinator, or another seat through it, fills no memory of a site."""
 
     async def story() -> None:
-        async with post_office(tmp_path) as office:
-            alice, bob = await office.line("alice"), await office.line("bob", largest=PART)
+        async with served_mailbox(tmp_path) as served:
+            alice, bob = await served.line("alice"), await served.line("bob", largest=PART)
             await alice.post(Letter(b"s" * 32, "alice", "bob", 0, bytes(3 * PART)))
             with pytest.raises(ViolationError, match=f"at most {PART} bytes"):
                 await bob.fetch()

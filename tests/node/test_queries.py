@@ -15,7 +15,7 @@ from sottovoce.errors import AbsenceError, InputError, LedgerError, MisuseError
 from sottovoce.node.api import EvaluationTables
 from sottovoce.node.coordinator.query_coordinator import read_asker
 from sottovoce.node.events import QueryGivenUp, QueryGoesOn, QueryWithoutDealer, SeatWaiting
-from sottovoce.node.site.workplace import Workplace
+from sottovoce.node.site.site_study import SiteStudy
 from sottovoce.storage.journal import Journal
 from sottovoce.storage.sealed_files import SealedFiles
 from sottovoce.study.plan import StudyPlan, Verdict
@@ -29,8 +29,8 @@ NEVER = 10**6
 
 def _record(net: Network, asker: str) -> AskerRecord:
     """What the coordinator, which does not run, remembers of an asker."""
-    folder = next((net.root / "office").glob("**/coordinator/journal.db")).parent
-    key = SealedFiles(folder.parent, net.office.at_rest).key_for("journal coordinator")
+    folder = next((net.root / "coordinator-home").glob("**/coordinator/journal.db")).parent
+    key = SealedFiles(folder.parent, net.place.at_rest).key_for("journal coordinator")
     with Journal(folder / "journal.db", key=key) as journal:
         return read_asker(journal, asker)
 
@@ -260,7 +260,7 @@ def test_an_asker_that_dies_in_a_query_without_the_dealer_keeps_nobody_waiting(
     async def story() -> None:
         async with trained.serving() as serving, trained.staying("north"):
             with monkeypatch.context() as patch:
-                # Harbour's house is the dealer's: it deals for its own rows.
+                # Harbour's organisation is the dealer's: it deals for its own rows.
                 Absence(patch).of("dealer")
                 first = await trained.classify("valley", mine)
                 assert (await _killed(trained, mine, 12)).dead
@@ -345,7 +345,7 @@ def test_a_process_that_is_still_ending_is_waited_for_by_name(trained: Network) 
     waits = "another process of this site to end"
 
     async def story() -> None:
-        work = await Workplace.open(membership, trained.options(), entropy=SystemEntropy())
+        work = await SiteStudy.open(membership, trained.options(), entropy=SystemEntropy())
         keys = work.keys("valley")
         async with trained.serving(), trained.staying("north", "harbour"):
             async with work.agent(keys):
@@ -365,9 +365,9 @@ def test_a_site_that_asks_for_long_does_not_end_its_own_dealer(trained: Network)
     membership = trained.membership("harbour")
 
     async def story() -> None:
-        work = await Workplace.open(membership, trained.options(), entropy=SystemEntropy())
+        work = await SiteStudy.open(membership, trained.options(), entropy=SystemEntropy())
         with pytest.MonkeyPatch.context() as patched:
-            patched.setattr("sottovoce.node.site.workplace.ENDING_SECONDS", 0.0)
+            patched.setattr("sottovoce.node.site.site_study.ENDING_SECONDS", 0.0)
             patched.setattr("sottovoce.node.site.joining.ENDING_SECONDS", 0.0)
             async with trained.serving(), trained.staying("north"):
                 async with work.agent(work.keys("harbour")):

@@ -14,9 +14,9 @@ from sottovoce.ledger import (
     Entry,
     Head,
     LedgerSeat,
+    LineKind,
     Receipt,
     SiteLedger,
-    What,
     receipt_path,
     verify,
 )
@@ -151,7 +151,7 @@ def test_the_longest_head_is_kept_and_nobody_else_s_word_counts(tmp_path: Path) 
 def test_a_receipt_that_was_changed_or_is_another_s_is_refused(tmp_path: Path) -> None:
     path = tmp_path / "ledger.jsonl"
     with SiteLedger(path, NORTH) as opened:
-        opened.append(Entry("study", What.END))
+        opened.append(Entry("study", LineKind.END))
         receipt = Receipt.of(
             opened.head(), INSTITUTE, study="study", public=NORTH.public, when="today"
         )

@@ -18,7 +18,7 @@ def test_a_site_with_one_class_takes_no_seat_and_can_come_back_with_two(tmp_path
         async with net.serving():
             with pytest.raises(InputError, match="north: expected documents of at least two"):
                 await net.join("north", source=lambda: one_class)
-            assert registry_of(net.office, net.study).seats() == {}
+            assert registry_of(net.place, net.study).seats() == {}
             # The same invitation is still good.
             joined = await net.join_all("north", "harbour", "valley")
             assert all(one.model is not None for one in joined)

@@ -11,7 +11,7 @@ from harness.network import Network, read_toy
 from sottovoce.course.control import Rejoining
 from sottovoce.errors import AbsenceError, InputError, MisuseError, TheirError, WithdrawnError
 from sottovoce.keyfiles.models import read_model
-from sottovoce.ledger import What, read_ledger
+from sottovoce.ledger import LineKind, read_ledger
 from sottovoce.node.api import ConsentQuestion
 from sottovoce.node.coordinator.serving import invite_again
 from sottovoce.node.seat.query_client import QueryClient
@@ -23,16 +23,16 @@ def lost(net: Network, seat: str) -> None:
     """The disk of a site is gone; it is invited again."""
     membership = net.membership(seat)
     shutil.rmtree(membership.folder)
-    house = next(one.organisation for one in net.tokens if seat in one.seats)
-    token = invite_again(net.office, net.study, house, read=read_toy)
-    others = tuple(one for one in net.tokens if one.organisation != house)
+    organisation = next(one.organisation for one in net.tokens if seat in one.seats)
+    token = invite_again(net.place, net.study, organisation, read=read_toy)
+    others = tuple(one for one in net.tokens if one.organisation != organisation)
     net.tokens = (*others, token)
 
 
 def sent(net: Network, seat: str) -> list[str]:
     """The kinds of what a seat sent, as its ledger says."""
     lines = read_ledger(net.membership(seat).folder / seat / "ledger.jsonl")
-    return [one.entry.kind for one in lines if one.entry.what is What.SENT]
+    return [one.entry.kind for one in lines if one.entry.what is LineKind.SENT]
 
 
 def test_a_site_that_lost_its_disk_gets_the_model_again_from_a_peer(

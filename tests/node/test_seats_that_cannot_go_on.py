@@ -17,7 +17,7 @@ from sottovoce.node.coordinator.serving import cancel_study
 from sottovoce.node.events import StageBegan
 
 SITES = ("north", "harbour", "valley")
-PATIENCE = 240
+WAIT_SECONDS = 240
 
 
 def _damaged(journal: Path) -> None:
@@ -47,7 +47,7 @@ def test_a_seat_with_a_damaged_journal_tells_the_others_at_once(tmp_path: Path) 
                 assert isinstance(error, StoppedError)
                 assert "valley" in error.message
 
-    asyncio.run(asyncio.wait_for(story(), PATIENCE))
+    asyncio.run(asyncio.wait_for(story(), WAIT_SECONDS))
 
 
 def test_a_stopped_study_is_heard_by_a_dealer_at_once(tmp_path: Path) -> None:
@@ -61,8 +61,8 @@ def test_a_stopped_study_is_heard_by_a_dealer_at_once(tmp_path: Path) -> None:
             with copying.watched(), suppress(KilledError):
                 await net.join("valley")
             assert any(isinstance(one, StageBegan) and one.seat == "dealer" for one in net.events)
-            cancel_study(net.office, net.study, reason="enough")
+            cancel_study(net.place, net.study, reason="enough")
             for error in await asyncio.gather(*joining, return_exceptions=True):
                 assert isinstance(error, StoppedError)
 
-    asyncio.run(asyncio.wait_for(story(), PATIENCE))
+    asyncio.run(asyncio.wait_for(story(), WAIT_SECONDS))

@@ -200,7 +200,7 @@ def test_an_invitation_to_seats_of_two_organisations_is_refused(site: Site) -> N
     assert not (study.folder / "study.toml").exists()
 
 
-@pytest.mark.parametrize("field", ["title", "house", "address"])
+@pytest.mark.parametrize("field", ["title", "short_name", "address"])
 @pytest.mark.parametrize("text", ["\x1b[2J", "a\u202eb", "\x9b31m", "a\nb", "a  b", "x" * 121, ""])
 def test_an_invitation_cannot_repaint_a_screen(field: str, text: str) -> None:
     with pytest.raises(InputError, match=f"invitation: {field}: expected"):

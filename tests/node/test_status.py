@@ -25,7 +25,7 @@ def test_the_last_request_of_a_seat_is_when_it_was_seen_last(tmp_path: Path) -> 
     net = network(tmp_path, enrolment="1 hour")
 
     def seen() -> float:
-        return dict(study_status(net.office, net.study, read=read_toy).seen).get("valley", 0.0)
+        return dict(study_status(net.place, net.study, read=read_toy).seen).get("valley", 0.0)
 
     async def until_after(moment: float) -> None:
         while seen() < moment:  # noqa: ASYNC110 - a file says so
@@ -38,7 +38,7 @@ def test_the_last_request_of_a_seat_is_when_it_was_seen_last(tmp_path: Path) -> 
                 fingerprint=net.fingerprint,
                 study=net.study,
                 identity=Identity.draw("valley", SeededEntropy(9)),
-                patience=5,
+                retry_seconds=5,
             )
             async with line:
                 await line.enrol(net.membership("valley").token)
@@ -64,7 +64,7 @@ def test_the_status_says_who_is_waited_for_and_until_when(tmp_path: Path) -> Non
         began = time.time()
         async with net.serving():
             joining = asyncio.create_task(net.join("valley"))
-            while (now := study_status(net.office, net.study, read=read_toy)).waits_for != tuple(  # noqa: ASYNC110 - a file says so
+            while (now := study_status(net.place, net.study, read=read_toy)).waits_for != tuple(  # noqa: ASYNC110 - a file says so
                 one for one in now.expected if one != "valley"
             ):
                 await asyncio.sleep(0.05)
@@ -109,7 +109,7 @@ def test_a_query_of_a_trained_study_leaves_the_seat_finished(tmp_path: Path) -> 
 
 def test_the_card_tells_the_times_that_the_programs_wait(tmp_path: Path) -> None:
     net = network(tmp_path, stage="20 seconds")
-    registry = registry_of(net.office, net.study)
+    registry = registry_of(net.place, net.study)
     study = described(net.text)
 
     async def waits() -> Waits:

@@ -130,16 +130,16 @@ def test_who_sits_where() -> None:
         ("dealer", Role.DEALER),
         ("west", Role.PEER),
     ]
-    assert [house.name for house in found.houses] == ["north", "south", "west"]
-    assert found.house("north").roles == (Role.PEER, Role.EVALUATOR)
+    assert [invited.name for invited in found.organisations] == ["north", "south", "west"]
+    assert found.organisation("north").roles == (Role.PEER, Role.EVALUATOR)
     with pytest.raises(InputError, match="expected an organisation of it"):
-        found.house("east")
+        found.organisation("east")
 
 
 def test_a_helper_without_text_gets_an_invitation_of_its_own() -> None:
     text = with_line('evaluator = "trust"', "roles") + '\n[helpers]\ntrust = "Data Trust"\n'
-    house = parse_study(text).house("trust")
-    assert [(one.name, one.organisation) for one in house.seats] == [("evaluator", "Data Trust")]
+    invited = parse_study(text).organisation("trust")
+    assert [(one.name, one.organisation) for one in invited.seats] == [("evaluator", "Data Trust")]
 
 
 def test_who_did_not_come_is_not_in_the_roster() -> None:
@@ -447,7 +447,7 @@ ALONE = SMALL.partition("[roles]")[0]
 def test_three_peers_without_helpers_compute_by_themselves() -> None:
     found = parse_study(ALONE)
     assert found.rehearsed().engine is Engine.QUORUM
-    assert [(one.name, one.role) for one in found.house("south").seats] == [
+    assert [(one.name, one.role) for one in found.organisation("south").seats] == [
         ("south", Role.PEER),
         ("member-south", Role.MEMBER),
     ]

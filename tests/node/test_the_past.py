@@ -18,7 +18,7 @@ from sottovoce.course.inputs import Started
 from sottovoce.course.participant_record import SEAT, ParticipantRecord
 from sottovoce.course.phases import Phase
 from sottovoce.course.seat_course import SeatCourse
-from sottovoce.course.terms import Patience, Terms, planned
+from sottovoce.course.terms import Terms, WaitingLimits, planned
 from sottovoce.course.training_record import TrainingRecord
 from sottovoce.course.training_state import TRAINING
 from sottovoce.entropy import Entropy
@@ -71,7 +71,7 @@ class Place:
     @property
     def terms(self) -> Terms:
         seats = planned(self.study.roster.participants)
-        return Terms("study", self.study.plan, seats, Patience(9, 9, 9, 9, 9))
+        return Terms("study", self.study.plan, seats, WaitingLimits(9, 9, 9, 9, 9))
 
     @contextmanager
     def started(self, *begins: Attempt) -> Iterator[Any]:
@@ -101,10 +101,10 @@ class Place:
                 mine = ParticipantRecord(phase, (seating,), told, consented=(self.study.digest,))
                 journal.commit(notes={SEAT: Codec().encode(mine)})
                 publics = {self.name: self.keys.identity.public}
-                house: Any = SimpleNamespace(terms=self.terms, publics=publics, policy=Policy())
+                context: Any = SimpleNamespace(terms=self.terms, publics=publics, policy=Policy())
                 after = Afterwards(never, never)
                 decider = TrainingParticipant(
-                    agent, house, self.keys, after, entropy=SeededEntropy(1)
+                    agent, context, self.keys, after, entropy=SeededEntropy(1)
                 )
             agent.decider = decider
             yield decider

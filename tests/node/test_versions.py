@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from sottovoce.course.letter_chain import Held
+from sottovoce.course.letter_chain import HeldLetters
 from sottovoce.entropy import SystemEntropy
 from sottovoce.errors import DamagedFileError, JournalError, KeyFileError
 from sottovoce.ledger import read_ledger
@@ -55,7 +55,7 @@ def test_a_journal_of_the_first_version_goes_on(first: Path) -> None:
         assert waiting.letter == Letter(SESSION, "alice", "bob", 0, b"body")
         assert journal.note("enrolled") == b""
         # A server of that time held nothing by its chain, and neither does the journal.
-        journal.check_past(Held())
+        journal.check_past(HeldLetters())
         journal.mark_sent(waiting.position)
     assert _version(path) == 2
 
@@ -68,7 +68,7 @@ def test_a_mailbox_of_the_first_version_goes_on(first: Path) -> None:
         async with Mailbox(path) as mailbox:
             found = [one.body for _, one in await mailbox.letters("bob")]
             assert found == [b"body", b"taken"]
-            assert mailbox.held("alice") == Held()
+            assert mailbox.held("alice") == HeldLetters()
             await mailbox.post(Letter(SESSION, "alice", "bob", 2, b"next"))
             assert mailbox.held("alice").letters == 1
 

@@ -115,7 +115,7 @@ def left_in_the_mailbox(net: Network, written: Written) -> list[tuple[str, str, 
 
     Letters between others are sealed for whoever they wait for.
     """
-    folder = net.office.folder / "studies" / net.study
+    folder = net.place.folder / "studies" / net.study
     data = b"".join(one.read_bytes() for one in folder.glob("mailbox.db*"))
     own = [
         one
@@ -165,7 +165,7 @@ def test_after_a_study_that_was_cancelled_in_the_middle(
         async with net.serving():
             joining = [asyncio.create_task(net.join(one, on_event=watch)) for one in SITES]
             await begun.wait()
-            cancel_study(net.office, net.study, reason="we changed our minds")
+            cancel_study(net.place, net.study, reason="we changed our minds")
             found = await asyncio.gather(*joining, return_exceptions=True)
             assert all(isinstance(one, StoppedError) for one in found), found
             await cleaned.wait()

@@ -217,7 +217,7 @@ def test_what_comes_after_its_gather_is_discarded_and_marked() -> None:
         yield from receive("bob", Note)
         yield Send("bob", Note("xi again"))
 
-    meddler = Holding(lambda packet: packet.sender == "yan", patience=2)
+    meddler = Holding(lambda packet: packet.sender == "yan", rounds=2)
     outcome = converse({"xi": xi(), "yan": send("bob", Note("yan")), "bob": bob()}, meddler=meddler)
     assert outcome.results["bob"] == ["xi", "xi"]
     late = [item for item in outcome.views["bob"].received if item.late]

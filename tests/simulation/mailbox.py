@@ -4,7 +4,7 @@ import hashlib
 from collections import Counter
 from dataclasses import dataclass, field
 
-from sottovoce.course.letter_chain import Held, mark_of
+from sottovoce.course.letter_chain import HeldLetters, mark_of
 from sottovoce.study.relay import Letter
 from sottovoce.wire import Codec
 
@@ -31,7 +31,7 @@ class Mailbox:
     digests: dict[tuple[bytes, str, str, int], bytes] = field(default_factory=dict)
     posts: Counter[str] = field(default_factory=Counter)
     letters: list[Letter] = field(default_factory=list)
-    held: dict[str, Held] = field(default_factory=dict)
+    held: dict[str, HeldLetters] = field(default_factory=dict)
     runs: dict[str, object] = field(default_factory=dict)
 
     def take_up(self, sender: str, run: object) -> None:
@@ -53,14 +53,14 @@ class Mailbox:
         self.digests[key] = digest
         place = (letter.session, letter.recipient, letter.number)
         mark = mark_of(*place, hashlib.sha256(letter.body).digest())
-        self.held[letter.sender] = self.held.get(letter.sender, Held()).after(mark)
+        self.held[letter.sender] = self.held.get(letter.sender, HeldLetters()).after(mark)
         self.boxes.setdefault(letter.recipient, []).append(letter)
         self.posts[letter.sender] += 1
         self.letters.append(letter)
 
     def deny(self, sender: str, before: "Mailbox") -> None:
         """Say that of one sender nothing came since `before`, though its letters are there."""
-        self.held[sender] = before.held.get(sender, Held())
+        self.held[sender] = before.held.get(sender, HeldLetters())
         since = self.digests.keys() - before.digests.keys()
         for key in since:
             if key[1] == sender:

@@ -156,8 +156,8 @@ class ServingSite(Site):
                 study.roster.peers,
                 records=records,
                 book=read_record(journal, EVALUATIONS, EvaluationBook),
-                gather=terms.patience.gather,
-                presence=SeatsSeen(terms.patience.unseen),
+                gather=terms.limits.gather,
+                presence=SeatsSeen(terms.limits.unseen),
             )
         record = read_record(journal, SEAT, ParticipantRecord).but(phase=Phase.FINISHED)
         return SeatService.of(
@@ -203,11 +203,11 @@ class ServingSite(Site):
         }
 
     def _due_of(self, running: Running) -> float:
-        patience = self.parts.terms.patience
+        limits = self.parts.terms.limits
         gathers = isinstance(running.seat.waiting, Gather)
         # The asker gives up before the coordinator does.
-        alone = patience.receive if self.name == COORDINATOR else patience.receive * 2 / 3
-        return running.since + (patience.gather if gathers else alone)
+        alone = limits.receive if self.name == COORDINATOR else limits.receive * 2 / 3
+        return running.since + (limits.gather if gathers else alone)
 
     @property
     def awaited(self) -> tuple[str, ...]:

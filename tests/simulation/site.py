@@ -27,7 +27,7 @@ from sottovoce.course.actions import (
     LeaveOut,
     RecallAttempt,
     RunAttempt,
-    Sit,
+    TakeSeat,
     Tell,
     WakeAt,
 )
@@ -257,10 +257,10 @@ class Site:
             return None
         times = [] if self.wake_at is None else [self.wake_at]
         if self.waiting is not None:
-            patience = self.parts.terms.patience
+            limits = self.parts.terms.limits
             gathers = isinstance(self.waiting, Gather)
-            alone = patience.receive if self.name == COORDINATOR else patience.receive * 2 / 3
-            times.append(self.since + (patience.gather if gathers else alone))
+            alone = limits.receive if self.name == COORDINATOR else limits.receive * 2 / 3
+            times.append(self.since + (limits.gather if gathers else alone))
         return min(times, default=None)
 
     # What it does when it is let.
@@ -387,7 +387,7 @@ class Site:
 
     def _perform(self, action: Action) -> None:
         match action:
-            case Sit(study):
+            case TakeSeat(study):
                 self.course = self._opened(study)
             case AskConsent(number, study):
                 self.course = self._opened(study)

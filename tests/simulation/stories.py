@@ -22,7 +22,7 @@ from simulation.toy_queries import ideal as ideal_label
 from simulation.world import World
 from sottovoce.course.seat_course import SeatCourse
 from sottovoce.course.seat_course import counted as counted_in
-from sottovoce.course.terms import Patience, Terms, planned
+from sottovoce.course.terms import Terms, WaitingLimits, planned
 from sottovoce.paillier import SecretKey, decrypt, generate_insecure_for_tests
 from sottovoce.rados import joined, solve
 from sottovoce.study import InsecureToyPlan
@@ -108,8 +108,8 @@ def _asked_study() -> Study:
 
 def terms_of(study: Study) -> Terms:
     """The terms of a simulated study: a stage waits a hundred seconds."""
-    patience = Patience(gather=100, receive=300, unseen=30, silent=100, enrolment=1000)
-    return Terms("simulated", study.plan, planned(study.roster.participants), patience)
+    limits = WaitingLimits(gather=100, receive=300, unseen=30, silent=100, enrolment=1000)
+    return Terms("simulated", study.plan, planned(study.roster.participants), limits)
 
 
 def _toy_masks(letters: list[Letter]) -> list[bytes]:

@@ -12,7 +12,7 @@ from simulation.mailbox import BrokenError
 from simulation.site import CrashingJournal
 from simulation.stories import Story, paillier, shares, toy, unbound
 from simulation.world import Faults
-from sottovoce.course.letter_chain import Held
+from sottovoce.course.letter_chain import HeldLetters
 from sottovoce.course.phases import Phase
 
 STORIES = {"toy": toy, "shares": shares, "paillier": paillier}
@@ -109,7 +109,7 @@ def test_masks_that_are_not_bound_to_the_documents_are_caught(folder: Path, name
 class IgnoresPast(CrashingJournal):
     """Does not compare what the server holds of its seat."""
 
-    def check_past(self, held: Held) -> None:
+    def check_past(self, held: HeldLetters) -> None:
         del held
 
 

@@ -11,7 +11,7 @@ from simulation.invariants import INVARIANTS, Evidence, Trained
 from simulation.mailbox import BrokenError, ConflictError, Mailbox
 from simulation.site import COORDINATOR, Crash, Parts, Site
 from sottovoce.course.inputs import SeatTaken
-from sottovoce.course.letter_chain import Held
+from sottovoce.course.letter_chain import HeldLetters
 from sottovoce.course.phases import Phase
 from sottovoce.errors import CopyError, SottovoceError, ViolationError
 from sottovoce.study.relay import Letter
@@ -197,7 +197,7 @@ class World:
     def _takes_up(self, site: Site) -> bool:
         """Before anything leaves, a process compares what the server holds of its seat."""
         try:
-            site.journal.check_past(self.mailbox.held.get(site.name, Held()))
+            site.journal.check_past(self.mailbox.held.get(site.name, HeldLetters()))
         except (CopyError, ViolationError) as error:
             self._find_out(site, error)
             return False

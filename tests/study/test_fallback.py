@@ -138,7 +138,7 @@ def test_the_card_says_which_verdict_holds_and_what_falls_back_to_what(
 def test_the_card_names_who_has_no_dealer(small: Case) -> None:
     plan = replace(small.plan, engine="paillier")
     page = StudyCard(Case(small.documents, plan, small.key, OWN_DEALER).study).markdown()
-    assert "For north nobody of another house deals" in page
+    assert "For north nobody of another organisation deals" in page
 
 
 OWN_DEALER = {"with_dealer": False, "evaluator_at": "north"}

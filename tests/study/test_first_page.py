@@ -34,8 +34,8 @@ FOREIGN = frozenset(
 )
 
 
-def page(study: Study, house: str | None = None) -> str:
-    return " ".join(StudyCard(study, house=house).first_page().split())
+def page(study: Study, organisation: str | None = None) -> str:
+    return " ".join(StudyCard(study, organisation=organisation).first_page().split())
 
 
 @pytest.fixture
@@ -87,9 +87,9 @@ def test_each_question_of_an_officer_is_answered(asked: str, answered: str, stud
     assert filled in page(study, "Northfield Hospital"), asked
 
 
-@pytest.mark.parametrize("house", [None, "Northfield Hospital", "Harbour Clinic"])
-def test_the_page_has_sixty_lines_of_eighty_columns(study: Study, house: str | None) -> None:
-    assert_fits(StudyCard(study, house=house).first_page())
+@pytest.mark.parametrize("organisation", [None, "Northfield Hospital", "Harbour Clinic"])
+def test_the_page_has_sixty_lines_of_eighty_columns(study: Study, organisation: str | None) -> None:
+    assert_fits(StudyCard(study, organisation=organisation).first_page())
 
 
 @pytest.mark.parametrize(
@@ -116,8 +116,8 @@ def test_the_page_fits_with_long_names_and_no_word_of_cryptography(
         )
     )
     assert len(names) == len({one.organisation for one in roster.participants})
-    for house in {one.organisation for one in roster.participants}:
-        text = StudyCard(Study(plan, roster), house=house).first_page()
+    for organisation in {one.organisation for one in roster.participants}:
+        text = StudyCard(Study(plan, roster), organisation=organisation).first_page()
         assert_fits(text)
         assert not {word for word in re.findall(r"[a-z0-9]+", text.lower()) if word in FOREIGN}
 
@@ -126,7 +126,7 @@ def test_many_peers_and_classes_are_counted_not_listed(binary: Case) -> None:
     peers = tuple(f"hospital number {number}" for number in range(20))
     roster, _ = draw_roster(peers, entropy=SystemEntropy(), evaluator_at=peers[0])
     plan = replace(binary.plan, labels=Labels(tuple(f"class {number}" for number in range(20))))
-    text = StudyCard(Study(plan, roster), house=peers[3]).first_page()
+    text = StudyCard(Study(plan, roster), organisation=peers[3]).first_page()
     assert_fits(text)
     assert "20 organisations train one program that tells 20 classes apart" in " ".join(
         text.split()
@@ -144,21 +144,23 @@ def test_every_engine_has_facts() -> None:
 
 
 def test_who_must_not_pool_follows_from_the_seats(binary: Case, encrypted: Case) -> None:
-    three = {one.houses for one in poolings(binary.study)}
+    three = {one.organisations for one in poolings(binary.study)}
     assert three == {
         ("coordinator", "evaluator"),
         ("coordinator", "dealer"),
         ("evaluator", "dealer"),
     }
-    assert {one.houses for one in poolings(encrypted.study)} == {("coordinator", "evaluator")}
+    assert {one.organisations for one in poolings(encrypted.study)} == {
+        ("coordinator", "evaluator")
+    }
     seated = Case(binary.documents, binary.plan, binary.key, {"evaluator_at": "north"})
-    assert ("coordinator", "north") in {one.houses for one in poolings(seated.study)}
+    assert ("coordinator", "north") in {one.organisations for one in poolings(seated.study)}
 
 
 def test_one_house_that_holds_enough_alone_is_named_alone(binary: Case) -> None:
     plan, roster = binary.plan, binary.study.roster
     found = poolings(Study(plan, roster))
-    assert all(len(one.houses) == 2 for one in found)
+    assert all(len(one.organisations) == 2 for one in found)
     assert "word for word" in found[0].gives
 
 
@@ -202,8 +204,8 @@ def test_the_card_names_the_fingerprint_only_when_everybodys_keys_are_known(stud
 
 def test_the_card_ends_with_a_line_to_sign_for_every_organisation(study: Study) -> None:
     block = StudyCard(study).markdown().split("## Signatures")[1]
-    houses = {one.organisation for one in study.roster.participants}
-    assert all(f"| {house} | | | |" in block for house in houses)
+    organisations = {one.organisation for one in study.roster.participants}
+    assert all(f"| {organisation} | | | |" in block for organisation in organisations)
 
 
 def test_an_intermediary_is_among_those_who_must_not_pool() -> None:
@@ -211,15 +213,17 @@ def test_an_intermediary_is_among_those_who_must_not_pool() -> None:
     seats = {**roles, "a": Role.PEER, "b": Role.PEER, "intermediary of a": Role.INTERMEDIARY}
     roster = Roster(
         tuple(
-            Participant(name, f"{name} house", role, bytes([place]) * 32)
+            Participant(name, f"{name} organisation", role, bytes([place]) * 32)
             for place, (name, role) in enumerate(seats.items())
         )
     )
     from sottovoce.study import StudyPlan
 
     plan = StudyPlan("x", Labels(("p", "q")), features=8, engine="paillier", min_peers=2)
-    gives = {one.houses: one.gives for one in poolings(Study(plan, roster))}
-    assert gives["coordinator house", "intermediary of a house"].startswith("read the documents")
+    gives = {one.organisations: one.gives for one in poolings(Study(plan, roster))}
+    assert gives["coordinator organisation", "intermediary of a organisation"].startswith(
+        "read the documents"
+    )
 
 
 def test_grounds_with_characters_that_repaint_a_screen_are_refused() -> None:

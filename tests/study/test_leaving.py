@@ -242,7 +242,7 @@ def test_too_few_peers_stop_a_study_between_its_stages(five: Case) -> None:
 
 def test_a_peer_whose_seed_never_came_is_not_in_the_sum(five: Case) -> None:
     line = ("harbour", "evaluator")
-    slow = Holding(lambda packet: (packet.sender, packet.recipient) == line, patience=2)
+    slow = Holding(lambda packet: (packet.sender, packet.recipient) == line, rounds=2)
     outcome = five.run(meddler=slow)
     late = [one for one in outcome.views["evaluator"].received if one.sender == "harbour"]
     assert [type(one.message).__name__ for one in late] == ["ShareSeed", "MaskedParts"]

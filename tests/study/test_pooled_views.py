@@ -76,18 +76,22 @@ def one_more(outcome: StudyOutcome) -> list[tuple[str, ...]]:
 
 
 def views_of(outcome: StudyOutcome, pool: tuple[str, ...]) -> list[View]:
-    """All seats of the members' houses, and the coordinator's."""
+    """All seats of the members' organisations, and the coordinator's."""
     roster = outcome.study.roster
-    houses = {roster.house(name) for name in pool} | {roster.house(roster.coordinator)}
-    return [view for house in sorted(houses) for view in outcome.seen_by(house)]
+    organisations = {roster.organisation(name) for name in pool} | {
+        roster.organisation(roster.coordinator)
+    }
+    return [
+        view for organisation in sorted(organisations) for view in outcome.seen_by(organisation)
+    ]
 
 
 def moments_of(outcome: StudyOutcome, pool: tuple[str, ...]) -> dict[str, dict[str, Any]]:
     """What the pool has of the moments of the peers outside it."""
     roster = outcome.study.roster
-    inside = {roster.house(name) for name in pool}
+    inside = {roster.organisation(name) for name in pool}
     shares = contributed_shares({name: outcome.views[name] for name in pool}, "moments")
-    return {peer: mine for peer, mine in shares.items() if roster.house(peer) not in inside}
+    return {peer: mine for peer, mine in shares.items() if roster.organisation(peer) not in inside}
 
 
 def documents_of(outcome: StudyOutcome) -> dict[str, list[Any]]:

@@ -245,8 +245,8 @@ def test_the_card_says_who_may_pool_and_names_every_message_that_was_sent() -> N
     assert "evaluator and dealer pool" not in text
     named = {line.name for line in card.lines}
     assert set(outcome.traffic.kinds) <= named
-    for house in (*outcome.models, "coordinator"):
-        page = StudyCard(outcome.study, house=house).first_page()
+    for organisation in (*outcome.models, "coordinator"):
+        page = StudyCard(outcome.study, organisation=organisation).first_page()
         assert len(page.splitlines()) <= 60
 
 

@@ -103,16 +103,16 @@ def truth(case: Case, known: PeerModel | Prepared) -> tuple[Any, list[int]]:
 
 def test_attacks_recover_nothing_from_what_any_organisation_saw(case: Case) -> None:
     roster, key = case.study.roster, case.key
-    for house in {one.organisation for one in roster.participants}:
+    for organisation in {one.organisation for one in roster.participants}:
         seen = [
             number
-            for view in case.outcome.seen_by(house)
-            for number in numbers_in(view, key, opens=house == "coordinator")
+            for view in case.outcome.seen_by(organisation)
+            for number in numbers_in(view, key, opens=organisation == "coordinator")
         ]
         report = attack_everything(seen, modulus=key.public.modulus)
         assert seen
         rows = truth(case, case.outcome.models["north"])
-        assert score(report.documents, *rows).matched == 0, house
+        assert score(report.documents, *rows).matched == 0, organisation
 
 
 def test_what_holders_saw_in_training_is_noise(case: Case) -> None:

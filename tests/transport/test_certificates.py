@@ -7,7 +7,7 @@ from datetime import UTC, datetime
 import pytest
 from cryptography import x509
 
-from harness.ports import certificate_files, post_office
+from harness.ports import certificate_files, served_mailbox
 from sottovoce.errors import KeyFileError
 from sottovoce.transport import fingerprint_of, make_certificate, server_context
 from sottovoce.transport.certificates import PinError, client_context
@@ -49,31 +49,31 @@ async def shake(port, context):
 
 def test_the_pinned_certificate_is_accepted_over_tls_1_3(tmp_path):
     async def story():
-        async with post_office(tmp_path) as office:
-            return await shake(office.server.port, client_context(office.fingerprint))
+        async with served_mailbox(tmp_path) as served:
+            return await shake(served.server.port, client_context(served.fingerprint))
 
     assert asyncio.run(story()) == "TLSv1.3"
 
 
 def test_another_certificate_ends_the_handshake(tmp_path):
     async def story():
-        async with post_office(tmp_path) as office:
+        async with served_mailbox(tmp_path) as served:
             with pytest.raises(PinError) as refused:
-                await shake(office.server.port, client_context(bytes(32)))
+                await shake(served.server.port, client_context(bytes(32)))
             assert refused.value.expected == bytes(32)
-            assert refused.value.found == office.fingerprint
+            assert refused.value.found == served.fingerprint
 
     asyncio.run(story())
 
 
 def test_the_server_refuses_tls_1_2(tmp_path):
     async def story():
-        async with post_office(tmp_path) as office:
+        async with served_mailbox(tmp_path) as served:
             old = ssl.create_default_context()
             old.check_hostname, old.verify_mode = False, ssl.CERT_NONE
             old.maximum_version = ssl.TLSVersion.TLSv1_2
             with pytest.raises((ssl.SSLError, ConnectionError)):
-                await shake(office.server.port, old)
+                await shake(served.server.port, old)
 
     asyncio.run(story())
 

@@ -5,8 +5,8 @@ from dataclasses import replace
 
 import pytest
 
-from harness.ports import STUDY, identity_of, post_office
-from sottovoce.course.letter_chain import Held, mark_of
+from harness.ports import STUDY, identity_of, served_mailbox
+from sottovoce.course.letter_chain import HeldLetters, mark_of
 from sottovoce.errors import CopyError, ViolationError
 from sottovoce.study.relay import Letter
 from sottovoce.transport import CoordinatorLine, client
@@ -22,7 +22,7 @@ def letter(number=0, body=b"body", *, to="bob"):
 
 
 def held_after(*letters):
-    held = Held()
+    held = HeldLetters()
     for one in letters:
         held = held.after(mark_of(one.session, one.recipient, one.number, body_digest(one.body)))
     return held
@@ -38,14 +38,14 @@ def knows(*known):
     return past
 
 
-def copy_of(office, past):
+def copy_of(served, past):
     """A line of the same seat, as another process has it."""
     return CoordinatorLine(
-        office.address,
-        fingerprint=office.fingerprint,
+        served.address,
+        fingerprint=served.fingerprint,
         study=STUDY,
         identity=identity_of("alice"),
-        patience=5.0,
+        retry_seconds=5.0,
         past=past,
     )
 
@@ -55,11 +55,11 @@ def test_the_server_reads_no_byte_of_a_letter_that_it_would_refuse(tmp_path, mon
     read = []
 
     async def story():
-        async with post_office(tmp_path) as office:
-            alice = await office.line("alice")
-            await office.line("bob")
+        async with served_mailbox(tmp_path) as served:
+            alice = await served.line("alice")
+            await served.line("bob")
             await alice.post(letter(0, b"first"))
-            counter = office.server._runner.app[next(iter(office.server._runner.app))]
+            counter = served.server._runner.app[next(iter(served.server._runner.app))]
             body = type(counter)._body
 
             async def noted(self, request, limit, digest):
@@ -79,16 +79,16 @@ def test_the_server_reads_no_byte_of_a_letter_that_it_would_refuse(tmp_path, mon
 
 def test_a_copy_that_is_behind_the_server_sends_nothing(tmp_path):
     async def story():
-        async with post_office(tmp_path) as office:
-            alice, bob = await office.line("alice"), await office.line("bob")
+        async with served_mailbox(tmp_path) as served:
+            alice, bob = await served.line("alice"), await served.line("bob")
             await alice.post(letter(0))
             await alice.close()
-            async with copy_of(office, knows(Held())) as older:
+            async with copy_of(served, knows(HeldLetters())) as older:
                 with pytest.raises(CopyError, match="not ours"):
                     await older.post(letter(0, b"other"))
                 with pytest.raises(CopyError, match="not ours"):
                     await older.fetch()
-            async with copy_of(office, knows(held_after(letter(0)))) as newest:
+            async with copy_of(served, knows(held_after(letter(0)))) as newest:
                 await newest.post(letter(1))
             return [one.body for _, one in await bob.fetch()]
 
@@ -99,13 +99,13 @@ def test_a_copy_beside_a_process_that_is_connected_is_refused(tmp_path, monkeypa
     monkeypatch.setattr(client, "_AT_WORK_SECONDS", 0.5)
 
     async def story():
-        async with post_office(tmp_path) as office:
-            alice = await office.line("alice")
-            await office.line("bob")
+        async with served_mailbox(tmp_path) as served:
+            alice = await served.line("alice")
+            await served.line("bob")
             waiting = asyncio.create_task(alice.fetch(wait=20))
-            while not office.mailbox._waiters["alice"]:  # noqa: ASYNC110 - over the line
+            while not served.mailbox._waiters["alice"]:  # noqa: ASYNC110 - over the line
                 await asyncio.sleep(0.02)
-            async with copy_of(office, knows(Held())) as beside:
+            async with copy_of(served, knows(HeldLetters())) as beside:
                 with pytest.raises(CopyError, match="another process works at it"):
                     await beside.post(letter(0, b"of the copy"))
             await alice.post(letter(0))
@@ -117,12 +117,12 @@ def test_a_copy_beside_a_process_that_is_connected_is_refused(tmp_path, monkeypa
 
 def test_a_copy_that_takes_a_seat_up_ends_the_one_before_once_it_has_sent(tmp_path):
     async def story():
-        async with post_office(tmp_path) as office:
+        async with served_mailbox(tmp_path) as served:
             for seat in ("alice", "bob"):
-                await office.line(seat)
+                await served.line(seat)
             async with (
-                copy_of(office, knows(Held(), held_after(letter(0, b"a")))) as original,
-                copy_of(office, knows(Held(), held_after(letter(0, b"b")))) as copied,
+                copy_of(served, knows(HeldLetters(), held_after(letter(0, b"a")))) as original,
+                copy_of(served, knows(HeldLetters(), held_after(letter(0, b"b")))) as copied,
             ):
                 await original.take_up()
                 await copied.post(letter(0, b"b"))
@@ -135,11 +135,11 @@ def test_a_copy_that_takes_a_seat_up_ends_the_one_before_once_it_has_sent(tmp_pa
 
 def test_of_two_copies_that_begin_at_once_one_sends(tmp_path):
     async def story():
-        async with post_office(tmp_path) as office:
-            _, bob = await office.line("alice"), await office.line("bob")
+        async with served_mailbox(tmp_path) as served:
+            _, bob = await served.line("alice"), await served.line("bob")
             async with (
-                copy_of(office, knows(Held(), held_after(letter(0, b"a")))) as one,
-                copy_of(office, knows(Held(), held_after(letter(0, b"b")))) as two,
+                copy_of(served, knows(HeldLetters(), held_after(letter(0, b"a")))) as one,
+                copy_of(served, knows(HeldLetters(), held_after(letter(0, b"b")))) as two,
             ):
                 done = await asyncio.gather(
                     one.post(letter(0, b"a")), two.post(letter(0, b"b")), return_exceptions=True
@@ -154,36 +154,36 @@ def test_a_restarted_server_asks_every_seat_for_its_past_again(tmp_path):
     asked = []
 
     async def story():
-        async with post_office(tmp_path) as office:
-            port = office.server.port
+        async with served_mailbox(tmp_path) as served:
+            port = served.server.port
             for seat in ("alice", "bob"):
-                await office.line(seat)
-            line = copy_of(office, asked.append)
+                await served.line(seat)
+            line = copy_of(served, asked.append)
             await line.post(letter(0))
-        async with post_office(tmp_path, port=port) as office:
-            await office.line("alice")
-            await office.line("bob")
+        async with served_mailbox(tmp_path, port=port) as served:
+            await served.line("alice")
+            await served.line("bob")
             await line.post(letter(1))
             await line.close()
 
     asyncio.run(story())
-    assert asked == [Held(), held_after(letter(0))]
+    assert asked == [HeldLetters(), held_after(letter(0))]
 
 
 def test_a_letter_that_was_announced_counts_though_its_bytes_never_came(tmp_path):
     async def story():
-        async with post_office(tmp_path) as office:
+        async with served_mailbox(tmp_path) as served:
             one = letter(0, b"announced")
-            await office.mailbox.take_up("alice", bytes(16), Held())
+            await served.mailbox.take_up("alice", bytes(16), HeldLetters())
             sealed = LetterSummary(Place(SESSION, "alice", "bob", 0), 9, body_digest(one.body))
-            await office.mailbox.announced(sealed, run=bytes(16))
-            assert office.mailbox.held("alice") == held_after(one)
+            await served.mailbox.announced(sealed, run=bytes(16))
+            assert served.mailbox.held("alice") == held_after(one)
             with pytest.raises(Refusal, match="other letters of it are held"):
-                await office.mailbox.take_up("alice", b"b" * 16, Held())
+                await served.mailbox.take_up("alice", b"b" * 16, HeldLetters())
             other = replace(sealed, digest=bytes(32))
             with pytest.raises(Refusal, match="announced already with other bytes"):
-                await office.mailbox.announced(other, run=bytes(16))
-            assert office.mailbox.held("alice") == held_after(one)
+                await served.mailbox.announced(other, run=bytes(16))
+            assert served.mailbox.held("alice") == held_after(one)
 
     asyncio.run(story())
 
@@ -192,16 +192,16 @@ def test_a_request_under_an_old_run_is_refused_in_the_transaction_itself(tmp_pat
     """Between the check of a request and its commit another process may take the seat up."""
 
     async def story():
-        async with post_office(tmp_path) as office:
-            mailbox = office.mailbox
-            await mailbox.take_up("alice", b"a" * 16, Held())
-            await mailbox.take_up("alice", b"b" * 16, Held())
+        async with served_mailbox(tmp_path) as served:
+            mailbox = served.mailbox
+            await mailbox.take_up("alice", b"a" * 16, HeldLetters())
+            await mailbox.take_up("alice", b"b" * 16, HeldLetters())
             sealed = LetterSummary(Place(SESSION, "alice", "bob", 0), 1, body_digest(b"x"))
             with pytest.raises(Refusal) as refused:
                 await mailbox.announced(sealed, run=b"a" * 16)
             assert refused.value.kind == "no-run"
             assert isinstance(mailbox._store, MailboxTables)
-            assert mailbox.held("alice") == Held()
+            assert mailbox.held("alice") == HeldLetters()
 
     asyncio.run(story())
 
@@ -210,22 +210,22 @@ def test_a_seat_that_read_beyond_an_older_copy_of_the_server_does_not_wait(tmp_p
     """It asked for letters behind a position that the server had not come to again, for ever."""
 
     async def story():
-        async with post_office(tmp_path) as office:
-            alice, bob = await office.line("alice"), await office.line("bob")
+        async with served_mailbox(tmp_path) as served:
+            alice, bob = await served.line("alice"), await served.line("bob")
             await alice.post(letter(0))
         older = (tmp_path / "mail.db").read_bytes()
-        async with post_office(tmp_path) as office:
-            alice, bob = await office.line("alice"), await office.line("bob")
+        async with served_mailbox(tmp_path) as served:
+            alice, bob = await served.line("alice"), await served.line("bob")
             await alice.post(letter(1))
             *_, (position, _) = await bob.fetch(wait=1.0)
             # Letters that were taken and deleted still count: a server that merely began anew.
             await bob.acknowledge(position)
-        async with post_office(tmp_path) as office:
-            bob = await office.line("bob")
+        async with served_mailbox(tmp_path) as served:
+            bob = await served.line("bob")
             assert await bob.fetch(position, wait=0.05) == ()
         (tmp_path / "mail.db").write_bytes(older)
-        async with post_office(tmp_path) as office:
-            bob = await office.line("bob")
+        async with served_mailbox(tmp_path) as served:
+            bob = await served.line("bob")
             with pytest.raises(ViolationError, match="brought back from an older copy") as stopped:
                 await bob.fetch(position, wait=60.0)
             assert stopped.value.party == "coordinator"
@@ -236,9 +236,9 @@ def test_a_seat_that_read_beyond_an_older_copy_of_the_server_does_not_wait(tmp_p
 
 def test_a_seat_that_cannot_write_says_that_it_cannot_go_on(tmp_path):
     async def story():
-        async with post_office(tmp_path) as office:
-            alice = await office.line("alice")
+        async with served_mailbox(tmp_path) as served:
+            alice = await served.line("alice")
             await alice.lose()
-            assert office.callbacks.lost == [(STUDY, "alice")]
+            assert served.callbacks.lost == [(STUDY, "alice")]
 
     asyncio.run(story())

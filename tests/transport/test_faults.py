@@ -7,7 +7,7 @@ import tracemalloc
 
 import pytest
 
-from harness.ports import STUDY, identity_of, post_office
+from harness.ports import STUDY, identity_of, served_mailbox
 from harness.wires import wire_to
 from sottovoce.errors import AbsenceError, MalformedError, ViolationError
 from sottovoce.study.relay import Letter
@@ -23,13 +23,13 @@ def letter(number=0, body=b"body", *, sender="alice", to="bob"):
     return Letter(SESSION, sender, to, number, body)
 
 
-def line(port, fingerprint, seat="alice", *, patience=20.0):
+def line(port, fingerprint, seat="alice", *, retry_seconds=20.0):
     return CoordinatorLine(
         f"https://127.0.0.1:{port}",
         fingerprint=fingerprint,
         study=STUDY,
         identity=identity_of(seat),
-        patience=patience,
+        retry_seconds=retry_seconds,
     )
 
 
@@ -54,13 +54,13 @@ def test_an_upload_that_is_cut_goes_on_where_it_was(tmp_path):
     body = os.urandom(4 * PART + 123)
 
     async def story():
-        async with post_office(tmp_path) as office:
-            await office.line("alice")
-            bob = await office.line("bob")
+        async with served_mailbox(tmp_path) as served:
+            await served.line("alice")
+            bob = await served.line("bob")
             cutter = Cutter([PART // 2, 2 * PART, PART + 99_999])
             async with (
-                wire_to(office.server.port, meddle=cutter) as wire,
-                line(wire.port, office.fingerprint) as alice,
+                wire_to(served.server.port, meddle=cutter) as wire,
+                line(wire.port, served.fingerprint) as alice,
             ):
                 await alice.post(letter(0, body))
             assert [one for _, one in await bob.fetch()] == [letter(0, body)]
@@ -75,14 +75,14 @@ def test_a_download_that_is_cut_goes_on_where_it_was(tmp_path):
     body = os.urandom(4 * PART + 123)
 
     async def story():
-        async with post_office(tmp_path) as office:
-            alice = await office.line("alice")
-            await office.line("bob")
+        async with served_mailbox(tmp_path) as served:
+            alice = await served.line("alice")
+            await served.line("bob")
             await alice.post(letter(0, body))
             cutter = Cutter([PART // 2, 2 * PART, PART + 99_999])
             async with (
-                wire_to(office.server.port, meddle=cutter) as wire,
-                line(wire.port, office.fingerprint, "bob") as bob,
+                wire_to(served.server.port, meddle=cutter) as wire,
+                line(wire.port, served.fingerprint, "bob") as bob,
             ):
                 assert [one for _, one in await bob.fetch()] == [letter(0, body)]
             assert cutter.cuts == 3
@@ -93,9 +93,9 @@ def test_a_download_that_is_cut_goes_on_where_it_was(tmp_path):
 
 def test_a_spoiled_byte_on_the_wire_is_noticed_and_mended(tmp_path):
     async def story():
-        async with post_office(tmp_path) as office:
-            await office.line("alice")
-            bob = await office.line("bob")
+        async with served_mailbox(tmp_path) as served:
+            await served.line("alice")
+            bob = await served.line("bob")
             count = [0]
 
             def spoil(data, to_server):
@@ -105,8 +105,8 @@ def test_a_spoiled_byte_on_the_wire_is_noticed_and_mended(tmp_path):
                 return data
 
             async with (
-                wire_to(office.server.port, meddle=spoil) as wire,
-                line(wire.port, office.fingerprint) as alice,
+                wire_to(served.server.port, meddle=spoil) as wire,
+                line(wire.port, served.fingerprint) as alice,
             ):
                 sent = [letter(number, os.urandom(1000)) for number in range(6)]
                 for one in sent:
@@ -123,11 +123,11 @@ def test_a_server_that_restarts_in_the_middle_loses_nothing(tmp_path):
 
     async def story():
         got, after = [], 0
-        async with post_office(tmp_path) as office:
-            port, fingerprint = office.server.port, office.fingerprint
-            await office.line("alice")
-            await office.line("bob")
-            keys = office.callbacks.keys
+        async with served_mailbox(tmp_path) as served:
+            port, fingerprint = served.server.port, served.fingerprint
+            await served.line("alice")
+            await served.line("bob")
+            keys = served.callbacks.keys
             alice, bob = line(port, fingerprint), line(port, fingerprint, "bob")
             for one in sent[:10]:
                 await alice.post(one)
@@ -135,8 +135,8 @@ def test_a_server_that_restarts_in_the_middle_loses_nothing(tmp_path):
         posting = asyncio.create_task(post_all(alice, [*sent[10:], long_one]))
         async with alice, bob:
             await asyncio.sleep(0.2)
-            async with post_office(tmp_path, port=port) as office:
-                office.callbacks.keys.update(keys)
+            async with served_mailbox(tmp_path, port=port) as served:
+                served.callbacks.keys.update(keys)
                 await posting
                 # The restarted server knows nothing behind that position, and waits: it may go.
                 waiting.cancel()
@@ -160,15 +160,15 @@ def test_a_bad_line_loses_nothing_and_doubles_nothing(tmp_path):
     sent = [letter(number, os.urandom(chance.randrange(3000))) for number in range(60)]
 
     async def story():
-        async with post_office(tmp_path) as office:
-            await office.line("alice")
-            await office.line("bob")
+        async with served_mailbox(tmp_path) as served:
+            await served.line("alice")
+            await served.line("bob")
             cutter = Cutter(chance.randrange(5000, 20_000) for _ in range(20))
             got, after = [], 0
             async with (
-                wire_to(office.server.port, meddle=cutter) as wire,
-                line(wire.port, office.fingerprint) as alice,
-                line(wire.port, office.fingerprint, "bob") as bob,
+                wire_to(served.server.port, meddle=cutter) as wire,
+                line(wire.port, served.fingerprint) as alice,
+                line(wire.port, served.fingerprint, "bob") as bob,
             ):
                 posting = asyncio.create_task(post_all(alice, sent))
                 while len(got) < len(sent):
@@ -186,9 +186,9 @@ def test_a_bad_line_loses_nothing_and_doubles_nothing(tmp_path):
 
 def test_a_line_without_patience_says_what_it_waited_for_and_how_long(tmp_path):
     async def story():
-        async with post_office(tmp_path) as office:
-            port, fingerprint = office.server.port, office.fingerprint
-        async with line(port, fingerprint, patience=0.3) as alice:
+        async with served_mailbox(tmp_path) as served:
+            port, fingerprint = served.server.port, served.fingerprint
+        async with line(port, fingerprint, retry_seconds=0.3) as alice:
             with pytest.raises(AbsenceError, match=r"asking what was sent.*within 0 s") as gone:
                 await alice.post(letter())
             assert f"127.0.0.1:{port}" in str(gone.value)
@@ -200,9 +200,9 @@ def test_a_line_without_patience_says_what_it_waited_for_and_how_long(tmp_path):
 
 def test_a_full_disk_at_the_coordinator_is_waited_for(tmp_path):
     async def story():
-        async with post_office(tmp_path) as office:
-            alice, bob = await office.line("alice"), await office.line("bob")
-            committer = office.mailbox._committer
+        async with served_mailbox(tmp_path) as served:
+            alice, bob = await served.line("alice"), await served.line("bob")
+            committer = served.mailbox._committer
             await committer.submit(lambda to: to.execute("PRAGMA max_page_count = 14").fetchone())
             posting = asyncio.create_task(alice.post(letter(0, os.urandom(200_000))))
             await asyncio.sleep(0.3)
@@ -211,7 +211,7 @@ def test_a_full_disk_at_the_coordinator_is_waited_for(tmp_path):
             await posting
             assert len(await bob.fetch()) == 1
             await committer.submit(lambda to: to.execute("PRAGMA max_page_count = 14").fetchone())
-            alice.patience = 0.2
+            alice.retry_seconds = 0.2
             with pytest.raises(AbsenceError, match="disk is full"):
                 await alice.post(letter(1, os.urandom(200_000)))
 
@@ -223,8 +223,8 @@ def test_a_long_letter_is_not_held_several_times_in_memory(tmp_path):
     body = os.urandom(size)
 
     async def story():
-        async with post_office(tmp_path) as office:
-            alice, bob = await office.line("alice"), await office.line("bob")
+        async with served_mailbox(tmp_path) as served:
+            alice, bob = await served.line("alice"), await served.line("bob")
             await alice.post(letter(0, b"first"))
             tracemalloc.start()
             try:
@@ -256,8 +256,8 @@ def test_a_long_letter_is_not_held_several_times_in_memory(tmp_path):
 )
 def test_a_server_that_tells_nonsense_is_named(tmp_path, monkeypatch, waiting, message):
     async def story():
-        async with post_office(tmp_path) as office:
-            alice = await office.line("alice")
+        async with served_mailbox(tmp_path) as served:
+            alice = await served.line("alice")
 
             async def nonsense(call):
                 return CODEC.encode(Fetched((waiting,)))
@@ -273,8 +273,8 @@ def test_a_server_that_tells_nonsense_is_named(tmp_path, monkeypatch, waiting, m
 
 def test_answers_that_are_not_one_value_are_refused(tmp_path, monkeypatch):
     async def story():
-        async with post_office(tmp_path) as office:
-            alice = await office.line("alice")
+        async with served_mailbox(tmp_path) as served:
+            alice = await served.line("alice")
 
             async def nonsense(call):
                 return b"\x93nothing"
@@ -289,9 +289,9 @@ def test_answers_that_are_not_one_value_are_refused(tmp_path, monkeypatch):
 
 def test_many_lines_share_the_port(tmp_path):
     async def story():
-        async with post_office(tmp_path, limits=Limits(in_memory=3 * PART)) as office:
-            bob = await office.line("bob")
-            lines = [await office.line(f"peer {number}") for number in range(12)]
+        async with served_mailbox(tmp_path, limits=Limits(in_memory=3 * PART)) as served:
+            bob = await served.line("bob")
+            lines = [await served.line(f"peer {number}") for number in range(12)]
             bodies = [os.urandom(PART - 7) for _ in lines]
             posts = [
                 peer.post(letter(0, body, sender=peer.seat))

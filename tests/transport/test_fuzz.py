@@ -11,8 +11,8 @@ import tracemalloc
 import pytest
 
 from harness.entropy import SeededEntropy
-from harness.ports import STUDY, identity_of, post_office
-from sottovoce.course.letter_chain import Held
+from harness.ports import STUDY, identity_of, served_mailbox
+from sottovoce.course.letter_chain import HeldLetters
 from sottovoce.errors import MalformedError
 from sottovoce.study.relay import Letter
 from sottovoce.transport import Limits
@@ -148,10 +148,10 @@ class Nonsense:
                 return data[:place] + data[place // 2 : place] + data[place:]
 
 
-async def throw(office, data):
+async def throw(served, data):
     """Say something, and read whatever comes back until the server hangs up."""
-    context = client_context(office.fingerprint)
-    reader, writer = await asyncio.open_connection("127.0.0.1", office.server.port, ssl=context)
+    context = client_context(served.fingerprint)
+    reader, writer = await asyncio.open_connection("127.0.0.1", served.server.port, ssl=context)
     try:
         writer.write(data)
         return await asyncio.wait_for(reader.read(), 20)
@@ -185,14 +185,14 @@ def fuzz(tmp_path, *, seed, seconds, at_most):
     limits = Limits(headers=0.5, idle=0.5, slowest=10**9, refusals=10**6, refusals_burst=10**6)
 
     async def story():
-        async with post_office(tmp_path, limits=limits) as office:
-            alice, bob = await office.line("alice"), await office.line("bob")
-            nonsense = Nonsense(office.fingerprint, seed)
+        async with served_mailbox(tmp_path, limits=limits) as served:
+            alice, bob = await served.line("alice"), await served.line("bob")
+            nonsense = Nonsense(served.fingerprint, seed)
             statuses, started = [], time.monotonic()
             tracemalloc.start()
             try:
                 while len(statuses) < at_most and time.monotonic() - started < seconds:
-                    thrown = [throw(office, nonsense.request()) for _ in range(20)]
+                    thrown = [throw(served, nonsense.request()) for _ in range(20)]
                     for answer in await asyncio.gather(*thrown):
                         statuses += check(answer) or [0]
                 gc.collect()
@@ -217,9 +217,9 @@ def test_nonsense_at_the_port(tmp_path):
 @pytest.mark.parametrize("name", [b"Expect", b"Content-Encoding", b"Upgrade", b"Cookie"])
 def test_headers_that_are_no_text_are_the_caller_s_mistake(tmp_path, name):
     async def story():
-        async with post_office(tmp_path) as office:
+        async with served_mailbox(tmp_path) as served:
             head = b"PUT /v1/uploads HTTP/1.1\r\nHost: a\r\nConnection: close\r\n"
-            return check(await throw(office, head + name + b": a\xff\r\n\r\n"))
+            return check(await throw(served, head + name + b": a\xff\r\n\r\n"))
 
     assert asyncio.run(story()) == [400]
 
@@ -247,16 +247,16 @@ def test_nonsense_in_tls_itself(tmp_path):
             writer.transport.abort()
 
     async def story():
-        async with post_office(tmp_path, limits=Limits(handshake=1.0)) as office:
+        async with served_mailbox(tmp_path, limits=Limits(handshake=1.0)) as served:
             for _ in range(5):
-                await asyncio.gather(*(one(office.server.port) for _ in range(20)))
-            alice = await office.line("alice")
+                await asyncio.gather(*(one(served.server.port) for _ in range(20)))
+            alice = await served.line("alice")
             assert await alice.status() == b"running"
             for _ in range(100):
                 await asyncio.sleep(0.05)
-                if office.server.connections == 1:
+                if served.server.connections == 1:
                     break
-            assert office.server.connections == 1
+            assert served.server.connections == 1
 
     asyncio.run(story())
 
@@ -264,7 +264,7 @@ def test_nonsense_in_tls_itself(tmp_path):
 VALUES = [
     Uploaded(2**40, 0),
     Acknowledged(0),
-    Held(3, bytes(range(32))),
+    HeldLetters(3, bytes(range(32))),
     Fetched((WaitingLetter(1, SESSION, "alice", 0, 4, bytes(32), b"body"),) * 3),
 ]
 

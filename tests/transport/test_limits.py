@@ -8,7 +8,7 @@ from contextlib import suppress
 import pytest
 
 from harness.entropy import SeededEntropy
-from harness.ports import STUDY, identity_of, post_office
+from harness.ports import STUDY, identity_of, served_mailbox
 from sottovoce.errors import AbsenceError
 from sottovoce.study.relay import Letter
 from sottovoce.transport import CoordinatorLine, Limits
@@ -29,18 +29,18 @@ def letter(number=0, body=b"body", *, sender="alice", to="bob"):
     return Letter(SESSION, sender, to, number, body)
 
 
-def head(office, asked, *, seat="alice", **extra):
+def head(served, asked, *, seat="alice", **extra):
     """The bytes of a signed request, up to its body."""
-    signer = Signer(STUDY, identity_of(seat), office.fingerprint, SeededEntropy(3))
+    signer = Signer(STUDY, identity_of(seat), served.fingerprint, SeededEntropy(3))
     headers = {**signer.headers(asked), PROTOCOL: OFFER, "Host": "a", **extra}
     lines = [f"{asked.method} {asked.path} HTTP/1.1"]
     lines += [f"{name.replace('_', '-')}: {text}" for name, text in headers.items()]
     return ("\r\n".join(lines) + "\r\n\r\n").encode()
 
 
-async def caller(office, *, tls=True):
-    context = client_context(office.fingerprint) if tls else None
-    return await asyncio.open_connection("127.0.0.1", office.server.port, ssl=context)
+async def caller(served, *, tls=True):
+    context = client_context(served.fingerprint) if tls else None
+    return await asyncio.open_connection("127.0.0.1", served.server.port, ssl=context)
 
 
 async def hung_up(reader, within=20.0):
@@ -59,17 +59,17 @@ def kind_of(answer):
 
 def test_slow_clients_of_every_kind_are_hung_up_on_and_the_rest_goes_on(tmp_path):
     async def story():
-        async with post_office(tmp_path, limits=QUICK) as office:
-            alice, bob = await office.line("alice"), await office.line("bob")
-            await office.mailbox.take_up("carol", RUN, office.mailbox.held("carol"))
-            await office.line("carol")
+        async with served_mailbox(tmp_path, limits=QUICK) as served:
+            alice, bob = await served.line("alice"), await served.line("bob")
+            await served.mailbox.take_up("carol", RUN, served.mailbox.held("carol"))
+            await served.line("carol")
             digest = body_digest(b"x" * 99)
             for session in (b"\0", b"\1"):
                 slow = LetterSummary(Place(session, "carol", "bob", 0), 99, digest)
-                await office.mailbox.open_upload(slow)
+                await served.mailbox.open_upload(slow)
             query = f"session=00&to=bob&number=0&size=99&digest={digest.hex()}"
             asked = SignedRequest("PATCH", f"/v1/uploads?{query}&offset=0&run={RUN.hex()}", digest)
-            whole = head(office, asked, seat="carol", Content_Length="99")
+            whole = head(served, asked, seat="carol", Content_Length="99")
             drips = {
                 "no handshake": (False, b""),
                 "half a handshake": (False, b"\x16\x03\x01\x02\x00\x01\x00"),
@@ -82,7 +82,7 @@ def test_slow_clients_of_every_kind_are_hung_up_on_and_the_rest_goes_on(tmp_path
             }
             callers = []
             for tls, said in drips.values():
-                reader, writer = await caller(office, tls=tls)
+                reader, writer = await caller(served, tls=tls)
                 writer.write(said)
                 callers.append((reader, writer))
             started = time.monotonic()
@@ -98,9 +98,9 @@ def test_slow_clients_of_every_kind_are_hung_up_on_and_the_rest_goes_on(tmp_path
             assert kind_of(told["no body"]) == "slow"
             for _ in range(200):
                 await asyncio.sleep(0.05)
-                if office.server.connections <= 2:
+                if served.server.connections <= 2:
                     break
-            assert office.server.connections <= 2
+            assert served.server.connections <= 2
             # A connection that was hung up on while idle is opened again without a word.
             await alice.post(letter(20))
 
@@ -109,8 +109,8 @@ def test_slow_clients_of_every_kind_are_hung_up_on_and_the_rest_goes_on(tmp_path
 
 def test_a_client_that_keeps_dripping_headers_is_hung_up_on(tmp_path):
     async def story():
-        async with post_office(tmp_path, limits=QUICK) as office:
-            reader, writer = await caller(office)
+        async with served_mailbox(tmp_path, limits=QUICK) as served:
+            reader, writer = await caller(served)
 
             async def drip():
                 writer.write(b"GET /v1/study HTTP/1.1\r\n")
@@ -130,35 +130,35 @@ def test_a_client_that_keeps_dripping_headers_is_hung_up_on(tmp_path):
 
 def test_who_does_not_read_its_answers_is_hung_up_on(tmp_path):
     async def story():
-        async with post_office(tmp_path, limits=QUICK) as office:
-            alice = await office.line("alice")
-            await office.line("bob")
+        async with served_mailbox(tmp_path, limits=QUICK) as served:
+            alice = await served.line("alice")
+            await served.line("bob")
             await alice.post(letter(0, bytes(2**21)))
-            reader, writer = await caller(office)
+            reader, writer = await caller(served)
             reader._transport.pause_reading()
-            await office.mailbox.take_up("bob", RUN, office.mailbox.held("bob"))
+            await served.mailbox.take_up("bob", RUN, served.mailbox.held("bob"))
             asked = SignedRequest("GET", f"/v1/mailbox?after=0&wait=0&run={RUN.hex()}")
-            writer.write(head(office, asked, seat="bob"))
+            writer.write(head(served, asked, seat="bob"))
             for _ in range(300):
                 await asyncio.sleep(0.05)
-                if office.server.connections <= 1:
+                if served.server.connections <= 1:
                     break
             writer.transport.abort()
-            assert office.server.connections <= 1
+            assert served.server.connections <= 1
 
     asyncio.run(story())
 
 
 def test_connections_are_counted_and_those_beyond_the_limit_are_not_served(tmp_path):
     async def story():
-        async with post_office(tmp_path, limits=Limits(connections_by_address=3)) as office:
-            lines = [await office.line(name, patience=0.2) for name in ("a", "b", "c", "d")]
+        async with served_mailbox(tmp_path, limits=Limits(connections_by_address=3)) as served:
+            lines = [await served.line(name, retry_seconds=0.2) for name in ("a", "b", "c", "d")]
             for line in lines[:3]:
                 await line.describe()
             with pytest.raises(AbsenceError):
                 await lines[3].describe()
             await lines[0].close()
-            lines[3].patience = 5.0
+            lines[3].retry_seconds = 5.0
             assert await lines[3].describe()
 
     asyncio.run(story())
@@ -166,17 +166,17 @@ def test_connections_are_counted_and_those_beyond_the_limit_are_not_served(tmp_p
 
 def test_strangers_make_room_for_others_and_seats_do_not(tmp_path):
     async def story():
-        async with post_office(tmp_path, limits=Limits(connections=4)) as office:
-            alice, bob = await office.line("alice"), await office.line("bob")
+        async with served_mailbox(tmp_path, limits=Limits(connections=4)) as served:
+            alice, bob = await served.line("alice"), await served.line("bob")
             await asyncio.gather(alice.status(), bob.status())
-            strangers = [await caller(office) for _ in range(6)]
+            strangers = [await caller(served) for _ in range(6)]
             for reader, _ in strangers[:4]:
                 await hung_up(reader)
             assert not strangers[5][0].at_eof()
             session = alice._session
             await asyncio.gather(alice.status(), bob.status())
             assert alice._session is session
-            assert office.server.connections == 4
+            assert served.server.connections == 4
             for _, writer in strangers:
                 writer.transport.abort()
 
@@ -185,12 +185,14 @@ def test_strangers_make_room_for_others_and_seats_do_not(tmp_path):
 
 def test_an_address_that_calls_too_often_is_not_answered(tmp_path):
     async def story():
-        async with post_office(tmp_path, limits=Limits(arrivals=0.001, arrivals_burst=3)) as office:
-            alice = await office.line("alice")
+        async with served_mailbox(
+            tmp_path, limits=Limits(arrivals=0.001, arrivals_burst=3)
+        ) as served:
+            alice = await served.line("alice")
             await alice.status()
-            callers = [await caller(office) for _ in range(2)]
+            callers = [await caller(served) for _ in range(2)]
             with pytest.raises((ConnectionError, OSError)):
-                await caller(office)
+                await caller(served)
             await alice.status()
             for _, writer in callers:
                 writer.transport.abort()
@@ -200,13 +202,13 @@ def test_an_address_that_calls_too_often_is_not_answered(tmp_path):
 
 def test_a_seat_that_asks_too_often_waits_and_others_do_not(tmp_path):
     async def story():
-        async with post_office(tmp_path, limits=Limits(rate=10, burst=5)) as office:
-            alice, bob = await office.line("alice"), await office.line("bob")
+        async with served_mailbox(tmp_path, limits=Limits(rate=10, burst=5)) as served:
+            alice, bob = await served.line("alice"), await served.line("bob")
             started = time.monotonic()
             for _ in range(7):
                 await alice.status()
             assert time.monotonic() - started > 0.5
-            bob.patience = 0.0
+            bob.retry_seconds = 0.0
             await bob.status()
 
     asyncio.run(story())
@@ -215,10 +217,10 @@ def test_a_seat_that_asks_too_often_waits_and_others_do_not(tmp_path):
 def test_an_address_that_is_refused_too_often_is_no_longer_listened_to(tmp_path):
     async def story():
         limits = Limits(refusals=0.001, refusals_burst=5)
-        async with post_office(tmp_path, limits=limits) as office:
+        async with served_mailbox(tmp_path, limits=limits) as served:
             kinds = []
             for _ in range(8):
-                reader, writer = await caller(office)
+                reader, writer = await caller(served)
                 writer.write(b"GET /v1/study HTTP/1.1\r\nHost: a\r\nSottovoce-Protocol: 2\r\n\r\n")
                 answer = await reader.read()
                 writer.transport.abort()
@@ -228,14 +230,14 @@ def test_an_address_that_is_refused_too_often_is_no_longer_listened_to(tmp_path)
                     break
             assert kinds == ["unsigned"] * 4 + ["too-many"]
             # Whoever holds a seat is heard from the same address all the same.
-            alice = await office.line("alice")
+            alice = await served.line("alice")
             assert await alice.status() == b"running"
             stranger = CoordinatorLine(
-                office.address,
-                fingerprint=office.fingerprint,
+                served.address,
+                fingerprint=served.fingerprint,
                 study=STUDY,
                 identity=identity_of("stranger"),
-                patience=0.1,
+                retry_seconds=0.1,
             )
             async with stranger:
                 with pytest.raises(AbsenceError, match="refused requests of one address"):
@@ -249,17 +251,17 @@ def test_refusals_because_of_the_clock_count_too(tmp_path):
 
     async def story():
         limits = Limits(refusals=0.001, refusals_burst=5)
-        async with post_office(tmp_path, limits=limits) as office:
-            alice = await office.line("alice")
+        async with served_mailbox(tmp_path, limits=limits) as served:
+            alice = await served.line("alice")
             old = Signer(
-                STUDY, identity_of("alice"), office.fingerprint, SeededEntropy(1), clock=lambda: 1e9
+                STUDY, identity_of("alice"), served.fingerprint, SeededEntropy(1), clock=lambda: 1e9
             )
             fields = old.headers(SignedRequest("GET", "/v1/status"))
             head = "".join(f"{name}: {value}\r\n" for name, value in fields.items())
             asked = f"GET /v1/status HTTP/1.1\r\nHost: a\r\nSottovoce-Protocol: 2\r\n{head}\r\n"
             kinds = []
             for _ in range(8):
-                reader, writer = await caller(office)
+                reader, writer = await caller(served)
                 writer.write(asked.encode())
                 answer = await reader.readuntil(b"}")
                 writer.transport.abort()
@@ -272,8 +274,8 @@ def test_refusals_because_of_the_clock_count_too(tmp_path):
 
 def test_a_body_that_was_refused_is_not_read_to_its_end(tmp_path):
     async def story():
-        async with post_office(tmp_path) as office:
-            _, writer = await caller(office)
+        async with served_mailbox(tmp_path) as served:
+            _, writer = await caller(served)
             size, sent = 2**28, 0
             head = f"POST /v1/enrol HTTP/1.1\r\nHost: a\r\nContent-Length: {size}\r\n"
             writer.write(f"{head}Sottovoce-Protocol: 2\r\n\r\n".encode())
@@ -291,8 +293,8 @@ def test_a_body_that_was_refused_is_not_read_to_its_end(tmp_path):
 
 def test_waiting_requests_of_one_seat_are_bounded(tmp_path):
     async def story():
-        async with post_office(tmp_path, limits=Limits(waiting=2)) as office:
-            alice = await office.line("alice", patience=0.1)
+        async with served_mailbox(tmp_path, limits=Limits(waiting=2)) as served:
+            alice = await served.line("alice", retry_seconds=0.1)
             waits = [asyncio.create_task(alice.fetch(wait=3)) for _ in range(3)]
             done, pending = await asyncio.wait(waits, return_when=asyncio.FIRST_EXCEPTION)
             for wait in pending:
@@ -307,19 +309,19 @@ def test_waiting_requests_of_one_seat_are_bounded(tmp_path):
 
 def test_a_wait_whose_client_left_is_given_up(tmp_path):
     async def story():
-        async with post_office(tmp_path) as office:
-            alice = await office.line("alice")
+        async with served_mailbox(tmp_path) as served:
+            alice = await served.line("alice")
             wait = asyncio.create_task(alice.fetch(wait=20))
-            while not office.mailbox._waiters["alice"]:  # noqa: ASYNC110 - over the line
+            while not served.mailbox._waiters["alice"]:  # noqa: ASYNC110 - over the line
                 await asyncio.sleep(0.02)
             wait.cancel()
             await asyncio.gather(wait, return_exceptions=True)
             await alice.close()
             for _ in range(500):
                 await asyncio.sleep(0.02)
-                if not office.mailbox._waiters["alice"]:
+                if not served.mailbox._waiters["alice"]:
                     break
-            assert not office.mailbox._waiters["alice"]
+            assert not served.mailbox._waiters["alice"]
 
     asyncio.run(story())
 
@@ -402,8 +404,8 @@ def test_a_body_holds_its_memory_until_it_is_stored_even_if_its_sender_hung_up()
 
 def test_large_answers_count_as_several_requests(tmp_path):
     async def story():
-        async with post_office(tmp_path, limits=Limits(rate=0.5, burst=10)) as office:
-            alice, bob = await office.line("alice"), await office.line("bob", patience=0.1)
+        async with served_mailbox(tmp_path, limits=Limits(rate=0.5, burst=10)) as served:
+            alice, bob = await served.line("alice"), await served.line("bob", retry_seconds=0.1)
             await alice.post(letter(0, bytes(2**20)))
             await bob.status()
             await bob.fetch()

@@ -10,7 +10,7 @@ import pytest
 from yarl import URL
 
 from harness.entropy import SeededEntropy
-from harness.ports import STUDY, certificate_files, identity_of, post_office
+from harness.ports import STUDY, certificate_files, identity_of, served_mailbox
 from harness.wires import wire_to
 from sottovoce.errors import InputError, MismatchError, SottovoceError, ViolationError
 from sottovoce.study.relay import Letter
@@ -36,20 +36,20 @@ def letter(number=0, body=b"body", *, sender="alice", to="bob"):
     return Letter(SESSION, sender, to, number, body)
 
 
-def signed(office, seat, asked, *, study=STUDY, fingerprint=None):
+def signed(served, seat, asked, *, study=STUDY, fingerprint=None):
     """The header fields of a request as the holder of a seat's key would sign it."""
-    signer = Signer(study, identity_of(seat), fingerprint or office.fingerprint, SeededEntropy(7))
+    signer = Signer(study, identity_of(seat), fingerprint or served.fingerprint, SeededEntropy(7))
     return {**signer.headers(asked), PROTOCOL: OFFER}
 
 
-async def ask(office, asked, headers, *, body=b""):
+async def ask(served, asked, headers, *, body=b""):
     """A raw request over TLS: the status and the problem document."""
-    context = client_context(office.fingerprint)
+    context = client_context(served.fingerprint)
     async with (
         aiohttp.ClientSession() as session,
         session.request(
             asked.method,
-            URL(office.address + asked.path, encoded=True),
+            URL(served.address + asked.path, encoded=True),
             headers=headers,
             data=body or None,
             ssl=context,
@@ -66,10 +66,10 @@ async def ask(office, asked, headers, *, body=b""):
 
 def in_office(tmp_path, story):
     async def told():
-        async with post_office(tmp_path) as office:
-            alice, bob = await office.line("alice"), await office.line("bob")
+        async with served_mailbox(tmp_path) as served:
+            alice, bob = await served.line("alice"), await served.line("bob")
             await alice.post(letter())
-            return await story(office, alice, bob)
+            return await story(served, alice, bob)
 
     return asyncio.run(told())
 
@@ -78,9 +78,9 @@ RUN = "ab" * 16
 FETCH = SignedRequest("GET", f"/v1/mailbox?after=0&wait=0&run={RUN}")
 
 
-async def at_work(office, seat):
+async def at_work(served, seat):
     """Let the requests of these tests count as the seat's own process."""
-    await office.mailbox.take_up(seat, bytes.fromhex(RUN), office.mailbox.held(seat))
+    await served.mailbox.take_up(seat, bytes.fromhex(RUN), served.mailbox.held(seat))
 
 
 def part_of(body, number=1):
@@ -91,25 +91,25 @@ def part_of(body, number=1):
 
 
 def test_a_stolen_mailbox_position_opens_no_other_seats_letter(tmp_path):
-    async def story(office, alice, bob):
+    async def story(served, alice, bob):
         ((position, _),) = await bob.fetch()
         asked = SignedRequest("GET", f"/v1/letters/{position}?offset=0")
-        assert await ask(office, asked, signed(office, "bob", asked)) == (200, b"body")
-        return await ask(office, asked, signed(office, "alice", asked))
+        assert await ask(served, asked, signed(served, "bob", asked)) == (200, b"body")
+        return await ask(served, asked, signed(served, "alice", asked))
 
     assert in_office(tmp_path, story) == (404, "no-letter")
 
 
 def test_a_seat_cannot_fetch_under_another_seats_name(tmp_path):
-    async def story(office, alice, bob):
-        headers = {**signed(office, "alice", FETCH), SEAT: "bob"}
-        return await ask(office, FETCH, headers)
+    async def story(served, alice, bob):
+        headers = {**signed(served, "alice", FETCH), SEAT: "bob"}
+        return await ask(served, FETCH, headers)
 
     assert in_office(tmp_path, story) == (401, "signature")
 
 
 def test_a_seat_cannot_acknowledge_anothers_letters(tmp_path):
-    async def story(office, alice, bob):
+    async def story(served, alice, bob):
         await alice.acknowledge(10)
         return [one for _, one in await bob.fetch()]
 
@@ -117,68 +117,68 @@ def test_a_seat_cannot_acknowledge_anothers_letters(tmp_path):
 
 
 def test_a_seat_cannot_post_under_another_seats_name(tmp_path):
-    async def story(office, alice, bob):
+    async def story(served, alice, bob):
         asked = part_of(b"x")
-        headers = {**signed(office, "bob", asked), SEAT: "alice"}
-        assert await ask(office, asked, headers, body=b"x") == (401, "signature")
+        headers = {**signed(served, "bob", asked), SEAT: "alice"}
+        assert await ask(served, asked, headers, body=b"x") == (401, "signature")
         return len(await bob.fetch())
 
     assert in_office(tmp_path, story) == 1
 
 
 def test_a_replayed_request_is_refused(tmp_path):
-    async def story(office, alice, bob):
-        await at_work(office, "bob")
-        headers = signed(office, "bob", FETCH)
-        assert (await ask(office, FETCH, headers))[0] == 200
-        return await ask(office, FETCH, headers)
+    async def story(served, alice, bob):
+        await at_work(served, "bob")
+        headers = signed(served, "bob", FETCH)
+        assert (await ask(served, FETCH, headers))[0] == 200
+        return await ask(served, FETCH, headers)
 
     assert in_office(tmp_path, story) == (401, "replay")
 
 
 def test_a_request_of_another_study_is_refused(tmp_path):
-    async def story(office, alice, bob):
+    async def story(served, alice, bob):
         async with Mailbox(tmp_path / "other.db") as other:
-            office.callbacks.mailboxes["study-2"] = other
+            served.callbacks.mailboxes["study-2"] = other
             # The same organisation sits in both studies under one name, with another key in each.
-            office.callbacks.keys["study-2", "bob"] = identity_of("bob in study-2").public
-            headers = signed(office, "bob", FETCH)
-            crossed = await ask(office, FETCH, {**headers, STUDY_FIELD: "study-2"})
+            served.callbacks.keys["study-2", "bob"] = identity_of("bob in study-2").public
+            headers = signed(served, "bob", FETCH)
+            crossed = await ask(served, FETCH, {**headers, STUDY_FIELD: "study-2"})
             # Even with one key in both: the study is signed too.
-            office.callbacks.keys["study-2", "bob"] = identity_of("bob").public
-            same_key = await ask(office, FETCH, {**headers, STUDY_FIELD: "study-2"})
-            unknown = await ask(office, FETCH, {**headers, STUDY_FIELD: "study-3"})
+            served.callbacks.keys["study-2", "bob"] = identity_of("bob").public
+            same_key = await ask(served, FETCH, {**headers, STUDY_FIELD: "study-2"})
+            unknown = await ask(served, FETCH, {**headers, STUDY_FIELD: "study-3"})
             return crossed, same_key, unknown
 
     assert in_office(tmp_path, story) == ((401, "signature"), (401, "signature"), (403, "no-seat"))
 
 
 def test_a_request_signed_for_another_server_is_refused(tmp_path):
-    async def story(office, alice, bob):
-        return await ask(office, FETCH, signed(office, "bob", FETCH, fingerprint=bytes(32)))
+    async def story(served, alice, bob):
+        return await ask(served, FETCH, signed(served, "bob", FETCH, fingerprint=bytes(32)))
 
     assert in_office(tmp_path, story) == (401, "signature")
 
 
 def test_a_forged_signature_is_refused_and_nobody_counts_as_seen(tmp_path):
-    async def story(office, alice, bob):
-        office.callbacks.met.clear()
-        answer = await ask(office, FETCH, {**signed(office, "bob", FETCH), SIGNATURE: "00" * 64})
-        assert office.callbacks.met == []
+    async def story(served, alice, bob):
+        served.callbacks.met.clear()
+        answer = await ask(served, FETCH, {**signed(served, "bob", FETCH), SIGNATURE: "00" * 64})
+        assert served.callbacks.met == []
         await bob.fetch()
-        assert set(office.callbacks.met) == {"bob"}
+        assert set(served.callbacks.met) == {"bob"}
         return answer
 
     assert in_office(tmp_path, story) == (401, "signature")
 
 
 def test_a_changed_body_is_refused(tmp_path):
-    async def story(office, alice, bob):
-        await at_work(office, "alice")
+    async def story(served, alice, bob):
+        await at_work(served, "alice")
         asked = part_of(b"the body")
         announced = SignedRequest("PUT", asked.path.replace("&offset=0", ""))
-        assert (await ask(office, announced, signed(office, "alice", announced)))[0] == 200
-        answer = await ask(office, asked, signed(office, "alice", asked), body=b"another!")
+        assert (await ask(served, announced, signed(served, "alice", announced)))[0] == 200
+        answer = await ask(served, asked, signed(served, "alice", asked), body=b"another!")
         assert len(await bob.fetch()) == 1
         return answer
 
@@ -186,24 +186,24 @@ def test_a_changed_body_is_refused(tmp_path):
 
 
 def test_an_unsigned_request_is_refused(tmp_path):
-    async def story(office, alice, bob):
-        return await ask(office, FETCH, {PROTOCOL: OFFER})
+    async def story(served, alice, bob):
+        return await ask(served, FETCH, {PROTOCOL: OFFER})
 
     assert in_office(tmp_path, story) == (401, "unsigned")
 
 
 def test_who_enrols_must_hold_the_key_it_presents(tmp_path):
-    async def story(office, alice, bob):
+    async def story(served, alice, bob):
         asked = SignedRequest("POST", "/v1/enrol", body_digest(b"x"))
-        headers = signed(office, "mallory", asked)
+        headers = signed(served, "mallory", asked)
         presented = {**headers, "Sottovoce-Key": identity_of("bob").public.hex()}
-        return await ask(office, asked, presented, body=b"x")
+        return await ask(served, asked, presented, body=b"x")
 
     assert in_office(tmp_path, story) == (401, "signature")
 
 
 def test_a_conflicting_letter_under_a_number_is_refused_over_every_road(tmp_path):
-    async def story(office, alice, bob):
+    async def story(served, alice, bob):
         long_one = bytes(3 * 2**20)
         with pytest.raises(SottovoceError, match="stored already with other bytes"):
             await alice.post(letter(0, b"other"))
@@ -215,7 +215,7 @@ def test_a_conflicting_letter_under_a_number_is_refused_over_every_road(tmp_path
 
 
 def test_letters_for_nobody_are_refused(tmp_path):
-    async def story(office, alice, bob):
+    async def story(served, alice, bob):
         with pytest.raises(ViolationError, match="no seat 'eve' takes letters"):
             await alice.post(letter(0, to="eve"))
 
@@ -223,32 +223,32 @@ def test_letters_for_nobody_are_refused(tmp_path):
 
 
 def test_a_seat_that_left_has_no_line(tmp_path):
-    async def story(office, alice, bob):
-        del office.callbacks.keys[STUDY, "bob"]
+    async def story(served, alice, bob):
+        del served.callbacks.keys[STUDY, "bob"]
         with pytest.raises(MismatchError, match="no seat 'bob'"):
             await bob.fetch()
 
     in_office(tmp_path, story)
 
 
-def line_to(office, address, *, fingerprint=None, patience=2.0):
+def line_to(served, address, *, fingerprint=None, retry_seconds=2.0):
     return CoordinatorLine(
         address,
-        fingerprint=fingerprint or office.fingerprint,
+        fingerprint=fingerprint or served.fingerprint,
         study=STUDY,
         identity=identity_of("alice"),
-        patience=patience,
+        retry_seconds=retry_seconds,
     )
 
 
 def test_a_wrong_fingerprint_is_refused_before_a_word_is_said(tmp_path):
-    async def story(office, alice, bob):
+    async def story(served, alice, bob):
         said = []
         async with wire_to(
-            office.server.port, meddle=lambda data, there: said.append((there, data)) or data
+            served.server.port, meddle=lambda data, there: said.append((there, data)) or data
         ) as wire:
             address = f"https://127.0.0.1:{wire.port}"
-            async with line_to(office, address, fingerprint=bytes(32)) as line:
+            async with line_to(served, address, fingerprint=bytes(32)) as line:
                 with pytest.raises(
                     ViolationError, match="expected the certificate 0000"
                 ) as refused:
@@ -268,8 +268,8 @@ def test_another_studys_certificate_is_refused(tmp_path):
     other = tmp_path / "other"
     other.mkdir()
 
-    async def story(office, alice, bob):
-        async with post_office(other) as theirs, line_to(office, theirs.address) as line:
+    async def story(served, alice, bob):
+        async with served_mailbox(other) as theirs, line_to(served, theirs.address) as line:
             with pytest.raises(ViolationError, match="another study's server"):
                 await line.fetch(wait=0)
 
@@ -281,12 +281,12 @@ def test_a_certificate_with_the_same_name_is_another_certificate(tmp_path):
     other.mkdir()
     certificate, key, _ = certificate_files(other, "coordinator")
 
-    async def story(office, alice, bob):
+    async def story(served, alice, bob):
         context = server_context(certificate, key)
         server = await asyncio.start_server(lambda r, w: w.close(), "127.0.0.1", 0, ssl=context)
         async with server:
             port = server.sockets[0].getsockname()[1]
-            async with line_to(office, f"https://127.0.0.1:{port}") as line:
+            async with line_to(served, f"https://127.0.0.1:{port}") as line:
                 with pytest.raises(ViolationError, match="expected the certificate"):
                     await line.describe()
 
@@ -294,9 +294,9 @@ def test_a_certificate_with_the_same_name_is_another_certificate(tmp_path):
 
 
 def test_a_downgrade_to_plain_http_is_refused_by_the_line(tmp_path):
-    async def story(office, alice, bob):
+    async def story(served, alice, bob):
         with pytest.raises(InputError, match="expected https, found plain http"):
-            line_to(office, f"http://127.0.0.1:{office.server.port}")
+            line_to(served, f"http://127.0.0.1:{served.server.port}")
 
         async def answer(reader, writer):
             await reader.read(100)
@@ -306,7 +306,7 @@ def test_a_downgrade_to_plain_http_is_refused_by_the_line(tmp_path):
 
         async with await asyncio.start_server(answer, "127.0.0.1", 0) as server:
             port = server.sockets[0].getsockname()[1]
-            async with line_to(office, f"https://127.0.0.1:{port}") as line:
+            async with line_to(served, f"https://127.0.0.1:{port}") as line:
                 with pytest.raises(MismatchError, match=r"expected TLS 1.3, found a server that"):
                     await line.describe()
 
@@ -314,10 +314,10 @@ def test_a_downgrade_to_plain_http_is_refused_by_the_line(tmp_path):
 
 
 def test_plain_http_on_the_port_gets_a_clear_refusal_and_nothing_else(tmp_path):
-    async def story(office, alice, bob):
+    async def story(served, alice, bob):
         async with (
             aiohttp.ClientSession() as session,
-            session.get(f"http://127.0.0.1:{office.server.port}/v1/study") as response,
+            session.get(f"http://127.0.0.1:{served.server.port}/v1/study") as response,
         ):
             told = json.loads(await response.read())
             return response.status, response.content_type, told["type"], told["detail"]
@@ -331,7 +331,7 @@ def test_plain_http_on_the_port_gets_a_clear_refusal_and_nothing_else(tmp_path):
 def test_a_redirect_is_not_followed(tmp_path):
     """A server that holds the pinned certificate is trusted to answer, not to send us elsewhere."""
 
-    async def story(office, alice, bob):
+    async def story(served, alice, bob):
         hits = []
 
         async def elsewhere(reader, writer):
@@ -351,7 +351,7 @@ def test_a_redirect_is_not_followed(tmp_path):
         async with (
             await asyncio.start_server(elsewhere, "127.0.0.1", 0) as other,
             await asyncio.start_server(answer, "127.0.0.1", 0, ssl=context) as server,
-            line_to(office, f"https://127.0.0.1:{server.sockets[0].getsockname()[1]}") as line,
+            line_to(served, f"https://127.0.0.1:{server.sockets[0].getsockname()[1]}") as line,
         ):
             with pytest.raises(ViolationError, match="the status 307"):
                 await line.describe()
@@ -361,21 +361,21 @@ def test_a_redirect_is_not_followed(tmp_path):
 
 
 def test_a_client_of_another_protocol_version_is_told_so(tmp_path):
-    async def story(office, alice, bob):
-        await at_work(office, "bob")
-        headers = signed(office, "bob", FETCH)
-        old = await ask(office, FETCH, {**headers, PROTOCOL: "0"})
+    async def story(served, alice, bob):
+        await at_work(served, "bob")
+        headers = signed(served, "bob", FETCH)
+        old = await ask(served, FETCH, {**headers, PROTOCOL: "0"})
         none = await ask(
-            office, FETCH, {name: headers[name] for name in headers if name != PROTOCOL}
+            served, FETCH, {name: headers[name] for name in headers if name != PROTOCOL}
         )
-        both = await ask(office, FETCH, {**headers, PROTOCOL: f"7, {OFFER}"})
+        both = await ask(served, FETCH, {**headers, PROTOCOL: f"7, {OFFER}"})
         return old, none, both[0]
 
     assert in_office(tmp_path, story) == ((400, "version"), (400, "version"), 200)
 
 
 def test_clocks_that_are_off_by_years_do_not_matter(tmp_path):
-    async def story(office, alice, bob):
+    async def story(served, alice, bob):
         for years in (-3, 3):
             bob._signer = replace(bob._signer, clock=lambda years=years: 1.7e9 + years * 3.2e7)
             assert len(await bob.fetch()) == 1
@@ -387,15 +387,15 @@ def test_a_proxy_that_inspects_tls_is_named(tmp_path, monkeypatch):
     other = tmp_path / "inspector"
     other.mkdir()
 
-    async def story(office, alice, bob):
+    async def story(served, alice, bob):
         async with (
-            post_office(other) as inspector,
+            served_mailbox(other) as inspector,
             wire_to(
                 inspector.server.port, proxying=b"HTTP/1.1 200 Connection established\r\n\r\n"
             ) as proxy,
         ):
             monkeypatch.setenv("HTTPS_PROXY", f"http://user:secret@127.0.0.1:{proxy.port}")
-            async with line_to(office, "https://coordinator.example:8443") as line:
+            async with line_to(served, "https://coordinator.example:8443") as line:
                 with pytest.raises(ViolationError, match="inspects TLS") as refused:
                     await line.describe()
             assert f"127.0.0.1:{proxy.port}" in str(refused.value)
@@ -409,13 +409,13 @@ def test_a_proxy_that_inspects_tls_is_named(tmp_path, monkeypatch):
 
 
 def test_a_proxy_is_used_with_its_password_and_the_pin_holds_through_it(tmp_path, monkeypatch):
-    async def story(office, alice, bob):
+    async def story(served, alice, bob):
         async with wire_to(
-            office.server.port, proxying=b"HTTP/1.1 200 Connection established\r\n\r\n"
+            served.server.port, proxying=b"HTTP/1.1 200 Connection established\r\n\r\n"
         ) as proxy:
             monkeypatch.setenv("HTTPS_PROXY", f"http://user:secret@127.0.0.1:{proxy.port}")
             monkeypatch.setenv("NO_PROXY", "")
-            async with line_to(office, "https://coordinator.example:8443") as line:
+            async with line_to(served, "https://coordinator.example:8443") as line:
                 await line.post(letter(1))
                 await line.post(letter(2))
             assert len(await bob.fetch()) == 3
@@ -427,12 +427,12 @@ def test_a_proxy_is_used_with_its_password_and_the_pin_holds_through_it(tmp_path
 
 @pytest.mark.parametrize("status", [b"403 Forbidden", b"407 Proxy Authentication Required"])
 def test_a_proxy_that_refuses_is_named(tmp_path, monkeypatch, status):
-    async def story(office, alice, bob):
+    async def story(served, alice, bob):
         answer = b"HTTP/1.1 " + status + b"\r\nContent-Length: 0\r\n\r\n"
-        async with wire_to(office.server.port, proxying=answer) as proxy:
+        async with wire_to(served.server.port, proxying=answer) as proxy:
             monkeypatch.setenv("HTTPS_PROXY", f"http://127.0.0.1:{proxy.port}")
             monkeypatch.setenv("NO_PROXY", "")
-            async with line_to(office, "https://coordinator.example:8443") as line:
+            async with line_to(served, "https://coordinator.example:8443") as line:
                 with pytest.raises(InputError, match=r"through the proxy 127.0.0.1:.* refuses"):
                     await line.describe()
 
@@ -463,17 +463,17 @@ def test_addresses_that_are_none_are_named(address):
 def test_logs_carry_no_content(tmp_path, caplog):
     body = b"a sentence that nobody may read"
 
-    async def story(office, alice, bob):
+    async def story(served, alice, bob):
         await alice.post(letter(1, body))
         await bob.fetch()
         with pytest.raises(SottovoceError):
             await alice.post(letter(1, body + body))
-        office.callbacks.describe = None
-        alice.patience = 0.1
+        served.callbacks.describe = None
+        alice.retry_seconds = 0.1
         with pytest.raises(SottovoceError, match="the server failed"):
             await alice.describe()
         reader, writer = await asyncio.open_connection(
-            "127.0.0.1", office.server.port, ssl=client_context(office.fingerprint)
+            "127.0.0.1", served.server.port, ssl=client_context(served.fingerprint)
         )
         writer.write(body + b"\r\n\r\n")
         assert b"application/problem+json" in await reader.read()
@@ -503,4 +503,4 @@ def test_no_proxy_leads_to_this_machine(monkeypatch, host):
     line = CoordinatorLine(
         f"https://{host}:8443", fingerprint=bytes(32), study=STUDY, identity=identity_of("alice")
     )
-    assert line.way.proxy is None
+    assert line.route.proxy is None

@@ -6,7 +6,7 @@ from functools import partial
 
 import pytest
 
-from harness.ports import STUDY, identity_of, post_office
+from harness.ports import STUDY, identity_of, served_mailbox
 from sottovoce.errors import CopyError, InputError
 from sottovoce.study.relay import Letter
 from sottovoce.transport import CoordinatorLine
@@ -20,8 +20,8 @@ def letter(number: int, body: bytes = b"body", *, sender: str = "alice", to: str
 
 def test_a_letter_comes_as_it_was_sent_and_wakes_who_waits(tmp_path):
     async def story():
-        async with post_office(tmp_path) as office:
-            alice, bob = await office.line("alice"), await office.line("bob")
+        async with served_mailbox(tmp_path) as served:
+            alice, bob = await served.line("alice"), await served.line("bob")
             waiting = asyncio.create_task(bob.fetch())
             await asyncio.sleep(0.05)
             position = await alice.post(letter(0))
@@ -33,8 +33,8 @@ def test_a_letter_comes_as_it_was_sent_and_wakes_who_waits(tmp_path):
 
 def test_letters_keep_their_order_and_come_again_until_they_are_acknowledged(tmp_path):
     async def story():
-        async with post_office(tmp_path) as office:
-            alice, bob = await office.line("alice"), await office.line("bob")
+        async with served_mailbox(tmp_path) as served:
+            alice, bob = await served.line("alice"), await served.line("bob")
             sent = [letter(number, os.urandom(10)) for number in range(20)]
             await asyncio.gather(*(alice.post(one) for one in sent))
             first = await bob.fetch()
@@ -49,8 +49,8 @@ def test_letters_keep_their_order_and_come_again_until_they_are_acknowledged(tmp
 
 def test_a_letter_posted_twice_is_one_letter(tmp_path):
     async def story():
-        async with post_office(tmp_path) as office:
-            alice, bob = await office.line("alice"), await office.line("bob")
+        async with served_mailbox(tmp_path) as served:
+            alice, bob = await served.line("alice"), await served.line("bob")
             positions = {await alice.post(letter(0)) for _ in range(3)}
             assert len(positions) == 1
             assert len(await bob.fetch()) == 1
@@ -63,8 +63,8 @@ def test_a_letter_posted_twice_is_one_letter(tmp_path):
 
 def test_another_letter_under_a_number_is_refused_and_the_first_stays(tmp_path):
     async def story():
-        async with post_office(tmp_path) as office:
-            alice, bob = await office.line("alice"), await office.line("bob")
+        async with served_mailbox(tmp_path) as served:
+            alice, bob = await served.line("alice"), await served.line("bob")
             await alice.post(letter(0, b"first"))
             with pytest.raises(CopyError, match="stored already with other bytes"):
                 await alice.post(letter(0, b"other"))
@@ -75,9 +75,9 @@ def test_another_letter_under_a_number_is_refused_and_the_first_stays(tmp_path):
 
 def test_a_letter_before_its_turn_is_refused(tmp_path):
     async def story():
-        async with post_office(tmp_path) as office:
-            alice = await office.line("alice")
-            await office.line("bob")
+        async with served_mailbox(tmp_path) as served:
+            alice = await served.line("alice")
+            await served.line("bob")
             with pytest.raises(CopyError, match="expected letter 0 before it"):
                 await alice.post(letter(1))
 
@@ -86,13 +86,13 @@ def test_a_letter_before_its_turn_is_refused(tmp_path):
 
 def test_a_long_letter_travels_in_parts(tmp_path):
     async def story():
-        async with post_office(tmp_path) as office:
-            alice, bob = await office.line("alice"), await office.line("bob")
+        async with served_mailbox(tmp_path) as served:
+            alice, bob = await served.line("alice"), await served.line("bob")
             body = os.urandom(5_000_001)
             waiting = asyncio.create_task(bob.fetch())
             position = await alice.post(letter(0, body))
             assert await waiting == ((position, letter(0, body)),)
-            assert await office.mailbox.letters("bob") == ((position, letter(0, body)),)
+            assert await served.mailbox.letters("bob") == ((position, letter(0, body)),)
             await bob.acknowledge(position)
             assert await alice.post(letter(0, body)) == position
 
@@ -101,13 +101,13 @@ def test_a_long_letter_travels_in_parts(tmp_path):
 
 def test_who_enrols_has_a_seat(tmp_path):
     async def story():
-        async with post_office(tmp_path) as office:
+        async with served_mailbox(tmp_path) as served:
             line = CoordinatorLine(
-                office.address,
-                fingerprint=office.fingerprint,
+                served.address,
+                fingerprint=served.fingerprint,
                 study=STUDY,
                 identity=identity_of("Spital Zürich/2"),
-                patience=2,
+                retry_seconds=2,
             )
             async with line:
                 assert await line.invitation(b"token") == b"description of study-1"
@@ -125,13 +125,13 @@ def test_long_letters_come_few_at_a_time(tmp_path, monkeypatch):
     monkeypatch.setattr("sottovoce.transport.mailbox.AT_ONCE", 6_000_000)
 
     async def story():
-        async with post_office(tmp_path) as office:
-            alice, bob = await office.line("alice"), await office.line("bob")
+        async with served_mailbox(tmp_path) as served:
+            alice, bob = await served.line("alice"), await served.line("bob")
             sent = [letter(number, os.urandom(2_500_000)) for number in range(4)]
             sent.append(letter(4, os.urandom(7_000_000)))
             for one in sent:
                 await alice.post(one)
-            for fetch in (bob.fetch, partial(office.mailbox.letters, "bob")):
+            for fetch in (bob.fetch, partial(served.mailbox.letters, "bob")):
                 got, counts = [], []
                 while found := await fetch(after=got[-1][0] if got else 0, wait=0):
                     got += found

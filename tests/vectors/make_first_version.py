@@ -12,7 +12,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 from sottovoce.entropy import SystemEntropy
-from sottovoce.ledger import Entry, SiteLedger, What
+from sottovoce.ledger import Entry, LineKind, SiteLedger
 from sottovoce.node.invitations import Invitation
 from sottovoce.node.site.site_folder import open_site
 from sottovoce.protocols.identities import Identity
@@ -52,7 +52,7 @@ def home(path: Path) -> None:
 def ledger(path: Path) -> None:
     """One line."""
     with SiteLedger(path, Identity("north", bytes(range(32)))) as made:
-        made.append(Entry("study-1", What.CONSENT, note="a line of the first version"))
+        made.append(Entry("study-1", LineKind.CONSENT, note="a line of the first version"))
 
 
 if __name__ == "__main__":

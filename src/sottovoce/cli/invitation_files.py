@@ -37,7 +37,7 @@ def checked_address(given: str | None, *, known: str = "") -> str:
 
 
 def invitation_for(
-    office: "CoordinatorPlace",
+    place: "CoordinatorPlace",
     described: "StudyDescription",
     token: "InvitationToken",
     address: str,
@@ -48,13 +48,13 @@ def invitation_for(
     from sottovoce.node.coordinator.serving import certificate_fingerprint
     from sottovoce.node.invitations import Invitation
 
-    house = next(one for one in described.houses if one.organisation == token.organisation)
-    return house, Invitation(
+    invited = next(one for one in described.organisations if one.organisation == token.organisation)
+    return invited, Invitation(
         address,
-        certificate_fingerprint(office),
+        certificate_fingerprint(place),
         token.study,
         described.plan.name,
-        house.name,
+        invited.name,
         token.seats,
         token.secret,
         datetime.fromtimestamp(token.expires, UTC),
@@ -88,20 +88,20 @@ def hand_out(
     from sottovoce.keyfiles import storage
 
     if out is not None:
-        for house, one in letters:
+        for invited, one in letters:
             data = one.line.encode() + b"\n"
-            storage.write_whole(out / house.name, data, mode=storage.SECRET_MODE, replace=True)
+            storage.write_whole(out / invited.name, data, mode=storage.SECRET_MODE, replace=True)
     study, until = letters[0][1].study, letters[0][1].expires
     if as_json:
         content = {
-            house.name: {
-                "organisation": house.organisation,
+            invited.name: {
+                "organisation": invited.organisation,
                 "seats": list(one.seats),
                 "expires": one.expires.isoformat(),
                 "invitation": one.line,
             }
-            | ({} if out is None else {"file": str(out / house.name)})
-            for house, one in letters
+            | ({} if out is None else {"file": str(out / invited.name)})
+            for invited, one in letters
         }
         facts = {"study": study, "name": described.plan.name, "address": letters[0][1].address}
         screen.say(json.dumps(facts | {"invitations": content}))
@@ -110,7 +110,7 @@ def hand_out(
     screen.say(
         f"reached at {letters[0][1].address}, invitations good until {until:%Y-%m-%d %H:%M} UTC"
     )
-    for house, one in letters:
-        screen.say(f"\n{house.organisation} ({', '.join(one.seats)}):")
-        screen.say(one.line if out is None else f"  in {out / house.name}")
+    for invited, one in letters:
+        screen.say(f"\n{invited.organisation} ({', '.join(one.seats)}):")
+        screen.say(one.line if out is None else f"  in {out / invited.name}")
     screen.say(placed("\nnext: sottovoce serve"))

@@ -9,7 +9,7 @@ from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn
 
 from sottovoce.cli import screen
 
-PATIENCE = 2.0
+SHOWN_AFTER = 2.0
 """Seconds without a word that people do not mind."""
 
 _EVERY = 64
@@ -32,7 +32,7 @@ def watched(
     begin = clock()
     try:
         for number, item in enumerate(items):
-            if number % _EVERY == 0 and terminal.is_terminal and clock() - begin > PATIENCE:
+            if number % _EVERY == 0 and terminal.is_terminal and clock() - begin > SHOWN_AFTER:
                 bar.start()
                 done, total = position()
                 bar.update(task, completed=done, total=total, description=f"{title} {number:,}")

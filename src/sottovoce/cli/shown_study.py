@@ -79,7 +79,7 @@ def known_study(site: "Site", name: str | None, *, option: str = "") -> KnownStu
     from sottovoce.node.site.shown_card import agreed_card, card_of, kept_consent
     from sottovoce.node.site.site_folder import choose
 
-    run = {registry.id: registry for registry in registries(site.office())}
+    run = {registry.id: registry for registry in registries(site.coordinator_place())}
     joined = {one.id: one for one in site.joined()}
     texts = {study: parse_study(one.text) for study, one in run.items()}
     titles = {study: one.plan.name for study, one in texts.items()}
@@ -100,11 +100,11 @@ def known_study(site: "Site", name: str | None, *, option: str = "") -> KnownStu
             f"study {chosen}: expected its text, found none yet",
             hints=(f"sottovoce join --study {chosen}",),
         )
-    house = found.description.house(found.invitation.house).organisation
+    organisation = found.description.organisation(found.invitation.short_name).organisation
     agreed = kept_consent(found.folder)
     card = (
-        card_of(found.description, house)
+        card_of(found.description, organisation)
         if agreed is None
-        else agreed_card(found.description, agreed, house)
+        else agreed_card(found.description, agreed, organisation)
     )
     return KnownStudy(chosen, found.description, card, site_evaluations(found))

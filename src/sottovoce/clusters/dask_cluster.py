@@ -10,7 +10,7 @@ from sottovoce.errors import InputError
 from sottovoce.text.chunks import Workers
 
 RETRIES = 3
-_PATIENCE = "10s"
+_WAIT_SECONDS = "10s"
 
 
 class DaskExecutor:
@@ -30,7 +30,7 @@ def dask_workers(address: str) -> Iterator[Workers]:
     """The workers of the scheduler at `address`, which all have this version of the package."""
     distributed = _library(address)
     try:
-        client = distributed.Client(address, timeout=_PATIENCE, set_as_default=False)
+        client = distributed.Client(address, timeout=_WAIT_SECONDS, set_as_default=False)
     except (OSError, ValueError, TypeError) as error:
         raise InputError(
             f"{address}: expected a dask scheduler that answers, found none "

@@ -68,13 +68,16 @@ class StudyDescription:
     text: str = field(repr=False)
     plan: StudyPlan
     coordinator: SeatSetting
-    houses: tuple[InvitedOrganisation, ...]
+    organisations: tuple[InvitedOrganisation, ...]
     deadlines: Deadlines
 
     @property
     def seats(self) -> tuple[SeatSetting, ...]:
-        """Every seat: the coordinator's, then house by house."""
-        return (self.coordinator, *(seat for house in self.houses for seat in house.seats))
+        """Every seat: the coordinator's, then organisation by organisation."""
+        return (
+            self.coordinator,
+            *(seat for invited in self.organisations for seat in invited.seats),
+        )
 
     @property
     def approval(self) -> str:
@@ -86,11 +89,11 @@ class StudyDescription:
         """32 bytes that stand for the text."""
         return digest("service/study-file/v1", self.text.encode())
 
-    def house(self, name: str) -> InvitedOrganisation:
-        """The house of that name."""
-        found = next((house for house in self.houses if house.name == name), None)
+    def organisation(self, name: str) -> InvitedOrganisation:
+        """The organisation of that short name."""
+        found = next((invited for invited in self.organisations if invited.name == name), None)
         if found is None:
-            known = ", ".join(house.name for house in self.houses)
+            known = ", ".join(invited.name for invited in self.organisations)
             raise InputError(
                 f"study {self.plan.name!r}: expected an organisation of it ({known}), "
                 f"found {name!r}"
@@ -147,11 +150,11 @@ def parse_study(
         settings.table(table)
     plan = read_plan(settings, plan_type=plan_type)
     plan = replace(plan, threshold=_threshold(settings))
-    houses = _houses(settings, plan.engine)
-    _check_budget(settings, plan, houses)
+    organisations = _invited_organisations(settings, plan.engine)
+    _check_budget(settings, plan, organisations)
     organisation = settings.take(("study", "coordinator"), TEXT, "")
     coordinator = SeatSetting(COORDINATOR, organisation, Role.COORDINATOR)
-    found = StudyDescription(text, plan, coordinator, houses, _deadlines(settings))
+    found = StudyDescription(text, plan, coordinator, organisations, _deadlines(settings))
     try:
         found.rehearsed()
     except InputError as error:
@@ -169,12 +172,12 @@ def _threshold(settings: SettingsText) -> int:
 
 
 def _check_budget(
-    settings: SettingsText, plan: StudyPlan, houses: tuple[InvitedOrganisation, ...]
+    settings: SettingsText, plan: StudyPlan, organisations: tuple[InvitedOrganisation, ...]
 ) -> None:
     """A query is filled up to whole batches: what is less than one could never be asked."""
     if plan.release.opens is Opens.WEIGHTS:
         return
-    quorum = any(Role.MEMBER in house.roles for house in houses)
+    quorum = any(Role.MEMBER in invited.roles for invited in organisations)
     most = BATCH if quorum else largest_batch(plan)
     if plan.budget < most:
         raise settings.fault(
@@ -232,7 +235,9 @@ def _escaped(word: str) -> str:
     return "".join(one if one.isprintable() else f"\\U{ord(one):08x}" for one in plain)
 
 
-def _houses(settings: SettingsText, engine: Engine) -> tuple[InvitedOrganisation, ...]:
+def _invited_organisations(
+    settings: SettingsText, engine: Engine
+) -> tuple[InvitedOrganisation, ...]:
     peers = _organisations(settings, "peers")
     helpers = _organisations(settings, "helpers")
     both = next((name for name in helpers if name in peers), None)
@@ -281,7 +286,7 @@ def _organisation(settings: SettingsText, path: tuple[str, ...], value: Any) -> 
 def _members(
     settings: SettingsText, peers: tuple[str, ...], engine: Engine, *, helped: bool
 ) -> tuple[str, ...]:
-    """Whose houses compute: in engine quorum, which `auto` takes where nobody else helps."""
+    """Whose organisations compute: in engine quorum, which `auto` takes where nobody else helps."""
     path = ("roles", "members")
     named = settings.take(path, TEXTS, None, 'members = ["north", "harbour", "stanmore"]')
     alone = named is not None or not (helped or len(peers) < FEWEST_MEMBERS)

@@ -14,7 +14,7 @@ from sottovoce.study.card.card import StudyCard
 
 def card_sections(site: Site, study: str) -> Iterator[Html]:
     """The card of a study that this site runs, or joined."""
-    for registry in registries(site.office()):
+    for registry in registries(site.coordinator_place()):
         if registry.id == study:
             described = parse_study(registry.text)
             yield card_html(card_of(described, described.coordinator.organisation))
@@ -31,7 +31,7 @@ def _site_card(joined: JoinedStudy) -> StudyCard:
     described = joined.description
     if described is None:
         raise InputError(f"study {joined.id}: its text is not here yet")
-    organisation = described.house(joined.invitation.house).organisation
+    organisation = described.organisation(joined.invitation.short_name).organisation
     agreed = kept_consent(joined.folder)
     if agreed is None:
         return card_of(described, organisation)

@@ -47,11 +47,11 @@ def _state(now: StudyStatus) -> Html:
 
 def _sites(described: StudyDescription, now: StudyStatus, received: dict[str, int]) -> Html:
     seen, reported = dict(now.seen), dict(now.reported)
-    houses = {seat.name: seat.organisation for seat in described.seats}
+    organisations = {seat.name: seat.organisation for seat in described.seats}
     rows: list[tuple[object, ...]] = [
         (
             name,
-            houses.get(name, ""),
+            organisations.get(name, ""),
             _stage(name, now),
             reported.get(name, ""),
             amount(received.get(name, 0)),
@@ -102,11 +102,13 @@ def _invitations(
     yield table(("organisation", "seats", "good until"), rows)
     if now.phase in OVER:
         return
-    names = ", ".join(house.name for house in described.houses)
+    names = ", ".join(invited.name for invited in described.organisations)
     yield form(
         guard,
         f"/study/{registry.id}/invite",
-        field("house", "Organisation", hint=f"one of {names}; its old invitation is void then"),
+        field(
+            "organisation", "Organisation", hint=f"one of {names}; its old invitation is void then"
+        ),
         button="Make a new invitation",
     )
     if any(not set(ticket.seats) & set(now.enrolled) for ticket in registry.tickets()):
@@ -114,10 +116,10 @@ def _invitations(
             guard,
             f"/study/{registry.id}/revoke",
             field(
-                "house",
+                "organisation",
                 "Organisation whose invitation becomes void",
                 hint=f"one of {names}; only one that has not come yet",
-                at="revoked-house",
+                at="revoked-organisation",
             ),
             button="Revoke the invitation",
             danger=True,

@@ -4,7 +4,7 @@ from collections import Counter
 from collections.abc import Iterator
 
 from sottovoce.errors import SottovoceError
-from sottovoce.ledger import What, read_ledger
+from sottovoce.ledger import LineKind, read_ledger
 from sottovoce.ledger import verify as verify_ledger
 from sottovoce.node.report_facts import flows_of
 from sottovoce.node.site.ledgers import SeatLedger, ledgers_of
@@ -13,7 +13,7 @@ from sottovoce.pictures.charts import amount, flows
 from sottovoce.pictures.html import Html, table, tag
 from sottovoce.pictures.page import section
 
-_LETTERS = frozenset({What.SENT, What.RECEIVED, What.APPROVAL})
+_LETTERS = frozenset({LineKind.SENT, LineKind.RECEIVED, LineKind.APPROVAL})
 
 
 def officer_sections(site: Site, study: str) -> Iterator[Html]:
@@ -45,7 +45,7 @@ def _left(ledgers: list[SeatLedger]) -> Iterator[Html]:
     sizes: Counter[tuple[str, str, str, str, str]] = Counter()
     for ledger in ledgers:
         for line in read_ledger(ledger.path):
-            if line.what == What.SENT:
+            if line.what == LineKind.SENT:
                 key = (ledger.seat, line.party, line.stage, line.kind, line.reveals)
                 counts[key] += 1
                 sizes[key] += line.bytes

@@ -8,8 +8,8 @@ from pathlib import Path
 from aiohttp import web
 
 from sottovoce.config.study_file import parse_study
-from sottovoce.console.acts import Acts
 from sottovoce.console.coordinator_view import coordinator_sections
+from sottovoce.console.form_handlers import FormHandlers
 from sottovoce.console.guard import COOKIE, ConsoleGuard
 from sottovoce.console.layout import field, form, page, study_page
 from sottovoce.console.listening import ConsoleAddress, check_loopback
@@ -38,7 +38,7 @@ class ConsolePages:
         """Show `work.site` to whoever `guard` lets in."""
         self.work = work
         self.guard = guard
-        self._acts = Acts(work)
+        self._forms = FormHandlers(work)
 
     def app(self) -> web.Application:
         """Every route behind the guard."""
@@ -138,7 +138,7 @@ class ConsolePages:
         site = self.work.site
         run: list[tuple[object, ...]] = [
             (tag("a", one.name, href=f"/study/{one.study}"), "coordinator", str(one.phase))
-            for one in studies(site.office())
+            for one in studies(site.coordinator_place())
         ]
         joined: list[tuple[object, ...]] = [
             (
@@ -173,14 +173,14 @@ class ConsolePages:
         return next((one for one in self.work.site.joined() if one.id == study), None)
 
     def _runs(self, study: str) -> bool:
-        return any(one.id == study for one in registries(self.work.site.office()))
+        return any(one.id == study for one in registries(self.work.site.coordinator_place()))
 
     async def study(self, request: web.Request) -> web.StreamResponse:
         """One study, for its coordinator or for a site."""
         study = request.match_info["study"]
         here, joined = f"/study/{study}", self._joined(study)
         if self._runs(study):
-            registry = registry_of(self.work.site.office(), study)
+            registry = registry_of(self.work.site.coordinator_place(), study)
             title = parse_study(registry.text).plan.name
             flows = flows_of(ledgers_of(self.work.site, study))
             content = coordinator_sections(registry, self.guard, flows)
@@ -211,7 +211,7 @@ class ConsolePages:
 
     async def act(self, request: web.Request) -> web.StreamResponse:
         """One of the forms was sent."""
-        return await self._acts.do(request)
+        return await self._forms.do(request)
 
 
 def _enter_page(*said: object) -> str:

@@ -245,9 +245,13 @@ def _card(study: JoinedStudy) -> Html:
     described = study.description
     if described is None:
         return tag("p", "The study's text has not come yet.")
-    house = described.house(study.invitation.house).organisation
+    organisation = described.organisation(study.invitation.short_name).organisation
     agreed = kept_consent(study.folder)
-    card = card_of(described, house) if agreed is None else agreed_card(described, agreed, house)
+    card = (
+        card_of(described, organisation)
+        if agreed is None
+        else agreed_card(described, agreed, organisation)
+    )
     said = "" if agreed is None else f"Consented by {agreed.by} on {_moment(agreed.at)}."
     return joined(
         html_of(card.first_page().replace("# Study card", "### Study card", 1)),

@@ -37,7 +37,7 @@ class Keep:
 
 
 @dataclass(frozen=True)
-class Sit:
+class TakeSeat:
     """Take our seat in this study: nothing of an earlier roster counts any longer."""
 
     study: Study
@@ -140,7 +140,7 @@ class WakeAt:
 Action: TypeAlias = (
     Tell
     | Keep
-    | Sit
+    | TakeSeat
     | RunAttempt
     | RecallAttempt
     | KeepResult

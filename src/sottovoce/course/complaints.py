@@ -69,8 +69,8 @@ def judged(told: Mapping[str, str], study: Study, *, waited: str) -> Judgement:
     if len(chain) == 1:
         return Judgement((waited,))
     accuser, accused = chain[-2:]
-    houses = {seat.name: seat.organisation for seat in study.roster.participants}
-    accusing = {houses[seat] for seat, other in told.items() if other == accused}
-    if len(accusing - {houses[accused]}) > 1:
+    organisations = {seat.name: seat.organisation for seat in study.roster.participants}
+    accusing = {organisations[seat] for seat, other in told.items() if other == accused}
+    if len(accusing - {organisations[accused]}) > 1:
         return Judgement((accused,))
     return Judgement((accuser, accused), accuser)

@@ -17,7 +17,7 @@ _FAULTS = ("ViolationError", "MalformedError")
 def leavers(
     record: TrainingRecord, study: Study, session: bytes, failing: Failing
 ) -> tuple[str, ...] | StopReason:
-    """Houses that said that they cannot or will not go on; a violation stops the study."""
+    """Organisations that said that they cannot or will not go on; a violation stops the study."""
     found: list[str] = []
     for report in record.reports:
         elsewhere = report.session not in {b"", session}
@@ -28,7 +28,7 @@ def leavers(
         if not study.may_leave((report.seat,)) or failing is Failing.STOPS:
             return helper_left(report.kind, seat=report.seat)
         found.append(report.seat)
-    return study.whole_houses(found)
+    return study.whole_organisations(found)
 
 
 def unreported(

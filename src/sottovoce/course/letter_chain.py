@@ -11,15 +11,15 @@ CHAIN_BYTES = 32
 _PURPOSE = "transport/past/v1"
 
 
-class Held(Value, frozen=True):
+class HeldLetters(Value, frozen=True):
     """Letters of one sender that were announced, by number and by the digest of all of them."""
 
     letters: int = 0
     chain: bytes = bytes(CHAIN_BYTES)
 
-    def after(self, mark: bytes) -> "Held":
+    def after(self, mark: bytes) -> "HeldLetters":
         """What is held once one more letter is announced."""
-        return Held(self.letters + 1, digest(_PURPOSE, self.chain, mark))
+        return HeldLetters(self.letters + 1, digest(_PURPOSE, self.chain, mark))
 
 
 def mark_of(session: bytes, recipient: str, number: int, body_digest: bytes) -> bytes:

@@ -22,7 +22,7 @@ from sottovoce.course.actions import (
     Keep,
     KeepResult,
     RunAttempt,
-    Sit,
+    TakeSeat,
     Tell,
     WakeAt,
 )
@@ -44,7 +44,7 @@ from sottovoce.course.participant_state import Participation
 from sottovoce.course.phases import Phase
 from sottovoce.course.reasons import stopped_error
 from sottovoce.course.seat_course import SeatCourse, counted
-from sottovoce.course.terms import Failing, Patience, Terms, planned
+from sottovoce.course.terms import Failing, Terms, WaitingLimits, planned
 from sottovoce.course.training_record import TrainingRecord
 from sottovoce.course.training_state import Training
 from sottovoce.entropy import Entropy
@@ -70,7 +70,7 @@ from sottovoce.text.documents import Document
 __all__ = ["Record", "Setting", "StudyOutcome", "StudyRun", "run_study"]
 
 # Nobody waits here: the clock only says in which order deadlines pass.
-_PATIENCE = Patience(gather=10.0, receive=30.0, unseen=5.0, silent=10.0, enrolment=60.0)
+_LIMITS = WaitingLimits(gather=10.0, receive=30.0, unseen=5.0, silent=10.0, enrolment=60.0)
 _MOMENT = 11.0
 """Longer than anybody who is there stays unseen."""
 
@@ -133,7 +133,7 @@ class StudyRun:
 
     def _state(self, name: str) -> Any:
         seats = planned(self.study.roster.participants)
-        terms = Terms(self.study.plan.name, self.study.plan, seats, _PATIENCE, Failing.STOPS)
+        terms = Terms(self.study.plan.name, self.study.plan, seats, _LIMITS, Failing.STOPS)
         publics = {seat.name: seat.public for seat in self.study.roster.participants}
         mine = {name: publics[name]}
         if name == self._coordinator:
@@ -203,7 +203,7 @@ class StudyRun:
                 self._due.append((name, CleanedUp()))
             case WakeAt(when):
                 self._wake_at = when
-            case Sit(study) if study.digest != self.study.digest:
+            case TakeSeat(study) if study.digest != self.study.digest:
                 raise InputError("study: expected the roster that was given, found another")
 
     def _post(self, name: str, recipients: Sequence[str], message: Message) -> None:

@@ -11,7 +11,7 @@ from sottovoce.course.complaints import ABSENCE, Judgement
 from sottovoce.course.control import COORDINATOR, Stopped
 from sottovoce.course.inputs import Failure
 from sottovoce.course.phases import Phase
-from sottovoce.course.terms import Patience, Terms
+from sottovoce.course.terms import Terms, WaitingLimits
 from sottovoce.course.training_record import LATE, TrainingRecord
 from sottovoce.errors import OurError, SottovoceError, StoppedError, WithdrawnError
 from sottovoce.study.attempts import Attempt, Stage, Stop
@@ -125,7 +125,7 @@ def no_attempt(
     return StopReason(kind_of_leaving(record, party), party, reason)
 
 
-def waited(waits: Patience) -> str:
+def waited(waits: WaitingLimits) -> str:
     """How long a stage waits, for who reads that somebody did not answer."""
     return f"a stage waits {waits.gather:g} s for many, {waits.receive:g} s for one"
 

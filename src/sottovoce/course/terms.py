@@ -46,7 +46,7 @@ class Failing(Enum):
 
 
 @dataclass(frozen=True)
-class Patience:
+class WaitingLimits:
     """How many seconds who is waited for.
 
     `gather` for what many send, `receive` for one alone, `unseen` until a seat without a
@@ -68,7 +68,7 @@ class Terms:
     study: str
     plan: StudyPlan
     seats: tuple[PlannedSeat, ...]
-    patience: Patience
+    limits: WaitingLimits
     failing: Failing = Failing.LEAVES
 
     @property
@@ -77,7 +77,7 @@ class Terms:
         return tuple(seat.name for seat in self.seats if seat.name != COORDINATOR)
 
     def seated(self, publics: Mapping[str, bytes]) -> Study:
-        """The study of those who came, in the order of the text; of a house all seats, or none."""
+        """Who came, in the order of the text; all seats of an organisation or none."""
         away = {seat.name for seat in self.seats if seat.name not in publics}
         away |= {member_of(name) for name in away} | {peer_of(name) for name in away}
         participants = tuple(

@@ -18,7 +18,7 @@ from sottovoce.course.actions import (
     KeptWith,
     LeaveOut,
     RunAttempt,
-    Sit,
+    TakeSeat,
     Tell,
     WakeAt,
 )
@@ -84,7 +84,7 @@ def propose_roster(turn: _Turn) -> None:
     write(turn, phase=Phase.AGREEMENT, seating=(seating,), begins=(begin,))
     everybody = others(study.roster.names)
     tell_outsiders(turn, [name for name in others(state.publics) if name not in everybody])
-    turn.act(Tell(everybody, seating), Tell(everybody, begin), DropAll(), Sit(study))
+    turn.act(Tell(everybody, seating), Tell(everybody, begin), DropAll(), TakeSeat(study))
     run(turn)
     # Whoever wrote nonsense before there was a roster is dealt with now.
     consider(turn, begin)
@@ -106,7 +106,7 @@ def end_program(turn: _Turn, happened: ProgramEnded) -> None:
     """Our own program of the attempt under way is at its end."""
     if happened.session != turn.state.session:
         return
-    until = turn.now + turn.state.terms.patience.receive
+    until = turn.now + turn.state.terms.limits.receive
     turn.change(ended=happened, reports_until=until, waits=None)
     consider(turn, happened)
 
@@ -178,7 +178,7 @@ def _after_failure(turn: _Turn, ended: ProgramEnded) -> None:
 
 def _weigh_complaints(turn: _Turn) -> None:
     """A complaint about a seat that nobody has seen for a stage's time is believed."""
-    state, silent = turn.state, turn.state.terms.patience.silent
+    state, silent = turn.state, turn.state.terms.limits.silent
     told = complaints(state.record, state.study, state.attempt)
     away = state.unseen(told.values(), seconds=silent, now=turn.now)
     absent = believed(told, away=away)
@@ -196,7 +196,7 @@ def _wait_for_reports(turn: _Turn, ended: ProgramEnded) -> None:
     if late and turn.now < state.reports_until:
         turn.act(WakeAt(state.reports_until))
         return
-    away = state.unseen(late, seconds=state.terms.patience.unseen, now=turn.now)
+    away = state.unseen(late, seconds=state.terms.limits.unseen, now=turn.now)
     for party in late:
         gone = (party,) if party in away else _judge(turn, party)
         if isinstance(gone, StopReason):
@@ -244,7 +244,7 @@ def _succeed(turn: _Turn, ended: ProgramEnded) -> None:
 def _try_again(turn: _Turn, missing: tuple[str, ...]) -> None:
     """Another attempt without who is missing, or the end of the study."""
     failed, study = turn.state.attempt, turn.state.study
-    missing = study.whole_houses(missing)
+    missing = study.whole_organisations(missing)
     why = f"missing {', '.join(missing) or 'nobody'}"
     where = (turn.state.terms.study, COORDINATOR, failed.stage, failed.number)
     turn.act(Emit(AttemptFailed(*where, why, missing)))
@@ -271,7 +271,7 @@ def _try_again(turn: _Turn, missing: tuple[str, ...]) -> None:
 def _with_waits(stop: StopReason, terms: Terms) -> StopReason:
     if stop.kind != ABSENCE:
         return stop
-    return StopReason(stop.kind, stop.party, f"{stop.reason}; {waited(terms.patience)}")
+    return StopReason(stop.kind, stop.party, f"{stop.reason}; {waited(terms.limits)}")
 
 
 def _announce(turn: _Turn, attempt: Attempt) -> None:
@@ -314,8 +314,8 @@ def write(turn: _Turn, *, phase: Phase | None = None, **changes: object) -> None
 
 
 def _mark_gone(turn: _Turn, names: Iterable[str]) -> None:
-    houses = turn.state.study.whole_houses(tuple(names))
-    gone = dict.fromkeys((*turn.state.record.gone, *houses))
+    organisations = turn.state.study.whole_organisations(tuple(names))
+    gone = dict.fromkeys((*turn.state.record.gone, *organisations))
     write(turn, gone=tuple(gone))
 
 
@@ -332,5 +332,5 @@ def _parties(state: Training) -> tuple[str, ...]:
 def _away(turn: _Turn) -> tuple[str, ...]:
     """Who of the attempt under way is not there."""
     state, parties = turn.state, _parties(turn.state)
-    unseen = state.unseen(parties, seconds=state.terms.patience.unseen, now=turn.now)
+    unseen = state.unseen(parties, seconds=state.terms.limits.unseen, now=turn.now)
     return tuple(name for name in parties if name in {*unseen, *state.record.gone})

@@ -20,7 +20,7 @@ from sottovoce.course.actions import (
     LeaveOut,
     RecallAttempt,
     Serve,
-    Sit,
+    TakeSeat,
     Tell,
     WakeAt,
 )
@@ -93,7 +93,7 @@ def step(state: Training, happened: object, *, now: float) -> tuple[Training, tu
 def _start_enrolment(turn: _Turn, happened: Started) -> None:
     _begin_process(turn, happened)
     if not turn.state.record.until:
-        until = int(turn.now + turn.state.terms.patience.enrolment) + 1
+        until = int(turn.now + turn.state.terms.limits.enrolment) + 1
         write(turn, until=until)
     _look_who_came(turn, happened)
 
@@ -102,7 +102,7 @@ def _start_stage(turn: _Turn, happened: Started) -> None:
     """Run what is over once more for its result, and go on with the attempt under way."""
     _begin_process(turn, happened)
     study, attempts = turn.state.study, turn.state.record.attempts
-    turn.act(Sit(study))
+    turn.act(TakeSeat(study))
     for attempt, after in pairwise(attempts):
         # Of an attempt that failed nothing counts but its sums, which the book of sums knows.
         over = after.stage is not attempt.stage

@@ -25,7 +25,7 @@ from sottovoce.demo.processes import Command, Commands, commands
 from sottovoce.demo.report import demo_report
 from sottovoce.entropy import SystemEntropy
 from sottovoce.estimators.plain_text import PlainText, accuracy, on_side
-from sottovoce.ledger import What, read_ledger
+from sottovoce.ledger import LineKind, read_ledger
 from sottovoce.rados import Part, RandomSignatures
 from sottovoce.sources.writing import TableLayout, write_documents
 from sottovoce.study import StudyPlan
@@ -36,7 +36,7 @@ from sottovoce.text.splits import Side
 
 SITES = ("northfield", "harbour", "stanmore")
 EXPOSED = 100
-PATIENCE = 600.0
+WAIT_SECONDS = 600.0
 # In short; docs/messages.md says it message by message.
 LEARNS = {
     "coordinator": "rounded totals; per class, in how many notes a nameless word stands; who asks",
@@ -222,12 +222,12 @@ def _study(demo: Demo, running: Commands, told: Told) -> dict[str, float]:
         "coordinator", "serve", "--home", demo.folder / "coordinator", "--host", "127.0.0.1",
         "--port", 0, "--json",
     )  # fmt: skip
-    address = server.wait_for("listening", seconds=PATIENCE)["address"]
+    address = server.wait_for("listening", seconds=WAIT_SECONDS)["address"]
     invitations = demo.folder / "invitations"
     running.start(
         "invitations", "study", "create", demo.folder / "study.toml", "--home",
         demo.folder / "coordinator", "--address", address, "--out", invitations, "--json",
-    ).result(seconds=PATIENCE)  # fmt: skip
+    ).result(seconds=WAIT_SECONDS)  # fmt: skip
     told("three hospitals join")
     hospitals = {
         site: running.start(
@@ -237,7 +237,7 @@ def _study(demo: Demo, running: Commands, told: Told) -> dict[str, float]:
         )
         for site in SITES
     }  # fmt: skip
-    server.wait_for("stage-began", seconds=PATIENCE)
+    server.wait_for("stage-began", seconds=WAIT_SECONDS)
     seconds = {"processes, invitations, enrolment": time.monotonic() - began}
     seconds |= _training(server, hospitals, told)
     told("asking for labels")
@@ -250,13 +250,13 @@ def _study(demo: Demo, running: Commands, told: Told) -> dict[str, float]:
         for site in SITES
     ]  # fmt: skip
     for one in asking:
-        one.result(seconds=PATIENCE)
+        one.result(seconds=WAIT_SECONDS)
     return seconds | {"labels of the notes held out": time.monotonic() - began}
 
 
 def _training(server: Command, hospitals: Mapping[str, Command], told: Told) -> dict[str, float]:
     seconds: dict[str, float] = {}
-    for event in server.events(seconds=PATIENCE):
+    for event in server.events(seconds=WAIT_SECONDS):
         if event["event"] == "stage-began":
             told(f"sealed: {event['stage']}")
         if event["event"] == "stage-ended":
@@ -264,7 +264,7 @@ def _training(server: Command, hospitals: Mapping[str, Command], told: Told) -> 
         if event["event"] in {"study-finished", "study-stopped"}:
             break
     for site, command in hospitals.items():
-        command.wait_for("study-finished", seat=site, seconds=PATIENCE)
+        command.wait_for("study-finished", seat=site, seconds=WAIT_SECONDS)
     return seconds
 
 
@@ -278,7 +278,7 @@ def _seen(demo: Demo) -> Iterator[SeenByParty]:
     """What every seat received, as its own ledger says."""
     for path in sorted(demo.folder.glob("**/ledger.jsonl")):
         party = path.parent.name
-        sizes = [line.bytes for line in read_ledger(path) if line.what == What.RECEIVED]
+        sizes = [line.bytes for line in read_ledger(path) if line.what == LineKind.RECEIVED]
         role = str(Role.MEMBER) if party != peer_of(party) else party
         learns = LEARNS.get(role, LEARNS["peer"])
         yield SeenByParty(party, len(sizes), sum(sizes) / 1e6, learns)

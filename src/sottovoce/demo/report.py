@@ -7,7 +7,7 @@ from pathlib import Path
 
 from sottovoce import __version__
 from sottovoce.config.study_file import StudyDescription
-from sottovoce.ledger import What, read_ledger
+from sottovoce.ledger import LineKind, read_ledger
 from sottovoce.node.site.shown_card import card_of
 from sottovoce.pictures.charts import Flow
 from sottovoce.report.facts import LedgerHeadFact, ReportFacts, StageCost
@@ -30,7 +30,7 @@ def demo_report(
     """One page; everything in it lay side by side on this machine, as it never does elsewhere."""
     labels = described.plan.labels
     true = [labels.classes(document) for document in test]
-    peers = tuple(house.name for house in described.houses if "peer" in house.roles)
+    peers = tuple(invited.name for invited in described.organisations if "peer" in invited.roles)
     joint = Evaluation.of(labels, confusion(labels, true, found), peers, fewest=0)
     return report(
         ReportFacts(
@@ -53,7 +53,7 @@ def _flows(folder: Path) -> tuple[Flow, ...]:
     sizes: Counter[tuple[str, str]] = Counter()
     for path in sorted(folder.glob("**/ledger.jsonl")):
         for line in read_ledger(path):
-            if line.what == What.SENT:
+            if line.what == LineKind.SENT:
                 messages[path.parent.name, line.party] += 1
                 sizes[path.parent.name, line.party] += line.bytes
     return tuple(Flow(*pair, count, sizes[pair]) for pair, count in messages.items())

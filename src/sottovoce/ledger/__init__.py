@@ -2,7 +2,7 @@
 
 from sottovoce.ledger.chain import Head, LedgerLine
 from sottovoce.ledger.comparison import Compared, Difference, compare
-from sottovoce.ledger.entries import Entry, What
+from sottovoce.ledger.entries import Entry, LineKind
 from sottovoce.ledger.export import FORMATS, to_csv, to_json, to_markdown
 from sottovoce.ledger.receipts import Receipt, parse_receipt, read_receipt, receipt_path
 from sottovoce.ledger.site import SiteLedger, read_ledger, select
@@ -17,10 +17,10 @@ __all__ = [
     "LedgerLine",
     "LedgerSeat",
     "LedgerWitnessed",
+    "LineKind",
     "Receipt",
     "SiteLedger",
     "Verified",
-    "What",
     "compare",
     "parse_receipt",
     "read_ledger",

@@ -11,7 +11,7 @@ from typing import Any, Self, TypeVar
 import msgspec
 
 from sottovoce.errors import LedgerError, ViolationError
-from sottovoce.ledger.entries import Entry, What
+from sottovoce.ledger.entries import Entry, LineKind
 from sottovoce.protocols.identities import Identity, Pins
 
 # No line of ours comes near: a longer one was not written by us.
@@ -79,7 +79,7 @@ class LedgerLine(SignedLine, frozen=True, kw_only=True):
     def entry(self) -> Entry:
         """What happened."""
         values: dict[str, Any] = {name: getattr(self, name) for name in Entry.__annotations__}
-        return Entry(**values | {"what": What(self.what)})
+        return Entry(**values | {"what": LineKind(self.what)})
 
 
 class LedgerEnd(msgspec.Struct, frozen=True):
@@ -139,7 +139,7 @@ def read_signed(kind: type[S], data: bytes) -> S | None:
     try:
         found = msgspec.json.decode(data, type=kind)
         if isinstance(found, LedgerLine):
-            What(found.what)
+            LineKind(found.what)
         return found if found.encoded() == data else None
     except (msgspec.MsgspecError, ValueError, RecursionError):
         return None

@@ -8,7 +8,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
 from sottovoce.ledger.chain import LedgerLine
-from sottovoce.ledger.entries import What
+from sottovoce.ledger.entries import LineKind
 
 
 @dataclass(frozen=True)
@@ -58,10 +58,10 @@ def _differences(
     sent = {
         (one.session, one.number): one.digest
         for one in sending
-        if one.what == What.SENT and one.party == recipient
+        if one.what == LineKind.SENT and one.party == recipient
     }
     for line in receiving:
-        if line.what != What.RECEIVED or line.party != sender:
+        if line.what != LineKind.RECEIVED or line.party != sender:
             continue
         digest = sent.get((line.session, line.number))
         if digest == line.digest:

@@ -10,7 +10,7 @@ from sottovoce.protocols.messages import Disclosure, kind_of
 from sottovoce.study.relay import Letter
 
 
-class What(StrEnum):
+class LineKind(StrEnum):
     """What a line records."""
 
     SENT = "sent"
@@ -25,7 +25,7 @@ class What(StrEnum):
 
 
 # Lines about one letter: a letter has one of each at most.
-_OF_LETTERS = frozenset({What.SENT, What.RECEIVED, What.APPROVAL})
+_OF_LETTERS = frozenset({LineKind.SENT, LineKind.RECEIVED, LineKind.APPROVAL})
 
 
 _UNKNOWN = Disclosure(
@@ -44,7 +44,7 @@ class Entry:
     """
 
     study: str
-    what: What
+    what: LineKind
     stage: str = ""
     kind: str = ""
     party: str = ""
@@ -56,14 +56,16 @@ class Entry:
     note: str = ""
 
     @classmethod
-    def of_letter(cls, what: What, letter: Letter, *, study: str, stage: str, kind: str) -> Self:
+    def of_letter(
+        cls, what: LineKind, letter: Letter, *, study: str, stage: str, kind: str
+    ) -> Self:
         """The line of a letter that was sent, received, or approved before it is sent."""
         return cls(
             study,
             what,
             stage=stage,
             kind=kind,
-            party=letter.sender if what is What.RECEIVED else letter.recipient,
+            party=letter.sender if what is LineKind.RECEIVED else letter.recipient,
             session=letter.session.hex(),
             number=letter.number,
             bytes=len(letter.body),

@@ -11,7 +11,7 @@ from typing import Self
 from sottovoce.errors import LedgerError
 from sottovoce.keyfiles import unix
 from sottovoce.ledger.chain import Head, LedgerEnd, LedgerLine, read_signed, sign_line
-from sottovoce.ledger.entries import Entry, What
+from sottovoce.ledger.entries import Entry, LineKind
 from sottovoce.ledger.verification import (
     LedgerSeat,
     LedgerWitnessed,
@@ -78,7 +78,7 @@ class SiteLedger:
                 end, data = end.after(encoded), data + encoded
             self._write(data)
             self._places |= {one.place: one.digest for one in new if one.place is not None}
-            self.has_left |= any(one.what is What.WITHDRAWAL for one in new)
+            self.has_left |= any(one.what is LineKind.WITHDRAWAL for one in new)
             self._end = end
             self._write_head()
             return len(new)
@@ -156,7 +156,7 @@ class SiteLedger:
                 )
             self._end = self._end.after(data)
             size, study = size + len(data), line.study
-            self.has_left |= line.what == What.WITHDRAWAL
+            self.has_left |= line.what == LineKind.WITHDRAWAL
             place = line.entry.place
             if place is not None:
                 self._places[place] = line.digest
@@ -165,7 +165,7 @@ class SiteLedger:
         if torn:
             os.ftruncate(self._file, size)
             note = f"{torn} bytes of a line that a crash had cut off were taken away"
-            self.append(Entry(study, What.REPAIR, note=note))
+            self.append(Entry(study, LineKind.REPAIR, note=note))
         else:
             self._write_head()
 
@@ -217,7 +217,7 @@ def read_ledger(path: Path) -> Iterator[LedgerLine]:
 
 
 def select(
-    lines: Iterable[LedgerLine], *, what: What | None = None, party: str = ""
+    lines: Iterable[LedgerLine], *, what: LineKind | None = None, party: str = ""
 ) -> Iterator[LedgerLine]:
     """The lines of one sort, or about one party."""
     for line in lines:

@@ -1,11 +1,11 @@
 """What the commands call: serve studies, join one, ask a trained one, leave one, and see how it is.
 
     at the coordinator (node/coordinator/serving.py)
-      create_study(office, text, *, read=…, entropy=…) -> tuple[Token, ...]   one an organisation
-      invite_again(office, study, organisation, *, entropy=…) -> Token        for one that lost all
-      async run_coordinator(office, *, read=…, on_event=…, until=…) -> None   serves all studies
-      studies(office) -> list[StudyStatus];  study_status(office, study) -> StudyStatus
-      cancel_study(office, study, *, reason) ;  close_study(office, study)
+      create_study(place, text, *, read=…, entropy=…) -> tuple[Token, ...]   one an organisation
+      invite_again(place, study, organisation, *, entropy=…) -> Token        for one that lost all
+      async run_coordinator(place, *, read=…, on_event=…, until=…) -> None   serves all studies
+      studies(place) -> list[StudyStatus];  study_status(place, study) -> StudyStatus
+      cancel_study(place, study, *, reason) ;  close_study(place, study)
     at a site (node/site/joining.py)
       async describe(membership) -> str                                       the study's text
       async join(membership, source, *, options) -> Joined                    until it is finished
@@ -18,7 +18,7 @@
 A `source` is a function without arguments that returns the peer's documents; it is called when
 they are first needed, and again after a restart, and must then return the same ones.
 Everything that a site keeps of a study lies below `Membership.folder`, everything of the
-coordinator below `Office.folder`; both are folders of mode 700 that the caller made.
+coordinator below `CoordinatorPlace.folder`; both are folders of mode 700 that the caller made.
 """
 
 from collections.abc import Awaitable, Callable, Sequence

@@ -13,7 +13,7 @@ from typing import Protocol
 import msgspec
 
 from sottovoce.errors import InputError
-from sottovoce.ledger import Entry, SiteLedger, What
+from sottovoce.ledger import Entry, LineKind, SiteLedger
 from sottovoce.ledger.entries import disclosed_by
 from sottovoce.storage.journal import Outgoing
 
@@ -111,7 +111,7 @@ class Gatekeeper:
         """Whether this letter may leave; a refusal is final, and is written down as leaving."""
         letter = outgoing.letter
         entry = Entry.of_letter(
-            What.APPROVAL, letter, study=self._study, stage=stage, kind=outgoing.kind
+            LineKind.APPROVAL, letter, study=self._study, stage=stage, kind=outgoing.kind
         )
         if self._ledger.has_left:
             return False
@@ -122,7 +122,7 @@ class Gatekeeper:
                 self._ledger.append(entry)
             return True
         note = f"{entry.kind} to {entry.party} was refused, and was not sent"
-        self._ledger.append(Entry(self._study, What.WITHDRAWAL, stage=stage, note=note))
+        self._ledger.append(Entry(self._study, LineKind.WITHDRAWAL, stage=stage, note=note))
         return False
 
 

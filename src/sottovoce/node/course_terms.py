@@ -1,7 +1,7 @@
 """A study's text as its course knows it: who may sit where, and how long all wait."""
 
 from sottovoce.config.deadlines import DECISION_STAGES
-from sottovoce.course.terms import Patience, Terms, planned
+from sottovoce.course.terms import Terms, WaitingLimits, planned
 from sottovoce.node.api import StudyDescribed
 from sottovoce.transport.limits import LONGEST_WAIT
 
@@ -14,11 +14,11 @@ def poll_seconds(stage: float) -> float:
 def terms_of(study: str, described: StudyDescribed) -> Terms:
     """The text of a study, as its course knows it at the coordinator."""
     stage = described.deadlines.stage.total_seconds()
-    patience = Patience(
+    limits = WaitingLimits(
         gather=stage,
         receive=DECISION_STAGES * stage,
         unseen=poll_seconds(stage) * 2 + 1.0,
         silent=max(stage, 1.0),
         enrolment=described.deadlines.enrolment.total_seconds(),
     )
-    return Terms(study, described.plan, planned(described.seats), patience)
+    return Terms(study, described.plan, planned(described.seats), limits)

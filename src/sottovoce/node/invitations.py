@@ -36,7 +36,7 @@ class _Written(Value, frozen=True):
     fingerprint: bytes
     study: str
     title: str
-    house: str
+    short_name: str
     seats: tuple[str, ...]
     token: bytes
     expires: int
@@ -44,7 +44,7 @@ class _Written(Value, frozen=True):
 
 @dataclass(frozen=True)
 class Invitation:
-    """Who is invited where: the server, its certificate, the study, the house and its seats."""
+    """Who is invited where: server, certificate, study, organisation and its seats."""
 
     address: str
     """`https://host:port`"""
@@ -52,14 +52,18 @@ class Invitation:
     """SHA-256 of the certificate that the server must show."""
     study: str
     title: str
-    house: str
+    short_name: str
     seats: tuple[str, ...]
     token: bytes = field(repr=False)
     expires: datetime
 
     def __post_init__(self) -> None:
         """Refuse what could repaint a screen or lead to a path outside this site's folder."""
-        for what, text in (("address", self.address), ("title", self.title), ("house", self.house)):
+        for what, text in (
+            ("address", self.address),
+            ("title", self.title),
+            ("short name", self.short_name),
+        ):
             fault = fault_in(text)
             if fault:
                 raise InputError(f"invitation: {what}: {fault}", hints=(_AGAIN,))
@@ -84,7 +88,7 @@ class Invitation:
             self.fingerprint,
             self.study,
             self.title,
-            self.house,
+            self.short_name,
             self.seats,
             self.token,
             int(self.expires.timestamp()),
@@ -127,7 +131,7 @@ class Invitation:
             read.fingerprint,
             read.study,
             read.title,
-            read.house,
+            read.short_name,
             read.seats,
             read.token,
             expires,
@@ -136,7 +140,7 @@ class Invitation:
     def check_time(self, now: datetime) -> None:
         """Refuse an invitation whose time is over."""
         if now > self.expires:
-            raise _expired(self.house, self.expires)
+            raise _expired(self.short_name, self.expires)
 
 
 def hash_of(token: bytes) -> bytes:
@@ -184,11 +188,11 @@ def _checksum(body: bytes) -> bytes:
     return digest("service/invitation/v1", body)[:_CHECKSUM_BYTES]
 
 
-def _expired(house: str, expires: datetime) -> InputError:
+def _expired(short_name: str, expires: datetime) -> InputError:
     return InputError(
-        f"invitation of {house!r}: expected one that is still good, "
+        f"invitation of {short_name!r}: expected one that is still good, "
         f"found one that expired on {_day(expires)}",
-        hints=(f"the coordinator makes a new one: sottovoce study invite {house}",),
+        hints=(f"the coordinator makes a new one: sottovoce study invite {short_name}",),
     )
 
 

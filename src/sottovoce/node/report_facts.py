@@ -6,7 +6,7 @@ from pathlib import Path
 
 from sottovoce import __version__
 from sottovoce.config.study_file import parse_study
-from sottovoce.ledger import What, read_ledger
+from sottovoce.ledger import LineKind, read_ledger
 from sottovoce.ledger import verify as verify_ledger
 from sottovoce.node.coordinator.serving import registry_of
 from sottovoce.node.kept_facts import kept_alone, kept_costs, kept_evaluations
@@ -21,16 +21,16 @@ from sottovoce.study.queries.evaluation_record import KeptEvaluation
 
 def coordinator_facts(site: Site, study: str) -> ReportFacts:
     """As the coordinator of a study sees it."""
-    registry = registry_of(site.office(), study)
+    registry = registry_of(site.coordinator_place(), study)
     described = parse_study(registry.text)
-    house = described.coordinator.organisation
+    organisation = described.coordinator.organisation
     kept = kept_evaluations(registry.folder)
     evaluations = {f"all sites, {_moment(one.at)}": one.joint for one in kept if one.joint}
     now = registry.status(described)
     because = f" ({now.reason})" if now.reason else ""
     return ReportFacts(
-        card_of(described, house),
-        f"{house} (coordinator)",
+        card_of(described, organisation),
+        f"{organisation} (coordinator)",
         __version__,
         evaluations=evaluations,
         compared={name: one.accuracy for name, one in evaluations.items()},
@@ -51,20 +51,22 @@ def site_facts(site: Site, joined: JoinedStudy) -> ReportFacts:
     """As a site that joined a study sees it."""
     described = joined.description
     assert described is not None, "a site without the study's text has nothing to report"
-    house = described.house(joined.invitation.house).organisation
+    organisation = described.organisation(joined.invitation.short_name).organisation
     agreed = kept_consent(joined.folder)
-    card = agreed_card(described, agreed, house) if agreed else card_of(described, house)
+    card = (
+        agreed_card(described, agreed, organisation) if agreed else card_of(described, organisation)
+    )
     kept = site_evaluations(joined)
     last = kept[-1] if kept else KeptEvaluation(0.0)
-    sides = {f"{house} (own documents)": last.own, "all sites": last.joint}
+    sides = {f"{organisation} (own documents)": last.own, "all sites": last.joint}
     evaluations = {name: one for name, one in sides.items() if one is not None}
     alone = kept_alone(joined.folder)
-    compared = {} if alone is None else {f"{house}, alone": alone}
+    compared = {} if alone is None else {f"{organisation}, alone": alone}
     ledgers = ledgers_of(site, joined.id)
     seats = status(joined.membership)
     return ReportFacts(
         card,
-        house,
+        organisation,
         __version__,
         evaluations=evaluations,
         compared=compared | {name: one.accuracy for name, one in evaluations.items()},
@@ -107,10 +109,10 @@ def flows_of(ledgers: list[SeatLedger]) -> tuple[Flow, ...]:
     sizes: Counter[tuple[str, str]] = Counter()
     for ledger in ledgers:
         for line in read_ledger(ledger.path):
-            if line.what not in {What.SENT, What.RECEIVED}:
+            if line.what not in {LineKind.SENT, LineKind.RECEIVED}:
                 continue
             pair = (ledger.seat, line.party)
-            pair = pair if line.what == What.SENT else (line.party, ledger.seat)
+            pair = pair if line.what == LineKind.SENT else (line.party, ledger.seat)
             messages[pair] += 1
             sizes[pair] += line.bytes
     return tuple(Flow(*pair, count, sizes[pair]) for pair, count in messages.items())

@@ -50,7 +50,7 @@ R = TypeVar("R")
 
 
 @dataclass(frozen=True)
-class Workshop:
+class EncryptionSetting:
     """The key of the encrypted rows, and where their secrets come from."""
 
     key: SecretKey
@@ -150,14 +150,14 @@ def _descent(trial: TableTrial) -> tuple[rado_learn.DescentTerms, dict[str, Plai
     return terms, rados, replace(twin, exp_apart=apart)
 
 
-def theta_plain(workshop: Workshop) -> Callable[[TableTrial], TrialResult]:
+def theta_plain(setting: EncryptionSetting) -> Callable[[TableTrial], TrialResult]:
     """RadoLearn with rados encrypted and θ plain."""
 
     def run(trial: TableTrial) -> TrialResult:
         terms, rados, twin = _descent(trial)
-        key = workshop.counted()
+        key = setting.counted()
         done = EncryptedRun.timed(
-            key, lambda: run_showing_theta(terms, rados, key=key, entropy=workshop.entropy)
+            key, lambda: run_showing_theta(terms, rados, key=key, entropy=setting.entropy)
         )
         theta = done.outcome.results[CAST.evaluator].floats()
         return done.learnt(trial, theta, twin, steps=FEW_SCHEDULE.steps)
@@ -165,22 +165,22 @@ def theta_plain(workshop: Workshop) -> Callable[[TableTrial], TrialResult]:
     return run
 
 
-def both_encrypted(workshop: Workshop) -> Callable[[TableTrial], TrialResult]:
+def both_encrypted(setting: EncryptionSetting) -> Callable[[TableTrial], TrialResult]:
     """RadoLearn with rados and θ encrypted."""
 
     def run(trial: TableTrial) -> TrialResult:
         terms, rados, twin = _descent(trial)
-        key = workshop.counted()
+        key = setting.counted()
         done = EncryptedRun.timed(
-            key, lambda: rado_learn.run(terms, rados, key=key, entropy=workshop.entropy)
+            key, lambda: rado_learn.run(terms, rados, key=key, entropy=setting.entropy)
         )
-        theta = decrypt(workshop.key, done.outcome.results[CAST.peers[0]]).floats()
+        theta = decrypt(setting.key, done.outcome.results[CAST.peers[0]]).floats()
         return done.learnt(trial, theta, twin, steps=FEW_SCHEDULE.steps)
 
     return run
 
 
-def sealed_closed_form(workshop: Workshop) -> Callable[[TableTrial], TrialResult]:
+def sealed_closed_form(setting: EncryptionSetting) -> Callable[[TableTrial], TrialResult]:
     """The central-coordinator learner on exact moments."""
 
     def run(trial: TableTrial) -> TrialResult:
@@ -192,11 +192,11 @@ def sealed_closed_form(workshop: Workshop) -> Callable[[TableTrial], TrialResult
             pairs = zip(CAST.peers, trial.parts, strict=True)
             return {name: Moments.of(part.rows, part.labels) for name, part in pairs}
 
-        key = workshop.counted()
+        key = setting.counted()
         done = EncryptedRun.timed(
-            key, lambda: central.run(terms, moments(), key=key, entropy=workshop.entropy)
+            key, lambda: central.run(terms, moments(), key=key, entropy=setting.entropy)
         )
-        theta = decrypt(workshop.key, done.outcome.results[CAST.peers[0]].theta).floats()
+        theta = decrypt(setting.key, done.outcome.results[CAST.peers[0]].theta).floats()
         twin = Twin.of(lambda: central.ideal(terms, moments()))
         totals = RoundedTotals.of(
             np.sum([RoundedTotals.words(own) for own in moments().values()], axis=0)
@@ -206,14 +206,14 @@ def sealed_closed_form(workshop: Workshop) -> Callable[[TableTrial], TrialResult
     return run
 
 
-def entries(workshop: Workshop) -> tuple[TableEntry, ...]:
+def entries(setting: EncryptionSetting) -> tuple[TableEntry, ...]:
     """The encrypted rows; one seed each, their twins over many are rows of their own."""
-    bits = workshop.key.bits
+    bits = setting.key.bits
     return (
         TableEntry(
             "radoLearn",
             PEERS,
-            theta_plain(workshop),
+            theta_plain(setting),
             FEW_RADOS,
             rados="encrypted",
             bits=bits,
@@ -224,7 +224,7 @@ def entries(workshop: Workshop) -> tuple[TableEntry, ...]:
         TableEntry(
             "radoLearn",
             PEERS,
-            both_encrypted(workshop),
+            both_encrypted(setting),
             FEW_RADOS,
             rados="encrypted",
             theta="encrypted",
@@ -236,7 +236,7 @@ def entries(workshop: Workshop) -> tuple[TableEntry, ...]:
         TableEntry(
             "sealed closed form",
             PEERS,
-            sealed_closed_form(workshop),
+            sealed_closed_form(setting),
             rados="encrypted",
             theta="encrypted",
             bits=bits,

@@ -76,7 +76,8 @@ def _kept(study: Study) -> Iterator[str]:
 def _risks(study: Study) -> Iterator[str]:
     if not study.outsourced:
         for group in poolings(study):
-            yield f"{' and '.join(group.houses)} pool what they saw: they could {group.gives}."
+            pooling = " and ".join(group.organisations)
+            yield f"{pooling} pool what they saw: they could {group.gives}."
     yield study.plan.release.risk.format(budget=f"{study.plan.budget:,}")
     yield "A party deviates from the protocol on purpose: this is not prevented."
 

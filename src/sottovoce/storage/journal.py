@@ -21,7 +21,7 @@ from threading import RLock
 from types import MappingProxyType
 from typing import Any, Self
 
-from sottovoce.course.letter_chain import Held, mark_of
+from sottovoce.course.letter_chain import HeldLetters, mark_of
 from sottovoce.entropy import SEED_BYTES, Entropy, SystemEntropy
 from sottovoce.errors import DamagedJournalError, JournalError, MisuseError
 from sottovoce.storage.posted_letters import Posted, copy_error
@@ -278,7 +278,7 @@ class Journal:
             self._leaving = 0
             self._sent[position] = self._marks.pop(position)
 
-    def check_past(self, held: Held) -> None:
+    def check_past(self, held: HeldLetters) -> None:
         """Compare what the server holds of this seat with what stands here: before a letter leaves.
 
         It may have any number of the letters that wait here, from the first on: we were not told

@@ -4,7 +4,7 @@ from collections.abc import Iterable
 from pathlib import Path
 
 from sottovoce.course.control import COORDINATOR
-from sottovoce.course.letter_chain import Held
+from sottovoce.course.letter_chain import HeldLetters
 from sottovoce.errors import CopyError, SottovoceError, ViolationError
 from sottovoce.wire import Value
 
@@ -16,7 +16,7 @@ class Posted(Value, frozen=True):
     `perhaps` is the mark of a letter that was discarded while it was on its way.
     """
 
-    held: Held = Held()
+    held: HeldLetters = HeldLetters()
     counted: int = 0
     perhaps: bytes = b""
 
@@ -31,7 +31,7 @@ class Posted(Value, frozen=True):
         """A letter was discarded on its way, and the server may have it all the same."""
         return self if position <= self.counted else Posted(self.held, self.counted, mark)
 
-    def reaching(self, held: Held, waiting: Iterable[tuple[int, bytes]]) -> "Posted | None":
+    def reaching(self, held: HeldLetters, waiting: Iterable[tuple[int, bytes]]) -> "Posted | None":
         """Where the letters that wait lead to what the server holds, if they do."""
         starts = [Posted(self.held, self.counted)]
         if self.perhaps:
@@ -47,7 +47,7 @@ class Posted(Value, frozen=True):
         return None
 
 
-def copy_error(path: Path, here: Held, server: Held) -> SottovoceError:
+def copy_error(path: Path, here: HeldLetters, server: HeldLetters) -> SottovoceError:
     """Why a seat does not go on: its own copy is older, or the server's is."""
     if server.letters < here.letters:
         return ViolationError(

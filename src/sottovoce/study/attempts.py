@@ -128,7 +128,7 @@ def following(
     agreed on already.
     """
     name = study.plan.name
-    missing = study.whole_houses(missing)
+    missing = study.whole_organisations(missing)
     check_roles(study, missing)
     helped = study.roster.intermediary
     gone = [one for one in failed.peers if {one, helped(one)} & set(missing)]

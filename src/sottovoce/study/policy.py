@@ -86,9 +86,9 @@ class Policy:
         ):
             if number < least:
                 yield f"{name}: expected at least {least}, found {number}"
-        houses = {one.organisation for one in roster.having(Role.PEER)}
+        organisations = {one.organisation for one in roster.having(Role.PEER)}
         for one in roster.having(Role.EVALUATOR) if self.independent_evaluator else ():
-            if one.organisation in houses:
+            if one.organisation in organisations:
                 yield (
                     "evaluator: expected an independent organisation, found the peer "
                     f"{one.organisation!r}"

@@ -100,14 +100,14 @@ class Roster:
         for one in self.having(Role.INTERMEDIARY):
             self.works_for(one.name)
         for one in self.having(Role.MEMBER):
-            if self.house(self.computes_for(one.name)) != one.organisation:
+            if self.organisation(self.computes_for(one.name)) != one.organisation:
                 raise InputError(
-                    f"roster: expected a member of the house of its peer, found {one.name!r} "
+                    f"roster: expected a member of its peer's organisation, found {one.name!r} "
                     f"of {one.organisation!r}"
                 )
 
     def _check_organisations(self) -> None:
-        """No two of coordinator, evaluator and dealer in one house, and no text at the first."""
+        """Coordinator, evaluator and dealer are three organisations, and the first has no text."""
         for one, other in (
             (Role.EVALUATOR, Role.COORDINATOR),
             (Role.DEALER, Role.COORDINATOR),
@@ -124,8 +124,10 @@ class Roster:
                             f"{left.organisation!r} as both",
                             hints=(f"let another organisation be the {one}",),
                         )
-        houses = Counter(one.organisation for one in self.having(Role.PEER))
-        twice = next((house for house, count in houses.items() if count > 1), None)
+        organisations = Counter(one.organisation for one in self.having(Role.PEER))
+        twice = next(
+            (organisation for organisation, count in organisations.items() if count > 1), None
+        )
         if twice is not None:
             raise InputError(
                 f"roster: expected one peer an organisation, found {twice!r} as several: "
@@ -134,12 +136,18 @@ class Roster:
 
     @classmethod
     def of(
-        cls, identities: Sequence[Identity], *, roles: Mapping[str, Role], houses: Mapping[str, str]
+        cls,
+        identities: Sequence[Identity],
+        *,
+        roles: Mapping[str, Role],
+        organisations: Mapping[str, str],
     ) -> Self:
-        """The roster of identities that are at hand; a house is by default a name of its own."""
+        """The roster of these identities; by default each is an organisation of its own."""
         return cls(
             tuple(
-                Participant(one.name, houses.get(one.name, one.name), roles[one.name], one.public)
+                Participant(
+                    one.name, organisations.get(one.name, one.name), roles[one.name], one.public
+                )
                 for one in identities
             )
         )
@@ -203,12 +211,12 @@ class Roster:
         return tuple(one.name for one in self.having(Role.MEMBER))
 
     def member(self, peer: str) -> str | None:
-        """The seat with which a peer's house computes in engine quorum, if it does."""
+        """The seat with which a peer's organisation computes in engine quorum, if it does."""
         name = member_of(peer)
         return name if name in self.members else None
 
     def computes_for(self, member: str) -> str:
-        """The peer of whose house a member is."""
+        """The peer of whose organisation a member is."""
         for peer in self.peers:
             if member_of(peer) == member:
                 return peer
@@ -222,14 +230,17 @@ class Roster:
         """By which everybody knows everybody else's signatures."""
         return Pins({one.name: one.public for one in self.participants})
 
-    def house(self, name: str) -> str:
+    def organisation(self, name: str) -> str:
         """The organisation of a participant."""
         return next(one.organisation for one in self.participants if one.name == name)
 
     def query_dealer(self, asker: str) -> str | None:
-        """Who deals for an asker: the dealer, else the evaluator, never the asker's own house."""
+        """Who deals for an asker: dealer, else evaluator; never the asker's own organisation."""
         seats = (self.dealer, self.evaluator if self.helped else None)
-        return next((one for one in seats if one and self.house(one) != self.house(asker)), None)
+        return next(
+            (one for one in seats if one and self.organisation(one) != self.organisation(asker)),
+            None,
+        )
 
     def settings(self) -> Iterator[tuple[str, str]]:
         """Every participant in one way of writing: what is hashed, compared and shown."""
@@ -249,7 +260,7 @@ def intermediary_of(peer: str) -> str:
 
 
 def member_of(peer: str) -> str:
-    """The name of the seat with which a peer's house computes in engine quorum."""
+    """The name of the seat with which a peer's organisation computes in engine quorum."""
     return f"{Role.MEMBER}-{peer}"
 
 
@@ -266,8 +277,10 @@ def draw_outsourced(
     if len(roles) < 2:
         raise InputError(f"roster: expected an owner with a name of its own, found {owner!r}")
     identities = {name: Identity.draw(name, entropy) for name in roles}
-    houses = {str(Role.EVALUATOR): evaluator_at}
-    return Roster.of(tuple(identities.values()), roles=roles, houses=houses), identities
+    organisations = {str(Role.EVALUATOR): evaluator_at}
+    return Roster.of(
+        tuple(identities.values()), roles=roles, organisations=organisations
+    ), identities
 
 
 def draw_roster(
@@ -283,9 +296,9 @@ def draw_roster(
 ) -> tuple[Roster, dict[str, Identity]]:
     """A roster in memory with identities made up on the spot.
 
-    Evaluator and dealer are houses of their own unless `evaluator_at` or `dealer_at`
+    Evaluator and dealer are organisations of their own unless `evaluator_at` or `dealer_at`
     names the organisation that runs them. `intermediaries` says for a peer which organisation
-    runs its intermediary. `members` are the peers whose houses compute where nobody
+    runs its intermediary. `members` are the peers whose organisations compute where nobody
     evaluates (the first nine unless told).
     """
     roles: dict[str, Role] = {Role.COORDINATOR: Role.COORDINATOR}
@@ -297,12 +310,20 @@ def draw_roster(
     if clash is not None:
         raise InputError(f"roster: expected peers with names of their own, found {clash!r}")
     roles = {str(name): role for name, role in roles.items()} | dict.fromkeys(peers, Role.PEER)
-    at_work = {intermediary_of(peer): house for peer, house in (intermediaries or {}).items()}
+    at_work = {
+        intermediary_of(peer): organisation for peer, organisation in (intermediaries or {}).items()
+    }
     roles |= dict.fromkeys(at_work, Role.INTERMEDIARY)
     members = () if with_evaluator else peers[:MOST_MEMBERS] if members is None else members
     at_work |= {member_of(peer): peer for peer in members}
     roles |= dict.fromkeys(map(member_of, members), Role.MEMBER)
     identities = {name: Identity.draw(name, entropy) for name in roles}
     at = ((str(Role.EVALUATOR), evaluator_at), (str(Role.DEALER), dealer_at))
-    houses = at_work | {name: house for name, house in at if house is not None and name in roles}
-    return Roster.of(tuple(identities.values()), roles=roles, houses=houses), identities
+    organisations = at_work | {
+        name: organisation
+        for name, organisation in at
+        if organisation is not None and name in roles
+    }
+    return Roster.of(
+        tuple(identities.values()), roles=roles, organisations=organisations
+    ), identities

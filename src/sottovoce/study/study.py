@@ -133,7 +133,7 @@ class Study:
             if self.query_dealer(name) is None:
                 raise InputError(
                     f"study {self.plan.name!r}: expected a dealer for the queries of {name!r} "
-                    "that is not its own house, found none",
+                    "that is not its own organisation, found none",
                     hints=("let another organisation deal", "or use verdict='auto'"),
                 )
 
@@ -200,15 +200,15 @@ class Study:
         return Quorum.of(members, threshold=threshold, opener=self.roster.coordinator)
 
     def quorum_of(self, peers: Collection[str]) -> Quorum:
-        """The members of these peers' houses, or `AbsenceError` where they are too few."""
+        """The members of these peers' organisations, or `AbsenceError` where they are too few."""
         return self.quorum.among({self.roster.member(peer) or "" for peer in peers})
 
     def may_leave(self, seats: Collection[str]) -> bool:
         """Whether others can go on without these seats, as far as their roles tell."""
         return set(seats) <= {*self.roster.peers, *self.roster.members}
 
-    def whole_houses(self, seats: Collection[str]) -> tuple[str, ...]:
-        """These seats, and with a peer its member: a house takes part with both or with none."""
+    def whole_organisations(self, seats: Collection[str]) -> tuple[str, ...]:
+        """These seats, and with a peer its member: an organisation has both in, or neither."""
         roster, found = self.roster, dict.fromkeys(seats)
         for peer in roster.peers:
             both = (peer, roster.member(peer) or peer)
@@ -220,7 +220,7 @@ class Study:
     def labels_on(self) -> LabelsOn:
         """What labels are found on, where the plan leaves it open: shares, if that can be.
 
-        A peer whose house deals has no dealer for rows: a plan that wants one for everybody
+        A peer whose organisation deals has no dealer for rows: a plan that wants one for everybody
         (verdict `fss`) then takes ciphertexts, for which the evaluator may deal.
         """
         if self.plan.labels_on is not LabelsOn.AUTO:
@@ -264,9 +264,9 @@ class Study:
             )
 
     def _row_dealer(self, asker: str) -> str | None:
-        """Who deals for rows of an asker: the dealer, unless it is of the asker's own house."""
+        """Who deals for an asker's rows: the dealer, unless it is the asker's organisation."""
         roster, dealer = self.roster, self.roster.dealer
-        if dealer is None or roster.house(dealer) == roster.house(asker):
+        if dealer is None or roster.organisation(dealer) == roster.organisation(asker):
             return None
         return dealer
 

@@ -1,6 +1,6 @@
 """A seat's line to the coordinator: outbound, pinned, signed, and patient.
 
-Every call goes on until it has an answer, a refusal, or no patience left. Network faults are
+Every call goes on until it has an answer, a refusal, or no time left. Network faults are
 tried again with growing pauses; since everything at the other end happens once in effect, trying
 again is always safe. A letter is announced by its size and digest before any of its bytes leave;
 long ones travel in parts, and go on where they were cut.
@@ -22,7 +22,7 @@ from weakref import WeakValueDictionary
 import aiohttp
 from yarl import URL
 
-from sottovoce.course.letter_chain import Held
+from sottovoce.course.letter_chain import HeldLetters
 from sottovoce.entropy import SystemEntropy
 from sottovoce.errors import CopyError, MalformedError, MisuseError, ViolationError
 from sottovoce.protocols.identities import Identity
@@ -32,7 +32,7 @@ from sottovoce.transport.certificates import FINGERPRINT_BYTES, client_context
 from sottovoce.transport.faults import (
     COORDINATOR,
     PASSING,
-    Way,
+    Route,
     absence,
     fatal_fault,
     reason_of,
@@ -61,11 +61,11 @@ _KEEP_SECONDS = 60.0
 _AT_WORK_SECONDS = LONGEST_WAIT + 5.0
 _LOOK_SECONDS = 0.25
 
-Past = Callable[[Held], None]
+Past = Callable[[HeldLetters], None]
 """Compares what a server holds of a seat with what the seat remembers; raises if it differs."""
 
 
-def _unknown_past(_: Held) -> None:
+def _unknown_past(_: HeldLetters) -> None:
     """Whoever keeps no journal has nothing to compare."""
 
 
@@ -90,13 +90,13 @@ class CoordinatorLine:
         fingerprint: bytes,
         study: str,
         identity: Identity,
-        patience: float = 600.0,
+        retry_seconds: float = 600.0,
         past: Past = _unknown_past,
         largest: int = _MAX_LETTER,
     ) -> None:
         """Call `address`, and speak only with the holder of the certificate of `fingerprint`.
 
-        A call that finds nobody is tried again for `patience` seconds. `past` is asked, in a
+        A call that finds nobody is tried again for `retry_seconds` seconds. `past` is asked, in a
         thread, before the first letter leaves and whenever the server has forgotten us. A letter
         of more than `largest` bytes is not read.
         """
@@ -104,9 +104,9 @@ class CoordinatorLine:
             raise MalformedError(
                 f"fingerprint: expected {FINGERPRINT_BYTES} bytes, found {len(fingerprint)}"
             )
-        self.way = Way.to(address)
+        self.route = Route.to(address)
         self.seat = identity.name
-        self.patience = patience
+        self.retry_seconds = retry_seconds
         # Nonces hide nothing; they only never come twice.
         self._signer = Signer(study, identity, fingerprint, SystemEntropy())
         self._identity = identity
@@ -211,7 +211,7 @@ class CoordinatorLine:
         loop = asyncio.get_running_loop()
         until, run = loop.time() + _AT_WORK_SECONDS, SystemEntropy().read(RUN_BYTES)
         while True:
-            held = _read(await self._say("GET", "/v1/sent", "asking what was sent"), Held)
+            held = _read(await self._say("GET", "/v1/sent", "asking what was sent"), HeldLetters)
             await asyncio.to_thread(self._past, held)
             query = urlencode(
                 {
@@ -317,9 +317,9 @@ class CoordinatorLine:
         return buffer.getvalue()
 
     async def _answer(self, call: _Call) -> bytes:
-        """The answer to a call, tried again until there is one or the patience is over."""
+        """The answer to a call, tried again until there is one or the time is over."""
         loop = asyncio.get_running_loop()
-        deadline, pause = loop.time() + self.patience, _FIRST_PAUSE
+        deadline, pause = loop.time() + self.retry_seconds, _FIRST_PAUSE
         while True:
             try:
                 return await self._once(call)
@@ -334,11 +334,11 @@ class CoordinatorLine:
                     # aiohttp itself sends a question again whose answer was cut off: an old one.
                     pause = _FIRST_PAUSE
             except (aiohttp.ClientError, OSError, TimeoutError) as error:
-                if (fatal := fatal_fault(error, self.way)) is not None:
+                if (fatal := fatal_fault(error, self.route)) is not None:
                     raise fatal from None
                 last, rest = reason_of(error), 0.0
             if loop.time() >= deadline:
-                raise absence(self.way, call.what, seconds=self.patience, last=last)
+                raise absence(self.route, call.what, seconds=self.retry_seconds, last=last)
             await asyncio.sleep(min(max(rest, pause * uniform(0.5, 1)), deadline - loop.time()))  # noqa: S311 - spreads retries
             pause = min(2 * pause, _LONGEST_PAUSE)
 
@@ -356,13 +356,13 @@ class CoordinatorLine:
             headers["Content-Length"] = str(len(call.body))
         async with self._open().request(
             call.asked.method,
-            URL(f"{self.way.address}{call.asked.path}", encoded=True),
+            URL(f"{self.route.address}{call.asked.path}", encoded=True),
             data=_slices(call.body) if len(call.body) else None,
             headers=headers,
             timeout=timeout,
             ssl=self._context,
-            proxy=self.way.proxy,
-            proxy_headers=self.way.proxy_headers or None,
+            proxy=self.route.proxy,
+            proxy_headers=self.route.proxy_headers or None,
             allow_redirects=False,
         ) as response:
             data = await _bounded(response)

@@ -33,7 +33,7 @@ _PROXY_SAYS_NO = {401, 403, 407}
 
 
 @dataclass(frozen=True)
-class Way:
+class Route:
     """The way to a coordinator: its address, and the proxy in between where there is one."""
 
     address: URL
@@ -41,7 +41,7 @@ class Way:
     proxy_headers: Mapping[str, str] = field(default_factory=dict, repr=False)
 
     @classmethod
-    def to(cls, text: str) -> "Way":
+    def to(cls, text: str) -> "Route":
         """The way to an address as an invitation gives it, by the proxy that this site uses."""
         address = _https(text)
         host = f"{address.host}:{address.port}"
@@ -71,7 +71,7 @@ class Way:
         return f"{self.address.host}:{self.address.port}{self.via}"
 
 
-def fatal_fault(error: Exception, way: Way) -> SottovoceError | None:
+def fatal_fault(error: Exception, way: Route) -> SottovoceError | None:
     """What no second try would mend; None for what may pass."""
     for cause in _causes(error):
         if isinstance(cause, PinError):
@@ -92,7 +92,7 @@ def fatal_fault(error: Exception, way: Way) -> SottovoceError | None:
     return None
 
 
-def absence(way: Way, what: str, *, seconds: float, last: str) -> AbsenceError:
+def absence(way: Route, what: str, *, seconds: float, last: str) -> AbsenceError:
     """The deadline of a wait is over."""
     hints = ["the coordinator must run: sottovoce serve", "run the same command to go on"]
     if way.proxy is not None:
@@ -157,7 +157,7 @@ def _https(text: str) -> URL:
     return address.origin()
 
 
-def _wrong_certificate(error: PinError, way: Way) -> ViolationError:
+def _wrong_certificate(error: PinError, way: Route) -> ViolationError:
     hints = ["compare the fingerprint with whoever sent the invitation"]
     if way.proxy is None:
         reason = "a proxy that inspects TLS, or another study's server"

@@ -17,7 +17,7 @@ from io import BytesIO
 from pathlib import Path
 from typing import Self
 
-from sottovoce.course.letter_chain import Held
+from sottovoce.course.letter_chain import HeldLetters
 from sottovoce.study.relay import Letter
 from sottovoce.transport.committing import Committer, Job
 from sottovoce.transport.limits import AT_ONCE, PART, Limits
@@ -154,11 +154,11 @@ class Mailbox:
 
     # Who is at work at a seat.
 
-    def held(self, sender: str) -> Held:
+    def held(self, sender: str) -> HeldLetters:
         """What was announced by this sender, as far as it is on disk."""
         return self._store.held(self._reading, sender)
 
-    async def take_up(self, sender: str, run: bytes, held: Held) -> None:
+    async def take_up(self, sender: str, run: bytes, held: HeldLetters) -> None:
         """Let a process work at a seat, if it knows all that is held of the seat."""
         await self._committer.submit(lambda to: self._store.take_up(to, sender, run, held))
 

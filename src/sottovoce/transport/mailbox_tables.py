@@ -9,7 +9,7 @@ import sqlite3
 from dataclasses import dataclass
 from pathlib import Path
 
-from sottovoce.course.letter_chain import Held, mark_of
+from sottovoce.course.letter_chain import HeldLetters, mark_of
 from sottovoce.errors import DamagedFileError
 from sottovoce.transport.limits import PART, Limits
 from sottovoce.transport.problems import Refusal
@@ -169,18 +169,18 @@ class MailboxTables:
                 f"seat {sender!r}: expected the process that took it up last, found another",
             )
 
-    def take_up(self, to: sqlite3.Connection, sender: str, run: bytes, held: Held) -> None:
+    def take_up(self, to: sqlite3.Connection, sender: str, run: bytes, held: HeldLetters) -> None:
         """Let a process work at a seat, if it knows all that is held of the seat."""
         if self.held(to, sender) != held:
             raise Refusal(409, "past", f"seat {sender!r}: other letters of it are held by now")
         self._runs[sender] = run
 
-    def held(self, to: sqlite3.Connection, sender: str) -> Held:
+    def held(self, to: sqlite3.Connection, sender: str) -> HeldLetters:
         """What was announced by a sender, whether its bodies came or not."""
         row = to.execute(
             "SELECT letters, chain FROM senders WHERE sender = ?", (sender,)
         ).fetchone()
-        return Held() if row is None else Held(*row)
+        return HeldLetters() if row is None else HeldLetters(*row)
 
     def forget_sender(self, to: sqlite3.Connection, sender: str) -> None:
         """The seat has another key from now on, and a new past with it."""

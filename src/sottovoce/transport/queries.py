@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping
 
-from sottovoce.course.letter_chain import CHAIN_BYTES, Held
+from sottovoce.course.letter_chain import CHAIN_BYTES, HeldLetters
 from sottovoce.transport.mailbox_tables import RUN_BYTES, LetterSummary, Place
 from sottovoce.transport.problems import Refusal
 
@@ -48,12 +48,12 @@ def run_of(fields: Mapping[str, str], name: str = "run") -> bytes:
     return run
 
 
-def held_of(fields: Mapping[str, str]) -> Held:
+def held_of(fields: Mapping[str, str]) -> HeldLetters:
     """What a seat says is held of it."""
     chain = _hex(fields, "chain")
     if len(chain) != CHAIN_BYTES:
         raise _bad(f"expected {CHAIN_BYTES} bytes in 'chain', found {len(chain)}")
-    return Held(number_of(fields, "letters"), chain)
+    return HeldLetters(number_of(fields, "letters"), chain)
 
 
 def number_of(fields: Mapping[str, str], name: str) -> int:

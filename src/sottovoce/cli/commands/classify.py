@@ -137,7 +137,7 @@ def classify(
     shown = (choice.text or ("text",)) if described.plan.has_text else ()
     writer = AnswerWriter(out, kind, columns, names=(shown, group), replace=replace)
     writer.check()
-    mine = next(iter(described.house(found.invitation.house).peers), "")
+    mine = next(iter(described.organisation(found.invitation.short_name).peers), "")
     documents = _read(choice, described.plan, keep, peer=mine)
     written = 0
 

@@ -19,7 +19,7 @@ def console(
         typer.Option(
             "--listen",
             metavar="ADDRESS",
-            help="Let others of your house in, over TLS and with --access-file.",
+            help="Let others of your organisation in, over TLS and with --access-file.",
         ),
     ] = None,
     name: Annotated[

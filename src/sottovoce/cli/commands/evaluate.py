@@ -65,7 +65,7 @@ def evaluate(
     check_enough_peers(described.rehearsed())
     if data is not None:
         choice = replace(choice, data=str(data))
-    mine = next(iter(described.house(found.invitation.house).peers), "")
+    mine = next(iter(described.organisation(found.invitation.short_name).peers), "")
     documents = choice.read(described.plan, peer=mine)
     alone = measure_alone(found, described, documents)
     with Watch(quiet=as_json) as watch:

@@ -195,7 +195,10 @@ class _Joining:
         described = self._described()
         seats = self._study.invitation.seats
         peers = [
-            one.name for house in described.houses for one in house.seats if one.role == "peer"
+            one.name
+            for invited in described.organisations
+            for one in invited.seats
+            if one.role == "peer"
         ]
         check_brings_text(seats, peers, self._choice)
         begun = self._begun()
@@ -229,7 +232,7 @@ class _Joining:
 
         if self._choice is None:
             return ()
-        mine = next(iter(described.house(self._study.invitation.house).peers), "")
+        mine = next(iter(described.organisation(self._study.invitation.short_name).peers), "")
         documents = self._choice.read(described.plan, peer=mine, told=self._told_losses)
         said = [f"{self._choice.data}: {len(documents):,} documents"]
         for peer in peers:
@@ -249,7 +252,7 @@ class _Joining:
 
     def _house(self, described: "StudyDescription") -> str:
         """This site's organisation, as the study calls it."""
-        return described.house(self._study.invitation.house).organisation
+        return described.organisation(self._study.invitation.short_name).organisation
 
     def _rehearse(self, described: "StudyDescription", documents: int) -> None:
         """What would be sent, which is told and not done."""

@@ -52,14 +52,14 @@ def show(
       sottovoce ledger show --what sent --party coordinator
       sottovoce ledger show --seat evaluator --json
     """
-    from sottovoce.ledger import What, select, to_json
+    from sottovoce.ledger import LineKind, select, to_json
 
     sort = None
     if what is not None:
         try:
-            sort = What(what)
+            sort = LineKind(what)
         except ValueError:
-            known = ", ".join(What)
+            known = ", ".join(LineKind)
             raise InputError(f"--what: expected one of {known}, found {what!r}") from None
     found = _lines(open_home(home, passphrase_file), study, seat)
     lines = list(select(found, what=sort, party=party or ""))

@@ -57,7 +57,8 @@ def _facts(site: "Site", study: str | None) -> "tuple[str, ReportFacts]":
     from sottovoce.node.site.site_folder import choose
 
     run = {
-        registry.id: parse_study(registry.text).plan.name for registry in registries(site.office())
+        registry.id: parse_study(registry.text).plan.name
+        for registry in registries(site.coordinator_place())
     }
     joined = {one.id: one for one in site.joined()}
     titles = run | {name: one.invitation.title for name, one in joined.items()}

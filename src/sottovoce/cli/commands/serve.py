@@ -62,7 +62,7 @@ def serve(
     from sottovoce.cli.watching import Watch
 
     site = open_home(home, passphrase_file)
-    office = replace(site.office(), host=host, port=_port(site.office(), port))
+    place = replace(site.coordinator_place(), host=host, port=_port(site.coordinator_place(), port))
     with ExitStack() as stack:
         file = stack.enter_context(LogFile(log, log_format)) if log is not None else None
         time_warnings()
@@ -71,15 +71,13 @@ def serve(
         if notify is not None:
             hearers.append(stack.enter_context(Notices(notify)).on_event)
         run(
-            _served(office, hearers, monitor),
+            _served(place, hearers, monitor),
             afterwards="`sottovoce serve` again goes on",
             log=file,
         )
 
 
-async def _served(
-    office: "CoordinatorPlace", hearers: "list[OnEvent]", monitor: str | None
-) -> None:
+async def _served(place: "CoordinatorPlace", hearers: "list[OnEvent]", monitor: str | None) -> None:
     """The coordinator, and beside it what an operator's tools ask."""
     from sottovoce.node.coordinator.monitor import Monitor, address_of
     from sottovoce.node.coordinator.serving import run_coordinator
@@ -89,15 +87,15 @@ async def _served(
             hear(event)
 
     if monitor is None:
-        await run_coordinator(office, on_event=on_event)
+        await run_coordinator(place, on_event=on_event)
         return
-    address, watching = address_of(monitor), Monitor(office)
+    address, watching = address_of(monitor), Monitor(place)
     hearers.append(watching.on_event)
     async with watching.serving(*address):
-        await run_coordinator(office, on_event=on_event)
+        await run_coordinator(place, on_event=on_event)
 
 
-def _port(office: "CoordinatorPlace", given: int | None) -> int:
+def _port(place: "CoordinatorPlace", given: int | None) -> int:
     """Where to listen: as told, else where the invitations say; a difference is said aloud."""
     from urllib.parse import urlsplit
 
@@ -106,7 +104,7 @@ def _port(office: "CoordinatorPlace", given: int | None) -> int:
 
     named = {
         registry.id: urlsplit(registry.address).port or 443
-        for registry in registries(office)
+        for registry in registries(place)
         if registry.address
     }
     ports = set(named.values())

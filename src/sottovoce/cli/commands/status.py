@@ -32,7 +32,7 @@ def status(
     from sottovoce.node.site.site_folder import choose
 
     site = open_home(home, passphrase_file)
-    run = studies(site.office())
+    run = studies(site.coordinator_place())
     joined = site.joined()
     titles = {one.study: one.name for one in run} | {one.id: one.invitation.title for one in joined}
     if not titles:

@@ -93,23 +93,25 @@ def create(
         load_study(file)
     if address is not None:
         checked_address(address)
-    office = open_home(home, passphrase_file).office()
+    place = open_home(home, passphrase_file).coordinator_place()
     if file is not None:
         described, before = load_study(file), ""
     else:
-        described, before = _again(office, old or "", name)
+        described, before = _again(place, old or "", name)
     from sottovoce.node.coordinator.serving import create_study
 
     found = checked_address(address, known=before)
-    checked_out(out, *(house.name for house in described.houses))
-    tokens = create_study(office, described.text, address=found)
-    letters = [invitation_for(office, described, one, found) for one in tokens]
+    checked_out(out, *(invited.name for invited in described.organisations))
+    tokens = create_study(place, described.text, address=found)
+    letters = [invitation_for(place, described, one, found) for one in tokens]
     hand_out(described, letters, out=out, as_json=as_json)
 
 
 @app.command(short_help="A new invitation for an organisation that lost its own.")
 def invite(
-    house: Annotated[str, typer.Argument(metavar="NAME", help="Its short name in study.toml.")],
+    short_name: Annotated[
+        str, typer.Argument(metavar="NAME", help="Its short name in study.toml.")
+    ],
     study: Annotated[
         str | None, typer.Option("--study", metavar="STUDY", help="Which study, of several.")
     ] = None,
@@ -133,24 +135,29 @@ def invite(
 
     if address is not None:
         checked_address(address)
-    office = open_home(home, passphrase_file).office()
-    found, described = _chosen(office, study, option="--study ")
-    registry, organisation = registry_of(office, found), described.house(house).organisation
+    place = open_home(home, passphrase_file).coordinator_place()
+    found, described = _chosen(place, study, option="--study ")
+    registry, organisation = (
+        registry_of(place, found),
+        described.organisation(short_name).organisation,
+    )
     registry.check_open(described, organisation)
     reached = checked_address(address, known=registry.address)
     checked_out(out)
-    if out is not None and (out / house).exists():
-        screen.say(f"{out / house}: the old invitation is void, and is replaced", err=True)
-    token = invite_again(office, found, organisation)
+    if out is not None and (out / short_name).exists():
+        screen.say(f"{out / short_name}: the old invitation is void, and is replaced", err=True)
+    token = invite_again(place, found, organisation)
     if address is not None:
         registry.address = reached
-    letters = [invitation_for(office, described, token, reached)]
+    letters = [invitation_for(place, described, token, reached)]
     hand_out(described, letters, out=out, as_json=as_json)
 
 
 @app.command(short_help="Make an invitation void that was not used yet.")
 def revoke(
-    house: Annotated[str, typer.Argument(metavar="NAME", help="Its short name in study.toml.")],
+    short_name: Annotated[
+        str, typer.Argument(metavar="NAME", help="Its short name in study.toml.")
+    ],
     study: Annotated[
         str | None, typer.Option("--study", metavar="STUDY", help="Which study, of several.")
     ] = None,
@@ -167,15 +174,15 @@ def revoke(
     """
     from sottovoce.node.coordinator.serving import registry_of
 
-    office = open_home(home, passphrase_file).office()
-    found, described = _chosen(office, study, option="--study ")
-    organisation = described.house(house).organisation
-    registry_of(office, found).revoke(described, organisation)
+    place = open_home(home, passphrase_file).coordinator_place()
+    found, described = _chosen(place, study, option="--study ")
+    organisation = described.organisation(short_name).organisation
+    registry_of(place, found).revoke(described, organisation)
     if as_json:
-        _print({"study": found, "name": described.plan.name, "revoked": house})
+        _print({"study": found, "name": described.plan.name, "revoked": short_name})
     else:
         screen.say(f"{found}: the invitation of {organisation} is void")
-        screen.say(placed(f"a new one: sottovoce study invite {house} --study {found}"))
+        screen.say(placed(f"a new one: sottovoce study invite {short_name} --study {found}"))
 
 
 @app.command(short_help="The study card, or the text that travels.")
@@ -235,7 +242,7 @@ def list_studies(
     site = open_home(home, passphrase_file)
     rows = [
         {"study": one.study, "name": one.name, "as": "coordinator", "phase": one.phase}
-        for one in studies(site.office())
+        for one in studies(site.coordinator_place())
     ]
     rows += [
         {
@@ -270,11 +277,11 @@ def cancel(
     """
     from sottovoce.node.coordinator.serving import cancel_study
 
-    office = open_home(home, passphrase_file).office()
-    found, described = _chosen(office, study)
-    _check_phase(office, found, finished=False)
+    place = open_home(home, passphrase_file).coordinator_place()
+    found, described = _chosen(place, study)
+    _check_phase(place, found, finished=False)
     _sure(f"Stop {described.plan.name!r} for everybody?", yes=yes)
-    cancel_study(office, found, reason=reason)
+    cancel_study(place, found, reason=reason)
     _ordered(found, described, "stopped", as_json=as_json)
 
 
@@ -295,20 +302,20 @@ def close(
     """
     from sottovoce.node.coordinator.serving import close_study
 
-    office = open_home(home, passphrase_file).office()
-    found, described = _chosen(office, study)
-    _check_phase(office, found, finished=True)
+    place = open_home(home, passphrase_file).coordinator_place()
+    found, described = _chosen(place, study)
+    _check_phase(place, found, finished=True)
     _sure(f"Delete the key of {described.plan.name!r}? Its models become useless.", yes=yes)
-    close_study(office, found)
+    close_study(place, found)
     _ordered(found, described, "closed", as_json=as_json)
 
 
-def _check_phase(office: "CoordinatorPlace", study: str, *, finished: bool) -> None:
+def _check_phase(place: "CoordinatorPlace", study: str, *, finished: bool) -> None:
     """Refuse an order that would never be obeyed, and name the one that would."""
     from sottovoce.course.phases import OVER, Phase
     from sottovoce.node.coordinator.serving import study_status
 
-    now = study_status(office, study)
+    now = study_status(place, study)
     expected = "a finished one" if finished else "one that is not finished"
     because = f": {now.reason}" if now.reason else ""
     if now.phase in OVER:
@@ -329,27 +336,25 @@ def _ordered(study: str, described: "StudyDescription", what: str, *, as_json: b
         screen.say(f"{study}: will be {what} by the server: {when}")
 
 
-def _again(
-    office: "CoordinatorPlace", old: str, name: str | None
-) -> tuple["StudyDescription", str]:
+def _again(place: "CoordinatorPlace", old: str, name: str | None) -> tuple["StudyDescription", str]:
     """An earlier study's text, under another name where one is given, and its address."""
     from sottovoce.config.study_file import parse_study, renamed
     from sottovoce.node.coordinator.serving import registry_of
 
-    found, described = _chosen(office, old)
+    found, described = _chosen(place, old)
     again = parse_study(renamed(described.text, name)) if name else described
-    return again, registry_of(office, found).address
+    return again, registry_of(place, found).address
 
 
 def _chosen(
-    office: "CoordinatorPlace", name: str | None, *, option: str = ""
+    place: "CoordinatorPlace", name: str | None, *, option: str = ""
 ) -> tuple[str, "StudyDescription"]:
     """Which study of this coordinator is meant, and what it says."""
     from sottovoce.config.study_file import parse_study
     from sottovoce.node.coordinator.serving import registries
     from sottovoce.node.site.site_folder import choose
 
-    found = {one.id: parse_study(one.text) for one in registries(office)}
+    found = {one.id: parse_study(one.text) for one in registries(place)}
     if not found:
         raise InputError(
             "study: expected one that this site runs, found none",

@@ -79,10 +79,10 @@ def _entries(rows: TableRows, bits: KeySize) -> "Sequence[TableEntry]":
         return PLAIN
     from sottovoce.entropy import SystemEntropy
     from sottovoce.paillier import generate
-    from sottovoce.paper.table1_encrypted import Workshop, entries
+    from sottovoce.paper.table1_encrypted import EncryptionSetting, entries
 
     entropy = SystemEntropy()
-    encrypted = entries(Workshop(generate(int(bits), entropy=entropy), entropy))
+    encrypted = entries(EncryptionSetting(generate(int(bits), entropy=entropy), entropy))
     return encrypted if rows is TableRows.ENCRYPTED else (*PLAIN, *encrypted)
 
 

@@ -32,9 +32,9 @@ _PHASES = ("enrolment", "agreement", "dictionary", "training", "finished", "stop
 class Monitor:
     """Counts what happens at a coordinator, and answers an operator's tools."""
 
-    def __init__(self, office: CoordinatorPlace) -> None:
-        """Watch this office; nothing is served yet."""
-        self._office = office
+    def __init__(self, place: CoordinatorPlace) -> None:
+        """Watch this coordinator; nothing is served yet."""
+        self._place = place
         self._listening = False
         self._events: Counter[str] = Counter()
         self.port = 0
@@ -81,7 +81,7 @@ class Monitor:
         return ""
 
     def _free(self) -> int:
-        return shutil.disk_usage(self._office.folder).free
+        return shutil.disk_usage(self._place.folder).free
 
     async def _health(self, _: web.Request) -> web.Response:
         return web.Response(text="ok\n")
@@ -104,12 +104,12 @@ class Monitor:
 
     def phases(self) -> dict[str, int]:
         """How many studies are in which phase."""
-        found = Counter(str(one.phase) for one in studies(self._office))
+        found = Counter(str(one.phase) for one in studies(self._place))
         return {phase: found[phase] for phase in (*_PHASES, *(found.keys() - set(_PHASES)))}
 
     @property
     def free(self) -> int:
-        """Bytes that are left on the disk of this office."""
+        """Bytes that are left on the disk of this coordinator."""
         return self._free()
 
 

@@ -40,7 +40,7 @@ from sottovoce.course.queries.inputs import (
 )
 from sottovoce.course.queries.records import AskerRecord, EvaluationBook
 from sottovoce.course.queries.seats_seen import SeatsSeen
-from sottovoce.course.terms import Patience
+from sottovoce.course.terms import WaitingLimits
 from sottovoce.entropy import Entropy
 from sottovoce.errors import ReplayError
 from sottovoce.ledger import LedgerSeat
@@ -70,7 +70,7 @@ class QueryConditions:
     seating: Seating
     publics: Callable[[], Mapping[str, bytes]] = field(repr=False)
     seen: Mapping[str, float]
-    patience: Patience
+    limits: WaitingLimits
 
 
 class QueryCoordinator(ServiceCarrier[CoordinatorService]):
@@ -92,8 +92,8 @@ class QueryCoordinator(ServiceCarrier[CoordinatorService]):
             peers,
             records={name: read_asker(journal, name) for name in roster.names},
             book=read_record(journal, EVALUATIONS, EvaluationBook),
-            gather=around.patience.gather,
-            presence=SeatsSeen(around.patience.unseen, seen=around.seen),
+            gather=around.limits.gather,
+            presence=SeatsSeen(around.limits.unseen, seen=around.seen),
             rejoined=frozenset(self._rejoined),
         )
         super().__init__(agent, step, state, standing)

@@ -1,11 +1,11 @@
 """The coordinator's folder of one study: its text, who was invited, who enrolled, what was ordered.
 
-OFFICE/studies/ID/study.toml          the text that travels
-OFFICE/studies/ID/address             where its people reach the server
-OFFICE/studies/ID/invitations/…       a hash of each organisation's token, its seats, its expiry
-OFFICE/studies/ID/seats/…             the public identity of every seat that enrolled
-OFFICE/studies/ID/orders/…            cancel or close, given by a command while the server runs
-OFFICE/studies/ID/status.json         how far it is, written by the server
+COORDINATOR/studies/ID/study.toml          the text that travels
+COORDINATOR/studies/ID/address             where its people reach the server
+COORDINATOR/studies/ID/invitations/…       a hash of every token, its seats, its expiry
+COORDINATOR/studies/ID/seats/…             the public identity of every seat that enrolled
+COORDINATOR/studies/ID/orders/…            cancel or close, given by a command while the server runs
+COORDINATOR/studies/ID/status.json         how far it is, written by the server
 
 Commands and the server share these files, each written whole; everything else in the folder
 belongs to the server's process alone.
@@ -158,8 +158,8 @@ class Registry:
 
     def revoke(self, described: StudyDescribed, organisation: str) -> None:
         """Make an organisation's invitation void; one that came in already stays."""
-        house = {seat.name for seat in described.seats if seat.organisation == organisation}
-        came = sorted(house & set(self.seats()))
+        seats = {seat.name for seat in described.seats if seat.organisation == organisation}
+        came = sorted(seats & set(self.seats()))
         if came:
             raise InputError(
                 f"study {self.id}: expected an organisation that has not come, found "

@@ -32,7 +32,7 @@ _log = logging.getLogger("sottovoce.coordinator")
 
 
 def create_study(
-    office: CoordinatorPlace,
+    place: CoordinatorPlace,
     text: str,
     *,
     address: str = "",
@@ -42,26 +42,29 @@ def create_study(
     """A new study, and a token for the invitation of every organisation in it."""
     described = read(text)
     entropy = entropy or SystemEntropy()
-    open_ones = [one for one in studies(office, read=read) if one.phase not in OVER]
+    open_ones = [one for one in studies(place, read=read) if one.phase not in OVER]
     if len(open_ones) >= MOST_STUDIES:
         raise InputError(
             f"studies: expected less than {MOST_STUDIES} open ones at one coordinator, "
             f"found {len(open_ones)}",
             hints=("sottovoce study list", "sottovoce study close STUDY"),
         )
-    folder = office.folder / "studies"
+    folder = place.folder / "studies"
     registry = Registry.create(folder, text, address=address, entropy=entropy)
     expires = time.time() + described.deadlines.enrolment.total_seconds()
-    houses = dict.fromkeys(one.organisation for one in described.seats if one.name != COORDINATOR)
+    organisations = dict.fromkeys(
+        one.organisation for one in described.seats if one.name != COORDINATOR
+    )
     tokens = tuple(
-        registry.invite(described, house, expires=expires, entropy=entropy) for house in houses
+        registry.invite(described, organisation, expires=expires, entropy=entropy)
+        for organisation in organisations
     )
     registry.opened(folder)
     return tokens
 
 
 def invite_again(
-    office: CoordinatorPlace,
+    place: CoordinatorPlace,
     study: str,
     organisation: str,
     *,
@@ -69,7 +72,7 @@ def invite_again(
     entropy: Entropy | None = None,
 ) -> InvitationToken:
     """A new token for an organisation that lost its invitation; the old one is void."""
-    registry = registry_of(office, study)
+    registry = registry_of(place, study)
     described = read(registry.text)
     expires = time.time() + described.deadlines.enrolment.total_seconds()
     return registry.invite(
@@ -77,40 +80,40 @@ def invite_again(
     )
 
 
-def certificate_fingerprint(office: CoordinatorPlace) -> bytes:
+def certificate_fingerprint(place: CoordinatorPlace) -> bytes:
     """What invitations pin; the certificate is made when it is first needed."""
-    path = office.folder / _CERTIFICATE
+    path = place.folder / _CERTIFICATE
     if not path.exists():
         made = make_certificate("sottovoce coordinator", now=datetime.now(UTC))
-        storage.write_whole(office.folder / _KEY, made.key, mode=storage.SECRET_MODE, replace=True)
+        storage.write_whole(place.folder / _KEY, made.key, mode=storage.SECRET_MODE, replace=True)
         storage.write_whole(path, made.certificate, mode=storage.PUBLIC_MODE)
-    storage.read_whole(office.folder / _KEY, limit=_LARGEST).check_private()
+    storage.read_whole(place.folder / _KEY, limit=_LARGEST).check_private()
     return fingerprint_of(storage.read_whole(path, limit=_LARGEST).data)
 
 
-def registries(office: CoordinatorPlace) -> list[Registry]:
-    """Every study of this office."""
-    root = office.folder / "studies"
+def registries(place: CoordinatorPlace) -> list[Registry]:
+    """Every study of this coordinator."""
+    root = place.folder / "studies"
     if not root.is_dir():
         return []
     return [Registry(one) for one in sorted(root.iterdir()) if (one / "study.toml").is_file()]
 
 
-def registry_of(office: CoordinatorPlace, study: str) -> Registry:
-    """One study of this office."""
-    for one in registries(office):
+def registry_of(place: CoordinatorPlace, study: str) -> Registry:
+    """One study of this coordinator."""
+    for one in registries(place):
         if one.id == study:
             return one
-    known = ", ".join(one.id for one in registries(office)) or "none"
+    known = ", ".join(one.id for one in registries(place)) or "none"
     raise InputError(
         f"study: expected one of this coordinator ({known}), found {study!r}",
         hints=("sottovoce study list",),
     )
 
 
-def studies(office: CoordinatorPlace, *, read: ReadStudy = parse_study) -> list[StudyStatus]:
+def studies(place: CoordinatorPlace, *, read: ReadStudy = parse_study) -> list[StudyStatus]:
     """How far every study is; one that cannot be read says so, and hides no other."""
-    return [_status(one, read) for one in registries(office)]
+    return [_status(one, read) for one in registries(place)]
 
 
 def _status(registry: Registry, read: ReadStudy) -> StudyStatus:
@@ -122,43 +125,43 @@ def _status(registry: Registry, read: ReadStudy) -> StudyStatus:
 
 
 def study_status(
-    office: CoordinatorPlace, study: str, *, read: ReadStudy = parse_study
+    place: CoordinatorPlace, study: str, *, read: ReadStudy = parse_study
 ) -> StudyStatus:
     """How far one study is."""
-    registry = registry_of(office, study)
+    registry = registry_of(place, study)
     return registry.status(read(registry.text))
 
 
-def cancel_study(office: CoordinatorPlace, study: str, *, reason: str) -> None:
+def cancel_study(place: CoordinatorPlace, study: str, *, reason: str) -> None:
     """Stop a study before it is finished; the server tells everybody when it next looks."""
-    registry_of(office, study).order(Order.CANCEL, reason)
+    registry_of(place, study).order(Order.CANCEL, reason)
 
 
-def close_study(office: CoordinatorPlace, study: str) -> None:
+def close_study(place: CoordinatorPlace, study: str) -> None:
     """Delete the key of a finished study: no query is answered any longer."""
-    registry_of(office, study).order(Order.CLOSE)
+    registry_of(place, study).order(Order.CLOSE)
 
 
 async def run_coordinator(
-    office: CoordinatorPlace,
+    place: CoordinatorPlace,
     *,
     read: ReadStudy = parse_study,
     on_event: OnEvent = unheard,
     until: asyncio.Event | None = None,
     entropy: Entropy | None = None,
 ) -> None:
-    """Serve all studies of this office at one port, until told to stop."""
-    fingerprint = certificate_fingerprint(office)
-    context = server_context(office.folder / _CERTIFICATE, office.folder / _KEY)
+    """Serve all studies of this coordinator at one port, until told to stop."""
+    fingerprint = certificate_fingerprint(place)
+    context = server_context(place.folder / _CERTIFICATE, place.folder / _KEY)
     runners: dict[str, StudyRunner] = {}
-    opening = _Opening(office, runners, read, on_event, entropy or SystemEntropy())
+    opening = _Opening(place, runners, read, on_event, entropy or SystemEntropy())
     app = build_app(Enrolment(runners, opening.failed), fingerprint=fingerprint)
-    server = await serve(app, host=office.host, port=office.port, context=context)
+    server = await serve(app, host=place.host, port=place.port, context=context)
     try:
         with one_error():
             async with asyncio.TaskGroup() as tasks:
                 opening.look(tasks)
-                address = f"https://{office.host}:{server.port}"
+                address = f"https://{place.host}:{server.port}"
                 on_event(Listening(address, fingerprint, tuple(runners)))
                 looking = tasks.create_task(opening.keep_looking(tasks))
                 if until is not None:
@@ -179,13 +182,13 @@ class _Opening:
 
     def __init__(
         self,
-        office: CoordinatorPlace,
+        place: CoordinatorPlace,
         runners: dict[str, StudyRunner],
         read: ReadStudy,
         on_event: OnEvent,
         entropy: Entropy,
     ) -> None:
-        self._office = office
+        self._place = place
         self._runners = runners
         self._read = read
         self._on_event = on_event
@@ -195,14 +198,14 @@ class _Opening:
 
     def look(self, tasks: asyncio.TaskGroup) -> None:
         """Open what is not open yet."""
-        for registry in registries(self._office):
+        for registry in registries(self._place):
             if registry.id in self._runners or registry.id in self.failed:
                 continue
             try:
                 runner = StudyRunner(
                     registry,
                     self._read(registry.text),
-                    at_rest=self._office.at_rest,
+                    at_rest=self._place.at_rest,
                     entropy=self._entropy,
                     on_event=FactKeeper(registry.folder, self._on_event),
                 )
@@ -223,7 +226,7 @@ class _Opening:
     def _fails(self, study: str, error: Exception) -> None:
         """Tell that a study cannot go on; the server ends only if no study is left."""
         self.failed.add(study)
-        if self.failed >= {one.id for one in registries(self._office)}:
+        if self.failed >= {one.id for one in registries(self._place)}:
             raise error
         # The words of our own errors are made to be read; others may carry content, or paths.
         known = isinstance(error, SottovoceError)

@@ -14,7 +14,7 @@ from sottovoce.course.view import CourseView, view_of
 from sottovoce.entropy import Entropy
 from sottovoce.errors import DamagedJournalError, InputError, JournalError
 from sottovoce.keyfiles import storage
-from sottovoce.ledger import Receipt, SiteLedger, What
+from sottovoce.ledger import LineKind, Receipt, SiteLedger
 from sottovoce.node.api import StudyDescribed, StudyStatus
 from sottovoce.node.approval import OpenGate
 from sottovoce.node.coordinator.query_coordinator import QueryConditions, QueryCoordinator
@@ -115,8 +115,8 @@ class StudyRunner:
             key=self._files.key_for("journal coordinator"),
             entropy=entropy,
         )
-        patience = self.terms.patience
-        self._stage_seconds = patience.gather
+        limits = self.terms.limits
+        self._stage_seconds = limits.gather
         self.agent = SeatRuntime(
             COORDINATOR,
             registry.id,
@@ -124,7 +124,7 @@ class StudyRunner:
             post=LocalLetterSender(self.mailbox, journal),
             audit=self._audit,
             control=lambda seat: control_session(registry.id, self.publics.get(seat, b"")),
-            waits=Waits(patience.gather, patience.receive),
+            waits=Waits(limits.gather, limits.receive),
             on_event=on_event,
         )
         self.agent.held_bytes = 2 * largest_letter(described.plan)
@@ -271,7 +271,7 @@ class StudyRunner:
         trained = await self.agent.do(kept_training, journal, study, self._key)
         training = self.training.state
         around = QueryConditions(
-            training.record.seating[0], lambda: self.publics, training.seen, self.terms.patience
+            training.record.seating[0], lambda: self.publics, training.seen, self.terms.limits
         )
         self.queries = QueryCoordinator(self.agent, standing, trained, around)
         self.agent.decider = self.queries
@@ -294,7 +294,7 @@ class StudyRunner:
                 await self._delete_key()
 
     async def _note_end(self, note: str) -> None:
-        await self.agent.do(self._audit.note, What.END, note)
+        await self.agent.do(self._audit.note, LineKind.END, note)
 
     async def _forget(self) -> None:
         """Delete seeds, shares and masks of all sessions that are over; the ledger says so."""
@@ -309,7 +309,7 @@ class StudyRunner:
         await self.mailbox.compact()
         await self.agent.settle_known()
         note = f"deleted seeds and steps of {len(sessions)} sessions"
-        await self.agent.do(self._audit.note, What.DELETION, note)
+        await self.agent.do(self._audit.note, LineKind.DELETION, note)
 
     async def _look_for_orders(self, answering: "asyncio.Task[None]") -> None:
         """Commands leave orders as files; whichever fits the study's phase is obeyed."""
@@ -329,7 +329,7 @@ class StudyRunner:
         key = key_path(self._files)
         if key.exists():
             await self.agent.do(self._files.erase, key)
-            await self.agent.do(self._audit.note, What.DELETION, "deleted the Paillier key")
+            await self.agent.do(self._audit.note, LineKind.DELETION, "deleted the Paillier key")
 
     async def _keep_status(self) -> None:
         """Whoever asks for the status on this disk finds how far it is, and who was seen when."""

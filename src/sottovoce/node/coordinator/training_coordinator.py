@@ -18,7 +18,7 @@ from sottovoce.course.actions import (
     RecallAttempt,
     RunAttempt,
     Serve,
-    Sit,
+    TakeSeat,
 )
 from sottovoce.course.control import COORDINATOR, LedgerHead
 from sottovoce.course.inputs import (
@@ -139,7 +139,7 @@ class TrainingCoordinator(Carrier[Training]):
         """Do one thing that a step asked for."""
         agent = self.agent
         match action:
-            case Sit(study):
+            case TakeSeat(study):
                 self._sit(study)
             case RunAttempt(attempt):
                 await agent.begin(*self._sitting(attempt), label=_label(attempt))

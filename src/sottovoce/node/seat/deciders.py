@@ -8,7 +8,7 @@ from typing import Any, Protocol
 
 from sottovoce.course.control import LedgerHead
 from sottovoce.errors import MisuseError, SottovoceError
-from sottovoce.ledger import What
+from sottovoce.ledger import LineKind
 from sottovoce.node.seat.durable_seat import DurableSeat, SeatSession
 from sottovoce.protocols.conversation import Gather, Receive
 from sottovoce.protocols.messages import Message
@@ -48,7 +48,7 @@ class LetterObserver(Protocol):
     def flush(self) -> None:
         """Write down whatever came, before it is acknowledged."""
 
-    def note(self, what: What, note: str) -> None:
+    def note(self, what: LineKind, note: str) -> None:
         """Something was decided."""
 
     def head(self) -> LedgerHead:

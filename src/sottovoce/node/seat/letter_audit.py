@@ -5,7 +5,7 @@ import asyncio
 from sottovoce.course.control import LedgerHead
 from sottovoce.errors import LedgerError, WithdrawnError
 from sottovoce.keyfiles import storage
-from sottovoce.ledger import Entry, SiteLedger, What, parse_receipt, receipt_path
+from sottovoce.ledger import Entry, LineKind, SiteLedger, parse_receipt, receipt_path
 from sottovoce.node.approval import Gate, Gatekeeper
 from sottovoce.storage.journal import Erased, Outgoing
 from sottovoce.study.relay import Letter
@@ -40,19 +40,19 @@ class LetterAudit:
 
     def may_have_left(self, outgoing: Outgoing) -> bool:
         """Whether a letter has its line already: then the server may have it, too."""
-        entry = self._entry(What.SENT, outgoing.letter, outgoing.kind, "")
+        entry = self._entry(LineKind.SENT, outgoing.letter, outgoing.kind, "")
         return self.ledger.has(entry)
 
     def left(self, outgoing: Outgoing, stage: str) -> None:
         """Write down that a letter leaves, and before it what came: both in one go to the disk."""
-        self._write(self._entry(What.SENT, outgoing.letter, outgoing.kind, stage))
+        self._write(self._entry(LineKind.SENT, outgoing.letter, outgoing.kind, stage))
 
     def came(self, letter: Letter, kind: str, stage: str) -> None:
         """Note that a letter came; its line is written before anything leaves or is acknowledged.
 
         After a crash before that the server sends the letter again, and its line is written then.
         """
-        self._came.append(self._entry(What.RECEIVED, letter, kind, stage))
+        self._came.append(self._entry(LineKind.RECEIVED, letter, kind, stage))
 
     def flush(self) -> None:
         """Write down whatever came."""
@@ -65,9 +65,9 @@ class LetterAudit:
             f"deleted {erased.sessions} sessions with their seeds, {erased.steps} steps and "
             f"{erased.letters} letters, {erased.bytes} bytes"
         )
-        self.note(What.DELETION, note)
+        self.note(LineKind.DELETION, note)
 
-    def note(self, what: What, note: str) -> None:
+    def note(self, what: LineKind, note: str) -> None:
         """Write down what is no letter."""
         self._write(Entry(self._study, what, note=note))
 
@@ -103,5 +103,5 @@ class LetterAudit:
         came, self._came = self._came, []
         self.ledger.append(*came, *entries)
 
-    def _entry(self, what: What, letter: Letter, kind: str, stage: str) -> Entry:
+    def _entry(self, what: LineKind, letter: Letter, kind: str, stage: str) -> Entry:
         return Entry.of_letter(what, letter, study=self._study, stage=stage, kind=kind)

@@ -20,7 +20,7 @@ from sottovoce.course.queries.records import AskingRecord, EvaluatingRecord
 from sottovoce.course.queries.seat import ASKING, EVALUATING, SeatService, step
 from sottovoce.entropy import Entropy
 from sottovoce.errors import ViolationError
-from sottovoce.ledger import What
+from sottovoce.ledger import LineKind
 from sottovoce.node.seat.after_training import SHARE_OVER, AfterTraining
 from sottovoce.node.seat.decider_carrier import read_record
 from sottovoce.node.seat.seat_runtime import SeatRuntime
@@ -67,7 +67,7 @@ class QuerySeat(ServiceCarrier[SeatService]):
         """Do one thing that a step asked for."""
         match action:
             case NoteRefusal(reason):
-                await self.agent.do(self.agent.audit.note, What.REFUSAL, reason)
+                await self.agent.do(self.agent.audit.note, LineKind.REFUSAL, reason)
             case StopServing():
                 self.closed.set()
             case _:

@@ -16,15 +16,15 @@ LOST_SECONDS = 10.0
 
 
 class RetryingLine:
-    """A seat's line to the coordinator, which it does not give up before its patience ends."""
+    """A seat's line to the coordinator, which it tries again until its time is over."""
 
     def __init__(
-        self, line: CoordinatorLine, *, study: str, patience: float, on_event: OnEvent
+        self, line: CoordinatorLine, *, study: str, retry_seconds: float, on_event: OnEvent
     ) -> None:
-        """Try every call for `patience` seconds."""
+        """Try every call for `retry_seconds` seconds."""
         self._line = line
         self._study = study
-        self._patience = patience
+        self._retry_seconds = retry_seconds
         self._on_event = on_event
         self._lost = False
 
@@ -54,8 +54,8 @@ class RetryingLine:
             try:
                 answer = await call()
             except AbsenceError as error:
-                if time.monotonic() - began >= self._patience:
-                    reason = f"{error.message}; tried for {self._patience:.0f} s"
+                if time.monotonic() - began >= self._retry_seconds:
+                    reason = f"{error.message}; tried for {self._retry_seconds:.0f} s"
                     raise AbsenceError(reason, party=error.party, hints=error.hints) from None
                 if not self._lost:
                     self._lost = True

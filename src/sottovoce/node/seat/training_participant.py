@@ -43,7 +43,7 @@ from sottovoce.errors import (
     ViolationError,
     WithdrawnError,
 )
-from sottovoce.ledger import What
+from sottovoce.ledger import LineKind
 from sottovoce.node.seat.decider_carrier import Carrier, read_record, stop_programs
 from sottovoce.node.seat.deciders import RunningProgram
 from sottovoce.node.seat.departures import Departures
@@ -76,7 +76,7 @@ class TrainingParticipant(Carrier[Participation]):
     def __init__(
         self,
         agent: SeatRuntime,
-        house: SiteContext,
+        context: SiteContext,
         keys: SeatKeys,
         afterwards: Afterwards,
         *,
@@ -84,11 +84,11 @@ class TrainingParticipant(Carrier[Participation]):
     ) -> None:
         """Go on from what the seat's journal remembers."""
         record = read_record(agent.journal, SEAT, ParticipantRecord)
-        state = Participation(house.terms, agent.name, house.publics, record)
+        state = Participation(context.terms, agent.name, context.publics, record)
         super().__init__(agent, step, state)
         self.course: SeatCourse | None = None
         self._sums = OpenedSumsBook.read(agent.journal)
-        self._house = house
+        self._context = context
         self._keys = keys
         self._afterwards = afterwards
         self._entropy = entropy
@@ -208,17 +208,17 @@ class TrainingParticipant(Carrier[Participation]):
             self.tell(ConsentGiven(action.number, action.study))
 
     async def _consent(self, study: Study) -> None:
-        if not await self._house.consents(study, self.agent.name):
+        if not await self._context.consents(study, self.agent.name):
             raise WithdrawnError("this site did not consent to the study")
         people = ", ".join(study.roster.names)
         note = f"to the study with the fingerprint {grouped(study.digest)}, among {people}"
-        await self.agent.do(self.agent.audit.note, What.CONSENT, note)
+        await self.agent.do(self.agent.audit.note, LineKind.CONSENT, note)
 
     async def _opened(self, study: Study) -> SeatCourse:
         role = next(one.role for one in study.roster.participants if one.name == self.agent.name)
         documents = None
         if role is Role.PEER:
-            documents = await self._house.documents()
+            documents = await self._context.documents()
             self.agent.departures = Departures()
         first = Attempt.first(study, Stage.AGREEMENT)
         book = self._sums.book
@@ -229,7 +229,7 @@ class TrainingParticipant(Carrier[Participation]):
             self._keys.box,
             first,
             book,
-            policy=self._house.policy,
+            policy=self._context.policy,
         )
         return SeatCourse(party, documents=documents)
 

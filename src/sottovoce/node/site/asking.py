@@ -22,7 +22,7 @@ from sottovoce.node.site.leaving import leave, mark_withdrawn, work_until_withdr
 from sottovoce.node.site.rejoining import hand_over
 from sottovoce.node.site.seat_status import is_withdrawn
 from sottovoce.node.site.site_context import seated_before
-from sottovoce.node.site.workplace import MODEL, Workplace
+from sottovoce.node.site.site_study import MODEL, SiteStudy
 from sottovoce.storage.journal import Journal
 from sottovoce.storage.seat_keys import SeatKeys
 from sottovoce.text.documents import Document
@@ -49,7 +49,7 @@ async def classify(
     again without asking, or paying, again. With `explain` the answer names words that carried
     the labels, as far as the places that are charged anyway suffice.
     """
-    work = await Workplace.open(membership, options, entropy=entropy or SystemEntropy())
+    work = await SiteStudy.open(membership, options, entropy=entropy or SystemEntropy())
     async with _asking(work) as (asker, working):
         return await while_working(working, asker.classify(documents, deliver, explain=explain))
 
@@ -66,7 +66,7 @@ async def evaluate(
 
     Broken off and called again it goes on, as `classify` does.
     """
-    work = await Workplace.open(membership, options, entropy=entropy or SystemEntropy())
+    work = await SiteStudy.open(membership, options, entropy=entropy or SystemEntropy())
     until = time.time() + work.described.deadlines.enrolment.total_seconds()
     async with _asking(work) as (asker, working):
         return await while_working(working, asker.evaluate(documents, deliver, until=until))
@@ -80,7 +80,7 @@ async def hand_model(
     entropy: Entropy | None = None,
 ) -> None:
     """Hand our part of the model to a peer that lost its disk, once a person compared the words."""
-    work = await Workplace.open(membership, options, entropy=entropy or SystemEntropy())
+    work = await SiteStudy.open(membership, options, entropy=entropy or SystemEntropy())
     async with _asking(work) as (asker, working):
         told = await while_working(working, asker.rejoining(seat, seconds=work.stage_seconds))
         model = work.folder(work.peer) / MODEL
@@ -96,7 +96,7 @@ async def hand_model(
 
 
 def standing_of(
-    journal: Journal, work: Workplace, record: ParticipantRecord, keys: SeatKeys
+    journal: Journal, work: SiteStudy, record: ParticipantRecord, keys: SeatKeys
 ) -> AfterTraining:
     """What the peer's seat has after the training, or after it enrolled again."""
     if record.reseated:
@@ -119,7 +119,7 @@ async def _work(asker: QueryClient, membership: Membership) -> None:
 
 
 @asynccontextmanager
-async def _asking(work: Workplace) -> "AsyncIterator[tuple[QueryClient, asyncio.Task[None]]]":
+async def _asking(work: SiteStudy) -> "AsyncIterator[tuple[QueryClient, asyncio.Task[None]]]":
     """The peer's seat of this site, ready to ask, or to go on with what was broken off before."""
     seat = work.peer
     keys = work.keys(seat)

@@ -11,7 +11,7 @@ from sottovoce.keyfiles.released_models import ReleasedModel, write_released
 from sottovoce.node.api import AskOptions, Membership, ReadStudy
 from sottovoce.node.seat.decider_carrier import read_record
 from sottovoce.node.site.asking import standing_of
-from sottovoce.node.site.workplace import LONGEST_TEXT, MODEL, Workplace
+from sottovoce.node.site.site_study import LONGEST_TEXT, MODEL, SiteStudy
 
 
 def export_model(
@@ -24,7 +24,7 @@ def export_model(
 ) -> ReleasedModel:
     """Write the model that this site's peer holds, where the study released the weights."""
     text = storage.read_whole(membership.folder / "study.toml", limit=LONGEST_TEXT).data.decode()
-    work = Workplace(membership, read(text), AskOptions(read), entropy or SystemEntropy())
+    work = SiteStudy(membership, read(text), AskOptions(read), entropy or SystemEntropy())
     seat = work.peer
     path = work.folder(seat) / MODEL
     if not path.exists():

@@ -22,7 +22,7 @@ from sottovoce.errors import (
     WithdrawnError,
 )
 from sottovoce.keyfiles.models import write_model
-from sottovoce.ledger import What
+from sottovoce.ledger import LineKind
 from sottovoce.node.api import Documents, Joined, JoinOptions, Membership
 from sottovoce.node.events import (
     Enrolled,
@@ -47,11 +47,11 @@ from sottovoce.node.site.leaving import leave, mark_withdrawn, withdraw, work_un
 from sottovoce.node.site.rejoining import rejoin, take_model
 from sottovoce.node.site.seat_status import is_withdrawn
 from sottovoce.node.site.site_context import SiteContext, seated_before
-from sottovoce.node.site.workplace import (
+from sottovoce.node.site.site_study import (
     ASKING_SECONDS,
     ENDING_SECONDS,
     MODEL,
-    Workplace,
+    SiteStudy,
     describe,
     forget_sessions,
 )
@@ -75,14 +75,14 @@ async def join(
         # What a crash left undone of it is done first: the others wait for our last word.
         await withdraw(membership, options=options, entropy=entropy)
         raise WithdrawnError(f"study {membership.study!r}: this site withdrew from it")
-    work = await Workplace.open(membership, options, entropy=entropy or SystemEntropy())
+    work = await SiteStudy.open(membership, options, entropy=entropy or SystemEntropy())
     keys = {seat: work.keys(seat) for seat in membership.seats}
     publics = {name: one.identity.public for name, one in keys.items()}
-    house = SiteContext(membership.study, work.described, publics, source=source, options=options)
+    context = SiteContext(membership.study, work.described, publics, source=source, options=options)
     if not all((work.folder(seat) / "journal.db").exists() for seat in membership.seats):
         # A seat is taken once: what would end this site later must not cost it that.
-        await house.check_documents()
-    seats = [_JoiningSeat(work, house, options, keys[seat]) for seat in membership.seats]
+        await context.check_documents()
+    seats = [_JoiningSeat(work, context, options, keys[seat]) for seat in membership.seats]
     tasks = [asyncio.create_task(one.follow()) for one in seats]
     try:
         done = await _all(tasks)
@@ -120,10 +120,10 @@ class _JoiningSeat:
     """One seat of a site, from its enrolment to the end."""
 
     def __init__(
-        self, work: Workplace, house: SiteContext, options: JoinOptions, keys: SeatKeys
+        self, work: SiteStudy, context: SiteContext, options: JoinOptions, keys: SeatKeys
     ) -> None:
         self._work = work
-        self._house = house
+        self._context = context
         self._options = options
         self._keys = keys
         self._study = work.membership.study
@@ -144,7 +144,7 @@ class _JoiningSeat:
             after = Afterwards(partial(self._keep, audit), partial(self._again, audit))
             entropy = self._work.entropy
             participant = TrainingParticipant(
-                agent, self._house, self._keys, after, entropy=entropy
+                agent, self._context, self._keys, after, entropy=entropy
             )
             agent.decider = participant
             stage, asking = self._work.stage_seconds, agent.waits
@@ -191,7 +191,7 @@ class _JoiningSeat:
             agent.tell_watcher(ModelStored(self._study, agent.name, path))
         await agent.drained()
         peers = ", ".join(participant.state.record.peers)
-        await agent.do(audit.note, What.END, f"the training ended, with {peers} in the model")
+        await agent.do(audit.note, LineKind.END, f"the training ended, with {peers} in the model")
         # That it is done goes to disk in one piece with the deletion itself.
         forget = partial(forget_sessions, agent, audit)
         kept = {**agreement_notes(course), **share_notes(course)}
@@ -207,7 +207,7 @@ class _JoiningSeat:
         before = seated_before(self._work.described, told.before)
 
         async def asked(study: Study) -> bool:
-            return await self._house.consents(study, agent.name)
+            return await self._context.consents(study, agent.name)
 
         standing = await rejoin(agent, self._keys, told, before=before, consents=asked)
         until = time.time() + self._work.described.deadlines.enrolment.total_seconds()
@@ -241,7 +241,7 @@ class _JoiningSeat:
             agent.tell_watcher(StudyClosed(self._study, agent.name))
         if participant.state.phase in {Phase.STOPPED, Phase.LEFT}:
             if await agent.do(agent.journal.note, "ended") is None:
-                await agent.do(audit.note, What.END, "the study ended without a model")
+                await agent.do(audit.note, LineKind.END, "the study ended without a model")
                 await forget_sessions(agent, audit, {"ended": b""})
                 await _unless_over(working, agent.receipted(await agent.tell_head()))
                 await _unless_over(working, agent.acknowledge())
@@ -258,7 +258,7 @@ class _JoiningSeat:
             raise InputError(
                 f"{participant.agent.name}: expected a study with a roster, found none"
             )
-        return self._house.seated(participant.state.record.seating[0])
+        return self._context.seated(participant.state.record.seating[0])
 
 
 async def _unless_over(working: "asyncio.Task[None]", doing: Coroutine[Any, Any, None]) -> None:

@@ -15,7 +15,7 @@ from sottovoce.course.phases import Phase
 from sottovoce.entropy import Entropy, SystemEntropy
 from sottovoce.errors import AbsenceError, JournalError, LedgerError, WithdrawnError
 from sottovoce.keyfiles import storage
-from sottovoce.ledger import What, read_ledger
+from sottovoce.ledger import LineKind, read_ledger
 from sottovoce.node.api import AskOptions, Membership, Withdrawal
 from sottovoce.node.events import SeatWithdrawn
 from sottovoce.node.seat.decider_carrier import read_record
@@ -24,7 +24,7 @@ from sottovoce.node.seat.letter_audit import LetterAudit
 from sottovoce.node.seat.retrying_line import RetryingLine
 from sottovoce.node.seat.seat_runtime import SeatRuntime
 from sottovoce.node.site.seat_status import is_withdrawn, withdrawal_mark
-from sottovoce.node.site.workplace import MODEL, Workplace, forget_sessions, in_use
+from sottovoce.node.site.site_study import MODEL, SiteStudy, forget_sessions, in_use
 from sottovoce.storage.journal import Outgoing
 from sottovoce.wire import Codec
 
@@ -58,7 +58,7 @@ async def withdraw(
 ) -> Withdrawal:
     """Withdraw this site, and say what stays because it was already added up."""
     mark_withdrawn(membership)
-    work = await Workplace.open(membership, options, entropy=entropy or SystemEntropy())
+    work = await SiteStudy.open(membership, options, entropy=entropy or SystemEntropy())
     for seat in membership.seats:
         await _withdraw_seat(work, seat)
     return how_far(membership)
@@ -72,7 +72,7 @@ def how_far(membership: Membership) -> Withdrawal:
         if path.exists():
             lines = (line.entry for line in read_ledger(path))
             stages |= {
-                one.stage for one in lines if one.what is What.SENT and one.kind == _REVEALED
+                one.stage for one in lines if one.what is LineKind.SENT and one.kind == _REVEALED
             }
     if _ENDED in stages:
         return Withdrawal(
@@ -92,7 +92,7 @@ def how_far(membership: Membership) -> Withdrawal:
     )
 
 
-async def _withdraw_seat(work: Workplace, seat: str) -> None:
+async def _withdraw_seat(work: SiteStudy, seat: str) -> None:
     """Leave with this seat; where another process runs it, that one leaves."""
     if not (work.folder(seat) / "journal.db").exists():
         return
@@ -115,7 +115,7 @@ async def leave(agent: SeatRuntime, audit: LetterAudit, line: RetryingLine, mode
     """
     record = read_record(agent.journal, SEAT, ParticipantRecord)
     if record.phase is not Phase.WITHDRAWN:
-        await agent.do(audit.note, What.WITHDRAWAL, "consent was withdrawn")
+        await agent.do(audit.note, LineKind.WITHDRAWAL, "consent was withdrawn")
         await agent.do(_close_outbox, agent, audit, record.but(phase=Phase.WITHDRAWN))
     if agent.journal.remembered():
         await forget_sessions(agent, audit)

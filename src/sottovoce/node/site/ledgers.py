@@ -66,7 +66,7 @@ async def _asked(membership: Membership, identity: Identity) -> Receipt | None:
         fingerprint=membership.fingerprint,
         study=membership.study,
         identity=identity,
-        patience=_ASKING_SECONDS,
+        retry_seconds=_ASKING_SECONDS,
     ) as line:
         told = json.loads(await line.status()).get("receipt")
     return None if told is None else parse_receipt(str(told).encode(), "what the coordinator sent")
@@ -79,9 +79,9 @@ def ledgers_of(site: Site, study: str | None) -> list[SeatLedger]:
         for one in site.joined()
     }
     titles = {one.id: one.invitation.title for one in site.joined()}
-    office = site.office()
-    for one in registries(office):
-        places[one.id] = (SealedFiles(one.folder, office.at_rest), (COORDINATOR,))
+    place = site.coordinator_place()
+    for one in registries(place):
+        places[one.id] = (SealedFiles(one.folder, place.at_rest), (COORDINATOR,))
         titles[one.id] = one.id
     if not places:
         return []

@@ -26,7 +26,7 @@ from sottovoce.course.control import (
 from sottovoce.errors import InputError, MisuseError, WithdrawnError
 from sottovoce.keyfiles import storage
 from sottovoce.keyfiles.models import read_model, write_model
-from sottovoce.ledger import What
+from sottovoce.ledger import LineKind
 from sottovoce.node.api import ConsentQuestion
 from sottovoce.node.phone_words import in_words
 from sottovoce.node.seat.after_training import AfterTraining, proof_notes, reseated_study
@@ -126,5 +126,5 @@ async def hand_over(
     letter = await agent.do(lambda: relay.pack(packet, entropy=new.drawn))
     outgoing = Outgoing(letter, tag_of(body))
     await agent.do(lambda: agent.journal.commit(letters=[outgoing], notes={key: b""}))
-    await agent.do(audit.note, What.CONSENT, f"the words of {seat} were compared")
+    await agent.do(audit.note, LineKind.CONSENT, f"the words of {seat} were compared")
     await agent.drained()

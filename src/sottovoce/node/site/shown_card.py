@@ -18,23 +18,27 @@ _NAME = "consent.json"
 _LARGEST = 2**20
 
 
-def card_of(described: StudyDescribed, house: str | None = None) -> StudyCard:
+def card_of(described: StudyDescribed, organisation: str | None = None) -> StudyCard:
     """The card as it can be shown before anybody's keys are known, for one organisation."""
-    return _card(described, described.rehearsed(), house, keyed=False)
+    return _card(described, described.rehearsed(), organisation, keyed=False)
 
 
-def agreed_card(described: StudyDescribed, agreed: "GivenConsent", house: str | None) -> StudyCard:
+def agreed_card(
+    described: StudyDescribed, agreed: "GivenConsent", organisation: str | None
+) -> StudyCard:
     """The card of the very study that this site agreed to, with its fingerprint."""
-    return _card(described, Study(described.plan, agreed.roster), house, keyed=True)
+    return _card(described, Study(described.plan, agreed.roster), organisation, keyed=True)
 
 
-def _card(described: StudyDescribed, study: Study, house: str | None, *, keyed: bool) -> StudyCard:
+def _card(
+    described: StudyDescribed, study: Study, organisation: str | None, *, keyed: bool
+) -> StudyCard:
     return StudyCard(
         study,
         words=in_words(study.digest) if keyed else (),
         waits=waits_in_words(described.deadlines.enrolment, described.deadlines.stage),
         also=(("course of the study", control),),
-        house=house,
+        organisation=organisation,
         keyed=keyed,
     )
 

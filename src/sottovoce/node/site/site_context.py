@@ -60,7 +60,7 @@ class SiteContext:
 
     async def _ask(self, study: Study, words: tuple[str, ...]) -> bool:
         self.policy.check(study)
-        until = time.time() + self.terms.patience.gather
+        until = time.time() + self.terms.limits.gather
         question = ConsentQuestion(study, StudyCard(study), words, tuple(self.publics), until)
         return await self._options.consent(question)
 

@@ -57,7 +57,7 @@ class JoinedStudy:
                 bytes.fromhex(found["fingerprint"]),
                 found["study"],
                 found["title"],
-                found["house"],
+                found["short_name"],
                 tuple(found["seats"]),
                 bytes.fromhex(found["token"]),
                 datetime.fromisoformat(found["expires"]),
@@ -103,9 +103,11 @@ class JoinedStudy:
         return found
 
     def _check_seats(self, described: StudyDescription) -> None:
-        """Refuse an invitation to seats that the study does not have, or has in several houses."""
+        """Refuse an invitation whose seats are not seats of one organisation of the study."""
         seats = set(self.invitation.seats)
-        if not any(seats <= {one.name for one in house.seats} for house in described.houses):
+        if not any(
+            seats <= {one.name for one in invited.seats} for invited in described.organisations
+        ):
             raise InputError(
                 f"invitation: expected seats of one organisation of {self.id}, "
                 f"found {', '.join(self.invitation.seats)}",
@@ -132,7 +134,7 @@ class Site:
         """What this site consents to at most."""
         return self.settings.policy
 
-    def office(self, host: str = "127.0.0.1", port: int = 8443) -> CoordinatorPlace:
+    def coordinator_place(self, host: str = "127.0.0.1", port: int = 8443) -> CoordinatorPlace:
         """Where this site keeps the studies that it runs."""
         folder = self.home / "coordinator"
         storage.make_folder(folder)
@@ -169,7 +171,7 @@ class Site:
             "fingerprint": invitation.fingerprint.hex(),
             "study": invitation.study,
             "title": invitation.title,
-            "house": invitation.house,
+            "short_name": invitation.short_name,
             "seats": list(invitation.seats),
             "token": invitation.token.hex(),
             "expires": invitation.expires.isoformat(),

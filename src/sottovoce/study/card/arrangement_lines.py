@@ -52,8 +52,9 @@ def outsourced_lines(study: Study) -> Iterator[str]:
         f"{plan.alphas[0]:g}; {made}."
     )
     yield (
-        f"- {roster.coordinator} holds the data and the key. {roster.house(roster.evaluator)} "
-        "works on ciphertexts, and learns how many documents and columns there are (rounded up), "
+        f"- {roster.coordinator} holds the data and the key. "
+        f"{roster.organisation(roster.evaluator)} works on ciphertexts, and learns how many "
+        "documents and columns there are (rounded up), "
         "the upper end of their spectrum, and that the solve came out right."
     )
     yield f"- Comes out: the model's weights, to {roster.coordinator}, who labels at home."

@@ -26,7 +26,7 @@ class StudyCard:
 
     `words` are the fingerprint for the phone, and the card is `keyed` once everybody's keys are
     known; `waits` says what is waited for and how long; `also` are modules with messages beyond
-    those of the protocols; `house` is the organisation that reads it. Whoever shows the card to
+    those of the protocols; `organisation` is who reads it. Whoever shows the card to
     people knows these.
     """
 
@@ -34,7 +34,7 @@ class StudyCard:
     words: tuple[str, ...] = ()
     waits: Waits = ()
     also: tuple[tuple[str, ModuleType], ...] = ()
-    house: str | None = None
+    organisation: str | None = None
     keyed: bool = True
 
     @property
@@ -54,11 +54,11 @@ class StudyCard:
 
     def first_page(self) -> str:
         """The page in plain words."""
-        return "\n".join(first_page(self.study, self.house, code=self.code)) + "\n"
+        return "\n".join(first_page(self.study, self.organisation, code=self.code)) + "\n"
 
     def markdown(self) -> str:
         """The whole card."""
-        parts = (first_page(self.study, self.house, code=self.code), *self._details())
+        parts = (first_page(self.study, self.organisation, code=self.code), *self._details())
         return "\n".join(line for part in parts for line in (*part, "")) + "\n"
 
     def _details(self) -> tuple[Iterator[str], ...]:

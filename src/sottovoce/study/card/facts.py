@@ -23,14 +23,16 @@ class Holders:
     enough: int
     gives: str = UNION
 
-    def houses(self, study: Study) -> tuple[tuple[str, ...], ...]:
+    def organisations(self, study: Study) -> tuple[tuple[str, ...], ...]:
         """The smallest groups of organisations that could read them, by name."""
         groups = {
-            frozenset(study.roster.house(seat) for seat in chosen)
+            frozenset(study.roster.organisation(seat) for seat in chosen)
             for chosen in combinations(self.seats, self.enough)
         }
         least = [one for one in groups if not any(other < one for other in groups)]
-        order = {study.roster.house(seat): place for place, seat in enumerate(study.roster.names)}
+        order = {
+            study.roster.organisation(seat): place for place, seat in enumerate(study.roster.names)
+        }
         return tuple(sorted(tuple(sorted(one, key=order.__getitem__)) for one in least))
 
 
@@ -79,7 +81,7 @@ ENGINES: Mapping[Engine, EngineFacts] = {
 class Pooling:
     """Organisations that must not pool what they saw, and what pooling would give them."""
 
-    houses: tuple[str, ...]
+    organisations: tuple[str, ...]
     gives: str
 
 
@@ -87,10 +89,12 @@ def poolings(study: Study) -> tuple[Pooling, ...]:
     """Everybody who must not pool, the worst first."""
     roster = study.roster
     holders = holders_of(study)
-    found = [Pooling(houses, holders.gives) for houses in holders.houses(study)]
-    coordinator = roster.house(roster.coordinator)
+    found = [
+        Pooling(organisations, holders.gives) for organisations in holders.organisations(study)
+    ]
+    coordinator = roster.organisation(roster.coordinator)
     for one in roster.having(Role.INTERMEDIARY):
-        peer = roster.house(roster.works_for(one.name))
+        peer = roster.organisation(roster.works_for(one.name))
         gives = f"read the documents of {peer} one by one"
         found.append(Pooling((coordinator, one.organisation), gives))
     return tuple(found)
@@ -117,7 +121,9 @@ def keeping(study: Study) -> tuple[KeptFact, ...]:
     if study.outsourced:
         return (
             *rows,
-            KeptFact("model and key", roster.house(roster.coordinator), "as long as it likes"),
+            KeptFact(
+                "model and key", roster.organisation(roster.coordinator), "as long as it likes"
+            ),
         )
     if study.engine is Engine.QUORUM and plan.release.opens is not Opens.WEIGHTS:
         needed = study.quorum.needed

@@ -25,7 +25,7 @@ _FEW = 4
 _NAME_LENGTHS = (40, 28, 18)
 
 
-def first_page(study: Study, house: str | None = None, *, code: str) -> tuple[str, ...]:
+def first_page(study: Study, organisation: str | None = None, *, code: str) -> tuple[str, ...]:
     """The page for an organisation; without one, for any peer. `code` stands for the plan."""
     lines: tuple[str, ...] = ()
     for longest in _NAME_LENGTHS:
@@ -34,16 +34,16 @@ def first_page(study: Study, house: str | None = None, *, code: str) -> tuple[st
         )
         names = {name: markdown(short) for name, short in cut.items()}
         called = Study(study.plan, _renamed(study.roster, names))
-        lines = tuple(_lines(called, names.get(house or ""), code))
+        lines = tuple(_lines(called, names.get(organisation or ""), code))
         if len(lines) <= LONGEST:
             break
     return lines
 
 
-def _lines(study: Study, house: str | None, code: str) -> Iterator[str]:
+def _lines(study: Study, organisation: str | None, code: str) -> Iterator[str]:
     yield from _head(study, code)
-    yield from _doing(study, house)
-    yield from _leaves(study, house)
+    yield from _doing(study, organisation)
+    yield from _leaves(study, organisation)
     yield from _learned(study)
     yield from _fails(study)
     yield from _opened(study)
@@ -88,14 +88,14 @@ def _head(study: Study, code: str) -> Iterator[str]:
     yield ""
 
 
-def _doing(study: Study, house: str | None) -> Iterator[str]:
+def _doing(study: Study, organisation: str | None) -> Iterator[str]:
     roster = study.roster
     does = [
         _does(study, participant)
         for participant in roster.participants
-        if participant.organisation == house
+        if participant.organisation == organisation
     ]
-    mine = f"{house} {_listed(does)}." if does else ""
+    mine = f"{organisation} {_listed(does)}." if does else ""
     peers = [one.organisation for one in roster.having(Role.PEER)]
     labels = map(markdown, study.plan.labels.names)
     if peers:
@@ -115,17 +115,17 @@ def _does(study: Study, one: Participant) -> str:
 
 
 def _coordinator(study: Study) -> str:
-    return study.roster.house(study.roster.coordinator)
+    return study.roster.organisation(study.roster.coordinator)
 
 
-def _leaves(study: Study, house: str | None) -> Iterator[str]:
-    brings = house is None or any(
-        participant.organisation == house and participant.role in {Role.PEER, Role.OWNER}
+def _leaves(study: Study, organisation: str | None) -> Iterator[str]:
+    brings = organisation is None or any(
+        participant.organisation == organisation and participant.role in {Role.PEER, Role.OWNER}
         for participant in study.roster.participants
     )
     said = "No text leaves. Numbers do, hidden as said below:" if brings else ""
-    yield from _titled("What leaves your house, and to whom", said)
-    for held, rows in _by_content(study, house).items():
+    yield from _titled("What leaves your organisation, and to whom", said)
+    for held, rows in _by_content(study, organisation).items():
         amounts = (f"{row.to}{_amount(row)}" for row in rows)
         yield from _item(f"To {'; to '.join(amounts)}: {held}.")
     if brings:
@@ -185,13 +185,13 @@ def _by_gain(study: Study) -> dict[str, list[tuple[str, ...]]]:
     """Who must not pool, by what it would give."""
     found: dict[str, list[tuple[str, ...]]] = {}
     for group in poolings(study):
-        found.setdefault(group.gives, []).append(group.houses)
+        found.setdefault(group.gives, []).append(group.organisations)
     return found
 
 
 def _any_of(study: Study, holders: Holders) -> str:
-    houses = dict.fromkeys(map(study.roster.house, holders.seats))
-    return f"any {holders.enough} of {_counted(houses, 'organisations that compute')}"
+    organisations = dict.fromkeys(map(study.roster.organisation, holders.seats))
+    return f"any {holders.enough} of {_counted(organisations, 'organisations that compute')}"
 
 
 def _opened(study: Study) -> Iterator[str]:
@@ -250,10 +250,10 @@ _DOES = {
 }
 
 
-def _by_content(study: Study, house: str | None) -> dict[str, list[LeavingLine]]:
+def _by_content(study: Study, organisation: str | None) -> dict[str, list[LeavingLine]]:
     """What leaves, by what it is about, random numbers last."""
     found: dict[str, list[LeavingLine]] = {}
-    for row in leaving(study, house):
+    for row in leaving(study, organisation):
         held = "; ".join(sorted(row.holds, key=lambda one: one == DRAWN))
         found.setdefault(held, []).append(row)
     return found

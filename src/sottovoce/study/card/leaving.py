@@ -1,4 +1,4 @@
-"""What leaves a house, to whom and how much, for people who do not know the protocols."""
+"""What leaves an organisation, to whom and how much, for people who do not know the protocols."""
 
 from dataclasses import dataclass
 
@@ -12,7 +12,7 @@ _HELPING = (Role.COORDINATOR, Role.EVALUATOR, Role.DEALER)
 
 @dataclass(frozen=True)
 class LeavingLine:
-    """What goes from a house to one recipient until the model is there; bytes where known."""
+    """What an organisation sends to one recipient before the model exists; bytes where known."""
 
     to: str
     holds: tuple[str, ...]
@@ -20,19 +20,21 @@ class LeavingLine:
     each_step: int = 0
 
 
-def leaving(study: Study, house: str | None = None) -> tuple[LeavingLine, ...]:
-    """What leaves a house; without one, what leaves a peer that does nothing else."""
+def leaving(study: Study, organisation: str | None = None) -> tuple[LeavingLine, ...]:
+    """What leaves an organisation; without one, what leaves a peer that does nothing else."""
     if study.outsourced:
         owner, evaluator = map(
-            study.roster.house, (study.roster.coordinator, study.roster.evaluator)
+            study.roster.organisation, (study.roster.coordinator, study.roster.evaluator)
         )
         return (
-            LeavingLine(owner, (DRAWN,)) if house == evaluator else LeavingLine(evaluator, (ROWS,)),
+            LeavingLine(owner, (DRAWN,))
+            if organisation == evaluator
+            else LeavingLine(evaluator, (ROWS,)),
         )
     found: dict[str, LeavingLine] = {}
-    for row in _rows(study, house):
+    for row in _rows(study, organisation):
         to = _recipient(study, row.to)
-        if to == house:
+        if to == organisation:
             continue
         before = found.get(to, LeavingLine(to, ()))
         holds = dict.fromkeys((*before.holds, *row.holds.split("; ")))
@@ -42,13 +44,13 @@ def leaving(study: Study, house: str | None = None) -> tuple[LeavingLine, ...]:
     return tuple(found.values())
 
 
-def _rows(study: Study, house: str | None) -> tuple[Size, ...]:
+def _rows(study: Study, organisation: str | None) -> tuple[Size, ...]:
     roles = {
         participant.role
         for participant in study.roster.participants
-        if participant.organisation == house
+        if participant.organisation == organisation
     }
-    peers = peer_sizes(study) if house is None or Role.PEER in roles else ()
+    peers = peer_sizes(study) if organisation is None or Role.PEER in roles else ()
     helping = {str(role) for role in roles & set(_HELPING)}
     helped = (row for row in helper_sizes(study) if row.seat in helping and row.way == "sends")
     return (*peers, *helped)

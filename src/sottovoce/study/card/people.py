@@ -16,13 +16,17 @@ def people_section(study: Study, words: tuple[str, ...], *, keyed: bool) -> Iter
     for one in roster.participants:
         yield f"| {markdown(one.name)} | {markdown(one.organisation)} | {one.role} |"
     yield ""
-    for house in dict.fromkeys(participant.organisation for participant in roster.participants):
+    for organisation in dict.fromkeys(
+        participant.organisation for participant in roster.participants
+    ):
         seats = [
-            participant for participant in roster.participants if participant.organisation == house
+            participant
+            for participant in roster.participants
+            if participant.organisation == organisation
         ]
         if len(seats) > 1:
             roles = " and ".join(str(seat.role) for seat in seats)
-            yield f"- {markdown(house)} is {roles}: whatever its seats see, it sees."
+            yield f"- {markdown(organisation)} is {roles}: whatever its seats see, it sees."
     yield ""
     if not keyed:
         yield (
@@ -49,7 +53,7 @@ def signature_section(study: Study, *, keyed: bool, code: str) -> Iterator[str]:
     yield ""
     yield "| organisation | name and function | place and date | signature |"
     yield "|---|---|---|---|"
-    for house in dict.fromkeys(
+    for organisation in dict.fromkeys(
         participant.organisation for participant in study.roster.participants
     ):
-        yield f"| {markdown(house)} | | | |"
+        yield f"| {markdown(organisation)} | | | |"

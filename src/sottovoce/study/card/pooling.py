@@ -44,10 +44,10 @@ def pooling_section(study: Study) -> Iterator[str]:
     yield from pooled_lines(study)
     if study.on_shares:
         yield from _shared_lines(study)
-    houses = {one.organisation for one in roster.having(Role.PEER)}
+    organisations = {one.organisation for one in roster.having(Role.PEER)}
     for role in (Role.EVALUATOR, Role.DEALER):
         for one in roster.having(role):
-            if one.organisation in houses:
+            if one.organisation in organisations:
                 yield (
                     f"- {markdown(one.organisation)} is a peer and the {role}: it and the "
                     "coordinator are such a pair. An independent organisation is better."
@@ -60,7 +60,7 @@ def _quorum_lines(study: Study) -> Iterator[str]:
     """Who may pool, who may not, and what is not covered."""
     quorum = study.quorum
     t, n = quorum.threshold, len(quorum.members)
-    names = ", ".join(markdown(study.roster.house(member)) for member in quorum.members)
+    names = ", ".join(markdown(study.roster.organisation(member)) for member in quorum.members)
     yield (
         f"Everyone follows the protocol (honest but curious), and at most {t} of the {n} members "
         f"({names}) pool what they saw, with or without the coordinator, who holds nothing."

@@ -48,7 +48,7 @@ def verdict_lines(study: Study) -> Iterator[str]:
     )
     if alone:
         yield (
-            f"- For {', '.join(alone)} nobody of another house deals: its labels are found "
+            f"- For {', '.join(alone)} nobody of another organisation deals: its labels are found "
             f"without a dealer (`{Verdict.DGK}`) from the start."
         )
 

@@ -14,8 +14,8 @@ The asker multiplies ciphertexts of the words that its documents have, packs man
 into one ciphertext and hides them under one mask uniform in Z_N. C decrypts noise; C's noise
 and the asker's mask, shifted, are shares of every score. Who learns what: C learns who asked,
 when, and for how many documents, rounded up to whole ciphertexts; the asker learns labels;
-the dealer, who is neither C nor of the asker's house, learns that there was a query. Labels of
-many chosen documents give the model away, so C counts them against a budget, those of an
+the dealer, who is neither C nor of the asker's organisation, learns that there was a query.
+Labels of many chosen documents give the model away, so C counts them against a budget, those of an
 evaluation, too (budget.py). Assuming that the dealer pools with neither.
 
 What is charged: a query is charged once C makes the message from which labels can be read, its

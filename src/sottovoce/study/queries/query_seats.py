@@ -12,7 +12,7 @@ from sottovoce.study.study import Study
 
 
 def query_trio(study: Study, asker: str) -> Trio:
-    """Two holders of scores, and who deals for them: neither a holder nor of the asker's house.
+    """Two holders of scores, and their dealer: no holder, and not of the asker's organisation.
 
     The holders are coordinator and evaluator where labels are found on shares, else coordinator
     and asker.

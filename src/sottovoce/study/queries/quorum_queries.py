@@ -10,8 +10,8 @@
 Any 2t + 1 of the members that hold the model answer; C says who. Who learns what: the asker
 learns labels (scores, where the plan releases margins); C and the members learn who asked, when,
 and for how many documents, rounded up. Assuming that at most t members pool, with or without C;
-the asker's house may be one of them. Labels of many chosen documents give the model away: C counts
-them.
+the asker's organisation may be one of them. Labels of many chosen documents give the model away:
+C counts them.
 A query is charged once C has opened the last value from which labels follow.
 """
 

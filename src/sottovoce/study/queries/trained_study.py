@@ -159,7 +159,9 @@ class StudyOutcome:
     def seen_by(self, organisation: str) -> list[View]:
         """The views of all seats of one organisation."""
         roster = self.study.roster
-        return [view for name, view in self.views.items() if roster.house(name) == organisation]
+        return [
+            view for name, view in self.views.items() if roster.organisation(name) == organisation
+        ]
 
     def classify(
         self, peer: str, documents: Sequence[Document], *, evaluation: bool = False

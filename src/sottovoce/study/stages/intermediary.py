@@ -11,7 +11,7 @@
 The paper's blue server. Who learns what: the intermediary sees ciphertexts, how many documents
 its peer has (filled up: to a rounded number, or, for exact moments, to the public total), and
 public totals; C sees noise. Assuming that an intermediary does not pool with C: together they
-could read that peer's rows, one by one. So it never belongs to C's house.
+could read that peer's rows, one by one. So it never belongs to C's organisation.
 """
 
 from collections.abc import Sequence

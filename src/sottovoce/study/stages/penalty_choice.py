@@ -167,7 +167,7 @@ def choose_evaluator(
 
 
 def choose_dealer(party: PartyContext) -> Party[None]:
-    """At the dealer: it deals whenever somebody asks who is not of its own house."""
+    """At the dealer: it deals whenever somebody asks who is not of its own organisation."""
     if party.name in _dealers(party.study):
         yield from _deal_on_request(party)
 

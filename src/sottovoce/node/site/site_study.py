@@ -19,7 +19,7 @@ from sottovoce.errors import (
     WithdrawnError,
 )
 from sottovoce.keyfiles import storage
-from sottovoce.ledger import SiteLedger, What
+from sottovoce.ledger import LineKind, SiteLedger
 from sottovoce.node.api import AskOptions, Membership, StudyDescribed
 from sottovoce.node.course_terms import poll_seconds
 from sottovoce.node.events import JournalDeleted, SeatWaiting
@@ -48,7 +48,7 @@ _LAST_SECONDS = 10.0
 
 
 @dataclass(frozen=True)
-class Workplace:
+class SiteStudy:
     """One site in one study, for any of its seats."""
 
     membership: Membership
@@ -59,7 +59,7 @@ class Workplace:
     @classmethod
     async def open(
         cls, membership: Membership, options: AskOptions, *, entropy: Entropy
-    ) -> "Workplace":
+    ) -> "SiteStudy":
         """The study's text, kept from before or read by the invitation."""
         path = membership.folder / "study.toml"
         if not path.exists():
@@ -105,8 +105,10 @@ class Workplace:
             kept = FactKeeper(self.folder(seat), self.options.on_event)
             on_event = StatusFile(self.folder(seat), study, seat, kept)
             async with self._line(keys.identity, journal) as raw:
-                patience = LINE_STAGES * self.stage_seconds
-                line = RetryingLine(raw, study=study, patience=patience, on_event=on_event)
+                retry_seconds = LINE_STAGES * self.stage_seconds
+                line = RetryingLine(
+                    raw, study=study, retry_seconds=retry_seconds, on_event=on_event
+                )
                 agent = SeatRuntime(
                     seat,
                     study,
@@ -114,7 +116,7 @@ class Workplace:
                     post=line,
                     audit=audit,
                     control=lambda _: control_session(study, keys.identity.public),
-                    waits=Waits(self.stage_seconds, patience),
+                    waits=Waits(self.stage_seconds, retry_seconds),
                     on_event=on_event,
                 )
                 agent.held_bytes = 2 * largest_letter(self.described.plan)
@@ -168,7 +170,7 @@ class Workplace:
             fingerprint=self.membership.fingerprint,
             study=self.membership.study,
             identity=identity,
-            patience=LOST_SECONDS,
+            retry_seconds=LOST_SECONDS,
             past=journal.check_past,
             largest=largest_letter(self.described.plan),
         )
@@ -180,7 +182,7 @@ class Workplace:
             fingerprint=self.membership.fingerprint,
             study=self.membership.study,
             identity=identity,
-            patience=_LAST_SECONDS,
+            retry_seconds=_LAST_SECONDS,
         )
         with suppress(SottovoceError):
             async with line:
@@ -204,7 +206,7 @@ async def describe(membership: Membership) -> str:
         fingerprint=membership.fingerprint,
         study=membership.study,
         identity=nobody,
-        patience=30.0,
+        retry_seconds=30.0,
     ) as line:
         return (await line.invitation(membership.token)).decode()
 
@@ -218,7 +220,7 @@ async def forget_sessions(
     """
     sessions = await agent.do(agent.journal.remembered)
     note = f"deletes seeds, shares and masks of {len(sessions)} sessions"
-    await agent.do(audit.note, What.DELETION, note)
+    await agent.do(audit.note, LineKind.DELETION, note)
     for session in sessions:
         await agent.drop(session)
     await agent.do(agent.journal.discard, *sessions)

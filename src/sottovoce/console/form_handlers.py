@@ -35,7 +35,7 @@ from sottovoce.study.rehearsal import check_documents
 Act = Callable[[str, web.Request], Awaitable[web.StreamResponse]]
 
 
-class Acts:
+class FormHandlers:
     """The forms of one site's console."""
 
     def __init__(self, work: ConsoleWork) -> None:
@@ -68,37 +68,41 @@ class Acts:
         return await acts[act](study, request)
 
     async def _invite(self, study: str, request: web.Request) -> web.StreamResponse:
-        office = self._work.site.office()
-        registry = registry_of(office, study)
+        place = self._work.site.coordinator_place()
+        registry = registry_of(place, study)
         described = parse_study(registry.text)
-        house = described.house(str((await request.post()).get("house", "")).strip())
-        registry.check_open(described, house.organisation)
-        token = invite_again(office, study, house.organisation)
+        invited = described.organisation(
+            str((await request.post()).get("organisation", "")).strip()
+        )
+        registry.check_open(described, invited.organisation)
+        token = invite_again(place, study, invited.organisation)
         made = Invitation(
             registry.address,
-            certificate_fingerprint(office),
+            certificate_fingerprint(place),
             study,
             described.plan.name,
-            house.name,
+            invited.name,
             token.seats,
             token.secret,
             datetime.fromtimestamp(token.expires, UTC),
         )
-        words = f"For {house.organisation} alone, by a way that you trust. It is shown once."
+        words = f"For {invited.organisation} alone, by a way that you trust. It is shown once."
         return study_page(
             study,
             "A new invitation",
             tag("p", words),
             tag("pre", made.line, id="invitation"),
             tag("button", "Copy", type="button", data_copies="invitation"),
-            qr_picture(made.line, title=f"The same line, for {house.organisation}'s camera"),
+            qr_picture(made.line, title=f"The same line, for {invited.organisation}'s camera"),
         )
 
     async def _revoke(self, study: str, request: web.Request) -> web.StreamResponse:
-        registry = registry_of(self._work.site.office(), study)
+        registry = registry_of(self._work.site.coordinator_place(), study)
         described = parse_study(registry.text)
-        house = described.house(str((await request.post()).get("house", "")).strip())
-        registry.revoke(described, house.organisation)
+        invited = described.organisation(
+            str((await request.post()).get("organisation", "")).strip()
+        )
+        registry.revoke(described, invited.organisation)
         raise web.HTTPSeeOther(f"/study/{study}")
 
     async def _named(self, request: web.Request, title: str) -> None:
@@ -108,15 +112,17 @@ class Acts:
             raise InputError(f"expected the study's name {title!r}, found {typed!r}")
 
     async def _cancel(self, study: str, request: web.Request) -> web.StreamResponse:
-        registry = registry_of(self._work.site.office(), study)
+        registry = registry_of(self._work.site.coordinator_place(), study)
         await self._named(request, parse_study(registry.text).plan.name)
-        cancel_study(self._work.site.office(), study, reason="the coordinator cancelled it")
+        cancel_study(
+            self._work.site.coordinator_place(), study, reason="the coordinator cancelled it"
+        )
         raise web.HTTPSeeOther(f"/study/{study}")
 
     async def _close(self, study: str, request: web.Request) -> web.StreamResponse:
-        registry = registry_of(self._work.site.office(), study)
+        registry = registry_of(self._work.site.coordinator_place(), study)
         await self._named(request, parse_study(registry.text).plan.name)
-        close_study(self._work.site.office(), study)
+        close_study(self._work.site.coordinator_place(), study)
         raise web.HTTPSeeOther(f"/study/{study}")
 
     def _site_study(self, study: str) -> JoinedStudy:

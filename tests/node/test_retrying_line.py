@@ -24,8 +24,8 @@ class BrokenLine:
             raise AbsenceError("no answer within 10 s (refused)", party="coordinator")
 
 
-def patient(line: BrokenLine, events: list[Event], patience: float) -> RetryingLine:
-    return RetryingLine(line, study="s", patience=patience, on_event=events.append)  # type: ignore[arg-type]
+def patient(line: BrokenLine, events: list[Event], retry_seconds: float) -> RetryingLine:
+    return RetryingLine(line, study="s", retry_seconds=retry_seconds, on_event=events.append)  # type: ignore[arg-type]
 
 
 def test_a_line_that_comes_back_is_told_once_each_way() -> None:
