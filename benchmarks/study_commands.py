@@ -64,16 +64,16 @@ def train(
         for trial in trials(engine, features=widths, documents=counts, peers=peers, rounds=rounds)
         if engine in engines
     ]
-    found = []
+    measured = []
     with screen.console(err=True).status("") as status:
         for row in measure(wanted, progress=status.update):
-            found.append(row)
+            measured.append(row)
             status.console.print(
                 f"{row['engine']} {row['features']} features, {row['documents']:,} documents: "
                 f"{row['ratio']:.2f} times plaintext"
             )
     facts = {"bits": KEY_BITS, "peers": PEERS, "rounds": rounds}
-    show(facts, found, title="sealed training beside plaintext, CPU seconds", as_json=as_json)
+    show(facts, measured, title="sealed training beside plaintext, CPU seconds", as_json=as_json)
 
 
 def classify(
@@ -264,9 +264,9 @@ def arrangements(
     from sottovoce.cli.measurements import show
 
     with screen.console(err=True).status("") as status:
-        found = list(measure(rows, progress=status.update))
+        measured = list(measure(rows, progress=status.update))
     facts = {"bits": 3072, "peers": 3}
-    show(facts, found, title="arrangements beside peers with rows, CPU seconds", as_json=as_json)
+    show(facts, measured, title="arrangements beside peers with rows, CPU seconds", as_json=as_json)
 
 
 def remote_parts(

@@ -68,13 +68,13 @@ def accuracy(
     setting = AccuracySetting(features=features, peers=peers, min_documents=min_documents)
     with screen.console(err=True).status("learning together, and in one place"):
         if known_sets(place):
-            found = list(compare_known(place, setting))
+            results = list(compare_known(place, setting))
         else:
             options = SourceOptions(text=text, label=label, group=group)
             wanted = tuple(types.split(",")) if types else ()
-            found = compare_source(place, options, setting, types=wanted)
+            results = compare_source(place, options, setting, types=wanted)
     facts = {"features": features, "peers": peers, "min_documents": min_documents}
-    rows = [one.figures() if as_json else one.row() for one in found]
+    rows = [result.figures() if as_json else result.row() for result in results]
     title = "learning together (ours) beside logistic regression on all text in one place (pooled)"
     show(facts, rows, title=title, as_json=as_json)
 
@@ -105,7 +105,7 @@ def _defaults(
             options = SourceOptions(**{key: value for key, value in asked.items() if value})  # type: ignore[arg-type]
             sets = [(place.name, split_pairs(list(open_source(place, options)), splits=1))]
     if place is None or len(sets) > 1:
-        sets += [(one, split_pairs(found, splits=1)) for one, found in packaged_corpora()]
+        sets += [(name, split_pairs(documents, splits=1)) for name, documents in packaged_corpora()]
     rows: list[dict[str, object]] = []
     for title, pairs in sets:
         with screen.console(err=True).status(f"{title}: together, in one place, and alone"):

@@ -19,27 +19,27 @@ def page() -> str:
     """The whole page."""
     lines = [HEAD]
     for role in ROLES:
-        rows = [one for one in DEVIATIONS if one.role == role]
+        rows = [deviation for deviation in DEVIATIONS if deviation.role == role]
         if rows:
             lines += [f"## {_capital(role)}", ""]
-        for one in rows:
-            lines += [*_said(one), ""]
+        for deviation in rows:
+            lines += [*_said(deviation), ""]
     lines += ["## Who pools what they saw", "", "The assumption names who must not.", ""]
     lines += [*pool_table(), "", "## Facts that stand in several places", ""]
     lines += [f"- {fact.says} (In: {', '.join(fact.stands_in)}.)" for fact in FACTS]
     return "\n".join(lines) + "\n"
 
 
-def _said(one: Deviation) -> list[str]:
-    tests = [f"- Test: `{test}`" for test in one.tests]
-    stops = f"- What stops it: {one.stops or 'nothing'}."
-    remains = f"- What nothing stops: {one.remains}."
-    return [f"**{_capital(one.role)} {one.does}.**", "", stops, *tests, remains]
+def _said(deviation: Deviation) -> list[str]:
+    tests = [f"- Test: `{test}`" for test in deviation.tests]
+    stops = f"- What stops it: {deviation.stops or 'nothing'}."
+    remains = f"- What nothing stops: {deviation.remains}."
+    return [f"**{_capital(deviation.role)} {deviation.does}.**", "", stops, *tests, remains]
 
 
 def pool_table() -> list[str]:
     """The table that SECURITY.md has, too."""
-    rows = [f"| {one.engine} | {one.who} | {one.gets} |" for one in POOLS]
+    rows = [f"| {pool.engine} | {pool.who} | {pool.gets} |" for pool in POOLS]
     return ["| engine | who pools | what they get |", "|---|---|---|", *rows]
 
 

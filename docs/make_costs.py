@@ -117,7 +117,7 @@ def solver_cost(features: int, rados: int) -> LearnerCost:
 
 def numbers() -> list[tuple[str, int, int | None, int, LearnerCost]]:
     """Learner, d, n, P and cost of every line."""
-    found: list[tuple[str, int, int | None, int, LearnerCost]] = [
+    rows: list[tuple[str, int, int | None, int, LearnerCost]] = [
         ("central, the short way", d, None, peers, central_cost(d, peers))
         for d, peers in ((35, 4), (35, 40), (100, 4), (200, 4))
     ]
@@ -127,10 +127,10 @@ def numbers() -> list[tuple[str, int, int | None, int, LearnerCost]]:
             ("radoLearn, θ plain", learner_costs.plain_descent),
             ("radoLearn, θ encrypted", learner_costs.sealed_descent),
         ):
-            found.append((name, d, n, 4, model(plan, 4, plaintext_bits=PLAINTEXT_BITS)))
-    found += [("central, as printed", d, 100, 4, printed_cost(d, 25)) for d in (5, 35)]
-    found += [("Secure Rado Solver", d, 100, 1, solver_cost(d, 100)) for d in (5, 35)]
-    return found
+            rows.append((name, d, n, 4, model(plan, 4, plaintext_bits=PLAINTEXT_BITS)))
+    rows += [("central, as printed", d, 100, 4, printed_cost(d, 25)) for d in (5, 35)]
+    rows += [("Secure Rado Solver", d, 100, 1, solver_cost(d, 100)) for d in (5, 35)]
+    return rows
 
 
 def line(cells: Sequence[object]) -> str:

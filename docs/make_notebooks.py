@@ -12,15 +12,15 @@ HERE = Path(__file__).parent / "notebooks"
 
 def cells(text: str) -> list[tuple[str, str]]:
     """(markdown or code, source) of every cell."""
-    found = []
+    cells_read = []
     for part in text.split("# %%")[1:]:
         head, _, body = part.partition("\n")
         if head.strip() == "[markdown]":
             lines = (line.removeprefix("#").removeprefix(" ") for line in body.strip().splitlines())
-            found.append(("markdown", "\n".join(lines)))
+            cells_read.append(("markdown", "\n".join(lines)))
         else:
-            found.append(("code", body.strip()))
-    return found
+            cells_read.append(("code", body.strip()))
+    return cells_read
 
 
 def executed(source: Path) -> str:

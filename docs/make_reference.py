@@ -27,38 +27,38 @@ def command_help() -> str:
 def _helps(command: Any, path: str) -> list[tuple[str, str]]:
     context = typer.Context(command, info_name=path, terminal_width=96, max_content_width=96)
     text = "\n".join(line.rstrip() for line in command.get_help(context).splitlines())
-    found = [(path, text)]
+    pages = [(path, text)]
     for name, inner in getattr(command, "commands", {}).items():
-        found += _helps(inner, f"{path} {name}")
-    return found
+        pages += _helps(inner, f"{path} {name}")
+    return pages
 
 
 def settings() -> str:
     """A whole study.toml, as `study create --example` prints it."""
     head = "# Settings of a study\n\n"
-    told = (
+    intro = (
         "`sottovoce study create --example` prints this. Settings of a site stand in "
         "[commands.md](../commands.md#settings), and its policy in "
         "[how to write a policy](../how-to/policy.md).\n\n"
     )
-    return f"{head}{MADE}{told}```toml\n{example().rstrip()}\n```\n"
+    return f"{head}{MADE}{intro}```toml\n{example().rstrip()}\n```\n"
 
 
 def python() -> str:
     """The classes that people use, from their docstrings."""
     parts = [f"# Python\n\n{MADE}"]
     for name in sorted(sottovoce.__all__):
-        found = getattr(sottovoce, name)
+        member = getattr(sottovoce, name)
         if not name.startswith("_"):
-            parts.append(_described(name, found))
+            parts.append(_described(name, member))
     parts.append(_described("Evaluation", Evaluation))
     return "".join(parts).rstrip() + "\n"
 
 
-def _described(name: str, found: Any) -> str:
-    text = f"## {name}\n\n```python\n{name}{_signature(found)}\n```\n\n{_prose(found)}\n\n"
-    if inspect.isclass(found):
-        for method, held in sorted(vars_of(found).items()):
+def _described(name: str, member: Any) -> str:
+    text = f"## {name}\n\n```python\n{name}{_signature(member)}\n```\n\n{_prose(member)}\n\n"
+    if inspect.isclass(member):
+        for method, held in sorted(vars_of(member).items()):
             text += f"### {name}.{method}\n\n"
             if callable(held):
                 text += f"```python\n{method}{_signature(held)}\n```\n\n"
@@ -66,27 +66,27 @@ def _described(name: str, found: Any) -> str:
     return text
 
 
-def vars_of(found: type) -> dict[str, Any]:
+def vars_of(owner: type) -> dict[str, Any]:
     """The public methods and properties that are ours."""
     return {
         name: held
-        for name, held in inspect.getmembers(found)
+        for name, held in inspect.getmembers(owner)
         if not name.startswith("_")
         and (inspect.isfunction(held) or isinstance(held, property))
         and (held.fget if isinstance(held, property) else held).__module__.startswith("sottovoce")
     }
 
 
-def _signature(found: Any) -> str:
+def _signature(member: Any) -> str:
     try:
-        return str(inspect.signature(found, eval_str=False)).replace("'", "")
+        return str(inspect.signature(member, eval_str=False)).replace("'", "")
     except (TypeError, ValueError):
         return ""
 
 
-def _prose(found: Any) -> str:
+def _prose(member: Any) -> str:
     """A docstring as Markdown; its parameters as a block, because they are aligned."""
-    text = inspect.getdoc(found) or ""
+    text = inspect.getdoc(member) or ""
     prose, line, parameters = text.partition("Parameters\n----------\n")
     return f"{prose}\n```text\n{parameters.rstrip()}\n```" if line else prose
 

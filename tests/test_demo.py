@@ -49,7 +49,7 @@ def played(tmp_path_factory: pytest.TempPathFactory) -> Played:
     folder = tmp_path_factory.mktemp("demo")
     said: list[str] = []
     result = hospitals.run(
-        documents=600, features=192, key_bits=2048, told=said.append, folder=folder
+        documents=600, features=192, key_bits=2048, announce=said.append, folder=folder
     )
     return Played(folder, result, tuple(said))
 

@@ -45,7 +45,7 @@ def _jobs(key: LongSecretKey) -> dict[str, Callable[[], Any]]:
     key.public.prepare(_COUNT)
     key.prepare(_COUNT)
     sealed = encrypt(key, plain, entropy=entropy)
-    if decrypt(key, sealed * _FACTOR).integers.tolist() != [one * _FACTOR for one in numbers]:
+    if decrypt(key, sealed * _FACTOR).integers.tolist() != [number * _FACTOR for number in numbers]:
         raise AssertionError(f"s = {key.public.length}: wrong product")
     return {
         "encrypt": partial(encrypt, key.public, plain, entropy=entropy),

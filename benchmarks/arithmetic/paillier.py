@@ -66,8 +66,8 @@ def _rows(
     counts: dict[LibraryScheme, int] = {ours: task.ours} | dict.fromkeys(others, task.theirs)
     jobs = {scheme: task.job(scheme, count) for scheme, count in counts.items()}
     for scheme, job in jobs.items():
-        found = task.answer(scheme, job())
-        if found != list(task.expected[: counts[scheme]]):
+        answer = task.answer(scheme, job())
+        if answer != list(task.expected[: counts[scheme]]):
             raise AssertionError(f"{scheme.name}: wrong answer to {task.operation}")
     turns = {scheme.name: _repeated(job, task.times) for scheme, job in jobs.items()}
     seconds = interleaved(turns, rounds=rounds)
@@ -205,9 +205,9 @@ def _multiplies(values: Sequence[int], factors: Sequence[int]) -> Making:
     return make
 
 
-def _decrypted(scheme: LibraryScheme, found: Any) -> list[int]:
-    return scheme.decrypt(found)
+def _decrypted(scheme: LibraryScheme, ciphertexts: Any) -> list[int]:
+    return scheme.decrypt(ciphertexts)
 
 
-def _as_it_is(_: LibraryScheme, found: Any) -> list[int]:
-    return list(found)
+def _as_it_is(_: LibraryScheme, numbers: Any) -> list[int]:
+    return list(numbers)

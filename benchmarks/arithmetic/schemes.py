@@ -102,8 +102,8 @@ class Ours(LibraryScheme):
 
     def decrypt(self, numbers: Any) -> list[int]:
         """By the secret half, packed or not."""
-        found: list[int] = decrypt(self._key, numbers).integers.tolist()
-        return found
+        integers: list[int] = decrypt(self._key, numbers).integers.tolist()
+        return integers
 
     def add(self, left: Any, right: Any) -> Any:
         """Vector plus vector."""
@@ -239,8 +239,8 @@ def partners(key: SecretKey) -> list[LibraryScheme]:
             "bench paillier: the partner phe is not installed",
             hints=("pip install 'sottovoce[bench]'",),
         )
-    found: list[LibraryScheme] = [Phe(key)]
+    schemes: list[LibraryScheme] = [Phe(key)]
     if find_spec("heu") is not None:
         with suppress(ImportError):  # installed, and built for another machine
-            found.append(Heu(key))
-    return found
+            schemes.append(Heu(key))
+    return schemes

@@ -134,8 +134,8 @@ def _row(task: TwoPartyTask, setting: TwoPartySetting, rounds: int) -> Row:
         cpu.append(time.process_time() - start_cpu)
         wall.append(time.perf_counter() - start)
     result = outcome.results[EVALUATOR]
-    found = decrypt(setting.key, result).floats() if isinstance(result, Encrypted) else result
-    if not np.allclose(found, task.ideal, rtol=0, atol=task.exact):
+    opened = decrypt(setting.key, result).floats() if isinstance(result, Encrypted) else result
+    if not np.allclose(opened, task.ideal, rtol=0, atol=task.exact):
         raise AssertionError(f"{task.block}: wrong answer")
     return {
         "block": task.block,

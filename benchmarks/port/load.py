@@ -59,12 +59,12 @@ class Load:
 class CoordinatorProcess:
     """The coordinator's process: where it listens, and how to ask it."""
 
-    def __init__(self, process: asyncio.subprocess.Process, told: dict[str, Any]) -> None:
+    def __init__(self, process: asyncio.subprocess.Process, hello: dict[str, Any]) -> None:
         """Keep what it told at its start."""
         self._process = process
-        self.port: int = told["port"]
-        self.echo: int = told["echo"]
-        self.fingerprint = bytes.fromhex(told["fingerprint"])
+        self.port: int = hello["port"]
+        self.echo: int = hello["echo"]
+        self.fingerprint = bytes.fromhex(hello["fingerprint"])
 
     async def report(self) -> dict[str, Any]:
         """What it received, the most memory that it held, the CPU time that it took."""
@@ -96,7 +96,7 @@ async def _measure(load: Load, progress: Callable[[str], None]) -> tuple[Row, li
             async with _pair_beside(coordinator) as beside:
                 rush = await _timed(coordinator, _crowd(coordinator, load))
             # Before the echo, which holds every body whole.
-            told = await coordinator.report()
+            report = await coordinator.report()
             progress(f"{load.peers} peers echo …")
             bare = await _timed(coordinator, _bare_crowd(coordinator, load))
     facts = {
@@ -104,9 +104,9 @@ async def _measure(load: Load, progress: Callable[[str], None]) -> tuple[Row, li
         "features": load.features,
         "bytes_each": load.size,
         "letters": load.letters,
-        "lost": load.peers - len(told["received"]),
+        "lost": load.peers - len(report["received"]),
         "seconds": rush.seconds,
-        "coordinator_peak_mb": told["peak"] / 1e6,
+        "coordinator_peak_mb": report["peak"] / 1e6,
         "coordinator_before_mb": before / 1e6,
     }
     return facts, _rows(load, (rush, bare), (alone, echoes), beside)
@@ -177,8 +177,8 @@ async def _heard(process: asyncio.subprocess.Process) -> dict[str, Any]:
     line = await process.stdout.readline()
     if not line:
         raise ViolationError("a process of the benchmark ended early", party=COORDINATOR)
-    told: dict[str, Any] = json.loads(line)
-    return told
+    line_read: dict[str, Any] = json.loads(line)
+    return line_read
 
 
 async def _timed(coordinator: CoordinatorProcess, crowd: Coroutine[Any, Any, None]) -> Rush:

@@ -33,9 +33,9 @@ def line_to(port: int, fingerprint: bytes, seat: str) -> CoordinatorLine:
 
 async def answer_to(line: CoordinatorLine, after: int) -> tuple[tuple[int, Letter], ...]:
     """The next letters, however long they take."""
-    while not (found := await line.fetch(after)):
+    while not (letters := await line.fetch(after)):
         pass
-    return found
+    return letters
 
 
 class Pair:

@@ -139,7 +139,7 @@ def joint_space(
 
 def joint_accuracy(pair: SplitPair, setting: AccuracySetting) -> tuple[float, int]:
     """The test accuracy of the joint model, and how many features it has."""
-    labelling = Labelling(Labels.found(label_of(one) for one in pair.train + pair.test))
+    labelling = Labelling(Labels.found(label_of(document) for document in pair.train + pair.test))
     parts = simulated_peers(pair.train, setting.peers)
     space = joint_space(parts, Reading(ngrams=NGrams(setting.ngrams)), labelling, setting)
     fewest = setting.min_documents
@@ -176,17 +176,17 @@ def pooled_accuracy(pair: SplitPair) -> float:
     from sklearn.linear_model import LogisticRegression
 
     vectors = TfidfVectorizer(sublinear_tf=True, min_df=2)
-    rows = vectors.fit_transform([one.text for one in pair.train])
+    rows = vectors.fit_transform([document.text for document in pair.train])
     model = LogisticRegression(C=10, max_iter=1000).fit(rows, [label_of(d) for d in pair.train])
-    said = model.predict(vectors.transform([one.text for one in pair.test]))
-    return float(np.mean(said == np.array([label_of(one) for one in pair.test])))
+    said = model.predict(vectors.transform([document.text for document in pair.test]))
+    return float(np.mean(said == np.array([label_of(document) for document in pair.test])))
 
 
 def label_of(document: Document) -> str | int | float | bool:
     """The one label of a document."""
     if isinstance(document.label, tuple):
-        found = len(document.label)
-        raise InputError(f"{document.origin}: expected one label a document, found {found}")
+        labels = len(document.label)
+        raise InputError(f"{document.origin}: expected one label a document, found {labels}")
     if document.label is None:
         raise InputError(
             f"{document.origin}: expected one label a document, found none",

@@ -153,9 +153,9 @@ class Parties:
 
     def query(self, documents: QueryDocuments) -> Answer:
         """A whole query of the first peer."""
-        found = self.asked(documents).results[PEERS[0]]
-        assert isinstance(found, Answer)
-        return found
+        answer = self.asked(documents).results[PEERS[0]]
+        assert isinstance(answer, Answer)
+        return answer
 
     def asked(self, documents: QueryDocuments) -> Outcome:
         """A whole query of the first peer, with what everybody sent."""
@@ -302,8 +302,8 @@ def _check(sealed: Parties, documents: QueryDocuments) -> None:
     scores = np.array(sealed.truth(documents), np.float64)[:, np.newaxis]
     # A score is read right to a few units; none of these lies so close to zero.
     far = np.abs(scores[:, 0]) > 4
-    found, true = sealed.query(documents).classes, LABELS.decide(scores)
-    if any(one != other for one, other, sure in zip(found, true, far, strict=True) if sure):
+    predicted, true = sealed.query(documents).classes, LABELS.decide(scores)
+    if any(label != other for label, other, sure in zip(predicted, true, far, strict=True) if sure):
         raise AssertionError("the query gave a wrong label")
 
 

@@ -44,8 +44,8 @@ class CorpusContest:
     def rows(self) -> Iterator[dict[str, object]]:
         """For each way of spreading documents over sites, everybody's accuracy and macro-F1."""
         for spread in (IID, BY_TOPIC):
-            found = [self._figures(pair, spread) for pair in self.pairs]
-            yield {"set": self.name, "sites": spread, **_averaged(found)}
+            splits = [self._figures(pair, spread) for pair in self.pairs]
+            yield {"set": self.name, "sites": spread, **_averaged(splits)}
 
     def _figures(self, pair: SplitPair, spread: str) -> dict[str, tuple[float, float]]:
         truth = _names(pair.test)
@@ -57,13 +57,13 @@ class CorpusContest:
         alone = [_scored(truth, _pooled(part, pair.test, "LR")) for part in parts]
         figures = {who: _scored(truth, names) for who, names in said.items()}
         best = max(alone)
-        middle = (mean(one[0] for one in alone), mean(one[1] for one in alone))
+        middle = (mean(figures[0] for figures in alone), mean(figures[1] for figures in alone))
         return {**figures, "best alone": best, "mean alone": middle}
 
     def _joint(
         self, pair: SplitPair, parts: Sequence[Sequence[Document]], encoder: EncoderName | None
     ) -> Names:
-        labels = Labels.found(label_of(one) for one in pair.train)
+        labels = Labels.found(label_of(document) for document in pair.train)
         about = Circumstances(len(labels.names), documents=len(pair.train))
         row = columns({"encoder": encoder, **self.settings}, about)
         plan = StudyPlan(
@@ -76,7 +76,7 @@ class CorpusContest:
             held_out=0.0,
         )
         learnt = PlainText.learn(plan, parts, key=KEY)
-        return np.array([found[0] for found in learnt.predict(pair.test)])
+        return np.array([classes[0] for classes in learnt.predict(pair.test)])
 
 
 def spread_documents(
@@ -107,12 +107,12 @@ def _pooled(train: Sequence[Document], test: Sequence[Document], kind: str) -> N
         return np.full(len(test), names[0])
     vectors = TfidfVectorizer(sublinear_tf=True, min_df=2)
     model = LogisticRegression(C=10, max_iter=1000) if kind == "LR" else LinearSVC()
-    model.fit(vectors.fit_transform([one.text for one in train]), names)
-    return np.asarray(model.predict(vectors.transform([one.text for one in test])))
+    model.fit(vectors.fit_transform([document.text for document in train]), names)
+    return np.asarray(model.predict(vectors.transform([document.text for document in test])))
 
 
 def _names(documents: Sequence[Document]) -> Names:
-    return np.array([label_name(label_of(one)) for one in documents])
+    return np.array([label_name(label_of(document)) for document in documents])
 
 
 def _scored(truth: Names, said: Names) -> tuple[float, float]:
@@ -123,10 +123,10 @@ def _scored(truth: Names, said: Names) -> tuple[float, float]:
     return float(np.mean(truth == said)), float(macro)
 
 
-def _averaged(found: Sequence[Mapping[str, tuple[float, float]]]) -> dict[str, object]:
+def _averaged(splits: Sequence[Mapping[str, tuple[float, float]]]) -> dict[str, object]:
     """Accuracy and macro-F1 in per cent, over all splits."""
     rows: dict[str, object] = {}
-    for who in found[0]:
-        numbers = np.mean([one[who] for one in found], axis=0)
+    for who in splits[0]:
+        numbers = np.mean([figures[who] for figures in splits], axis=0)
         rows[who] = f"{100 * numbers[0]:.1f}/{100 * numbers[1]:.1f}"
     return rows

@@ -50,7 +50,9 @@ def notes_task(setting: AccuracySetting, *, seeds: int = SEEDS, notes: int = NOT
         made = [note.document("urgency") for note in clinical_notes(notes, random_state=seed)]
         # Notes come site by site: every fifth of each.
         test = made[::5]
-        pairs.append(SplitPair([one for number, one in enumerate(made) if number % 5], test))
+        pairs.append(
+            SplitPair([document for number, document in enumerate(made) if number % 5], test)
+        )
     return SealedTask("notes", tuple(pairs), setting, Engine.SHARES)
 
 

@@ -56,13 +56,13 @@ KNOWN: dict[str, Callable[[Path, AccuracySetting], list[AccuracyComparison]]] = 
 
 def document_sets(folder: Path) -> list[tuple[str, list[SplitPair]]]:
     """The sets known by name whose documents have labels of their own, one split each."""
-    found = []
+    sets = []
     sms, mts = folder / "sms_spam.csv", folder / "mts_dialog.jsonl"
     if sms.exists():
-        found.append(("SMS", split_pairs(list(open_source(sms)), splits=1)))
+        sets.append(("SMS", split_pairs(list(open_source(sms)), splits=1)))
     if mts.exists():
-        found.append(("MTS", [mts_pair(mts)]))
-    return found
+        sets.append(("MTS", [mts_pair(mts)]))
+    return sets
 
 
 def known_sets(folder: Path) -> list[str]:

@@ -72,8 +72,8 @@ def _scores(
     peers = simulated_peers(pair.train, setting.peers)
     space = joint_space(peers, Reading(Level.TOKEN), labelling, setting)
     inner = [split_pair(peer, Split(0.2, "class weight")) for peer in peers]
-    learnt = [_rows(one.train, space, labelling) for one in inner]
-    held = [_rows(one.test, space, labelling) for one in inner]
+    learnt = [_rows(fold.train, space, labelling) for fold in inner]
+    held = [_rows(fold.test, space, labelling) for fold in inner]
     judge, everything = _stacked(held), _stacked(learnt + held)
     test = _rows(pair.test, space, labelling)
     fit = _stacked(learnt)

@@ -44,7 +44,7 @@ def some(documents: list[Document], most: int = _MOST) -> list[Document]:
 
 
 def _folder(module: str) -> Path | None:
-    found = find_spec(module)
-    if found is None or not found.submodule_search_locations:
+    spec = find_spec(module)
+    if spec is None or not spec.submodule_search_locations:
         return None
-    return Path(found.submodule_search_locations[0])
+    return Path(spec.submodule_search_locations[0])

@@ -96,8 +96,8 @@ class QuorumParties:
 
     def check(self, rows: sparse.csr_array) -> None:
         """Raise unless every label is that of the weights put together."""
-        found = self.asked(rows).results[SITES[0]]
-        assert isinstance(found, Answer)
+        answer = self.asked(rows).results[SITES[0]]
+        assert isinstance(answer, Answer)
         names, scores = self.study.plan.labels.names, np.asarray(rows @ self.weights)[:, 0]
-        if found.classes != [(names[int(score >= 0)],) for score in scores]:
+        if answer.classes != [(names[int(score >= 0)],) for score in scores]:
             raise AssertionError("the query gave a wrong label")

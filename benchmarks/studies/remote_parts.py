@@ -99,8 +99,8 @@ def measure(key: SecretKey, *, seeds: int, sealed: int) -> Iterator[dict[str, ob
         vectors = [columns.drawn(stand_in, seed) for seed in range(seeds)]
         row: dict[str, object] = {"in place of others' features": stand_in.name}
         for peer in PEERS:
-            found = [columns.labels(peer, vector) for vector in vectors]
-            wrong = np.mean([labels != columns.truth for labels in found])
+            predicted = [columns.labels(peer, vector) for vector in vectors]
+            wrong = np.mean([labels != columns.truth for labels in predicted])
             row[f"error, {peer} asks"] = f"{wrong:.3f}"
         shares = [_commonest(columns.labels(peer, vectors[0])) for peer in PEERS]
         row["rows of one label"] = ", ".join(f"{share:.0%}" for share in shares)

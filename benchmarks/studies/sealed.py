@@ -52,7 +52,7 @@ class SealedTask:
 
 def known_tasks(place: Path, setting: AccuracySetting, *, splits: int) -> Iterator[SealedTask]:
     """The sets known by name: the one at this place, or those that lie in the folder."""
-    files = {one.name: one for one in (sorted(place.iterdir()) if place.is_dir() else [place])}
+    files = {path.name: path for path in (sorted(place.iterdir()) if place.is_dir() else [place])}
     if "sms_spam.csv" in files:
         documents = list(open_source(files["sms_spam.csv"]))
         yield SealedTask("SMS", tuple(split_pairs(documents, splits=splits)), setting)
@@ -96,32 +96,32 @@ def measure(
 
     Over all splits together: each is a study of its own.
     """
-    found = []
+    splits = []
     for number, pair in enumerate(task.pairs):
         name = task.name if len(task.pairs) == 1 else f"{task.name}, split {number + 1}"
-        one = replace(task, name=name, pairs=(pair,))
-        found.append(_found(one, kind=kind, key_bits=key_bits, progress=progress))
-    study, test = found[-1].study, sum(one.test for one in found)
-    accuracies = [sum(one.right for one in found) / test]
-    accuracies += [sum(one.plain_right for one in found) / test]
-    alone = zip(*(one.alone_right for one in found), strict=True)
+        split = replace(task, name=name, pairs=(pair,))
+        splits.append(_found(split, kind=kind, key_bits=key_bits, progress=progress))
+    study, test = splits[-1].study, sum(split.test for split in splits)
+    accuracies = [sum(split.right for split in splits) / test]
+    accuracies += [sum(split.plain_right for split in splits) / test]
+    alone = zip(*(split.alone_right for split in splits), strict=True)
     return {
         "set": task.name,
         "engine": str(study.engine),
         "labels": "shares" if study.engine is Engine.QUORUM else str(study.labels_on),
-        "splits": len(found),
-        "train": sum(one.train for one in found),
+        "splits": len(splits),
+        "train": sum(split.train for split in splits),
         "test": test,
-        "left_out": sum(one.left_out for one in found),
+        "left_out": sum(split.left_out for split in splits),
         "classes": len(study.plan.labels.names),
         "features": study.plan.features,
-        "agreement": sum(one.equal for one in found) / test,
+        "agreement": sum(split.equal for split in splits) / test,
         "accuracy": accuracies[0],
         "plain_accuracy": accuracies[1],
         "points": 100 * (accuracies[0] - accuracies[1]),
-        "best_alone": max(sum(one) for one in alone) / test,
-        "pooled_logistic": sum(one.logistic_right for one in found) / test,
-        "seconds": sum(one.seconds for one in found),
+        "best_alone": max(sum(right) for right in alone) / test,
+        "pooled_logistic": sum(split.logistic_right for split in splits) / test,
+        "seconds": sum(split.seconds for split in splits),
     }
 
 
@@ -157,10 +157,10 @@ def _found(
         len(pair.train),
         size,
         len(task.pairs[0].train) + len(task.pairs[0].test) - len(pair.train) - size,
-        sum(one == two for one, two in zip(sealed, plain, strict=True)),
+        sum(label == plain_label for label, plain_label in zip(sealed, plain, strict=True)),
         right(sealed),
         right(plain),
-        tuple(right(one) for one in alone),
+        tuple(right(labels) for labels in alone),
         round(pooled_accuracy(pair) * size),
         seconds,
     )
@@ -217,6 +217,6 @@ def frequent_enough(task: SealedTask) -> SealedTask:
 def _label(document: Document) -> str | int | float | bool:
     label = document.label
     if label is None or isinstance(label, tuple):
-        found = "none" if label is None else str(len(label))
-        raise InputError(f"{document.origin}: expected one label a document, found {found}")
+        count = "none" if label is None else str(len(label))
+        raise InputError(f"{document.origin}: expected one label a document, found {count}")
     return label

@@ -58,11 +58,13 @@ class StepCounter(Meddler):
 
     def of(self, study: Study) -> int:
         """The steps of the last solve, as the dealer works them out; 0 if nothing was dealt."""
-        told = self._told
-        if told is None:
+        totals_told = self._told
+        if totals_told is None:
             return 0
-        totals = Totals.read(study, told.totals, told.peers, sender=study.roster.coordinator)
-        ends = Ends(told.ceiling_parts, told.floor_share)
+        totals = Totals.read(
+            study, totals_told.totals, totals_told.peers, sender=study.roster.coordinator
+        )
+        ends = Ends(totals_told.ceiling_parts, totals_told.floor_share)
         return len(solve_plan(study.plan, totals, alpha=study.plan.alphas[-1], ends=ends).steps)
 
 
@@ -83,23 +85,23 @@ class Steps:
         reference = Reference.of(plan, prepared.idf_halves)
         assert reference is not None, "a plan of documents with idf"
         bits = MomentPlan.of(plan, prepared.totals).scales.matrix.fraction_bits
-        still, told = 0, np.zeros(2, np.uint64)
+        still, sums = 0, np.zeros(2, np.uint64)
         for part in parts:
             moments = local_moments(study, prepared, part)
             still += told_parts(plan, moments, None, fraction_bits=bits).largest
             reference.move(moments)
-            told += told_parts(plan, moments, reference, fraction_bits=bits).words
+            sums += told_parts(plan, moments, reference, fraction_bits=bits).words
         moved = reference.ends(
-            ToldSpectrum.opened(told),
+            ToldSpectrum.opened(sums),
             penalties_of(plan, len(reference.point) + 1, plan.alphas[0]),
             weight=float(prepared.totals.rows),
             all_peers=True,
         )
-        found = (
+        plans = (
             solve_plan(plan, prepared.totals, alpha=plan.alphas[0], ends=ends).steps
             for ends in (moved.ends, Ends(rounded_up(still)))
         )
-        return cls(*map(len, found))
+        return cls(*map(len, plans))
 
 
 def _prepared(study: Study, parts: Sequence[Sequence[Document]]) -> Prepared:

@@ -207,7 +207,7 @@ class HandoverClock(Meddler):
 def _row(trial: TrainTrial, corpus: PeersAndTest, runs: Sequence[TrainingRun]) -> Row:
     last = runs[-1]
     plan, asker = last.plain.plan, next(iter(corpus.parts))
-    found = last.sealed.classify(asker, corpus.test).classes
+    predicted = last.sealed.classify(asker, corpus.test).classes
     plain = median(run.plain_seconds for run in runs)
     seconds = median(run.seconds for run in runs)
     study = last.sealed.study
@@ -227,7 +227,7 @@ def _row(trial: TrainTrial, corpus: PeersAndTest, runs: Sequence[TrainingRun]) -
         "plain_seconds": plain,
         "ratio": seconds / plain,
         "member_ratio": seconds / plain / len(quorum.members) if quorum else None,
-        "accuracy": accuracy(plan, corpus.test, found),
+        "accuracy": accuracy(plan, corpus.test, predicted),
         "plain_accuracy": last.plain.accuracy(corpus.test),
         "bytes_sent": last.bytes_sent,
         "bytes_per_document": last.bytes_sent / trial.documents,

@@ -48,13 +48,13 @@ def dask_workers(address: str) -> Iterator[Workers]:
 def _check_workers(address: str, client: Any) -> int:
     """How many threads work there; every worker has this very version of the package."""
     own = importlib.metadata.version("sottovoce")
-    found = client.run(importlib.metadata.version, "sottovoce", on_error="return")
-    if not found:
+    versions = client.run(importlib.metadata.version, "sottovoce", on_error="return")
+    if not versions:
         raise InputError(
             f"{address}: expected workers, found a scheduler without any",
             hints=(f"dask worker {address}",),
         )
-    for worker, version in found.items():
+    for worker, version in versions.items():
         if version != own:
             has = "none" if isinstance(version, Exception) else f"version {version}"
             raise InputError(

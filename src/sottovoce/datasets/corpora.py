@@ -70,9 +70,9 @@ def _files_of(package: str, below: str) -> Path:
     for place in places:
         if (path := Path(place) / below).exists():
             return path
-    found = f"found it without {below}" if places else "found none installed"
+    finding = f"found it without {below}" if places else "found none installed"
     raise InputError(
-        f"corpora: expected the package {package.replace('_', '-')}, {found}", hints=(_INSTALL,)
+        f"corpora: expected the package {package.replace('_', '-')}, {finding}", hints=(_INSTALL,)
     )
 
 

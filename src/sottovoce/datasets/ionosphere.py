@@ -55,10 +55,10 @@ class Ionosphere(LabelledTable):
 def load_ionosphere() -> Ionosphere:
     """The 351 × 34 table in its original order, or InputError where the file was altered."""
     data = resources.files(__package__).joinpath(_FILE).read_bytes()
-    found = hashlib.sha256(data).hexdigest()
-    if found != _SHA256:
+    digest = hashlib.sha256(data).hexdigest()
+    if digest != _SHA256:
         raise InputError(
-            f"{_FILE}: expected the shipped file with SHA-256 {_SHA256[:16]}…, found {found[:16]}…",
+            f"{_FILE}: expected the shipped file, SHA-256 {_SHA256[:16]}…, found {digest[:16]}…",
             hints=("pip install --force-reinstall sottovoce",),
         )
     fields = [line.split(",") for line in data.decode().split()]

@@ -43,7 +43,7 @@ LEARNS = {
     "member": "rounded totals, how rare each nameless word is, and who asks",
     "peer": "which words count, labels of its own notes",
 }
-Told = Callable[[str], None]
+Announce = Callable[[str], None]
 
 
 @dataclass(frozen=True)
@@ -83,8 +83,8 @@ class Result:
             "engine": self.engine,
             "key_bits": self.key_bits,
             "seen": {
-                one.party: {"messages": one.messages, "megabytes": one.megabytes}
-                for one in self.seen
+                view.party: {"messages": view.messages, "megabytes": view.megabytes}
+                for view in self.seen
             },
         }
 
@@ -111,7 +111,7 @@ class Demo:
         for site, part in parts.items():
             (folder / site).mkdir(mode=0o700)
             write_documents(part, folder / site / "notes.csv")
-            unseen = [Document(one.text) for one in demo.held_out(site)]
+            unseen = [Document(document.text) for document in demo.held_out(site)]
             write_documents(unseen, folder / site / "new.csv", layout=TableLayout(label=None))
             policy = f"[policy]\nkey_bits = {key_bits}\n"
             (folder / site / "home").mkdir(mode=0o700)
@@ -130,7 +130,7 @@ class Demo:
     @property
     def test(self) -> list[Document]:
         """Those of all of them."""
-        return [one for site in self.parts for one in self.held_out(site)]
+        return [document for site in self.parts for document in self.held_out(site)]
 
     def home(self, site: str) -> Path:
         """Where a hospital's keys, journals and models lie."""
@@ -142,19 +142,19 @@ def run(
     documents: int = 1500,
     features: int = 512,
     key_bits: int = 3072,
-    told: Told = lambda _: None,
+    announce: Announce = lambda _: None,
     folder: Path | None = None,
 ) -> Result:
     """From invitations to labelled files, and what learning alone or pooled would have given."""
     with _stopped_by_signals(), _folder(folder) as place:
-        told("writing synthetic notes")
+        announce("writing synthetic notes")
         demo, notes = Demo.prepared(
             place, documents=documents, features=features, key_bits=key_bits
         )
         with commands(place) as running:
-            seconds = _study(demo, running, told)
-        found = [classes for site in SITES for classes in _labels(demo, site)]
-        told("learning in plaintext, alone and pooled")
+            seconds = _study(demo, running, announce)
+        predicted = [classes for site in SITES for classes in _labels(demo, site)]
+        announce("learning in plaintext, alone and pooled")
         plan, test, parts = demo.plan, demo.test, demo.parts
         growth = {
             many: PlainText.learn(plan, list(parts.values())[:many]).accuracy(test)
@@ -163,18 +163,18 @@ def run(
         pooled = growth[len(parts)]
         alone = {site: PlainText.learn(plan, [part]).accuracy(test) for site, part in parts.items()}
         seen = tuple(_seen(demo))
-        joint = accuracy(plan, test, found)
+        joint = accuracy(plan, test, predicted)
         named = {f"{site}, alone": share for site, share in alone.items()}
         page = demo_report(
             demo.described,
             place,
             test=test,
-            found=found,
+            predicted=predicted,
             compared=named | {"all three, sealed": joint, "all text in one place": pooled},
             growth=growth,
             seconds=seconds,
         )
-    told("undoing exposed rados")
+    announce("undoing exposed rados")
     return Result(
         documents=documents,
         features=plan.features,
@@ -214,10 +214,10 @@ stage = "2 minutes"
 """
 
 
-def _study(demo: Demo, running: Commands, told: Told) -> dict[str, float]:
+def _study(demo: Demo, running: Commands, announce: Announce) -> dict[str, float]:
     """The study itself; seconds by stage."""
     began = time.monotonic()
-    told("the coordinator serves")
+    announce("the coordinator serves")
     server = running.start(
         "coordinator", "serve", "--home", demo.folder / "coordinator", "--host", "127.0.0.1",
         "--port", 0, "--json",
@@ -228,7 +228,7 @@ def _study(demo: Demo, running: Commands, told: Told) -> dict[str, float]:
         "invitations", "study", "create", demo.folder / "study.toml", "--home",
         demo.folder / "coordinator", "--address", address, "--out", invitations, "--json",
     ).result(seconds=WAIT_SECONDS)  # fmt: skip
-    told("three hospitals join")
+    announce("three hospitals join")
     hospitals = {
         site: running.start(
             site, "join", invitations / site, "--home", demo.home(site), "--data",
@@ -239,8 +239,8 @@ def _study(demo: Demo, running: Commands, told: Told) -> dict[str, float]:
     }  # fmt: skip
     server.wait_for("stage-began", seconds=WAIT_SECONDS)
     seconds = {"processes, invitations, enrolment": time.monotonic() - began}
-    seconds |= _training(server, hospitals, told)
-    told("asking for labels")
+    seconds |= _training(server, hospitals, announce)
+    announce("asking for labels")
     began = time.monotonic()
     asking = [
         running.start(
@@ -249,16 +249,18 @@ def _study(demo: Demo, running: Commands, told: Told) -> dict[str, float]:
         )
         for site in SITES
     ]  # fmt: skip
-    for one in asking:
-        one.result(seconds=WAIT_SECONDS)
+    for command in asking:
+        command.result(seconds=WAIT_SECONDS)
     return seconds | {"labels of the notes held out": time.monotonic() - began}
 
 
-def _training(server: Command, hospitals: Mapping[str, Command], told: Told) -> dict[str, float]:
+def _training(
+    server: Command, hospitals: Mapping[str, Command], announce: Announce
+) -> dict[str, float]:
     seconds: dict[str, float] = {}
     for event in server.events(seconds=WAIT_SECONDS):
         if event["event"] == "stage-began":
-            told(f"sealed: {event['stage']}")
+            announce(f"sealed: {event['stage']}")
         if event["event"] == "stage-ended":
             seconds[event["stage"]] = event["seconds"]
         if event["event"] in {"study-finished", "study-stopped"}:

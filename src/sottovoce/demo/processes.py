@@ -46,9 +46,9 @@ class Command:
         with self._process.stdout as lines:
             for line in lines:
                 with suppress(ValueError):
-                    found = json.loads(line)
-                    if isinstance(found, dict):
-                        self._events.put(found)
+                    event = json.loads(line)
+                    if isinstance(event, dict):
+                        self._events.put(event)
         self._events.put(None)
 
     def wait_for(self, kind: str, *, seconds: float, **fields: str) -> Event:
@@ -156,8 +156,8 @@ def _undisturbed() -> Iterator[None]:
 @contextmanager
 def commands(folder: Path) -> Iterator[Commands]:
     """Commands that are all gone at the end, however it comes."""
-    found = Commands(folder)
+    running = Commands(folder)
     try:
-        yield found
+        yield running
     finally:
-        found.stop()
+        running.stop()

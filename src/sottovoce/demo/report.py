@@ -22,7 +22,7 @@ def demo_report(
     folder: Path,
     *,
     test: Sequence[Document],
-    found: Sequence[Classes],
+    predicted: Sequence[Classes],
     compared: Mapping[str, float],
     growth: Mapping[int, float],
     seconds: Mapping[str, float],
@@ -31,7 +31,7 @@ def demo_report(
     labels = described.plan.labels
     true = [labels.classes(document) for document in test]
     peers = tuple(invited.name for invited in described.organisations if "peer" in invited.roles)
-    joint = Evaluation.of(labels, confusion(labels, true, found), peers, fewest=0)
+    joint = Evaluation.of(labels, confusion(labels, true, predicted), peers, fewest=0)
     return report(
         ReportFacts(
             card_of(described),
@@ -60,9 +60,9 @@ def _flows(folder: Path) -> tuple[Flow, ...]:
 
 
 def _ledgers(folder: Path) -> tuple[LedgerHeadFact, ...]:
-    found = []
+    heads = []
     for path in sorted(folder.glob("**/ledger.jsonl")):
         lines = list(read_ledger(path))
         end = hashlib.sha256(lines[-1].encoded()).hexdigest() if lines else ""
-        found.append(LedgerHeadFact(path.parent.name, len(lines), end[:32]))
-    return tuple(found)
+        heads.append(LedgerHeadFact(path.parent.name, len(lines), end[:32]))
+    return tuple(heads)

@@ -28,18 +28,18 @@ class EncoderFiles:
         if not folder.is_dir():
             raise InputError(f"encoder {folder}: expected a folder, found none there")
         files = _listed(folder)
-        static = [one for one in files if one.suffix == ".safetensors"]
-        networks = [one for one in files if one.suffix == ".onnx"]
+        static = [path for path in files if path.suffix == ".safetensors"]
+        networks = [path for path in files if path.suffix == ".onnx"]
         kind = EncoderKind.ONNX if networks and not static else EncoderKind.STATIC
         weights = networks if kind is EncoderKind.ONNX else static
         if len(weights) != 1 or (static and networks):
-            found = ", ".join(one.name for one in (*static, *networks)[:5]) or "none"
+            names = ", ".join(path.name for path in (*static, *networks)[:5]) or "none"
             raise InputError(
-                f"encoder {folder}: expected one file .safetensors or .onnx, found {found}",
+                f"encoder {folder}: expected one file .safetensors or .onnx, found {names}",
                 hints=("name a folder that holds one encoder",),
             )
         # Large networks keep their numbers in a file beside them.
-        beside = [one for one in files if one.name.startswith(f"{weights[0].name}_data")]
+        beside = [path for path in files if path.name.startswith(f"{weights[0].name}_data")]
         return cls(kind, (weights[0], *beside), _tokenizer(folder, files))
 
     @property
@@ -52,33 +52,33 @@ class EncoderFiles:
 
 
 def _listed(folder: Path) -> list[Path]:
-    found: list[Path] = []
+    paths: list[Path] = []
     for path in folder.rglob("*"):
         if path.is_file():
-            found.append(path)
-        if len(found) > _MOST_FILES:
+            paths.append(path)
+        if len(paths) > _MOST_FILES:
             raise InputError(
                 f"encoder {folder}: expected the folder of one encoder, "
                 f"found more than {_MOST_FILES} files below it"
             )
-    return sorted(found)
+    return sorted(paths)
 
 
 def _tokenizer(folder: Path, files: list[Path]) -> Path:
-    named = [one for one in files if one.name == "tokenizer.json"]
+    named = [path for path in files if path.name == "tokenizer.json"]
     others = [
-        one
-        for one in files
-        if one.suffix == ".json" and "tokenizer" in one.name and one.stat().st_size > 10_000
+        path
+        for path in files
+        if path.suffix == ".json" and "tokenizer" in path.name and path.stat().st_size > 10_000
     ]
-    found = named or others
-    if len(found) != 1:
-        names = ", ".join(one.name for one in found[:5]) or "none"
+    candidates = named or others
+    if len(candidates) != 1:
+        names = ", ".join(path.name for path in candidates[:5]) or "none"
         raise InputError(
             f"encoder {folder}: expected one tokenizer.json, found {names}",
             hints=("an encoder is its weights and the tokenizer that they were trained with",),
         )
-    return found[0]
+    return candidates[0]
 
 
 def _hashed(path: Path) -> bytes:

@@ -58,12 +58,12 @@ class NetworkEncoder:
             pieces += stretches if texts[number].strip() else []
             of_text += [number] * (len(stretches) if texts[number].strip() else 0)
         rows = np.zeros((len(texts), self.name.columns))
-        order = sorted(range(len(pieces)), key=lambda one: len(pieces[one]))
+        order = sorted(range(len(pieces)), key=lambda piece: len(pieces[piece]))
         for start in range(0, len(order), _BATCH):
             batch = order[start : start + _BATCH]
-            found = self._run([pieces[one] for one in batch])
-            for place, one in enumerate(batch):
-                rows[of_text[one]] += len(pieces[one]) * found[place]
+            vectors = self._run([pieces[piece] for piece in batch])
+            for place, piece in enumerate(batch):
+                rows[of_text[piece]] += len(pieces[piece]) * vectors[place]
         return unit_rows(rows)
 
     def _run(self, stretches: list[list[int]]) -> Floats:

@@ -32,13 +32,13 @@ def folder_of(place: str | Path) -> Path:
     """Where the files of a folder or package lie."""
     if str(place) not in PACKAGES:
         return Path(place)
-    found = _installed(str(place))
-    if found is None:
+    folder = _installed(str(place))
+    if folder is None:
         raise InputError(
             f"encoder {place}: expected the package to be installed, found none",
             hints=(f"pip install {place}", "or name a folder that holds an encoder"),
         )
-    return found
+    return folder
 
 
 def find_encoder(written: str) -> EncoderName | None:
@@ -72,7 +72,7 @@ def ready(name: EncoderName | None, place: str | Path | None = None) -> None:
 
 def _installed(package: str) -> Path | None:
     module, inside = PACKAGES[package]
-    found = find_spec(module)
-    if found is None or not found.submodule_search_locations:
+    spec = find_spec(module)
+    if spec is None or not spec.submodule_search_locations:
         return None
-    return Path(found.submodule_search_locations[0]) / inside
+    return Path(spec.submodule_search_locations[0]) / inside

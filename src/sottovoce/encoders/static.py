@@ -58,7 +58,7 @@ def read_vectors(path: Path) -> NDArray[np.float32]:
         size = min(int.from_bytes(data[:8], "little"), _MOST_HEAD)
         head = json.loads(data[8 : 8 + size])
         head.pop("__metadata__", None)
-        matrices = {name: one for name, one in head.items() if len(one["shape"]) == 2}
+        matrices = {name: entry for name, entry in head.items() if len(entry["shape"]) == 2}
         ((name, table),) = matrices.items()
         low, high = (8 + size + int(place) for place in table["data_offsets"])
         numbers = np.frombuffer(data[low:high], _DTYPES[table["dtype"]]).reshape(table["shape"])

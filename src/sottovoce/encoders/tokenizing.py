@@ -29,4 +29,4 @@ def open_tokenizer(path: Path) -> Any:
 
 def token_ids(tokenizer: Any, texts: list[str], *, special: bool) -> list[list[int]]:
     """The tokens of each text by number."""
-    return [one.ids for one in tokenizer.encode_batch(texts, add_special_tokens=special)]
+    return [encoding.ids for encoding in tokenizer.encode_batch(texts, add_special_tokens=special)]

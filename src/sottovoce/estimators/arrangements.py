@@ -23,14 +23,14 @@ def joint_columns(federation: LocalFederation) -> tuple[str, ...]:
     """Every column once: those that all peers have, or, by features, shared ones and others."""
     held = held_columns(federation)
     if federation.partition is Partition.FEATURES:
-        own = [name for one in holdings(federation) for name in one.columns]
+        own = [name for holding in holdings(federation) for name in holding.columns]
         return tuple(dict.fromkeys([*federation.shared, *own]))
     first, names = next(iter(held.items()))
-    for peer, found in held.items():
-        if set(found) != set(names):
+    for peer, columns in held.items():
+        if set(columns) != set(names):
             raise MismatchError(
                 f"{peer}: expected the columns of {first!r} ({', '.join(names)}), "
-                f"found {', '.join(found) or 'none'}",
+                f"found {', '.join(columns) or 'none'}",
                 hints=('of different columns: LocalFederation(…, partition="features")',),
             )
     return names
@@ -45,7 +45,7 @@ def holdings(federation: LocalFederation) -> tuple[Holding, ...]:
             raise MismatchError(
                 f"{peer}: expected the shared column {lost!r}, found {', '.join(names)}"
             )
-        made.append(Holding(peer, tuple(one for one in names if one not in federation.shared)))
+        made.append(Holding(peer, tuple(name for name in names if name not in federation.shared)))
     return tuple(made)
 
 

@@ -46,8 +46,8 @@ class RadoBoostClassifier(RadoClassifier):
         """Learn from the rows `X` and their labels `y`."""
         family = self._family(self._problem(X, y), count=self.n_rados)
         learnt = [boost(family.rados(k), rounds=self.rounds) for k in range(family.classes)]
-        self.rounds_ = np.array([one.rounds for one in learnt])
-        return self._adopt(np.column_stack([one.theta for one in learnt]))
+        self.rounds_ = np.array([learner.rounds for learner in learnt])
+        return self._adopt(np.column_stack([learner.theta for learner in learnt]))
 
 
 class RadoLearnClassifier(RadoClassifier):
@@ -98,8 +98,8 @@ class RadoLearnClassifier(RadoClassifier):
             descend(family.rados(k), penalty=penalty, steps=self.max_iter, tolerance=self.tol)
             for k in range(family.classes)
         ]
-        self.n_iter_ = np.array([one.steps for one in learnt])
-        return self._adopt(np.column_stack([one.theta for one in learnt]))
+        self.n_iter_ = np.array([learner.steps for learner in learnt])
+        return self._adopt(np.column_stack([learner.theta for learner in learnt]))
 
 
 class MeanVarianceRadoClassifier(RadoClassifier):

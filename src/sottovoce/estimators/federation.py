@@ -139,17 +139,19 @@ class LocalFederation:
         """Who takes part with how many documents, and what is not as by default."""
         peers = ", ".join(f"{name}: {len(mine):,}" for name, mine in self.documents.items())
         chosen = [
-            f"{one.name}={getattr(self, one.name)!r}"
-            for one in fields(self)
-            if one.repr and getattr(self, one.name) not in (one.default, (), {}, Policy())
+            f"{field.name}={getattr(self, field.name)!r}"
+            for field in fields(self)
+            if field.repr and getattr(self, field.name) not in (field.default, (), {}, Policy())
         ]
         return f"LocalFederation({', '.join([f'documents of {peers}', *chosen])})"
 
     def _repr_html_(self) -> str:
         rows: list[tuple[object, ...]] = [
-            (name, len(mine), ", ".join(f"{label}: {count:,}" for label, count in found.items()))
+            (name, len(mine), ", ".join(f"{label}: {count:,}" for label, count in counts.items()))
             for name, mine in self.documents.items()
-            for found in [Counter(label for one in mine for label in map(str, _given(one)))]
+            for counts in [
+                Counter(label for document in mine for label in map(str, _given(document)))
+            ]
         ]
         return notebook_html(table(("peer", "documents", "labels"), rows))
 
@@ -164,7 +166,7 @@ class LocalFederation:
         return all(
             len(part) == 3
             if isinstance(part, tuple) and is_table(part[0]) and not isinstance(part[1], str)
-            else all(one.group is not None for one in self.documents[name])
+            else all(document.group is not None for document in self.documents[name])
             for name, part in self.parts.items()
         )
 

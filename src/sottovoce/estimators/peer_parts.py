@@ -36,7 +36,7 @@ def _of_tuple(peer: str, part: tuple[Any, ...]) -> list[Document]:
     """(texts, labels), (texts, labels, groups), or a frame and the names of these columns."""
     if len(part) > 3 + is_frame(part[0]):
         raise _unexpected(peer, f"{len(part)} things")
-    if hasattr(part[0], "columns") and all(isinstance(one, str) for one in part[1:]):
+    if hasattr(part[0], "columns") and all(isinstance(column, str) for column in part[1:]):
         return _of_columns(peer, part[0], part[1:])
     if is_table(part[0]):
         return as_rows(part[0], *part[1:], who=peer)
@@ -174,7 +174,7 @@ def _column(values: Iterable[Any] | None, length: int, what: str, who: str) -> l
 def _plain(value: Any) -> Any:
     """Python's own type of a numpy scalar; several labels at once as a tuple."""
     if isinstance(value, list | tuple | set | frozenset):
-        return tuple(_plain(one) for one in sorted(value, key=str))
+        return tuple(_plain(member) for member in sorted(value, key=str))
     return value.item() if hasattr(value, "item") else value
 
 

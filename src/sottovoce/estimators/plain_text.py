@@ -103,20 +103,20 @@ def _dictionary(plan: StudyPlan, counts: Counts) -> Dictionary:
 
 def _weights(counts: Counts, class_weight: str) -> Floats:
     """The weights of the classes, from totals as a study publishes them."""
-    by_class = tuple(rounded_up(one) for one in counts.rows_by_class.tolist())
+    by_class = tuple(rounded_up(count) for count in counts.rows_by_class.tolist())
     return Totals(rounded_up(counts.rows), by_class, ()).weights(class_weight)
 
 
 def _numbers(targets: NDArray[np.int8]) -> NDArray[np.int64]:
     """Which class each row is of; of two classes the second has the target 1."""
-    found = targets[:, 0] > 0 if targets.shape[1] == 1 else targets.argmax(axis=1)
-    return found.astype(np.int64)
+    classes = targets[:, 0] > 0 if targets.shape[1] == 1 else targets.argmax(axis=1)
+    return classes.astype(np.int64)
 
 
-def accuracy(plan: StudyPlan, documents: Sequence[Document], found: Sequence[Classes]) -> float:
+def accuracy(plan: StudyPlan, documents: Sequence[Document], predicted: Sequence[Classes]) -> float:
     """The share of documents that were given their own class."""
     true = [plan.labels.classes(document) for document in documents]
-    return float(np.mean([one == other for one, other in zip(true, found, strict=True)]))
+    return float(np.mean([label == other for label, other in zip(true, predicted, strict=True)]))
 
 
 def on_side(plan: StudyPlan, documents: Iterable[Document], side: Side) -> list[Document]:

@@ -22,24 +22,28 @@ def calibrations(evaluation: Evaluation | None) -> Sequence[Calibration]:
             "predict_proba: expected a joint evaluation to calibrate with, found none yet",
             hints=("evaluate() first",),
         )
-    found: Mapping[str, Calibration] = evaluation.calibration
-    missing = [name for name in scored_names(evaluation.labels) if name not in found]
+    by_class: Mapping[str, Calibration] = evaluation.calibration
+    missing = [name for name in scored_names(evaluation.labels) if name not in by_class]
     if missing:
         raise MisuseError(
             f"predict_proba: no point of the joint ROC of {missing[0]!r} may be shown",
             hints=("hold out more documents: held_out=0.3",),
         )
-    return tuple(found[name] for name in scored_names(evaluation.labels))
+    return tuple(by_class[name] for name in scored_names(evaluation.labels))
 
 
 def from_scores(scores: Floats, means: Sequence[Calibration], *, exclusive: bool) -> Floats:
     """Rows × classes, from scores; of classes that exclude each other they add up to 1."""
-    found = np.column_stack(
+    probabilities = np.column_stack(
         [each.probabilities(column) for each, column in zip(means, scores.T, strict=True)]
     )
     if not exclusive:
-        return found
-    return _two_sided(found) if found.shape[1] == 1 else found / found.sum(axis=1, keepdims=True)
+        return probabilities
+    return (
+        _two_sided(probabilities)
+        if probabilities.shape[1] == 1
+        else probabilities / probabilities.sum(axis=1, keepdims=True)
+    )
 
 
 def from_bins(count: int, mean: Calibration, above: Above) -> Floats:

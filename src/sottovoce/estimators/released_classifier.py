@@ -54,16 +54,18 @@ class ReleasedClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc] 
     def predict(self, texts: Sequence[str | Document]) -> Any:
         """The labels of texts; at other levels, for every text, (start, end, label) of each row."""
         documents = as_documents(texts)
-        found = [self._label(one) for one in self.model.classes(self.model.scores(documents))]
+        predicted = [
+            self._label(classes) for classes in self.model.classes(self.model.scores(documents))
+        ]
         if self.model.space.reading.level is not Level.DOCUMENT:
-            labels = iter(found)
+            labels = iter(predicted)
             return [
                 [(place.start, place.end, next(labels)) for place in of_document]
                 for of_document in self.model.places(documents)
             ]
         if not self.model.labels.exclusive:
-            return found
-        return np.array(found, dtype=self.classes_.dtype)
+            return predicted
+        return np.array(predicted, dtype=self.classes_.dtype)
 
     def decision_function(self, texts: Sequence[str | Document]) -> NDArray[np.float64]:
         """The scores of texts."""

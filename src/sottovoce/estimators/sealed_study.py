@@ -165,7 +165,7 @@ class SealedEstimator(BaseEstimator, ABC):  # type: ignore[misc]  # scikit-learn
         """The threshold of every score, by its class."""
         names = scored_names(self._outcome.study.plan.labels)
         point = next(iter(self._outcome.models.values())).operating_point or (0.0,) * len(names)
-        return {self._names[name]: one for name, one in zip(names, point, strict=True)}
+        return {self._names[name]: threshold for name, threshold in zip(names, point, strict=True)}
 
     def save(self, path: str | PathLike[str], *, peer: str, replace: bool = False) -> None:
         """Store one peer's part: signed by it, and for the owner of the file alone to read."""
@@ -262,19 +262,19 @@ class SealedEstimator(BaseEstimator, ABC):  # type: ignore[misc]  # scikit-learn
         model = dataclasses.replace(self._part(asker), operating_point=(threshold,))
         outcome.models = {**models, asker: model}
         try:
-            found = outcome.classify(asker, documents).classes
+            predicted = outcome.classify(asker, documents).classes
         finally:
             outcome.models = models
         second = outcome.study.plan.labels.names[-1]
-        return np.array([classes == (second,) for classes in found], np.bool_)
+        return np.array([classes == (second,) for classes in predicted], np.bool_)
 
     def _label(self, classes: Classes) -> Any:
         if self._outcome.study.plan.labels.exclusive:
             return self._names[classes[0]]
         return tuple(self._names[name] for name in classes)
 
-    def _shaped(self, found: Sequence[Classes]) -> Any:
-        labels = [self._label(classes) for classes in found]
+    def _shaped(self, predicted: Sequence[Classes]) -> Any:
+        labels = [self._label(classes) for classes in predicted]
         if not self._outcome.study.plan.labels.exclusive:
             return labels
         return np.array(labels, dtype=self.classes_.dtype)
@@ -301,15 +301,17 @@ def _check_policy(policy: Policy, study: Study) -> None:
 def check_labels(labels: Any) -> None:
     """Refuse what is no list of labels, before a query is spent on it."""
     if isinstance(labels, str) or not hasattr(labels, "__len__"):
-        found = "nothing" if labels is None else f"a {type(labels).__name__}"
-        raise InputError(f"score: expected a list of labels, found {found}")
+        given = "nothing" if labels is None else f"a {type(labels).__name__}"
+        raise InputError(f"score: expected a list of labels, found {given}")
 
 
-def share_found(found: Sequence[Any], labels: Sequence[Any]) -> float:
+def share_found(predicted: Sequence[Any], labels: Sequence[Any]) -> float:
     """The share of rows whose label was found."""
-    if len(found) != len(labels):
-        raise MismatchError(f"score: expected {len(found)} labels, found {len(labels)}")
-    return float(np.mean([one == other for one, other in zip(found, labels, strict=True)]))
+    if len(predicted) != len(labels):
+        raise MismatchError(f"score: expected {len(predicted)} labels, found {len(labels)}")
+    return float(
+        np.mean([label == true_label for label, true_label in zip(predicted, labels, strict=True)])
+    )
 
 
 def _both(first: Told, second: Told) -> Told:

@@ -27,9 +27,9 @@ class NamedColumns:
     def of(cls, table: Any, *, who: str, names: Sequence[str] | None = None) -> "NamedColumns":
         """A data frame (pandas, polars) by its names, else an array, whose columns are numbered."""
         if hasattr(table, "columns") and hasattr(table, "__getitem__"):
-            found = tuple(str(name) for name in table.columns)
+            own = tuple(str(name) for name in table.columns)
             columns = [_listed(table[name]) for name in table.columns]
-            read = cls(found, list(zip(*columns, strict=True)))
+            read = cls(own, list(zip(*columns, strict=True)))
         else:
             check_is_table(table, who)
             rows = [tuple(map(_plain, row)) for row in table]

@@ -321,7 +321,9 @@ class TextClassifier(SealedEstimator):
             self.federation_.documents,
         )
         key = self._part(self.federation_.peers[0]).key
-        test = [one for part in parts.values() for one in on_side(plan, part, Side.VALIDATION)]
+        test = [
+            document for part in parts.values() for document in on_side(plan, part, Side.VALIDATION)
+        ]
         alone = {peer: PlainText.learn(plan, [part], key=key) for peer, part in parts.items()}
         growth = {
             many: PlainText.learn(plan, list(parts.values())[:many], key=key).accuracy(test)

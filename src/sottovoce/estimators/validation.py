@@ -87,8 +87,8 @@ def search_plans(
         )
     tried = []
     for plan in plans:
-        found = cross_validate(clone(model).set_params(**plan), federation, folds=folds)
-        tried.append((plan, float(found["test_score"].mean())))
+        scores = cross_validate(clone(model).set_params(**plan), federation, folds=folds)
+        tried.append((plan, float(scores["test_score"].mean())))
     return PlanSearch(tuple(sorted(tried, key=lambda item: -item[1])))
 
 

@@ -179,8 +179,8 @@ def asker(
     whole = agreed_from(others[-1], came.score, Layout(()), terms.running_scale)
     score = (whole - start).within(terms.score_scale)
     yield from send(KEY_HOLDER, PrintedScore(score.for_key_holder(entropy=entropy)))
-    told = yield from receive(KEY_HOLDER, ScoreSign)
-    return told.sign
+    answer = yield from receive(KEY_HOLDER, ScoreSign)
+    return answer.sign
 
 
 def other(

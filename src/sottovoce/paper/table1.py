@@ -171,8 +171,8 @@ def measure(entries: Iterable[TableEntry], *, seeds: int) -> Iterator[PrintedRow
             spent = time.perf_counter() - start
             tried.append(learnt)
             seconds.append(spent if learnt.seconds is None else learnt.seconds)
-        errors = [one.misclassification for one in tried]
-        steps = [one.steps for one in tried if one.steps is not None]
+        errors = [outcome.misclassification for outcome in tried]
+        steps = [outcome.steps for outcome in tried if outcome.steps is not None]
         yield PrintedRow(
             learner=entry.learner,
             peers=entry.peers,

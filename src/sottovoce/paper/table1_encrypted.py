@@ -83,7 +83,9 @@ class EncryptedRun:
         arithmetic = self.key.arithmetic
         assert isinstance(arithmetic, Counting)
         traffic = self.outcome.traffic
-        one, other = (trial.test.rows @ weights > 0 for weights in (theta, twin.theta))
+        sealed_signs, plain_signs = (
+            trial.test.rows @ weights > 0 for weights in (theta, twin.theta)
+        )
         sealed = EncryptionCost(
             kappa=KAPPA,
             cpu_seconds=self.cpu,
@@ -92,7 +94,7 @@ class EncryptedRun:
             bytes_sent=traffic.total_bytes,
             operations=arithmetic.tally,
             theta_apart=float(np.abs(theta - twin.theta).max()),
-            predictions_equal=bool(np.array_equal(one, other)),
+            predictions_equal=bool(np.array_equal(sealed_signs, plain_signs)),
             exp_apart=twin.exp_apart,
         )
         return TrialResult(trial.misclassification(theta), steps, sealed, self.wall)

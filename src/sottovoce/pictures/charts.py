@@ -134,9 +134,9 @@ def confusion(
                 tag("text", shown, x=at + size / 2, y=y + size / 2 + 4, class_="count middle"),
             ]
     said = "; ".join(
-        f"{name} as {found}: {shown}"
+        f"{name} as {predicted}: {shown}"
         for name, values in zip(names, cells, strict=True)
-        for found, (_, shown) in zip(names, values, strict=True)
+        for predicted, (_, shown) in zip(names, values, strict=True)
     )
     return picture(title, said, (edge + len(names) * size + 60, top + len(names) * size), *drawn)
 

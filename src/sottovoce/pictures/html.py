@@ -38,9 +38,10 @@ def joined(*children: object) -> Html:
 
 def table(head: tuple[str, ...], rows: list[tuple[object, ...]], *, caption: str = "") -> Html:
     """A table whose first column names the row; numbers stand right."""
-    heads = tag("tr", *(tag("th", one, scope="col") for one in head))
+    heads = tag("tr", *(tag("th", cell, scope="col") for cell in head))
     body = [
-        tag("tr", tag("th", row[0], scope="row"), *(_cell(one) for one in row[1:])) for row in rows
+        tag("tr", tag("th", row[0], scope="row"), *(_cell(cell) for cell in row[1:]))
+        for row in rows
     ]
     named = tag("caption", caption) if caption else ""
     drawn = tag("table", named, tag("thead", heads), tag("tbody", *body))

@@ -118,9 +118,13 @@ def by_class(evaluation: EvaluationLike) -> tuple[ClassFigures, ...]:
     """Figures of every class, from what is shown of the table and nothing more."""
     counts = evaluation.filled
     if evaluation.labels.exclusive:
-        hits, found, true = np.diagonal(counts), counts.sum(axis=0), counts.sum(axis=1)
+        hits, predicted, true = np.diagonal(counts), counts.sum(axis=0), counts.sum(axis=1)
     else:
-        hits, found, true = counts[:, 1, 1], counts[:, :, 1].sum(axis=1), counts[:, 1].sum(axis=1)
+        hits, predicted, true = (
+            counts[:, 1, 1],
+            counts[:, :, 1].sum(axis=1),
+            counts[:, 1].sum(axis=1),
+        )
     return tuple(
         ClassFigures(
             name,
@@ -129,15 +133,21 @@ def by_class(evaluation: EvaluationLike) -> tuple[ClassFigures, ...]:
             evaluation.f1[name],
             int(are),
         )
-        for name, hit, said, are in zip(evaluation.labels.names, hits, found, true, strict=True)
+        for name, hit, said, are in zip(evaluation.labels.names, hits, predicted, true, strict=True)
     )
 
 
 def evaluation_html(evaluation: EvaluationLike, title: str) -> Html:
     """One evaluation: table, confusion and ROC."""
     rows: list[tuple[object, ...]] = [
-        (one.name, f"{one.precision:.3f}", f"{one.recall:.3f}", f"{one.f1:.3f}", one.rows)
-        for one in by_class(evaluation)
+        (
+            figures.name,
+            f"{figures.precision:.3f}",
+            f"{figures.recall:.3f}",
+            f"{figures.f1:.3f}",
+            figures.rows,
+        )
+        for figures in by_class(evaluation)
     ]
     head = ("class", "precision", "recall", "F1", "rows")
     parts = [
@@ -202,8 +212,8 @@ def reliability_html(evaluation: EvaluationLike, title: str) -> Html:
     others. A score of 0 should be right half the time, one of 1 always.
     """
     drawn = []
-    classes = {one.name: one for one in by_class(evaluation)}
-    whole = sum(one.rows for one in classes.values())
+    classes = {figures.name: figures for figures in by_class(evaluation)}
+    whole = sum(figures.rows for figures in classes.values())
     for name, curve in evaluation.roc.items():
         points = _reliability(curve, classes[name].rows, whole - classes[name].rows)
         if len(points) > 1:
@@ -236,8 +246,8 @@ def reliability_text(evaluation: EvaluationLike) -> str:
     """For each class the share of its rows by the bin of its score, for terminals."""
     lines = [
         f"{name}, score {_between(part)}: {part.share:.0%} of {part.rows:.0f} rows"
-        for name, found in evaluation.calibration.items()
-        for part in found.bins
+        for name, calibration in evaluation.calibration.items()
+        for part in calibration.bins
     ]
     return "\n".join(lines) or "no ROC may be shown, so no reliability"
 
@@ -261,9 +271,9 @@ def figures_text(evaluation: EvaluationLike) -> str:
     longest = max(len(name) for name in evaluation.labels.names)
     head = f"{'':<{longest}}  precision  recall     F1    rows"
     lines = [
-        f"{one.name:<{longest}}  {one.precision:>9.3f}  {one.recall:>6.3f}  {one.f1:>5.3f}  "
-        f"{one.rows:>6,}"
-        for one in by_class(evaluation)
+        f"{figures.name:<{longest}}  {figures.precision:>9.3f}  {figures.recall:>6.3f}  "
+        f"{figures.f1:>5.3f}  {figures.rows:>6,}"
+        for figures in by_class(evaluation)
     ]
     over = ", ".join(evaluation.peers)
     return "\n".join([f"accuracy {evaluation.accuracy:.1%} over {over}", head, *lines])

@@ -41,7 +41,7 @@ def _sections(facts: ReportFacts) -> Iterator[Html]:
 
 def _summary(facts: ReportFacts) -> Html:
     study = facts.card.study
-    best = max(facts.compared.items(), key=lambda one: one[1], default=None)
+    best = max(facts.compared.items(), key=lambda entrytence: entrytence[1], default=None)
     said = [
         (
             f"{len(study.roster.peers)} peers, labels {', '.join(study.plan.labels.names)}, "
@@ -59,7 +59,7 @@ def _summary(facts: ReportFacts) -> Html:
         tag(
             "p", f"As {facts.seen_from} sees it{when}, by Sottovoce {facts.version}.", class_="soft"
         ),
-        *(tag("p", one) for one in said),
+        *(tag("p", entrytence) for entrytence in said),
         tag("p", "Sottovoce has not been audited.", class_="notice"),
     )
 
@@ -83,11 +83,11 @@ def _quality(facts: ReportFacts) -> Iterator[Html]:
 def _costs(facts: ReportFacts) -> Iterator[Html]:
     timed = [stage for stage in facts.stages if stage.seconds is not None]
     if timed:
-        rows = [Bar(one.name, one.seconds or 0, f"{one.seconds:.1f} s") for one in timed]
+        rows = [Bar(stage.name, stage.seconds or 0, f"{stage.seconds:.1f} s") for stage in timed]
         yield bars("Seconds by stage", rows)
     sized = [stage for stage in facts.stages if stage.bytes is not None]
     if sized:
-        rows = [Bar(one.name, one.bytes or 0, amount(one.bytes or 0)) for one in sized]
+        rows = [Bar(stage.name, stage.bytes or 0, amount(stage.bytes or 0)) for stage in sized]
         yield bars("Bytes by stage", rows)
     if not facts.stages:
         yield tag("p", "No stage was measured here.")

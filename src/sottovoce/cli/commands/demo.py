@@ -55,8 +55,8 @@ def demo(
         raise InputError(f"{folder}: expected a new folder, found things in it")
     console = screen.console(err=True)
     with console.status("") as status:
-        told = status.update if console.is_terminal else console.print
-        result = run(documents=documents, features=features, told=told, folder=folder)
+        announce = status.update if console.is_terminal else console.print
+        result = run(documents=documents, features=features, announce=announce, folder=folder)
     page = report or (folder or Path()) / "sottovoce-demo.html"
     page.write_text(result.report, encoding="utf-8")
     if as_json:

@@ -98,17 +98,17 @@ def _write_jsonl(notes: ClinicalNotes, target: Path) -> None:
         for note in notes:
             levels = {
                 "sentences": [
-                    {"section": found.section, "start": found.start, "end": found.end}
-                    for found in note.sentences
+                    {"section": span.section, "start": span.start, "end": span.end}
+                    for span in note.sentences
                 ],
                 "entities": [
                     {
-                        "type": found.type,
-                        "start": found.start,
-                        "end": found.end,
-                        "negated": found.negated,
+                        "type": span.type,
+                        "start": span.start,
+                        "end": span.end,
+                        "negated": span.negated,
                     }
-                    for found in note.entities
+                    for span in note.entities
                 ],
             }
             file.write(json.dumps({"text": note.text, **_columns(note), **levels}) + "\n")
@@ -127,10 +127,11 @@ def _write_brat(notes: ClinicalNotes, target: Path) -> None:
 
 def _standoff(note: Note) -> str:
     lines = [
-        f"T{index}\t{found.type} {found.start} {found.end}\t{note.text[found.start : found.end]}"
-        for index, found in enumerate(note.entities, 1)
+        f"T{index}\t{entity.type} {entity.start} {entity.end}\t"
+        f"{note.text[entity.start : entity.end]}"
+        for index, entity in enumerate(note.entities, 1)
     ]
-    negated = [index for index, found in enumerate(note.entities, 1) if found.negated]
+    negated = [index for index, entity in enumerate(note.entities, 1) if entity.negated]
     lines += [f"A{number}\tNegated T{index}" for number, index in enumerate(negated, 1)]
     if lines:
         lines.append(f"#1\tAnnotatorNotes T1\t{ORIGIN} note: no such patient")

@@ -94,10 +94,12 @@ def peer(
     if counted is None:
         return None
     totals = yield from hear_totals(cast.coordinator)
-    told = MomentTerms(terms, totals, counted.peers)
-    sum_plan = told.moments_sum(key)
-    slots = told.plan.slots(key.plaintext_bits)
-    sealed = [encrypt(key, plain, slots=slots, entropy=entropy) for plain in told.written(moments)]
+    moment_terms = MomentTerms(terms, totals, counted.peers)
+    sum_plan = moment_terms.moments_sum(key)
+    slots = moment_terms.plan.slots(key.plaintext_bits)
+    sealed = [
+        encrypt(key, plain, slots=slots, entropy=entropy) for plain in moment_terms.written(moments)
+    ]
     added = yield from pairwise.peer(
         sum_plan, sealed, who=here.who, book=here.book, entropy=entropy
     )
@@ -105,7 +107,7 @@ def peer(
         return None
     model = yield from receive(cast.evaluator, SealedModel)
     layout = Layout((terms.features,), slots)
-    scale = told.plan.direction_scale
+    scale = moment_terms.plan.direction_scale
     return LearntModel(agreed_from(cast.evaluator, model.theta, layout, scale), added.peers)
 
 
@@ -117,12 +119,12 @@ def coordinator(
     for name in (*cast.peers, cast.evaluator):
         yield from send(name, StudyKey(key.public.to_bytes()))
     counted = yield from pairwise.coordinator(terms.totals_sum(), who=here.who, book=here.book)
-    told = MomentTerms(terms, RoundedTotals.of(counted.sums[0]), counted.peers)
+    moment_terms = MomentTerms(terms, RoundedTotals.of(counted.sums[0]), counted.peers)
     for name in (*counted.peers, cast.evaluator):
-        yield from send(name, told.totals.told())
-    plan = told.moments_sum(key.public)
+        yield from send(name, moment_terms.totals.told())
+    plan = moment_terms.moments_sum(key.public)
     added = yield from pairwise.coordinator(plan, who=here.who, book=here.book)
-    stages = checked_stages(key, told.plan, entropy=entropy)
+    stages = checked_stages(key, moment_terms.plan, entropy=entropy)
     codec = Codec(ciphertexts_under(key.public))
     yield from serve(AnswerGuard(cast.evaluator, stages, codec=codec))
     return added.peers
@@ -140,15 +142,17 @@ def evaluator(here: CentralParticipant, *, key: PublicKey, entropy: Entropy) -> 
         raise ViolationError(
             "expected the totals that we opened ourselves, found others", party=cast.coordinator
         )
-    told = MomentTerms(terms, totals, counted.peers)
+    moment_terms = MomentTerms(terms, totals, counted.peers)
     added = yield from pairwise.evaluator(
-        told.moments_sum(key), who=here.who, book=here.book, entropy=entropy
+        moment_terms.moments_sum(key), who=here.who, book=here.book, entropy=entropy
     )
     second, products = added.sums
     # The sum over all peers keeps the bounds that hold for the whole.
-    A = second.within(told.matrix_scale) + told.penalty()
-    b = products.within(told.vector_scale)
-    solved = yield from cast.seated(closing(solve_checked(A, b, told.plan, entropy=entropy)))
+    A = second.within(moment_terms.matrix_scale) + moment_terms.penalty()
+    b = products.within(moment_terms.vector_scale)
+    solved = yield from cast.seated(
+        closing(solve_checked(A, b, moment_terms.plan, entropy=entropy))
+    )
     for name in added.peers:
         yield from send(name, SealedModel(solved.theta.fresh(entropy=entropy)))
     return solved
@@ -156,8 +160,8 @@ def evaluator(here: CentralParticipant, *, key: PublicKey, entropy: Entropy) -> 
 
 def hear_totals(coordinator: str) -> Party[RoundedTotals]:
     """The public totals, as the coordinator tells them."""
-    told = yield from receive(coordinator, PublicTotals)
-    return RoundedTotals.heard(told)
+    totals = yield from receive(coordinator, PublicTotals)
+    return RoundedTotals.heard(totals)
 
 
 def table(

@@ -134,8 +134,8 @@ def peer(
     yield from pairwise.peer(
         terms.sums(key), [sealed.sum(axis=0)], who=here.who, book=here.book, entropy=entropy
     )
-    told = yield from receive(cast.evaluator, SealedSum)
-    mean = agreed_from(cast.evaluator, told.total, Layout((terms.features,)), terms.sum_scale)
+    mean_sum = yield from receive(cast.evaluator, SealedSum)
+    mean = agreed_from(cast.evaluator, mean_sum.total, Layout((terms.features,)), terms.sum_scale)
     products = yield from cast.seated(closing(_products(sealed, mean, terms, entropy=entropy)))
     yield from pairwise.peer(
         terms.products(key), [products], who=here.who, book=here.book, entropy=entropy
@@ -186,11 +186,11 @@ def _products(
     rados: Encrypted, mean: Encrypted, terms: PrintedTerms, *, entropy: Entropy
 ) -> Party[Unsent]:
     """⊕ ⟨⟨u_i u_iᵀ⟩⟩ of one peer's rados, each by S.OuterProd."""
-    found: list[Encrypted] = []
+    products: list[Encrypted] = []
     for number in range(len(rados)):
         u = (rados[number] * terms.rados - mean).within(terms.centred_scale)
-        found.append((yield from outer_product(u, u, entropy=entropy, masking=terms.masking)))
-    return total(found).within(terms.product_scale)
+        products.append((yield from outer_product(u, u, entropy=entropy, masking=terms.masking)))
+    return total(products).within(terms.product_scale)
 
 
 def coordinator(here: PrintedParticipant, *, key: SecretKey, entropy: Entropy) -> Party[None]:

@@ -61,15 +61,15 @@ def open_sums(tensors: Sequence[Encrypted], *, entropy: Entropy) -> Party[list[P
         for tensor, mask in zip(tensors, masks, strict=True)
     ]
     answer = yield from ask(KEY_HOLDER, MaskedSums(tuple(covered)))
-    found = answer.values.read(modulus=key.modulus)
+    decrypted = answer.values.read(modulus=key.modulus)
     flat = [mask for own in masks for mask in own]
-    if len(found) != len(flat):
+    if len(decrypted) != len(flat):
         raise ViolationError(
-            f"expected {len(flat)} opened numbers, found {len(found)}", party=KEY_HOLDER
+            f"expected {len(flat)} opened numbers, found {len(decrypted)}", party=KEY_HOLDER
         )
     centred = [
         (m - r + key.plaintext_bound) % key.modulus - key.plaintext_bound
-        for m, r in zip(found, flat, strict=True)
+        for m, r in zip(decrypted, flat, strict=True)
     ]
     opened, start = [], 0
     for tensor in tensors:

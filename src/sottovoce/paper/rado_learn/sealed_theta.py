@@ -80,14 +80,14 @@ class _Descent:
         reach = inputs.plus(
             Scale.covering(abs(plan.schedule.centre), fraction_bits=inputs.fraction_bits)
         )
-        found = yield from cut_times_fixed(
+        cut = yield from cut_times_fixed(
             ahead, self.columns, plan.ahead_cut, product=reach, entropy=entropy
         )
-        exponents = exponents_of(found.product, plan)
+        exponents = exponents_of(cut.product, plan)
         weighted = yield from weigh(exponents, self.rows, plan, entropy=entropy)
         pull = yield from _pull(weighted, plan, entropy=entropy)
         shift = plan.pull_bits - plan.bits.theta
-        kept = (found.direction * (plan.shrink << shift)).divided(shift + COEFFICIENT_BITS)
+        kept = (cut.direction * (plan.shrink << shift)).divided(shift + COEFFICIENT_BITS)
         moved = (pull * plan.rate).divided(COEFFICIENT_BITS)
         return (kept + moved).within(plan.following_scale)
 

@@ -42,10 +42,10 @@ def weigh(
 ) -> Party[WeightedSums]:
     """Weights of the rados by S.Exp, cut on their way into both sums."""
     weights = yield from exponential(exponents, plan.exponentials, entropy=entropy)
-    found = yield from cut_times_fixed(
+    cut = yield from cut_times_fixed(
         weights, rados, plan.weight_cut, product=plan.sum_scale, entropy=entropy
     )
-    return WeightedSums(found.product, found.values.sum().within(plan.total_scale))
+    return WeightedSums(cut.product, cut.values.sum().within(plan.total_scale))
 
 
 def first_sums(by_rado: Encrypted) -> Unsent:

@@ -69,15 +69,15 @@ def accelerated(following: Wide, theta: Wide, plan: DescentPlan, step: int) -> W
 
 
 def _pull(rows: Wide, ahead: Wide, plan: DescentPlan) -> Wide:
-    found = plain_exponential(exponents(rows, ahead, plan), plan.exponentials)
-    weights = found.integers.astype(object) >> plan.weight_cut.bits
+    exponential = plain_exponential(exponents(rows, ahead, plan), plan.exponentials)
+    weights = exponential.integers.astype(object) >> plan.weight_cut.bits
     total = int(weights.sum())
     low, high = (Scale.covering(end, fraction_bits=plan.bits.weight) for end in plan.total_range)
     if not low.bound <= total <= high.bound:
-        one = 2.0**plan.bits.weight
+        unit = 2.0**plan.bits.weight
         raise BoundError(
             f"descent: expected weights that add up to {plan.total_range[0]:.3g} … "
-            f"{plan.total_range[1]:.3g}, found {total / one:.3g}",
+            f"{plan.total_range[1]:.3g}, found {total / unit:.3g}",
             hints=("use a smaller step size, fewer steps, or a lower floor",),
         )
     return quotient(weights @ rows, total, plan)
