@@ -30,13 +30,18 @@ ROWS = 'note,age,label\n"fever, rash",40,x\nwell,,y\n,50,z\n'
 
 @pytest.fixture
 def site(tmp_path: Path) -> Site:
-    found = open_site(tmp_path / "home", entropy=SystemEntropy())
+    return joined(tmp_path / "home", example())
+
+
+def joined(home: Path, text: str) -> Site:
+    """A site that joined one study, of this text."""
+    found = open_site(home, entropy=SystemEntropy())
     expires = datetime(2030, 1, 1, tzinfo=UTC)
     invitation = Invitation(
         "https://a:1", bytes(32), "s-1", "urgency", "north", ("north",), bytes(32), expires
     )
     study = found.accept(invitation)
-    study.keep_text(example())
+    study.keep_text(text)
     remember(found, study, SourceChoice("/data/notes.csv", text=("note",), label=("dx",)))
     return found
 
@@ -164,6 +169,28 @@ def test_an_annotation_tool_gets_tasks_the_least_certain_first(
     tasks = json.loads((tmp_path / "margins.json").read_text(encoding="utf-8"))
     assert [task["data"]["text"] for task in tasks] == ["well", "", "fever, rash"]
     assert [task["predictions"][0]["score"] for task in tasks] == [0.25, 0.5, 0.75]
+
+
+def test_a_column_says_how_far_each_label_is_from_another_one(
+    site: Site, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "new.csv").write_text(ROWS, encoding="utf-8")
+    given = (tmp_path / "new.csv", "--out", tmp_path / "out.csv", "--score-column", "certainty")
+    with pytest.raises(InputError, match="--score-column: expected a study that releases scores"):
+        call(site, *given)
+    released = example().replace('# release = "sealed" ', 'release = "margin"')
+    site = joined(tmp_path / "other", released)
+
+    def ask(*words: Any, **more: Any) -> object:
+        scores = np.array([[0.75], [0.25], [-0.5]])
+        answer = Classified([("urgent",), ("urgent",), ("routine",)], 7, scores)
+        words[2](answer)
+        return answer
+
+    monkeypatch.setattr(command, "_ask", ask)
+    call(site, *given)
+    with (tmp_path / "out.csv").open(encoding="utf-8", newline="") as file:
+        assert [row["certainty"] for row in csv.DictReader(file)] == ["0.7500", "0.2500", "0.5000"]
 
 
 def test_folders_and_brat(site: Site, asked: list[Sequence[Document]], tmp_path: Path) -> None:

@@ -1,5 +1,6 @@
 """Where labelled documents go: a table, a folder, standard output, or an annotation tool."""
 
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -9,7 +10,7 @@ from sottovoce.cli import options
 from sottovoce.errors import InputError
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterator, Sequence
 
     from sottovoce.node.api import Classified
     from sottovoce.node.site.labelled import Found
@@ -48,6 +49,35 @@ def kind_of(out: Path, named: str | None, plan: "StudyPlan") -> "Format":
     return Format.FOLDER if plan.level is Level.DOCUMENT else Format.BRAT
 
 
+@dataclass(frozen=True)
+class AnswerColumns:
+    """How the new columns of a table are called; those without a name are left out."""
+
+    label: str | None = None
+    remark: str | None = None
+    because: str | None = None
+    score: str | None = None
+
+    @property
+    def beside(self) -> tuple[tuple[str, str | None], ...]:
+        """The columns beside the label's, each with the option that asks for it."""
+        return (
+            ("--remark-column", self.remark),
+            ("--explain", self.because),
+            ("--score-column", self.score),
+        )
+
+    def check(self, plan: "StudyPlan") -> None:
+        """Refuse a column that the plan has nothing for."""
+        from sottovoce.study.release import Opens
+
+        if self.score is not None and plan.release.opens is Opens.LABELS:
+            raise InputError(
+                "--score-column: expected a study that releases scores, found one that gives "
+                "labels only, and nothing was asked",
+            )
+
+
 class AnswerWriter:
     """Puts labelled documents where the user wants them."""
 
@@ -55,14 +85,14 @@ class AnswerWriter:
         self,
         out: Path,
         kind: "Format",
-        columns: tuple[str | None, str | None, str | None],
+        columns: AnswerColumns,
         *,
         names: tuple[tuple[str, ...], str | None],
         replace: bool,
     ) -> None:
         self._out = out
         self._kind = kind
-        self._column, self._remark, self._because = columns
+        self._columns = columns
         text, self._group = names
         self._text = (text[0] if len(text) == 1 else "text") if text else None
         self._replace = replace
@@ -72,13 +102,14 @@ class AnswerWriter:
         from sottovoce.sources import Format
         from sottovoce.sources.annotations.predictions import TOOLS
 
-        if self._column is not None and self._column in {self._text, self._group}:
+        label = self._columns.label
+        if label is not None and label in {self._text, self._group}:
             raise InputError(
-                f"--label-column: expected a name of its own, found {self._column!r}, which is "
+                f"--label-column: expected a name of its own, found {label!r}, which is "
                 "the text's or the group's, and nothing was asked",
                 hints=("--label-column label",),
             )
-        for option, column in (("--remark-column", self._remark), ("--explain", self._because)):
+        for option, column in self._columns.beside:
             if column is None or self._kind not in {Format.BRAT, Format.FOLDER, *TOOLS}:
                 continue
             raise InputError(
@@ -103,7 +134,6 @@ class AnswerWriter:
             as_spans,
             as_table,
             by_document,
-            explained,
             remarked,
         )
         from sottovoce.sources import Format
@@ -117,13 +147,10 @@ class AnswerWriter:
         if self._kind in TOOLS:
             return self._write_tasks(found, answer, plan)
         rows = list(as_table(found, plan))
-        if self._remark is not None:
-            rows = list(remarked(rows, self._remark, dict.fromkeys(answer.wordless, _WORDLESS)))
-        if self._because is not None:
-            words = {number: explained(one) for number, one in enumerate(answer.because)}
-            rows = list(remarked(rows, self._because, words))
+        for column, remarks in self._remarks(answer, plan):
+            rows = list(remarked(rows, column, remarks))
         taken = rows[0].columns if rows else {}
-        column = self._column or ("label" if "label" not in taken else "predicted_label")
+        column = self._columns.label or ("label" if "label" not in taken else "predicted_label")
         layout = TableLayout(text=self._text, label=column, group=self._group or "group")
         if str(self._out) == STDOUT:
             stream = typer.get_binary_stream("stdout")
@@ -133,6 +160,21 @@ class AnswerWriter:
         return write_documents(
             rows, self._out, format=self._kind, layout=layout, replace=self._replace
         )
+
+    def _remarks(
+        self, answer: "Classified", plan: "StudyPlan"
+    ) -> "Iterator[tuple[str, dict[int, str]]]":
+        """Each further column, and what stands in it, by the number of a row."""
+        from sottovoce.node.site.labelled import explained, margins
+
+        columns = self._columns
+        if columns.remark is not None:
+            yield columns.remark, dict.fromkeys(answer.wordless, _WORDLESS)
+        if columns.because is not None:
+            yield columns.because, dict(enumerate(map(explained, answer.because)))
+        if columns.score is not None and answer.scores is not None:
+            far = margins(answer.scores, plan).tolist()
+            yield columns.score, {number: f"{one:.4f}" for number, one in enumerate(far)}
 
     def _write_tasks(
         self,

@@ -61,6 +61,14 @@ def classify(
             "--remark-column", metavar="NAME", help="Also a column that marks rows without a word."
         ),
     ] = None,
+    score_column: Annotated[
+        str | None,
+        typer.Option(
+            "--score-column",
+            metavar="NAME",
+            help="Also how far each label is from another one, where scores are released.",
+        ),
+    ] = None,
     explain: Annotated[
         bool,
         typer.Option(
@@ -101,11 +109,12 @@ def classify(
     Examples:
       sottovoce classify new.csv --out labelled.csv
       sottovoce classify new.parquet --out labelled.jsonl --text note
+      sottovoce classify new.csv --out labelled.csv --score-column certainty
       sottovoce classify corpus/ --out found/ --out-format brat
       sottovoce classify new.csv --out tasks.json --out-format label-studio
       sottovoce classify new.csv --out - --out-format jsonl | jq .label
     """
-    from sottovoce.cli.answer_writer import STDOUT, AnswerWriter, kind_of
+    from sottovoce.cli.answer_writer import STDOUT, AnswerColumns, AnswerWriter, kind_of
     from sottovoce.cli.exit_states import check_goes_on, check_trained
     from sottovoce.cli.source_choice import SourceChoice, recall
 
@@ -133,7 +142,8 @@ def classify(
     kind = kind_of(out, out_format, described.plan)
     if str(out) == STDOUT and as_json:
         raise InputError("expected --out FILE with --json, found --out -: both write to stdout")
-    columns = (label_column, remark_column, BECAUSE if explain else None)
+    columns = AnswerColumns(label_column, remark_column, BECAUSE if explain else None, score_column)
+    columns.check(described.plan)
     shown = (choice.text or ("text",)) if described.plan.has_text else ()
     writer = AnswerWriter(out, kind, columns, names=(shown, group), replace=replace)
     writer.check()

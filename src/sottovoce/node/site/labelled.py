@@ -65,20 +65,23 @@ def remarked(
         yield replace(row, columns={**row.columns, column: remarks.get(number, "")})
 
 
+def margins(scores: NDArray[np.float64], plan: StudyPlan) -> NDArray[np.float64]:
+    """How far the scores of each row are from another decision."""
+    point = np.array(plan.operating_point or (0.0,) * plan.labels.width)
+    if plan.labels.exclusive and plan.labels.width > 1:
+        ordered = np.sort(scores - point, axis=1)
+        return np.asarray(ordered[:, -1] - ordered[:, -2])
+    return np.asarray(np.abs(scores - point).min(axis=1))
+
+
 def certainties(
     found: Sequence[tuple[Document, Found]], scores: NDArray[np.float64] | None, plan: StudyPlan
 ) -> list[float | None]:
     """How certain each document's least certain row is: how far its score is from a decision."""
     if scores is None:
         return [None] * len(found)
-    point = np.array(plan.operating_point or (0.0,) * plan.labels.width)
-    if plan.labels.exclusive and plan.labels.width > 1:
-        ordered = np.sort(scores - point, axis=1)
-        margins = ordered[:, -1] - ordered[:, -2]
-    else:
-        margins = np.abs(scores - point).min(axis=1)
     ends = np.cumsum([len(rows) for _, rows in found])
-    parts = np.split(margins, ends[:-1])
+    parts = np.split(margins(scores, plan), ends[:-1])
     return [float(part.min()) if part.size else None for part in parts]
 
 
