@@ -141,6 +141,6 @@ def test_the_card_names_thresholds_and_the_operating_point(binary: Case) -> None
     assert "Operating point (scores are near -1 and 1): urgent above 0.25." in card
     sampled = StudyCard(binary.changed(contribution="rados", rados=70).study).markdown()
     assert "the moments of 70 sampled rados" in sampled
-    assert "sampled rados" not in card
+    assert "the moments of 70 sampled rados" not in card
     assert "Its ROC is looked at 32 public thresholds" in card
     assert "ROC" not in StudyCard(binary.changed(thresholds=()).study).markdown().split("##")[2]

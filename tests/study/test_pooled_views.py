@@ -175,6 +175,7 @@ def test_one_member_more_rebuilds_text(members: int) -> None:
         mine = training_side(outcome.parties[peer], documents_of(outcome)[peer])
         moments = local_moments(study, prepared, mine)
         reference.move(moments)
+        words = words[: layout.length]  # the rows that it claimed come after them
         assert np.array_equal(words, layout.write(moments))
     second = decode(Triangle(layout.width).unpack(layout.split(words)[0]), layout.scales.matrix)
     np.testing.assert_allclose(second, moments.second, atol=1e-4)

@@ -16,10 +16,11 @@ from sottovoce.numbers.residues import PRIMES
 from sottovoce.protocols.messages import Message
 from sottovoce.protocols.quorum.comparison import MaskedScore
 from sottovoce.protocols.quorum.labels import FlippedBit, QuorumLabel
+from sottovoce.protocols.quorum.moment_check import CheckShare, CoinShare, WeightBit
 from sottovoce.protocols.quorum.opening import OpeningShare
 from sottovoce.protocols.quorum.products import MaskedProduct
 from sottovoce.protocols.quorum.solve import SolvedBit
-from sottovoce.protocols.quorum.sums import CheckShare, SumShare
+from sottovoce.protocols.quorum.sums import SumShare
 from sottovoce.protocols.quorum.truncation import MaskedDividend
 from sottovoce.protocols.runner import Meddler
 from sottovoce.protocols.seat import Packet
@@ -32,6 +33,7 @@ from sottovoce.text.labels import Labels
 
 GROUPS = tuple(sorted({one.label for one in notes(90, label="diagnosis")["north"]}))[:3]
 IN_TRAINING = (SumShare, SpectrumShare, MaskedDividend, MaskedScore, MaskedProduct, SolvedBit)
+IN_TRAINING += (CheckShare, CoinShare, WeightBit)
 IN_QUERIES = (MaskedScore, MaskedProduct, FlippedBit, QuorumLabel)
 
 
@@ -77,8 +79,7 @@ def first_of(kind: type[Message], sender: str) -> Any:
 def test_every_kind_of_opening_is_tried() -> None:
     known = {kind for kind in (*IN_TRAINING, *IN_QUERIES) if issubclass(kind, OpeningShare)}
     ours = {kind for kind in OpeningShare.__subclasses__() if "sottovoce" in kind.__module__}
-    # No study opens a check of single contributions; tests/protocols/quorum/test_sums.py does.
-    assert known == ours - {CheckShare}
+    assert known == ours
 
 
 @pytest.mark.parametrize("kind", IN_TRAINING, ids=lambda kind: kind.__name__)

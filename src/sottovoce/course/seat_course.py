@@ -203,7 +203,7 @@ class SeatCourse:
         assert self.prepared is not None
         party = party.having(self.prepared.shown)
         if self.role is Role.COORDINATOR:
-            return add_up(party)
+            return add_up(party, self.prepared)
         if self.role is Role.MEMBER:
             return collect_moments(party, self.prepared)
         return contribute_from(party, self.prepared, self._documents)

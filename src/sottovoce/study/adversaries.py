@@ -100,9 +100,11 @@ PLAUSIBLE_TOTALS = Fact(
     "A site refuses totals of more rows than its policy allows for so many peers "
     f"(`rows_per_peer`: {Policy().rows_per_peer:,} documents a peer unless the site says "
     "otherwise, a hundred times as many sentences or tokens), before it contributes anything. With "
-    "engine `shares` coordinator and evaluator then open one bit, whether the sum of all "
-    "contributions weighs no more than the published rows can. Whether a site's numbers are true, "
-    "nobody can see.",
+    "engine `quorum` the members then hold every peer's contribution against the rows that it "
+    "claimed, and name a peer whose numbers weigh more; with engine `shares` coordinator and "
+    "evaluator open one bit, whether the sum of all contributions weighs no more than the "
+    "published rows can; with engine `paillier`, sampled rados and partition `features` nothing is "
+    "compared. Whether a site's numbers are true, nobody can see.",
     ("SECURITY.md", "docs/blind-sum.md", CARD),
 )
 
@@ -210,8 +212,10 @@ POOLS: tuple[PoolingParties, ...] = (
     PoolingParties(
         "`quorum`",
         "one member more than the threshold (two of three, three of five)",
-        f"{_UNION}; the weights; the rows of every query",
-        _MINORITY,
+        "the counts and the moments of every single peer, and from them text and whose it is; the "
+        "weights; the rows of every query",
+        _MINORITY
+        + named_tests("pooled_views", "test_one_member_more_rebuilds_text", folder="study"),
         applies=_is_quorum,
     ),
     PoolingParties(

@@ -57,12 +57,28 @@ DEVIATIONS: tuple[Deviation, ...] = (
     Deviation(
         PEER,
         "claims few documents, and contributes numbers as large as those of many",
-        "engine `shares`: before the solve coordinator and evaluator open one bit, whether trace "
-        "and right-hand side of the sum can be those of the published rows, and stop if not; what "
-        "is far too large makes the solve miss its tolerance, too",
+        "engine `quorum`: before anything is added up, the members hold every peer's numbers "
+        "against the rows that it claimed with the totals, on shares: the trace, and the "
+        "right-hand side along eight random directions; who fails is named, and the study stops. "
+        "Engine `shares`: before the solve coordinator and evaluator open one bit, whether trace "
+        "and right-hand side of the sum can be those of the published rows, and stop if not",
         named_tests(
+            "contributions_beyond_their_rows",
+            "test_in_a_quorum_the_peer_is_named",
+            "test_in_shares_the_study_stops",
+            "test_without_the_comparison_the_residual_is_small_and_the_model_is_the_peers",
+        )
+        + named_tests(
             "words_of_a_named_patient",
             "test_who_claims_few_rows_cannot_contribute_as_if_it_had_many",
+        )
+        + named_tests(
+            "moment_check",
+            "test_who_contributes_more_than_its_rows_is_named",
+            "test_who_claims_other_rows_than_before_is_named",
+            "test_a_large_column_of_the_right_hand_side_is_seen",
+            "test_what_wraps_around_in_one_field_does_not_pass",
+            folder="protocols/quorum",
         )
         + named_tests(
             "moment_check",
@@ -71,9 +87,11 @@ DEVIATIONS: tuple[Deviation, ...] = (
             "test_no_word_wraps_around_to_something_small",
             folder="protocols/shares",
         ),
-        "the bit does not name the peer; how the weight is spread inside the matrix, and columns "
-        "with a large right-hand side, are not seen; with engines `paillier` and `quorum`, with "
-        "sampled rados and in partition `features` nothing is compared",
+        "how the weight is spread inside the matrix; a right-hand side of up to eleven times what "
+        "the rows can have (`quorum`), and columns of it while the whole fits (`shares`, whose "
+        "bit does not name the peer); of a coordinator that pools with the peer, the directions. "
+        "With engine `paillier`, with sampled rados and in partition `features` nothing is "
+        "compared: only what makes the solve miss its tolerance is noticed",
     ),
     Deviation(
         PEER,
@@ -226,15 +244,17 @@ DEVIATIONS: tuple[Deviation, ...] = (
         COORDINATOR,
         "brings back an older copy of its own folder, so that letters are asked for a second time",
         "a seat that confirmed letters which the server does not hold stops, and so does one that "
-        "has read more than the server has; both name the coordinator",
+        "has read letters which it does not know: every start of a server numbers letters anew, at "
+        "a place that is drawn; both name the coordinator",
         named_tests("backup", "test_seats_stop_at_an_older_copy_of_the_coordinator", folder="docs")
         + named_tests(
             "copies",
             "test_a_seat_that_read_beyond_an_older_copy_of_the_server_does_not_wait",
+            "test_letters_of_others_do_not_hide_an_older_copy_of_the_server",
             folder="transport",
         ),
-        "where others post more letters to the older copy than were lost, before the seat asks, it "
-        "reads on without noticing that some were never delivered",
+        "who neither sent nor read anything since the copy does not notice it, and has lost "
+        "nothing by it",
     ),
     Deviation(
         ANYBODY,

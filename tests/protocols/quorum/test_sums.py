@@ -22,12 +22,9 @@ from sottovoce.protocols.quorum.sums import (
     ContributionPlane,
     ContributionSeed,
     Summand,
-    check,
     collect,
     contribute,
-    form,
     give_sum,
-    open_check,
     take_sum,
 )
 from sottovoce.protocols.runner import Meddler, Outcome, converse
@@ -40,13 +37,11 @@ def added(
     quorum: Quorum,
     values: dict[str, np.ndarray],
     *,
-    checked: bool = False,
     meddler: Meddler | None = None,
 ) -> Outcome:
     """Every peer contributes, the members add, the opener learns the sum."""
     length = len(next(iter(values.values())))
     summand = Summand("test", here(quorum), length, BASE)
-    places, factors = np.arange(2), np.array([1, -1])
 
     def peer(name: str) -> Party[Planes | None]:
         own = yield from contribute(
@@ -60,17 +55,11 @@ def added(
         total = np.zeros((BASE.count, length), np.uint32)
         for other in values:
             share = yield from collect(quorum, summand, other, name=name, own=own)
-            if checked:
-                part = form(BASE, share, places, factors)
-                yield from check(quorum, BASE, part, peer=other)
             total = BASE.add(total, share)
         yield from give_sum(quorum, BASE, total)
 
     def opener() -> Party[list[int]]:
         party = Opener(quorum)
-        if checked:
-            for other in values:
-                yield from open_check(party, BASE, peer=other)
         return [int(value) for value in (yield from take_sum(party, BASE, length))]
 
     programs = {name: peer(name) for name in values}
@@ -108,16 +97,6 @@ def test_what_a_minority_gets_of_a_contribution_is_noise(members: int, threshold
                 ]
                 if planes:
                     assert_looks_uniform(np.concatenate(planes).tolist(), prime)
-
-
-def test_the_check_opens_as_exactly_zero_or_names_the_peer() -> None:
-    quorum = quorum_of(3, 1)
-    good = {name: np.array([9, 9, 5]) for name in quorum.members}
-    assert added(quorum, good, checked=True).results[OPENER] == [27, 27, 15]
-    good["site2"] = np.array([9, 8, 5])
-    with pytest.raises(ViolationError, match="moments of unit rows") as caught:
-        added(quorum, good, checked=True)
-    assert caught.value.party == "site2"
 
 
 def from_to(kind: type[Message], sender: str, recipient: str) -> Callable[[Packet], bool]:

@@ -11,8 +11,10 @@ r = r″ + 2^ℓ·r′: the ℓ bits of r″ are the exclusive or of all dealers
 if one dealer's are; r′ is the sum of numbers below 2^κ. What is opened is within 2^(1−κ) of
 the same whatever y is, for −2^ℓ ≤ y < 2^ℓ. With c = z mod 2^ℓ, the bit is
 ⌊z/2^ℓ⌋ − r′ − [c < r″]: the last term from pairs (less, equal) that are joined two by two.
-Only the first residue field is needed for bits; the sum r″ in the others is a product of degree
-2t at once, because it only masks. Who learns what: nobody learns anything.
+Bits need one residue field where |y| < 2^ℓ is certain; the sum r″ in the others is a product of
+degree 2t at once, because it only masks. Of a y outside its range the "bit" is ⌊y/2^ℓ⌋ + 1 modulo
+the fields of bits: where y is somebody's claim, three of them leave no room for another y whose
+bit is 1 (`bit_base`). Who learns what: nobody learns anything.
 """
 
 from collections.abc import Iterator
@@ -54,6 +56,7 @@ class SharedComparison:
     bits: int
     hiding: int
     base: Base
+    bit_base: Base = BIT_BASE
 
     def __post_init__(self) -> None:
         if self.bits < 1 or self.hiding < 1:
@@ -78,18 +81,18 @@ class SharedComparison:
     def openings(self, quorum: Quorum, shape: tuple[int, ...]) -> Iterator[Opening]:
         """Everything that the opener opens, in order."""
         for fold in range(quorum.threshold):
-            base = self.base if fold < quorum.threshold - 1 else BIT_BASE
+            base = self.base if fold < quorum.threshold - 1 else self.bit_base
             yield reduction(quorum, base, (self.bits, *shape))
         yield self.opening(quorum, shape)
         for pairs in _levels(self.bits):
-            yield reduction(quorum, BIT_BASE, (2 * pairs, *shape))
+            yield reduction(quorum, self.bit_base, (2 * pairs, *shape))
 
 
 def at_least_zero(
     member: QuorumMember, comparison: SharedComparison, share: Planes, *, purpose: str
 ) -> Party[Planes]:
-    """A share, of degree t in the first field, of [y ≥ 0] for every y of degree 2t or less."""
-    quorum, shape = member.quorum, share.shape[1:]
+    """A share, of degree t in the fields of bits, of [y ≥ 0] for every y of degree 2t or less."""
+    quorum, shape, bit_base = member.quorum, share.shape[1:], comparison.bit_base
     comparison.limit(quorum)
     bits, low, high, high_bit = yield from _mask(member, comparison, shape, purpose=purpose)
     base = comparison.base
@@ -99,8 +102,8 @@ def at_least_zero(
     whole = limbs.from_residues(z, base)
     public = limbs.low_bits(whole, comparison.bits).astype(np.uint32)
     less = yield from _less(member, public, bits, purpose=purpose)
-    above = limbs.to_residues(limbs.shifted_right(whole, comparison.bits), BIT_BASE)
-    return BIT_BASE.subtract(BIT_BASE.subtract(above, high_bit), less)
+    above = limbs.to_residues(limbs.shifted_right(whole, comparison.bits), bit_base)
+    return bit_base.subtract(bit_base.subtract(above, high_bit), less)
 
 
 def _mask(
@@ -108,55 +111,56 @@ def _mask(
 ) -> Party[tuple[Planes, Planes, Planes, Planes]]:
     """Shares of the bits of r″, of r″ itself, of r′ with degree 2t, and with degree t."""
     quorum, base = member.quorum, comparison.base
-    t, count = quorum.threshold, comparison.bits
+    t, count, bit_base = quorum.threshold, comparison.bits, comparison.bit_base
     items = [
         Item(t, base, (count, *shape)),
         Item(2 * t, base, shape),
-        Item(t, BIT_BASE, shape),
+        Item(t, bit_base, shape),
     ]
 
     def secrets(entropy: Entropy) -> list[Planes]:
         coins = random_bits(entropy, (count, *shape))
         number = limbs.drawn_below(entropy, comparison.hiding, shape)
         high = limbs.to_residues(number, base)
-        return [np.repeat(coins[np.newaxis], base.count, axis=0), high, high[:1]]
+        return [np.repeat(coins[np.newaxis], base.count, axis=0), high, high[: bit_base.count]]
 
     by_dealer = yield from dealt(member, items, secrets, purpose=f"{purpose}/mask")
     high, high_bit = by_dealer[0][1], by_dealer[0][2]
     for shares in by_dealer[1:]:
-        high, high_bit = base.add(high, shares[1]), BIT_BASE.add(high_bit, shares[2])
+        high, high_bit = base.add(high, shares[1]), bit_base.add(high_bit, shares[2])
     all_bits = [shares[0] for shares in by_dealer]
-    bits, low = yield from _exclusive_or(member, base, all_bits, purpose=purpose)
+    bits, low = yield from _exclusive_or(member, comparison, all_bits, purpose=purpose)
     return bits, low, high, high_bit
 
 
 def _exclusive_or(
-    member: QuorumMember, base: Base, by_dealer: list[Planes], *, purpose: str
+    member: QuorumMember, comparison: SharedComparison, by_dealer: list[Planes], *, purpose: str
 ) -> Party[tuple[Planes, Planes]]:
-    """Shares of the joined bits in the first field, and of the number that they make in all."""
+    """Shares of the joined bits in the fields of bits, and of the number they make in all."""
+    base, fields = comparison.base, comparison.bit_base.count
     joined, last = by_dealer[0], by_dealer[-1]
     for index, more in enumerate(by_dealer[1:-1]):
         product = yield from multiplied(member, joined, more, purpose=f"{purpose}/xor/{index}")
         joined = base.combine([joined, more, product], [1, 1, -2])
-    # Degree 2t: enough for a mask. Of the bits themselves the degree is lowered, in one field.
+    # Degree 2t: enough for a mask. Of the bits themselves the degree is lowered, where needed.
     product = base.combine([joined, last, base.times(joined, last)], [1, 1, -2])
-    bits = yield from lowered(member, product[:1], purpose=f"{purpose}/xor")
+    bits = yield from lowered(member, product[:fields], purpose=f"{purpose}/xor")
     powers = [1 << place for place in range(product.shape[1])]
-    # With the lowered bits in the first field: a wrong one shows in the range of what is opened.
-    used = np.concatenate([bits, product[1:]])
+    # With the lowered bits in their fields: a wrong one shows in the range of what is opened.
+    used = np.concatenate([bits, product[fields:]])
     low = base.combine([used[:, place] for place in range(used.shape[1])], powers)
     return bits, low
 
 
 def _less(member: QuorumMember, public: Planes, bits: Planes, *, purpose: str) -> Party[Planes]:
     """A share of [c < r] for public bits c and shared bits r, the lowest first."""
-    base, ones = BIT_BASE, np.ones_like(public)
+    base = Base(len(bits))
+    public = np.repeat(public[np.newaxis], base.count, axis=0)
+    ones = np.ones_like(public)
     # Bit by bit: less = (1 − c)·r, equal = 1 − c − r + 2cr, both linear in the shares.
-    less = base.times(bits, (ones - public)[np.newaxis])
-    differ = base.add(
-        base.times(bits, BIT_BASE.of(1 - 2 * public.astype(np.int64))), public[np.newaxis]
-    )
-    equal = base.subtract(ones[np.newaxis], differ)
+    less = base.times(bits, ones - public)
+    differ = base.add(base.times(bits, base.of(1 - 2 * public[0].astype(np.int64))), public)
+    equal = base.subtract(ones, differ)
     for level, pairs in enumerate(_levels(bits.shape[1])):
         low, high = less[:, 0 : 2 * pairs : 2], equal[:, 1 : 2 * pairs : 2]
         factors = np.concatenate([low, equal[:, 0 : 2 * pairs : 2]], axis=1)

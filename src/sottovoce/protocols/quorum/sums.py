@@ -3,16 +3,13 @@
     peer p                                 member i                    opener (C)
       │ ContributionSeed (t members) ─────────▶│                           │
       │ ContributionPlane (the others) ───────▶│   adds up                 │
-      │                                        │ share of a check ────────▶│   exactly 0, or stop
       │                                        │ share of a sum ──────────▶│   if the card lists it
 
 A peer shares its integers with degree t: t members get a seed, the others get the polynomial
 through the peer's values and those t shares, sealed to each. The sum of the members' shares is
-a share of the sum of all peers. A public linear form of a contribution that must be 0, such as
-its trace less what so many unit rows have, can be opened: honest peers make it exactly 0, so
-opening it tells nothing but that. Who learns what: the opener learns the sums that the study card
-lists, over all peers; nobody learns anything else, assuming that at most t members pool, with
-or without the opener.
+a share of the sum of all peers; moment_check.py looks at single ones. Who learns what: the
+opener learns the sums that the study card lists, over all peers; nobody learns anything else,
+assuming that at most t members pool, with or without the opener.
 """
 
 from collections.abc import Sequence
@@ -29,7 +26,7 @@ from sottovoce.numbers.residues import BLOCK, Base, Planes, combined, drawn, red
 from sottovoce.protocols.conversation import Party, Send, receive
 from sottovoce.protocols.messages import Disclosure, Message
 from sottovoce.protocols.quorum.members import Quorum, weights
-from sottovoce.protocols.quorum.opening import Opener, Opening, OpeningShare, given, opened
+from sottovoce.protocols.quorum.opening import Opener, Opening, OpeningShare, given
 from sottovoce.protocols.shares.material import Context
 
 
@@ -56,16 +53,6 @@ class ContributionPlane(Message, frozen=True):
     context: bytes
     plane: int
     share: wire.Residues
-
-
-class CheckShare(OpeningShare, frozen=True):
-    """A share of a public form of one contribution, which is 0 unless its scale is wrong."""
-
-    discloses: ClassVar = Disclosure(
-        seen_by="the opener, and with its answer every member",
-        reveals="whether a contribution is of unit rows at the agreed scale: exactly 0 if so",
-        assuming="no more members than the threshold pool with each other and the opener",
-    )
 
 
 class SumShare(OpeningShare, frozen=True):
@@ -183,43 +170,6 @@ def _check_bound(summand: Summand, context: bytes, peer: str) -> None:
     if context != summand.bound():
         raise ViolationError(
             f"{summand.purpose}: expected a share for this plan and attempt, found another",
-            party=peer,
-        )
-
-
-def check_opening(quorum: Quorum, base: Base) -> Opening:
-    """What is opened of one contribution."""
-    return Opening(CheckShare, quorum.threshold, base, (1,))
-
-
-def form(
-    base: Base, share: Planes, places: NDArray[np.int64], factors: NDArray[np.int64]
-) -> Planes:
-    """A share of a public linear form: Σ factor · entry."""
-    result = np.empty((base.count, 1), np.uint32)
-    for plane, prime in enumerate(base.primes):
-        total = 0
-        for part in slices(len(places), BLOCK):
-            values = share[plane][places[part]].astype(np.int64)
-            total += int((values * reduced(factors[part], prime)).sum())
-        result[plane] = total % prime
-    return result
-
-
-def check(quorum: Quorum, base: Base, share: Planes, *, peer: str) -> Party[None]:
-    """At a member: open what must be exactly 0 of a peer's contribution, or stop."""
-    _check_zero((yield from opened(quorum, check_opening(quorum, base), share)), peer)
-
-
-def open_check(opener: Opener, base: Base, *, peer: str) -> Party[None]:
-    """At the opener: the same."""
-    _check_zero((yield from opener.open(check_opening(opener.quorum, base))), peer)
-
-
-def _check_zero(value: Planes, peer: str) -> None:
-    if value.any():
-        raise ViolationError(
-            "contribution: expected moments of unit rows at the agreed scale, found others",
             party=peer,
         )
 

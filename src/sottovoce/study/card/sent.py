@@ -9,6 +9,7 @@ from sottovoce.protocols.blind_sum import messages as blind_sums
 from sottovoce.protocols.messages import Disclosure, Message
 from sottovoce.protocols.quorum import comparison as quorum_comparison
 from sottovoce.protocols.quorum import dealing, labels, opening
+from sottovoce.protocols.quorum import moment_check as quorum_moment_check
 from sottovoce.protocols.quorum import products as quorum_products
 from sottovoce.protocols.quorum import solve as quorum_solve
 from sottovoce.protocols.quorum import sums as quorum_sums
@@ -34,7 +35,7 @@ from sottovoce.protocols.two_party import directions, matrices, own_masks
 from sottovoce.protocols.two_party import products as two_party_products
 from sottovoce.protocols.two_party import truncation as two_party_truncation
 from sottovoce.study.arrangement import Remote, Weights
-from sottovoce.study.plan import Engine, Verdict
+from sottovoce.study.plan import Contribution, Engine, Verdict
 from sottovoce.study.queries import (
     budget,
     classification,
@@ -170,8 +171,10 @@ def _encrypted_solve(study: Study) -> Iterator[Stage]:
     yield "encrypted model", (model,)
 
 
-def _quorum_solve(_study: Study) -> Iterator[Stage]:
+def _quorum_solve(study: Study) -> Iterator[Stage]:
     yield "contributions", (quorum_sums, quorum_contributions)
+    if study.plan.contribution is Contribution.EXACT:
+        yield "contributions", (quorum_moment_check,)
     yield "sealed solve", (dealing, opening, quorum_truncation, quorum_products)
     yield "sealed solve", (quorum_comparison, quorum_solve)
     yield "model in shares", (quorum_training,)
@@ -262,7 +265,6 @@ _ONLY: Mapping[type[Message], Callable[[Study], bool]] = {
     blind_sums.RingTotal: _never,
     holders.MaskedShare: _never,
     quorum_training.ReleasedPart: _opens(Opens.WEIGHTS),
-    quorum_sums.CheckShare: _never,
     labels.QuorumScore: _opens(Opens.SCORES),
     labels.QuorumLabel: _opens(Opens.LABELS),
     labels.FlippedBit: _tournament,

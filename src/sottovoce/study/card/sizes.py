@@ -13,7 +13,7 @@ from sottovoce.protocols.identities import SIGNATURE_BYTES
 from sottovoce.protocols.messages import Message
 from sottovoce.protocols.quorum.sums import ContributionPlane, ContributionSeed
 from sottovoce.protocols.sealing import KEY_BYTES, OVERHEAD
-from sottovoce.study.plan import DictionaryKind, Engine
+from sottovoce.study.plan import Contribution, DictionaryKind, Engine
 from sottovoce.study.queries.scoring import row_norm
 from sottovoce.study.relay import padded_size
 from sottovoce.study.roster import Role
@@ -23,7 +23,7 @@ from sottovoce.study.stages.centring import END_PARTS
 from sottovoce.study.stages.contributions import ShareSeed
 from sottovoce.study.stages.encrypted_numbers import EncryptedNumbers
 from sottovoce.study.stages.kept_buckets import BucketFilter, CountSeed
-from sottovoce.study.stages.preparation import DictionaryKeyBox, Prepared, counts_layout
+from sottovoce.study.stages.preparation import DictionaryKeyBox, Prepared, claims_of, counts_layout
 from sottovoce.study.stages.uploads import SealedRows
 from sottovoce.study.study import Study
 from sottovoce.study.totals import Totals
@@ -100,10 +100,11 @@ def _shared(study: Study) -> Iterator[Size]:
     others = len(quorum.members) - quorum.threshold
     counts = counts_layout(study).length
     moments = plan.width * (plan.width + 1) // 2 + plan.width * plan.labels.width
+    moments += claims_of(study) if plan.contribution is Contribution.EXACT else 0
     told = f"{COUNTS}; {TOTALS}" if study.has_counts else TOTALS
     for stage, length, planes, holds in (
         (_DICTIONARY, counts, 2, told),
-        ("contributions", moments, 7, f"{SUMS}; {SPREAD}"),
+        ("contributions", moments, 7, f"{SUMS}; {SPREAD}; {TOTALS}"),
     ):
         seed = _boxed(ContributionSeed(bytes(32), bytes(200)))
         kind = kebab(ContributionSeed.__name__)

@@ -18,7 +18,7 @@ A coordinator that published different things to different peers could tell thei
 apart; so the keys and masks of the training depend on a digest of what each was shown.
 """
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import ClassVar
 
@@ -27,6 +27,7 @@ from numpy.typing import NDArray
 
 from sottovoce import wire
 from sottovoce.errors import InputError, MalformedError, ViolationError
+from sottovoce.numbers.residues import Planes
 from sottovoce.numbers.ring import from_ring, to_ring
 from sottovoce.protocols.blind_sum import SummedVector, WordSpace, pairwise
 from sottovoce.protocols.blind_sum.plan import Plan
@@ -111,6 +112,8 @@ class Prepared:
 
     `shown` stands for all that was published; the blind sums of the training are bound to it.
     A peer remembers how the pieces of its documents were read, which it will read once more.
+    In engine quorum it also keeps the numbers of rows that it claimed, and a member its share of
+    every peer's: moments are compared with them.
     """
 
     totals: Totals
@@ -119,6 +122,8 @@ class Prepared:
     key: DictionaryKey = field(default=PUBLIC, repr=False)
     shown: bytes = field(default=b"", repr=False)
     memory: PieceMemory | None = field(default=None, repr=False, compare=False)
+    claimed: tuple[int, ...] = field(default=(), repr=False)
+    claims: Mapping[str, Planes] = field(default_factory=dict, repr=False, compare=False)
 
 
 def prepare_peer(
@@ -156,7 +161,8 @@ def prepare_peer(
         party.policy.check_totals(study, totals)
     space = _space(study, _dictionary_of(study, told, totals))
     shown = _digest(_of_buckets(told.buckets), told.idf_halves, told.totals, told.peers)
-    return Prepared(totals, space.dictionary.idf_halves, space, key, shown, memory)
+    halves, claimed = space.dictionary.idf_halves, tuple(vector[: claims_of(study)].tolist())
+    return Prepared(totals, halves, space, key, shown, memory, claimed)
 
 
 def prepare_alone(party: PartyContext, training: Sequence[Document]) -> Prepared:
@@ -224,8 +230,18 @@ def prepare_evaluator(party: PartyContext) -> Party[Prepared]:
 def prepare_member(party: PartyContext) -> Party[Prepared]:
     """At a member of engine quorum: it adds up shares of counts, and hears the totals."""
     study = party.study
-    yield from help_sum(party, _ROUND, counts_layout(study).length, party.peers)
-    return (yield from _take_weights(study, party.peers))
+    claims: dict[str, Planes] = {}
+
+    def keep(peer: str, share: Planes) -> None:
+        claims[peer] = share[:, : claims_of(study)].copy()
+
+    yield from help_sum(party, _ROUND, counts_layout(study).length, party.peers, keep=keep)
+    return replace((yield from _take_weights(study, party.peers)), claims=claims)
+
+
+def claims_of(study: Study) -> int:
+    """How many numbers of rows a peer claims: altogether, and of each class."""
+    return 1 + len(study.plan.labels.names)
 
 
 def _take_weights(study: Study, peers: tuple[str, ...]) -> Party[Prepared]:

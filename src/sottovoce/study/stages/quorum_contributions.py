@@ -1,19 +1,22 @@
 """The contributions of a study in engine `quorum`: every peer's moments, added up in shares.
 
     peer p                                member i                        coordinator C
-      │ moments, in shares ──────────────────▶│                               │
-      │ both ends of its spectrum, in shares ▶│ SharesHeld ──────────────────▶│   of every peer
+      │ moments and rows, in shares ─────────▶│                               │
+      │ both ends of its spectrum, in shares ▶│   quorum/moment_check.py: no more than its rows can
+      │                                       │ SharesHeld ──────────────────▶│   of every peer
       │◀──────────────── AddUp ───────────────│◀──────────────── AddUp ───────│
       │                                       │ share of the sums of ends ───▶│
       │◀────────────── JointEnds ─────────────│◀────────── OpenedValues ──────│
 
 Each member keeps its share of the joint moments: a training that a member left is tried again
-from these, and nothing is added up or opened a second time. Who learns what: everybody learns the
-ends of the joint spectrum, rounded up, and who is in the sum. Assuming that at most t
+from these, and nothing is added up or opened a second time. Before anything is added, every peer's
+moments are held against the rows that it claimed with the totals; who fails is named, and the
+study stops. Sampled rados are of no known length, and are not compared. Who learns what: everybody
+learns the ends of the joint spectrum, rounded up, and who is in the sum. Assuming that at most t
 members pool, with or without C.
 """
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import ClassVar
 
@@ -24,13 +27,22 @@ from sottovoce.numbers.residues import Base, Planes
 from sottovoce.numbers.ring import from_ring
 from sottovoce.protocols.conversation import Party, Send, receive
 from sottovoce.protocols.messages import Disclosure, Message
+from sottovoce.protocols.quorum.dealing import seated
 from sottovoce.protocols.quorum.members import Quorum
-from sottovoce.protocols.quorum.opening import Opening, OpeningShare, opened
+from sottovoce.protocols.quorum.moment_check import (
+    CheckedPart,
+    WeightBounds,
+    check_weights,
+    open_weights,
+)
+from sottovoce.protocols.quorum.opening import Opener, Opening, OpeningShare, opened
 from sottovoce.protocols.quorum.sums import Summand
+from sottovoce.study.attempts import MOST_ATTEMPTS
 from sottovoce.study.party_context import PartyContext
+from sottovoce.study.plan import Contribution
 from sottovoce.study.stages.centring import Reference, ToldSpectrum
 from sottovoce.study.stages.contributions import MomentPlan, drawn_moments, told_parts
-from sottovoce.study.stages.preparation import Prepared
+from sottovoce.study.stages.preparation import Prepared, claims_of
 from sottovoce.study.stages.quorum_sums import (
     COUNT_BASE,
     collect_shares,
@@ -39,9 +51,12 @@ from sottovoce.study.stages.quorum_sums import (
     summand,
     wait_to_add,
 )
+from sottovoce.study.study import Study
 from sottovoce.text.documents import Document
 
 _SUM = "ends"
+# One-time material of the check, apart from that of sums, solves and queries.
+_CHECK_ROUND = 2**21
 
 
 class SpectrumShare(OpeningShare, frozen=True):
@@ -81,6 +96,7 @@ def contribute_moments(
     """At a peer: its moments and the end of its spectrum, in shares to the members."""
     layout = MomentPlan.of(party.study.plan, prepared.totals)
     words, mine = _own_words(party, prepared, layout, training)
+    words = np.concatenate([words, np.array(_claimed(party.study, prepared.claimed), np.int64)])
     yield from share_out(party, _moments(party, layout), words)
     del words
     ends = summand(party, _SUM, party.peers, 2)
@@ -96,7 +112,32 @@ def contribute_moments(
 
 
 def _moments(party: PartyContext, layout: MomentPlan) -> Summand:
-    return summand(party, "moments", party.peers, layout.length, Base())
+    length = layout.length + len(_claimed(party.study, range(claims_of(party.study))))
+    return summand(party, "moments", party.peers, length, Base())
+
+
+def _claimed(study: Study, numbers: Sequence[int]) -> Sequence[int]:
+    """The numbers that moments are held against: none, where rows have no known length."""
+    return () if study.plan.contribution is not Contribution.EXACT else numbers
+
+
+def _bounds(party: PartyContext, prepared: Prepared) -> WeightBounds | None:
+    """How heavy the moments of each peer can be, from what it claimed and public numbers."""
+    plan, totals = party.study.plan, prepared.totals
+    if not _claimed(party.study, (0,)):
+        return None
+    layout = MomentPlan.of(plan, totals)
+    weighted = plan.class_weight is not None
+    weights = (
+        totals.weights(plan.class_weight).tolist() if weighted else [0.0] * len(totals.by_class)
+    )
+    return WeightBounds.of(
+        layout.scales,
+        (layout.width, layout.classes),
+        [float(not weighted), *weights],
+        rows=totals.rows,
+        checks=MOST_ATTEMPTS * len(party.peers),
+    )
 
 
 def _own_words(
@@ -115,17 +156,43 @@ def _own_words(
 def collect_moments(party: PartyContext, prepared: Prepared) -> Party[JointSums]:
     """At a member: its share of the moments of all peers, and the sum of their ends."""
     layout = MomentPlan.of(party.study.plan, prepared.totals)
-    share = yield from collect_shares(party, _moments(party, layout), party.peers)
+    bounds, parts = _bounds(party, prepared), dict[str, CheckedPart]()
+
+    def keep(peer: str, share: Planes) -> None:
+        if bounds is not None:
+            parts[peer] = CheckedPart.of(bounds, share, prepared.claims[peer])
+
+    share = yield from collect_shares(party, _moments(party, layout), party.peers, keep=keep)
     what = summand(party, _SUM, party.peers, 2)
     ends = yield from collect_shares(party, what, party.peers)
-    yield from wait_to_add(party, _SUM, what, party.peers)
     quorum = party.study.quorum_of(party.peers)
+    if bounds is not None:
+        yield from _check(party, quorum, bounds, parts)
+    yield from wait_to_add(party, _SUM, what, party.peers)
     spectrum = _spectrum_of((yield from opened(quorum, _spectrum_opening(quorum), ends)))
-    return JointSums(party.peers, spectrum, share)
+    return JointSums(party.peers, spectrum, share[:, : layout.length])
 
 
-def add_up(party: PartyContext) -> Party[JointSums]:
-    """At the coordinator: it opens the sums of ends, and nothing else."""
+def _check(
+    party: PartyContext, quorum: Quorum, bounds: WeightBounds, parts: Mapping[str, CheckedPart]
+) -> Party[None]:
+    """At a member: hold every peer's moments against its rows."""
+    member = yield from seated(
+        quorum,
+        party.name,
+        party.context(party.peers, round=_CHECK_ROUND),
+        entropy=party.entropy,
+        ledger=party.ledger,
+    )
+    yield from check_weights(member, bounds, parts)
+
+
+def add_up(party: PartyContext, prepared: Prepared) -> Party[JointSums]:
+    """At the coordinator: it opens whether moments can be true, and the sums of ends."""
+    bounds = _bounds(party, prepared)
+    if bounds is not None:
+        opener = Opener(party.study.quorum_of(party.peers))
+        yield from open_weights(opener, bounds, party.peers, fields=COUNT_BASE)
     what = summand(party, _SUM, party.peers, 2)
     opener = yield from let_add(party, _SUM, what, party.peers)
     spectrum = _spectrum_of((yield from opener.open(_spectrum_opening(opener.quorum))))

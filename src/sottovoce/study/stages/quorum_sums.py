@@ -14,7 +14,7 @@ over another set of peers, the difference of two of them would be somebody's par
 at most t members pool, with or without C.
 """
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import ClassVar
 
 import numpy as np
@@ -71,12 +71,23 @@ def share_out(party: PartyContext, what: Summand, values: NDArray[np.int64]) -> 
     yield from contribute(quorum, what, values, name=party.name, entropy=party.entropy)
 
 
-def collect_shares(party: PartyContext, what: Summand, peers: Sequence[str]) -> Party[Planes]:
-    """At a member: its share of the sum over these peers."""
+def _keep_nothing(peer: str, share: Planes) -> None:
+    del peer, share
+
+
+def collect_shares(
+    party: PartyContext,
+    what: Summand,
+    peers: Sequence[str],
+    *,
+    keep: Callable[[str, Planes], None] = _keep_nothing,
+) -> Party[Planes]:
+    """At a member: its share of the sum over these peers; `keep` sees that of each."""
     quorum = party.study.quorum_of(peers)
     total = np.zeros((what.base.count, what.length), np.uint32)
     for peer in peers:
         share = yield from collect(quorum, what, peer, name=party.name)
+        keep(peer, share)
         for plane, prime in enumerate(what.base.primes):
             total[plane] += share[plane]
             np.minimum(total[plane], total[plane] - np.uint32(prime), out=total[plane])
@@ -131,11 +142,17 @@ def add_to_sum(
 
 
 def help_sum(
-    party: PartyContext, name: str, length: int, peers: Sequence[str], *, series: str = ""
+    party: PartyContext,
+    name: str,
+    length: int,
+    peers: Sequence[str],
+    *,
+    series: str = "",
+    keep: Callable[[str, Planes], None] = _keep_nothing,
 ) -> Party[None]:
     """At a member: its share of a sum over these peers, to the coordinator who opens it."""
     what = summand(party, name, peers, length)
-    total = yield from collect_shares(party, what, peers)
+    total = yield from collect_shares(party, what, peers, keep=keep)
     yield from wait_to_add(party, name, what, peers, series=series)
     yield from give_sum(party.study.quorum_of(peers), what.base, total)
 
