@@ -73,7 +73,7 @@ def test_a_mailbox_of_the_first_version_goes_on(first: Path) -> None:
             assert mailbox.held("alice").letters == 1
 
     asyncio.run(story())
-    assert _version(path) == 2
+    assert _version(path) == 3
 
 
 def test_a_site_and_a_key_of_the_first_version_go_on(first: Path) -> None:
@@ -97,14 +97,14 @@ def test_a_ledger_of_the_first_version_is_read(first: Path) -> None:
 
 def test_what_a_newer_release_wrote_is_refused_and_not_changed(first: Path) -> None:
     for name in ("journal.db", "mailbox.db"):
-        _is_of_version(first / name, 3)
+        _is_of_version(first / name, 9)
     before = {path: path.read_bytes() for path in first.glob("*.db")}
-    with pytest.raises(JournalError, match="version 2 at most, found version 3: a newer") as found:
+    with pytest.raises(JournalError, match="version 2 at most, found version 9: a newer") as found:
         Journal(first / "journal.db", key=bytes(32))
     assert found.value.hints == ("pip install --upgrade sottovoce",)
 
     async def story() -> None:
-        with pytest.raises(DamagedFileError, match="version 2 at most, found version 3: a newer"):
+        with pytest.raises(DamagedFileError, match="version 3 at most, found version 9: a newer"):
             Mailbox(first / "mailbox.db")
 
     asyncio.run(story())

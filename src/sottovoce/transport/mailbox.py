@@ -26,6 +26,7 @@ from sottovoce.transport.mailbox_tables import (
     MailboxTables,
     Place,
     Progress,
+    begin_positions,
     open_database,
 )
 from sottovoce.transport.problems import Refusal
@@ -63,6 +64,7 @@ class Mailbox:
         self._closed = False
         self._hurried = False
         writing = open_database(path, writing=True)
+        self._earlier, self._first = begin_positions(writing)
         self._store = MailboxTables(writing, self.limits, path.parent)
         self._committer = Committer(writing, self._store.count)
         self._reading = open_database(path, writing=False)
@@ -175,13 +177,18 @@ class Mailbox:
         await self._committer.submit(lambda to: self._store.forget_sender(to, sender))
 
     def check_position(self, position: int) -> None:
-        """Refuse a reader that has read further than there is anything: it would wait for ever."""
-        if position > self._highest:
+        """Refuse a reader of letters that this mailbox never had: it would miss some, or wait.
+
+        Every start of a server has positions of its own, so that those which an older copy of
+        the mailbox gives to other letters are none that anybody has read.
+        """
+        now = range(self._first, self._highest + 1)
+        if position and not any(position in positions for positions in (*self._earlier, now)):
             raise Refusal(
                 409,
                 "forgotten",
-                f"this seat has read letters up to position {position}, and the server has "
-                f"{self._highest}: it was brought back from an older copy",
+                f"this seat has read letters up to position {position}, which the server never "
+                "gave: it was brought back from an older copy",
                 hints=("what the coordinator can do: docs/backup.md",),
             )
 

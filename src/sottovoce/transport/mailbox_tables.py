@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from sottovoce.course.letter_chain import HeldLetters, mark_of
+from sottovoce.entropy import SystemEntropy
 from sottovoce.errors import DamagedFileError
 from sottovoce.transport.limits import PART, Limits
 from sottovoce.transport.problems import Refusal
@@ -37,9 +38,16 @@ CREATE TABLE IF NOT EXISTS pieces (
 CREATE TABLE IF NOT EXISTS senders (
     sender TEXT PRIMARY KEY, letters INTEGER NOT NULL, chain BLOB NOT NULL
 ) STRICT;
+CREATE TABLE IF NOT EXISTS starts (
+    first INTEGER PRIMARY KEY, before INTEGER NOT NULL
+) STRICT;
 """
 # 1: letters, uploads and pieces. 2: also what is held of every sender, which begins empty.
-_VERSION = 2
+# 3: also where the positions of every start of the server begin, and where those before it ended.
+_VERSION = 3
+# The positions of two starts are apart by more letters than a study can have; the last ones are
+# drawn, so that two servers that went on from one copy do not use the same.
+_START_BITS, _DRAWN_BITS = 32, 31
 _SETTINGS = (
     # Contributions are a megabyte and more; most other letters a few kilobytes.
     "page_size = 8192",
@@ -119,6 +127,24 @@ def open_database(path: Path, *, writing: bool) -> sqlite3.Connection:
             ),
         ) from error
     return connection
+
+
+def begin_positions(to: sqlite3.Connection) -> tuple[list[range], int]:
+    """Give the letters of a new start positions that begin elsewhere.
+
+    Comes back with the positions of all starts before, as far as this copy of the mailbox knows,
+    and the first of this one.
+    """
+    rows = to.execute("SELECT seq FROM sqlite_sequence WHERE name = 'letters'").fetchall()
+    highest = max((row[0] for row in rows), default=0)
+    if highest:
+        first = ((highest >> _START_BITS) + 1 << _START_BITS) + SystemEntropy().bits(_DRAWN_BITS)
+        to.execute("INSERT INTO starts VALUES (?, ?)", (first, highest))
+        to.execute("UPDATE sqlite_sequence SET seq = ? WHERE name = 'letters'", (first - 1,))
+    starts = to.execute("SELECT first, before FROM starts ORDER BY first").fetchall()
+    firsts = [0, *(first for first, _ in starts)]
+    ends = (before + 1 for _, before in starts)
+    return [range(*ends_of) for ends_of in zip(firsts, ends, strict=False)], firsts[-1]
 
 
 def _check_version(connection: sqlite3.Connection, path: Path) -> None:
