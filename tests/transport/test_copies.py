@@ -238,17 +238,17 @@ def test_letters_of_others_do_not_hide_an_older_copy_of_the_server(tmp_path):
     """Others post past the reader's position first: it read on, and missed some of them."""
 
     async def story():
-        async with post_office(tmp_path) as office:
-            alice, bob = await office.line("alice"), await office.line("bob")
+        async with served_mailbox(tmp_path) as served:
+            alice, bob = await served.line("alice"), await served.line("bob")
             await alice.post(letter(0))
         older = (tmp_path / "mail.db").read_bytes()
-        async with post_office(tmp_path) as office:
-            alice, bob = await office.line("alice"), await office.line("bob")
+        async with served_mailbox(tmp_path) as served:
+            alice, bob = await served.line("alice"), await served.line("bob")
             await alice.post(letter(1))
             *_, (position, _) = await bob.fetch(wait=1.0)
         (tmp_path / "mail.db").write_bytes(older)
-        async with post_office(tmp_path) as office:
-            carol, bob = await office.line("carol"), await office.line("bob")
+        async with served_mailbox(tmp_path) as served:
+            carol, bob = await served.line("carol"), await served.line("bob")
             for number in range(3):
                 await carol.post(Letter(SESSION, "carol", "bob", number, b"past it"))
             with pytest.raises(ViolationError, match="brought back from an older copy"):
