@@ -138,7 +138,7 @@ OWN_REPRS = {
     "estimators.comparison.Comparison": "accuracies by peer",
     "estimators.progress._NotebookLine": "one line of progress",
     "study.queries.figures.Evaluation": "figures that every peer is told",
-    "study.queries.trained_study.StudyOutcome": "names and sizes",
+    "course.trained_study.StudyOutcome": "names and sizes",
     "entropy.Expansion": "says <secret>",
     "estimators.federation.LocalFederation": "names of peers, and how many documents",
     "keyfiles.passphrase.Passphrase": "says <secret>",

@@ -1,10 +1,12 @@
 """Whoever is told labels pays for them, under whatever name it asks."""
 
 from collections import Counter
+from dataclasses import replace
 
 import pytest
 
 from harness.studies import BINARY, Case, notes
+from sottovoce.course.memory import StudyOutcome
 from sottovoce.errors import MisuseError
 from sottovoce.paillier import SecretKey
 from sottovoce.study import InsecureToyPlan, StudyPlan
@@ -23,16 +25,24 @@ def case(toy_key: SecretKey) -> Case:
     return Case(notes(300), plan, toy_key)
 
 
+def told(outcome: StudyOutcome, peer: str, **counts: int) -> None:
+    """Write into the coordinator's record what a peer was told."""
+    service = outcome.carrier.coordinator
+    asker = service.askers[peer]
+    changed = replace(asker, record=asker.record.but(**counts))
+    outcome.carrier.coordinator = replace(service, askers={**service.askers, peer: changed})
+
+
 def test_an_evaluation_of_chosen_documents_is_charged(case: Case) -> None:
     outcome = case.run()
     chosen = case.documents["north"][:20]
     first = outcome.classify("north", chosen, evaluation=True)
     assert first.left == outcome.queries.left("north") <= 100
-    outcome.queries.spent["north"] = 112
+    told(outcome, "north", spent=112)
     with pytest.raises(MisuseError, match="the query budget of 120 documents is spent"):
         outcome.classify("north", chosen)
     # Another name for the same question does not help.
-    outcome.queries.evaluated["north"] = 0
+    told(outcome, "north", evaluated=0)
     with pytest.raises(MisuseError, match="the query budget of 120 documents is spent"):
         outcome.classify("north", chosen, evaluation=True)
     assert outcome.queries.left("valley") == 120

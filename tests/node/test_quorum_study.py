@@ -5,9 +5,8 @@ from pathlib import Path
 
 from harness.entropy import SeededEntropy
 from harness.network import Network, described, network
-from sottovoce.course.memory import run_study
+from sottovoce.course.memory import StudyOutcome, run_study
 from sottovoce.study import Study
-from sottovoce.study.queries.trained_study import StudyOutcome
 from sottovoce.study.roster import draw_roster
 
 SITES = ("north", "harbour", "valley")

@@ -12,7 +12,7 @@ from harness.noise import FEWEST, assert_looks_uniform, assert_shows_structure
 from harness.pooled import contributed_shares, guessed, integers
 from harness.studies import BINARY, notes
 from sottovoce.attacks import attack_everything, score
-from sottovoce.course.memory import run_study
+from sottovoce.course.memory import StudyOutcome, run_study
 from sottovoce.numbers.residues import PRIMES
 from sottovoce.numbers.ring import decode, to_ring
 from sottovoce.protocols.quorum.opening import OpenedValues
@@ -21,7 +21,6 @@ from sottovoce.protocols.shares.triangle import Triangle
 from sottovoce.protocols.view import View, leaves
 from sottovoce.study import Study, StudyPlan
 from sottovoce.study.plan import Engine
-from sottovoce.study.queries.trained_study import StudyOutcome
 from sottovoce.study.roster import draw_roster
 from sottovoce.study.stages.centring import Reference
 from sottovoce.study.stages.contributions import MomentPlan, local_moments

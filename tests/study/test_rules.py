@@ -1,5 +1,6 @@
 """The six rules that hold everywhere, each with a test that fails when it is broken."""
 
+import itertools
 from collections import Counter
 from collections.abc import Iterable
 from dataclasses import fields, is_dataclass, replace
@@ -11,8 +12,13 @@ import pytest
 from harness.entropy import SeededEntropy
 from harness.meddling import is_kind, rewriting
 from harness.studies import Case, notes
+from sottovoce.course.queries.actions import RunEvaluation, RunQuery
+from sottovoce.course.queries.answering import helpers_of
+from sottovoce.course.queries.conversations import EvaluationId, QueryId
+from sottovoce.course.queries.records import EvaluationBook
+from sottovoce.course.trained_study import _JointEvaluation, _Query
 from sottovoce.datasets.notes import DIAGNOSES
-from sottovoce.errors import InputError, MalformedError, MisuseError, ViolationError
+from sottovoce.errors import InputError, MalformedError, MisuseError, SottovoceError, ViolationError
 from sottovoce.paillier import SecretKey, decrypt, generate_insecure_for_tests
 from sottovoce.protocols.conversation import Party, Send, receive
 from sottovoce.protocols.identities import Identity
@@ -178,20 +184,39 @@ def replace_packet(packet: Packet, **changes: Any) -> Packet:
 
 
 def test_a_query_with_a_number_that_was_used_is_refused(binary: Case) -> None:
-    outcome = binary.outcome
-    outcome.classify("north", binary.documents["north"][:2])
-    outcome.numbers["north"] -= 1
+    outcome, few = binary.outcome, binary.documents["north"][:2]
+    before = outcome.classify("north", few)
+    asked = outcome.carrier.seats["north"].asking
+    used = asked.record.following - 1
+    verdict = binary.study.verdict_for("north")
+    run = RunQuery(QueryId("north", used), verdict, helpers_of(binary.study, "north", verdict))
+    model = outcome.models["north"]
+    rows = FeatureReader(model.space, model.key).read(few).integers()
+    query = _Query(outcome, model, rows, [], evaluation=False, truth=None)
+    runs = dict.fromkeys(("coordinator", "north", *run.helpers), run)
     with pytest.raises(MisuseError, match="was used already"):
-        outcome.classify("north", binary.documents["north"][:2])
-    outcome.numbers["north"] += 1
+        outcome.converse(query.programs(runs, outcome.queries), *run.query.parts)
+    # An asker that forgot its number is told the one that is expected.
+    forgetful = replace(asked, record=asked.record.but(following=used))
+    outcome.carrier.seats["north"] = replace(outcome.carrier.seats["north"], asking=forgetful)
+    assert outcome.classify("north", few).classes == before.classes
+    assert outcome.carrier.seats["north"].asking.record.following == used + 2
 
 
 def test_a_round_that_was_unmasked_never_runs_again(binary: Case) -> None:
     outcome = binary.changed(evaluations=2).run()
     outcome.evaluate(binary.documents)
-    outcome.numbers["evaluations"] = 0
-    with pytest.raises(MisuseError, match=r"expected an attempt after 1|was unmasked already"):
+    carrier = outcome.carrier
+    evaluations = replace(carrier.coordinator.evaluations, record=EvaluationBook(attempt=2))
+    carrier.coordinator = replace(carrier.coordinator, evaluations=evaluations)
+    with pytest.raises(ViolationError, match="not held yet, found number 1 again"):
         outcome.evaluate(binary.documents)
+    tested = {name: outcome.own[0, name] for name in outcome.models}
+    run = RunEvaluation(EvaluationId(0, 1), tuple(tested))
+    runs = dict.fromkeys(("coordinator", "evaluator", *tested), run)
+    programs = _JointEvaluation(outcome, tested).programs(runs, outcome.queries)
+    with pytest.raises(MisuseError, match=r"expected an attempt after 1|was unmasked already"):
+        outcome.converse(programs, *run.evaluation.parts)
 
 
 def test_material_for_other_peers_or_another_query_is_other_material(binary: Case) -> None:
@@ -440,7 +465,7 @@ def test_evaluation_opens_nothing_over_few_documents_or_few_peers(binary: Case) 
     case = Case(dict(list(notes(400).items())[:2]), replace(binary.plan, min_peers=2), binary.key)
     with pytest.warns(UserWarning, match="two peers"):
         outcome = case.run()
-    with pytest.raises(InputError, match="expected at least 3 peers, found 2"):
+    with pytest.raises(MisuseError, match="over at least 3 peers, and 2 are left"):
         outcome.evaluate(case.documents)
 
 
@@ -453,12 +478,13 @@ def test_seeds_of_one_context_are_dealt_once(binary: Case) -> None:
 
 # What a peer that deviates could learn from a query is what its budget counts.
 
+_ASKED = itertools.count()
+
 
 def curious(case: Case, *sent: Any) -> Any:
     """A peer that has one batch granted, and sends the coordinator something else."""
-    outcome = case.outcome
-    asked = outcome.numbers["north"] + 1000
-    outcome.numbers["north"] += 1
+    outcome, book = case.outcome, case.outcome.queries
+    asked = 1000 + next(_ASKED)
 
     def thief() -> Party[Any]:
         batch = outcome.models["north"].scores.batch
@@ -469,12 +495,16 @@ def curious(case: Case, *sent: Any) -> Any:
         return (yield from receive("coordinator", LabelShare))
 
     programs = {
-        "coordinator": answer(
-            outcome.parties["coordinator"], outcome.trained, outcome.queries, asker="north"
-        ),
+        "coordinator": answer(outcome.parties["coordinator"], outcome.trained, book, asker="north"),
         "north": thief(),
     }
-    return outcome.converse(programs, "query", "north", str(asked)).results["north"]
+    left = book.left("north")
+    try:
+        return outcome.converse(programs, "query", "north", str(asked)).results["north"]
+    except SottovoceError:
+        # Nothing was told, so nothing is counted.
+        assert book.left("north") == left
+        raise
 
 
 @pytest.fixture(scope="module")
@@ -498,13 +528,10 @@ def undealt(binary: Case) -> Case:
 def test_without_a_dealer_the_coordinator_opens_nothing_out_of_turn_or_size(undealt: Case) -> None:
     """Encrypted weights in the place of scores, or of anything else, are not opened."""
     weights = undealt.outcome.models["north"].weights.for_key_holder(entropy=SeededEntropy(1))
-    left = undealt.outcome.queries.left("north")
     for message in (MaskedScores(weights), MaskedChoices(weights), DigitTests(weights)):
         with pytest.raises(ViolationError, match=r"expected (layout|MaskedScores)") as error:
             curious(undealt, message)
         assert error.value.party == "north"
-    # Nothing was told, so nothing is counted.
-    assert undealt.outcome.queries.left("north") == left
 
 
 def test_labels_that_overlap_are_compared_without_a_dealer(undealt: Case) -> None:

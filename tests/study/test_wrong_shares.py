@@ -10,7 +10,7 @@ from harness.entropy import SeededEntropy
 from harness.meddling import is_kind, rewriting
 from harness.studies import notes
 from sottovoce import wire
-from sottovoce.course.memory import run_study
+from sottovoce.course.memory import Setting, StudyOutcome, run_study
 from sottovoce.errors import SottovoceError, ViolationError
 from sottovoce.numbers.residues import PRIMES
 from sottovoce.protocols.messages import Message
@@ -26,7 +26,6 @@ from sottovoce.protocols.runner import Meddler
 from sottovoce.protocols.seat import Packet
 from sottovoce.study import Study, StudyPlan
 from sottovoce.study.plan import Engine
-from sottovoce.study.queries.trained_study import Setting, StudyOutcome
 from sottovoce.study.roster import draw_roster, member_of
 from sottovoce.study.stages.quorum_contributions import SpectrumShare
 from sottovoce.text.labels import Labels

@@ -9,7 +9,7 @@ over as they come, and the programs of an attempt talk at one table. Time is a n
 on when nobody has anything to do.
 """
 
-from collections import Counter, deque
+from collections import deque
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any
@@ -42,9 +42,11 @@ from sottovoce.course.inputs import (
 from sottovoce.course.participant_record import ParticipantRecord
 from sottovoce.course.participant_state import Participation
 from sottovoce.course.phases import Phase
+from sottovoce.course.queries.memory import QueriesInMemory
 from sottovoce.course.reasons import stopped_error
 from sottovoce.course.seat_course import SeatCourse, counted
 from sottovoce.course.terms import Failing, Terms, WaitingLimits, planned
+from sottovoce.course.trained_study import StudyOutcome
 from sottovoce.course.training_record import TrainingRecord
 from sottovoce.course.training_state import Training
 from sottovoce.entropy import Entropy
@@ -55,13 +57,12 @@ from sottovoce.protocols.messages import Message
 from sottovoce.protocols.runner import Conversation
 from sottovoce.protocols.view import View
 from sottovoce.study.attempts import Attempt
+from sottovoce.study.in_memory import Record, Setting
 from sottovoce.study.party_context import PartyContext
 from sottovoce.study.plan import Engine
-from sottovoce.study.queries.budget import QueryBook
 from sottovoce.study.queries.model import PeerModel
 from sottovoce.study.queries.quorum_model import MemberShare
 from sottovoce.study.queries.remote_answers import RemoteSide
-from sottovoce.study.queries.trained_study import Record, Setting, StudyOutcome
 from sottovoce.study.roster import Role
 from sottovoce.study.stages.holdings import labelled
 from sottovoce.study.study import Study
@@ -302,15 +303,15 @@ class StudyRun:
         trained = self.courses[self._coordinator].trained
         assert trained is not None
         views = {name: View(name, list(view.received)) for name, view in self.record.views.items()}
-        told = Counter(dict(trained.told))
-        book = QueryBook(study.plan.budget, study.plan.evaluations, told)
+        told = dict(trained.told)
+        carrier = QueriesInMemory(study, self._parties, trained.peers, told=told, limits=_LIMITS)
         sealed = {name: one for name, one in models.items() if isinstance(one, PeerModel)}
         remote = RemoteSide(self._documents, sealed)
         held = {name: one.held for name, one in self.courses.items() if one.held is not None}
         shared = {name: one for name, one in held.items() if isinstance(one, MemberShare)}
         half = held.get(study.roster.evaluator) if study.roster.helped else None
         assert not isinstance(half, MemberShare)
-        seats = (self._parties, book, views, self.record)
+        seats = (self._parties, views, self.record, carrier)
         return StudyOutcome(study, models, trained, *seats, remote=remote, held=half, shared=shared)
 
 

@@ -15,6 +15,7 @@ from sklearn.exceptions import NotFittedError
 
 from sottovoce.clusters import executor_workers
 from sottovoce.course.memory import Setting, StudyOutcome, run_study
+from sottovoce.course.outsourced_memory import run_outsourced
 from sottovoce.entropy import Entropy, SystemEntropy
 from sottovoce.errors import InputError, MismatchError, MisuseError
 from sottovoce.estimators.asking import PeerClassifier
@@ -33,7 +34,6 @@ from sottovoce.study.queries.quorum_model import QuorumModel
 from sottovoce.study.queries.thresholds import operating_faults, scored_names
 from sottovoce.study.release import Opens, Release
 from sottovoce.study.roster import Roster, draw_outsourced, draw_roster
-from sottovoce.study.stages.outsourced import run_outsourced
 from sottovoce.study.stages.training import Told
 from sottovoce.text.chunks import working_with
 from sottovoce.text.documents import Document

@@ -62,7 +62,7 @@ class Invitation:
         for what, text in (
             ("address", self.address),
             ("title", self.title),
-            ("short name", self.short_name),
+            ("short_name", self.short_name),
         ):
             fault = fault_in(text)
             if fault:

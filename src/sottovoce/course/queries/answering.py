@@ -60,7 +60,8 @@ class Answering:
     """The queries of one peer at the coordinator.
 
     `known` says that it is a peer of the model and did not leave. `given_up` is why the open query
-    is being stopped, where nothing was asked instead of it.
+    is being stopped, where nothing was asked instead of it. `absent` are members of a quorum that
+    were not seen lately.
     """
 
     name: str
@@ -69,6 +70,7 @@ class Answering:
     record: AskerRecord
     known: bool = True
     given_up: GivenUp | None = None
+    absent: frozenset[str] = frozenset()
 
     @property
     def phase(self) -> AnsweringPhase:
@@ -156,7 +158,7 @@ def _refusal(state: Answering, asked: AskedQuery) -> str:
 def _open(turn: _Turn, asked: AskedQuery) -> None:
     state = turn.state
     verdict = state.study.verdict_for(state.asker, wanted_verdict(asked.verdict))
-    helpers = helpers_of(state.study, state.asker, verdict)
+    helpers = _present(state, helpers_of(state.study, state.asker, verdict))
     opened = state.record.but(
         following=asked.number + 1,
         open=(asked.number,),
@@ -174,6 +176,12 @@ def helpers_of(study: Study, asker: str, verdict: Verdict | None) -> tuple[str, 
     """The seats besides coordinator and asker that a query needs."""
     parties = study.query_parties(asker, verdict)
     return tuple(name for name in parties if name not in {COORDINATOR, asker})
+
+
+def _present(state: Answering, helpers: tuple[str, ...]) -> tuple[str, ...]:
+    """The members that are here, if they are enough; else all of them are waited for."""
+    here = tuple(name for name in helpers if name not in state.absent)
+    return here if here == helpers or len(here) >= state.study.quorum.needed else helpers
 
 
 # It ends.

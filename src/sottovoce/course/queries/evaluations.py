@@ -126,6 +126,9 @@ def _refusal(state: Evaluations, peer: str) -> str:
     book, most, before = state.record, state.study.plan.evaluations, state.held.peers
     if book.number >= most:
         return f"the study has {most} evaluations, and all were held"
+    left = [name for name in state.peers if name not in book.gone]
+    if len(left) < FEWEST_PEERS:
+        return f"a joint evaluation is over at least {FEWEST_PEERS} peers, and {len(left)} are left"
     if peer in state.rejoined:
         # We could pose as it: nobody but the peer that handed the model over compared its keys.
         return "a site that enrolled again takes no part in evaluations"

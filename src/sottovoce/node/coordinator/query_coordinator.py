@@ -208,7 +208,7 @@ class QueryCoordinator(ServiceCarrier[CoordinatorService]):
         book = self._books[query] = QueryBook(plan.budget, plan.evaluations, spent, evaluated)
         party = self.asker_standing(query).party(entropy)
         if isinstance(self.trained, QuorumTrained):
-            members = self.trained.members
+            members = [name for name in self.trained.members if name in action.helpers]
             return answer_query(party, self.trained, book, asker=asker, members=members)
         return answer(party, self.trained, book, asker=asker, verdict=action.verdict)
 

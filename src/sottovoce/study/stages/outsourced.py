@@ -16,9 +16,9 @@ forgets. There is nobody to pool with, as the owner alone can decrypt, and all t
 decrypt is its own: so the owner is never the evaluator. Assuming that both follow the protocol.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
-from typing import Any, ClassVar
+from typing import ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -39,19 +39,13 @@ from sottovoce.paillier import (
 from sottovoce.protocols.casting import Cast, agreed_from
 from sottovoce.protocols.conversation import Party, Send, receive
 from sottovoce.protocols.guard import AnswerGuard, serve
-from sottovoce.protocols.identities import Identity
 from sottovoce.protocols.messages import Disclosure, Message
-from sottovoce.protocols.runner import Conversation
 from sottovoce.protocols.sealed_model import closing
 from sottovoce.protocols.two_party.residual import checked_stages, solve_checked
-from sottovoce.protocols.view import View
 from sottovoce.rados.moments import Moments
-from sottovoce.study.attempts import Attempt, Stage
 from sottovoce.study.party_context import PartyContext
-from sottovoce.study.queries.budget import QueryBook
 from sottovoce.study.queries.model import PeerModel, Trained, model_scale
-from sottovoce.study.queries.trained_study import Record, Setting, StudyOutcome
-from sottovoce.study.stages.agreement import Agreement, collected, consented
+from sottovoce.study.stages.agreement import Agreement
 from sottovoce.study.stages.encrypted_numbers import EncryptedNumbers, Own
 from sottovoce.study.stages.encrypted_training import told_end
 from sottovoce.study.stages.intermediary import TableNumbers, told_totals
@@ -228,62 +222,3 @@ def _solved(
             solved = yield from solve_checked(A, b, plan, entropy=entropy)
             found.append(solved.theta)
     return found
-
-
-def run_outsourced(
-    study: Study,
-    documents: Mapping[str, Sequence[Document]],
-    *,
-    identities: Mapping[str, Identity],
-    entropy: Entropy,
-    setting: Setting | None = None,
-) -> StudyOutcome:
-    """The whole story in memory: the owner's documents in, its own model out."""
-    setting, roster = setting or Setting(), study.roster
-    owner, evaluator = roster.coordinator, roster.evaluator
-    if set(documents) != {owner}:
-        raise InputError(
-            f"study {study.plan.name!r}: expected documents of {owner}, found those of "
-            f"{', '.join(sorted(documents)) or 'nobody'}"
-        )
-    setting.told("keys")
-    key = setting.key or study.plan.generate(entropy=entropy)
-    parties = {
-        name: PartyContext.open(study, identities[name], entropy=entropy) for name in roster.names
-    }
-    record = Record()
-    setting.told(Stage.AGREEMENT)
-    programs: dict[str, Party[Any]] = {
-        owner: collected(parties[owner], key),
-        evaluator: consented(parties[evaluator]),
-    }
-    agreements = _converse(study, programs, Stage.AGREEMENT, record, setting, key=None)
-    setting.told(Stage.TRAINING)
-    attempt = Attempt.first(study, Stage.TRAINING)
-    seats = {name: party.at(attempt, entropy=entropy) for name, party in parties.items()}
-    programs = {
-        owner: train_owner(seats[owner], documents[owner], key=key),
-        evaluator: train_for_owner(seats[evaluator], agreements[evaluator]),
-    }
-    results = _converse(study, programs, Stage.TRAINING, record, setting, key=key.public)
-    model, trained = results[owner]
-    views = {name: View(name, list(view.received)) for name, view in record.views.items()}
-    book = QueryBook(study.plan.budget, study.plan.evaluations)
-    return StudyOutcome(study, {owner: model}, trained, parties, book, views, record)
-
-
-def _converse(
-    study: Study,
-    programs: Mapping[str, Party[Any]],
-    stage: Stage,
-    record: Record,
-    setting: Setting,
-    *,
-    key: PublicKey | None,
-) -> Mapping[str, Any]:
-    session = Attempt.first(study, stage).session(study)
-    table = Conversation(programs, session=session, codec=study.codec(key), meddler=setting.meddler)
-    try:
-        return table.run().results
-    finally:
-        record.add(table.views, table.traffic)

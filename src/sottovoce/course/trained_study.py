@@ -6,33 +6,34 @@ results, their views (everything that each received) and the traffic.
 
 from collections import Counter
 from collections.abc import Collection, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
-from sottovoce.errors import AbsenceError, InputError
+from sottovoce.course.control import COORDINATOR
+from sottovoce.course.queries.actions import RunEvaluation, RunQuery
+from sottovoce.course.queries.conversations import ConversationId
+from sottovoce.course.queries.memory import QueriesInMemory, Run
+from sottovoce.errors import InputError
 from sottovoce.numbers.ring import Words
-from sottovoce.paillier import SecretKey
 from sottovoce.pictures.html import table
 from sottovoce.pictures.shown import notebook_html
 from sottovoce.protocols.conversation import Party
 from sottovoce.protocols.runner import Conversation, Meddler, Outcome
 from sottovoce.protocols.seat import Packet
 from sottovoce.protocols.view import Traffic, View
+from sottovoce.study.attempts import Attempt, Stage
+from sottovoce.study.in_memory import Record
 from sottovoce.study.party_context import PartyContext
-from sottovoce.study.plan import Verdict
-from sottovoce.study.policy import Policy
 from sottovoce.study.queries.budget import QueryBook
 from sottovoce.study.queries.classification import (
     Answer,
     answer,
     ask,
     deal,
-    goes_on_without,
-    warn_without,
 )
 from sottovoce.study.queries.evaluation import (
     evaluate_coordinator,
@@ -42,7 +43,6 @@ from sottovoce.study.queries.evaluation import (
 )
 from sottovoce.study.queries.figures import Evaluation, HeldOut, Tested
 from sottovoce.study.queries.model import HeldShare, PeerModel, Trained
-from sottovoce.study.queries.query_seats import query_trio
 from sottovoce.study.queries.quorum_model import MemberShare, QuorumModel, QuorumTrained
 from sottovoce.study.queries.quorum_queries import answer_query, ask_members, help_asker
 from sottovoce.study.queries.remote_answers import RemoteSide, remote_part
@@ -50,28 +50,9 @@ from sottovoce.study.queries.score_shares import decided
 from sottovoce.study.queries.shared_queries import share_scores
 from sottovoce.study.queries.thresholds import unit_scores
 from sottovoce.study.stages.holdings import integer_rows, labelled, read_rows
-from sottovoce.study.stages.training import Told, held_out_side
+from sottovoce.study.stages.training import held_out_side
 from sottovoce.study.study import Study
 from sottovoce.text.documents import Document
-
-
-@dataclass
-class Record:
-    """What was said so far: every party's view and the traffic, over all conversations."""
-
-    views: dict[str, View] = field(default_factory=dict)
-    traffic: Traffic = field(default_factory=Traffic)
-
-    def add(self, views: Mapping[str, View], traffic: Traffic) -> None:
-        """Add one conversation."""
-        for name, view in views.items():
-            self.views.setdefault(name, View(name)).received.extend(view.received)
-        for mine, more in (
-            (self.traffic.messages, traffic.messages),
-            (self.traffic.bytes, traffic.bytes),
-        ):
-            mine.update(more)
-        self.traffic.kinds.update(traffic.kinds)
 
 
 @dataclass(frozen=True)
@@ -91,16 +72,6 @@ class _Away(Meddler):
         return party in self.seats or self.other.crashes(party, step)
 
 
-@dataclass(frozen=True)
-class _Asked:
-    """One query as its asker brings it."""
-
-    peer: str
-    rows: sparse.csr_array = field(repr=False)
-    entities: Sequence[str] = field(repr=False)
-    evaluation: bool
-
-
 @dataclass(repr=False)
 class StudyOutcome:
     """A trained study: each peer's sealed model, and everybody ready for queries."""
@@ -109,14 +80,14 @@ class StudyOutcome:
     models: Mapping[str, PeerModel | QuorumModel]
     trained: Trained | QuorumTrained
     parties: Mapping[str, PartyContext]
-    queries: QueryBook
     training_views: Mapping[str, View]
     record: Record = field(default_factory=Record)
+    # The deciders of all seats; None where an owner has its model in the clear, and asks nobody.
+    carrier: QueriesInMemory | None = field(default=None, repr=False)
     numbers: Counter[str] = field(default_factory=Counter)
     meddler: Meddler | None = None
-    # Each peer's own figures, and the coordinator's shares of the counts of a ROC.
+    # Each peer's own figures.
     own: dict[tuple[int, str], Tested] = field(default_factory=dict, repr=False)
-    counted: dict[str, Words] = field(default_factory=dict, repr=False)
     remote: RemoteSide = field(default_factory=RemoteSide)
     away: set[str] = field(default_factory=set)
     held: HeldShare | None = field(default=None, repr=False)
@@ -163,6 +134,18 @@ class StudyOutcome:
             view for name, view in self.views.items() if roster.organisation(name) == organisation
         ]
 
+    @property
+    def queries(self) -> QueryBook:
+        """How many labels every peer was told so far."""
+        if self.carrier is None:
+            return QueryBook(self.study.plan.budget, self.study.plan.evaluations)
+        return self.carrier.book
+
+    @property
+    def counted(self) -> Mapping[str, Words]:
+        """The coordinator's shares of the counts of a ROC, until an evaluation adds them up."""
+        return {} if self.carrier is None else self.carrier.counted
+
     def classify(
         self, peer: str, documents: Sequence[Document], *, evaluation: bool = False
     ) -> Answer:
@@ -180,24 +163,23 @@ class StudyOutcome:
         model = self._model(peer)
         rows = integer_rows(self.study, model.space, peer, documents, key=model.key)
         if model.released is None:
-            asked = _Asked(peer, rows, [one.group or "" for one in documents], evaluation)
-            if isinstance(model, QuorumModel):
-                return self._ask_members(asked, model)
-            return self._ask(asked, model, truth=truth)
+            entities = [document.group or "" for document in documents]
+            query = _Query(self, model, rows, entities, evaluation, truth)
+            return self._deciders.ask(peer, len(documents), query, self._here)
         scores = unit_scores(rows, rows @ model.released)
         classes = decided(self.study.plan.labels, scores, model.operating_point)
         return Answer(classes, self.queries.left(peer), scores)
 
     def tested(self, peer: str, documents: Sequence[Document]) -> Tested:
         """What a peer's own held-out documents give in the next evaluation; asked for once."""
-        number = self.numbers["evaluations"]
+        number = self._evaluations
         if (number, peer) not in self.own:
             self.own[number, peer] = self._tested(peer, documents)
         return self.own[number, peer]
 
     def last_tested(self, peer: str, documents: Sequence[Document]) -> Tested:
         """What a peer's own held-out documents gave in the last evaluation, else in the next."""
-        held = self.own.get((self.numbers["evaluations"] - 1, peer))
+        held = self.own.get((self._evaluations - 1, peer))
         return held if held is not None else self.tested(peer, documents)
 
     def _tested(self, peer: str, documents: Sequence[Document]) -> Tested:
@@ -211,110 +193,25 @@ class StudyOutcome:
 
     def evaluate(self, documents: Mapping[str, Sequence[Document]]) -> Evaluation:
         """The joint confusion table and ROC over the documents that every peer has held out."""
-        roster = self.study.roster
         tested = {name: self.tested(name, documents[name]) for name in self.models}
-        number = self.numbers["evaluations"]
-        self.numbers["evaluations"] += 1
-        peers = tuple(tested)
-        programs: dict[str, Party[Any]] = {
-            name: evaluate_peer(self.parties[name], mine, peers, number=number)
-            for name, mine in tested.items()
-        }
-        programs[roster.coordinator] = evaluate_coordinator(
-            self.parties[roster.coordinator],
-            peers,
-            number=number,
-            counted=self.counted,
-            ring=self.trained.scores.ring,
-        )
-        if roster.helped:
-            programs[roster.evaluator] = evaluate_evaluator(
-                self.parties[roster.evaluator], peers, number=number
-            )
-        elif roster.members:
-            programs |= {
-                name: evaluate_member(self.parties[name], peers, number=number)
-                for name in self.study.quorum_of(peers).members
-            }
-        outcome = self.converse(programs, "evaluation", str(number))
-        result = outcome.results[roster.coordinator]
-        assert isinstance(result, Evaluation)
-        return result
+        joint = _JointEvaluation(self, tested)
+        return self._deciders.evaluate(tuple(tested), joint, self._here)
 
-    def _ask(self, asked: "_Asked", model: PeerModel, *, truth: NDArray[np.bool_] | None) -> Answer:
-        """Ask as the plan says first; without the dealer, if it is away and the plan allows it."""
-        verdict = self.study.verdict_for(asked.peer)
-        try:
-            return self._query(asked, model, truth=truth, verdict=verdict)
-        except AbsenceError as error:
-            if not goes_on_without(self.study, asked.peer, error.party):
-                raise
-            warn_without(asked.peer, error.party)
-        return self._query(asked, model, truth=truth, verdict=Verdict.DGK)
+    @property
+    def _deciders(self) -> QueriesInMemory:
+        assert self.carrier is not None
+        return self.carrier
 
-    def _ask_members(self, asked: "_Asked", model: QuorumModel) -> Answer:
-        """Ask the members that are there; 2t + 1 of them are enough."""
-        assert isinstance(self.trained, QuorumTrained)
-        parties, peer, coordinator = self.parties, asked.peer, self.study.roster.coordinator
-        held = self.study.quorum.among(self.trained.members)
-        there = held.among([name for name in held.members if name not in self.away]).members
-        number = self.numbers[peer]
-        self.numbers[peer] += 1
-        programs: dict[str, Party[Any]] = {
-            coordinator: answer_query(
-                parties[coordinator], self.trained, self.queries, asker=peer, members=there
-            ),
-            peer: ask_members(
-                parties[peer], model, asked.rows, number=number, evaluation=asked.evaluation
-            ),
-        }
-        programs |= {name: help_asker(parties[name], self.shared[name]) for name in there}
-        result = self.converse(programs, "query", peer, str(number)).results[peer]
-        assert isinstance(result, Answer)
-        return result
+    @property
+    def _evaluations(self) -> int:
+        """How many evaluations were held."""
+        return 0 if self.carrier is None else self.carrier.number
 
-    def _query(
-        self,
-        asked: "_Asked",
-        model: PeerModel,
-        *,
-        truth: NDArray[np.bool_] | None,
-        verdict: Verdict | None,
-    ) -> Answer:
-        study, parties, peer = self.study, self.parties, asked.peer
-        assert isinstance(self.trained, Trained)
-        remote, answering = remote_part(self, peer, asked.entities)
-        number = self.numbers[peer]
-        self.numbers[peer] += 1
-        coordinator = study.roster.coordinator
-        # The coordinator first: it is the first to hear that somebody left, and counts.
-        programs: dict[str, Party[Any]] = {
-            coordinator: answer(
-                parties[coordinator], self.trained, self.queries, asker=peer, verdict=verdict
-            ),
-            peer: ask(
-                parties[peer],
-                model,
-                asked.rows,
-                number=number,
-                evaluation=asked.evaluation,
-                truth=truth,
-                remote=remote,
-                verdict=verdict,
-            ),
-        }
-        if self.held is not None:
-            evaluator = study.roster.evaluator
-            programs[evaluator] = share_scores(parties[evaluator], (self.held,))
-        if verdict is Verdict.FSS:
-            dealer = query_trio(study, peer).dealer
-            programs[dealer] = deal(parties[dealer])
-        outcome = self.converse(programs | answering, "query", peer, str(number))
-        if asked.evaluation:
-            self.counted[peer] = outcome.results[coordinator]
-        result = outcome.results[peer]
-        assert isinstance(result, Answer)
-        return result
+    @property
+    def _here(self) -> set[str]:
+        """The seats that finished the training and did not leave since."""
+        members = set(self.study.roster.members) - set(self.shared)
+        return set(self.study.roster.names) - self.away - members
 
     def leave(self, seat: str) -> None:
         """A seat is away from now on: it answers nobody; `come_back` ends that."""
@@ -327,12 +224,23 @@ class StudyOutcome:
         """A seat that was away is there again."""
         self.away.discard(seat)
 
+    def table(self, programs: Mapping[str, Party[Any]], *session: str) -> Conversation:
+        """Where the programs of one more conversation of this study talk."""
+        key = self.trained.key.public if isinstance(self.trained, Trained) else None
+        return Conversation(
+            programs,
+            session=self.study.session(*session),
+            codec=self.study.codec(key),
+            meddler=_Away(self.away, self.meddler or Meddler()),
+        )
+
     def converse(self, programs: Mapping[str, Party[Any]], *session: str) -> Outcome:
         """Run one more conversation of this study, and keep what everybody saw."""
-        study = self.study
-        key = self.trained.key.public if isinstance(self.trained, Trained) else None
-        meddler = _Away(self.away, self.meddler or Meddler())
-        return _converse(programs, study, session, self.record, key=key, meddler=meddler)
+        table = self.table(programs, *session)
+        try:
+            return table.run()
+        finally:
+            self.record.add(table.views, table.traffic)
 
     def _model(self, peer: str) -> PeerModel | QuorumModel:
         if peer not in self.models:
@@ -342,29 +250,104 @@ class StudyOutcome:
 
 
 @dataclass(frozen=True)
-class Setting:
-    """What a study in memory may be given besides: a key made before, policies, a meddler."""
+class _Conversing:
+    """Makes the programs of a conversation among the parties of a trained study."""
 
-    key: SecretKey | None = None
-    policies: Mapping[str, Policy] | None = None
-    meddler: Meddler | None = None
-    told: Told = lambda _: None
-    views: bool = True
+    outcome: StudyOutcome = field(repr=False)
+
+    def table(self, programs: Mapping[str, Party[Any]], which: ConversationId) -> Conversation:
+        """Where they talk."""
+        return self.outcome.table(programs, *which.parts)
+
+    def keep(self, table: Conversation) -> None:
+        """Keep what everybody saw at a table."""
+        self.outcome.record.add(table.views, table.traffic)
 
 
-def _converse(
-    programs: Mapping[str, Party[Any]],
-    study: Study,
-    session: Iterable[str],
-    record: Record,
-    *,
-    key: Any = None,
-    meddler: Meddler | None = None,
-) -> Outcome:
-    table = Conversation(
-        programs, session=study.session(*session), codec=study.codec(key), meddler=meddler
-    )
-    try:
-        return table.run()
-    finally:
-        record.add(table.views, table.traffic)
+@dataclass(frozen=True)
+class _Query(_Conversing):
+    """One query as its asker brings it."""
+
+    model: PeerModel | QuorumModel = field(repr=False)
+    rows: sparse.csr_array = field(repr=False)
+    entities: Sequence[str] = field(repr=False)
+    evaluation: bool
+    truth: NDArray[np.bool_] | None = field(repr=False)
+
+    def programs(self, runs: Mapping[str, Run], book: QueryBook) -> dict[str, Party[Any]]:
+        """The coordinator first: it is the first to hear that somebody left, and counts."""
+        made: dict[str, Party[Any]] = {}
+        beside: dict[str, Party[Any]] = {}
+        for name in sorted(runs, key=lambda name: name != COORDINATOR):
+            run = runs[name]
+            assert isinstance(run, RunQuery)
+            if name == COORDINATOR:
+                made[name] = self._answering(run, book)
+            elif name == run.query.asker:
+                made[name], beside = self._asking(run)
+            else:
+                made[name] = self._helping(name)
+        return made | beside
+
+    def _answering(self, run: RunQuery, book: QueryBook) -> Party[Any]:
+        party, trained = self.outcome.parties[COORDINATOR], self.outcome.trained
+        asker = run.query.asker
+        if isinstance(trained, QuorumTrained):
+            members = [name for name in trained.members if name in run.helpers]
+            return answer_query(party, trained, book, asker=asker, members=members)
+        return answer(party, trained, book, asker=asker, verdict=run.verdict)
+
+    def _asking(self, run: RunQuery) -> tuple[Party[Any], dict[str, Party[Any]]]:
+        """The asker's program, and those of peers that add to it in partition `features`."""
+        asker, number = run.query.asker, run.query.number
+        party, model = self.outcome.parties[asker], self.model
+        if isinstance(model, QuorumModel):
+            evaluation = self.evaluation
+            return ask_members(party, model, self.rows, number=number, evaluation=evaluation), {}
+        remote, beside = remote_part(self.outcome, asker, self.entities)
+        program = ask(
+            party,
+            model,
+            self.rows,
+            number=number,
+            evaluation=self.evaluation,
+            truth=self.truth,
+            remote=remote,
+            verdict=run.verdict,
+        )
+        return program, beside
+
+    def _helping(self, name: str) -> Party[Any]:
+        party, outcome = self.outcome.parties[name], self.outcome
+        if name in outcome.shared:
+            return help_asker(party, outcome.shared[name])
+        if outcome.held is not None and name == outcome.study.roster.evaluator:
+            return share_scores(party, (outcome.held,))
+        return deal(party)
+
+
+@dataclass(frozen=True)
+class _JointEvaluation(_Conversing):
+    """One evaluation, with what every peer's own documents gave."""
+
+    tested: Mapping[str, Tested] = field(repr=False)
+
+    def programs(self, runs: Mapping[str, Run], book: QueryBook) -> dict[str, Party[Any]]:
+        """Everybody's part in the sums; no labels are told."""
+        del book
+        return {name: self._program(name, run) for name, run in runs.items()}
+
+    def _program(self, name: str, run: Run) -> Party[Any]:
+        assert isinstance(run, RunEvaluation)
+        outcome, peers, number = self.outcome, run.peers, run.evaluation.number
+        attempt = Attempt(Stage.TRAINING, run.evaluation.attempt, peers)
+        party = replace(outcome.parties[name], attempt=attempt)
+        if name == COORDINATOR:
+            ring = outcome.trained.scores.ring
+            return evaluate_coordinator(
+                party, peers, number=number, counted=outcome.counted, ring=ring
+            )
+        if name in self.tested:
+            return evaluate_peer(party, self.tested[name], peers, number=number)
+        help_evaluation = evaluate_member if name in outcome.shared else evaluate_evaluator
+        return help_evaluation(party, peers, number=number)

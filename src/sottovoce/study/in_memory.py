@@ -1,0 +1,40 @@
+"""What a study in memory may be given, and the record of what was said in it."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+from sottovoce.paillier import SecretKey
+from sottovoce.protocols.runner import Meddler
+from sottovoce.protocols.view import Traffic, View
+from sottovoce.study.policy import Policy
+from sottovoce.study.stages.training import Told
+
+
+@dataclass
+class Record:
+    """What was said so far: every party's view and the traffic, over all conversations."""
+
+    views: dict[str, View] = field(default_factory=dict)
+    traffic: Traffic = field(default_factory=Traffic)
+
+    def add(self, views: Mapping[str, View], traffic: Traffic) -> None:
+        """Add one conversation."""
+        for name, view in views.items():
+            self.views.setdefault(name, View(name)).received.extend(view.received)
+        for mine, more in (
+            (self.traffic.messages, traffic.messages),
+            (self.traffic.bytes, traffic.bytes),
+        ):
+            mine.update(more)
+        self.traffic.kinds.update(traffic.kinds)
+
+
+@dataclass(frozen=True)
+class Setting:
+    """What a study in memory may be given besides: a key made before, policies, a meddler."""
+
+    key: SecretKey | None = None
+    policies: Mapping[str, Policy] | None = None
+    meddler: Meddler | None = None
+    told: Told = lambda _: None
+    views: bool = True
