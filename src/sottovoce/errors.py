@@ -29,7 +29,8 @@ A message says what failed, which thing, what was expected and what was found,
 in lower case and without a full stop; hints carry the corrected command.
 """
 
-from typing import Self
+from collections.abc import Iterable
+from typing import NamedTuple, Self
 
 
 class SottovoceError(Exception):
@@ -47,7 +48,32 @@ class OurError(SottovoceError):
 
 
 class InputError(OurError, ValueError):
-    """What a user gave cannot be used (a ValueError too, as scikit-learn's contract asks)."""
+    """What a user gave cannot be used (a ValueError too, as scikit-learn's contract asks).
+
+    `setting` names the setting of a plan that is wrong, where one is.
+    """
+
+    def __init__(self, message: str, *, hints: tuple[str, ...] = (), setting: str = "") -> None:
+        """Keep the `message`, and which setting it is about."""
+        super().__init__(message, hints=hints)
+        self.setting = setting
+
+
+class SettingFault(NamedTuple):
+    """Something that could be wrong with a setting, and whether it is."""
+
+    wrong: bool
+    setting: str
+    message: str
+    hint: str = ""
+
+
+def refuse_faults(faults: Iterable[SettingFault]) -> None:
+    """Refuse a plan with the first of these that is wrong."""
+    for fault in faults:
+        if fault.wrong:
+            hints = (fault.hint,) if fault.hint else ()
+            raise InputError(f"plan: {fault.message}", hints=hints, setting=fault.setting)
 
 
 class BoundError(OurError, OverflowError):

@@ -196,28 +196,6 @@ IN_MEMORY = (
 )
 # A setting as Python has it, in hints that the plan makes.
 _CALLED = re.compile(r"""\b([a-z_]+)=('[^']*'|"[^"]*"|\([^)]*\)|[\w.]+)""")
-# Where a mistake that the plan found was written, by what its message speaks of.
-_SPOKEN = (
-    (r"penalt|\balpha\b", "alpha"),
-    (r"as many features as words|at least 1 feature", "features"),
-    (r"^distrusted", "distrusted"),
-    (r"shared column", "shared"),
-    (r"partition features", "partition"),
-    (r"given dictionary", "dictionary"),
-    (r"character n-grams", "characters"),
-    (r"word n-grams", "ngrams"),
-    (r"tf cap", "tf_cap"),
-    (r"not scaled", "scaled"),
-    (r"a tail of", "tail"),
-    (r"kernel columns", "kernel"),
-    (r"contribution of rados", "rados"),
-    (r"operating point", "operating_point"),
-    (r"thresholds", "thresholds"),
-    (r"^split", "held_out"),
-    (r"^window", "reach"),
-    (r"^labelling", "labelling"),
-    (r"^labels", "labels"),
-)
 
 
 def read_plan(settings: SettingsText, *, plan_type: type[StudyPlan] = StudyPlan) -> StudyPlan:
@@ -415,10 +393,7 @@ def _placed(settings: SettingsText, error: InputError) -> InputError:
     """The plan's own complaint, with the line of what it complains about."""
     if error.message.startswith(f"{settings.name}, line"):
         return error
-    key = next((key for pattern, key in _SPOKEN if re.search(pattern, error.message)), None)
-    if key is None:
-        named = (key for key in KEYS if re.search(rf"\b{key}\b", error.message))
-        key = max(named, key=len, default=None)
+    key = error.setting
     path = ("study", key) if key else ("study",)
     message = error.message.removeprefix("plan: ").removeprefix(f"{key}: ")
     return InputError(

@@ -361,17 +361,12 @@ def _deadlines(settings: SettingsText) -> Deadlines:
 
 def _placed(settings: SettingsText, error: InputError) -> InputError:
     """What plan and roster say about each other, with the line of the table at fault."""
-    message = error.message
-    table = "peers" if "peer" in message else "roles" if "deal" in message else "study"
-    path: tuple[str, ...] = (table,)
-    for role in _HELPING:
-        if f"the {role} is never" in message:
-            path = ("roles", str(role))
-    if "engine paillier" in message:
-        path = ("study", "features")
-    if "members" in message:
-        path = ("roles", "threshold" if "threshold" in settings.table("roles") else "members")
-        message = message.removeprefix("quorum: ")
+    path = tuple(error.setting.split(".")) if error.setting else ("study",)
+    if path[0] not in _TABLES:
+        path = ("study", *path)
+    message = error.message.removeprefix("quorum: ")
+    if path == ("roles", "members") and "threshold" in settings.table("roles"):
+        path = ("roles", "threshold")
     return InputError(
         f"{settings.name}, line {settings.line(*path)}: {'.'.join(path)}: {message}",
         hints=tuple(map(in_toml, error.hints)),

@@ -137,9 +137,9 @@ class SealedEstimator(BaseEstimator, ABC):  # type: ignore[misc]  # scikit-learn
             chosen = self._from_roc(point if isinstance(point, str) else sensitivity)
         else:
             chosen = written(labels, point)
-        for fault, message, _ in operating_faults(labels, chosen):
-            if fault:
-                raise InputError(f"operate_at: {message}")
+        for fault in operating_faults(labels, chosen):
+            if fault.wrong:
+                raise InputError(f"operate_at: {fault.message}")
         outcome.models = {
             name: dataclasses.replace(model, operating_point=chosen)
             for name, model in outcome.models.items()

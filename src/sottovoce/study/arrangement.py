@@ -12,14 +12,12 @@ from enum import StrEnum
 from math import prod
 from typing import Any, TypeVar
 
-from sottovoce.errors import InputError
+from sottovoce.errors import InputError, SettingFault
 from sottovoce.text.columns import Categorical, Column
 from sottovoce.text.labels import Labels
 
 # A block takes a row of the joined table in every message of a contribution.
 MOST_BLOCKS = 4096
-
-Fault = tuple[bool, str, str]
 
 
 class Partition(StrEnum):
@@ -104,48 +102,61 @@ class Arrangement:
         own = next((one.columns for one in self.own if one.peer == peer), ())
         return (*self.shared, *own)
 
-    def faults(self, columns: Sequence[Column], labels: Labels) -> Iterator[Fault]:
-        """What could be wrong with it, as (is it?, what was expected and found, a hint)."""
+    def faults(self, columns: Sequence[Column], labels: Labels) -> Iterator[SettingFault]:
+        """What could be wrong with it."""
         if not self.by_features:
             stray = bool(self.shared or self.own or self.answering)
             found = f"found {self.partition}"
-            yield (
+            yield SettingFault(
                 stray,
+                "partition",
                 f"shared columns, holdings and answers need partition features, {found}",
-                ('partition="features"'),
+                'partition="features"',
             )
             return
         yield from self._column_faults(columns)
         peers = {one.peer for one in self.own}
         stranger = next((one for one in self.answering if one not in peers), None)
         known = ", ".join(sorted(peers))
-        yield (
+        yield SettingFault(
             stranger is not None,
+            "answering",
             f"expected answering peers among {known}, found {stranger!r}",
-            "",
         )
-        yield not labels.exclusive, "partition features needs exclusive labels, found others", ""
-        yield (
+        yield SettingFault(
+            not labels.exclusive,
+            "partition",
+            "partition features needs exclusive labels, found others",
+        )
+        yield SettingFault(
             self.remote is Remote.NORMALISED and labels.width > 1,
+            "remote",
             f"a normalised remote part is for two classes, found {len(labels.names)}",
             'remote="zero" or remote="full"',
         )
 
-    def _column_faults(self, columns: Sequence[Column]) -> Iterator[Fault]:
+    def _column_faults(self, columns: Sequence[Column]) -> Iterator[SettingFault]:
         by_name = {one.name: one for one in columns}
         held = Counter([*self.shared, *(name for one in self.own for name in one.columns)])
         twice = next((name for name, count in held.items() if count > 1), None)
-        yield (
+        yield SettingFault(
             twice is not None,
+            "shared",
             f"expected every column at one peer or shared by all, found {twice!r} at several",
             f"share it: shared=[{twice!r}]",
         )
         empty = next((one.peer for one in self.own if not one.columns), None)
-        yield empty is not None, f"expected a column of its own at {empty!r}, found none", ""
+        yield SettingFault(
+            empty is not None, "own", f"expected a column of its own at {empty!r}, found none"
+        )
         lost = next((name for name in by_name if name not in held), None)
-        yield lost is not None, f"expected a holder of column {lost!r}, found none", ""
+        yield SettingFault(
+            lost is not None, "columns", f"expected a holder of column {lost!r}, found none"
+        )
         stranger = next((name for name in held if name not in by_name), None)
-        yield stranger is not None, f"expected a column of the plan, found {stranger!r}", ""
+        yield SettingFault(
+            stranger is not None, "shared", f"expected a column of the plan, found {stranger!r}"
+        )
         open_ended = next(
             (
                 name
@@ -154,8 +165,9 @@ class Arrangement:
             ),
             None,
         )
-        yield (
+        yield SettingFault(
             open_ended is not None,
+            "shared",
             f"expected a public list of values of the shared column {open_ended!r}, found none",
             f"categories={{{open_ended!r}: (…)}}",
         )
@@ -175,6 +187,7 @@ class Arrangement:
                 f"plan: expected at most {MOST_BLOCKS} blocks, found {count}: "
                 f"{' × '.join(map(str, values))} shared values with {len(labels.names)} classes",
                 hints=("share fewer or coarser features",),
+                setting="shared",
             )
         return count
 
@@ -185,4 +198,6 @@ def one_of(kind: type[E], value: Any, name: str) -> E:
         return kind(value)
     except ValueError:
         known = ", ".join(kind)
-        raise InputError(f"plan: expected {name} to be one of {known}, found {value!r}") from None
+        raise InputError(
+            f"plan: expected {name} to be one of {known}, found {value!r}", setting=name
+        ) from None

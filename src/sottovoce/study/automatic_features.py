@@ -120,6 +120,7 @@ def _lengths(value: Any, name: str) -> tuple[int, int]:
         raise InputError(
             f"{name}: expected the shortest and the longest, found {value!r}",
             hints=(f"{name}=(1, 2)" if name == "ngrams" else f"{name}=(3, 5)",),
+            setting=name,
         )
     return whole(value[0], name), whole(value[1], name)
 
@@ -139,5 +140,5 @@ def encoder_setting(value: Any) -> EncoderName | None:
     if value is None or isinstance(value, EncoderName):
         return value
     if not isinstance(value, str):
-        raise InputError(f"encoder: expected none or its name, found {value!r}")
+        raise InputError(f"encoder: expected none or its name, found {value!r}", setting="encoder")
     return None if value == "none" else EncoderName.read(value)

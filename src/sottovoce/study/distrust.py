@@ -23,6 +23,7 @@ def distrusted_places(
     if stranger is not None:
         raise InputError(
             "distrusted: expected words of a given dictionary, or further columns, "
-            f"found {stranger!r}"
+            f"found {stranger!r}",
+            setting="distrusted",
         )
     return tuple(place for name in dict.fromkeys(names) for place in places[name])

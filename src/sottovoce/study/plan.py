@@ -7,7 +7,7 @@ from math import isfinite
 from typing import Any, ClassVar
 
 from sottovoce.entropy import Entropy
-from sottovoce.errors import InputError
+from sottovoce.errors import SettingFault, refuse_faults
 from sottovoce.paillier import (
     InsecureToyPublicKey,
     InsecureToySecretKey,
@@ -203,9 +203,7 @@ class StudyPlan:
         object.__setattr__(self, "select", rule_named(self.select))
         for name, value in self._plain_values():
             object.__setattr__(self, name, value)
-        for wrong, message, hint in self._faults():
-            if wrong:
-                raise InputError(f"plan: {message}", hints=(hint,) if hint else ())
+        refuse_faults(self._faults())
         self.count_plan.labelling.check(self.level)
         _ = (self.split, self.selection, self.blocks)
 
@@ -312,13 +310,17 @@ class StudyPlan:
         several = isinstance(self.alpha, tuple | list)
         yield "alpha", numbers(self.alpha, "alpha") if several else number(self.alpha, "alpha")
 
-    def _faults(self) -> Iterator[tuple[bool, str, str]]:
-        """What could be wrong, as (is it?, what was expected and found, a hint)."""
-        yield not self.name.strip(), "expected a name for the study, found an empty one", ""
+    def _faults(self) -> Iterator[SettingFault]:
+        """What could be wrong."""
+        yield SettingFault(
+            not self.name.strip(), "name", "expected a name for the study, found an empty one"
+        )
         for setting, shown, most in self._texts():
             fault = fault_in(shown, most=most)
-            yield bool(fault), f"{setting}: {fault}", ""
-        yield self.features < 1, f"expected at least 1 feature, found {self.features}", ""
+            yield SettingFault(bool(fault), setting, f"{setting}: {fault}")
+        yield SettingFault(
+            self.features < 1, "features", f"expected at least 1 feature, found {self.features}"
+        )
         yield from self._penalty_faults()
         yield from self._dictionary_faults()
         yield from self._weighting_faults()
@@ -327,33 +329,35 @@ class StudyPlan:
         yield from threshold_faults(self.thresholds)
         yield from operating_faults(self.labels, self.operating_point)
         weight = self.class_weight
-        yield (
+        yield SettingFault(
             weight is not None and weight not in CLASS_WEIGHTS,
+            "class_weight",
             f"expected class_weight None, 'root' or 'balanced', found {weight!r}",
-            "",
         )
-        yield (
+        yield SettingFault(
             weight is not None and not self.labels.exclusive,
+            "class_weight",
             f"class_weight {weight!r} needs exclusive labels, found labels that overlap",
-            "",
         )
         yield from self.arrangement.faults(self.columns, self.labels)
         known = self.arrangement.by_features and self.release.opens is Opens.WEIGHTS
-        yield (
+        yield SettingFault(
             known and self.arrangement.remote is not Remote.ZERO,
+            "release",
             f"released weights score what a peer holds, found remote {self.arrangement.remote}",
             'remote="zero", or release="sealed"',
         )
         text = self.arrangement.by_features and self.features + self.beside.width > 1
         found = f"found {self.features} words and {self.beside.width} columns of other blocks"
-        yield text, f"partition features is for columns, {found}", ""
-        yield (
+        yield SettingFault(text, "partition", f"partition features is for columns, {found}")
+        yield SettingFault(
             self.rare is Rare.OTHER and "other" not in self.labels.names,
+            "rare",
             "rare classes that become 'other' need a label 'other', found none",
             "labels=(…, 'other'), or rare='leave out'",
         )
         other = self.labelling is not None and self.labelling.labels != self.labels
-        yield other, "the labelling names other labels than the plan", ""
+        yield SettingFault(other, "labelling", "the labelling names other labels than the plan")
 
     def _texts(self) -> Iterator[tuple[str, str, int]]:
         """Every text that people or screens at other sites see, by its setting, and its limit."""
@@ -369,81 +373,95 @@ class StudyPlan:
         ):
             yield from ((setting, text, MAX_NAME) for text in texts)
 
-    def _penalty_faults(self) -> Iterator[tuple[bool, str, str]]:
+    def _penalty_faults(self) -> Iterator[SettingFault]:
         penalties, found = self.alphas, f"found {_written(self.alpha)}"
-        yield (
+        yield SettingFault(
             not penalties or not all(isfinite(one) and one > 0 for one in penalties),
+            "alpha",
             f"expected penalties alpha above 0, {found}",
             "without a penalty the system may have no single solution: alpha=1.0",
         )
         twice = len(set(penalties)) < len(penalties)
-        yield twice, f"expected different penalties, {found}", ""
-        yield (
+        yield SettingFault(twice, "alpha", f"expected different penalties, {found}")
+        yield SettingFault(
             len(penalties) > 1 and not 0 < self.held_back < 1,
+            "held_back",
             f"choosing a penalty needs held_back between 0 and 1, found {self.held_back:g}",
             "held_back=0.2",
         )
-        yield (
+        yield SettingFault(
             len(penalties) > 1 and self.release.opens is Opens.SCORES,
+            "alpha",
             f"expected one penalty where scores are released (more would give moments), {found}",
             "release='sealed'",
         )
-        yield not 0 < self.epsilon <= 1, f"expected 0 < epsilon <= 1, found {self.epsilon:g}", ""
+        yield SettingFault(
+            not 0 < self.epsilon <= 1,
+            "epsilon",
+            f"expected 0 < epsilon <= 1, found {self.epsilon:g}",
+        )
         distrusted = self.distrusted
         # Words that are chosen jointly may be fewer, so what stands behind them has no place yet.
         listed = self.dictionary is DictionaryKind.GIVEN
         most = self.asked_features if listed else self.features
         limit = f"expected distrusted features below {most}, each once, "
-        yield (
+        yield SettingFault(
             len(set(distrusted)) < len(distrusted)
             or not all(0 <= one < most for one in distrusted),
+            "distrusted",
             limit + f"found {_written(distrusted)}",
-            "",
         )
 
-    def _dictionary_faults(self) -> Iterator[tuple[bool, str, str]]:
+    def _dictionary_faults(self) -> Iterator[SettingFault]:
         given, count = self.dictionary is DictionaryKind.GIVEN, len(self.words)
         found = f"found dictionary {self.dictionary} with {count} words"
-        yield (
+        yield SettingFault(
             given != bool(count),
+            "dictionary",
             f"a given dictionary and its words belong together, {found}",
             "dictionary='given', words=(…)",
         )
-        yield (
+        yield SettingFault(
             given and count != self.features,
+            "features",
             f"expected as many features as words, found {self.features} and {count}",
             f"features={count}",
         )
 
-    def _weighting_faults(self) -> Iterator[tuple[bool, str, str]]:
-        yield (
+    def _weighting_faults(self) -> Iterator[SettingFault]:
+        yield SettingFault(
             not self.weighting.scaled and self.beside.dense > 0,
+            "scaled",
             "an encoder and a kernel need rows of unit length, found rows that are not scaled",
             "scaled=True",
         )
 
-    def _rado_faults(self) -> Iterator[tuple[bool, str, str]]:
+    def _rado_faults(self) -> Iterator[SettingFault]:
         sampled, found = self.contribution is Contribution.RADOS, f"found {self.rados}"
-        yield (
+        yield SettingFault(
             sampled and self.rados < FEWEST_RADOS,
+            "rados",
             f"a contribution of rados needs at least {FEWEST_RADOS} of them, {found}",
             f"rados={4 * self.features}, or contribution='exact'",
         )
-        yield (
+        yield SettingFault(
             sampled and self.arrangement.by_features,
+            "contribution",
             "sampled rados are for partition documents, found partition features",
             "contribution='exact'",
         )
-        yield (
+        yield SettingFault(
             not sampled and self.rados != 0,
+            "rados",
             f"rados are for contribution 'rados', {found} with an exact one",
             "contribution='rados'",
         )
 
-    def _guard_faults(self) -> Iterator[tuple[bool, str, str]]:
+    def _guard_faults(self) -> Iterator[SettingFault]:
         sizes = " or ".join(map(str, self.key_sizes))
-        yield (
+        yield SettingFault(
             self.key_bits not in self.key_sizes,
+            "key_bits",
             f"expected key_bits {sizes}, found {self.key_bits}",
             "use key_bits=3072",
         )
@@ -454,7 +472,9 @@ class StudyPlan:
             ("evaluations", self.evaluations, 0),
             ("kappa", self.kappa, LEAST_KAPPA),
         ):
-            yield value < least, f"expected {name} of at least {least}, found {value}", ""
+            yield SettingFault(
+                value < least, name, f"expected {name} of at least {least}, found {value}"
+            )
 
 
 def default_budget(features: int, *, level: Level = Level.DOCUMENT, penalties: int = 1) -> int:

@@ -100,4 +100,7 @@ def release_named(value: object, modes: Mapping[str, Release] = RELEASES) -> Rel
         return value
     if isinstance(value, str) and value in modes:
         return modes[value]
-    raise InputError(f"plan: expected release to be one of {', '.join(modes)}, found {value!r}")
+    raise InputError(
+        f"plan: expected release to be one of {', '.join(modes)}, found {value!r}",
+        setting="release",
+    )

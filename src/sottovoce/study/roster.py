@@ -60,7 +60,7 @@ class Participant:
         for what, text in (("name", self.name), ("organisation", self.organisation)):
             fault = fault_in(text)
             if fault:
-                raise InputError(f"roster: {what} of {self.name!r}: {fault}")
+                raise InputError(f"roster: {what} of {self.name!r}: {fault}", setting="peers")
         if len(self.public) != KEY_BYTES:
             raise InputError(
                 f"roster: expected an identity key of {KEY_BYTES} bytes for {self.name!r}, "
@@ -82,7 +82,9 @@ class Roster:
         names = Counter(one.name for one in self.participants)
         twice = next((name for name, count in names.items() if count > 1), None)
         if twice is not None:
-            raise InputError(f"roster: expected every name once, found {twice!r} twice")
+            raise InputError(
+                f"roster: expected every name once, found {twice!r} twice", setting="peers"
+            )
         keys = Counter(one.public for one in self.participants)
         shared = next((one.name for one in self.participants if keys[one.public] > 1), None)
         if shared is not None:
@@ -95,7 +97,10 @@ class Roster:
             if found < fewest or (most is not None and found > most):
                 expected = f"exactly {fewest}" if fewest == most else f"at least {fewest}"
                 expected = f"at most {most}" if fewest == 0 != most else expected
-                raise InputError(f"roster: expected {expected} {role}, found {found}")
+                raise InputError(
+                    f"roster: expected {expected} {role}, found {found}",
+                    setting="peers" if role is Role.PEER else "roles",
+                )
         self._check_organisations()
         for one in self.having(Role.INTERMEDIARY):
             self.works_for(one.name)
@@ -103,7 +108,8 @@ class Roster:
             if self.organisation(self.computes_for(one.name)) != one.organisation:
                 raise InputError(
                     f"roster: expected a member of its peer's organisation, found {one.name!r} "
-                    f"of {one.organisation!r}"
+                    f"of {one.organisation!r}",
+                    setting="roles.members",
                 )
 
     def _check_organisations(self) -> None:
@@ -123,6 +129,7 @@ class Roster:
                             f"roster: the {one} is never the {other}, found "
                             f"{left.organisation!r} as both",
                             hints=(f"let another organisation be the {one}",),
+                            setting="peers" if one is Role.PEER else f"roles.{one}",
                         )
         organisations = Counter(one.organisation for one in self.having(Role.PEER))
         twice = next(
@@ -131,7 +138,8 @@ class Roster:
         if twice is not None:
             raise InputError(
                 f"roster: expected one peer an organisation, found {twice!r} as several: "
-                "it would fill the minimum of peers with itself"
+                "it would fill the minimum of peers with itself",
+                setting="peers",
             )
 
     @classmethod
@@ -222,7 +230,8 @@ class Roster:
                 return peer
         raise InputError(
             f"roster: expected members among the peers {', '.join(self.peers)}, "
-            f"found {peer_of(member)!r}"
+            f"found {peer_of(member)!r}",
+            setting="roles.members",
         )
 
     @property

@@ -55,11 +55,13 @@ class Study:
                 f"study {plan.name!r}: expected at least {plan.min_peers} peers, "
                 f"found {len(roster.peers)} ({', '.join(roster.peers)})",
                 hints=("invite more peers", "or agree on fewer by value: min_peers=2"),
+                setting="peers",
             )
         if plan.feature_min_peers > len(roster.peers):
             raise InputError(
                 f"study {plan.name!r}: expected feature_min_peers of at most "
-                f"{len(roster.peers)}, found {plan.feature_min_peers}"
+                f"{len(roster.peers)}, found {plan.feature_min_peers}",
+                setting="feature_min_peers",
             )
         self._check_arrangement()
         self._check_engine()
@@ -135,6 +137,7 @@ class Study:
                     f"study {self.plan.name!r}: expected a dealer for the queries of {name!r} "
                     "that is not its own organisation, found none",
                     hints=("let another organisation deal", "or use verdict='auto'"),
+                    setting="roles",
                 )
 
     def _check_quorum(self) -> None:
@@ -146,12 +149,14 @@ class Study:
                     f"study {name!r}: members and a threshold are for engine quorum, "
                     f"found engine {self.engine}",
                     hints=('engine="quorum"',),
+                    setting="roles.members",
                 )
             return
         if self.roster.helped or self.roster.dealer is not None:
             raise InputError(
                 f"study {name!r}: engine quorum needs no evaluator and no dealer, found one",
                 hints=("take the helpers out of the roster", 'or use engine="shares"'),
+                setting="roles",
             )
         if self.multiplies_sealed:
             raise InputError(
@@ -169,6 +174,7 @@ class Study:
                 f"study {name!r}: engine quorum has no evaluator that would leave out what one "
                 f"peer alone has, found feature_min_peers = {plan.feature_min_peers}",
                 hints=('dictionary="hashed" opens no counts', 'or use engine="shares"'),
+                setting="feature_min_peers",
             )
         _ = self.quorum
         if self.quorum_distance > STUDY_DISTANCE:
@@ -305,11 +311,13 @@ class Study:
                 f"study {self.plan.name!r}: work on ciphertexts needs engine paillier, "
                 "found shares",
                 hints=('engine="paillier"',),
+                setting="features",
             )
         if self.engine is Engine.SHARES and self.roster.dealer is None:
             raise InputError(
                 f"study {self.plan.name!r}: engine shares needs a dealer, found none",
                 hints=("let a participant that is neither coordinator nor evaluator deal",),
+                setting="roles",
             )
         width = self.plan.features + self.plan.beside.width
         if self.engine is Engine.PAILLIER and width > MOST_PAILLIER_FEATURES:
@@ -317,6 +325,7 @@ class Study:
                 f"study {self.plan.name!r}: engine paillier is for at most "
                 f"{MOST_PAILLIER_FEATURES} features, found {width}",
                 hints=("let a participant deal, and use engine shares",),
+                setting="features",
             )
 
     @property
@@ -344,7 +353,10 @@ class Study:
     def trio(self) -> Trio:
         """Who holds the two shares of the sealed solve, and who deals for them."""
         if self.roster.dealer is None:
-            raise InputError(f"study {self.plan.name!r}: engine shares needs a dealer, found none")
+            raise InputError(
+                f"study {self.plan.name!r}: engine shares needs a dealer, found none",
+                setting="roles",
+            )
         return Trio(self.roster.coordinator, self.roster.evaluator, self.roster.dealer)
 
     @property

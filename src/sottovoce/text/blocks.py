@@ -25,7 +25,7 @@ from numpy.typing import NDArray
 from scipy import sparse
 
 from sottovoce.entropy import Expansion
-from sottovoce.errors import InputError
+from sottovoce.errors import SettingFault, refuse_faults
 from sottovoce.text.encoding import EncoderName, Floats, provided
 from sottovoce.text.hashing import Ids
 
@@ -57,28 +57,30 @@ class Blocks:
     kernel_width: float = 0.5
 
     def __post_init__(self) -> None:
-        for wrong, message, hint in self._faults():
-            if wrong:
-                raise InputError(f"plan: {message}", hints=(hint,) if hint else ())
+        refuse_faults(self._faults())
 
-    def _faults(self) -> Iterator[tuple[bool, str, str]]:
-        yield (
+    def _faults(self) -> Iterator[SettingFault]:
+        yield SettingFault(
             not 0 <= self.tail <= MOST_TAIL,
+            "tail",
             f"expected a tail of 0 to {MOST_TAIL} columns, found {self.tail}",
             "tail=2048, or tail=0 for none",
         )
-        yield (
+        yield SettingFault(
             not (0.5 <= self.tail_idf <= 16 and (2 * self.tail_idf).is_integer()),
+            "tail_idf",
             f"expected a tail_idf from 0.5 to 16 in halves, found {self.tail_idf:g}",
             "tail_idf=3.0",
         )
-        yield (
+        yield SettingFault(
             not 0 <= self.kernel <= MOST_KERNEL,
+            "kernel",
             f"expected 0 to {MOST_KERNEL} kernel columns, found {self.kernel}",
             "kernel=2048, or kernel=0 for none",
         )
-        yield (
+        yield SettingFault(
             not 0 < self.kernel_width <= 16,
+            "kernel_width",
             f"expected a kernel_width above 0 and up to 16, found {self.kernel_width:g}",
             "kernel_width=0.5",
         )
@@ -87,8 +89,9 @@ class Blocks:
             ("kernel_weight", self.kernel_weight),
         ):
             none = name == "encoder_weight" and weight == 0
-            yield (
+            yield SettingFault(
                 not none and not (0.125 <= weight <= 4 and math.frexp(weight)[0] == 0.5),
+                name,
                 f"expected {name} of 4, 2, 1, 0.5, 0.25 or 0.125, found {weight:g}",
                 f"{name}=1.0",
             )

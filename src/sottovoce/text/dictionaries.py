@@ -128,7 +128,9 @@ class GivenDictionary:
 
     def __post_init__(self) -> None:
         if not self.words:
-            raise InputError("given dictionary: expected at least 1 word, found none")
+            raise InputError(
+                "given dictionary: expected at least 1 word, found none", setting="dictionary"
+            )
 
     @property
     def size(self) -> int:
@@ -155,7 +157,8 @@ class GivenDictionary:
             first, second = sorted((order[same[0]], order[same[0] + 1]))
             raise InputError(
                 f"given dictionary: expected different words, found "
-                f"{self.words[first]!r} and {self.words[second]!r}, which are read alike"
+                f"{self.words[first]!r} and {self.words[second]!r}, which are read alike",
+                setting="dictionary",
             )
 
         def locate(found: Ids) -> Numbers:
@@ -171,7 +174,8 @@ def entry_id(words: str, reading: Reading, key: DictionaryKey) -> int:
     if not reading.shortest <= len(tokens) <= reading.longest:
         raise InputError(
             f"dictionary entry {words!r}: expected {reading.shortest} to {reading.longest} words, "
-            f"found {len(tokens)}"
+            f"found {len(tokens)}",
+            setting="dictionary",
         )
     return gram_id(tokens, key)
 

@@ -40,7 +40,10 @@ class EncoderName:
 
     def __post_init__(self) -> None:
         if not 1 <= self.columns <= MOST_COLUMNS:
-            raise InputError(f"encoder: expected 1 to {MOST_COLUMNS} columns, found {self.columns}")
+            raise InputError(
+                f"encoder: expected 1 to {MOST_COLUMNS} columns, found {self.columns}",
+                setting="encoder",
+            )
 
     @classmethod
     def read(cls, written: str) -> Self:
@@ -51,6 +54,7 @@ class EncoderName:
                 "encoder: expected none, or kind, columns and SHA-256 as in static:256:9f86…, "
                 f"found {written[:100]!r}",
                 hints=("sottovoce encoder inspect FOLDER",),
+                setting="encoder",
             )
         return cls(EncoderKind(found[1]), int(found[2]), found[3])
 

@@ -54,12 +54,14 @@ class Weighting:
         if not (1 <= self.tf_cap <= 255 and 0 <= self.bias <= 16):
             raise InputError(
                 "weighting: expected a tf cap from 1 to 255 and a bias from 0 to 16, "
-                f"found {self.tf_cap} and {self.bias:g}"
+                f"found {self.tf_cap} and {self.bias:g}",
+                setting="tf_cap",
             )
         if self.idf and not self.scaled:
             raise InputError(
                 "weighting: expected rows that are not scaled to have no idf, found both",
                 hints=("idf=False",),
+                setting="scaled",
             )
 
 

@@ -46,7 +46,8 @@ class Labelling:
         if scheme is Scheme.LABEL or not types:
             raise InputError(
                 f"labelling {scheme}: expected a scheme over entities and at least one type, "
-                f"found {', '.join(types) or 'no type'}"
+                f"found {', '.join(types) or 'no type'}",
+                setting="labelling",
             )
         names = {
             Scheme.TYPES: tuple(types),
@@ -67,6 +68,7 @@ class Labelling:
             raise InputError(
                 f"labelling {self.scheme}: expected level token, found {level}",
                 hints=("entities of documents and sentences: labelling types",),
+                setting="labelling",
             )
 
     def classes(self, document: Document, places: Sequence[Fragment]) -> list[Classes]:

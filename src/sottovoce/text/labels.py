@@ -44,13 +44,16 @@ class Labels:
 
     def __post_init__(self) -> None:
         if len(set(self.names)) < len(self.names):
-            raise InputError(f"labels: expected different names, found {_listed(self.names)}")
+            raise InputError(
+                f"labels: expected different names, found {_listed(self.names)}", setting="labels"
+            )
         fewest = 2 if self.exclusive else 1
         if len(self.names) < fewest:
             raise InputError(
                 f"labels: expected at least {fewest} different labels, "
                 f"found {_listed(self.names) if self.names else 'none'}",
                 hints=("a classifier needs examples of every class, and of something else",),
+                setting="labels",
             )
 
     @classmethod
@@ -65,6 +68,7 @@ class Labels:
             raise InputError(
                 f"labels: expected labels of one kind, found {' and '.join(kinds)}",
                 hints=("map them to names: --label-map 1=yes --label-map 0=no",),
+                setting="labels",
             )
         return cls(tuple(sorted(names)))
 

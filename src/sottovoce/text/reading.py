@@ -33,15 +33,18 @@ class NGrams:
     characters: tuple[int, int] | None = None
 
     def __post_init__(self) -> None:
-        _check_range("word n-grams", self.words, most=5)
+        _check_range("ngrams", "word n-grams", self.words, most=5)
         if self.characters is not None:
-            _check_range("character n-grams", self.characters, most=10)
+            _check_range("characters", "character n-grams", self.characters, most=10)
 
 
-def _check_range(what: str, bounds: tuple[int, int], *, most: int) -> None:
+def _check_range(setting: str, called: str, bounds: tuple[int, int], *, most: int) -> None:
     low, high = bounds
     if not 1 <= low <= high <= most:
-        raise InputError(f"{what}: expected 1 <= low <= high <= {most}, found {low} and {high}")
+        raise InputError(
+            f"{called}: expected 1 <= low <= high <= {most}, found {low} and {high}",
+            setting=setting,
+        )
 
 
 class TextRow(NamedTuple):

@@ -79,7 +79,8 @@ class Selection:
         if self.features < 1 or self.min_peers < 1:
             raise InputError(
                 "selection: expected at least 1 feature and 1 peer, "
-                f"found {self.features} and {self.min_peers}"
+                f"found {self.features} and {self.min_peers}",
+                setting="features",
             )
 
 
@@ -118,4 +119,6 @@ def rule_named(value: object) -> SelectionRule:
     if isinstance(value, str) and value in SELECTION_RULES:
         return SELECTION_RULES[value]
     known = ", ".join(SELECTION_RULES)
-    raise InputError(f"plan: expected select to be one of {known}, found {value!r}")
+    raise InputError(
+        f"plan: expected select to be one of {known}, found {value!r}", setting="select"
+    )

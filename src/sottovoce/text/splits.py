@@ -29,7 +29,10 @@ class Split:
 
     def __post_init__(self) -> None:
         if not 0 <= self.validation <= 1:
-            raise InputError(f"split: expected a share from 0 to 1, found {self.validation:g}")
+            raise InputError(
+                f"split: expected a share from 0 to 1, found {self.validation:g}",
+                setting="held_out",
+            )
 
     @property
     def fingerprint(self) -> str:

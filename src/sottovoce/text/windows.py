@@ -30,7 +30,8 @@ class Window:
         if not (0 <= self.reach <= 8 and 0 <= self.affix <= 8):
             raise InputError(
                 f"window: expected a reach and affixes from 0 to 8, "
-                f"found {self.reach} and {self.affix}"
+                f"found {self.reach} and {self.affix}",
+                setting="reach",
             )
 
     def pieces(self, text: str, tokens: Sequence[Token]) -> Iterator[list[str]]:

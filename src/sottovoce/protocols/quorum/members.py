@@ -30,15 +30,20 @@ class Quorum:
 
     def __post_init__(self) -> None:
         if len(set(self.members)) < len(self.members) or len(self.points) != len(self.members):
-            raise InputError("quorum: expected different members, each with a point of its own")
+            raise InputError(
+                "quorum: expected different members, each with a point of its own",
+                setting="roles.members",
+            )
         if self.opener in self.members:
             raise InputError(
-                f"quorum: expected an opener that holds no share, found {self.opener!r}"
+                f"quorum: expected an opener that holds no share, found {self.opener!r}",
+                setting="roles.members",
             )
         if not all(1 <= point <= MOST_MEMBERS for point in self.points):
             raise InputError(
                 f"quorum: expected points from 1 to {MOST_MEMBERS}, found {self.points}",
                 hints=(f"at most {MOST_MEMBERS} members compute; the other peers contribute",),
+                setting="roles.members",
             )
         check_threshold(len(self.members), self.threshold)
 
@@ -50,6 +55,7 @@ class Quorum:
             raise InputError(
                 f"quorum: expected at most {MOST_MEMBERS} members, found {len(names)}",
                 hints=("name the members that compute; the other peers contribute",),
+                setting="roles.members",
             )
         return cls(names, tuple(range(1, len(names) + 1)), threshold, opener)
 
@@ -71,7 +77,8 @@ class Quorum:
         """Where a member's shares stand."""
         if member not in self.members:
             raise InputError(
-                f"quorum: expected one of the members {', '.join(self.members)}, found {member!r}"
+                f"quorum: expected one of the members {', '.join(self.members)}, found {member!r}",
+                setting="roles.members",
             )
         return self.points[self.members.index(member)]
 
@@ -100,6 +107,7 @@ def check_threshold(members: int, threshold: int) -> None:
         raise InputError(
             f"quorum: expected a threshold of at least 1, found {threshold}",
             hints=("three members let any one of them be curious: threshold = 1",),
+            setting="roles.members",
         )
     if members < 2 * threshold + 1:
         raise InputError(
@@ -110,6 +118,7 @@ def check_threshold(members: int, threshold: int) -> None:
                 if members >= 3
                 else 'with two peers take engine = "shares" or "paillier"',
             ),
+            setting="roles.members",
         )
 
 

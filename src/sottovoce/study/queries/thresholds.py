@@ -13,6 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
+from sottovoce.errors import SettingFault
 from sottovoce.numbers.fixed import Scale
 from sottovoce.text.features import NORM_PARTS
 from sottovoce.text.labels import Labels
@@ -24,34 +25,35 @@ LARGEST_THRESHOLD = 1.0
 ROC_THRESHOLDS = tuple(number / 16 for number in range(-16, 16))
 
 
-def threshold_faults(thresholds: tuple[float, ...]) -> Iterator[tuple[bool, str, str]]:
+def threshold_faults(thresholds: tuple[float, ...]) -> Iterator[SettingFault]:
     """What could be wrong with the thresholds of a ROC: (is it?, what, a hint)."""
     found = f"found {len(thresholds)}"
-    yield (
+    yield SettingFault(
         len(thresholds) > MOST_THRESHOLDS,
+        "thresholds",
         f"expected at most {MOST_THRESHOLDS} thresholds (more would show scores), {found}",
         "thresholds=(-0.5, 0.0, 0.5)",
     )
     rising = all(one < other for one, other in pairwise(thresholds))
-    yield (
+    yield SettingFault(
         not rising or not all(abs(one) <= LARGEST_THRESHOLD for one in thresholds),
+        "thresholds",
         f"expected rising thresholds from -1 to 1, found {thresholds!r}",
-        "",
     )
 
 
-def operating_faults(labels: Labels, point: tuple[float, ...]) -> Iterator[tuple[bool, str, str]]:
+def operating_faults(labels: Labels, point: tuple[float, ...]) -> Iterator[SettingFault]:
     """What could be wrong with an operating point."""
     expected = f"{labels.width} threshold(s), for {', '.join(scored_names(labels))}"
-    yield (
+    yield SettingFault(
         len(point) not in {0, labels.width},
+        "operating_point",
         f"expected an operating point of {expected}, found {len(point)}",
-        "",
     )
-    yield (
+    yield SettingFault(
         not all(math.isfinite(one) and abs(one) <= LARGEST_THRESHOLD for one in point),
+        "operating_point",
         f"expected an operating point of thresholds from -1 to 1, found {point!r}",
-        "",
     )
 
 
