@@ -8,6 +8,7 @@ from collections.abc import Iterator
 from dataclasses import replace
 
 from sottovoce.protocols.sealing import OVERHEAD
+from sottovoce.study.attempts import Stage
 from sottovoce.study.card.sizes import AGREES, DRAWN, Size, peer_sizes
 from sottovoce.study.plan import Engine
 from sottovoce.study.relay import padded_size
@@ -91,7 +92,7 @@ def _cells(study: Study) -> int:
 
 def _consent(study: Study) -> int:
     """Every seat's consent has the size of a peer's."""
-    return next(row.bytes for row in peer_sizes(study) if row.stage == "agreement")
+    return next(row.bytes for row in peer_sizes(study) if row.stage == Stage.AGREEMENT)
 
 
 def _about(stage: str, kind: str, to: str, times: int, size: int, *, each: str = "") -> Size:
