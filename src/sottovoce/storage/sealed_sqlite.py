@@ -20,7 +20,8 @@ KEY_BYTES = 32
 Buffer: TypeAlias = bytes | memoryview
 _SALT_BYTES = 32
 _NONCE_BYTES = 12
-_PURPOSE = "storage/sealed-sqlite/v1"
+# Part of the format: what the first version wrote is sealed under this name, with a table called so.
+_PURPOSE = "service/vault/v1"
 # A large body is sealed and written in pieces of so many bytes, so that it is never copied whole.
 PIECE_BYTES = 2**20
 # A write-ahead log that a large letter swelled shrinks to this again.
@@ -52,8 +53,8 @@ class SealedSqlite:
         if len(key) != KEY_BYTES:
             raise MisuseError(f"database: expected a key of {KEY_BYTES} bytes, found {len(key)}")
         with translated(path):
-            database.execute("CREATE TABLE IF NOT EXISTS sealing (salt BLOB, proof BLOB)")
-            row = database.execute("SELECT salt, proof FROM sealing").fetchone()
+            database.execute("CREATE TABLE IF NOT EXISTS vault (salt BLOB, proof BLOB)")
+            row = database.execute("SELECT salt, proof FROM vault").fetchone()
         if row is not None:
             if not isinstance(row[0], bytes):
                 raise DamagedJournalError(f"{path}: damaged (it has lost its salt)")
@@ -69,7 +70,7 @@ class SealedSqlite:
         salt = entropy.read(_SALT_BYTES)
         sealed = cls(path, key, salt, entropy=entropy)
         with translated(path):
-            database.execute("INSERT INTO sealing VALUES (?, ?)", (salt, sealed.seal(b"", "proof")))
+            database.execute("INSERT INTO vault VALUES (?, ?)", (salt, sealed.seal(b"", "proof")))
         return sealed
 
     def seal(self, content: Buffer, table: str, *place: bytes) -> bytes:
@@ -149,7 +150,7 @@ def erase(database: sqlite3.Connection, path: Path) -> int:
     """
     with translated(path):
         database.execute("PRAGMA secure_delete = ON")
-        database.execute("DELETE FROM sealing")
+        database.execute("DELETE FROM vault")
         database.execute("PRAGMA wal_checkpoint(TRUNCATE)")
         database.close()
         size = 0

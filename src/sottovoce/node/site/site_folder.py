@@ -57,7 +57,8 @@ class JoinedStudy:
                 bytes.fromhex(found["fingerprint"]),
                 found["study"],
                 found["title"],
-                found["short_name"],
+                # The first version called it so.
+                found.get("short_name") or found["house"],
                 tuple(found["seats"]),
                 bytes.fromhex(found["token"]),
                 datetime.fromisoformat(found["expires"]),
