@@ -20,7 +20,7 @@ KEY_BYTES = 32
 Buffer: TypeAlias = bytes | memoryview
 _SALT_BYTES = 32
 _NONCE_BYTES = 12
-# Part of the format: what the first version wrote is sealed under this name, with a table called so.
+# Part of the format, as is the name of the table: the first version sealed under it.
 _PURPOSE = "service/vault/v1"
 # A large body is sealed and written in pieces of so many bytes, so that it is never copied whole.
 PIECE_BYTES = 2**20
