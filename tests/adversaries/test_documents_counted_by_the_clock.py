@@ -70,7 +70,11 @@ class Watching:
 class Quiet:
     """A witness that writes nothing down."""
 
+    asks = False
+
     async def leaving(self, *_: Any) -> None: ...
+
+    def left_unasked(self, *_: Any) -> None: ...
 
     def left(self, *_: Any) -> None: ...
 

@@ -25,7 +25,11 @@ class Quiet:
     def __init__(self) -> None:
         self.late: list[int] = []
 
+    asks = False
+
     async def leaving(self, *_: Any) -> None: ...
+
+    def left_unasked(self, *_: Any) -> None: ...
 
     def left(self, *_: Any) -> None: ...
 

@@ -66,7 +66,12 @@ def test_a_second_table_after_the_dictionary_is_refused_by_every_site(
 
 
 class _Silent:
+    asks = False
+
     async def leaving(self, *_):
+        pass
+
+    def left_unasked(self, *_):
         pass
 
     def left(self, *_):

@@ -4,6 +4,7 @@ import asyncio
 from dataclasses import replace
 
 import pytest
+from aiohttp.http_writer import StreamWriter
 
 from harness.ports import STUDY, identity_of, served_mailbox
 from sottovoce.course.letter_chain import HeldLetters, mark_of
@@ -52,7 +53,14 @@ def copy_of(served, past):
 
 def test_the_server_reads_no_byte_of_a_letter_that_it_would_refuse(tmp_path, monkeypatch):
     """The attack: the mailbox refused a second letter only once the coordinator had its bytes."""
-    read = []
+    read, written = [], []
+    write = StreamWriter.write
+
+    async def noted_write(self, chunk, **how):
+        written.append(bytes(chunk))
+        await write(self, chunk, **how)
+
+    monkeypatch.setattr(StreamWriter, "write", noted_write)
 
     async def story():
         async with served_mailbox(tmp_path) as served:
@@ -74,7 +82,8 @@ def test_the_server_reads_no_byte_of_a_letter_that_it_would_refuse(tmp_path, mon
 
     asyncio.run(story())
     assert b"next" in read
-    assert not any(b"mask" in one for one in read)
+    assert any(b"next" in one for one in written)
+    assert not any(b"mask" in one for one in [*read, *written])
 
 
 def test_a_copy_that_is_behind_the_server_sends_nothing(tmp_path):

@@ -504,3 +504,48 @@ def test_no_proxy_leads_to_this_machine(monkeypatch, host):
         f"https://{host}:8443", fingerprint=bytes(32), study=STUDY, identity=identity_of("alice")
     )
     assert line.route.proxy is None
+
+
+def posting(body, *, digest=None, size=None):
+    """The request that carries a whole letter."""
+    query = f"session={SESSION.hex()}&to=bob&number=1&size={len(body) if size is None else size}"
+    path = f"/v1/letters?{query}&digest={(digest or body_digest(body)).hex()}&run={RUN}"
+    return SignedRequest("POST", path, body_digest(body))
+
+
+WAITS = {"Expect": "100-continue"}
+
+
+def test_a_letter_s_body_that_does_not_wait_to_be_asked_for_is_refused(tmp_path):
+    async def story(office, alice, bob):
+        await at_work(office, "alice")
+        asked = posting(b"hasty")
+        refused = await ask(office, asked, signed(office, "alice", asked), body=b"hasty")
+        return refused, office.mailbox.held("alice").letters
+
+    assert in_office(tmp_path, story) == ((400, "query"), 1)
+
+
+@pytest.mark.parametrize("asked", [posting(b"body", digest=bytes(32)), posting(b"body", size=3)])
+def test_the_body_of_a_request_is_all_of_the_letter_that_it_announces(tmp_path, asked):
+    async def story(office, alice, bob):
+        await at_work(office, "alice")
+        headers = {**signed(office, "alice", asked), **WAITS}
+        return await ask(office, asked, headers, body=b"body"), office.mailbox.held("alice").letters
+
+    assert in_office(tmp_path, story) == ((400, "query"), 1)
+
+
+def test_a_letter_that_is_stored_already_is_not_asked_for_again(tmp_path):
+    async def story(office, alice, bob):
+        await at_work(office, "alice")
+        answers = []
+        for seed in (1, 2):
+            asked = posting(b"whole")
+            signer = Signer(STUDY, identity_of("alice"), office.fingerprint, SeededEntropy(seed))
+            headers = {**signer.headers(asked), PROTOCOL: OFFER, **WAITS}
+            answers.append(await ask(office, asked, headers, body=b"whole"))
+        found = [one.body for _, one in await bob.fetch()]
+        return answers[0] == answers[1], answers[0][0], found
+
+    assert in_office(tmp_path, story) == (True, 200, [b"body", b"whole"])

@@ -21,11 +21,14 @@ _AT_ONCE = 2**20
 _log = logging.getLogger("sottovoce.storage")
 
 
-def write_whole(path: Path, data: bytes, *, mode: int, replace: bool = False) -> None:
+def write_whole(
+    path: Path, data: bytes, *, mode: int, replace: bool = False, synced: bool = True
+) -> None:
     """Put `data` at `path`: all of it, on disk, or nothing; an old file stays until then.
 
     Unless `replace`, a file that exists already is left alone, even if it
-    appeared while we wrote.
+    appeared while we wrote. Unless `synced`, nobody waits for the disk: after a
+    crash of the machine the file may be empty.
     """
     if replace:
         # Where a link points is what its owner wants to change; the link itself stays.
@@ -41,14 +44,16 @@ def write_whole(path: Path, data: bytes, *, mode: int, replace: bool = False) ->
             unix.set_mode(descriptor, mode)
             file.write(data)
             file.flush()
-            os.fsync(descriptor)
+            if synced:
+                os.fsync(descriptor)
         _move(Path(part), path, replace=replace)
     except OSError as error:
         raise _cannot_write(path, error) from None
     finally:
         with suppress(FileNotFoundError):
             Path(part).unlink()
-    _sync_folder(path.parent)
+    if synced:
+        _sync_folder(path.parent)
 
 
 @dataclass(frozen=True, slots=True)
@@ -115,13 +120,13 @@ def overwrite(path: Path) -> None:
         raise KeyFileError(f"{path}: cannot be overwritten ({_reason(error)})") from None
 
 
-def write_for_information(path: Path, data: bytes) -> bool:
+def write_for_information(path: Path, data: bytes, *, synced: bool = True) -> bool:
     """Write a file that only tells people how far things are; whether that worked.
 
     On a full disk, or where the file cannot be written, the work goes on without it.
     """
     try:
-        write_whole(path, data, mode=SECRET_MODE, replace=True)
+        write_whole(path, data, mode=SECRET_MODE, replace=True, synced=synced)
     except KeyFileError as error:
         _log.warning("not written, and not needed: %s", error.message)
         return False

@@ -5,7 +5,6 @@ signed too, says how many lines there are and what the last one hashes to.
 """
 
 import hashlib
-from dataclasses import asdict
 from typing import Any, Self, TypeVar
 
 import msgspec
@@ -72,7 +71,7 @@ class LedgerLine(SignedLine, frozen=True, kw_only=True):
     @classmethod
     def of(cls, entry: Entry, end: "LedgerEnd", *, when: str, seat: str) -> Self:
         """The next line after an end, not signed yet."""
-        values = asdict(entry) | {"what": entry.what.value}
+        values = vars(entry) | {"what": entry.what.value}
         return cls(line=end.count + 1, after=end.hash, when=when, seat=seat, **values)
 
     @property

@@ -4,6 +4,7 @@ import hashlib
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
+from functools import cached_property
 from typing import Self
 
 from cryptography.exceptions import InvalidSignature
@@ -27,14 +28,23 @@ class Identity:
         """A new identity."""
         return cls(name, entropy.read(32))
 
-    @property
+    @cached_property
     def public(self) -> bytes:
         """What others pin."""
-        return Ed25519PrivateKey.from_private_bytes(self.secret).public_key().public_bytes_raw()
+        return self._private.public_key().public_bytes_raw()
+
+    @cached_property
+    def _private(self) -> Ed25519PrivateKey:
+        # Loading the key takes longer than signing with it.
+        return Ed25519PrivateKey.from_private_bytes(self.secret)
+
+    def __reduce__(self) -> tuple[object, ...]:
+        # A loaded key cannot be copied or sent to another process.
+        return type(self), (self.name, self.secret)
 
     def sign(self, purpose: str, *parts: bytes) -> bytes:
         """The signature under these parts for one purpose (with a version, as "keys/v1")."""
-        return Ed25519PrivateKey.from_private_bytes(self.secret).sign(framed(purpose, *parts))
+        return self._private.sign(framed(purpose, *parts))
 
 
 @dataclass(frozen=True)

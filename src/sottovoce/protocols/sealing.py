@@ -91,7 +91,7 @@ def unseal(box: bytes, address: Address, *, key: X25519Key) -> bytes:
         raise MalformedError("box: expected one from this sender for us, found another") from error
     length = int.from_bytes(padded[:4])
     content, padding = padded[4 : 4 + length], padded[4 + length :]
-    if len(content) != length or any(padding):
+    if len(content) != length or padding.count(0) != len(padding):
         raise MalformedError("box: expected its content, then zeros, found something else")
     return content
 

@@ -2,8 +2,9 @@
 
 Every call goes on until it has an answer, a refusal, or no time left. Network faults are
 tried again with growing pauses; since everything at the other end happens once in effect, trying
-again is always safe. A letter is announced by its size and digest before any of its bytes leave;
-long ones travel in parts, and go on where they were cut.
+again is always safe. A letter is announced by its size and digest before any of its bytes leave:
+the head of the request announces it, and its body waits for `100 Continue`. Long letters are
+announced by a request of their own, travel in parts, and go on where they were cut.
 
 Before its first letter a line looks at what the server holds of the seat, and lets the seat's
 owner compare that with its own disk. It then works under a name that it made up, and the server
@@ -12,6 +13,7 @@ takes letters of the seat under this name alone: of two copies of a seat one is 
 
 import asyncio
 from collections.abc import AsyncIterator, Callable
+from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from io import BytesIO
 from random import uniform
@@ -78,6 +80,8 @@ class _Call:
     body: memoryview = field(default_factory=lambda: memoryview(b""))
     wait: float = 0.0
     enrolling: bool = False
+    asked_for: bool = False
+    """Whether the body stays here until the server asks for it."""
 
 
 class CoordinatorLine:
@@ -260,6 +264,11 @@ class CoordinatorLine:
         """Announce a letter, then send it in parts, from where the server has it already."""
         size, digest = len(letter.body), body_digest(letter.body)
         query = urlencode({**_place(letter), "size": size, "digest": digest.hex()})
+        if 0 < size <= PART:
+            asked = SignedRequest("POST", f"/v1/letters?{query}", digest)
+            call = _Call(asked, _posting(letter), memoryview(letter.body), asked_for=True)
+            with suppress(_OtherOffset):
+                return _read(await self._at_work(call), Uploaded).position
         path, view = f"/v1/uploads?{query}", memoryview(letter.body)
         announced = _Call(SignedRequest("PUT", path), _posting(letter))
         progress = _read(await self._at_work(announced), Uploaded)
@@ -357,7 +366,8 @@ class CoordinatorLine:
         async with self._open().request(
             call.asked.method,
             URL(f"{self.route.address}{call.asked.path}", encoded=True),
-            data=_slices(call.body) if len(call.body) else None,
+            data=_sent_as(call.body),
+            expect100=call.asked_for,
             headers=headers,
             timeout=timeout,
             ssl=self._context,
@@ -403,6 +413,12 @@ _INSIDE: dict[str, type[Exception]] = {
     "no-run": _NoRunError,
     "past": _PastMovedError,
 }
+
+
+def _sent_as(body: memoryview) -> bytes | AsyncIterator[bytes] | None:
+    if len(body) <= _SLICE:
+        return bytes(body) or None
+    return _slices(body)
 
 
 async def _slices(body: memoryview) -> AsyncIterator[bytes]:

@@ -131,9 +131,9 @@ class Mailbox:
 
     async def append(self, letter: LetterSummary, start: int, data: bytes) -> Progress:
         """Store a part of an upload; the last one posts the letter."""
-        now = self._clock()
         if not start and len(data) == letter.size <= PART:
-            return await self._append_whole(letter, data, now=now)
+            return await self._append_whole(letter, data)
+        now = self._clock()
         progress = await self._committer.submit(
             lambda to: self._store.append(to, letter, start, data, now=now), size=len(data)
         )
@@ -143,16 +143,21 @@ class Mailbox:
                 return await self._finish(letter)
         return progress
 
-    async def _append_whole(self, letter: LetterSummary, data: bytes, *, now: float) -> Progress:
+    async def complete(self, letter: LetterSummary, body: bytes) -> Progress:
+        """All of a letter that was announced; its digest was taken already."""
+        now = self._clock()
+
+        def append(to: sqlite3.Connection) -> int:
+            return self._store.append(to, letter, 0, body, now=now).position or 0
+
+        return Progress(letter.size, await self._posted(letter, append, size=letter.size))
+
+    async def _append_whole(self, letter: LetterSummary, data: bytes) -> Progress:
         """A letter whose only part is all of it: compared, and posted in one commit."""
         if body_digest(data) != letter.digest:
             await self._committer.submit(lambda to: self._store.discard(to, letter))
             raise Refusal(400, "digest", f"{letter.place}: the bytes are not those of its digest")
-
-        def append(to: sqlite3.Connection) -> int:
-            return self._store.append(to, letter, 0, data, now=now).position or 0
-
-        return Progress(letter.size, await self._posted(letter, append, size=len(data)))
+        return await self.complete(letter, data)
 
     # Who is at work at a seat.
 

@@ -24,7 +24,7 @@ from sottovoce.transport.answers import (
 from sottovoce.transport.connection_limits import LimitedConnection, problem_answer
 from sottovoce.transport.limits import LONGEST_WAIT, PART, Buckets, Limits
 from sottovoce.transport.mailbox import Delivered
-from sottovoce.transport.mailbox_tables import Progress
+from sottovoce.transport.mailbox_tables import LetterSummary, Progress
 from sottovoce.transport.memory_budget import HeldMemory, MemoryBudget
 from sottovoce.transport.problems import Refusal
 from sottovoce.transport.queries import (
@@ -180,6 +180,24 @@ class RequestHandlers:
         self._check_recipient(caller, letter.place.recipient)
         mailbox = self._callbacks.mailbox(caller.study)
         return _progress(await mailbox.announced(letter, run=run_of(fields)))
+
+    async def post(self, request: web.Request) -> web.Response:
+        """A letter in one request: its body is asked for once its announcement is on disk."""
+        caller = self._seated(request)
+        fields = fields_of(request.query, *UPLOAD_FIELDS, "run")
+        letter = sealed_of(fields, sender=caller.seat)
+        self._check_recipient(caller, letter.place.recipient)
+        _check_waits(request, letter, caller.digest)
+        mailbox = self._callbacks.mailbox(caller.study)
+        progress = await mailbox.announced(letter, run=run_of(fields))
+        if progress.position is None:
+            async with self._held(request, PART, self._memory) as held:
+                await _ask_for_body(request)
+                body = await self._body(request, PART, caller.digest)
+                progress = await held.until(mailbox.complete(letter, body))
+        elif isinstance(request.protocol, LimitedConnection):
+            request.protocol.leave_unread()
+        return _progress(progress)
 
     async def append(self, request: web.Request) -> web.Response:
         """The next part of a letter that was announced; of a short one, all of it."""
@@ -346,6 +364,26 @@ class RequestHandlers:
         ):
             request.protocol.leave_unread()
         return answer
+
+
+async def let_wait(_: web.Request) -> None:
+    """Whoever asks whether its body may follow hears so from the handler, and not before."""
+
+
+async def _ask_for_body(request: web.Request) -> None:
+    await request.writer.write(b"HTTP/1.1 100 Continue\r\n\r\n")
+    # What goes out next is the answer, from its first byte on.
+    request.writer.output_size = 0
+
+
+def _check_waits(request: web.Request, letter: LetterSummary, digest: bytes) -> None:
+    """Refuse a body that is under way already, or that is not all of the letter."""
+    if request.headers.get("Expect", "").lower() != "100-continue":
+        raise Refusal(400, "query", "expected a body that waits for its turn (100-continue)")
+    if (request.content_length, digest) != (letter.size, letter.digest):
+        raise Refusal(400, "query", f"{letter.place}: expected its whole body in this request")
+    if not 0 < letter.size <= PART:
+        raise Refusal(413, "too-large", f"{letter.place}: expected 1 to {PART} bytes in a request")
 
 
 async def _read(request: web.Request, limit: int) -> bytes:

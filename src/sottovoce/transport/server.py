@@ -6,8 +6,9 @@
     GET   /v1/status                       how far the study is
     GET   /v1/sent                         what is held of the seat
     PUT   /v1/run?run&before&letters&chain work at the seat, knowing what is held of it
-    PUT   /v1/uploads?…&size&digest&run    announce a letter, or ask how far it came
-    PATCH /v1/uploads?…&offset&run         its next part, or all of it
+    POST  /v1/letters?…&size&digest&run    a letter; its body is asked for with `100 Continue`
+    PUT   /v1/uploads?…&size&digest&run    announce a long letter, or ask how far it came
+    PATCH /v1/uploads?…&offset&run         its next part
     GET   /v1/mailbox?after&wait&run       letters behind a position, waiting for the first
     GET   /v1/letters/POSITION?offset      bytes of a long letter
     POST  /v1/acknowledge?position&run     what was taken
@@ -25,7 +26,7 @@ from aiohttp import web
 from sottovoce.transport.connection_limits import as_problem
 from sottovoce.transport.connections import Server, open_server
 from sottovoce.transport.limits import Limits
-from sottovoce.transport.request_handlers import RequestHandlers
+from sottovoce.transport.request_handlers import RequestHandlers, let_wait
 from sottovoce.transport.server_callbacks import ServerCallbacks
 
 __all__ = ["Server", "ServerCallbacks", "build_app", "serve"]
@@ -63,6 +64,7 @@ def _routes(counter: RequestHandlers) -> "Sequence[web.RouteDef]":
         web.get("/v1/sent", counter.sent, allow_head=False),
         web.put("/v1/run", counter.take_up),
         web.post("/v1/lost", counter.lose),
+        web.post("/v1/letters", counter.post, expect_handler=let_wait),
         web.put("/v1/uploads", counter.begin),
         web.patch("/v1/uploads", counter.append),
         web.get("/v1/mailbox", counter.fetch, allow_head=False),

@@ -17,7 +17,7 @@ from dataclasses import dataclass, field
 from urllib.parse import quote, unquote
 
 from cryptography.exceptions import InvalidSignature
-from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey, Ed25519PublicKey
+from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PublicKey
 
 from sottovoce.entropy import Entropy
 from sottovoce.protocols.identities import SIGNATURE_BYTES, Identity, framed
@@ -93,11 +93,10 @@ class Signer:
     clock: Callable[[], float] = time.time
     ahead: int = 0
     """Milliseconds by which the server's clock is ahead of ours."""
-    _key: Ed25519PrivateKey = field(init=False, repr=False)
+    _names: dict[str, str] = field(init=False, repr=False)
 
     def __post_init__(self) -> None:
-        # Loading the key takes longer than signing with it.
-        self._key = Ed25519PrivateKey.from_private_bytes(self.identity.secret)
+        self._names = {STUDY: quote(self.study, safe=""), SEAT: quote(self.identity.name, safe="")}
 
     def headers(self, asked: SignedRequest) -> dict[str, str]:
         """The header fields of a request that is signed now."""
@@ -105,10 +104,9 @@ class Signer:
         signed = RequestOrigin(
             self.study, self.identity.name, moment, self.entropy.read(NONCE_BYTES)
         )
-        signature = self._key.sign(framed(PURPOSE, *signed.parts(asked, self.fingerprint)))
+        signature = self.identity.sign(PURPOSE, *signed.parts(asked, self.fingerprint))
         return {
-            STUDY: quote(self.study, safe=""),
-            SEAT: quote(self.identity.name, safe=""),
+            **self._names,
             MOMENT: str(moment),
             NONCE: signed.nonce.hex(),
             DIGEST: asked.digest.hex(),

@@ -250,7 +250,7 @@ class Registry:
     def write_status(self, status: StudyStatus) -> None:
         """Let commands see how far the study is."""
         data = json.dumps(asdict(status), ensure_ascii=False).encode()
-        storage.write_for_information(self.folder / "status.json", data)
+        storage.write_for_information(self.folder / "status.json", data, synced=False)
 
     def status(self, described: StudyDescribed) -> StudyStatus:
         """How far the study is, as far as the server wrote it down."""

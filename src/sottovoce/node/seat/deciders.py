@@ -36,8 +36,15 @@ class LetterSender(Protocol):
 class LetterObserver(Protocol):
     """Who is told of every letter: the gate before it leaves, the ledger when it came or left."""
 
+    @property
+    def asks(self) -> bool:
+        """Whether somebody is asked before a letter leaves."""
+
     async def leaving(self, outgoing: Outgoing, stage: str) -> None:
-        """Let a letter leave, or raise."""
+        """Ask whether a letter may leave; raise if not."""
+
+    def left_unasked(self, outgoing: Outgoing, stage: str) -> None:
+        """As `left`, where nobody is asked."""
 
     def left(self, outgoing: Outgoing, stage: str) -> None:
         """A letter is about to leave for good: write it down."""

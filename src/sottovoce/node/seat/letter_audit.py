@@ -29,9 +29,7 @@ class LetterAudit:
             self._gatekeeper.give_up()
             raise
         if not lets_go:
-            raise WithdrawnError(
-                f"{outgoing.kind} to {outgoing.letter.recipient!r} was refused, and was not sent"
-            )
+            raise _refused(outgoing)
 
     @property
     def asks(self) -> bool:
@@ -46,6 +44,12 @@ class LetterAudit:
     def left(self, outgoing: Outgoing, stage: str) -> None:
         """Write down that a letter leaves, and before it what came: both in one go to the disk."""
         self._write(self._entry(LineKind.SENT, outgoing.letter, outgoing.kind, stage))
+
+    def left_unasked(self, outgoing: Outgoing, stage: str) -> None:
+        """As `left`, where nobody is asked; nothing leaves a seat that has left."""
+        if self.ledger.has_left:
+            raise _refused(outgoing)
+        self.left(outgoing, stage)
 
     def came(self, letter: Letter, kind: str, stage: str) -> None:
         """Note that a letter came; its line is written before anything leaves or is acknowledged.
@@ -105,3 +109,9 @@ class LetterAudit:
 
     def _entry(self, what: LineKind, letter: Letter, kind: str, stage: str) -> Entry:
         return Entry.of_letter(what, letter, study=self._study, stage=stage, kind=kind)
+
+
+def _refused(outgoing: Outgoing) -> WithdrawnError:
+    return WithdrawnError(
+        f"{outgoing.kind} to {outgoing.letter.recipient!r} was refused, and was not sent"
+    )

@@ -368,12 +368,7 @@ class SeatRuntime:
     async def _send(self) -> None:
         while True:
             self._outgoing.clear()
-            while (outgoing := await self.do(self._first_pending)) is not None:
-                stage = self._stage_of(outgoing.letter)
-                await self.departures.reached()
-                await self.audit.leaving(outgoing, stage)
-                self.may_send()
-                await self.do(self.audit.left, outgoing, stage)
+            while (outgoing := await self._next_to_leave()) is not None:
                 self.journal.leaving(outgoing.position)
                 await self._post.post(outgoing.letter)
                 self.journal.mark_sent(outgoing.position)
@@ -398,6 +393,31 @@ class SeatRuntime:
                 while self._receipted < entries:
                     self._receipt_came.clear()
                     await self._receipt_came.wait()
+
+    async def _next_to_leave(self) -> Outgoing | None:
+        """The next letter that may leave, with its line in the ledger."""
+        if self.audit.asks:
+            outgoing = await self.do(self._first_pending)
+            if outgoing is not None:
+                stage = self._stage_of(outgoing.letter)
+                await self.audit.leaving(outgoing, stage)
+                self.may_send()
+                await self.do(self.audit.left, outgoing, stage)
+        else:
+            outgoing = await self.do(self._taken_down)
+        if outgoing is not None:
+            # The step that made it, or one beside it, may have ended just now.
+            await self.departures.reached()
+            self.may_send()
+        return outgoing
+
+    def _taken_down(self) -> Outgoing | None:
+        """Where nobody is asked, one visit to the seat's thread does."""
+        outgoing = self._first_pending()
+        if outgoing is not None:
+            self.may_send()
+            self.audit.left_unasked(outgoing, self._stage_of(outgoing.letter))
+        return outgoing
 
     def _first_pending(self) -> Outgoing | None:
         return next(self.journal.pending(), None)

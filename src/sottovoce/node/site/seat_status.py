@@ -128,4 +128,4 @@ class StatusFile:
 
     def _write(self) -> None:
         data = json.dumps(asdict(self._status)).encode()
-        storage.write_for_information(self._path, data)
+        storage.write_for_information(self._path, data, synced=False)
