@@ -17,7 +17,8 @@ def network(
     """The same small study in memory and over TLS on loopback, CPU of all parties of each.
 
     Three sites and two helpers, engine shares, all in this process; the Paillier key is made
-    before. Over TLS every letter is sealed, signed, stored and written into ledgers.
+    before. Over TLS every letter is sealed, signed, stored and written into ledgers. Sites count
+    their documents before they take a seat, which memory does not: these seconds stand apart, too.
 
     \b
     Examples:

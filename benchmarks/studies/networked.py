@@ -2,17 +2,19 @@
 
 Coordinator and sites run in this process with a folder each, and speak through the coordinator's
 port: every letter is sealed, signed, stored and written into ledgers. The Paillier key is made
-before. Then one site asks for labels, both ways.
+before. Then one site asks for labels, both ways; over TLS once more before that, for a few, so that
+the seats of the others are up.
 """
 
 import asyncio
 import tempfile
 from collections.abc import AsyncIterator, Callable, Iterator, Mapping
 from contextlib import asynccontextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import partial
 from pathlib import Path
 
+from benchmarks.studies.carried import Carried, counted
 from sottovoce.cli.measurements import Row
 from sottovoce.config.study_file import StudyDescription, parse_study
 from sottovoce.course.memory import Setting, StudyOutcome, run_study
@@ -39,6 +41,8 @@ from sottovoce.text.documents import Document
 
 Progress = Callable[[str], None]
 
+# Labels that are asked for first, while the others' seats come up.
+_FIRST_LABELS = 10
 SITES = ("north", "harbour", "valley")
 TEXT = """
 [study]
@@ -111,7 +115,8 @@ def measure(
             memory = _in_memory(trial, kind, key)
             progress(f"{trial.engine}: over TLS")
             machines = _CoordinatorAndSites(Path(folder), trial, kind, key)
-            networked = asyncio.run(machines.measured())
+            with counted() as carried:
+                networked = asyncio.run(machines.measured(carried))
         yield {
             "engine": str(trial.engine),
             "features": trial.features,
@@ -120,7 +125,12 @@ def measure(
             "memory_seconds": memory.training,
             "network_seconds": networked.training,
             "ratio": networked.training / memory.training,
+            "rehearsal_seconds": networked.carried.rehearsal,
+            "requests": networked.carried.requests,
+            "letters": networked.carried.letters,
+            "megabytes": networked.carried.bytes / 1e6,
             "labels": trial.labels,
+            "first_labels_seconds": networked.first,
             "memory_labels_per_s": trial.labels / memory.asking,
             "network_labels_per_s": trial.labels / networked.asking,
         }
@@ -128,11 +138,13 @@ def measure(
 
 @dataclass(frozen=True)
 class Seconds:
-    """CPU seconds of a training and of a query, and how many messages a training takes."""
+    """CPU seconds of a training and of queries, and what a training carries."""
 
     training: float
     asking: float
     messages: int = 0
+    first: float = 0.0
+    carried: Carried = field(default_factory=Carried)
 
 
 def asked(trial: NetworkTrial) -> list[Document]:
@@ -187,8 +199,8 @@ class _CoordinatorAndSites:
 
         return parse_study(text, plan_type=KeptKey)
 
-    async def measured(self) -> Seconds:
-        """A training of all seats, then a query."""
+    async def measured(self, carried: Carried) -> Seconds:
+        """A training of all seats, a small query, and then the query."""
         storage.make_folder(self.root / "coordinator")
         documents, labels = notes(self.trial), asked(self.trial)
         start = cpu_seconds()
@@ -196,19 +208,23 @@ class _CoordinatorAndSites:
         self.tokens = create_study(place, self.trial.text(self.key.bits), read=self.read)
         async with self._serving(place):
             await asyncio.gather(*(self._join(token, documents) for token in self.tokens))
-            trained = cpu_seconds()
+            trained, training = cpu_seconds(), replace(carried)
             asking, *others = sorted(self.tokens, key=lambda token: SITES[0] not in token.seats)
             helping = [
                 asyncio.create_task(self._join(token, documents, stay=True)) for token in others
             ]
-            await classify(
-                self._membership(asking), labels, options=self._options(), deliver=in_hand
-            )
+            await self._ask(asking, labels[:_FIRST_LABELS])
+            first = cpu_seconds()
+            await self._ask(asking, labels)
             done = cpu_seconds()
             for task in helping:
                 task.cancel()
             await asyncio.gather(*helping, return_exceptions=True)
-        return Seconds(trained - start, done - trained)
+        return Seconds(trained - start, done - first, first=first - trained, carried=training)
+
+    async def _ask(self, asking: InvitationToken, documents: list[Document]) -> None:
+        membership, options = self._membership(asking), self._options()
+        await classify(membership, documents, options=options, deliver=in_hand)
 
     @asynccontextmanager
     async def _serving(self, place: CoordinatorPlace) -> AsyncIterator[None]:

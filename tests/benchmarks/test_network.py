@@ -18,6 +18,9 @@ def test_a_row_holds_what_both_took() -> None:
     assert row["ratio"] == row["network_seconds"] / row["memory_seconds"]
     assert row["messages"] > 100
     assert row["network_labels_per_s"] > 0
+    assert row["requests"] > row["letters"] > 100
+    assert row["megabytes"] > 0
+    assert 0 < row["rehearsal_seconds"] < row["network_seconds"]
 
 
 def test_the_command_measures_the_sizes_that_it_is_told(monkeypatch) -> None:
