@@ -5,16 +5,19 @@ import tempfile
 from pathlib import Path
 
 from simulation import stories
-from simulation.copies import matrix
+from simulation.copies import asked_matrix, matrix
 
 name, seed, *cases = sys.argv[1:]
 with tempfile.TemporaryDirectory() as folder:
+    places = [*matrix(dealer=True), *asked_matrix()]
+    copied = [case for case in places if str(case) in cases]
     story = None if name == "asking" else getattr(stories, name)()
-    if story is None:
+    if story is None and copied:
+        world = stories.asked_copied(copied[0], Path(folder), int(seed), say=print)
+    elif story is None:
         world = stories.asking(Path(folder), int(seed), say=print)
-    elif cases:
-        (case,) = [one for one in matrix(dealer=True) if str(one) == cases[0]]
-        world = story.copied(case, Path(folder), int(seed), say=print)
+    elif copied:
+        world = story.copied(copied[0], Path(folder), int(seed), say=print)
     else:
         world = story.tell(Path(folder), int(seed), say=print)
     world.say(str(world.faults))

@@ -19,6 +19,16 @@ from typing import TYPE_CHECKING, Any
 
 from simulation.invariants import Evidence, check_no_mask_over_two_values
 from simulation.mailbox import Mailbox, NoRunError
+from simulation.query_invariants import (
+    ServedEvidence,
+    check_charged_once,
+    check_evaluations,
+    check_ideal,
+    check_letters,
+    check_masks,
+)
+from simulation.serving import Question, ServingSite
+from simulation.serving_world import ServingWorld
 from simulation.site import COORDINATOR, Site
 from simulation.world import Faults, World
 from sottovoce.course.phases import Phase
@@ -75,6 +85,12 @@ def matrix(*, dealer: bool) -> list[Case]:
     return [case for case in cases if _exists(case, dealer=dealer)]
 
 
+def asked_matrix() -> list[Case]:
+    """The same after the training: who asks, who helps, and the coordinator."""
+    cases = (Case(Phase.FINISHED, *one) for one in product(Whose, Use, (False, True)))
+    return [case for case in cases if _exists(case, dealer=True)]
+
+
 def _exists(case: Case, *, dealer: bool) -> bool:
     has_documents = case.whose in {Whose.PEER, Whose.DENIED}
     served = case.whose in {Whose.COORDINATOR, Whose.DENIED}
@@ -83,8 +99,8 @@ def _exists(case: Case, *, dealer: bool) -> bool:
     return (has_documents or not case.others) and not (served and case.use is Use.CLONED)
 
 
-class CopyWorld(World):
-    """A world in which one disk is copied, and the copy is used."""
+class Copying(World):
+    """A world, of whatever kind, in which one disk is copied, and the copy is used."""
 
     def __init__(self, case: Case, **settings: Any) -> None:
         self.case, self.copied, self.used = case, 0, False
@@ -130,11 +146,14 @@ class CopyWorld(World):
             self.sites[name].alive for name in self.whose
         ):
             return False
-        if first.seat is None and not self.early:
+        if not self._is_at_work(first) and not self.early:
             return False
         moved = first.read + self._posts()
         self.began = moved if self.began < 0 else self.began
         return moved >= self.began + self.so_far and self.random.random() < _SOON
+
+    def _is_at_work(self, site: Site) -> bool:
+        return site.seat is not None
 
     def _posts(self) -> int:
         return self.mailbox.posts[self.whose[0]]
@@ -185,7 +204,7 @@ class CopyWorld(World):
         path.rename(site.path)
         site.dead, site.found_out, site.seeds = False, None, seeds
         site.model = None
-        site.edition += self.case.others
+        self._change(site)
         self._boot(site)
 
     def _clone(self, name: str) -> None:
@@ -198,8 +217,12 @@ class CopyWorld(World):
         self.twin = copy(original)
         self.twin.path = elsewhere / original.path.name
         self.twin.seeds, self.twin.dead = [], False
-        self.twin.edition += self.case.others
+        self._change(self.twin)
         self._boot(self.twin)
+
+    def _change(self, site: Site) -> None:
+        """Give the copy other documents, where it has others."""
+        site.edition += self.case.others
 
     def _promised(self) -> Sequence[Callable[[Evidence], None]]:
         """A server that lost letters promises nobody an end; no mask covers two values even then.
@@ -230,6 +253,33 @@ class CopyWorld(World):
         except NoRunError:
             # The server does not read its letter; it has to show its past again.
             self.say(f"{site.name} is not at work")
+
+
+class CopyWorld(Copying):
+    """A training in which one disk is copied."""
+
+
+class AskedCopyWorld(Copying, ServingWorld):
+    """Queries and evaluations in which one disk is copied; others are other questions."""
+
+    def _is_at_work(self, site: Site) -> bool:
+        assert isinstance(site, ServingSite)
+        return bool(site.running)
+
+    def _change(self, site: Site) -> None:
+        people = self.people.get(site.name)
+        if self.case.others and people is not None:
+            people.tries = 0
+            people.wishes.extendleft([Question(f"{site.name} another {self.seed}"), Question(None)])
+
+    def _promised(self) -> Sequence[Callable[[Any], None]]:
+        """Whoever was found out may leave others waiting; all else holds."""
+        checks = ASKED_OF_COPIES[:1] if self._forgot else ASKED_OF_COPIES
+        evidence = ServedEvidence(self, self.ideal)
+        return [lambda _, check=check: check(evidence) for check in checks]  # type: ignore[misc]
+
+
+ASKED_OF_COPIES = (check_masks, check_letters, check_charged_once, check_ideal, check_evaluations)
 
 
 def few_faults(seed: int) -> Faults:

@@ -10,12 +10,12 @@ import numpy as np
 
 from harness.entropy import SeededEntropy
 from harness.studies import BINARY, Case, notes
+from simulation.copies import AskedCopyWorld, CopyWorld
 from simulation.copies import Case as CopyCase
-from simulation.copies import CopyWorld
 from simulation.invariants import Trained
 from simulation.serving import ServingParts
 from simulation.serving_world import ServingWorld
-from simulation.site import CONTROL, COORDINATOR, Parts, Site
+from simulation.site import CONTROL, COORDINATOR, CrashingJournal, Parts, Site
 from simulation.toy import _CODEC, DIGIT, ToyCourse, ToyMask
 from simulation.toy_queries import ToyPrograms
 from simulation.toy_queries import ideal as ideal_label
@@ -98,6 +98,22 @@ def asking(folder: Path, seed: int, **settings: Any) -> ServingWorld:
     study = _asked_study()
     parts = ServingParts(study, terms_of(study), lambda name, sums: ToyPrograms(study, name, sums))
     return ServingWorld(parts, folder, seed, ideal=ideal_label, **settings)
+
+
+def asked_copied(
+    case: CopyCase,
+    folder: Path,
+    seed: int,
+    journal: type[CrashingJournal] = CrashingJournal,
+    **settings: Any,
+) -> AskedCopyWorld:
+    """The same, in which a disk is copied, and the copy is used."""
+    study = _asked_study()
+    parts = ServingParts(
+        study, terms_of(study), lambda name, sums: ToyPrograms(study, name, sums), journal=journal
+    )
+    made = {"folder": folder, "seed": seed, "ideal": ideal_label, **settings}
+    return AskedCopyWorld(case, parts=parts, **made)
 
 
 @lru_cache

@@ -7,10 +7,10 @@ from tempfile import TemporaryDirectory
 
 import pytest
 
-from simulation.copies import Case, CopyWorld, Use, Whose, matrix
+from simulation.copies import AskedCopyWorld, Case, CopyWorld, Use, Whose, asked_matrix, matrix
 from simulation.mailbox import BrokenError
 from simulation.site import CrashingJournal
-from simulation.stories import Story, paillier, shares, toy, unbound
+from simulation.stories import Story, asked_copied, paillier, shares, toy, unbound
 from simulation.world import Faults
 from sottovoce.course.letter_chain import HeldLetters
 from sottovoce.course.phases import Phase
@@ -118,3 +118,49 @@ def test_a_copy_that_does_not_look_at_its_past_is_caught(folder: Path, use: Use)
     case = Case(Phase.TRAINING, Whose.PEER, use, others=False)
     story = toy().changed(journal=IgnoresPast)
     assert "invariant 1" in broken_in(story, case, folder, range(20))
+
+
+# After the training: who asks, who helps, who answers.
+
+
+def asked_under(
+    cases: Sequence[Case],
+    seeds: Sequence[int],
+    folder: Path,
+    journal: type[CrashingJournal] = CrashingJournal,
+) -> Iterator[AskedCopyWorld]:
+    """Every case under every seed, checked; an error says which it was."""
+    for case in cases:
+        for seed in seeds:
+            with TemporaryDirectory(dir=folder) as here:
+                world = asked_copied(case, Path(here), seed, journal)
+                try:
+                    world.run()
+                except BaseException as error:
+                    error.add_note(f"{case}, seed {seed}: repeat it with")
+                    again = f"asking {seed} '{case}'"
+                    error.add_note(f"PYTHONPATH=tests .venv/bin/python -m simulation {again}")
+                    raise
+                yield world
+
+
+def test_askers_and_helpers_whose_disks_come_back_or_run_twice(folder: Path) -> None:
+    cases = asked_matrix()
+    assert len(cases) == 11
+    worlds = list(asked_under(cases, range(1), folder))
+    assert sum(world.used for world in worlds) > 7
+    found = Counter(type(site.found_out).__name__ for one in worlds for site in one.everybody())
+    assert min(found["CopyError"], found["ViolationError"]) > 0, found
+
+
+@pytest.mark.soak
+@pytest.mark.parametrize("block", range(20))
+def test_many_more_askers_whose_disks_come_back(folder: Path, block: int) -> None:
+    seeds = range(1000 + 5 * block, 1005 + 5 * block)
+    assert all(asked_under(asked_matrix(), seeds, folder))
+
+
+def test_an_asker_that_does_not_look_at_its_past_is_caught(folder: Path) -> None:
+    case = Case(Phase.FINISHED, Whose.PEER, Use.RESTORED, others=True)
+    with pytest.raises(BrokenError, match="invariant 1"):
+        list(asked_under([case], range(10), folder, journal=IgnoresPast))
