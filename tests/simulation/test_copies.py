@@ -7,6 +7,7 @@ from tempfile import TemporaryDirectory
 
 import pytest
 
+from harness.entropy import SeededEntropy
 from simulation.copies import AskedCopyWorld, Case, CopyWorld, Use, Whose, asked_matrix, matrix
 from simulation.mailbox import BrokenError
 from simulation.site import CrashingJournal
@@ -104,6 +105,19 @@ def test_masks_that_are_not_bound_to_the_documents_are_caught(folder: Path, name
     found = broken_in(unbound(name), case, folder, range(60))
     assert "invariant 8" in found
     assert "hid two values of" in found
+
+
+def test_what_hides_documents_is_drawn_for_them_alone() -> None:
+    """The journal refuses others, too: but a seed alone must give no mask away."""
+    parts = shares().parts
+    peer = parts.study.roster.peers[0]
+
+    def drawn(edition: int) -> bytes:
+        course = parts.course(peer, parts.study, None, edition)
+        return bytes(course.drawn(SeededEntropy(5)).read(32))
+
+    assert drawn(0) == drawn(0)
+    assert len({drawn(edition) for edition in range(3)}) == 3
 
 
 class IgnoresPast(CrashingJournal):

@@ -236,6 +236,13 @@ DEVIATIONS: tuple[Deviation, ...] = (
             "copies",
             "test_the_server_reads_no_byte_of_a_letter_that_it_would_refuse",
             folder="transport",
+        )
+        + named_tests(
+            "copies",
+            "test_what_hides_documents_is_drawn_for_them_alone",
+            "test_light_studies_whose_disks_come_back_or_run_twice",
+            "test_askers_and_helpers_whose_disks_come_back_or_run_twice",
+            folder="simulation",
         ),
         "a coordinator that forgets what it was told lets an older copy of a site go on; with the "
         "documents that the study began with the copy sends the same bytes, with others it stops",
