@@ -12,7 +12,7 @@ from pathlib import Path
 from sottovoce.course import training_coordinator, training_participant
 from sottovoce.course.queries import answering, asking, evaluating, evaluations, helping
 from sottovoce.course.table import Table
-from sottovoce.wire.values import kebab
+from sottovoce.wire.tags import kebab
 
 PAGE = Path(__file__).parents[1] / "ARCHITECTURE.md"
 BEGIN, END = "<!-- course: drawn by docs/make_course.py -->", "<!-- end of the course -->"

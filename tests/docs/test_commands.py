@@ -16,7 +16,7 @@ from sottovoce.course.phases import Phase
 from sottovoce.errors import InputError
 from sottovoce.node import events
 from sottovoce.study.card.sizes import Size
-from sottovoce.wire.values import kebab
+from sottovoce.wire.tags import kebab
 
 PAGE = (Path(__file__).parents[2] / "docs" / "commands.md").read_text(encoding="utf-8")
 

@@ -10,7 +10,7 @@ from sottovoce.protocols.runner import Meddler
 from sottovoce.protocols.seat import Packet
 from sottovoce.wire import Codec
 from sottovoce.wire.codec import tag_of
-from sottovoce.wire.values import kebab
+from sottovoce.wire.tags import kebab
 
 
 def is_kind(packet: Packet, kind: type[Message]) -> bool:

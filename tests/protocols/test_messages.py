@@ -9,7 +9,7 @@ import pytest
 import sottovoce.protocols
 from sottovoce.protocols.messages import disclosure_table, message_kinds
 from sottovoce.wire import Codec
-from sottovoce.wire.values import kebab
+from sottovoce.wire.tags import kebab
 
 
 def modules() -> list[str]:

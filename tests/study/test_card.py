@@ -12,7 +12,7 @@ from sottovoce.study.card.card import StudyCard
 from sottovoce.study.card.seat_sizes import helper_sizes
 from sottovoce.study.card.sizes import peer_sizes
 from sottovoce.study.relay import padded_size
-from sottovoce.wire.values import kebab
+from sottovoce.wire.tags import kebab
 
 
 @pytest.mark.parametrize(

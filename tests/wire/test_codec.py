@@ -15,7 +15,7 @@ from sottovoce.errors import BoundError, MalformedError, MismatchError, MisuseEr
 from sottovoce.wire import Codec, Hook, Integers, Value, Words
 from sottovoce.wire.codec import tag_of
 from sottovoce.wire.skeleton import MAX_DEPTH, MAX_ITEMS, check_skeleton
-from sottovoce.wire.values import kebab
+from sottovoce.wire.tags import kebab
 
 MODULUS = 10**30 + 57
 

@@ -11,7 +11,7 @@ from sottovoce.cli import screen
 from sottovoce.cli.shell_words import placed
 from sottovoce.errors import SottovoceError, TheirError, WithdrawnError
 from sottovoce.wire.printable import escaped
-from sottovoce.wire.values import kebab
+from sottovoce.wire.tags import kebab
 
 OURS, USAGE, THEIRS, REFUSED, INTERRUPTED = 1, 2, 3, 4, 130
 """How a program ends that failed: a mistake at this site, a wrong option, another party's fault

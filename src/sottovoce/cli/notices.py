@@ -15,7 +15,7 @@ from urllib.parse import urlsplit
 
 from sottovoce.errors import InputError
 from sottovoce.node import events
-from sottovoce.wire.values import kebab
+from sottovoce.wire.tags import kebab
 
 if TYPE_CHECKING:
     from sottovoce.node.events import Event

@@ -17,7 +17,7 @@ from sottovoce.cli.log_file import LogFile, stamped
 from sottovoce.cli.progress_bars import Amount, Rate, TimeLeft
 from sottovoce.node import events
 from sottovoce.wire.printable import escaped
-from sottovoce.wire.values import kebab
+from sottovoce.wire.tags import kebab
 
 if TYPE_CHECKING:
     from sottovoce.node.events import Event

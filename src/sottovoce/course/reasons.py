@@ -17,7 +17,7 @@ from sottovoce.errors import OurError, SottovoceError, StoppedError, WithdrawnEr
 from sottovoce.study.attempts import Attempt, Stage, Stop
 from sottovoce.study.roster import Role
 from sottovoce.study.study import Study
-from sottovoce.wire.values import kebab
+from sottovoce.wire.tags import kebab
 
 DECLINED = errors.WithdrawnError.__name__
 _UNKNOWN = SottovoceError.__name__

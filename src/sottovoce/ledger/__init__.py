@@ -1,12 +1,17 @@
 """What left a site, what came, what was decided: a signed chain of lines that anybody checks."""
 
-from sottovoce.ledger.chain import Head, LedgerLine
-from sottovoce.ledger.comparison import Compared, Difference, compare
-from sottovoce.ledger.entries import Entry, LineKind
-from sottovoce.ledger.export import FORMATS, to_csv, to_json, to_markdown
-from sottovoce.ledger.receipts import Receipt, parse_receipt, read_receipt, receipt_path
-from sottovoce.ledger.site import SiteLedger, read_ledger, select
-from sottovoce.ledger.verification import LedgerSeat, LedgerWitnessed, Verified, verify
+from typing import TYPE_CHECKING
+
+from sottovoce.lazy_names import lazy_names
+
+if TYPE_CHECKING:
+    from sottovoce.ledger.chain import Head, LedgerLine
+    from sottovoce.ledger.comparison import Compared, Difference, compare
+    from sottovoce.ledger.entries import Entry, LineKind
+    from sottovoce.ledger.export import FORMATS, to_csv, to_json, to_markdown
+    from sottovoce.ledger.receipts import Receipt, parse_receipt, read_receipt, receipt_path
+    from sottovoce.ledger.site import SiteLedger, read_ledger, select
+    from sottovoce.ledger.verification import LedgerSeat, LedgerWitnessed, Verified, verify
 
 __all__ = [
     "FORMATS",
@@ -32,3 +37,16 @@ __all__ = [
     "to_markdown",
     "verify",
 ]
+
+__getattr__, __dir__ = lazy_names(
+    __name__,
+    {
+        "chain": "Head LedgerLine",
+        "comparison": "Compared Difference compare",
+        "entries": "Entry LineKind",
+        "export": "FORMATS to_csv to_json to_markdown",
+        "receipts": "Receipt parse_receipt read_receipt receipt_path",
+        "site": "SiteLedger read_ledger select",
+        "verification": "LedgerSeat LedgerWitnessed Verified verify",
+    },
+)

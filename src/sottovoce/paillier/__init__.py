@@ -8,17 +8,22 @@ refuse operands that do not agree, or results that could overflow.
 Nothing here is constant-time.
 """
 
-from sottovoce.paillier.arrange import outer, stack, total
-from sottovoce.paillier.crypt import decrypt, decrypt_residues, encrypt, encrypt_elements
-from sottovoce.paillier.generation import generate, generate_insecure_for_tests
-from sottovoce.paillier.keys import InsecureToyPublicKey, PublicKey
-from sottovoce.paillier.layout import Layout, check_room
-from sottovoce.paillier.plain import Plain, SparseRows
-from sottovoce.paillier.pool import Pool
-from sottovoce.paillier.profiles import Profile
-from sottovoce.paillier.proof import check_key_proof, prove_key
-from sottovoce.paillier.secret import InsecureToySecretKey, SecretKey
-from sottovoce.paillier.tensors import Ciphertext, Encrypted, ForKeyHolder, Unsent
+from typing import TYPE_CHECKING
+
+from sottovoce.lazy_names import lazy_names
+
+if TYPE_CHECKING:
+    from sottovoce.paillier.arrange import outer, stack, total
+    from sottovoce.paillier.crypt import decrypt, decrypt_residues, encrypt, encrypt_elements
+    from sottovoce.paillier.generation import generate, generate_insecure_for_tests
+    from sottovoce.paillier.keys import InsecureToyPublicKey, PublicKey
+    from sottovoce.paillier.layout import Layout, check_room
+    from sottovoce.paillier.plain import Plain, SparseRows
+    from sottovoce.paillier.pool import Pool
+    from sottovoce.paillier.profiles import Profile
+    from sottovoce.paillier.proof import check_key_proof, prove_key
+    from sottovoce.paillier.secret import InsecureToySecretKey, SecretKey
+    from sottovoce.paillier.tensors import Ciphertext, Encrypted, ForKeyHolder, Unsent
 
 __all__ = [
     "Ciphertext",
@@ -47,3 +52,20 @@ __all__ = [
     "stack",
     "total",
 ]
+
+__getattr__, __dir__ = lazy_names(
+    __name__,
+    {
+        "arrange": "outer stack total",
+        "crypt": "decrypt decrypt_residues encrypt encrypt_elements",
+        "generation": "generate generate_insecure_for_tests",
+        "keys": "InsecureToyPublicKey PublicKey",
+        "layout": "Layout check_room",
+        "plain": "Plain SparseRows",
+        "pool": "Pool",
+        "profiles": "Profile",
+        "proof": "check_key_proof prove_key",
+        "secret": "InsecureToySecretKey SecretKey",
+        "tensors": "Ciphertext Encrypted ForKeyHolder Unsent",
+    },
+)

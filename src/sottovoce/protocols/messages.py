@@ -5,7 +5,7 @@ from typing import Any, ClassVar, Generic, TypeVar, get_args, get_origin
 
 from sottovoce.errors import MalformedError, MisuseError
 from sottovoce.wire import Value
-from sottovoce.wire.values import kebab
+from sottovoce.wire.tags import kebab
 
 
 @dataclass(frozen=True)

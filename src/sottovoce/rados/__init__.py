@@ -1,31 +1,43 @@
 """Rademacher observations, their moments, and what is learnt from them."""
 
-from sottovoce.rados.blocks import (
-    BlockRados,
-    BlockSums,
-    EnumeratedBlocks,
-    JointLayout,
-    join_blocks,
-    lift,
-)
-from sottovoce.rados.boost import Boosted, boost
-from sottovoce.rados.closed_form import Factorisation, gamma, solve, solve_rados
-from sottovoce.rados.descent import Descended, Halt, descend
-from sottovoce.rados.losses import RadoLoss, exponential, logistic, m_loss, ridge_penalty, square
-from sottovoce.rados.moments import Moments, RadoMoments, joined
-from sottovoce.rados.observations import (
-    Part,
-    RadoFamily,
-    class_wise_rados,
-    rados,
-    random_rados,
-    signed_sums,
-    united_rados,
-)
-from sottovoce.rados.peers import deal, exact_moments, summed_moments
-from sottovoce.rados.private import Guarantee, PrivateRados, private_rados
-from sottovoce.rados.schedule import Schedule, Scheduled, descend_on_schedule, polynomial_exp
-from sottovoce.rados.signatures import GivenSignatures, RandomSignatures, Signatures
+from typing import TYPE_CHECKING
+
+from sottovoce.lazy_names import lazy_names
+
+if TYPE_CHECKING:
+    from sottovoce.rados.blocks import (
+        BlockRados,
+        BlockSums,
+        EnumeratedBlocks,
+        JointLayout,
+        join_blocks,
+        lift,
+    )
+    from sottovoce.rados.boosting import Boosted, boost
+    from sottovoce.rados.closed_form import Factorisation, gamma, solve, solve_rados
+    from sottovoce.rados.descent import Descended, Halt, descend
+    from sottovoce.rados.losses import (
+        RadoLoss,
+        exponential,
+        logistic,
+        m_loss,
+        ridge_penalty,
+        square,
+    )
+    from sottovoce.rados.moments import Moments, RadoMoments, joined
+    from sottovoce.rados.observations import (
+        Part,
+        RadoFamily,
+        class_wise_rados,
+        rados,
+        random_rados,
+        signed_sums,
+        united_rados,
+    )
+    from sottovoce.rados.peers import deal, exact_moments, summed_moments
+    from sottovoce.rados.private import Guarantee, PrivateRados, private_rados
+    from sottovoce.rados.schedule import Schedule, Scheduled, descend_on_schedule, polynomial_exp
+    from sottovoce.rados.signatures import GivenSignatures, RandomSignatures, Signatures
 
 __all__ = [
     "BlockRados",
@@ -73,3 +85,21 @@ __all__ = [
     "summed_moments",
     "united_rados",
 ]
+
+__getattr__, __dir__ = lazy_names(
+    __name__,
+    {
+        "blocks": "BlockRados BlockSums EnumeratedBlocks JointLayout join_blocks lift",
+        "boosting": "Boosted boost",
+        "closed_form": "Factorisation gamma solve solve_rados",
+        "descent": "Descended Halt descend",
+        "losses": "RadoLoss exponential logistic m_loss ridge_penalty square",
+        "moments": "Moments RadoMoments joined",
+        "observations": "Part RadoFamily class_wise_rados rados random_rados signed_sums "
+        "united_rados",
+        "peers": "deal exact_moments summed_moments",
+        "private": "Guarantee PrivateRados private_rados",
+        "schedule": "Schedule Scheduled descend_on_schedule polynomial_exp",
+        "signatures": "GivenSignatures RandomSignatures Signatures",
+    },
+)

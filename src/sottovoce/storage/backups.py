@@ -15,11 +15,11 @@ import tempfile
 from contextlib import ExitStack
 from dataclasses import dataclass
 from datetime import UTC, datetime
-from importlib.metadata import version
 from io import BytesIO
 from pathlib import Path, PurePosixPath
 from typing import Any, BinaryIO
 
+from sottovoce import __version__
 from sottovoce.errors import DamagedFileError, InputError
 from sottovoce.keyfiles import storage
 from sottovoce.storage.sealed_sqlite import connect, translated
@@ -87,7 +87,7 @@ def _write(home: Path, out: BinaryIO, *, with_key: bool) -> BackupSummary:
             file = held.enter_context(path.open("rb"))
             known[name] = _add(tar, name, file)
         at = datetime.now(UTC).isoformat(timespec="seconds")
-        head = {"kind": _KIND, "format": FORMAT, "release": version("sottovoce"), "at": at}
+        head = {"kind": _KIND, "format": FORMAT, "release": __version__, "at": at}
         data = json.dumps({**head, "files": known}).encode()
         entry = tarfile.TarInfo(_MANIFEST)
         entry.size, entry.mode = len(data), storage.SECRET_MODE

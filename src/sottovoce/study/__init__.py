@@ -1,16 +1,21 @@
 """A whole study: its plan, who takes part, and the programs that each party runs."""
 
-from sottovoce.study.plan import (
-    DictionaryKind,
-    Engine,
-    InsecureToyPlan,
-    StudyPlan,
-    Verdict,
-)
-from sottovoce.study.policy import Policy
-from sottovoce.study.release import Release
-from sottovoce.study.roster import Participant, Role, Roster
-from sottovoce.study.study import Study
+from typing import TYPE_CHECKING
+
+from sottovoce.lazy_names import lazy_names
+
+if TYPE_CHECKING:
+    from sottovoce.study.plan import (
+        DictionaryKind,
+        Engine,
+        InsecureToyPlan,
+        StudyPlan,
+        Verdict,
+    )
+    from sottovoce.study.policy import Policy
+    from sottovoce.study.release import Release
+    from sottovoce.study.roster import Participant, Role, Roster
+    from sottovoce.study.study import Study
 
 __all__ = [
     "DictionaryKind",
@@ -25,3 +30,14 @@ __all__ = [
     "StudyPlan",
     "Verdict",
 ]
+
+__getattr__, __dir__ = lazy_names(
+    __name__,
+    {
+        "plan": "DictionaryKind Engine InsecureToyPlan StudyPlan Verdict",
+        "policy": "Policy",
+        "release": "Release",
+        "roster": "Participant Role Roster",
+        "study": "Study",
+    },
+)

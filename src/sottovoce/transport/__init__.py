@@ -1,15 +1,20 @@
 """The one HTTPS port of a study: a durable mailbox, its server, and the line that calls it."""
 
-from sottovoce.transport.certificates import (
-    Certificate,
-    fingerprint_of,
-    make_certificate,
-    server_context,
-)
-from sottovoce.transport.client import CoordinatorLine
-from sottovoce.transport.limits import Limits
-from sottovoce.transport.mailbox import Mailbox
-from sottovoce.transport.server import Server, ServerCallbacks, build_app, serve
+from typing import TYPE_CHECKING
+
+from sottovoce.lazy_names import lazy_names
+
+if TYPE_CHECKING:
+    from sottovoce.transport.certificates import (
+        Certificate,
+        fingerprint_of,
+        make_certificate,
+        server_context,
+    )
+    from sottovoce.transport.client import CoordinatorLine
+    from sottovoce.transport.limits import Limits
+    from sottovoce.transport.mailbox import Mailbox
+    from sottovoce.transport.server import Server, ServerCallbacks, build_app, serve
 
 __all__ = [
     "Certificate",
@@ -24,3 +29,14 @@ __all__ = [
     "serve",
     "server_context",
 ]
+
+__getattr__, __dir__ = lazy_names(
+    __name__,
+    {
+        "certificates": "Certificate fingerprint_of make_certificate server_context",
+        "client": "CoordinatorLine",
+        "limits": "Limits",
+        "mailbox": "Mailbox",
+        "server": "Server ServerCallbacks build_app serve",
+    },
+)

@@ -5,7 +5,6 @@ A field is an int of at most 64 bits, a bool, a str, bytes, a tuple, another
 that travels is an integer with a scale), a list, a dict or a set.
 """
 
-import re
 from collections.abc import Iterable
 from math import prod
 from typing import Self
@@ -15,15 +14,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sottovoce.errors import MalformedError, MismatchError
+from sottovoce.wire.tags import kebab
 
 MAX_DIMENSIONS = 8
 # Where one side is 0 the others need no bytes, and numpy still refuses those that it cannot hold.
 MAX_SIDES = 2**40
-
-
-def kebab(name: str) -> str:
-    """The tag of a class on the wire: `MaskedProduct` is "masked-product"."""
-    return re.sub(r"(?<=[a-z0-9])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z])", "-", name).lower()
 
 
 class Value(msgspec.Struct, frozen=True, array_like=True, forbid_unknown_fields=True, tag=kebab):

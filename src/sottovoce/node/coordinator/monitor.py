@@ -12,16 +12,16 @@ import shutil
 from collections import Counter
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
-from importlib.metadata import version
 from typing import Any
 
 from aiohttp import web
 
+from sottovoce import __version__
 from sottovoce.errors import InputError
 from sottovoce.node.api import CoordinatorPlace
 from sottovoce.node.coordinator.serving import studies
 from sottovoce.node.events import Event, Listening
-from sottovoce.wire.values import kebab
+from sottovoce.wire.tags import kebab
 
 LEAST_FREE = 2**26
 """Bytes below which a disk is full for a coordinator: a letter must be kept before it is taken."""
@@ -120,7 +120,7 @@ class _Collected:
         self.registry = registry = library.CollectorRegistry()
         library.ProcessCollector(registry=registry)
         target = library.Info("target", "What is measured.", registry=registry)
-        target.info({"service_name": "sottovoce", "service_version": version("sottovoce")})
+        target.info({"service_name": "sottovoce", "service_version": __version__})
         ready = library.Gauge("sottovoce_ready", "1 where studies are served.", registry=registry)
         ready.set(not monitor.why_not_ready())
         free = library.Gauge(

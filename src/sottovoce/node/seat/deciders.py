@@ -14,7 +14,7 @@ from sottovoce.protocols.conversation import Gather, Receive
 from sottovoce.protocols.messages import Message
 from sottovoce.storage.journal import Outgoing
 from sottovoce.study.relay import Letter
-from sottovoce.wire.values import kebab
+from sottovoce.wire.tags import kebab
 
 
 class LetterSender(Protocol):

@@ -65,7 +65,7 @@ from sottovoce.study.stages import (
 )
 from sottovoce.study.stages import quorum_sums as study_sums
 from sottovoce.study.study import Study
-from sottovoce.wire.values import kebab
+from sottovoce.wire.tags import kebab
 
 Stage = tuple[str, tuple[ModuleType, ...]]
 _DEALT = (holders, products, signs)

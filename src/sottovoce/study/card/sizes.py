@@ -27,7 +27,7 @@ from sottovoce.study.stages.preparation import DictionaryKeyBox, Prepared, claim
 from sottovoce.study.stages.uploads import SealedRows
 from sottovoce.study.study import Study
 from sottovoce.study.totals import Totals
-from sottovoce.wire.values import kebab
+from sottovoce.wire.tags import kebab
 
 # Ciphertexts of moments hold fewer values the more documents there are; sizes are told for this.
 ASSUMED_DOCUMENTS = 10_000
