@@ -10,13 +10,15 @@ import hashlib
 import secrets
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
-from typing import TypeVar
+from typing import TYPE_CHECKING, TypeVar
 
-import numpy as np
 from cryptography.hazmat.primitives.ciphers import Cipher
 from cryptography.hazmat.primitives.ciphers.algorithms import AES256
 from cryptography.hazmat.primitives.ciphers.modes import CTR
-from numpy.typing import NDArray
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
 
 SEED_BYTES = 32
 # What a stream is encrypted from; so much at a time stays in the second-level cache.
@@ -54,20 +56,26 @@ class Entropy(ABC):
         """A fair coin."""
         return bool(self.bits(1))
 
-    def words(self, *shape: int) -> NDArray[np.uint64]:
+    def words(self, *shape: int) -> "NDArray[np.uint64]":
         """An array of uniform 64-bit words: masks and shares mod 2^64."""
+        import numpy as np
+
         words = np.empty(shape, "<u8")
         self.fill(words)
         return words.astype(np.uint64, copy=False)
 
-    def short_words(self, *shape: int) -> NDArray[np.uint32]:
+    def short_words(self, *shape: int) -> "NDArray[np.uint32]":
         """An array of uniform 32-bit words: masks and shares mod 2^32."""
+        import numpy as np
+
         words = np.empty(shape, "<u4")
         self.fill(words)
         return words.astype(np.uint32, copy=False)
 
-    def fill(self, array: NDArray[np.unsignedinteger]) -> None:
+    def fill(self, array: "NDArray[np.unsignedinteger]") -> None:
         """Write uniform bytes over a whole array that lies in one piece."""
+        import numpy as np
+
         flat = array.reshape(-1).view(np.uint8)
         flat[:] = np.frombuffer(self.read(flat.size), np.uint8)
 
@@ -110,8 +118,10 @@ class Expansion(Entropy):
         """The next `count` bytes of the stream."""
         return self._stream.update(bytes(count))
 
-    def fill(self, array: NDArray[np.unsignedinteger]) -> None:
+    def fill(self, array: "NDArray[np.unsignedinteger]") -> None:
         """Write the next bytes of the stream over an array, without a copy of them."""
+        import numpy as np
+
         target = array.reshape(-1).view(np.uint8).data
         for start in range(0, len(target), len(_ZEROS)):
             end = min(start + len(_ZEROS), len(target))

@@ -13,8 +13,9 @@ from sottovoce.course.inputs import Tick
 from sottovoce.course.phases import Phase
 from sottovoce.errors import InputError, StoppedError, TheirError
 from sottovoce.node.coordinator.registry import Ticket
-from sottovoce.node.coordinator.serving import create_study, invite_again, studies
+from sottovoce.node.coordinator.serving import create_study, invite_again
 from sottovoce.node.coordinator.study_runner import StudyRunner
+from sottovoce.node.coordinator.study_statuses import studies
 from sottovoce.node.site.joining import describe, join
 
 SITES = ("north", "harbour", "valley")

@@ -10,7 +10,8 @@ import pytest
 
 from sottovoce.node.events import Enrolled, Event, QueryPriced
 from sottovoce.node.kept_facts import keep_alone, kept_alone
-from sottovoce.node.site.seat_status import StatusFile, _kept, is_running
+from sottovoce.node.site.seat_status import is_running, kept_status
+from sottovoce.node.site.status_file import StatusFile
 
 
 def told(folder: Path, *events: Event) -> StatusFile:
@@ -22,7 +23,7 @@ def told(folder: Path, *events: Event) -> StatusFile:
 
 def test_the_process_and_the_labels_left_are_written_down(tmp_path: Path) -> None:
     told(tmp_path, Enrolled("study", "north"), QueryPriced("study", "north", 7, 10, 100))
-    kept = _kept(tmp_path / "status.json", "study", "north")
+    kept = kept_status(tmp_path / "status.json", "study", "north")
     assert kept.process == os.getpid()
     assert kept.labels_left == 90
     assert is_running(kept)
@@ -30,7 +31,7 @@ def test_the_process_and_the_labels_left_are_written_down(tmp_path: Path) -> Non
 
 def test_a_process_that_ended_does_not_run(tmp_path: Path) -> None:
     told(tmp_path, Enrolled("study", "north"))
-    kept = _kept(tmp_path / "status.json", "study", "north")
+    kept = kept_status(tmp_path / "status.json", "study", "north")
     ended = subprocess.Popen([sys.executable, "-c", ""])
     ended.wait()
     assert not is_running(replace(kept, process=ended.pid))

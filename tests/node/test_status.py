@@ -15,8 +15,9 @@ from sottovoce.node.coordinator.serving import registry_of, study_status
 from sottovoce.node.coordinator.study_runner import StudyRunner
 from sottovoce.node.events import Moved, SeatWaiting, StageBegan, StudyFinished, unheard
 from sottovoce.node.seat.deciders import Waits
-from sottovoce.node.site.seat_status import StatusFile, status
+from sottovoce.node.site.seat_status import status
 from sottovoce.node.site.shown_card import card_of
+from sottovoce.node.site.status_file import StatusFile
 from sottovoce.protocols.identities import Identity
 from sottovoce.transport.client import CoordinatorLine
 

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from sottovoce.cli.event_text import note_json
-from sottovoce.cli.shell_words import note_home
+from sottovoce.cli.shell_words import note_home, root_command
 from sottovoce.errors import InputError
 
 if TYPE_CHECKING:
@@ -92,7 +92,7 @@ def _from_settings(
     source = read_settings(home_folder(home) / SETTINGS).source
     if source is None:
         return {}
-    _check(source, ctx, source.values, ctx.find_root().command)
+    _check(source, ctx, source.values, root_command())
     table: Mapping[str, Any] = source.values
     for name in path:
         table = table.get(name, {})

@@ -1,79 +1,46 @@
 """The program behind the command `sottovoce`: its commands, its options, its exit codes."""
 
+import atexit
 import os
 import sys
+import threading
+from collections.abc import Iterable, Sequence
+from contextlib import suppress
+from functools import cache
+from importlib import import_module
 from io import TextIOWrapper
-from typing import Annotated
+from typing import Annotated, Any, NoReturn
 
 import typer
 
 from sottovoce import __version__
 from sottovoce.cli import event_text, home, screen, shell_words
-from sottovoce.cli.commands import (
-    attack,
-    backup,
-    classify,
-    console,
-    data,
-    demo,
-    encoder,
-    evaluate,
-    export,
-    hand,
-    join,
-    keys,
-    ledger,
-    notes,
-    report,
-    serve,
-    status,
-    study,
-    table1,
-    withdraw,
-)
 from sottovoce.errors import SottovoceError
 
-app = typer.Typer(
-    name="sottovoce",
-    help="Several owners of confidential text train one classifier together, "
-    "and nobody sees anybody else's text.",
-    epilog="\b\nBegin here:\n  sottovoce demo\n"
-    "  sottovoce data inspect YOUR.csv --text COLUMN --label COLUMN\n"
-    "Every command has --help with examples.\n\n"
-    "\b\nExit codes: 0 done, 1 a mistake at this site, 2 a wrong option, 3 another\n"
-    "party's fault or a study that was stopped, 4 no consent, 130 interrupted.\n\n"
-    "\b\nEvery option but secrets may stand in sottovoce.toml in this site's folder\n"
-    "(--text of `join` as text under [join]), and in the environment\n"
-    "(SOTTOVOCE_JOIN_TEXT).",
-    no_args_is_help=True,
-    pretty_exceptions_enable=False,
-    # Plain text: boxes leave an explanation a dozen characters wide at 80 columns.
-    rich_markup_mode=None,
-    context_settings={"help_option_names": ["-h", "--help"]},
-)
-app.command(short_help="Three made-up hospitals learn together, sealed.")(demo.demo)
-app.add_typer(study.app, name="study")
-app.command(short_help="Serve all studies of this coordinator at one port.")(serve.serve)
-app.command(short_help="Take part in a study.")(join.join)
-app.command(short_help="How far the studies of this site are.")(status.status)
-app.command(short_help="Label new documents with a trained study.")(classify.classify)
-app.command(short_help="How good the model is, here and over all sites.")(evaluate.evaluate)
-app.command(short_help="A released model as a file of its own.")(export.export)
-app.command(short_help="One study on one page, with pictures.")(report.report)
-app.command(short_help="The same in a browser, on this machine.")(console.console)
-app.add_typer(ledger.app, name="ledger")
-app.command(short_help="Withdraw from a study (sums that were made stay).")(withdraw.withdraw)
-app.command(short_help="The model again for a peer that lost its disk.")(hand.hand)
-app.command(short_help="This site's whole folder in one file.")(backup.backup)
-app.command(short_help="A site's folder again, from such a file.")(backup.restore)
-app.add_typer(data.app, name="data")
-app.add_typer(encoder.app, name="encoder")
-app.add_typer(keys.app, name="keys")
-app.command(short_help="Write made-up clinical notes, to try things on.")(notes.notes)
-app.command(short_help="The paper's table, its figures beside ours.")(table1.table1)
-app.command(short_help="Get notes back from rados that were not encrypted.")(attack.attack)
-
-shell_words.propose_commands_of(app)
+_COMMANDS = {
+    "demo": ("demo", "Three made-up hospitals learn together, sealed."),
+    "study": ("study", None),
+    "serve": ("serve", "Serve all studies of this coordinator at one port."),
+    "join": ("join", "Take part in a study."),
+    "status": ("status", "How far the studies of this site are."),
+    "classify": ("classify", "Label new documents with a trained study."),
+    "evaluate": ("evaluate", "How good the model is, here and over all sites."),
+    "export": ("export", "A released model as a file of its own."),
+    "report": ("report", "One study on one page, with pictures."),
+    "console": ("console", "The same in a browser, on this machine."),
+    "ledger": ("ledger", None),
+    "withdraw": ("withdraw", "Withdraw from a study (sums that were made stay)."),
+    "hand": ("hand", "The model again for a peer that lost its disk."),
+    "backup": ("backup", "This site's whole folder in one file."),
+    "restore": ("backup", "A site's folder again, from such a file."),
+    "data": ("data", None),
+    "encoder": ("encoder", None),
+    "keys": ("keys", None),
+    "notes": ("notes", "Write made-up clinical notes, to try things on."),
+    "table1": ("table1", "The paper's table, its figures beside ours."),
+    "attack": ("attack", "Get notes back from rados that were not encrypted."),
+}
+"""Every command, the module that holds it, and its help in the list; groups bring their own."""
 
 
 def _version(asked: bool) -> None:
@@ -82,7 +49,6 @@ def _version(asked: bool) -> None:
         raise typer.Exit
 
 
-@app.callback()
 def root(
     ctx: typer.Context,
     _: Annotated[
@@ -94,13 +60,80 @@ def root(
     home.take_settings(ctx)
 
 
+def program_of(names: Iterable[str]) -> typer.Typer:
+    """The program with these of its commands: loading and reading all of them takes time."""
+    program = typer.Typer(
+        name="sottovoce",
+        help="Several owners of confidential text train one classifier together, "
+        "and nobody sees anybody else's text.",
+        epilog="\b\nBegin here:\n  sottovoce demo\n"
+        "  sottovoce data inspect YOUR.csv --text COLUMN --label COLUMN\n"
+        "Every command has --help with examples.\n\n"
+        "\b\nExit codes: 0 done, 1 a mistake at this site, 2 a wrong option, 3 another\n"
+        "party's fault or a study that was stopped, 4 no consent, 130 interrupted.\n\n"
+        "\b\nEvery option but secrets may stand in sottovoce.toml in this site's folder\n"
+        "(--text of `join` as text under [join]), and in the environment\n"
+        "(SOTTOVOCE_JOIN_TEXT).",
+        no_args_is_help=True,
+        pretty_exceptions_enable=False,
+        # Plain text: boxes leave an explanation a dozen characters wide at 80 columns.
+        rich_markup_mode=None,
+        context_settings={"help_option_names": ["-h", "--help"]},
+    )
+    program.callback()(root)
+    for name in names:
+        module_name, short_help = _COMMANDS[name]
+        module = import_module(f"sottovoce.cli.commands.{module_name}")
+        if short_help is None:
+            program.add_typer(module.app, name=name)
+        else:
+            program.command(short_help=short_help)(getattr(module, name))
+    return program
+
+
+@cache
+def whole_program() -> typer.Typer:
+    """The program with all its commands."""
+    return program_of(_COMMANDS)
+
+
+def __getattr__(name: str) -> Any:
+    """`app` is the whole program, made when it is asked for."""
+    if name == "app":
+        return whole_program()
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+
+
+shell_words.propose_commands_of(whole_program)
+
+
 def main() -> None:
     """Run the command; a mistake of the user's is one line and hints, never a stack trace."""
     for stream in (sys.stdout, sys.stderr):
         # A terminal that cannot show a character gets a question mark in its place.
         if isinstance(stream, TextIOWrapper):
             stream.reconfigure(errors="replace")
-    sys.exit(run(app, name="sottovoce"))
+    _end(run(program_of(named(sys.argv[1:])), name="sottovoce"))
+
+
+def named(words: Sequence[str]) -> Sequence[str]:
+    """The command that the words of a line name, or all of them where they name none."""
+    completes = "_SOTTOVOCE_COMPLETE" in os.environ
+    return words[:1] if words and words[0] in _COMMANDS and not completes else tuple(_COMMANDS)
+
+
+def _end(code: int) -> NoReturn:
+    """End the process at once: taking hundreds of modules apart takes as long as a short command.
+
+    What was asked to be done at the end is done, and threads that still work are waited for.
+    """
+    # The two things that the interpreter does first when it ends, and os._exit leaves out.
+    threading._shutdown()  # type: ignore[attr-defined]  # noqa: SLF001
+    atexit._run_exitfuncs()  # noqa: SLF001
+    with suppress(OSError, ValueError):
+        sys.stdout.flush()
+        sys.stderr.flush()
+    os._exit(code)
 
 
 def run(program: typer.Typer, *, name: str) -> int:

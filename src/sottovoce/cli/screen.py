@@ -1,6 +1,8 @@
 """The one door to the terminal: text from outside is shown escaped, and never read as markup."""
 
+from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING, Any
+from unicodedata import combining, east_asian_width
 
 import typer
 
@@ -18,6 +20,23 @@ def say(text: object = "", *, nl: bool = True, err: bool = False, **style: Any) 
 def say_json(text: str, *, nl: bool = True, err: bool = False) -> None:
     """Print what is JSON already, with JSON's own escapes."""
     typer.echo(escaped_json(text), nl=nl, err=err)
+
+
+def table(head: Sequence[str], rows: Iterable[Sequence[str]]) -> None:
+    """Print columns, each as wide as its widest cell; needs nothing that takes time to load."""
+    cells = [[escaped_lines(cell) for cell in row] for row in (head, *rows)]
+    widths = [max(map(_width, column)) for column in zip(*cells, strict=True)]
+    cells.insert(1, ["─" * width for width in widths])
+    for row in cells:
+        filled = (
+            cell + " " * (width - _width(cell)) for cell, width in zip(row, widths, strict=True)
+        )
+        typer.echo("  ".join(filled).rstrip())
+
+
+def _width(cell: str) -> int:
+    """How many places of a terminal a cell takes."""
+    return sum(0 if combining(one) else 1 + (east_asian_width(one) in {"F", "W"}) for one in cell)
 
 
 def console(*, err: bool = False) -> "Console":

@@ -2,6 +2,7 @@
 
 import re
 import shlex
+from collections.abc import Callable
 from contextvars import ContextVar
 from pathlib import Path
 from typing import Any
@@ -10,11 +11,11 @@ import typer
 
 _COMMAND = re.compile(r"\bsottovoce((?: [a-z][a-z0-9]*)+)(?! --home| --help)\b")
 _given: ContextVar[Path | None] = ContextVar("the folder that --home gave", default=None)
-_programs: list[typer.Typer] = []
+_programs: list[Callable[[], typer.Typer]] = []
 
 
-def propose_commands_of(program: typer.Typer) -> None:
-    """Say which program's commands stand in our messages."""
+def propose_commands_of(program: Callable[[], typer.Typer]) -> None:
+    """Say which program's commands stand in our messages and settings; made when it is needed."""
     _programs[:] = [program]
 
 
@@ -41,7 +42,7 @@ def placed(words: str) -> str:
 
 def _path(names: list[str]) -> tuple[str, ...]:
     """As many of the first words as name a command."""
-    command = _root()
+    command = root_command()
     for count, name in enumerate(names):
         command = getattr(command, "commands", {}).get(name)
         if command is None:
@@ -50,11 +51,12 @@ def _path(names: list[str]) -> tuple[str, ...]:
 
 
 def _takes_home(names: tuple[str, ...]) -> bool:
-    command = _root()
+    command = root_command()
     for name in names:
         command = command.commands[name]
     return any(option.name == "home" for option in command.params)
 
 
-def _root() -> Any:
-    return typer.main.get_command(_programs[0])
+def root_command() -> Any:
+    """The program with all its commands, of which perhaps one alone was loaded to run."""
+    return typer.main.get_command(_programs[0]())

@@ -3,7 +3,6 @@
 import time
 from collections.abc import Callable, Mapping
 from dataclasses import asdict, dataclass, field
-from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self
 
@@ -15,6 +14,7 @@ from rich.progress import BarColumn, Progress, TaskID, TextColumn
 from sottovoce.cli import screen
 from sottovoce.cli.log_file import LogFile, stamped
 from sottovoce.cli.progress_bars import Amount, Rate, TimeLeft
+from sottovoce.cli.waiting_words import names, waiting
 from sottovoce.node import events
 from sottovoce.wire.printable import escaped
 from sottovoce.wire.tags import kebab
@@ -164,34 +164,19 @@ def _plain(value: Any) -> str:
     raise TypeError
 
 
-def moment(seconds: float) -> str:
-    """A moment in UTC, as people write it."""
-    return f"{datetime.fromtimestamp(seconds, UTC):%Y-%m-%d %H:%M:%S} UTC"
-
-
-def _names(names: tuple[str, ...]) -> str:
-    return ", ".join(names) or "nobody"
-
-
-def waiting(what: str, whom: tuple[str, ...], until: float) -> str:
-    """What is waited for, for whom, and until when; 0 where nobody gives up."""
-    limit = f"until {moment(until)}" if until else "for as long as it takes"
-    return f"waits for {_names(whom)} ({what}) {limit}"
-
-
 def _waiting(event: events.SeatWaiting) -> str:
     return f"{event.seat}: {waiting(event.what, event.whom, event.until)}"
 
 
 def _began(event: events.StageBegan) -> str:
     again = f", attempt {event.attempt}" if event.attempt > 1 else ""
-    return f"{event.seat}: {event.stage} begins{again} ({_names(event.peers)})"
+    return f"{event.seat}: {event.stage} begins{again} ({names(event.peers)})"
 
 
 def _failed(event: events.AttemptFailed) -> str:
     return (
         f"{event.seat}: {event.stage}, attempt {event.attempt} failed: {event.reason}; "
-        f"another follows without {_names(event.missing)}"
+        f"another follows without {names(event.missing)}"
     )
 
 
@@ -221,8 +206,7 @@ def _priced(event: events.QueryPriced) -> str:
 
 def _held(event: events.EvaluationHeld) -> str:
     return (
-        f"{event.seat}: accuracy {event.accuracy:.1%} on documents held out of "
-        f"{_names(event.peers)}"
+        f"{event.seat}: accuracy {event.accuracy:.1%} on documents held out of {names(event.peers)}"
     )
 
 

@@ -17,7 +17,8 @@ from sottovoce.console.site_view import site_sections
 from sottovoce.console.study_pages import STUDY_PAGES
 from sottovoce.console.work import ConsoleWork
 from sottovoce.errors import InputError, SottovoceError
-from sottovoce.node.coordinator.serving import registries, registry_of, studies
+from sottovoce.node.coordinator.serving import registries, registry_of
+from sottovoce.node.coordinator.study_statuses import studies
 from sottovoce.node.invitations import Invitation
 from sottovoce.node.report_facts import flows_of
 from sottovoce.node.site.joining import describe

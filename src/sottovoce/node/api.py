@@ -4,7 +4,8 @@
       create_study(place, text, *, read=…, entropy=…) -> tuple[Token, ...]   one an organisation
       invite_again(place, study, organisation, *, entropy=…) -> Token        for one that lost all
       async run_coordinator(place, *, read=…, on_event=…, until=…) -> None   serves all studies
-      studies(place) -> list[StudyStatus];  study_status(place, study) -> StudyStatus
+      study_status(place, study) -> StudyStatus
+      studies(place) -> list[StudyStatus]                (study_statuses.py)   from its own disk
       cancel_study(place, study, *, reason) ;  close_study(place, study)
     at a site (node/site/joining.py)
       async describe(membership) -> str                                       the study's text
@@ -29,6 +30,13 @@ from typing import Protocol, TypeAlias
 
 from sottovoce.node.approval import Gate, OpenGate
 from sottovoce.node.events import OnEvent, unheard
+from sottovoce.node.memberships import (
+    CoordinatorPlace,
+    InvitationToken,
+    Membership,
+    SeatStatus,
+    StudyStatus,
+)
 from sottovoce.study.card.card import StudyCard
 from sottovoce.study.plan import StudyPlan
 from sottovoce.study.policy import Policy
@@ -38,6 +46,27 @@ from sottovoce.study.queries.figures import Evaluation
 from sottovoce.study.roster import Role
 from sottovoce.study.study import Study
 from sottovoce.text.documents import Document
+
+__all__ = [
+    "AskOptions",
+    "Classified",
+    "Consent",
+    "ConsentQuestion",
+    "CoordinatorPlace",
+    "DeadlinesDescribed",
+    "Documents",
+    "EvaluationTables",
+    "InvitationToken",
+    "JoinOptions",
+    "Joined",
+    "Membership",
+    "ReadStudy",
+    "SeatDescribed",
+    "SeatStatus",
+    "StudyDescribed",
+    "StudyStatus",
+    "Withdrawal",
+]
 
 
 class SeatDescribed(Protocol):
@@ -88,23 +117,6 @@ class StudyDescribed(Protocol):
 
 
 ReadStudy: TypeAlias = Callable[[str], StudyDescribed]
-
-
-@dataclass(frozen=True)
-class Membership:
-    """What a site knows of one study from its invitation, and where it keeps the rest.
-
-    `seats` are the seats of this organisation (its peer's name, "evaluator", "dealer"). The
-    `token` lets each of them enrol once. `at_rest` encrypts journals on this disk.
-    """
-
-    folder: Path
-    address: str
-    fingerprint: bytes
-    study: str
-    seats: tuple[str, ...]
-    token: bytes = field(repr=False)
-    at_rest: bytes = field(repr=False)
 
 
 @dataclass(frozen=True)
@@ -181,71 +193,3 @@ class Withdrawal:
 
     in_sum: bool
     says: str
-
-
-@dataclass(frozen=True)
-class SeatStatus:
-    """How far one seat of this site is (a `Phase`), and why it ended, from its own disk.
-
-    What it waits for, for whom, and until when (seconds since 1970; 0 if for nobody). `process` is
-    the number of the process that took part last, and `labels_left` what was left of the budget
-    of labels after the newest query, None before the first.
-    """
-
-    study: str
-    seat: str
-    phase: str
-    attempt: int
-    letters: int
-    reason: str = ""
-    party: str = ""
-    waits_for: tuple[str, ...] = ()
-    waits_what: str = ""
-    waits_until: float = 0.0
-    process: int = 0
-    labels_left: int | None = None
-
-
-@dataclass(frozen=True)
-class StudyStatus:
-    """How far a study is (a `Phase`), at the coordinator: who is enrolled, who was seen when.
-
-    What is waited for, for whom, and until when (seconds since 1970; 0 if for nobody). `words` are
-    what people compare over the phone, once everybody is known; `reported` is what a seat said
-    last about the attempt under way.
-    """
-
-    study: str
-    name: str
-    phase: str
-    attempt: int
-    enrolled: tuple[str, ...]
-    expected: tuple[str, ...]
-    reason: str
-    seen: tuple[tuple[str, float], ...]
-    waits_for: tuple[str, ...] = ()
-    waits_what: str = ""
-    waits_until: float = 0.0
-    words: tuple[str, ...] = ()
-    reported: tuple[tuple[str, str], ...] = ()
-
-
-@dataclass(frozen=True)
-class CoordinatorPlace:
-    """Where a coordinator keeps its studies, and where it answers."""
-
-    folder: Path
-    at_rest: bytes = field(repr=False)
-    host: str = "127.0.0.1"
-    port: int = 8443
-
-
-@dataclass(frozen=True)
-class InvitationToken:
-    """What one organisation's invitation must carry; the server keeps a hash of it only."""
-
-    study: str
-    organisation: str
-    seats: tuple[str, ...]
-    secret: bytes = field(repr=False)
-    expires: float = 0.0

@@ -9,11 +9,12 @@ one peer less, the difference of two sums *is* that peer's part.
 from collections.abc import Collection
 from dataclasses import dataclass
 from enum import StrEnum
-from typing import Self
+from typing import TYPE_CHECKING, Self
 
 from sottovoce.errors import AbsenceError, InputError, SottovoceError, StoppedError, TheirError
-from sottovoce.study.plan import Engine
-from sottovoce.study.study import Study
+
+if TYPE_CHECKING:
+    from sottovoce.study.study import Study
 
 
 class Stage(StrEnum):
@@ -25,12 +26,14 @@ class Stage(StrEnum):
     TRAINING = "training"
 
     @classmethod
-    def of(cls, study: Study) -> tuple["Stage", ...]:
+    def of(cls, study: "Study") -> tuple["Stage", ...]:
         """The stages of a study: only engine quorum adds up before it trains.
 
         Members keep their shares of the sum, so a training that one of them left is tried again
         without it, and no sum is opened a second time.
         """
+        from sottovoce.study.plan import Engine
+
         quorum = study.engine is Engine.QUORUM
         return tuple(stage for stage in cls if quorum or stage is not cls.CONTRIBUTIONS)
 
@@ -59,7 +62,7 @@ class Attempt:
     peers: tuple[str, ...]
 
     @classmethod
-    def first(cls, study: Study, stage: Stage, *, peers: Collection[str] | None = None) -> Self:
+    def first(cls, study: "Study", stage: Stage, *, peers: Collection[str] | None = None) -> Self:
         """The first attempt at a stage, with these peers (everybody, unless told)."""
         roster = study.roster.peers
         chosen = roster if peers is None else tuple(one for one in roster if one in peers)
@@ -67,8 +70,10 @@ class Attempt:
         attempt.check(study)
         return attempt
 
-    def check(self, study: Study) -> None:
+    def check(self, study: "Study") -> None:
         """Refuse peers that are not in the roster, or too few of them."""
+        from sottovoce.study.plan import Engine
+
         roster, fewest = study.roster.peers, study.fewest_peers
         if self.number < 1:
             raise InputError(f"attempt: expected a number from 1, found {self.number}")
@@ -89,11 +94,11 @@ class Attempt:
         if self.stage is Stage.AGREEMENT and self.peers != roster:
             raise InputError("attempt: expected everybody in the roster to agree, found fewer")
 
-    def session(self, study: Study) -> bytes:
+    def session(self, study: "Study") -> bytes:
         """The session of this attempt: no other attempt has the same."""
         return study.session(self.stage, str(self.number))
 
-    def parties(self, study: Study) -> tuple[str, ...]:
+    def parties(self, study: "Study") -> tuple[str, ...]:
         """Who sits in this session; dealer and intermediaries skip the dictionary."""
         roster = study.roster
         seats: list[str] = [roster.coordinator]
@@ -120,7 +125,7 @@ class Attempt:
 
 
 def following(
-    study: Study, failed: Attempt, *, missing: Collection[str], opened: bool
+    study: "Study", failed: Attempt, *, missing: Collection[str], opened: bool
 ) -> "Attempt":
     """The attempt after one that failed, or `AbsenceError` where the study has to stop.
 
@@ -150,7 +155,7 @@ def following(
     return after
 
 
-def check_roles(study: Study, missing: Collection[str]) -> None:
+def check_roles(study: "Study", missing: Collection[str]) -> None:
     """Stop where a role is missing that nobody else can take over."""
     roster = study.roster
     for role, seat in (

@@ -7,14 +7,16 @@ that travels is an integer with a scale), a list, a dict or a set.
 
 from collections.abc import Iterable
 from math import prod
-from typing import Self
+from typing import TYPE_CHECKING, Self
 
 import msgspec
-import numpy as np
-from numpy.typing import NDArray
 
 from sottovoce.errors import MalformedError, MismatchError
 from sottovoce.wire.tags import kebab
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
 
 MAX_DIMENSIONS = 8
 # Where one side is 0 the others need no bytes, and numpy still refuses those that it cannot hold.
@@ -42,14 +44,18 @@ class Words(Value, frozen=True):
         _check_array(self.shape, self.data, width=8)
 
     @classmethod
-    def of(cls, array: NDArray[np.uint64]) -> Self:
+    def of(cls, array: "NDArray[np.uint64]") -> Self:
         """The words of an array mod 2^64."""
+        import numpy as np
+
         if array.dtype != np.uint64:
             raise MismatchError(f"words: expected an array of uint64, found {array.dtype}")
         return cls(array.shape, np.ascontiguousarray(array, dtype="<u8").tobytes())
 
-    def array(self) -> NDArray[np.uint64]:
+    def array(self) -> "NDArray[np.uint64]":
         """The words as an array that cannot be written to (no copy is made)."""
+        import numpy as np
+
         words = np.frombuffer(self.data, dtype="<u8")
         return words.astype(np.uint64, copy=False).reshape(self.shape)
 
@@ -67,14 +73,18 @@ class ShortWords(Value, frozen=True):
         _check_array(self.shape, self.data, width=4)
 
     @classmethod
-    def of(cls, array: NDArray[np.uint32]) -> Self:
+    def of(cls, array: "NDArray[np.uint32]") -> Self:
         """The words of an array mod 2^32."""
+        import numpy as np
+
         if array.dtype != np.uint32:
             raise MismatchError(f"words: expected an array of uint32, found {array.dtype}")
         return cls(array.shape, np.ascontiguousarray(array, dtype="<u4").tobytes())
 
-    def array(self) -> NDArray[np.uint32]:
+    def array(self) -> "NDArray[np.uint32]":
         """The words as an array that cannot be written to (no copy is made)."""
+        import numpy as np
+
         words = np.frombuffer(self.data, dtype="<u4")
         return words.astype(np.uint32, copy=False).reshape(self.shape)
 

@@ -113,8 +113,6 @@ def join(
     from sottovoce.cli.exit_states import check_goes_on
     from sottovoce.cli.invitation_prompt import check_seats, read_invitation
     from sottovoce.cli.source_choice import SourceChoice
-    from sottovoce.clusters import open_cluster
-    from sottovoce.text.chunks import working_with
 
     # What is wrong at this site is told first: before a passphrase, and before anything is sent.
     choice = None
@@ -147,6 +145,14 @@ def join(
         check_seats(site, given)
     found = site.study(study) if given is None else site.accept(given)
     check_goes_on(found)
+    if not as_json:
+        # All that follows takes a second to load: whoever waits for it knows for what.
+        invited = found.invitation
+        screen.say(f"{invited.title}: {invited.house} is invited by {invited.address}", err=True)
+
+    from sottovoce.clusters import open_cluster
+    from sottovoce.text.chunks import working_with
+
     joining = _Joining(site, found, choice, yes=yes, dry_run=dry_run, as_json=as_json)
     with open_cluster(cluster) as workers, working_with(workers):
         joining.run(approve=approve, stay=stay, log=log, lines=log_format, notify=notify)

@@ -8,9 +8,7 @@ from sottovoce.cli.home import AsJson, Home, PassphraseFile, StudyName, open_hom
 from sottovoce.errors import InputError
 
 if TYPE_CHECKING:
-    from rich.console import Console
-
-    from sottovoce.node.api import SeatStatus, StudyStatus
+    from sottovoce.node.memberships import SeatStatus, StudyStatus
 
 
 def status(
@@ -26,7 +24,7 @@ def status(
       sottovoce status
       sottovoce status --study urgency --json
     """
-    from sottovoce.node.coordinator.serving import studies
+    from sottovoce.node.coordinator.study_statuses import studies
     from sottovoce.node.site.seat_status import is_running
     from sottovoce.node.site.seat_status import status as seats_of
     from sottovoce.node.site.site_folder import choose
@@ -47,59 +45,54 @@ def status(
         joined_seats = [asdict(one) | {"runs": is_running(one)} for one in seats]
         _print({"run": [asdict(one) for one in run], "joined": joined_seats})
         return
-    console = screen.console()
     for one in run:
-        _show_run(one, console)
+        _show_run(one)
     if seats:
-        _show_seats(seats, titles, console)
+        _show_seats(seats, titles)
 
 
-def _show_run(one: "StudyStatus", console: "Console") -> None:
-    from rich.table import Table
-
-    from sottovoce.cli.watching import moment
+def _show_run(one: "StudyStatus") -> None:
+    from sottovoce.cli.waiting_words import moment
     from sottovoce.node.phone_words import in_lines
 
     attempt = f", attempt {one.attempt}" if one.attempt > 1 else ""
     reason = f": {one.reason}" if one.reason else ""
-    console.print(f"{one.study} ({one.name}): {one.phase}{attempt}{reason}")
+    screen.say(f"{one.study} ({one.name}): {one.phase}{attempt}{reason}")
     if one.waits_for:
-        console.print(f"  {_waits(one)}")
+        screen.say(f"  {_waits(one)}")
     if one.words:
-        console.print("  words that the sites compare over the phone:")
+        screen.say("  words that the sites compare over the phone:")
         for line in in_lines(one.words):
-            console.print(f"    {line}")
-    table = Table("seat", "enrolled", "last seen")
-    seen = dict(one.seen)
-    for name in one.expected:
-        last = moment(seen[name]) if name in seen else "never"
-        table.add_row(name, "yes" if name in one.enrolled else "no", last)
-    console.print(table)
+            screen.say(f"    {line}")
+    seen = {name: moment(when) for name, when in one.seen}
+    rows = [
+        (name, "yes" if name in one.enrolled else "no", seen.get(name, "never"))
+        for name in one.expected
+    ]
+    screen.table(("seat", "enrolled", "last seen"), rows)
 
 
-def _show_seats(seats: "list[SeatStatus]", titles: dict[str, str], console: "Console") -> None:
-    from rich.table import Table
-
+def _show_seats(seats: "list[SeatStatus]", titles: dict[str, str]) -> None:
     from sottovoce.node.site.seat_status import is_running
 
-    table = Table("study", "seat", "phase", "attempt", "letters", "process")
+    rows = []
     for one in seats:
         name = titles.get(one.study, one.study)
         runs = f"{one.process} runs" if is_running(one) else "none runs"
-        table.add_row(name, one.seat, one.phase, f"{one.attempt}", f"{one.letters:,}", runs)
-    console.print(table)
+        rows.append((name, one.seat, one.phase, f"{one.attempt}", f"{one.letters:,}", runs))
+    screen.table(("study", "seat", "phase", "attempt", "letters", "process"), rows)
     for one in seats:
         if one.reason:
             party = f" (because of {one.party})" if one.party else ""
-            console.print(f"{one.seat}: {one.phase} because {one.reason}{party}")
+            screen.say(f"{one.seat}: {one.phase} because {one.reason}{party}")
         if one.waits_for:
-            console.print(f"{one.seat} {_waits(one)}")
+            screen.say(f"{one.seat} {_waits(one)}")
         if one.labels_left is not None:
-            console.print(f"{one.seat}: {one.labels_left:,} labels left of this study's budget")
+            screen.say(f"{one.seat}: {one.labels_left:,} labels left of this study's budget")
 
 
 def _waits(one: "StudyStatus | SeatStatus") -> str:
-    from sottovoce.cli.watching import waiting
+    from sottovoce.cli.waiting_words import waiting
 
     return waiting(one.waits_what, one.waits_for, one.waits_until)
 

@@ -236,7 +236,7 @@ def list_studies(
       sottovoce study list
       sottovoce study list --json
     """
-    from sottovoce.node.coordinator.serving import studies
+    from sottovoce.node.coordinator.study_statuses import studies
     from sottovoce.node.site.seat_status import status as seats_of
 
     site = open_home(home, passphrase_file)

@@ -19,7 +19,7 @@ from aiohttp import web
 from sottovoce import __version__
 from sottovoce.errors import InputError
 from sottovoce.node.api import CoordinatorPlace
-from sottovoce.node.coordinator.serving import studies
+from sottovoce.node.coordinator.study_statuses import studies
 from sottovoce.node.events import Event, Listening
 from sottovoce.wire.tags import kebab
 

@@ -12,9 +12,8 @@ belongs to the server's process alone.
 """
 
 import hmac
-import json
 from base64 import b32encode
-from dataclasses import asdict, replace
+from dataclasses import replace
 from pathlib import Path
 from typing import TypeVar
 
@@ -22,9 +21,10 @@ from sottovoce.course.control import COORDINATOR
 from sottovoce.course.inputs import Order
 from sottovoce.course.phases import OVER, Phase
 from sottovoce.entropy import Entropy
-from sottovoce.errors import DamagedFileError, InputError, KeyFileError, MalformedError
+from sottovoce.errors import DamagedFileError, InputError, MalformedError
 from sottovoce.keyfiles import storage
 from sottovoce.node.api import InvitationToken, StudyDescribed, StudyStatus
+from sottovoce.node.coordinator import study_statuses
 from sottovoce.node.invitations import hash_of
 from sottovoce.protocols.identities import digest
 from sottovoce.protocols.sealing import KEY_BYTES
@@ -249,39 +249,21 @@ class Registry:
 
     def write_status(self, status: StudyStatus) -> None:
         """Let commands see how far the study is."""
-        data = json.dumps(asdict(status), ensure_ascii=False).encode()
-        storage.write_for_information(self.folder / "status.json", data, synced=False)
+        study_statuses.write_status(self.folder, status)
 
     def status(self, described: StudyDescribed) -> StudyStatus:
         """How far the study is, as far as the server wrote it down."""
-        path = self.folder / "status.json"
+        known = study_statuses.read_status(self.folder)
+        if known is not None:
+            return known
         expected = tuple(one.name for one in described.seats if one.name != COORDINATOR)
-        enrolled = tuple(self.seats())
+        enrolled = study_statuses.seats_in(self.folder)
         name = described.plan.name
         unknown = StudyStatus(self.id, name, Phase.ENROLMENT, 0, enrolled, expected, "", ())
-        if not path.exists():
+        if not study_statuses.is_written(self.folder):
             return unknown
-        try:
-            found = json.loads(storage.read_whole(path, limit=_LARGEST).data)
-            seen = tuple((str(name), float(when)) for name, when in found["seen"])
-            return StudyStatus(
-                self.id,
-                str(found["name"]),
-                Phase(found["phase"]),
-                int(found["attempt"]),
-                enrolled,
-                expected,
-                str(found["reason"]),
-                seen,
-                tuple(str(name) for name in found["waits_for"]),
-                str(found["waits_what"]),
-                float(found["waits_until"]),
-                tuple(str(word) for word in found["words"]),
-                tuple((str(name), str(report)) for name, report in found["reported"]),
-            )
-        except (ValueError, KeyError, TypeError, KeyFileError):
-            # The server writes it anew within a second or so; nothing depends on it.
-            return replace(unknown, reason=f"{path} cannot be read: the server writes it anew")
+        path = self.folder / study_statuses.NAME
+        return replace(unknown, reason=f"{path} cannot be read: the server writes it anew")
 
     def _ticket_path(self, organisation: str) -> Path:
         name = digest("service/organisation/v1", organisation.encode()).hex()[:32]

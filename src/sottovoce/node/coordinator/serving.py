@@ -8,7 +8,7 @@ from datetime import UTC, datetime
 from sottovoce.config.study_file import parse_study
 from sottovoce.course.control import COORDINATOR
 from sottovoce.course.inputs import Order
-from sottovoce.course.phases import OVER, Phase
+from sottovoce.course.phases import OVER
 from sottovoce.entropy import Entropy, SystemEntropy
 from sottovoce.errors import InputError, SottovoceError, TheirError
 from sottovoce.keyfiles import storage
@@ -16,6 +16,7 @@ from sottovoce.node.api import CoordinatorPlace, InvitationToken, ReadStudy, Stu
 from sottovoce.node.coordinator.enrolment import Enrolment
 from sottovoce.node.coordinator.registry import Registry
 from sottovoce.node.coordinator.study_runner import StudyRunner
+from sottovoce.node.coordinator.study_statuses import studies, study_folders
 from sottovoce.node.events import Listening, OnEvent, StudyStopped, unheard
 from sottovoce.node.kept_facts import FactKeeper
 from sottovoce.node.seat.deciders import one_error
@@ -59,6 +60,7 @@ def create_study(
         registry.invite(described, organisation, expires=expires, entropy=entropy)
         for organisation in organisations
     )
+    registry.write_status(registry.status(described))
     registry.opened(folder)
     return tokens
 
@@ -93,10 +95,7 @@ def certificate_fingerprint(place: CoordinatorPlace) -> bytes:
 
 def registries(place: CoordinatorPlace) -> list[Registry]:
     """Every study of this coordinator."""
-    root = place.folder / "studies"
-    if not root.is_dir():
-        return []
-    return [Registry(one) for one in sorted(root.iterdir()) if (one / "study.toml").is_file()]
+    return [Registry(folder) for folder in study_folders(place)]
 
 
 def registry_of(place: CoordinatorPlace, study: str) -> Registry:
@@ -109,19 +108,6 @@ def registry_of(place: CoordinatorPlace, study: str) -> Registry:
         f"study: expected one of this coordinator ({known}), found {study!r}",
         hints=("sottovoce study list",),
     )
-
-
-def studies(place: CoordinatorPlace, *, read: ReadStudy = parse_study) -> list[StudyStatus]:
-    """How far every study is; one that cannot be read says so, and hides no other."""
-    return [_status(one, read) for one in registries(place)]
-
-
-def _status(registry: Registry, read: ReadStudy) -> StudyStatus:
-    try:
-        return registry.status(read(registry.text))
-    except SottovoceError as error:
-        reason = f"it cannot be read: {error.message}"
-        return StudyStatus(registry.id, registry.id, Phase.STOPPED, 0, (), (), reason, ())
 
 
 def study_status(

@@ -2,35 +2,16 @@
 
 import json
 import os
-from dataclasses import asdict, replace
+from dataclasses import replace
 from pathlib import Path
 
 from sottovoce.course.phases import Phase
 from sottovoce.errors import KeyFileError
 from sottovoce.keyfiles import storage
-from sottovoce.node.api import Membership, SeatStatus
-from sottovoce.node.events import (
-    Enrolled,
-    Event,
-    Moved,
-    OnEvent,
-    QueryPriced,
-    RosterKnown,
-    SeatWaiting,
-    SeatWithdrawn,
-    StageBegan,
-    StudyClosed,
-    StudyFinished,
-    StudyStopped,
-)
+from sottovoce.node.memberships import Membership, SeatStatus
 
-_NAME = "status.json"
+NAME = "status.json"
 _LARGEST = 2**16
-_ENDS: dict[type, Phase] = {
-    StudyFinished: Phase.FINISHED,
-    StudyClosed: Phase.CLOSED,
-    SeatWithdrawn: Phase.WITHDRAWN,
-}
 
 
 def status(membership: Membership) -> tuple[SeatStatus, ...]:
@@ -39,11 +20,11 @@ def status(membership: Membership) -> tuple[SeatStatus, ...]:
 
 
 def _read(membership: Membership, seat: str) -> SeatStatus:
-    kept = _kept(membership.folder / seat / _NAME, membership.study, seat)
+    kept = kept_status(membership.folder / seat / NAME, membership.study, seat)
     return replace(kept, phase=Phase.WITHDRAWN) if is_withdrawn(membership) else kept
 
 
-def _kept(path: Path, study: str, seat: str) -> SeatStatus:
+def kept_status(path: Path, study: str, seat: str) -> SeatStatus:
     """What the file says, or that of a seat that was only invited."""
     invited = SeatStatus(study, seat, Phase.INVITED, 0, 0)
     if not path.exists():
@@ -77,55 +58,3 @@ def withdrawal_mark(membership: Membership) -> Path:
 def is_withdrawn(membership: Membership) -> bool:
     """Whether this site took its consent back."""
     return withdrawal_mark(membership).exists()
-
-
-class StatusFile:
-    """Writes down how far a seat is, whenever a stage begins or the study ends."""
-
-    def __init__(self, folder: Path, study: str, seat: str, on_event: OnEvent) -> None:
-        """Watch what goes to `on_event`."""
-        self._path = folder / _NAME
-        self._on_event = on_event
-        # A query of a trained study begins no stage: the seat stays as far as it was.
-        self._status = _kept(self._path, study, seat)
-        self._letters: dict[str, int] = {}
-
-    def __call__(self, event: Event) -> None:
-        """Pass an event on, and remember what it says."""
-        self._on_event(event)
-        match event:
-            case Moved(_, _, stage, letters, _):
-                self._letters[stage] = letters
-                if self._status.waits_for:
-                    self._wait()
-            case QueryPriced():
-                self._status = replace(self._status, labels_left=event.left - event.counted)
-                self._write()
-            case SeatWaiting(_, _, what, whom, until):
-                self._wait(what, whom, until)
-            case Enrolled():
-                self._enter(Phase.ENROLMENT)
-            case RosterKnown():
-                self._enter(Phase.CONSENT)
-            case StageBegan(_, _, stage, attempt, _):
-                self._enter(Phase(stage), attempt)
-            case StudyFinished() | StudyClosed() | SeatWithdrawn():
-                self._enter(_ENDS[type(event)])
-            case StudyStopped(_, _, reason, party):
-                self._status = replace(self._status, reason=reason, party=party)
-                self._enter(Phase.STOPPED)
-
-    def _enter(self, phase: Phase, attempt: int = 0) -> None:
-        self._status = replace(self._status, phase=phase, attempt=attempt)
-        self._wait()
-
-    def _wait(self, what: str = "", whom: tuple[str, ...] = (), until: float = 0.0) -> None:
-        """Write the status down, with what is waited for now."""
-        waits = {"waits_what": what, "waits_for": whom, "waits_until": until}
-        letters = max(self._status.letters, sum(self._letters.values()))
-        self._status = replace(self._status, letters=letters, process=os.getpid(), **waits)  # type: ignore[arg-type]
-        self._write()
-
-    def _write(self) -> None:
-        data = json.dumps(asdict(self._status)).encode()
-        storage.write_for_information(self._path, data, synced=False)

@@ -16,17 +16,20 @@ from datetime import datetime
 from functools import cached_property
 from pathlib import Path
 from shlex import quote
+from typing import TYPE_CHECKING
 
 from sottovoce.config.site_settings import SiteSettings, read_settings
-from sottovoce.config.study_file import LONGEST, StudyDescription, parse_study
 from sottovoce.entropy import Entropy
 from sottovoce.errors import DamagedFileError, InputError, KeyFileError, OpenPermissionsError
 from sottovoce.keyfiles import storage, unix
 from sottovoce.keyfiles.passphrase import Passphrase
-from sottovoce.node.api import CoordinatorPlace, Membership
-from sottovoce.node.invitations import Invitation
+from sottovoce.node.memberships import CoordinatorPlace, Membership
 from sottovoce.storage.sealed_files import SealedFiles, open_sealed
-from sottovoce.study.policy import Policy
+
+if TYPE_CHECKING:
+    from sottovoce.config.study_file import StudyDescription
+    from sottovoce.node.invitations import Invitation
+    from sottovoce.study.policy import Policy
 
 HOME_VARIABLE = "SOTTOVOCE_HOME"
 SETTINGS = "sottovoce.toml"
@@ -47,8 +50,10 @@ class JoinedStudy:
         return self.folder.name
 
     @cached_property
-    def invitation(self) -> Invitation:
+    def invitation(self) -> "Invitation":
         """The invitation that was accepted."""
+        from sottovoce.node.invitations import Invitation
+
         try:
             found = json.loads(self.files.read(self.folder / "membership"))
             _check_version(self.folder / "membership", found.get("version", 1))
@@ -81,16 +86,20 @@ class JoinedStudy:
         )
 
     @property
-    def description(self) -> StudyDescription | None:
+    def description(self) -> "StudyDescription | None":
         """What study.toml says; None before it came."""
+        from sottovoce.config.study_file import LONGEST, parse_study
+
         path = self.folder / "study.toml"
         if not path.exists():
             return None
         text = storage.read_whole(path, limit=LONGEST).data.decode()
         return parse_study(text, name=str(path))
 
-    def keep_text(self, text: str) -> StudyDescription:
+    def keep_text(self, text: str) -> "StudyDescription":
         """The study's text, kept; one that changed since it was kept is refused."""
+        from sottovoce.config.study_file import LONGEST, parse_study
+
         found = parse_study(text, name=f"study.toml of {self.id}")
         self._check_seats(found)
         path = self.folder / "study.toml"
@@ -103,7 +112,7 @@ class JoinedStudy:
             )
         return found
 
-    def _check_seats(self, described: StudyDescription) -> None:
+    def _check_seats(self, described: "StudyDescription") -> None:
         """Refuse an invitation whose seats are not seats of one organisation of the study."""
         seats = set(self.invitation.seats)
         if not any(
@@ -131,7 +140,7 @@ class Site:
         return open_sealed(self.home, entropy=self.entropy, passphrase=self.passphrase)
 
     @property
-    def policy(self) -> Policy:
+    def policy(self) -> "Policy":
         """What this site consents to at most."""
         return self.settings.policy
 
@@ -161,7 +170,7 @@ class Site:
         chosen = choose(name, titles, option=option)
         return next(one for one in known if one.id == chosen)
 
-    def accept(self, invitation: Invitation) -> JoinedStudy:
+    def accept(self, invitation: "Invitation") -> JoinedStudy:
         """A folder for the study of an invitation; a newer one takes an older one's place."""
         study = JoinedStudy(self.home / "studies" / invitation.study, self.files)
         storage.make_folder(study.folder.parent)

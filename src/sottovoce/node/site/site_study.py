@@ -28,7 +28,8 @@ from sottovoce.node.seat.deciders import Waits
 from sottovoce.node.seat.letter_audit import LetterAudit
 from sottovoce.node.seat.retrying_line import LOST_SECONDS, RetryingLine
 from sottovoce.node.seat.seat_runtime import SeatRuntime
-from sottovoce.node.site.seat_status import StatusFile, is_withdrawn
+from sottovoce.node.site.seat_status import is_withdrawn
+from sottovoce.node.site.status_file import StatusFile
 from sottovoce.protocols.identities import Identity
 from sottovoce.storage.journal import Journal
 from sottovoce.storage.sealed_files import SealedFiles

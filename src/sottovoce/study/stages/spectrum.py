@@ -11,7 +11,6 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.linalg.blas import dsymv
 
 Floats = NDArray[np.float64]
 
@@ -24,6 +23,8 @@ _FLOOR = 1e-9
 
 def upper_end(matrix: Floats) -> float:
     """A number that no eigenvalue of second moments exceeds, given by their upper triangle."""
+    from scipy.linalg.blas import dsymv
+
     # BLAS reads columns first: the upper triangle of rows is its lower one.
     sizes: Any = np.abs(matrix).T
     x = dsymv(1.0, sizes, np.ones(len(matrix)), lower=1)

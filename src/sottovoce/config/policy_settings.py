@@ -1,0 +1,46 @@
+"""[policy] of sottovoce.toml: what a site consents to at most."""
+
+from collections.abc import Mapping
+from enum import StrEnum
+
+from sottovoce.config.toml_settings import TRUTH, WHOLE, SettingKind, SettingsText, listed, one_of
+from sottovoce.study.arrangement import Partition, Remote, Weights
+from sottovoce.study.plan import DictionaryKind
+from sottovoce.study.policy import Policy
+from sottovoce.study.release import RELEASES, release_named
+
+_CHOICES: Mapping[str, type[StrEnum]] = {
+    "dictionaries": DictionaryKind,
+    "partitions": Partition,
+    "remotes": Remote,
+    "weights": Weights,
+}
+_POLICY: Mapping[str, SettingKind] = {
+    "releases": SettingKind("a list of release modes", listed(one_of(RELEASES).read)),
+    **{
+        name: SettingKind(f"a list of {', '.join(kind)}", listed(one_of(kind).read))
+        for name, kind in _CHOICES.items()
+    },
+    "min_peers": WHOLE,
+    "min_documents": WHOLE,
+    "key_bits": WHOLE,
+    "independent_evaluator": TRUTH,
+    "intermediaries": TRUTH,
+    "rows_per_peer": WHOLE,
+}
+
+
+def read_policy(source: SettingsText) -> Policy:
+    """The policy that these settings hold."""
+    source.check_known(_POLICY, "policy")
+    given = {
+        key: found
+        for key, kind in _POLICY.items()
+        if (found := source.take(("policy", key), kind, None)) is not None
+    }
+    if "releases" in given:
+        given["releases"] = frozenset(map(release_named, given["releases"]))
+    for name, kind in _CHOICES.items():
+        if name in given:
+            given[name] = frozenset(map(kind, given[name]))
+    return Policy(**given)

@@ -1,0 +1,92 @@
+"""What a site and a coordinator keep of a study, and how far it is: small enough for every command.
+
+Nothing here loads the mathematics of a study, so `sottovoce status` answers at once.
+"""
+
+from dataclasses import dataclass, field
+from pathlib import Path
+
+
+@dataclass(frozen=True)
+class Membership:
+    """What a site knows of one study from its invitation, and where it keeps the rest.
+
+    `seats` are the seats of this organisation (its peer's name, "evaluator", "dealer"). The
+    `token` lets each of them enrol once. `at_rest` encrypts journals on this disk.
+    """
+
+    folder: Path
+    address: str
+    fingerprint: bytes
+    study: str
+    seats: tuple[str, ...]
+    token: bytes = field(repr=False)
+    at_rest: bytes = field(repr=False)
+
+
+@dataclass(frozen=True)
+class SeatStatus:
+    """How far one seat of this site is (a `Phase`), and why it ended, from its own disk.
+
+    What it waits for, for whom, and until when (seconds since 1970; 0 if for nobody). `process` is
+    the number of the process that took part last, and `labels_left` what was left of the budget
+    of labels after the newest query, None before the first.
+    """
+
+    study: str
+    seat: str
+    phase: str
+    attempt: int
+    letters: int
+    reason: str = ""
+    party: str = ""
+    waits_for: tuple[str, ...] = ()
+    waits_what: str = ""
+    waits_until: float = 0.0
+    process: int = 0
+    labels_left: int | None = None
+
+
+@dataclass(frozen=True)
+class StudyStatus:
+    """How far a study is (a `Phase`), at the coordinator: who is enrolled, who was seen when.
+
+    What is waited for, for whom, and until when (seconds since 1970; 0 if for nobody). `words` are
+    what people compare over the phone, once everybody is known; `reported` is what a seat said
+    last about the attempt under way.
+    """
+
+    study: str
+    name: str
+    phase: str
+    attempt: int
+    enrolled: tuple[str, ...]
+    expected: tuple[str, ...]
+    reason: str
+    seen: tuple[tuple[str, float], ...]
+    waits_for: tuple[str, ...] = ()
+    waits_what: str = ""
+    waits_until: float = 0.0
+    words: tuple[str, ...] = ()
+    reported: tuple[tuple[str, str], ...] = ()
+
+
+@dataclass(frozen=True)
+class CoordinatorPlace:
+    """Where a coordinator keeps its studies, and where it answers."""
+
+    folder: Path
+    at_rest: bytes = field(repr=False)
+    host: str = "127.0.0.1"
+    port: int = 8443
+
+
+@dataclass(frozen=True)
+class InvitationToken:
+    """What one organisation's invitation must carry; the server keeps a hash of it only."""
+
+    study: str
+    organisation: str
+    seats: tuple[str, ...]
+    secret: bytes = field(repr=False)
+    expires: float = 0.0

@@ -1,0 +1,82 @@
+"""Writes down how far a seat is, for commands that look while it works."""
+
+import json
+import os
+from dataclasses import asdict, replace
+from pathlib import Path
+
+from sottovoce.course.phases import Phase
+from sottovoce.keyfiles import storage
+from sottovoce.node.events import (
+    Enrolled,
+    Event,
+    Moved,
+    OnEvent,
+    QueryPriced,
+    RosterKnown,
+    SeatWaiting,
+    SeatWithdrawn,
+    StageBegan,
+    StudyClosed,
+    StudyFinished,
+    StudyStopped,
+)
+from sottovoce.node.site.seat_status import NAME, kept_status
+
+_ENDS: dict[type, Phase] = {
+    StudyFinished: Phase.FINISHED,
+    StudyClosed: Phase.CLOSED,
+    SeatWithdrawn: Phase.WITHDRAWN,
+}
+
+
+class StatusFile:
+    """Writes down how far a seat is, whenever a stage begins or the study ends."""
+
+    def __init__(self, folder: Path, study: str, seat: str, on_event: OnEvent) -> None:
+        """Watch what goes to `on_event`."""
+        self._path = folder / NAME
+        self._on_event = on_event
+        # A query of a trained study begins no stage: the seat stays as far as it was.
+        self._status = kept_status(self._path, study, seat)
+        self._letters: dict[str, int] = {}
+
+    def __call__(self, event: Event) -> None:
+        """Pass an event on, and remember what it says."""
+        self._on_event(event)
+        match event:
+            case Moved(_, _, stage, letters, _):
+                self._letters[stage] = letters
+                if self._status.waits_for:
+                    self._wait()
+            case QueryPriced():
+                self._status = replace(self._status, labels_left=event.left - event.counted)
+                self._write()
+            case SeatWaiting(_, _, what, whom, until):
+                self._wait(what, whom, until)
+            case Enrolled():
+                self._enter(Phase.ENROLMENT)
+            case RosterKnown():
+                self._enter(Phase.CONSENT)
+            case StageBegan(_, _, stage, attempt, _):
+                self._enter(Phase(stage), attempt)
+            case StudyFinished() | StudyClosed() | SeatWithdrawn():
+                self._enter(_ENDS[type(event)])
+            case StudyStopped(_, _, reason, party):
+                self._status = replace(self._status, reason=reason, party=party)
+                self._enter(Phase.STOPPED)
+
+    def _enter(self, phase: Phase, attempt: int = 0) -> None:
+        self._status = replace(self._status, phase=phase, attempt=attempt)
+        self._wait()
+
+    def _wait(self, what: str = "", whom: tuple[str, ...] = (), until: float = 0.0) -> None:
+        """Write the status down, with what is waited for now."""
+        waits = {"waits_what": what, "waits_for": whom, "waits_until": until}
+        letters = max(self._status.letters, sum(self._letters.values()))
+        self._status = replace(self._status, letters=letters, process=os.getpid(), **waits)  # type: ignore[arg-type]
+        self._write()
+
+    def _write(self) -> None:
+        data = json.dumps(asdict(self._status)).encode()
+        storage.write_for_information(self._path, data, synced=False)
