@@ -1,6 +1,6 @@
 """`python -m sottovoce` is the command `sottovoce`."""
 
-from sottovoce.cli import main
+from sottovoce.cli import run_process
 
 if __name__ == "__main__":
-    main()
+    run_process()

@@ -7,10 +7,10 @@ from sottovoce.lazy_names import lazy_names
 if TYPE_CHECKING:
     import typer
 
-    from sottovoce.cli.program import main, run
+    from sottovoce.cli.program import main, run, run_process
 
     app: typer.Typer
 
-__all__ = ["app", "main", "run"]
+__all__ = ["app", "main", "run", "run_process"]
 
-__getattr__, __dir__ = lazy_names(__name__, {"program": "app main run"})
+__getattr__, __dir__ = lazy_names(__name__, {"program": "app main run run_process"})

@@ -107,33 +107,38 @@ def __getattr__(name: str) -> Any:
 shell_words.propose_commands_of(whole_program)
 
 
-def main() -> None:
-    """Run the command; a mistake of the user's is one line and hints, never a stack trace."""
-    for stream in (sys.stdout, sys.stderr):
-        # A terminal that cannot show a character gets a question mark in its place.
-        if isinstance(stream, TextIOWrapper):
-            stream.reconfigure(errors="replace")
-    _end(run(program_of(named(sys.argv[1:])), name="sottovoce"))
+def run_process() -> NoReturn:
+    """Run the command, and end its process at once.
 
-
-def named(words: Sequence[str]) -> Sequence[str]:
-    """The command that the words of a line name, or all of them where they name none."""
-    completes = "_SOTTOVOCE_COMPLETE" in os.environ
-    return words[:1] if words and words[0] in _COMMANDS and not completes else tuple(_COMMANDS)
-
-
-def _end(code: int) -> NoReturn:
-    """End the process at once: taking hundreds of modules apart takes as long as a short command.
-
-    What was asked to be done at the end is done, and threads that still work are waited for.
+    Taking hundreds of modules apart takes as long as a short command. What was asked to be done
+    at the end is done, and threads that still work are waited for.
     """
+    try:
+        main()
+    except SystemExit as ended:
+        code = ended.code
     # The two things that the interpreter does first when it ends, and os._exit leaves out.
     threading._shutdown()  # type: ignore[attr-defined]  # noqa: SLF001
     atexit._run_exitfuncs()  # noqa: SLF001
     with suppress(OSError, ValueError):
         sys.stdout.flush()
         sys.stderr.flush()
-    os._exit(code)
+    os._exit(code if isinstance(code, int) else 0)
+
+
+def main() -> NoReturn:
+    """Run the command; a mistake of the user's is one line and hints, never a stack trace."""
+    for stream in (sys.stdout, sys.stderr):
+        # A terminal that cannot show a character gets a question mark in its place.
+        if isinstance(stream, TextIOWrapper):
+            stream.reconfigure(errors="replace")
+    sys.exit(run(program_of(named(sys.argv[1:])), name="sottovoce"))
+
+
+def named(words: Sequence[str]) -> Sequence[str]:
+    """The command that the words of a line name, or all of them where they name none."""
+    completes = "_SOTTOVOCE_COMPLETE" in os.environ
+    return words[:1] if words and words[0] in _COMMANDS and not completes else tuple(_COMMANDS)
 
 
 def run(program: typer.Typer, *, name: str) -> int:
