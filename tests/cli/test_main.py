@@ -70,7 +70,7 @@ def test_a_mistake_is_one_line_and_hints(
     def fail(**_: str) -> None:
         raise InputError("column 'txet' is not in notes.csv", hints=("try --text text",))
 
-    monkeypatch.setattr(program, "app", fail)
+    monkeypatch.setattr(program, "program_of", lambda _: fail)
     with pytest.raises(SystemExit) as stop:
         cli.main()
     assert stop.value.code == 1
@@ -103,7 +103,7 @@ def test_scripts_get_an_error_as_one_object(
     def fail(**_: str) -> None:
         raise error
 
-    monkeypatch.setattr(program, "app", fail)
+    monkeypatch.setattr(program, "program_of", lambda _: fail)
     # The one that closes standard output must not close that of the tests.
     monkeypatch.setattr(program.os, "dup2", lambda *_: None)
     monkeypatch.setattr(program.sys, "stdout", io.TextIOWrapper(io.BytesIO()))
@@ -165,7 +165,7 @@ def test_an_interrupt_is_one_word(
             raise end
         return 130
 
-    monkeypatch.setattr(program, "app", interrupted)
+    monkeypatch.setattr(program, "program_of", lambda _: interrupted)
     with pytest.raises(SystemExit) as stop:
         cli.main()
     assert (stop.value.code, capsys.readouterr().err) == (130, "stopped\n")

@@ -81,7 +81,7 @@ def show_words(words: tuple[str, ...], *, err: bool = False) -> None:
 
 def show_roster(question: "ConsentQuestion") -> None:
     """Who came and who did not, and the words that stand for exactly these people and keys."""
-    from sottovoce.cli.waiting_words import moment
+    from sottovoce.cli.screen import moment
     from sottovoce.study.study import grouped
 
     roster = question.study.roster

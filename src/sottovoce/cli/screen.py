@@ -1,6 +1,7 @@
 """The one door to the terminal: text from outside is shown escaped, and never read as markup."""
 
 from collections.abc import Iterable, Sequence
+from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any
 from unicodedata import combining, east_asian_width
 
@@ -44,3 +45,19 @@ def console(*, err: bool = False) -> "Console":
     from sottovoce.cli.escaping_console import EscapingConsole
 
     return EscapingConsole(stderr=err, highlight=False, markup=False, emoji=False)
+
+
+def moment(seconds: float) -> str:
+    """A moment in UTC, as people write it."""
+    return f"{datetime.fromtimestamp(seconds, UTC):%Y-%m-%d %H:%M:%S} UTC"
+
+
+def names(listed: tuple[str, ...]) -> str:
+    """Names beside each other."""
+    return ", ".join(listed) or "nobody"
+
+
+def waiting(what: str, whom: tuple[str, ...], until: float) -> str:
+    """What is waited for, for whom, and until when; 0 where nobody gives up."""
+    limit = f"until {moment(until)}" if until else "for as long as it takes"
+    return f"waits for {names(whom)} ({what}) {limit}"

@@ -60,7 +60,7 @@ class KnownStudy:
 def show_kept(kept: "KeptEvaluation") -> None:
     """An evaluation that was kept, with its day."""
     from sottovoce.cli.evaluation_table import show_evaluation
-    from sottovoce.cli.waiting_words import moment
+    from sottovoce.cli.screen import moment
 
     console = screen.console()
     console.print(f"\nevaluated on {moment(kept.at)}")

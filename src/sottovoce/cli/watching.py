@@ -14,7 +14,7 @@ from rich.progress import BarColumn, Progress, TaskID, TextColumn
 from sottovoce.cli import screen
 from sottovoce.cli.log_file import LogFile, stamped
 from sottovoce.cli.progress_bars import Amount, Rate, TimeLeft
-from sottovoce.cli.waiting_words import names, waiting
+from sottovoce.cli.screen import names, waiting
 from sottovoce.node import events
 from sottovoce.wire.printable import escaped
 from sottovoce.wire.tags import kebab

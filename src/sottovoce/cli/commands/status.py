@@ -52,7 +52,7 @@ def status(
 
 
 def _show_run(one: "StudyStatus") -> None:
-    from sottovoce.cli.waiting_words import moment
+    from sottovoce.cli.screen import moment
     from sottovoce.node.phone_words import in_lines
 
     attempt = f", attempt {one.attempt}" if one.attempt > 1 else ""
@@ -92,7 +92,7 @@ def _show_seats(seats: "list[SeatStatus]", titles: dict[str, str]) -> None:
 
 
 def _waits(one: "StudyStatus | SeatStatus") -> str:
-    from sottovoce.cli.waiting_words import waiting
+    from sottovoce.cli.screen import waiting
 
     return waiting(one.waits_what, one.waits_for, one.waits_until)
 

@@ -13,7 +13,6 @@ belongs to the server's process alone.
 
 import hmac
 from base64 import b32encode
-from dataclasses import replace
 from pathlib import Path
 from typing import TypeVar
 
@@ -87,14 +86,7 @@ class Registry:
     @property
     def text(self) -> str:
         """The study's text."""
-        path = self.folder / "study.toml"
-        try:
-            return storage.read_whole(path, limit=_LARGEST).data.decode()
-        except UnicodeDecodeError:
-            raise DamagedFileError(
-                f"{path}: expected the text of a study, found other bytes",
-                hints=("bring the file back from a copy",),
-            ) from None
+        return study_statuses.study_text(self.folder)
 
     @property
     def address(self) -> str:
@@ -254,16 +246,7 @@ class Registry:
     def status(self, described: StudyDescribed) -> StudyStatus:
         """How far the study is, as far as the server wrote it down."""
         known = study_statuses.read_status(self.folder)
-        if known is not None:
-            return known
-        expected = tuple(one.name for one in described.seats if one.name != COORDINATOR)
-        enrolled = study_statuses.seats_in(self.folder)
-        name = described.plan.name
-        unknown = StudyStatus(self.id, name, Phase.ENROLMENT, 0, enrolled, expected, "", ())
-        if not study_statuses.is_written(self.folder):
-            return unknown
-        path = self.folder / study_statuses.NAME
-        return replace(unknown, reason=f"{path} cannot be read: the server writes it anew")
+        return known or study_statuses.unwritten(self.folder, described)
 
     def _ticket_path(self, organisation: str) -> Path:
         name = digest("service/organisation/v1", organisation.encode()).hex()[:32]

@@ -6,32 +6,27 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from sottovoce.course.phases import Phase
-from sottovoce.errors import KeyFileError, SottovoceError
+from sottovoce.errors import DamagedFileError, KeyFileError, SottovoceError
 from sottovoce.keyfiles import storage
 from sottovoce.node.memberships import CoordinatorPlace, StudyStatus
 
 if TYPE_CHECKING:
-    from sottovoce.node.api import ReadStudy
+    from sottovoce.node.api import ReadStudy, StudyDescribed
 
-NAME = "status.json"
+_NAME = "status.json"
 _LARGEST = 8 * 2**20
 
 
 def write_status(folder: Path, status: StudyStatus) -> None:
     """Let commands see how far the study in this folder is."""
     data = json.dumps(asdict(status), ensure_ascii=False).encode()
-    storage.write_for_information(folder / NAME, data, synced=False)
-
-
-def is_written(folder: Path) -> bool:
-    """Whether anything was written of the study in this folder."""
-    return (folder / NAME).exists()
+    storage.write_for_information(folder / _NAME, data, synced=False)
 
 
 def read_status(folder: Path) -> StudyStatus | None:
     """How far the study in this folder is, as it was last written; None if that cannot be read."""
     try:
-        found = json.loads(storage.read_whole(folder / NAME, limit=_LARGEST).data)
+        found = json.loads(storage.read_whole(folder / _NAME, limit=_LARGEST).data)
         return StudyStatus(
             folder.name,
             str(found["name"]),
@@ -74,11 +69,31 @@ def studies(place: CoordinatorPlace, *, read: "ReadStudy | None" = None) -> list
 def _from_text(folder: Path, read: "ReadStudy | None") -> StudyStatus:
     """The status of a study of which nothing legible was written, from its own text."""
     from sottovoce.config.study_file import parse_study
-    from sottovoce.node.coordinator.registry import Registry
 
-    registry = Registry(folder)
     try:
-        return registry.status((read or parse_study)(registry.text))
+        return unwritten(folder, (read or parse_study)(study_text(folder)))
     except SottovoceError as error:
         reason = f"it cannot be read: {error.message}"
-        return StudyStatus(registry.id, registry.id, Phase.STOPPED, 0, (), (), reason, ())
+        return StudyStatus(folder.name, folder.name, Phase.STOPPED, 0, (), (), reason, ())
+
+
+def unwritten(folder: Path, described: "StudyDescribed") -> StudyStatus:
+    """The status of a study of which nothing was written, or nothing that can be read."""
+    seats = (one.name for one in described.seats if one.role != "coordinator")
+    path = folder / _NAME
+    reason = f"{path} cannot be read: the server writes it anew" if path.exists() else ""
+    name = described.plan.name
+    enrolled = seats_in(folder)
+    return StudyStatus(folder.name, name, Phase.ENROLMENT, 0, enrolled, tuple(seats), reason, ())
+
+
+def study_text(folder: Path) -> str:
+    """The text of the study in this folder."""
+    path = folder / "study.toml"
+    try:
+        return storage.read_whole(path, limit=_LARGEST).data.decode()
+    except UnicodeDecodeError:
+        raise DamagedFileError(
+            f"{path}: expected the text of a study, found other bytes",
+            hints=("bring the file back from a copy",),
+        ) from None
