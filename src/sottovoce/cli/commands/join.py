@@ -148,7 +148,7 @@ def join(
     if not as_json:
         # All that follows takes a second to load: whoever waits for it knows for what.
         invited = found.invitation
-        screen.say(f"{invited.title}: {invited.organisation} is invited by {invited.address}", err=True)
+        screen.say(f"{invited.title}: {invited.short_name} is invited by {invited.address}", err=True)
 
     from sottovoce.clusters import open_cluster
     from sottovoce.text.chunks import working_with
