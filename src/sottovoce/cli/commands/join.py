@@ -148,7 +148,8 @@ def join(
     if not as_json:
         # All that follows takes a second to load: whoever waits for it knows for what.
         invited = found.invitation
-        screen.say(f"{invited.title}: {invited.short_name} is invited by {invited.address}", err=True)
+        who = f"{invited.short_name} is invited by {invited.address}"
+        screen.say(f"{invited.title}: {who}", err=True)
 
     from sottovoce.clusters import open_cluster
     from sottovoce.text.chunks import working_with
