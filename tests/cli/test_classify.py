@@ -19,10 +19,13 @@ from sottovoce.entropy import SystemEntropy
 from sottovoce.errors import DamagedFileError, InputError
 from sottovoce.node.api import Classified
 from sottovoce.node.invitations import Invitation
+from sottovoce.node.kept_facts import keep_alone, keep_evaluation
 from sottovoce.node.site.site_folder import Site, open_site
 from sottovoce.sources import open_source
 from sottovoce.study.plan import Verdict
+from sottovoce.study.queries.evaluation_record import KeptEvaluation
 from sottovoce.study.queries.explanations import CarryingWord
+from sottovoce.study.queries.figures import Evaluation
 from sottovoce.text.documents import Document
 
 ROWS = 'note,age,label\n"fever, rash",40,x\nwell,,y\n,50,z\n'
@@ -193,6 +196,35 @@ def test_a_column_says_how_far_each_label_is_from_another_one(
         assert [row["certainty"] for row in csv.DictReader(file)] == ["0.7500", "0.2500", "0.5000"]
 
 
+@pytest.mark.parametrize(("alone", "says"), [(0.9, "own"), (0.7, "joint")])
+def test_the_better_one_of_the_own_and_the_joint_model_answers(
+    site: Site, asked: list[Sequence[Document]], tmp_path: Path, alone: float, says: str
+) -> None:
+    rows = [
+        f"{word} case {one},{label}\n"
+        for one in range(20)
+        for word, label in (("fever", "routine"), ("fall", "urgent"))
+    ]
+    (tmp_path / "notes.csv").write_text("note,dx\n" + "".join(rows), encoding="utf-8")
+    (tmp_path / "new.csv").write_text("note\nfever again\n", encoding="utf-8")
+    study = site.study(None)
+    source = SourceChoice(str(tmp_path / "notes.csv"), text=("note",), label=("dx",))
+    remember(site, study, source)
+    given = (tmp_path / "new.csv", "--out", tmp_path / "out.csv", "--own", "--json")
+    with pytest.raises(InputError, match="--own: expected an evaluation of study s-1"):
+        call(site, *given)
+    labels = parse_study(example()).plan.labels
+    keep_alone(study.folder, alone)
+    own = Evaluation.of(labels, np.array([[8, 2], [2, 8]]), ("north",), fewest=1)
+    keep_evaluation(study.folder, KeptEvaluation(0.0, own))
+    facts = json.loads(call(site, *given))
+    assert (facts["model"], facts["counted"]) == (says, 0 if says == "own" else 16)
+    with (tmp_path / "out.csv").open(encoding="utf-8", newline="") as file:
+        (row,) = csv.DictReader(file)
+    # The joint model of this test says "urgent" of everything.
+    assert row["label"] == ("routine" if says == "own" else "urgent")
+
+
 def test_folders_and_brat(site: Site, asked: list[Sequence[Document]], tmp_path: Path) -> None:
     (tmp_path / "texts").mkdir()
     (tmp_path / "texts" / "one.txt").write_text("fever", encoding="utf-8")
@@ -201,8 +233,8 @@ def test_folders_and_brat(site: Site, asked: list[Sequence[Document]], tmp_path:
     words = ("--out", tmp_path / "brat", "--out-format", "brat", "--json")
     facts = json.loads(call(site, tmp_path / "texts", "--text", "text", *words))
     assert facts == {
-        "study": "s-1", "documents": 1, "verdict": "dgk", "written": 1, "counted": 16, "left": 7,
-        "wordless": 0, "explained": 0,
+        "study": "s-1", "documents": 1, "model": "joint", "verdict": "dgk",
+        "written": 1, "counted": 16, "left": 7, "wordless": 0, "explained": 0,
         "out": str(tmp_path / "brat"),
     }  # fmt: skip
     assert (tmp_path / "brat" / "one.ann").read_text() == "T1\turgent 0 5\tfever\n"
@@ -228,6 +260,10 @@ def test_folders_and_brat(site: Site, asked: list[Sequence[Document]], tmp_path:
         (
             ("new.csv", "--out", "out", "--out-format", "folder", "--explain"),
             "--explain: expected a table to write, found folder",
+        ),
+        (
+            ("new.csv", "--out", "out.csv", "--own", "--explain"),
+            "--own: expected no --explain, found both",
         ),
     ],
 )

@@ -141,6 +141,24 @@ def test_a_frozen_view_is_scored_in_folds_and_drawn(model: ToyTextClassifier) ->
     assert curve.roc_auc == 1.0
 
 
+def test_a_peer_is_never_worse_off_than_alone() -> None:
+    contrary = ["bone" if label == "heart" else "heart" for label in LABELS]
+    given = {"alice": LABELS, "bob": LABELS, "carol": contrary}
+    parts = {name: ([f"{one} {name}" for one in TEXTS], labels) for name, labels in given.items()}
+    joint = toy(held_out=0.5, characters=None).fit(LocalFederation(parts, policy=ANYTHING))
+    with pytest.raises(MisuseError, match="expected an evaluation to compare a peer's own model"):
+        joint.at("carol", own=True)
+    joint.evaluate()
+    alice, carol = joint.at("alice", own=True), joint.at("carol", own=True)
+    assert (alice.own.is_preferred, carol.own.is_preferred) == (False, True)
+    assert (carol.own.alone, carol.own.joint) == (1.0, 0.0)
+    assert alice.predict(TEXTS).tolist() == LABELS
+    spent = joint.study_.queries.left("carol")
+    assert carol.predict(TEXTS).tolist() == contrary
+    assert (carol.decision_function(TEXTS) > 0).tolist() == [one == "heart" for one in contrary]
+    assert joint.study_.queries.left("carol") == spent
+
+
 def test_a_grid_of_plans_is_tried_in_whole_studies() -> None:
     parts = {
         name: ([f"{one} {name}" for one in TEXTS], LABELS) for name in ("alice", "bob", "carol")

@@ -93,7 +93,7 @@ def test_the_defaults_that_the_example_shows_are_those_that_hold() -> None:
 def test_words_characters_and_a_tail_are_there_unless_told_otherwise() -> None:
     plan = parse_study(SMALL).plan
     assert plan.reading.ngrams == NGrams((1, 2), (3, 5))
-    assert (plan.features, plan.beside) == (2048, Blocks(tail=2048))
+    assert (plan.features, plan.beside) == (2048, Blocks(tail=2048, tail_idf=2.0))
     fewer = parse_study(with_line('features = 500\ncharacters = "none"\nngrams = [1, 1]')).plan
     assert fewer.reading.ngrams == NGrams()
     assert (fewer.features, fewer.beside) == (500, Blocks())

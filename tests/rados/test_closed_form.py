@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from scipy import sparse
 from sklearn.linear_model import Ridge
 
 from sottovoce.datasets import load_ionosphere
@@ -17,6 +18,7 @@ from sottovoce.rados import (
     random_rados,
     solve,
     solve_rados,
+    solve_rows,
 )
 from sottovoce.rados.rows import with_bias
 
@@ -120,3 +122,18 @@ def test_bad_penalties_are_named() -> None:
         gamma(3, distrusted=[0], epsilon=0)
     with pytest.raises(InputError, match="rados: expected at least 1 row, found 0"):
         solve_rados(np.empty((0, 3)), penalty=1)
+
+
+@pytest.mark.parametrize("spread", [0.0, 1.5])
+def test_few_rows_and_their_moments_give_the_same_weights(spread: float) -> None:
+    random = np.random.default_rng(5)
+    rows = sparse.random_array((12, 30), density=0.4, rng=random, format="csr")
+    targets = np.sign(random.normal(size=(12, 3)))
+    weights = random.uniform(0.5, 0.5 + spread, 12) if spread else None
+    penalty = random.uniform(0.5, 2, 30)
+    sums = Moments.of(rows, targets, weights=weights)
+    expected = solve(sums.second, sums.products, penalty=penalty)
+    found = solve_rows(rows, targets, weights=weights, penalty=penalty)
+    np.testing.assert_allclose(found, expected, atol=1e-10)
+    with pytest.raises(InputError, match="expected a penalty above 0 on every feature"):
+        solve_rows(rows, targets, penalty=0.0)

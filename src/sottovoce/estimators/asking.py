@@ -1,5 +1,6 @@
 """A fitted study as one of its peers sees it: a scikit-learn classifier that only predicts."""
 
+from collections.abc import Sequence
 from typing import Any, NoReturn, Protocol, Self
 
 import numpy as np
@@ -7,6 +8,10 @@ from numpy.typing import NDArray
 from sklearn.base import BaseEstimator, ClassifierMixin
 
 from sottovoce.errors import MisuseError
+from sottovoce.estimators.own_model import OwnModel
+from sottovoce.estimators.peer_parts import as_documents
+from sottovoce.estimators.plain_text import PlainText
+from sottovoce.text.labels import Classes
 
 
 class Asked(Protocol):
@@ -20,6 +25,9 @@ class Asked(Protocol):
     def decision_function(self, X: Any, *, peer: str | None = None) -> NDArray[np.float64]:
         """Scores, where the study releases them."""
 
+    def labels_of(self, predicted: Sequence[Classes]) -> Any:
+        """Classes as their owners wrote them."""
+
 
 class PeerClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # no types shipped
     """Asks a fitted study as one peer; every call is a query, and counted.
@@ -29,10 +37,15 @@ class PeerClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # n
     fit what they are given (`cross_val_score`) take `FrozenEstimator(model.at(peer))`.
     """
 
-    def __init__(self, model: Asked, peer: str) -> None:
-        """The classifier of a study, and who asks."""
+    def __init__(self, model: Asked, peer: str, *, own: OwnModel | None = None) -> None:
+        """The classifier of a study, who asks, and that peer's own model.
+
+        The own model answers, and nothing is asked, where it was right more often than the joint
+        one on the peer's documents held out.
+        """
         self.model = model
         self.peer = peer
+        self.own = own
 
     @property
     def classes_(self) -> NDArray[Any]:
@@ -55,11 +68,21 @@ class PeerClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # n
 
     def predict(self, X: Any) -> Any:
         """The labels of texts, which nobody else learns."""
+        if self._answering is not None:
+            return self.model.labels_of(self._answering.predict(as_documents(_listed(X))))
         return self.model.predict(_listed(X), peer=self.peer)
 
     def decision_function(self, X: Any) -> NDArray[np.float64]:
-        """The scores of texts, where the study released them."""
+        """The scores of texts, where the study released them; of the own model always."""
+        if self._answering is not None:
+            scores = self._answering.scores(as_documents(_listed(X)))
+            return scores[:, 0] if scores.shape[1] == 1 else scores
         return self.model.decision_function(_listed(X), peer=self.peer)
+
+    @property
+    def _answering(self) -> PlainText | None:
+        """The own model, where it is the better one."""
+        return self.own.model if self.own is not None and self.own.is_preferred else None
 
 
 def _listed(X: Any) -> Any:

@@ -7,8 +7,9 @@ from operator import add
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy import sparse
 
-from sottovoce.rados import Moments, solve
+from sottovoce.rados import Moments, solve, solve_rows
 from sottovoce.rados.rows import Floats
 from sottovoce.study import StudyPlan
 from sottovoce.study.plan import DictionaryKind
@@ -24,7 +25,7 @@ from sottovoce.text.features import FeatureReader, FeatureSpace
 from sottovoce.text.hashing import DictionaryKey
 from sottovoce.text.labels import Classes
 from sottovoce.text.occurrences import PieceMemory
-from sottovoce.text.passes import rounded_count, training_examples
+from sottovoce.text.passes import Examples, rounded_count, training_examples
 from sottovoce.text.selection import chosen
 from sottovoce.text.splits import Side
 
@@ -62,16 +63,14 @@ class PlainText:
         counts = reduce(add, tallies)
         words = _dictionary(plan, counts)
         space = FeatureSpace(words, plan.reading, plan.weighting, plan.columns, plan.beside)
-        weights = None if plan.class_weight is None else _weights(counts, plan.class_weight)
-        moments = Moments(space.width, plan.labels.width)
-        for part in training:
+        blocks = (
+            block
+            for part in training
             for block in training_examples(
                 part, space, plan.labelled, fewest=plan.min_documents, key=key, memory=memory
-            ):
-                heavy = None if weights is None else weights[_numbers(block.targets)]
-                moments.add(block.rows, block.targets, weights=heavy)
-        penalty = penalties_of(plan, space.width, plan.alphas[0])
-        return cls(plan, space, key, solve(moments.second, moments.products, penalty=penalty))
+            )
+        )
+        return cls(plan, space, key, _learnt(plan, counts, blocks, width=space.width))
 
     def predict(self, documents: Sequence[Document]) -> list[Classes]:
         """The classes of every row of the documents, at the plan's operating point."""
@@ -93,6 +92,25 @@ class PlainText:
     def accuracy(self, documents: Sequence[Document]) -> float:
         """The share of documents whose class is found."""
         return accuracy(self.plan, documents, self.predict(documents))
+
+
+def _learnt(plan: StudyPlan, counts: Counts, blocks: Iterable[Examples], *, width: int) -> Floats:
+    """θ, from moments, or from the rows themselves where these are fewer than columns."""
+    by_class = None if plan.class_weight is None else _weights(counts, plan.class_weight)
+
+    def heavy(targets: NDArray[np.int8]) -> Floats | None:
+        return None if by_class is None else by_class[_numbers(targets)]
+
+    penalty = penalties_of(plan, width, plan.alphas[0])
+    if counts.rows < width:
+        few = list(blocks)
+        rows = sparse.vstack([one.rows for one in few], format="csr")
+        targets = np.vstack([one.targets for one in few])
+        return solve_rows(rows, targets, weights=heavy(targets), penalty=penalty)
+    moments = Moments(width, plan.labels.width)
+    for block in blocks:
+        moments.add(block.rows, block.targets, weights=heavy(block.targets))
+    return solve(moments.second, moments.products, penalty=penalty)
 
 
 def _dictionary(plan: StudyPlan, counts: Counts) -> Dictionary:

@@ -131,7 +131,7 @@ class SealedClassifier(SealedEstimator):
         """
         asker = self._asker(peer)
         rows = self._rows(X, asker, entities)
-        return self._shaped(self._outcome.classify(asker, rows).classes if rows else [])
+        return self.labels_of(self._outcome.classify(asker, rows).classes if rows else [])
 
     def decision_function(
         self, X: Any, *, peer: str | None = None, entities: Sequence[Any] | None = None

@@ -21,6 +21,7 @@ from sottovoce.errors import InputError, MismatchError, MisuseError
 from sottovoce.estimators.asking import PeerClassifier
 from sottovoce.estimators.federation import LocalFederation
 from sottovoce.estimators.operating_point import OperatingPoint, written
+from sottovoce.estimators.own_model import OwnModel
 from sottovoce.estimators.probabilities import calibrations, from_bins, from_scores
 from sottovoce.estimators.progress import FitProgress
 from sottovoce.keyfiles.models import PartSummary, look, read_model, write_model
@@ -101,10 +102,24 @@ class SealedEstimator(BaseEstimator, ABC):  # type: ignore[misc]  # scikit-learn
             intermediaries=federation.intermediaries,
         )
 
-    def at(self, peer: str) -> PeerClassifier:
-        """This study as one of its peers sees it: a plain scikit-learn classifier."""
+    def at(self, peer: str, *, own: bool = False) -> PeerClassifier:
+        """This study as one of its peers sees it: a plain scikit-learn classifier.
+
+        With `own` the peer's own model answers where it was right more often than the joint one
+        on the peer's documents held out (`evaluate()` first): never worse off than alone.
+        """
         self._part(peer)
-        return PeerClassifier(self, peer)
+        return PeerClassifier(self, peer, own=self._own_model(peer) if own else None)
+
+    def _own_model(self, peer: str) -> OwnModel:
+        if not hasattr(self, "evaluation_"):
+            raise MisuseError(
+                "at: expected an evaluation to compare a peer's own model with, found none yet",
+                hints=("evaluate() first",),
+            )
+        plan = dataclasses.replace(self._outcome.study.plan, alpha=self.alpha_)
+        joint = self.evaluate(peer=peer).accuracy
+        return OwnModel.learn(plan, self.federation_.documents[peer], joint=joint)
 
     def evaluate(self, *, peer: str | None = None) -> Evaluation:
         """The joint confusion table and ROC over all peers' held-out documents, from blind sums.
@@ -273,7 +288,8 @@ class SealedEstimator(BaseEstimator, ABC):  # type: ignore[misc]  # scikit-learn
             return self._names[classes[0]]
         return tuple(self._names[name] for name in classes)
 
-    def _shaped(self, predicted: Sequence[Classes]) -> Any:
+    def labels_of(self, predicted: Sequence[Classes]) -> Any:
+        """Classes as their owners wrote them: an array where a row has one."""
         labels = [self._label(classes) for classes in predicted]
         if not self._outcome.study.plan.labels.exclusive:
             return labels

@@ -199,8 +199,8 @@ class TextClassifier(SealedEstimator):
         if self.level != Level.DOCUMENT:
             return self._placed(asker, documents)
         if not documents:
-            return self._shaped([])
-        return self._shaped(self._outcome.classify(asker, documents).classes)
+            return self.labels_of([])
+        return self.labels_of(self._outcome.classify(asker, documents).classes)
 
     def decision_function(
         self, texts: Sequence[str | Document], *, peer: str | None = None

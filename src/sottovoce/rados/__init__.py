@@ -14,7 +14,7 @@ if TYPE_CHECKING:
         lift,
     )
     from sottovoce.rados.boosting import Boosted, boost
-    from sottovoce.rados.closed_form import Factorisation, gamma, solve, solve_rados
+    from sottovoce.rados.closed_form import Factorisation, gamma, solve, solve_rados, solve_rows
     from sottovoce.rados.descent import Descended, Halt, descend
     from sottovoce.rados.losses import (
         RadoLoss,
@@ -81,6 +81,7 @@ __all__ = [
     "signed_sums",
     "solve",
     "solve_rados",
+    "solve_rows",
     "square",
     "summed_moments",
     "united_rados",

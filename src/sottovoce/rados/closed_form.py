@@ -50,6 +50,22 @@ def solve(second: Floats, products: Floats, *, penalty: Any) -> Floats:
     return np.asarray(linalg.cho_solve(factor, products))
 
 
+def solve_rows(rows: Any, targets: Any, *, weights: Any = None, penalty: Any) -> Floats:
+    """The same θ from few sparse rows: a system as large as there are rows, and not columns.
+
+    Γ⁻¹XᵀW^½ (W^½XΓ⁻¹XᵀW^½ + 1)⁻¹ W^½Y, for a Γ that is positive.
+    """
+    diagonal = as_penalty(penalty, features=rows.shape[1])
+    if not (diagonal > 0).all():
+        raise InputError("closed form of rows: expected a penalty above 0 on every feature")
+    roots = np.ones(rows.shape[0]) if weights is None else np.sqrt(weights)
+    scaled = rows.multiply(1 / diagonal).tocsr()
+    system = np.asarray((scaled @ rows.T).toarray()) * np.outer(roots, roots)
+    system[np.diag_indices_from(system)] += 1
+    dual = linalg.cho_solve(linalg.cho_factor(system), roots[:, np.newaxis] * targets)
+    return np.asarray(scaled.T @ (roots[:, np.newaxis] * dual))
+
+
 def solve_rados(rados: Any, *, penalty: Any) -> Floats:
     """θ* = (BBᵀ + nΓ)⁻¹ B·1, as the paper has it; `rados` are rows, B holds them as columns."""
     rows = dense_rados(rados)

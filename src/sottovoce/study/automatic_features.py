@@ -22,11 +22,15 @@ BESIDE = tuple(one.name for one in fields(Blocks))
 """The settings of the blocks beside the words, by name."""
 
 FEATURES = 2048
+# With few classes, and documents enough to pay for them, so many words and as wide a tail.
+_WIDE = 3072
+_ENOUGH_DOCUMENTS = 1024
 # Engine paillier solves on ciphertexts, at most 128 columns.
 _FEW_FEATURES = 128
 # Beyond so many classes a row must be richer.
 _MANY_CLASSES = 16
-_TAIL = 2048
+# Beside more words a tail weighs less: of long documents nearly all words are in it.
+_LIGHT_TAIL: Mapping[str, Any] = {"tail_idf": 2.0}
 # A tail wider than this many times the documents has nothing more to tell apart.
 _TAIL_PER_DOCUMENT = 2
 _NARROWEST_TAIL = 256
@@ -48,6 +52,16 @@ class Circumstances:
     def chooses(self) -> bool:
         """Whether words are selected from text: else there is nothing to choose from."""
         return self.dictionary is DictionaryKind.JOINT
+
+    @property
+    def has_many_classes(self) -> bool:
+        """Whether the square loss on words would confuse them."""
+        return self.classes > _MANY_CLASSES
+
+    @property
+    def takes_few(self) -> bool:
+        """Whether a row has words alone, and few: on ciphertexts, and of tokens."""
+        return self.engine is Engine.PAILLIER or self.level is Level.TOKEN
 
 
 @dataclass(frozen=True)
@@ -72,8 +86,8 @@ def columns(given: Mapping[str, Any], about: Circumstances) -> Columns:
         beside["tail"] = whole(beside["tail"], "tail")
     elif by_rule:
         beside["tail"] = _tail(about)
-    if by_rule:
-        beside = {**_kernel(about), **beside}
+    if by_rule and not about.takes_few:
+        beside = {**(_KERNEL if about.has_many_classes else _LIGHT_TAIL), **beside}
     return Columns(
         whole(asked.get("features", _features(about)), "features"),
         _ngrams(asked, about),
@@ -88,22 +102,17 @@ def _is_auto(value: object) -> bool:
 def _features(about: Circumstances) -> int:
     if about.engine is Engine.PAILLIER:
         return _FEW_FEATURES
-    return FEATURES
+    enough = (about.documents or 0) >= _ENOUGH_DOCUMENTS and not about.has_many_classes
+    return _WIDE if enough and about.chooses and not about.takes_few else FEATURES
 
 
 def _tail(about: Circumstances) -> int:
-    if about.engine is Engine.PAILLIER or about.level is Level.TOKEN:
+    if about.takes_few:
         return 0
     if about.documents is None:
-        return _TAIL
-    wanted = min(_TAIL, max(_NARROWEST_TAIL, _TAIL_PER_DOCUMENT * about.documents))
-    return 1 << (wanted - 1).bit_length()
-
-
-def _kernel(about: Circumstances) -> Mapping[str, Any]:
-    """Kernel columns where there are many classes, which the square loss on words confuses."""
-    many = about.classes > _MANY_CLASSES and about.level is not Level.TOKEN
-    return _KERNEL if many and about.engine is not Engine.PAILLIER else {}
+        return _features(about)
+    wanted = max(_NARROWEST_TAIL, _TAIL_PER_DOCUMENT * about.documents)
+    return min(_features(about), 1 << (wanted - 1).bit_length())
 
 
 def _ngrams(asked: Mapping[str, Any], about: Circumstances) -> NGrams:

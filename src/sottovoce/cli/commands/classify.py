@@ -1,5 +1,6 @@
 """`sottovoce classify`: labels for new documents, which nobody but this site learns."""
 
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -75,6 +76,13 @@ def classify(
             "--explain", help="Also a column of the words that carried the label; costs nothing."
         ),
     ] = False,
+    own: Annotated[
+        bool,
+        typer.Option(
+            "--own",
+            help="Ask this site's own model instead, where it was right more often in `evaluate`.",
+        ),
+    ] = False,
     format: options.FormatName = None,  # noqa: A002 - the option's name
     encoding: options.EncodingName = None,
     delimiter: options.Delimiter = None,
@@ -102,6 +110,10 @@ def classify(
     For an annotation tool the rows are tasks with predictions, the least certain ones first where
     the study releases scores.
 
+    With --own the labels are those of a model of this site's documents alone, if that was right
+    more often on this site's documents held out than the joint one; it is learnt anew from the
+    documents that this site joined with, and nothing is asked or counted.
+
     With --explain the places of a batch that would stay empty, and are charged all the same, hold
     copies without one word each: a word is named if the label is another one without it.
 
@@ -114,6 +126,7 @@ def classify(
       sottovoce classify new.csv --out tasks.json --out-format label-studio
       sottovoce classify new.csv --out - --out-format jsonl | jq .label
     """
+    from sottovoce.cli.alone import answer_alone, is_better_alone
     from sottovoce.cli.answer_writer import STDOUT, AnswerColumns, AnswerWriter, kind_of
     from sottovoce.cli.exit_states import check_goes_on, check_trained
     from sottovoce.cli.source_choice import SourceChoice, recall
@@ -144,6 +157,8 @@ def classify(
         raise InputError("expected --out FILE with --json, found --out -: both write to stdout")
     columns = AnswerColumns(label_column, remark_column, BECAUSE if explain else None, score_column)
     columns.check(described.plan)
+    if own and explain:
+        raise InputError("--own: expected no --explain, found both: only the joint model explains")
     shown = (choice.text or ("text",)) if described.plan.has_text else ()
     writer = AnswerWriter(out, kind, columns, names=(shown, group), replace=replace)
     writer.check()
@@ -156,34 +171,76 @@ def classify(
         nonlocal written
         written = writer.write(documents, answer, described.plan)
 
-    answer = _ask(found.membership, documents, deliver, as_json=as_json, explain=explain)
-    explained = sum(one is not None for one in answer.because)
+    alone = own and is_better_alone(found)
+    if alone and known is not None:
+        answer = answer_alone(described.plan, known.read(described.plan, peer=mine), documents)
+        deliver(answer)
+    else:
+        answer = _ask(found.membership, documents, deliver, as_json=as_json, explain=explain)
+    done = _Labelled(found.id, out, written, answer, own=alone, explain=explain)
     if as_json:
         import json
 
-        facts: dict[str, Any] = {"study": found.id, "documents": len(documents)}
-        facts |= {"verdict": answer.verdict, "written": written}
-        cost = {"counted": answer.charged, "left": answer.left}
-        facts |= {**cost, "wordless": len(answer.wordless), "explained": explained}
-        screen.say(json.dumps({**facts, "out": str(out)}))
+        screen.say(json.dumps(done.facts(len(documents))))
         return
-    screen.say(
-        f"{out}: {written:,} rows labelled, counted as {answer.charged:,}; "
-        f"{answer.left:,} labels left in the budget",
-        err=str(out) == STDOUT,
-    )
-    if explain:
+    done.tell(err=str(out) == STDOUT)
+
+
+@dataclass(frozen=True)
+class _Labelled:
+    """What became of a question: how many rows were labelled, by which model, at what cost."""
+
+    study: str
+    out: Path
+    written: int
+    answer: "Classified"
+    own: bool
+    explain: bool
+
+    @property
+    def _explained(self) -> int:
+        return sum(one is not None for one in self.answer.because)
+
+    def facts(self, documents: int) -> dict[str, Any]:
+        """Everything, for scripts."""
+        answer = self.answer
+        return {
+            "study": self.study,
+            "documents": documents,
+            "model": "own" if self.own else "joint",
+            "verdict": answer.verdict,
+            "written": self.written,
+            "counted": answer.charged,
+            "left": None if self.own else answer.left,
+            "wordless": len(answer.wordless),
+            "explained": self._explained,
+            "out": str(self.out),
+        }
+
+    def tell(self, *, err: bool) -> None:
+        """Say it on the screen, or where standard output has the table, beside it."""
+        answer, rows = self.answer, f"{self.written:,} rows labelled"
+        if self.own:
+            said = "by this site's own model, which was right more often on its documents held out"
+            screen.say(f"{self.out}: {rows} {said}; nothing was asked", err=err)
+            return
         screen.say(
-            f"{explained:,} of {len(documents):,} rows are explained, with the places of the last "
-            "batch that were free",
-            err=True,
+            f"{self.out}: {rows}, counted as {answer.charged:,}; "
+            f"{answer.left:,} labels left in the budget",
+            err=err,
         )
-    if answer.wordless:
-        screen.say(
-            f"{len(answer.wordless):,} of {len(answer.classes):,} rows have no word that the model "
-            "knows: their label is the one that the bias alone gives",
-            err=True,
-        )
+        if self.explain:
+            screen.say(
+                f"{self._explained:,} of {len(answer.because):,} rows are explained, with the "
+                "places of the last batch that were free",
+                err=True,
+            )
+        if answer.wordless:
+            screen.say(
+                f"{len(answer.wordless):,} of {len(answer.classes):,} rows have no word that the "
+                "model knows: their label is the one that the bias alone gives",
+                err=True,
+            )
 
 
 def _ask(
