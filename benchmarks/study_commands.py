@@ -122,6 +122,11 @@ def sealed(
     peers: Annotated[int, typer.Option(min=3, help="How many peers to simulate.")] = 4,
     engine: Annotated[str, typer.Option(help="quorum, shares, paillier, or auto.")] = "auto",
     splits: Annotated[int, typer.Option(min=1, help="Splits of a set that has none.")] = 3,
+    tail: Annotated[int, typer.Option(min=0, help="Columns of a tail.")] = 0,
+    kernel: Annotated[int, typer.Option(min=0, help="Kernel columns.")] = 0,
+    encoder: Annotated[
+        str | None, typer.Option(metavar="PLACE", help="A frozen encoder: a folder or a package.")
+    ] = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print one JSON object.")] = False,
 ) -> None:
     """A whole sealed study on real text beside the same learner in plaintext, label by label.
@@ -134,6 +139,7 @@ def sealed(
       python -m benchmarks sealed --data datasets/
       python -m benchmarks sealed --data sms.csv --engine paillier --features 64
       python -m benchmarks sealed --data datasets/ --engine quorum --json
+      python -m benchmarks sealed --data datasets/ --tail 2048 --encoder wordllama --kernel 512
       python -m benchmarks sealed --data notes.csv --text note --label diagnosis --json
     """
     from dataclasses import replace
@@ -141,16 +147,21 @@ def sealed(
     from benchmarks.studies.accuracy import AccuracySetting
     from benchmarks.studies.sealed import known_tasks, measure, source_task
     from sottovoce.cli.measurements import show
+    from sottovoce.encoders import find_encoder, ready
     from sottovoce.sources import SourceOptions
+    from sottovoce.text.blocks import Blocks
 
     wanted = _engines("engine", engine)[0]
     place = place_of(data, "bench sealed")
     setting = AccuracySetting(features=features, peers=peers)
     options = SourceOptions(text=text, label=label)
+    name = find_encoder(encoder or "none")
+    ready(name)
+    beside = Blocks(tail=tail, encoder=name, kernel=kernel)
     with screen.console(err=True).status("reading") as status:
         tasks = list(known_tasks(place, setting, splits=splits))
         tasks = tasks or [source_task(place, options, setting, splits=splits)]
-        tasks = [replace(task, engine=wanted) for task in tasks]
+        tasks = [replace(task, engine=wanted, beside=beside) for task in tasks]
         rows = [measure(task, progress=status.update) for task in tasks]
     facts = {"bits": 3072, "peers": peers}
     show(facts, rows, title="sealed beside plaintext, label by label", as_json=as_json)

@@ -7,7 +7,7 @@ training and test alike, and counted.
 
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import reduce
 from operator import add
 from pathlib import Path
@@ -31,6 +31,7 @@ from sottovoce.paper.timing import cpu_seconds
 from sottovoce.sources import SourceOptions, open_source
 from sottovoce.study import Study, StudyPlan
 from sottovoce.study.plan import Engine
+from sottovoce.text.blocks import Blocks
 from sottovoce.text.documents import Document
 from sottovoce.text.labels import Classes, Labels, label_name
 from sottovoce.text.passes import rounded_count
@@ -48,6 +49,7 @@ class SealedTask:
     pairs: tuple[SplitPair, ...]
     setting: AccuracySetting
     engine: Engine = Engine.AUTO
+    beside: Blocks = field(default_factory=Blocks)
 
 
 def known_tasks(place: Path, setting: AccuracySetting, *, splits: int) -> Iterator[SealedTask]:
@@ -115,6 +117,7 @@ def measure(
         "left_out": sum(split.left_out for split in splits),
         "classes": len(study.plan.labels.names),
         "features": study.plan.features,
+        "columns": study.plan.width,
         "agreement": sum(split.equal for split in splits) / test,
         "accuracy": accuracies[0],
         "plain_accuracy": accuracies[1],
@@ -178,6 +181,7 @@ def study_plan(
         labels,
         features=setting.features,
         reading=Reading(ngrams=NGrams(setting.ngrams)),
+        beside=task.beside,
         alpha=setting.alpha,
         engine=task.engine,
         min_documents=setting.min_documents,

@@ -196,7 +196,7 @@ def test_a_column_says_how_far_each_label_is_from_another_one(
         assert [row["certainty"] for row in csv.DictReader(file)] == ["0.7500", "0.2500", "0.5000"]
 
 
-@pytest.mark.parametrize(("alone", "says"), [(0.9, "own"), (0.7, "joint")])
+@pytest.mark.parametrize(("alone", "says"), [(1.0, "own"), (0.85, "joint")])
 def test_the_better_one_of_the_own_and_the_joint_model_answers(
     site: Site, asked: list[Sequence[Document]], tmp_path: Path, alone: float, says: str
 ) -> None:

@@ -30,6 +30,29 @@ def test_without_a_file_an_example_is_printed() -> None:
     assert call("study", "create") == call("study", "create", "--example") == example()
 
 
+def test_a_plan_is_tried_on_text_at_hand_before_anybody_is_invited(
+    tmp_path: Path, study: Path
+) -> None:
+    rows = [
+        f"{word} case {one},{label}\n"
+        for one in range(60)
+        for word, label in (("fever", "urgent"), ("checkup", "routine"))
+    ]
+    (tmp_path / "notes.csv").write_text("note,dx\n" + "".join(rows), encoding="utf-8")
+    given = ("study", "rehearse", study, "--data", tmp_path / "notes.csv", "--text", "note")
+    tried = json.loads(call(*given, "--label", "dx", "--json"))
+    assert list(tried["peers"]) == ["north", "harbour", "stanmore"]
+    assert 60 < sum(one["documents"] for one in tried["peers"].values()) < 120
+    assert tried["accuracy"] == 1.0
+    assert tried["columns"] <= 65
+    assert "in plaintext the plan is right on 100.0% of the text held out" in call(
+        *given, "--label", "dx"
+    )
+    (tmp_path / "notes.csv").write_text("note,dx\n" + "".join(rows[:9]), encoding="utf-8")
+    with pytest.raises(InputError, match="expected at least 3"):
+        call(*given, "--label", "dx")
+
+
 def test_a_study_is_made_with_an_invitation_for_each(tmp_path: Path, study: Path) -> None:
     printed = call(
         "study", "create", study, "--home", tmp_path / "cate",

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 
 from sottovoce.config.study_file import StudyDescription
 from sottovoce.errors import InputError
-from sottovoce.estimators.own_model import learn_alone
+from sottovoce.estimators.own_model import clearly_better, learn_alone
 from sottovoce.estimators.plain_text import on_side
 from sottovoce.node.api import Classified
 from sottovoce.node.kept_facts import keep_alone, kept_alone, kept_evaluations
@@ -31,7 +31,7 @@ def measure_alone(
 
 
 def is_better_alone(joined: JoinedStudy) -> bool:
-    """Whether this site's own model was right more often than the joint one, by `evaluate`."""
+    """Whether this site's own model was clearly better than the joint one, by `evaluate`."""
     alone, held = kept_alone(joined.folder), kept_evaluations(joined.folder)
     own = held[-1].own if held else None
     if alone is None or own is None:
@@ -40,7 +40,8 @@ def is_better_alone(joined: JoinedStudy) -> bool:
             "nothing was asked",
             hints=(f"sottovoce evaluate --study {joined.id}",),
         )
-    return alone > own.accuracy
+    table = own.counts if own.labels.exclusive else own.counts[0]
+    return clearly_better(alone, own.accuracy, documents=int(table.sum()))
 
 
 def answer_alone(

@@ -40,8 +40,8 @@ class PeerClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # n
     def __init__(self, model: Asked, peer: str, *, own: OwnModel | None = None) -> None:
         """The classifier of a study, who asks, and that peer's own model.
 
-        The own model answers, and nothing is asked, where it was right more often than the joint
-        one on the peer's documents held out.
+        The own model answers, and nothing is asked, where it was better than the joint one on the
+        peer's documents held out, by more than a standard error.
         """
         self.model = model
         self.peer = peer

@@ -1,4 +1,4 @@
-"""A site's own model beside the joint one: the site takes whichever was right more often there.
+"""A site's own model beside the joint one: the site takes its own where that is clearly better.
 
 Learnt from the site's own documents and kept at the site. Both are judged by the site's documents
 held out, which neither learnt from; the joint labels of these came with the evaluation. So nothing
@@ -7,6 +7,7 @@ is asked for the choice, and nothing of it leaves the site.
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from math import sqrt
 
 from sottovoce.errors import MisuseError
 from sottovoce.estimators.plain_text import PlainText, on_side
@@ -23,6 +24,7 @@ class OwnModel:
     model: PlainText = field(repr=False)
     alone: float
     joint: float
+    documents: int
 
     @classmethod
     def learn(cls, plan: StudyPlan, documents: Sequence[Document], *, joint: float) -> "OwnModel":
@@ -34,12 +36,21 @@ class OwnModel:
                 hints=("held_out=0.2 at level document, partition documents",),
             )
         held_out = on_side(plan, documents, Side.VALIDATION)
-        return cls(model, model.accuracy(held_out), joint)
+        return cls(model, model.accuracy(held_out), joint, len(held_out))
 
     @property
     def is_preferred(self) -> bool:
-        """Whether the site is better off with its own model; a draw is the joint one's."""
-        return self.alone > self.joint
+        """Whether the site is better off with its own model."""
+        return clearly_better(self.alone, self.joint, documents=self.documents)
+
+
+def clearly_better(alone: float, joint: float, *, documents: int) -> bool:
+    """Whether one accuracy on so many documents is above another by more than a standard error.
+
+    The error of the difference is at its largest where no document is wrong in both.
+    """
+    wrong_in_one = (2 - alone - joint) * documents
+    return alone > joint and (alone - joint) * documents > sqrt(wrong_in_one)
 
 
 def learn_alone(plan: StudyPlan, documents: Sequence[Document]) -> PlainText | None:

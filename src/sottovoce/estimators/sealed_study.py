@@ -105,8 +105,8 @@ class SealedEstimator(BaseEstimator, ABC):  # type: ignore[misc]  # scikit-learn
     def at(self, peer: str, *, own: bool = False) -> PeerClassifier:
         """This study as one of its peers sees it: a plain scikit-learn classifier.
 
-        With `own` the peer's own model answers where it was right more often than the joint one
-        on the peer's documents held out (`evaluate()` first): never worse off than alone.
+        With `own` the peer's own model answers where it was clearly better than the joint one on
+        the peer's documents held out (`evaluate()` first).
         """
         self._part(peer)
         return PeerClassifier(self, peer, own=self._own_model(peer) if own else None)

@@ -80,7 +80,7 @@ def classify(
         bool,
         typer.Option(
             "--own",
-            help="Ask this site's own model instead, where it was right more often in `evaluate`.",
+            help="Ask this site's own model instead, where `evaluate` found it clearly better.",
         ),
     ] = False,
     format: options.FormatName = None,  # noqa: A002 - the option's name
@@ -110,9 +110,9 @@ def classify(
     For an annotation tool the rows are tasks with predictions, the least certain ones first where
     the study releases scores.
 
-    With --own the labels are those of a model of this site's documents alone, if that was right
-    more often on this site's documents held out than the joint one; it is learnt anew from the
-    documents that this site joined with, and nothing is asked or counted.
+    With --own the labels are those of a model of this site's documents alone, if that was better
+    on this site's documents held out than the joint one by more than a standard error; it is
+    learnt anew from the documents that this site joined with, and nothing is asked or counted.
 
     With --explain the places of a batch that would stay empty, and are charged all the same, hold
     copies without one word each: a word is named if the label is another one without it.
@@ -221,7 +221,7 @@ class _Labelled:
         """Say it on the screen, or where standard output has the table, beside it."""
         answer, rows = self.answer, f"{self.written:,} rows labelled"
         if self.own:
-            said = "by this site's own model, which was right more often on its documents held out"
+            said = "by this site's own model, which was better on its documents held out"
             screen.say(f"{self.out}: {rows} {said}; nothing was asked", err=err)
             return
         screen.say(

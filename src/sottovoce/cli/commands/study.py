@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from sottovoce.cli import screen
+from sottovoce.cli import options, screen
 from sottovoce.cli.event_text import REFUSED
 from sottovoce.cli.home import AsJson, Home, PassphraseFile, open_home, refuse_both
 from sottovoce.cli.invitation_files import checked_address, checked_out, hand_out, invitation_for
@@ -105,6 +105,51 @@ def create(
     tokens = create_study(place, described.text, address=found)
     letters = [invitation_for(place, described, one, found) for one in tokens]
     hand_out(described, letters, out=out, as_json=as_json)
+
+
+@app.command(short_help="Try a study.toml on text at hand, before anybody is invited.")
+def rehearse(
+    file: Annotated[Path, typer.Argument(metavar="FILE", help="study.toml")],
+    data: Annotated[
+        Path, typer.Option("--data", metavar="SOURCE", help="Labelled text: a file or a folder.")
+    ],
+    text: options.TextColumns = None,
+    label: options.LabelColumns = None,
+    label_map: options.LabelMapping = None,
+    encoder: options.EncoderPlace = None,
+    home: Home = None,  # noqa: ARG001 - for its settings
+    as_json: AsJson = False,
+) -> None:
+    """Say what FILE would do with text of your own, dealt to its peers by chance.
+
+    Every peer's part is checked as `join` checks it; columns, bytes and the accuracy in plaintext
+    are told. Nothing is sent, and no study is made.
+
+    \b
+    Examples:
+      sottovoce study rehearse study.toml --data notes.csv --label urgency
+      sottovoce study rehearse study.toml --data notes.csv --json
+    """
+    import json
+
+    from sottovoce.cli.rehearsing import PlanRehearsal
+    from sottovoce.cli.source_choice import SourceChoice
+    from sottovoce.config.study_file import load_study
+
+    described = load_study(file)
+    choice = SourceChoice(
+        str(data),
+        options.several(text),
+        options.several(label),
+        label_map=label_map,
+        encoder=encoder,
+    )
+    tried = PlanRehearsal.of(described, choice.read(described.plan))
+    if as_json:
+        screen.say(json.dumps(tried.facts()))
+        return
+    for line in tried.told():
+        screen.say(line)
 
 
 @app.command(short_help="A new invitation for an organisation that lost its own.")

@@ -1,0 +1,81 @@
+"""What whoever plans a study can try before anybody is invited: the plan, on text at hand.
+
+The text is dealt by chance to as many peers as the study has; each is checked as `join` would, and
+a model is learnt in plaintext. No site's text is needed, and nothing is sent.
+"""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+from sottovoce.config.study_file import StudyDescription
+from sottovoce.errors import InputError
+from sottovoce.estimators.plain_text import PlainText, on_side
+from sottovoce.study.card.stage_bytes import stage_bytes
+from sottovoce.study.rehearsal import Rehearsed, check_documents
+from sottovoce.text.documents import Document
+from sottovoce.text.reading import Level
+from sottovoce.text.splits import Side, position
+
+
+@dataclass(frozen=True)
+class PlanRehearsal:
+    """What each peer would bring and send, and what the plan would reach on this text."""
+
+    described: StudyDescription
+    peers: dict[str, Rehearsed]
+    columns: int
+    accuracy: float | None
+
+    @classmethod
+    def of(cls, described: StudyDescription, documents: Sequence[Document]) -> "PlanRehearsal":
+        """Try the plan on documents; refuses what would stop the study."""
+        plan, study = described.plan, described.rehearsed()
+        if plan.arrangement.by_features:
+            raise InputError(
+                "rehearse: expected partition documents, found features: no table at hand has "
+                "what the peers hold of the same entities"
+            )
+        parts = _dealt(documents, study.roster.peers)
+        found = {name: check_documents(study, name, part) for name, part in parts.items()}
+        model = PlainText.learn(plan, list(parts.values()))
+        held_out = on_side(plan, documents, Side.VALIDATION)
+        judged = plan.level is Level.DOCUMENT and held_out
+        reached = model.accuracy(held_out) if judged else None
+        return cls(described, found, model.space.width, reached)
+
+    @property
+    def sent(self) -> int:
+        """How many bytes each peer moves in a training."""
+        moved = stage_bytes(self.described.rehearsed())
+        return max(
+            sum(size for (peer, _), size in moved.items() if peer == name) for name in self.peers
+        )
+
+    def told(self) -> Iterator[str]:
+        """The numbers in sentences."""
+        for name, brought in self.peers.items():
+            yield from (f"{name}: {line}" for line in brought.told(self.described.plan))
+        yield f"a row has {self.columns:,} columns; each peer moves about {self.sent / 1e6:,.1f} MB"
+        if self.accuracy is not None:
+            yield f"in plaintext the plan is right on {self.accuracy:.1%} of the text held out"
+
+    def facts(self) -> dict[str, object]:
+        """The same for scripts."""
+        return {
+            "peers": {
+                name: {"documents": one.documents, "features": one.features, "rare": dict(one.rare)}
+                for name, one in self.peers.items()
+            },
+            "columns": self.columns,
+            "bytes": self.sent,
+            "accuracy": self.accuracy,
+        }
+
+
+def _dealt(documents: Sequence[Document], peers: Sequence[str]) -> dict[str, list[Document]]:
+    """The documents of each peer, by chance; copies stay together."""
+    parts: dict[str, list[Document]] = {name: [] for name in peers}
+    for document in documents:
+        share = position(document, purpose="rehearsed peers")
+        parts[peers[int(len(peers) * share)]].append(document)
+    return parts
