@@ -92,7 +92,7 @@ __getattr__, __dir__ = lazy_names(
     {
         "blocks": "BlockRados BlockSums EnumeratedBlocks JointLayout join_blocks lift",
         "boosting": "Boosted boost",
-        "closed_form": "Factorisation gamma solve solve_rados",
+        "closed_form": "Factorisation gamma solve solve_rados solve_rows",
         "descent": "Descended Halt descend",
         "losses": "RadoLoss exponential logistic m_loss ridge_penalty square",
         "moments": "Moments RadoMoments joined",
