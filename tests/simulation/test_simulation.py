@@ -40,7 +40,7 @@ def told(story: str, seeds: Sequence[int], folder: Path) -> Iterator[World]:
 
 def test_light_studies_under_random_faults(folder: Path) -> None:
     ends, faults, boots = Counter[str](), Counter[str](), 0
-    for world in told("toy", range(100), folder):
+    for world in told("toy", range(60), folder):
         coordinator = world.sites["coordinator"]
         record = coordinator.state.record
         ends["model" if coordinator.finished else coordinator.stop[2]] += 1
@@ -50,17 +50,17 @@ def test_light_studies_under_random_faults(folder: Path) -> None:
         boots += sum(site.boots - 1 for site in world.sites.values())
         faults += world.counts
     # The schedules are worth something only if all of this happens often.
-    assert boots > 75
+    assert boots > 40
     assert set(faults) == {"crashes", "deaths", "cuts", "repeats", "haste", "withdrawals"}
-    assert ends["model"] > 50
-    assert ends["AbsenceError"] > 15
+    assert ends["model"] > 28
+    assert ends["AbsenceError"] > 8
     assert ends["tried again"] >= 1
-    assert ends["without somebody"] > 5
+    assert ends["without somebody"] > 2
 
 
 def test_real_studies_with_engine_shares_under_random_faults(folder: Path) -> None:
-    ends = [world.sites["coordinator"].finished for world in told("shares", range(12), folder)]
-    assert sum(ends) > 6
+    ends = [world.sites["coordinator"].finished for world in told("shares", range(6), folder)]
+    assert sum(ends) > 2
 
 
 def test_real_studies_with_engine_paillier_under_random_faults(folder: Path) -> None:

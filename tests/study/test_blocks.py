@@ -32,7 +32,7 @@ def test_sealed_labels_are_those_of_the_plaintext_learner(binary: Case, beside: 
 
 
 def test_blocks_work_on_ciphertexts_too(encrypted: Case) -> None:
-    case = encrypted.changed(beside=Blocks(tail=8, encoder=SMALL, kernel=4))
-    held_out = case.held_out()[:40]
+    case = encrypted.changed(features=6, beside=Blocks(tail=4, encoder=SMALL, kernel=2))
+    held_out = case.held_out()[:8]
     found = case.outcome.classify("north", held_out).classes
     assert found == case.plain(held_out)

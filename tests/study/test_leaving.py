@@ -112,7 +112,13 @@ def check_stopped(began: StudyRun, *, by: str) -> None:
 
 
 @pytest.mark.parametrize(
-    ("engine", "steps"), [("shares", range(1, 23)), ("paillier", range(9, 31, 4))]
+    ("engine", "steps"),
+    [
+        ("shares", range(1, 23, 5)),
+        ("paillier", range(9, 31, 10)),
+        pytest.param("shares", range(1, 23), marks=pytest.mark.soak),
+        pytest.param("paillier", range(9, 31), marks=pytest.mark.soak),
+    ],
 )
 def test_a_peer_may_leave_before_each_of_its_actions(five: Case, engine: str, steps: range) -> None:
     case = five.changed(engine=engine, features=12 if engine == "shares" else 4)
