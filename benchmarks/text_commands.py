@@ -2,12 +2,15 @@
 
 import os
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from sottovoce.cli import screen
 from sottovoce.errors import InputError
+
+if TYPE_CHECKING:
+    from benchmarks.studies.contest import CorpusContest
 
 DATA = "SOTTOVOCE_DATA"
 
@@ -39,6 +42,12 @@ def accuracy(
     encoder: Annotated[
         str | None, typer.Option(metavar="PLACE", help="With --defaults: also with this encoder.")
     ] = None,
+    askers: Annotated[
+        bool,
+        typer.Option(
+            "--askers", help="With --defaults: how each site fares with documents of its own kind."
+        ),
+    ] = False,
     as_json: Annotated[bool, typer.Option("--json", help="Print one JSON object.")] = False,
 ) -> None:
     """Accuracy of learning together beside pooled logistic regression, on the same splits.
@@ -54,10 +63,12 @@ def accuracy(
       python -m benchmarks accuracy --data notes.csv --text note --label diagnosis
       python -m benchmarks accuracy --data annotated/ --types Disease,Symptom --json
       python -m benchmarks accuracy --data datasets/ --defaults --encoder wordllama
+      python -m benchmarks accuracy --data notes.csv --defaults --askers
     """
     if defaults:
         asked = {"text": text, "label": label, "group": group}
-        _defaults(data, asked, peers=peers, encoder=encoder, as_json=as_json)
+        sets = _contests(data, asked, peers=peers, encoder=encoder)
+        _show_contests(sets, peers=peers, askers=askers, as_json=as_json)
         return
     from benchmarks.studies.accuracy import AccuracySetting
     from benchmarks.studies.corpora import compare_known, compare_source, known_sets
@@ -79,19 +90,14 @@ def accuracy(
     show(facts, rows, title=title, as_json=as_json)
 
 
-def _defaults(
-    data: Path | None,
-    asked: dict[str, str | None],
-    *,
-    peers: int,
-    encoder: str | None,
-    as_json: bool,
-) -> None:
+def _contests(
+    data: Path | None, asked: dict[str, str | None], *, peers: int, encoder: str | None
+) -> "list[CorpusContest]":
+    """The corpora at hand: those named, else those of installed packages, too."""
     from benchmarks.studies.accuracy import SplitPair, split_pairs
     from benchmarks.studies.contest import CorpusContest
     from benchmarks.studies.corpora import document_sets
     from benchmarks.studies.packages import packaged_corpora
-    from sottovoce.cli.measurements import show
     from sottovoce.encoders import find_encoder, ready
     from sottovoce.sources import SourceOptions, open_source
 
@@ -105,12 +111,21 @@ def _defaults(
             options = SourceOptions(**{key: value for key, value in asked.items() if value})  # type: ignore[arg-type]
             sets = [(place.name, split_pairs(list(open_source(place, options)), splits=1))]
     if place is None or len(sets) > 1:
-        sets += [(name, split_pairs(documents, splits=1)) for name, documents in packaged_corpora()]
+        sets += [(one, split_pairs(found, splits=1)) for one, found in packaged_corpora()]
+    return [CorpusContest(title, pairs, peers, name) for title, pairs in sets]
+
+
+def _show_contests(
+    contests: "list[CorpusContest]", *, peers: int, askers: bool, as_json: bool
+) -> None:
+    from sottovoce.cli.measurements import show
+
     rows: list[dict[str, object]] = []
-    for title, pairs in sets:
-        with screen.console(err=True).status(f"{title}: together, in one place, and alone"):
-            rows += CorpusContest(title, pairs, peers, name).rows()
-    show({"peers": peers}, rows, title="accuracy/macro-F1, in per cent", as_json=as_json)
+    for contest in contests:
+        with screen.console(err=True).status(f"{contest.name}: together, in one place, and alone"):
+            rows += contest.askers() if askers else contest.rows()
+    title = "accuracy of a site's own kind of documents" if askers else "accuracy/macro-F1"
+    show({"peers": peers}, rows, title=f"{title}, in per cent", as_json=as_json)
 
 
 def place_of(data: Path | None, command: str) -> Path:

@@ -15,14 +15,15 @@ import numpy as np
 from numpy.typing import NDArray
 
 from benchmarks.studies.accuracy import KEY, SplitPair, label_of, simulated_peers
-from sottovoce.estimators.plain_text import PlainText
+from sottovoce.estimators.own_model import OwnModel
+from sottovoce.estimators.plain_text import PlainText, on_side
 from sottovoce.study import StudyPlan
 from sottovoce.study.automatic_features import AUTO, Circumstances, class_weight, columns
 from sottovoce.text.documents import Document
 from sottovoce.text.encoding import EncoderName
 from sottovoce.text.labels import Labels, label_name
 from sottovoce.text.reading import Reading
-from sottovoce.text.splits import position
+from sottovoce.text.splits import Side, position
 
 Names = NDArray[np.str_]
 
@@ -60,23 +61,61 @@ class CorpusContest:
         middle = (mean(figures[0] for figures in alone), mean(figures[1] for figures in alone))
         return {**figures, "best alone": best, "mean alone": middle}
 
+    def askers(self) -> Iterator[dict[str, object]]:
+        """For each spread, how sites fare with documents of their own kind, in per cent.
+
+        `alone` is a site's own model, `joint` the joint one, `own or joint` what the site takes by
+        its documents held out; means over the sites' test documents, and the site that loses most
+        by not being alone.
+        """
+        for spread in (IID, BY_TOPIC):
+            found = [site for pair in self.pairs for site in self._sites(pair, spread)]
+            sizes = [size for size, _ in found]
+            figures = np.array([one for _, one in found])
+            names = ("alone", "joint", "own or joint")
+            means = 100 * np.average(figures, axis=0, weights=sizes)
+            worst = 100 * (figures[:, 1:] - figures[:, :1]).min(axis=0)
+            yield {
+                "set": self.name,
+                "sites": spread,
+                **{name: f"{mean:.1f}" for name, mean in zip(names, means, strict=True)},
+                "joint, worst site": f"{worst[0]:+.1f}",
+                "own or joint, worst site": f"{worst[1]:+.1f}",
+            }
+
+    def _sites(
+        self, pair: SplitPair, spread: str
+    ) -> Iterator[tuple[int, tuple[float, float, float]]]:
+        """For every site its test documents, and its accuracy alone, joint, and by its choice."""
+        plan = self._plan(pair, None, held_out=0.2)
+        parts = spread_documents(pair.train, self.peers, spread)
+        joint = PlainText.learn(plan, parts, key=KEY)
+        for part, test in zip(parts, spread_documents(pair.test, self.peers, spread), strict=True):
+            held_out = joint.accuracy(on_side(plan, part, Side.VALIDATION))
+            own = OwnModel.learn(plan, part, joint=held_out)
+            alone, together = own.model.accuracy(test), joint.accuracy(test)
+            yield len(test), (alone, together, alone if own.is_preferred else together)
+
     def _joint(
         self, pair: SplitPair, parts: Sequence[Sequence[Document]], encoder: EncoderName | None
     ) -> Names:
-        labels = Labels.found(label_of(document) for document in pair.train)
+        learnt = PlainText.learn(self._plan(pair, encoder, held_out=0.0), parts, key=KEY)
+        return np.array([found[0] for found in learnt.predict(pair.test)])
+
+    def _plan(self, pair: SplitPair, encoder: EncoderName | None, *, held_out: float) -> StudyPlan:
+        """The plan of somebody who changes nothing."""
+        labels = Labels.found(label_of(one) for one in pair.train)
         about = Circumstances(len(labels.names), documents=len(pair.train))
         row = columns({"encoder": encoder, **self.settings}, about)
-        plan = StudyPlan(
+        return StudyPlan(
             "contest",
             labels,
             features=row.features,
             reading=Reading(ngrams=row.ngrams),
             beside=row.beside,
             class_weight=class_weight(AUTO, about, exclusive=True),
-            held_out=0.0,
+            held_out=held_out,
         )
-        learnt = PlainText.learn(plan, parts, key=KEY)
-        return np.array([classes[0] for classes in learnt.predict(pair.test)])
 
 
 def spread_documents(

@@ -28,7 +28,7 @@ _ENOUGH_DOCUMENTS = 1024
 # Engine paillier solves on ciphertexts, at most 128 columns.
 _FEW_FEATURES = 128
 # Beyond so many classes a row must be richer.
-_MANY_CLASSES = 16
+_MANY_CLASSES = 32
 # Beside more words a tail weighs less: of long documents nearly all words are in it.
 _LIGHT_TAIL: Mapping[str, Any] = {"tail_idf": 2.0}
 # A tail wider than this many times the documents has nothing more to tell apart.
