@@ -123,3 +123,22 @@ def test_a_bar_is_met_or_not_by_the_mean() -> None:
     far = AccuracyComparison("x", "accuracy", (0.90, 0.90), (0.92, 0.92), 0.01, (1, 1, 1))
     assert near.row()["points"] == "-1.00"
     assert (near.met, far.met) == (True, False)
+
+
+def test_defaults_stand_beside_one_place_and_sites_beside_themselves(tmp_path) -> None:
+    path = tmp_path / "notes.csv"
+    rows = [
+        f"{word} case {number},{label}\n"
+        for number in range(60)
+        for word, label in (("fever", "urgent"), ("checkup", "routine"), ("fever knee", "bone"))
+    ]
+    path.write_text("text,label\n" + "".join(rows), encoding="utf-8")
+    command = ["accuracy", "--data", str(path), "--defaults", "--peers", "3", "--json"]
+    done = CliRunner().invoke(app, command)
+    whole, by_topic = json.loads(done.stdout)["rows"]
+    assert (whole["sites"], by_topic["sites"]) == ("iid", "by topic")
+    assert whole["joint"] == whole["LR"] == "100.0/100.0"
+    done = CliRunner().invoke(app, [*command, "--askers"])
+    whole, by_topic = json.loads(done.stdout)["rows"]
+    assert whole["joint"] == whole["own or joint"] == "100.0"
+    assert float(by_topic["own or joint, worst site"]) >= float(by_topic["joint, worst site"])
