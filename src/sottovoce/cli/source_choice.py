@@ -1,8 +1,10 @@
 """What a peer brings: which source, which columns; remembered, so that a restart reads the same."""
 
 import json
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import asdict, dataclass, replace
+from functools import partial
+from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -11,13 +13,15 @@ from sottovoce.errors import DamagedFileError, InputError
 
 if TYPE_CHECKING:
     from sottovoce.node.site.site_folder import JoinedStudy, Site
-    from sottovoce.sources import Problems, SourceOptions
+    from sottovoce.sources import Problems, Source, SourceOptions
     from sottovoce.study.plan import StudyPlan
     from sottovoce.text.documents import Document
 
 
 NO_TEXT = ("none",)
 """What a site says that brings columns alone."""
+MOST_KEPT = 2**16
+"""Documents that are kept in memory, about a kilobyte each; of more none is."""
 
 
 @dataclass(frozen=True)
@@ -137,28 +141,54 @@ class SourceChoice:
     ) -> Sequence["Document"]:
         """Every usable document, in order; the plan's encoder is opened, too.
 
+        Many are not kept, but read anew for every pass.
+
         `told` hears what was left out, also where nothing is left.
         """
         from sottovoce.cli.progress import watched
         from sottovoce.encoders import ready
         from sottovoce.sources import open_source
         from sottovoce.text.columns import as_row
+        from sottovoce.text.streams import DocumentStream
 
         ready(plan.beside.encoder, self.encoder)
+        options = self.options(plan, peer=peer, learning=learning)
+        before = self._state()
 
-        source = open_source(self.data, self.options(plan, peer=peer, learning=learning))
-        try:
-            documents = list(
-                watched(
-                    source.documents(),
-                    title="reading",
-                    position=lambda: (source.findings.done, source.findings.total),
+        def read() -> Iterator["Document"]:
+            documents = open_source(self.data, options).documents()
+            yield from documents if plan.has_text else map(as_row, documents)
+            if self._state() != before:
+                raise InputError(
+                    f"{self.data}: expected the file as it was, found one that was changed",
+                    hints=("leave it as it is until the training is over",),
                 )
-            )
-            return documents if plan.has_text else list(map(as_row, documents))
+
+        source = open_source(self.data, options)
+        position = partial(_position, source)
+        try:
+            reading = watched(source.documents(), title="reading", position=position)
+            documents = list(islice(reading, MOST_KEPT + 1))
+            if len(documents) <= MOST_KEPT:
+                return documents if plan.has_text else list(map(as_row, documents))
+            count = len(documents)
+            documents.clear()
+            return DocumentStream(read, length=count + sum(1 for _ in reading))
         finally:
             if told is not None:
                 told(source.problems)
+
+    def _state(self) -> tuple[int, int] | None:
+        """What changes when the file is written; None of folders and of what is no file."""
+        path = Path(self.data)
+        if not path.is_file():
+            return None
+        found = path.stat()
+        return found.st_size, found.st_mtime_ns
+
+
+def _position(source: "Source") -> tuple[int, int | None]:
+    return source.findings.done, source.findings.total
 
 
 def remember(site: "Site", study: "JoinedStudy", choice: SourceChoice) -> None:

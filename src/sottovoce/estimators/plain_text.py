@@ -1,6 +1,6 @@
 """The plaintext twin of a sealed study: same reading, features and closed form, in one place."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from functools import reduce
 from operator import add
@@ -137,6 +137,6 @@ def accuracy(plan: StudyPlan, documents: Sequence[Document], predicted: Sequence
     return float(np.mean([label == other for label, other in zip(true, predicted, strict=True)]))
 
 
-def on_side(plan: StudyPlan, documents: Iterable[Document], side: Side) -> list[Document]:
+def on_side(plan: StudyPlan, documents: Sequence[Document], side: Side) -> Sequence[Document]:
     """The documents on one side of the plan's split."""
-    return [document for document in documents if plan.split.side(document) is side]
+    return plan.split.part(documents, side)

@@ -13,6 +13,7 @@ from sottovoce.study.plan import Rare, StudyPlan
 from sottovoce.study.totals import Totals
 from sottovoce.text.documents import Document
 from sottovoce.text.labelling import Scheme
+from sottovoce.text.streams import refined
 
 OTHER = "other"
 """The class that takes in rare ones, where a plan has it so."""
@@ -35,11 +36,11 @@ def rare_classes(plan: StudyPlan, documents: Sequence[Document]) -> dict[str, in
     }
 
 
-def without_rare(plan: StudyPlan, documents: Sequence[Document]) -> list[Document]:
+def without_rare(plan: StudyPlan, documents: Sequence[Document]) -> Sequence[Document]:
     """At a peer: its documents without classes that it has too few of."""
     rare = rare_classes(plan, documents)
     if not rare:
-        return list(documents)
+        return documents
     kept = _without(plan, documents, rare)
     # Even together the rare ones may be too few.
     return _without(plan, kept, rare_classes(plan, kept), join=False)
@@ -47,24 +48,24 @@ def without_rare(plan: StudyPlan, documents: Sequence[Document]) -> list[Documen
 
 def without_absent(
     plan: StudyPlan, documents: Sequence[Document], totals: Totals
-) -> list[Document]:
+) -> Sequence[Document]:
     """At a peer: its documents without classes that all peers together have too few of."""
     if not is_tolerant(plan):
-        return list(documents)
+        return documents
     absent = totals.absent_classes(plan.labels.names)
     return _without(plan, documents, absent, join=OTHER not in absent)
 
 
 def _without(
     plan: StudyPlan, documents: Sequence[Document], rare: Collection[str], *, join: bool = True
-) -> list[Document]:
+) -> Sequence[Document]:
     if not rare:
-        return list(documents)
+        return documents
     joined = join and plan.rare is Rare.OTHER
-    kept = []
-    for document in documents:
+
+    def change(document: Document) -> Document | None:
         if plan.labels.classes(document)[0] not in rare:
-            kept.append(document)
-        elif joined:
-            kept.append(replace(document, label=OTHER))
-    return kept
+            return document
+        return replace(document, label=OTHER) if joined else None
+
+    return refined(documents, change)

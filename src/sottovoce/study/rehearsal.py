@@ -52,7 +52,7 @@ def check_documents(study: Study, name: str, documents: Sequence[Document]) -> R
     The words are hashed under no key here, and nothing but two numbers is kept.
     """
     plan = study.plan
-    training = [one for one in documents if plan.split.side(one) is Side.TRAIN]
+    training = plan.split.part(documents, Side.TRAIN)
     rare = rare_classes(plan, training)
     training = without_rare(plan, training)
     if len(training) < plan.min_documents:

@@ -5,12 +5,14 @@ order they are read and at whatever site.
 """
 
 import hashlib
+from collections.abc import Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 
 from sottovoce.errors import InputError
 from sottovoce.text.documents import Document
 from sottovoce.text.fingerprints import fingerprint
+from sottovoce.text.streams import refined
 
 
 class Side(StrEnum):
@@ -45,6 +47,10 @@ class Split:
             return Side.TRAIN
         share = position(document, purpose=f"split/v1 {self.name}")
         return Side.VALIDATION if share < self.validation else Side.TRAIN
+
+    def part(self, documents: Sequence[Document], side: Side) -> Sequence[Document]:
+        """The documents on one side."""
+        return refined(documents, lambda one: one if self.side(one) is side else None)
 
 
 def position(document: Document, *, purpose: str) -> float:

@@ -98,7 +98,7 @@ def _models(
 
 def _training(
     party: PartyContext, prepared: Prepared, documents: Sequence[Document]
-) -> list[Document]:
+) -> Sequence[Document]:
     """The documents of classes that the study has, less those held out and held back."""
     training = training_side(party, documents)
     return without_absent(party.study.plan, training, prepared.totals)
@@ -194,35 +194,32 @@ def train_dealer(party: PartyContext) -> Party[None]:
     yield from choose_dealer(party)
 
 
-def training_side(party: PartyContext, documents: Sequence[Document]) -> list[Document]:
+def training_side(party: PartyContext, documents: Sequence[Document]) -> Sequence[Document]:
     """The documents that a peer trains with; the others it holds out or holds back."""
     training = _not_held_out(party, documents)
     if len(party.study.plan.alphas) > 1:
         back = _back(party)
-        training = [one for one in training if back.side(one) is Side.TRAIN]
+        training = back.part(training, Side.TRAIN)
     training = without_rare(party.study.plan, training)
     if not training:
         raise InputError(f"{party.name}: expected documents to train with, found none")
     return training
 
 
-def held_back_side(party: PartyContext, documents: Sequence[Document]) -> list[Document]:
+def held_back_side(party: PartyContext, documents: Sequence[Document]) -> Sequence[Document]:
     """The documents with which a peer helps to choose a penalty: neither trained nor held out."""
     if len(party.study.plan.alphas) == 1:
         return []
-    back = _back(party)
-    return [one for one in _not_held_out(party, documents) if back.side(one) is Side.VALIDATION]
+    return _back(party).part(_not_held_out(party, documents), Side.VALIDATION)
 
 
-def _not_held_out(party: PartyContext, documents: Sequence[Document]) -> list[Document]:
-    split = party.study.plan.split
-    return [one for one in documents if split.side(one) is Side.TRAIN]
+def _not_held_out(party: PartyContext, documents: Sequence[Document]) -> Sequence[Document]:
+    return party.study.plan.split.part(documents, Side.TRAIN)
 
 
-def held_out_side(party: PartyContext, documents: Sequence[Document]) -> list[Document]:
+def held_out_side(party: PartyContext, documents: Sequence[Document]) -> Sequence[Document]:
     """The documents that a peer evaluates with."""
-    split = party.study.plan.split
-    return [one for one in documents if split.side(one) is Side.VALIDATION]
+    return party.study.plan.split.part(documents, Side.VALIDATION)
 
 
 def _back(party: PartyContext) -> Split:

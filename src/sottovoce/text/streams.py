@@ -1,0 +1,102 @@
+"""Documents that are read anew for every pass, because there are too many of them to keep.
+
+A list of documents and a stream of them are used alike: `refined` gives the part of either that
+a split or a rule leaves, a list for a list and a stream for a stream. A stream remembers which of
+its documents stay, a byte each, so that a rule that looks at the whole text is applied once.
+"""
+
+from collections.abc import Callable, Iterator, Sequence
+from itertools import islice
+from typing import overload
+
+from sottovoce.errors import InputError
+from sottovoce.text.documents import Document
+
+Rule = Callable[[Document], Document | None]
+"""What becomes of a document: itself, another one, or nothing."""
+
+
+class DocumentStream(Sequence[Document]):
+    """Documents behind a function that reads them all, the same ones every time."""
+
+    def __init__(
+        self, read: Callable[[], Iterator[Document]], *, length: int | None = None
+    ) -> None:
+        """Read with this function; how many there are is counted on the first pass unless told."""
+        self._read = read
+        self._length = length
+
+    def __iter__(self) -> Iterator[Document]:
+        count = 0
+        for document in self._read():
+            count += 1
+            yield document
+        if self._length not in {None, count}:
+            raise InputError(
+                f"documents: expected {self._length:,} as in the pass before, found {count:,}",
+                hints=("leave the files as they are until the training is over",),
+            )
+        self._length = count
+
+    def __len__(self) -> int:
+        if self._length is None:
+            self._length = sum(1 for _ in self)
+        return self._length
+
+    def __bool__(self) -> bool:
+        return next(iter(self), None) is not None
+
+    @overload
+    def __getitem__(self, place: int) -> Document: ...
+    @overload
+    def __getitem__(self, place: slice) -> list[Document]: ...
+    def __getitem__(self, place: int | slice) -> Document | list[Document]:
+        """The documents at a place, for which all before it are read."""
+        if isinstance(place, slice):
+            return list(islice(self, *place.indices(len(self))))
+        at = place if place >= 0 else len(self) + place
+        for document in islice(self, at, at + 1):
+            return document
+        raise IndexError(place)
+
+    def refined(self, rule: Rule) -> "DocumentStream":
+        """The documents that a rule leaves, as it leaves them."""
+        return DocumentStream(_Refining(self, rule).read)
+
+
+class _Refining:
+    """Applies a rule; documents that it dropped once are not shown to it again."""
+
+    def __init__(self, documents: DocumentStream, rule: Rule) -> None:
+        self._documents = documents
+        self._rule = rule
+        self._stays: bytearray | None = None
+
+    def read(self) -> Iterator[Document]:
+        if self._stays is None:
+            yield from self._decide()
+            return
+        for document, stays in zip(self._documents, self._stays, strict=True):
+            if stays:
+                left = self._rule(document) if stays == _CHANGED else document
+                assert left is not None
+                yield left
+
+    def _decide(self) -> Iterator[Document]:
+        stays = bytearray()
+        for document in self._documents:
+            left = self._rule(document)
+            stays.append(0 if left is None else _SAME if left is document else _CHANGED)
+            if left is not None:
+                yield left
+        self._stays = stays
+
+
+_SAME, _CHANGED = 1, 2
+
+
+def refined(documents: Sequence[Document], rule: Rule) -> Sequence[Document]:
+    """The documents that a rule leaves, as it leaves them: a list, or a stream of a stream."""
+    if isinstance(documents, DocumentStream):
+        return documents.refined(rule)
+    return [left for document in documents if (left := rule(document)) is not None]
