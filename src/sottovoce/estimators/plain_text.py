@@ -1,6 +1,6 @@
 """The plaintext twin of a sealed study: same reading, features and closed form, in one place."""
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from functools import reduce
 from operator import add
