@@ -19,7 +19,13 @@ def test_the_session_on_the_page_works() -> None:
 
 
 def test_the_study_between_machines_is_one() -> None:
-    (text,) = re.findall(r"```toml\n(.*?)```", PAGE.read_text(encoding="utf-8"), re.DOTALL)
+    page = PAGE.read_text(encoding="utf-8")
+    text, part, alone = re.findall(r"```toml\n(.*?)```", page, re.DOTALL)
+    assert parse_study(alone).rehearsed().outsourced
+    helped = re.sub(r"(?s)partition = .*?\n\n", 'engine = "paillier"\n\n', text, count=1)
+    helped = re.sub(r"(?s)\[(holdings|roles|helpers)\].*?(\n\n|$)", "", helped)
+    study = parse_study(helped + part.replace("north", "alice")).rehearsed()
+    assert study.roster.intermediary("alice") == "intermediary-alice"
     arrangement = parse_study(text).plan.arrangement
     assert arrangement.columns_of("bob") == ("ward", "sugar")
-    assert arrangement.remote is Remote.ZERO
+    assert arrangement.remote is Remote.NORMALISED

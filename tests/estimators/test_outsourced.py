@@ -159,7 +159,7 @@ def test_mistakes_are_named() -> None:
     X, y = rows()
     with pytest.raises(InputError, match="one owner whose work 'cloud' does, found alice, bob"):
         LocalFederation({"alice": (X, y), "bob": (X, y)}, outsourced_to="cloud")
-    with pytest.raises(InputError, match="evaluator is never the owner, found 'alice' as both"):
+    with pytest.raises(InputError, match="evaluator is never the coordinator, found 'alice'"):
         toy().fit(LocalFederation({"alice": (X, y)}, outsourced_to="alice"))
     with pytest.raises(InputError, match="needs engine paillier, found shares"):
         toy(engine="shares").fit(alone(X, y))
@@ -190,11 +190,11 @@ def test_numbers_that_do_not_belong_together_name_the_owner(
 
 def test_an_owner_and_an_evaluator_are_everybody() -> None:
     roster, identities = draw_outsourced("alice", evaluator_at="cloud", entropy=SystemEntropy())
-    assert roster.coordinator == "alice"
+    assert roster.organisation(roster.coordinator) == "alice"
     assert roster.peers == ("alice",)
-    assert set(identities) == {"alice", "evaluator"}
+    assert set(identities) == {"alice", "coordinator", "evaluator"}
     third = Participant("bob", "bob", Role.PEER, bytes(range(32)))
-    with pytest.raises(InputError, match="expected exactly 0 peer, found 1"):
+    with pytest.raises(InputError, match="the peer is never the coordinator, found 'alice'"):
         Roster((*roster.participants, third))
     with pytest.raises(InputError, match="expected an owner with a name of its own"):
         draw_outsourced("evaluator", evaluator_at="cloud", entropy=SystemEntropy())

@@ -30,14 +30,14 @@ from sottovoce.protocols.view import leaves
 from sottovoce.rados import solve
 from sottovoce.study.attempts import Attempt, Stage
 from sottovoce.study.card.card import StudyCard
-from sottovoce.study.queries.remote import (
+from sottovoce.study.queries.entities import (
     EntityQuestion,
     EntityUnknown,
-    RadoQuestion,
-    RemoteScores,
+    HeldEntities,
     answer_entities,
-    ask_entities,
+    remote_part,
 )
+from sottovoce.study.queries.remote import RemoteScores
 from sottovoce.study.stages.blocks import BlockNumbers, BlockPlan, deal_blocks
 from sottovoce.study.stages.contributions import ShareSeed, expanded_share, penalties_of
 from sottovoce.study.stages.holdings import block_columns, integer_rows
@@ -246,8 +246,10 @@ def test_the_plan_chooses_who_answers_and_a_shared_feature_counts_once() -> None
     )
     weights = outcome.models["alice"].space.factors[:, np.newaxis] * twin(model, entities)
     assert found == pytest.approx((rows @ weights)[:, 0], abs=0.01)
-    assert not outcome.views["bob"].of(EntityQuestion)
-    assert outcome.views["carol"].of(EntityQuestion)
+    assert outcome.views["answerer-carol"].of(EntityQuestion)
+    assert [name for name, view in outcome.views.items() if view.of(EntityQuestion)] == [
+        "answerer-carol"
+    ]
 
 
 def test_a_few_entities_are_few_however_many_peers_ask_about_them() -> None:
@@ -386,9 +388,11 @@ def test_a_remote_part_is_ciphertexts_and_full_alone_names_entities() -> None:
         named = [view.of(EntityQuestion) for view in views.values()]
         assert any(named) is (remote == "full")
         if remote == "full":
-            assert set(views["bob"].of(EntityQuestion)[0].entities) == set(entities.names[:4])
-        # The normalised rado is asked for once.
-        assert len(views["bob"].of(RadoQuestion)) == (remote == "normalised")
+            seen = views["answerer-bob"].of(EntityQuestion)[0].entities
+            assert set(seen) == set(entities.names[:4])
+        # Normalised rados come once, from both others, before anybody asks.
+        expected = {"full": None, "normalised": 2, "zero": 0}[remote]
+        assert expected in {None, len(views["alice"].of(RemoteScores))}
         for answer in views["alice"].of(RemoteScores):
             opened = decrypt_residues(model.study_.trained.key, answer.scores)
             assert min(opened) > 2**100, "masks reach over the whole of Z_N"
@@ -548,14 +552,18 @@ def test_one_class_no_number_and_other_mistakes() -> None:
 
 
 def test_one_time_masks_of_an_answer_are_used_once() -> None:
-    model = fitted("wards", remote="full", alpha=2.0)
-    outcome = model.study_
-    before = outcome.numbers["remote carol"]
-    asked = {"peer": "carol", "entities": small().names[:1]}
-    model.predict(small().rows("carol", slice(0, 1)), **asked)
-    outcome.numbers["remote carol"] = before
-    with pytest.raises(MisuseError, match="remote part of alice"):
-        model.predict(small().rows("carol", slice(0, 1)), **asked)
+    outcome = fitted("wards", remote="full", answering=("carol",), release="margin").study_
+    party, seats = outcome.parties["answerer-carol"], outcome.study.answering_seats("alice")
+
+    def answered() -> None:
+        held = outcome.entities["answerer-carol"]
+        program = answer_entities(party, held, asker="alice", answering=seats)
+        next(program)
+        program.send(EntityQuestion(77, (small().names[0],)))
+
+    answered()
+    with pytest.raises(MisuseError, match=r"'remote part of answerer-carol' .* was used already"):
+        answered()
 
 
 def test_nobody_may_be_left_out_of_who_hold_features() -> None:
@@ -575,22 +583,33 @@ def test_answers_that_were_not_agreed_name_the_peer() -> None:
     party, model = outcome.parties["alice"], outcome.models["alice"]
 
     def asked() -> Any:
-        program = ask_entities(party, model, ["entity 1"], number=7)
+        seats = outcome.study.answering_seats("alice")
+        bring = remote_part(party, model, ["entity 1"], number=7, answering=seats)
+        program = bring(1)
         action = next(program)
         while not isinstance(action, Receive):
             action = program.send(None)
         return program
 
-    with pytest.raises(ViolationError, match="bob: names an entity that was not asked about"):
+    with pytest.raises(
+        ViolationError, match="answerer-bob: names an entity that was not asked about"
+    ):
         asked().send(EntityUnknown(3))
-    with pytest.raises(ViolationError, match="bob: ciphertext: expected layout 1 × 1"):
-        asked().send(RemoteScores(model.weights))
+    program = asked()
+    program.send(RemoteScores(model.weights))
+    with pytest.raises(ViolationError, match="answerer-bob: ciphertext: expected layout 1 × 1"):
+        program.send(RemoteScores(model.weights))
 
 
 def test_a_peer_that_may_not_answer_refuses() -> None:
     outcome = fitted("wards", remote="full", answering=("carol",), release="margin").study_
-    table = outcome.remote.table("bob")
-    program = answer_entities(outcome.parties["bob"], outcome.models["bob"], table, asker="alice")
+    documents = small().federation().documents["bob"]
+    program = answer_entities(
+        outcome.parties["bob"],
+        HeldEntities("bob", outcome.models["bob"], documents),
+        asker="alice",
+        answering=outcome.study.answering_seats("alice"),
+    )
     next(program)
     with pytest.raises(ViolationError, match="alice: asks 'bob', whom the plan does not let"):
         program.send(EntityQuestion(0, ("entity 1",)))

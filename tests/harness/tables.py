@@ -5,6 +5,8 @@ from itertools import product
 import numpy as np
 
 from sottovoce.rados import GivenSignatures, Part
+from sottovoce.text.columns import ROW
+from sottovoce.text.documents import Document
 
 
 def part(seed: int, rows: int = 30, features: int = 6) -> Part:
@@ -18,3 +20,15 @@ def part(seed: int, rows: int = 30, features: int = 6) -> Part:
 def all_signatures(documents: int) -> GivenSignatures:
     """Every one of the 2^m signatures."""
     return GivenSignatures.of(list(product((-1, 1), repeat=documents)))
+
+
+def patient_rows(seed: int, count: int = 12) -> list[Document]:
+    """Patients with two measurements, whose difference makes them sick, with some noise."""
+    rng = np.random.default_rng(seed)
+    made = []
+    for number in range(count):
+        pulse, sugar = (np.rint(64 * rng.uniform(-1, 1, 2)) / 64).tolist()
+        label = "sick" if pulse - sugar + (number % 2 - 0.5) / 4 > 0 else "well"
+        columns = {"pulse": pulse, "sugar": sugar}
+        made.append(Document(ROW, label, f"{seed} {number}", columns))
+    return made

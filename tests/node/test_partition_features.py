@@ -2,18 +2,22 @@
 
 import asyncio
 import csv
+from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
 import pytest
 
-from harness.network import Network, described
+from harness.network import TOY_POLICY, Network, described
 from sottovoce.cli.commands.classify import _read
 from sottovoce.cli.source_choice import SourceChoice
 from sottovoce.config.study_file import parse_study
 from sottovoce.errors import InputError
+from sottovoce.node.events import SeatWaiting
 from sottovoce.study.arrangement import Partition, Remote
 from sottovoce.study.queries.evaluation import check_enough_peers
+from sottovoce.text.documents import Document
 
 OWN = {"north": "pulse", "harbour": "sugar", "valley": "sight"}
 TEXT = """
@@ -65,10 +69,11 @@ def write_part(path: Path, place: int, seed: int) -> Path:
     order = np.random.default_rng(seed).permutation(90)
     with path.open("w", newline="", encoding="utf-8") as file:
         rows = csv.writer(file)
-        rows.writerow(["ward", list(OWN.values())[place], "outcome"])
+        rows.writerow(["patient", "ward", list(OWN.values())[place], "outcome"])
         for number in order:
             outcome = "sick" if signs[number] > 0 else "well"
-            rows.writerow([WARDS[wards[number]], values[number, place], outcome])
+            name = f"patient {number}"
+            rows.writerow([name, WARDS[wards[number]], values[number, place], outcome])
     return path
 
 
@@ -87,37 +92,98 @@ def plain_theta() -> np.ndarray:
     return np.linalg.solve(B.T @ B + 2.0 * np.eye(B.shape[1]), B.T @ t)
 
 
-def test_sites_learn_from_different_columns_and_label_what_they_have(tmp_path: Path) -> None:
-    plan = described(TEXT).plan
-    parts = {}
+def expected_scores(remote: str, asked: Sequence[Document]) -> np.ndarray:
+    """What the plaintext learner gives for a row of valley's, with what stands for the others."""
+    _, values, signs = patients(90, 1)
+    theta = plain_theta()
+    rows = np.zeros((len(asked), 7))
+    for place, row in enumerate(asked):
+        rows[place, 0] = 1
+        rows[place, 1 + WARDS.index(row.columns["ward"])] = 1
+        rows[place, 6] = row.columns["sight"]
+        if remote == "full":
+            number = int(row.group.removeprefix("patient "))
+            rows[place, 4:6] = values[number, :2]
+        if remote == "normalised":
+            rows[place, 4:6] = np.mean(signs[:, np.newaxis] * values[:, :2], axis=0)
+    return rows @ theta
+
+
+def federated(root: Path, remote: str) -> tuple[Network, dict[str, Path]]:
+    text = TEXT.replace("alpha = 2.0", f'alpha = 2.0\nremote = "{remote}"')
+    plan, paths, parts = described(text).plan, {}, {}
     for place, site in enumerate(OWN):
-        choice = SourceChoice(
-            str(write_part(tmp_path / f"{site}.csv", place, place + 7)), ("none",), ("outcome",)
-        )
+        paths[site] = write_part(root / f"{site}.csv", place, place + 7)
+        choice = SourceChoice(str(paths[site]), ("none",), ("outcome",), group="patient")
         choice.check()
         parts[site] = choice.read(plan, peer=site)
-    net = Network(tmp_path, TEXT, parts)
+    net = Network(root, text, parts)
     net.create()
-    asked = _read(SourceChoice(str(tmp_path / "valley.csv")), plan, None, peer="valley")[:40]
+    return net, paths
+
+
+@pytest.mark.parametrize("remote", ["zero", "normalised", "full"])
+def test_sites_learn_from_different_columns_and_label_what_they_have(
+    remote: str, tmp_path: Path
+) -> None:
+    net, paths = federated(tmp_path, remote)
+    choice = SourceChoice(str(paths["valley"]), group="patient")
+    asked = _read(choice, described(net.text).plan, None, peer="valley")[:40]
+    policy = replace(TOY_POLICY, remotes=frozenset(Remote))
 
     async def story() -> None:
         async with net.serving():
-            await net.join_all(*OWN)
+            await asyncio.gather(*(net.join(one, policy=policy) for one in OWN))
         async with net.serving(), net.staying("north", "harbour"):
             answer = await net.classify("valley", asked)
-        rows = np.array(
-            [
-                [1, *(row.columns["ward"] == ward for ward in WARDS), row.columns["sight"]]
-                for row in asked
-            ],
-            np.float64,
-        )
-        scores = rows @ plain_theta()[[0, 1, 2, 3, 6]]
+            again = await net.classify("valley", asked[::-1])
+        scores = expected_scores(remote, asked)
         clear = np.abs(scores) > 0.02
         found = np.array([classes[0] for classes in answer.classes])
         assert (found == np.where(scores > 0, "sick", "well"))[clear].all()
+        assert [classes[0] for classes in again.classes][::-1] == found.tolist()
         assert clear.sum() > 30
         assert len(set(found)) == 2
+
+    asyncio.run(story())
+
+
+def test_a_query_waits_for_a_site_that_answers_and_comes_later(tmp_path: Path) -> None:
+    net, paths = federated(tmp_path, "full")
+    choice = SourceChoice(str(paths["valley"]), group="patient")
+    asked = _read(choice, described(net.text).plan, None, peer="valley")[:4]
+    policy = replace(TOY_POLICY, remotes=frozenset(Remote))
+
+    async def story() -> None:
+        async with net.serving():
+            await asyncio.gather(*(net.join(one, policy=policy) for one in OWN))
+        opened = net.when(lambda event: isinstance(event, SeatWaiting) and event.seat == "valley")
+        async with net.serving(), net.staying("north"):
+            asking = asyncio.create_task(net.classify("valley", asked))
+            await asyncio.wait({asking, asyncio.create_task(opened.wait())}, timeout=30)
+            assert not asking.done()
+            async with net.staying("harbour"):
+                answer = await asking
+        found = [classes[0] for classes in answer.classes]
+        assert found == ["sick" if one > 0 else "well" for one in expected_scores("full", asked)]
+
+    asyncio.run(story())
+
+
+def test_an_entity_that_only_one_peer_has_is_named(tmp_path: Path) -> None:
+    net, paths = federated(tmp_path, "full")
+    choice = SourceChoice(str(paths["valley"]), group="patient")
+    known = _read(choice, described(net.text).plan, None, peer="valley")[:1]
+    stranger = [replace(known[0], group="patient 900")]
+    policy = replace(TOY_POLICY, remotes=frozenset(Remote))
+
+    async def story() -> None:
+        async with net.serving():
+            await asyncio.gather(*(net.join(one, policy=policy) for one in OWN))
+        async with net.serving(), net.staying("north", "harbour"):
+            with pytest.raises(InputError, match="that 'north' holds, too, found 'patient 900'"):
+                await net.classify("valley", stranger)
+            assert (await net.classify("valley", known)).classes
 
     asyncio.run(story())
 
@@ -125,7 +191,7 @@ def test_sites_learn_from_different_columns_and_label_what_they_have(tmp_path: P
 def test_what_the_settings_say() -> None:
     text = TEXT.replace("768", "3072")
     arrangement = parse_study(text).plan.arrangement
-    assert (arrangement.partition, arrangement.remote) == (Partition.FEATURES, Remote.ZERO)
+    assert (arrangement.partition, arrangement.remote) == (Partition.FEATURES, Remote.NORMALISED)
     assert arrangement.columns_of("valley") == ("ward", "sight")
     held_out = parse_study(text.replace("held_out = 0.0", "held_out = 0.2")).plan
     with pytest.raises(InputError, match="--group: expected the column that names whom a row"):
@@ -135,7 +201,16 @@ def test_what_the_settings_say() -> None:
 @pytest.mark.parametrize(
     ("old", "new", "says"),
     [
-        ("alpha = 2.0", 'remote = "full"', "remote: expected zero .* found full, which is for in-"),
+        (
+            "alpha = 2.0",
+            'answering = ["dora"]',
+            "answering: expected answering peers",
+        ),
+        (
+            'labels = ["well"',
+            'labels = ["ill", "well"',
+            "remote: a normalised remote part is for two",
+        ),
         ('shared = ["ward"]', 'shared = ["age"]', "expected a holder of column 'ward', found none"),
         ('valley = ["sight"]\n', "", "expected a holder of column 'sight', found none"),
         ('["sight"]\n', '["sight", "sugar"]\n', "found 'sugar' at several"),
@@ -159,3 +234,47 @@ def test_two_peers_are_told_at_once_that_an_evaluation_needs_three() -> None:
     )
     with pytest.raises(InputError, match="evaluate: expected at least 3 peers, found 2"):
         check_enough_peers(parse_study(text).rehearsed())
+
+
+def test_one_site_has_texts_and_another_coded_columns(tmp_path: Path) -> None:
+    """A letter at one peer, a code and a number at the others, all of the same patients."""
+    text = (
+        TEXT.replace("sight = { low = -1, high = 1 }", 'sight = { words = ["dim", "clear"] }')
+        .replace("sugar = { low = -1, high = 1 }", 'sugar = ["low", "high"]')
+        .replace("alpha = 2.0", 'alpha = 2.0\nremote = "full"')
+    )
+    plan = described(text).plan
+    rng = np.random.default_rng(3)
+    wards, pulse = rng.integers(0, 3, 90), np.rint(64 * rng.uniform(-1, 1, 90)) / 64
+    sugar, dim = rng.choice(["low", "high"], 90), rng.random(90) < 0.5
+    sick = np.where(pulse + (sugar == "high") + 2 * dim > 1.5, "sick", "well")
+    letters = [f"Vision {'was DIM, very dim' if one else 'is clear'} today." for one in dim]
+    own = {"north": ("pulse", pulse), "harbour": ("sugar", sugar), "valley": ("sight", letters)}
+    parts, columns = {}, {}
+    for site, (name, values) in own.items():
+        path = tmp_path / f"{site}.csv"
+        with path.open("w", newline="", encoding="utf-8") as file:
+            rows = csv.writer(file)
+            rows.writerow(["patient", "ward", name, "outcome"])
+            for number in rng.permutation(90):
+                patient = f"patient {number}"
+                rows.writerow([patient, WARDS[wards[number]], values[number], sick[number]])
+        choice = SourceChoice(str(path), ("none",), ("outcome",), group="patient")
+        parts[site] = choice.read(plan, peer=site)
+        columns[site] = name
+    net = Network(tmp_path, text, parts)
+    net.create()
+    policy = replace(TOY_POLICY, remotes=frozenset(Remote))
+    asked = parts["valley"][:30]
+
+    async def story() -> None:
+        async with net.serving():
+            await asyncio.gather(*(net.join(one, policy=policy) for one in OWN))
+        async with net.serving(), net.staying("north", "harbour"):
+            answer = await net.classify("valley", asked)
+        found = [classes[0] for classes in answer.classes]
+        right = sum(one == row.label for one, row in zip(found, asked, strict=True))
+        assert right >= 24
+        assert {one for row in asked for one in row.columns} == {"ward", "sight"}
+
+    asyncio.run(story())

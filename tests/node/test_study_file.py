@@ -73,6 +73,7 @@ def test_the_defaults_that_the_example_shows_are_those_that_hold() -> None:
         "operating_point",
         "shared",
         "remote",
+        "answering",
         "class_weight",
         "trust",
         "registry",
@@ -82,6 +83,7 @@ def test_the_defaults_that_the_example_shows_are_those_that_hold() -> None:
         "threshold",
         "sex",
         "age",
+        "letter",
     )
     kept = [line for line in shown.splitlines() if line.split(" ")[0] not in left_out]
     assert parse_study("\n".join(kept)).plan.settings() == tuple(
@@ -370,7 +372,6 @@ def check_speaks_toml(hints: tuple[str, ...]) -> None:
     [
         ('weights = "whole"', "study"),
         ('outsourced_to = "cloud"', "study"),
-        ('intermediary = "north"', "roles"),
     ],
 )
 def test_arrangements_of_in_memory_federations_are_named(line: str, table: str) -> None:
@@ -488,5 +489,5 @@ def test_two_peers_need_somebody_who_evaluates() -> None:
 
 def test_a_member_needs_a_name_that_leaves_room() -> None:
     long = ALONE.replace("north =", f"{'n' * 30} =")
-    with pytest.raises(InputError, match="a name of at most 25 characters for who computes"):
+    with pytest.raises(InputError, match="a name of at most 25 characters for who has a seat"):
         parse_study(long)

@@ -210,7 +210,7 @@ def test_the_card_ends_with_a_line_to_sign_for_every_organisation(study: Study) 
 
 def test_an_intermediary_is_among_those_who_must_not_pool() -> None:
     roles = {"coordinator": Role.COORDINATOR, "evaluator": Role.EVALUATOR}
-    seats = {**roles, "a": Role.PEER, "b": Role.PEER, "intermediary of a": Role.INTERMEDIARY}
+    seats = {**roles, "a": Role.PEER, "b": Role.PEER, "intermediary-a": Role.INTERMEDIARY}
     roster = Roster(
         tuple(
             Participant(name, f"{name} organisation", role, bytes([place]) * 32)
@@ -221,7 +221,7 @@ def test_an_intermediary_is_among_those_who_must_not_pool() -> None:
 
     plan = StudyPlan("x", Labels(("p", "q")), features=8, engine="paillier", min_peers=2)
     gives = {one.organisations: one.gives for one in poolings(Study(plan, roster))}
-    assert gives["coordinator organisation", "intermediary of a organisation"].startswith(
+    assert gives["coordinator organisation", "intermediary-a organisation"].startswith(
         "read the documents"
     )
 

@@ -1,5 +1,6 @@
 """Sentences and tokens through a whole study: every row equals the plaintext learner's."""
 
+from dataclasses import replace
 from functools import cache
 from typing import Any
 
@@ -119,3 +120,33 @@ def test_sentences_take_the_label_of_their_document(toy_key: SecretKey) -> None:
     found = case.outcome.classify("north", test).classes
     assert len(found) > 2 * len(test)
     assert found == labels.decide(case.scores(test))
+
+
+def test_labels_of_documents_and_of_sentences_in_one_model(toy_key: SecretKey) -> None:
+    """One dictionary and one second moment; every class of either level has its own targets."""
+    labelling = Labelling.by_levels(("Drug", "Disease"), ("calm", "flutter"))
+    parts = {
+        name: [
+            replace(one, label="flutter" if "atrial flutter" in one.text else "calm")
+            for one in mine
+        ]
+        for name, mine in documents().items()
+    }
+    plan = InsecureToyPlan(
+        "levels",
+        labelling.labels,
+        labelling=labelling,
+        reading=Reading(level=Level.SENTENCE),
+        features=20,
+        key_bits=768,
+        bucket_bits=12,
+        query_budget=4000,
+    )
+    case = Case(parts, plan, toy_key)
+    found = case.outcome.classify("north", parts["north"][:9]).classes
+    for place, document in enumerate(parts["north"][:9]):
+        first, second = found[2 * place : 2 * place + 2]
+        assert "Drug" in first
+        assert "Disease" not in first
+        assert "Disease" in second
+        assert ("flutter" in second) == (document.label == "flutter")

@@ -105,3 +105,20 @@ def test_a_token_is_inside_exactly_if_it_shares_a_character(
         for place in places
     ]
     assert token_classes(Scheme.INSIDE, *spans) == expected
+
+
+def test_levels_have_the_label_of_the_document_beside_the_types_of_its_rows() -> None:
+    labelling = Labelling.by_levels(TYPES, ("routine", "urgent"))
+    assert labelling.labels.names == (*TYPES, "routine", "urgent")
+    assert not labelling.labels.exclusive
+    assert labelling.document_names == ("routine", "urgent")
+    half = len(TEXT) // 2
+    places = [Fragment(0, half), Fragment(half, len(TEXT))]
+    document = Document(TEXT, "urgent", spans=(span("Disease", "renal failure"),))
+    assert labelling.classes(document, places) == [("Disease", "urgent"), ("urgent",)]
+
+
+@pytest.mark.parametrize(("types", "names"), [((), ("a",)), (("A",), ()), (("A",), ("A", "b"))])
+def test_levels_need_names_of_their_own(types: tuple[str, ...], names: tuple[str, ...]) -> None:
+    with pytest.raises(InputError, match="expected entity types and labels of documents, each"):
+        Labelling.by_levels(types, names)

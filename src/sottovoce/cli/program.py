@@ -22,6 +22,7 @@ _COMMANDS = {
     "study": ("study", None),
     "serve": ("serve", "Serve all studies of this coordinator at one port."),
     "join": ("join", "Take part in a study."),
+    "assist": ("assist", "Work for others, on numbers that nobody here can read."),
     "status": ("status", "How far the studies of this site are."),
     "classify": ("classify", "Label new documents with a trained study."),
     "evaluate": ("evaluate", "How good the model is, here and over all sites."),

@@ -60,8 +60,7 @@ class SourceChoice:
         Where peers hold different features, those of `peer`.
         """
         from sottovoce.sources import Empty, SourceLimits
-        from sottovoce.text.columns import Categorical, Numeric
-        from sottovoce.text.labelling import Scheme
+        from sottovoce.text.columns import Numeric
 
         self._check_text(plan)
         typed = self._typed() if plan.has_text else replace(self._typed(), text=())
@@ -69,13 +68,13 @@ class SourceChoice:
         if plan.arrangement.by_features:
             held = plan.arrangement.columns_of(peer)
             columns = tuple(column for column in columns if column.name in held)
-            self._check_entities(plan)
-        by_label = plan.labelled.scheme is Scheme.LABEL
+            self._check_entities(plan, learning=learning)
+        names = plan.labelled.document_names if learning else ()
         further = replace(
             typed,
-            labels=plan.labels.names if learning and by_label else (),
-            label=typed.label if learning and by_label else (),
-            categorical=tuple(item.name for item in columns if isinstance(item, Categorical)),
+            labels=names,
+            label=typed.label if names else (),
+            categorical=tuple(item.name for item in columns if not isinstance(item, Numeric)),
             numeric=tuple(item.name for item in columns if isinstance(item, Numeric)),
             qualified=any(":" in kind for kind in plan.labelled.types),
             empty=Empty.SKIP if learning else Empty.KEEP,
@@ -97,14 +96,18 @@ class SourceChoice:
                 hints=("--text none",),
             )
 
-    def _check_entities(self, plan: "StudyPlan") -> None:
-        """Peers hold out the same entities by their names."""
-        if self.group is None and (plan.held_out or len(plan.alphas) > 1):
-            raise InputError(
-                "--group: expected the column that names whom a row is about, found none: peers "
-                "with different columns hold the same ones out",
-                hints=("--group patient",),
-            )
+    def _check_entities(self, plan: "StudyPlan", *, learning: bool) -> None:
+        """Peers hold out the same entities by their names, and look up others' by them."""
+        if self.group is None and learning and (plan.held_out or len(plan.alphas) > 1):
+            reason = "peers with different columns hold the same ones out"
+        elif self.group is None and plan.arrangement.asks_holders:
+            reason = "others look up the same ones"
+        else:
+            return
+        raise InputError(
+            "--group: expected the column that names whom a row is about, found none: " + reason,
+            hints=("--group patient",),
+        )
 
     def check(self) -> None:
         """Refuse a place or a column that is not there; what a study wants of it comes later."""

@@ -45,7 +45,7 @@ from sottovoce.study.plan import (
 )
 from sottovoce.study.release import RELEASES
 from sottovoce.text.blocks import Blocks
-from sottovoce.text.columns import ROW, Categorical, Column, Numeric
+from sottovoce.text.columns import ROW, Categorical, Column, Numeric, Wording
 from sottovoce.text.features import Weighting
 from sottovoce.text.labelling import Labelling, Scheme
 from sottovoce.text.labels import Labels
@@ -112,6 +112,7 @@ KEYS: Mapping[str, SettingKind] = {
     "partition": one_of(Partition),
     "shared": TEXTS,
     "remote": one_of(Remote),
+    "answering": TEXTS,
     "tf_cap": WHOLE,
     "idf": TRUTH,
     "bias": NUMBER,
@@ -175,6 +176,8 @@ _OF_TEXT = frozenset(
         *("tf_cap", "idf", "bias", "scaled"),
     }
 )
+# What partition `features` alone has a use for.
+_OF_FEATURES = ("shared", "remote", "answering")
 _EXAMPLES = {
     "name": 'name = "urgency of notes"',
     "coordinator": 'coordinator = "the organisation that runs the study"',
@@ -187,10 +190,7 @@ _EXAMPLES = {
 IN_MEMORY = (
     "arrangement",
     "own",
-    "answering",
     "weights",
-    "intermediary",
-    "intermediaries",
     "outsourced",
     "outsourced_to",
 )
@@ -254,7 +254,7 @@ def _labelling(settings: SettingsText, given: Mapping[str, Any]) -> tuple[Labels
         if "labels" not in given:
             raise settings.missing(("study", "labels"), "the study's labels", _EXAMPLES["labels"])
         return Labels(given["labels"], **_some(given, "exclusive")), None
-    for key in ("labels", "exclusive"):
+    for key in ("exclusive",) if scheme is Scheme.LEVELS else ("labels", "exclusive"):
         if key in given:
             raise settings.fault(
                 ("study", key),
@@ -264,7 +264,14 @@ def _labelling(settings: SettingsText, given: Mapping[str, Any]) -> tuple[Labels
             )
     if "types" not in given:
         raise settings.missing(("study", "types"), "the entity types", 'types = ["Drug"]')
-    labelling = Labelling.by_entity(scheme, given["types"])
+    if scheme is Scheme.LEVELS:
+        if "labels" not in given:
+            raise settings.missing(
+                ("study", "labels"), "the documents' labels", _EXAMPLES["labels"]
+            )
+        labelling = Labelling.by_levels(given["types"], given["labels"])
+    else:
+        labelling = Labelling.by_entity(scheme, given["types"])
     return labelling.labels, labelling
 
 
@@ -317,28 +324,19 @@ def _without_text(settings: SettingsText, given: Mapping[str, Any]) -> dict[str,
 
 
 def _arrangement(settings: SettingsText, given: Mapping[str, Any]) -> Arrangement:
-    """Who holds which columns; between machines a query brings nothing of others' features."""
+    """Who holds which columns, and what stands for those of others in a query."""
     held = settings.table("holdings")
     if given.get("partition", Partition.DOCUMENTS) == Partition.DOCUMENTS:
-        for path in (("study", "shared"), ("study", "remote"), ("holdings",)):
+        for path in (*(("study", key) for key in _OF_FEATURES), ("holdings",)):
             if path[-1] in (given if len(path) > 1 else settings.values):
                 hint = 'partition = "features"'
                 raise settings.fault(path, "nothing in partition documents", path[-1], hint)
         return Arrangement()
-    remote = given.get("remote", Remote.ZERO)
-    if remote != Remote.ZERO:
-        raise settings.fault(
-            ("study", "remote"),
-            "zero in studies between machines",
-            f"{remote}, which is for in-memory federations only",
-            'remote = "zero"',
-        )
     own = tuple(
         Holding(peer, settings.take(("holdings", peer), TEXTS, (), f'{peer} = ["pulse"]'))
         for peer in held
     )
-    shared = given.get("shared", ())
-    return Arrangement(Partition.FEATURES, shared, own, remote=Remote(remote))
+    return Arrangement(Partition.FEATURES, own=own, **_some(given, *_OF_FEATURES))
 
 
 def _distrusted(
@@ -363,16 +361,19 @@ def _column(settings: SettingsText, name: str, value: Any) -> Column:
     try:
         if isinstance(value, list):
             return Categorical(name, listed(TEXT.read)(value))
+        if isinstance(value, dict) and set(value) == {"words"}:
+            return Wording(name, listed(TEXT.read)(value["words"]))
         if isinstance(value, dict) and {"low", "high"} <= set(value) <= {"low", "high", "missing"}:
             return Numeric(name, **{key: is_number(number) for key, number in value.items()})
     except (TypeError, InputError):
         pass
     raise settings.fault(
         path,
-        "a list of different values, or bounds low < high",
+        "a list of different values, bounds low < high, or different words of a text",
         "another table" if isinstance(value, dict) else shown(value),
         f'{name} = ["a", "b"]',
         f"{name} = {{ low = 0, high = 120, missing = 50 }}",
+        f'{name} = {{ words = ["fever", "cough"] }}',
     )
 
 

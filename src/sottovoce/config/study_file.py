@@ -19,8 +19,16 @@ from sottovoce.protocols.quorum.members import FEWEST_MEMBERS, MOST_MEMBERS
 from sottovoce.study.plan import Engine, StudyPlan
 from sottovoce.study.queries.quorum_model import BATCH
 from sottovoce.study.queries.scoring import largest_batch
-from sottovoce.study.release import Opens
-from sottovoce.study.roster import Participant, Role, Roster, member_of
+from sottovoce.study.release import Opens, Release
+from sottovoce.study.roster import (
+    Participant,
+    Role,
+    Roster,
+    answerer_of,
+    intermediary_of,
+    member_of,
+    peer_of,
+)
 from sottovoce.study.study import Study
 from sottovoce.wire.printable import is_path_name
 
@@ -30,7 +38,9 @@ LONGEST = 4 * 2**20
 COORDINATOR = str(Role.COORDINATOR)
 _HELPING = (Role.EVALUATOR, Role.DEALER)
 _ROLES = (*map(str, _HELPING), "members", "threshold")
-_TABLES = ("study", "peers", "roles", "helpers", "columns", "holdings", "deadlines")
+_TABLES = (
+    *("study", "peers", "roles", "helpers", "intermediaries", "columns", "holdings", "deadlines"),
+)
 
 
 @dataclass(frozen=True)
@@ -150,9 +160,10 @@ def parse_study(
         settings.table(table)
     plan = read_plan(settings, plan_type=plan_type)
     plan = replace(plan, threshold=_threshold(settings))
-    organisations = _invited_organisations(settings, plan.engine)
-    _check_budget(settings, plan, organisations)
+    organisations = _invited_organisations(settings, plan)
     organisation = settings.take(("study", "coordinator"), TEXT, "")
+    plan = _alone(settings, plan, organisations, organisation)
+    _check_budget(settings, plan, organisations)
     coordinator = SeatSetting(COORDINATOR, organisation, Role.COORDINATOR)
     found = StudyDescription(text, plan, coordinator, organisations, _deadlines(settings))
     try:
@@ -160,6 +171,25 @@ def parse_study(
     except InputError as error:
         raise _placed(settings, error) from None
     return found
+
+
+def _alone(
+    settings: SettingsText,
+    plan: StudyPlan,
+    organisations: tuple[InvitedOrganisation, ...],
+    coordinator: str,
+) -> StudyPlan:
+    """The plan; where the coordinator has all the data, the model is its own, and opened to it."""
+    if [one.organisation for one in organisations if one.peers] != [coordinator]:
+        return plan
+    if "release" in settings.table("study") and plan.release.opens is not Opens.WEIGHTS:
+        raise settings.fault(
+            ("study", "release"),
+            "peers, where the coordinator is the only peer: the model is its own",
+            str(plan.release),
+            "leave it out",
+        )
+    return replace(plan, release=Release.PEERS)
 
 
 def _threshold(settings: SettingsText) -> int:
@@ -236,7 +266,7 @@ def _escaped(word: str) -> str:
 
 
 def _invited_organisations(
-    settings: SettingsText, engine: Engine
+    settings: SettingsText, plan: StudyPlan
 ) -> tuple[InvitedOrganisation, ...]:
     peers = _organisations(settings, "peers")
     helpers = _organisations(settings, "helpers")
@@ -251,17 +281,43 @@ def _invited_organisations(
     for role, name in roles.items():
         organisation = (peers | helpers)[name]
         seats[name].append(SeatSetting(str(role), organisation, role))
-    for name in _members(settings, tuple(peers), engine, helped=bool(roles or helpers)):
-        seats[name].append(SeatSetting(member_of(name), peers[name], Role.MEMBER))
+    for name in _members(settings, tuple(peers), plan.engine, helped=bool(roles or helpers)):
+        seats[name].append(_beside(settings, member_of(name), peers[name], Role.MEMBER))
+    for peer, name in _intermediaries(settings, tuple(peers), tuple(helpers)).items():
+        seat = _beside(settings, intermediary_of(peer), helpers[name], Role.INTERMEDIARY)
+        seats[name].append(seat)
+    for name in plan.arrangement.answerers:
+        if name in peers:
+            seats[name].append(_beside(settings, answerer_of(name), peers[name], Role.ANSWERER))
     idle = next((name for name, held in seats.items() if not held), None)
     if idle is not None:
         raise settings.fault(
-            ("helpers", idle), "a role for it in [roles]", "none", f'evaluator = "{idle}"'
+            ("helpers", idle),
+            "a role for it in [roles] or [intermediaries]",
+            "none",
+            f'evaluator = "{idle}"',
         )
     return tuple(
         InvitedOrganisation(name, (peers | helpers)[name], tuple(held))
         for name, held in seats.items()
     )
+
+
+def _intermediaries(
+    settings: SettingsText, peers: tuple[str, ...], helpers: tuple[str, ...]
+) -> dict[str, str]:
+    """By peer, which helper builds its contribution on ciphertexts."""
+    found: dict[str, str] = {}
+    for peer, value in settings.table("intermediaries").items():
+        path = ("intermediaries", peer)
+        if peer not in peers:
+            raise settings.fault(path, f"a name from [peers] ({', '.join(peers)})", shown(peer))
+        if value not in helpers:
+            known = ", ".join(helpers) or "which is not there"
+            expected = f"a name from [helpers] ({known}): a machine that the peer need not trust"
+            raise settings.fault(path, expected, shown(value), f'{peer} = "cloud"')
+        found[peer] = value
+    return found
 
 
 def _organisations(settings: SettingsText, table: str) -> dict[str, str]:
@@ -304,12 +360,17 @@ def _members(
         raise settings.fault(path, "every member once", shown(named))
     if named is None:
         chosen = chosen[:MOST_MEMBERS]
-    for name in chosen:
-        if not is_path_name(member_of(name)):
-            longest = 32 - len(member_of(""))
-            expected = f"a name of at most {longest} characters for who computes"
-            raise settings.fault(("peers", name), expected, shown(name))
     return chosen
+
+
+def _beside(settings: SettingsText, seat: str, organisation: str, role: Role) -> SeatSetting:
+    """A seat that is named after a peer, if its name is not too long for a folder."""
+    if not is_path_name(seat):
+        peer = peer_of(seat)
+        longest = 32 - len(seat) + len(peer)
+        expected = f"a name of at most {longest} characters for who has a seat as {role}, too"
+        raise settings.fault(("peers", peer), expected, shown(peer))
+    return SeatSetting(seat, organisation, role)
 
 
 def _no_evaluator(settings: SettingsText, known: tuple[str, ...]) -> InputError:

@@ -60,10 +60,10 @@ from sottovoce.study.attempts import Attempt
 from sottovoce.study.in_memory import Record, Setting
 from sottovoce.study.party_context import PartyContext
 from sottovoce.study.plan import Engine
+from sottovoce.study.queries.entities import HeldEntities
 from sottovoce.study.queries.model import PeerModel
 from sottovoce.study.queries.quorum_model import MemberShare
-from sottovoce.study.queries.remote_answers import RemoteSide
-from sottovoce.study.roster import Role
+from sottovoce.study.roster import Role, answerer_of
 from sottovoce.study.stages.holdings import labelled
 from sottovoce.study.study import Study
 from sottovoce.text.documents import Document
@@ -305,14 +305,19 @@ class StudyRun:
         views = {name: View(name, list(view.received)) for name, view in self.record.views.items()}
         told = dict(trained.told)
         carrier = QueriesInMemory(study, self._parties, trained.peers, told=told, limits=_LIMITS)
-        sealed = {name: one for name, one in models.items() if isinstance(one, PeerModel)}
-        remote = RemoteSide(self._documents, sealed)
         held = {name: one.held for name, one in self.courses.items() if one.held is not None}
         shared = {name: one for name, one in held.items() if isinstance(one, MemberShare)}
         half = held.get(study.roster.evaluator) if study.roster.helped else None
         assert not isinstance(half, MemberShare)
         seats = (self._parties, views, self.record, carrier)
-        return StudyOutcome(study, models, trained, *seats, remote=remote, held=half, shared=shared)
+        entities = {
+            answerer_of(peer): HeldEntities(peer, model, self._documents[peer])
+            for peer, model in models.items()
+            if peer in study.plan.arrangement.answerers and isinstance(model, PeerModel)
+        }
+        return StudyOutcome(
+            study, models, trained, *seats, entities=entities, held=half, shared=shared
+        )
 
 
 def _learnt(

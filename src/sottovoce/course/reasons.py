@@ -15,7 +15,7 @@ from sottovoce.course.terms import Terms, WaitingLimits
 from sottovoce.course.training_record import LATE, TrainingRecord
 from sottovoce.errors import OurError, SottovoceError, StoppedError, WithdrawnError
 from sottovoce.study.attempts import Attempt, Stage, Stop
-from sottovoce.study.roster import Role
+from sottovoce.study.roster import Role, peer_of
 from sottovoce.study.study import Study
 from sottovoce.wire.tags import kebab
 
@@ -72,7 +72,7 @@ def no_table(record: TrainingRecord, terms: Terms, here: Collection[str]) -> Sto
     party = missing[0].name if missing else ""
     kind = kind_of_leaving(record, party) if missing else _UNKNOWN
     for one in missing:
-        if one.role not in {Role.PEER, Role.MEMBER}:
+        if one.role is not Role.PEER and peer_of(one.name) == one.name:
             kind = kind_of_leaving(record, one.name)
             reason = f"the study cannot begin without its {one.role}; missing {told}"
             return StopReason(kind, one.name, reason)

@@ -25,6 +25,13 @@ from sottovoce.study.plan import Engine
 from sottovoce.study.roster import Role
 from sottovoce.study.stages.agreement import Agreement, collected, consented
 from sottovoce.study.stages.intermediary import train_intermediary
+from sottovoce.study.stages.outsourced import (
+    hear_owner,
+    hold_key,
+    prepare_owner,
+    train_for_owner,
+    train_owner,
+)
 from sottovoce.study.stages.preparation import (
     Prepared,
     prepare_coordinator,
@@ -115,6 +122,7 @@ class SeatCourse:
             return None
         for stage in Stage.of(self.party.study):
             idle = self.role in _NO_TEXT and stage is Stage.DICTIONARY
+            idle |= self.role is Role.ANSWERER and stage is not Stage.AGREEMENT
             if stage not in self._kept and not idle:
                 return stage
         return None
@@ -190,6 +198,9 @@ class SeatCourse:
         return following(study, failed, missing=missing, opened=opened)
 
     def _dictionary(self, party: PartyContext) -> Party[Any]:
+        if party.study.outsourced:
+            owns = self.role is Role.PEER
+            return prepare_owner(party, self._documents) if owns else hear_owner(party)
         if self.role is Role.COORDINATOR:
             return prepare_coordinator(party)
         if self.role is Role.EVALUATOR:
@@ -216,14 +227,33 @@ class SeatCourse:
             return train_intermediary(party, self.agreement)
         assert self.prepared is not None
         party = party.having(self.prepared.shown)
+        if party.study.outsourced:
+            return self._outsourced(party, self.agreement, self.prepared)
         if self.sums is not None:
             return self._quorum_training(party, self.prepared, self.sums, told)
+        return self._sealed_training(party, self.agreement, self.prepared, told)
+
+    def _sealed_training(
+        self, party: PartyContext, agreement: Agreement, prepared: Prepared, told: Told
+    ) -> Party[Any]:
+        """The same where an evaluator helps."""
         if self.role is Role.PEER:
-            return train_peer(party, self.agreement, self.prepared, self._documents)
+            return train_peer(party, agreement, prepared, self._documents)
         if self.role is Role.EVALUATOR:
-            return train_evaluator(party, self.agreement, self.prepared)
+            return train_evaluator(party, agreement, prepared)
         assert self._key is not None
-        return train_coordinator(party, self._key, self.prepared, told=told)
+        return train_coordinator(party, self._key, prepared, told=told)
+
+    def _outsourced(
+        self, party: PartyContext, agreement: Agreement, prepared: Prepared
+    ) -> Party[Any]:
+        """The same where one owner lends its work."""
+        if self.role is Role.PEER:
+            return train_owner(party, agreement, prepared, self._documents)
+        if self.role is Role.EVALUATOR:
+            return train_for_owner(party, agreement)
+        assert self._key is not None
+        return hold_key(party, self._key)
 
     def _quorum_training(
         self, party: PartyContext, prepared: Prepared, sums: JointSums, told: Told

@@ -42,13 +42,13 @@ def seated(terms: Terms, publics: Mapping[str, bytes], seating: Seating) -> Stud
 
 
 def _check_helpers(terms: Terms, roster: Roster) -> None:
-    """Nobody stays away but peers, and with a peer its member."""
+    """Nobody stays away but peers, and with a peer the seats that are named after it."""
     missing = [
         seat.name
         for seat in terms.seats
         if seat.name not in roster.names
         and seat.role is not Role.PEER
-        and (seat.role is not Role.MEMBER or peer_of(seat.name) in roster.names)
+        and (peer_of(seat.name) == seat.name or peer_of(seat.name) in roster.names)
     ]
     if missing:
         raise ViolationError(

@@ -7,7 +7,7 @@ from typing import Protocol
 
 from sottovoce.course.control import COORDINATOR
 from sottovoce.study.plan import StudyPlan
-from sottovoce.study.roster import Participant, Role, Roster, member_of, peer_of
+from sottovoce.study.roster import Participant, Role, Roster, peer_of
 from sottovoce.study.study import Study
 
 
@@ -79,7 +79,8 @@ class Terms:
     def seated(self, publics: Mapping[str, bytes]) -> Study:
         """Who came, in the order of the text; all seats of an organisation or none."""
         away = {seat.name for seat in self.seats if seat.name not in publics}
-        away |= {member_of(name) for name in away} | {peer_of(name) for name in away}
+        peers = {peer_of(name) for name in away}
+        away |= {seat.name for seat in self.seats if peer_of(seat.name) in peers}
         participants = tuple(
             Participant(seat.name, seat.organisation, seat.role, publics[seat.name])
             for seat in self.seats

@@ -35,6 +35,7 @@ from sottovoce.study.queries.classification import (
     ask,
     deal,
 )
+from sottovoce.study.queries.entities import HeldEntities, answer_entities, remote_part
 from sottovoce.study.queries.evaluation import (
     evaluate_coordinator,
     evaluate_evaluator,
@@ -45,7 +46,6 @@ from sottovoce.study.queries.figures import Evaluation, HeldOut, Tested
 from sottovoce.study.queries.model import HeldShare, PeerModel, Trained
 from sottovoce.study.queries.quorum_model import MemberShare, QuorumModel, QuorumTrained
 from sottovoce.study.queries.quorum_queries import answer_query, ask_members, help_asker
-from sottovoce.study.queries.remote_answers import RemoteSide, remote_part
 from sottovoce.study.queries.score_shares import decided
 from sottovoce.study.queries.shared_queries import share_scores
 from sottovoce.study.queries.thresholds import unit_scores
@@ -88,7 +88,8 @@ class StudyOutcome:
     meddler: Meddler | None = None
     # Each peer's own figures.
     own: dict[tuple[int, str], Tested] = field(default_factory=dict, repr=False)
-    remote: RemoteSide = field(default_factory=RemoteSide)
+    # What peers look up for others' queries, where the plan says so.
+    entities: Mapping[str, HeldEntities] = field(default_factory=dict, repr=False)
     away: set[str] = field(default_factory=set)
     held: HeldShare | None = field(default=None, repr=False)
     # The members' shares of the model, in engine quorum.
@@ -277,17 +278,16 @@ class _Query(_Conversing):
     def programs(self, runs: Mapping[str, Run], book: QueryBook) -> dict[str, Party[Any]]:
         """The coordinator first: it is the first to hear that somebody left, and counts."""
         made: dict[str, Party[Any]] = {}
-        beside: dict[str, Party[Any]] = {}
         for name in sorted(runs, key=lambda name: name != COORDINATOR):
             run = runs[name]
             assert isinstance(run, RunQuery)
             if name == COORDINATOR:
                 made[name] = self._answering(run, book)
             elif name == run.query.asker:
-                made[name], beside = self._asking(run)
+                made[name] = self._asking(run)
             else:
-                made[name] = self._helping(name)
-        return made | beside
+                made[name] = self._helping(name, run.query.asker)
+        return made
 
     def _answering(self, run: RunQuery, book: QueryBook) -> Party[Any]:
         party, trained = self.outcome.parties[COORDINATOR], self.outcome.trained
@@ -297,15 +297,15 @@ class _Query(_Conversing):
             return answer_query(party, trained, book, asker=asker, members=members)
         return answer(party, trained, book, asker=asker, verdict=run.verdict)
 
-    def _asking(self, run: RunQuery) -> tuple[Party[Any], dict[str, Party[Any]]]:
-        """The asker's program, and those of peers that add to it in partition `features`."""
+    def _asking(self, run: RunQuery) -> Party[Any]:
         asker, number = run.query.asker, run.query.number
         party, model = self.outcome.parties[asker], self.model
         if isinstance(model, QuorumModel):
             evaluation = self.evaluation
-            return ask_members(party, model, self.rows, number=number, evaluation=evaluation), {}
-        remote, beside = remote_part(self.outcome, asker, self.entities)
-        program = ask(
+            return ask_members(party, model, self.rows, number=number, evaluation=evaluation)
+        seats = party.study.answering_seats(asker)
+        remote = remote_part(party, model, self.entities, number=number, answering=seats)
+        return ask(
             party,
             model,
             self.rows,
@@ -315,10 +315,12 @@ class _Query(_Conversing):
             remote=remote,
             verdict=run.verdict,
         )
-        return program, beside
 
-    def _helping(self, name: str) -> Party[Any]:
+    def _helping(self, name: str, asker: str) -> Party[Any]:
         party, outcome = self.outcome.parties[name], self.outcome
+        if name in outcome.entities:
+            seats = outcome.study.answering_seats(asker)
+            return answer_entities(party, outcome.entities[name], asker=asker, answering=seats)
         if name in outcome.shared:
             return help_asker(party, outcome.shared[name])
         if outcome.held is not None and name == outcome.study.roster.evaluator:

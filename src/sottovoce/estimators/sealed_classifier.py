@@ -38,6 +38,7 @@ class SealedClassifier(SealedEstimator):
     bounds : (low, high) of every number, or one pair for each column by name; a number
         beyond a bound counts as the bound.
     categories : the values of each categorical column by name; any other value is none of them.
+    wordings : the words of each column with a text by name: which of them the text has.
     missing : what stands for a number that is missing; without it that is an error.
     engine : "shares" (with a dealer), "paillier" (without, few columns) or "auto".
     release : "sealed" (labels only), "margin" (scores to the asker) or "peers" (weights too).
@@ -71,6 +72,7 @@ class SealedClassifier(SealedEstimator):
         *,
         bounds: Bounds = (-1.0, 1.0),
         categories: Mapping[str, Sequence[Any]] | None = None,
+        wordings: Mapping[str, Sequence[str]] | None = None,
         missing: float | None = None,
         engine: str = "auto",
         release: str = "sealed",
@@ -94,6 +96,7 @@ class SealedClassifier(SealedEstimator):
         """Store the choices; they are checked when a study begins."""
         self.bounds = bounds
         self.categories = categories
+        self.wordings = wordings
         self.missing = missing
         self.engine = engine
         self.release = release
@@ -171,6 +174,7 @@ class SealedClassifier(SealedEstimator):
             bounds=self.bounds,
             categories=self.categories or {},
             missing=self.missing,
+            wordings=self.wordings,
         )
         width = 1 + sum(column.width for column in columns)
         budget = default_budget(width) if self.query_budget is None else self.query_budget

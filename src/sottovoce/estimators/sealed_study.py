@@ -15,7 +15,6 @@ from sklearn.exceptions import NotFittedError
 
 from sottovoce.clusters import executor_workers
 from sottovoce.course.memory import Setting, StudyOutcome, run_study
-from sottovoce.course.outsourced_memory import run_outsourced
 from sottovoce.entropy import Entropy, SystemEntropy
 from sottovoce.errors import InputError, MismatchError, MisuseError
 from sottovoce.estimators.asking import PeerClassifier
@@ -63,14 +62,13 @@ class SealedEstimator(BaseEstimator, ABC):  # type: ignore[misc]  # scikit-learn
         plan = self._plan(federation)
         if federation.outsourced_to is not None:
             plan = dataclasses.replace(plan, release=Release.PEERS)  # the model is the owner's own
-        roster, identities = self._seats(federation, entropy)
+        roster, identities = self._seats(federation, plan, entropy)
         study = Study(plan, roster)
         if not study.outsourced:  # a lone owner consents to what it asks for
             _check_policy(federation.policy, study)
         clock = _StageClock()
-        run = run_outsourced if study.outsourced else run_study
         with FitProgress() as progress, working_with(executor_workers(executor)):
-            self.study_: StudyOutcome = run(
+            self.study_: StudyOutcome = run_study(
                 study,
                 federation.documents,
                 identities=identities,
@@ -86,7 +84,7 @@ class SealedEstimator(BaseEstimator, ABC):  # type: ignore[misc]  # scikit-learn
         return self
 
     def _seats(
-        self, federation: LocalFederation, entropy: Entropy
+        self, federation: LocalFederation, plan: StudyPlan, entropy: Entropy
     ) -> tuple[Roster, dict[str, Identity]]:
         """Everybody's seat, with identities made up on the spot."""
         if federation.outsourced_to is not None:
@@ -100,6 +98,7 @@ class SealedEstimator(BaseEstimator, ABC):  # type: ignore[misc]  # scikit-learn
             with_dealer=self.engine not in {"paillier", "quorum"},
             with_evaluator=self.engine != "quorum",
             intermediaries=federation.intermediaries,
+            answerers=plan.arrangement.answerers,
         )
 
     def at(self, peer: str, *, own: bool = False) -> PeerClassifier:

@@ -12,7 +12,7 @@ import numpy as np
 
 from sottovoce.errors import InputError, MismatchError
 from sottovoce.study.setting_kinds import number
-from sottovoce.text.columns import ROW, Categorical, Column, Numeric
+from sottovoce.text.columns import ROW, Categorical, Column, Numeric, Wording
 from sottovoce.text.documents import Document, Origin, Value
 
 
@@ -112,8 +112,9 @@ def columns_of(
     bounds: tuple[float, float] | Mapping[str, tuple[float, float]],
     categories: Mapping[str, Sequence[Any]],
     missing: float | None,
+    wordings: Mapping[str, Sequence[str]] | None = None,
 ) -> tuple[Column, ...]:
-    """What each column becomes: a number between public bounds, or one of public categories."""
+    """What each column becomes: a number, one of public categories, or words of a public list."""
     known = tuple(names)
     if not isinstance(categories, Mapping):
         raise InputError(
@@ -122,11 +123,17 @@ def columns_of(
         )
     if missing is not None:
         missing = number(missing, "missing")
-    both = (*categories, *(bounds if isinstance(bounds, Mapping) else ()))
+    wordings = wordings or {}
+    both = (*categories, *wordings, *(bounds if isinstance(bounds, Mapping) else ()))
     stranger = next((name for name in both if name not in known), None)
     if stranger is not None:
         raise InputError(f"columns: expected one of {', '.join(known)}, found {stranger!r}")
-    return tuple(_column(name, bounds, categories, missing) for name in known)
+    return tuple(
+        Wording(name, _values(name, wordings[name]))
+        if name in wordings
+        else _column(name, bounds, categories, missing)
+        for name in known
+    )
 
 
 def _column(

@@ -98,7 +98,8 @@ class TextClassifier(SealedEstimator):
     kernel_width : how close two vectors must be to be alike; smaller is wider.
     level : "document", "sentence" or "token": what one label is for.
     labelling : "label" (the document's own), or how entities that were marked give classes to
-        rows: "types" (several at once), and of tokens "inside", "single" or "bio".
+        rows: "types" (several at once), "levels" (these and the document's own label, in one
+        model), and of tokens "inside", "single" or "bio".
     entities : the types of entity that count, where the labelling looks at entities.
     key_bits : size of the Paillier key.
     min_documents : a word below this many documents of a peer does not leave it.
@@ -355,6 +356,8 @@ class TextClassifier(SealedEstimator):
         scheme = _one_of(Scheme, self.labelling, "labelling")
         if scheme is Scheme.LABEL:
             labelling = Labelling(federation.labels)
+        elif scheme is Scheme.LEVELS:
+            labelling = Labelling.by_levels(_types(self.entities), federation.labels.names)
         else:
             labelling = Labelling.by_entity(scheme, _types(self.entities))
         about = self._about(federation, len(labelling.labels.names), level)

@@ -30,6 +30,7 @@ from sottovoce.protocols.identities import SIGNATURE_BYTES, Identity, Pins
 from sottovoce.study.plan import DictionaryKind, Engine
 from sottovoce.study.queries.model import PeerModel, model_scale
 from sottovoce.study.queries.quorum_model import QuorumModel
+from sottovoce.study.queries.remote import remote_form
 from sottovoce.study.queries.scoring import ScorePlan
 from sottovoce.study.roster import written_identity
 from sottovoce.study.stages.preparation import agreed_dictionary
@@ -69,6 +70,13 @@ class ModelHolders(wire.Value, frozen=True):
     """What a peer keeps in engine quorum: who holds the model, in shares."""
 
     members: tuple[str, ...]
+
+
+class SealedParts(wire.Value, frozen=True):
+    """The encrypted weights, and the encrypted score that stands for others' columns."""
+
+    weights: bytes
+    remote: bytes
 
 
 @dataclass(frozen=True)
@@ -214,6 +222,8 @@ def _sealed_part(model: PeerModel | QuorumModel) -> tuple[bytes, bytes]:
     """The Paillier key and the encrypted weights; in engine quorum no key, and who holds them."""
     if isinstance(model, PeerModel):
         weights = b"" if model.weights is None else model.weights.to_bytes()
+        if model.remote is not None:
+            weights = _codec().encode(SealedParts(weights, model.remote.to_bytes()))
         return model.paillier.to_bytes(), weights
     return b"", _codec().encode(ModelHolders(model.members))
 
@@ -238,12 +248,18 @@ def _model(part: StoredPart, study: Study) -> PeerModel | QuorumModel:
         _ = study.quorum.among(members)
         return QuorumModel(space, scores, alpha, key, members, released, point)
     public = plan.public_type.from_bytes(part.public)
-    weights = None
-    if part.weights or not shared:
+    weights, remote, stored = None, None, part.weights
+    if plan.arrangement.brings_rados:
+        parts = _codec().decode(part.weights, SealedParts)
+        stored = parts.weights
+        remote = Ciphertext.from_bytes(parts.remote, key=public).expected(
+            *remote_form(study, scores, part.peer)
+        )
+    if stored or not shared:
         layout = Layout(scores.model.shape, scores.model.slots)
-        sealed = Ciphertext.from_bytes(part.weights, key=public)
+        sealed = Ciphertext.from_bytes(stored, key=public)
         weights = sealed.expected(layout, model_scale(scores))
-    return PeerModel(space, scores, weights, alpha, key, released, point, public)
+    return PeerModel(space, scores, weights, alpha, key, released, point, public, remote)
 
 
 def _dictionary(part: StoredPart, study: Study) -> Dictionary:

@@ -19,7 +19,7 @@ from sottovoce.keyfiles import storage
 from sottovoce.study.queries.score_shares import decided
 from sottovoce.study.queries.thresholds import unit_scores
 from sottovoce.text.blocks import Blocks
-from sottovoce.text.columns import Categorical, Column, Numeric
+from sottovoce.text.columns import Categorical, Column, Numeric, Wording
 from sottovoce.text.dictionaries import (
     Dictionary,
     GivenDictionary,
@@ -101,6 +101,7 @@ class _StoredModel:
     shape: tuple[int, int]
     weights: bytes
     operating_point: tuple[float, ...]
+    wordings: tuple[Wording, ...] = ()
 
 
 def write_released(path: Path, model: ReleasedModel, *, replace: bool = False) -> None:
@@ -158,6 +159,7 @@ def _stored(model: ReleasedModel) -> _StoredModel:
         (weights.shape[0], weights.shape[1]),
         weights.tobytes(),
         model.operating_point,
+        tuple(one for one in space.columns if isinstance(one, Wording)),
     )
 
 
@@ -174,7 +176,7 @@ def _stored_dictionary(dictionary: Dictionary) -> _StoredDictionary:
 
 
 def _model(kept: _StoredModel) -> ReleasedModel:
-    further: tuple[Column, ...] = (*kept.categorical, *kept.numeric)
+    further: tuple[Column, ...] = (*kept.categorical, *kept.numeric, *kept.wordings)
     named = {column.name: column for column in further}
     space = FeatureSpace(
         _dictionary(kept.dictionary),

@@ -30,6 +30,8 @@ class QuestionRows:
     rows: sparse.csr_array = field(repr=False)
     evaluation: bool = False
     truth: NDArray[np.bool_] | None = field(default=None, repr=False)
+    entities: tuple[str, ...] = field(default=(), repr=False)
+    """Whom each row is about, where others look them up."""
 
     @property
     def count(self) -> int:
@@ -43,7 +45,8 @@ class QuestionRows:
         arrays = (np.array(rows.shape), rows.indptr, rows.indices, rows.data)
         parts = [np.ascontiguousarray(one, np.int64).tobytes() for one in arrays]
         truth = b"" if self.truth is None else np.packbits(self.truth).tobytes()
-        whole = framed(_PURPOSE, *parts, bytes([self.evaluation]), truth)
+        names = (one.encode() for one in self.entities)
+        whole = framed(_PURPOSE, *parts, bytes([self.evaluation]), truth, *names)
         return hashlib.blake2b(whole, digest_size=32).digest()
 
 

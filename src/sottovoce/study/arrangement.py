@@ -87,6 +87,22 @@ class Arrangement:
         return self.partition is Partition.FEATURES
 
     @property
+    def brings_rados(self) -> bool:
+        """Whether peers exchange mean edge vectors, encrypted, at the end of the training."""
+        return self.by_features and self.remote is Remote.NORMALISED
+
+    @property
+    def asks_holders(self) -> bool:
+        """Whether others look up the entities of a query."""
+        return self.by_features and self.remote is Remote.FULL
+
+    @property
+    def answerers(self) -> tuple[str, ...]:
+        """The peers that look up entities for others, in the order of the plan."""
+        peers = tuple(one.peer for one in self.own) if self.asks_holders else ()
+        return tuple(one for one in peers if not self.answering or one in self.answering)
+
+    @property
     def first(self) -> str:
         """The peer that adds what all peers have: shared features, the intercept, the counts."""
         return self.own[0].peer

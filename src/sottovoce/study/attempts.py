@@ -12,6 +12,7 @@ from enum import StrEnum
 from typing import TYPE_CHECKING, Self
 
 from sottovoce.errors import AbsenceError, InputError, SottovoceError, StoppedError, TheirError
+from sottovoce.study.roster import Role
 
 if TYPE_CHECKING:
     from sottovoce.study.study import Study
@@ -99,7 +100,10 @@ class Attempt:
         return study.session(self.stage, str(self.number))
 
     def parties(self, study: "Study") -> tuple[str, ...]:
-        """Who sits in this session; dealer and intermediaries skip the dictionary."""
+        """Who sits in this session; dealer and intermediaries skip the dictionary.
+
+        Who only looks up entities for others agrees, and waits for queries.
+        """
         roster = study.roster
         seats: list[str] = [roster.coordinator]
         if roster.helped:
@@ -110,6 +114,8 @@ class Attempt:
             builders = map(roster.intermediary, self.peers)
             seats += [one for one in builders if one is not None]
         seats += [one for one in map(roster.member, self.peers) if one is not None]
+        if self.stage is Stage.AGREEMENT:
+            seats += [one.name for one in roster.having(Role.ANSWERER)]
         return (*seats, *self.peers)
 
     def follows(self, before: "Attempt") -> bool:

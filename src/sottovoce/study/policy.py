@@ -71,7 +71,8 @@ class Policy:
     def _refused(self, study: Study) -> Iterator[str]:
         plan, roster = study.plan, study.roster
         for name, allowed, asked in (
-            ("release", self.releases, plan.release),
+            # What comes out of a lone owner's study is its own.
+            *(() if study.outsourced else (("release", self.releases, plan.release),)),
             ("dictionary", self.dictionaries, plan.dictionary),
             ("partition", self.partitions, plan.arrangement.partition),
             ("weights", self.weights, plan.arrangement.weights),

@@ -13,6 +13,7 @@ import numpy as np
 from sottovoce.errors import InputError
 from sottovoce.study.plan import DictionaryKind, Rare, StudyPlan
 from sottovoce.study.rare_classes import rare_classes, without_rare
+from sottovoce.study.stages.holdings import EntityTable
 from sottovoce.study.stages.preparation import own_counts
 from sottovoce.study.study import Study
 from sottovoce.text.counts import Counts
@@ -63,6 +64,8 @@ def check_documents(study: Study, name: str, documents: Sequence[Document]) -> R
             f"found {len(training)}{without}",
             hints=("bring more documents",),
         )
+    if name in plan.arrangement.answerers:
+        EntityTable.of(name, documents)
     counts = own_counts(study, name, training, PUBLIC)
     _check_minimum(study, name, counts)
     return Rehearsed(len(training), int(np.count_nonzero(counts.total)), rare)

@@ -26,7 +26,7 @@ class Role(StrEnum):
     PEER = "peer"
     INTERMEDIARY = "intermediary"
     MEMBER = "member"
-    OWNER = "owner"
+    ANSWERER = "answerer"
 
 
 # How many there are of each role: among peers, and where one owner lends its work.
@@ -37,11 +37,16 @@ _TOGETHER: tuple[tuple[Role, int, int | None], ...] = (
     (Role.PEER, 2, None),
     (Role.INTERMEDIARY, 0, None),
     (Role.MEMBER, 0, None),
+    (Role.ANSWERER, 0, None),
 )
-_ALONE: tuple[tuple[Role, int, int | None], ...] = (
-    (Role.OWNER, 1, 1),
-    (Role.EVALUATOR, 1, 1),
-    *((role, 0, 0) for role in Role if role not in {Role.OWNER, Role.EVALUATOR}),
+# Where study.toml says who has a role, where it is not in [roles].
+_SETTINGS = {Role.PEER: "peers", Role.INTERMEDIARY: "intermediaries"}
+# Seats that a peer's organisation has beside its own, and seats that others have for it: each is
+# named after its role and the peer.
+_BESIDE = (Role.INTERMEDIARY, Role.MEMBER, Role.ANSWERER)
+_NEEDED_ALONE = frozenset({Role.COORDINATOR, Role.EVALUATOR, Role.PEER})
+_ALONE: tuple[tuple[Role, int, int | None], ...] = tuple(
+    (role, int(role in _NEEDED_ALONE), int(role in _NEEDED_ALONE)) for role in Role
 )
 
 
@@ -72,8 +77,8 @@ class Participant:
 class Roster:
     """Everybody who takes part. Roles belong to organisations, not to machines.
 
-    An organisation that is a peer may also be evaluator, dealer or member, under a seat of its
-    own; whatever its seats see, it sees.
+    An organisation that is a peer may also be evaluator, dealer or member, or answer others, under
+    a seat of its own; whatever its seats see, it sees.
     """
 
     participants: tuple[Participant, ...]
@@ -92,7 +97,7 @@ class Roster:
                 f"roster: expected an identity of its own for everybody, found that of {shared!r} "
                 "twice: who holds it could sign for two"
             )
-        for role, fewest, most in _ALONE if self.having(Role.OWNER) else _TOGETHER:
+        for role, fewest, most in _ALONE if self.lone_owner else _TOGETHER:
             found = len(self.having(role))
             if found < fewest or (most is not None and found > most):
                 expected = f"exactly {fewest}" if fewest == most else f"at least {fewest}"
@@ -104,10 +109,10 @@ class Roster:
         self._check_organisations()
         for one in self.having(Role.INTERMEDIARY):
             self.works_for(one.name)
-        for one in self.having(Role.MEMBER):
+        for one in (*self.having(Role.MEMBER), *self.having(Role.ANSWERER)):
             if self.organisation(self.computes_for(one.name)) != one.organisation:
                 raise InputError(
-                    f"roster: expected a member of its peer's organisation, found {one.name!r} "
+                    f"roster: expected {one.role} of its peer's organisation, found {one.name!r} "
                     f"of {one.organisation!r}",
                     setting="roles.members",
                 )
@@ -120,8 +125,10 @@ class Roster:
             (Role.DEALER, Role.EVALUATOR),
             (Role.PEER, Role.COORDINATOR),
             (Role.INTERMEDIARY, Role.COORDINATOR),
-            (Role.EVALUATOR, Role.OWNER),
+            (Role.INTERMEDIARY, Role.EVALUATOR),
         ):
+            if self.lone_owner and one is Role.PEER:
+                continue
             for left in self.having(one):
                 for right in self.having(other):
                     if left.organisation == right.organisation:
@@ -129,7 +136,7 @@ class Roster:
                             f"roster: the {one} is never the {other}, found "
                             f"{left.organisation!r} as both",
                             hints=(f"let another organisation be the {one}",),
-                            setting="peers" if one is Role.PEER else f"roles.{one}",
+                            setting=_SETTINGS.get(one, f"roles.{one}"),
                         )
         organisations = Counter(one.organisation for one in self.having(Role.PEER))
         twice = next(
@@ -166,8 +173,14 @@ class Roster:
 
     @cached_property
     def coordinator(self) -> str:
-        """The name of the coordinator (or of a lone owner), who holds the Paillier key."""
-        return (self.having(Role.COORDINATOR) or self.having(Role.OWNER))[0].name
+        """The name of the coordinator, who holds the Paillier key."""
+        return self.having(Role.COORDINATOR)[0].name
+
+    @cached_property
+    def lone_owner(self) -> bool:
+        """Whether one organisation has all the data, and coordinates: it lends its work."""
+        owners = [one.organisation for one in self.having(Role.PEER)]
+        return owners == [one.organisation for one in self.having(Role.COORDINATOR)]
 
     @cached_property
     def evaluator(self) -> str:
@@ -190,7 +203,7 @@ class Roster:
     @cached_property
     def peers(self) -> tuple[str, ...]:
         """The names of the peers, in the roster's order."""
-        return tuple(one.name for one in self.having(Role.PEER) or self.having(Role.OWNER))
+        return tuple(one.name for one in self.having(Role.PEER))
 
     @cached_property
     def names(self) -> tuple[str, ...]:
@@ -223,16 +236,19 @@ class Roster:
         name = member_of(peer)
         return name if name in self.members else None
 
-    def computes_for(self, member: str) -> str:
-        """The peer of whose organisation a member is."""
-        for peer in self.peers:
-            if member_of(peer) == member:
-                return peer
+    def computes_for(self, seat: str) -> str:
+        """The peer of whose organisation a member or answerer is."""
+        if peer_of(seat) in self.peers:
+            return peer_of(seat)
         raise InputError(
             f"roster: expected members among the peers {', '.join(self.peers)}, "
-            f"found {peer_of(member)!r}",
+            f"found {peer_of(seat)!r}",
             setting="roles.members",
         )
+
+    def peer_at(self, seat: str) -> str:
+        """The peer whose seat it is, or that it is named after."""
+        return seat if seat in self.peers else self.computes_for(seat)
 
     @property
     def pins(self) -> Pins:
@@ -265,7 +281,7 @@ def written_identity(settings: Mapping[str, str], peer: str) -> bytes:
 
 def intermediary_of(peer: str) -> str:
     """The name of a peer's intermediary."""
-    return f"{Role.INTERMEDIARY} of {peer}"
+    return f"{Role.INTERMEDIARY}-{peer}"
 
 
 def member_of(peer: str) -> str:
@@ -273,20 +289,29 @@ def member_of(peer: str) -> str:
     return f"{Role.MEMBER}-{peer}"
 
 
-def peer_of(member: str) -> str:
-    """The name of the peer that a member's seat is named after."""
-    return member.removeprefix(f"{Role.MEMBER}-")
+def answerer_of(peer: str) -> str:
+    """The name of the seat with which a peer's organisation looks up entities for others."""
+    return f"{Role.ANSWERER}-{peer}"
+
+
+def peer_of(seat: str) -> str:
+    """The name of the peer that a seat beside its own is named after."""
+    for role in _BESIDE:
+        if seat.startswith(f"{role}-"):
+            return seat.removeprefix(f"{role}-")
+    return seat
 
 
 def draw_outsourced(
     owner: str, *, evaluator_at: str, entropy: Entropy
 ) -> tuple[Roster, dict[str, Identity]]:
     """The roster of an owner and the evaluator that it lends its work to."""
-    roles = {owner: Role.OWNER, str(Role.EVALUATOR): Role.EVALUATOR}
-    if len(roles) < 2:
+    roles = {str(role): role for role in (Role.COORDINATOR, Role.EVALUATOR)}
+    if owner in roles:
         raise InputError(f"roster: expected an owner with a name of its own, found {owner!r}")
+    roles[owner] = Role.PEER
     identities = {name: Identity.draw(name, entropy) for name in roles}
-    organisations = {str(Role.EVALUATOR): evaluator_at}
+    organisations = {str(Role.EVALUATOR): evaluator_at, str(Role.COORDINATOR): owner}
     return Roster.of(
         tuple(identities.values()), roles=roles, organisations=organisations
     ), identities
@@ -302,13 +327,14 @@ def draw_roster(
     with_evaluator: bool = True,
     intermediaries: Mapping[str, str] | None = None,
     members: Sequence[str] | None = None,
+    answerers: Sequence[str] = (),
 ) -> tuple[Roster, dict[str, Identity]]:
     """A roster in memory with identities made up on the spot.
 
     Evaluator and dealer are organisations of their own unless `evaluator_at` or `dealer_at`
     names the organisation that runs them. `intermediaries` says for a peer which organisation
     runs its intermediary. `members` are the peers whose organisations compute where nobody
-    evaluates (the first nine unless told).
+    evaluates (the first nine unless told), `answerers` those who look up entities for others.
     """
     roles: dict[str, Role] = {Role.COORDINATOR: Role.COORDINATOR}
     if with_evaluator:
@@ -326,6 +352,8 @@ def draw_roster(
     members = () if with_evaluator else peers[:MOST_MEMBERS] if members is None else members
     at_work |= {member_of(peer): peer for peer in members}
     roles |= dict.fromkeys(map(member_of, members), Role.MEMBER)
+    at_work |= {answerer_of(peer): peer for peer in answerers}
+    roles |= dict.fromkeys(map(answerer_of, answerers), Role.ANSWERER)
     identities = {name: Identity.draw(name, entropy) for name in roles}
     at = ((str(Role.EVALUATOR), evaluator_at), (str(Role.DEALER), dealer_at))
     organisations = at_work | {

@@ -16,7 +16,7 @@ from sottovoce.protocols.shares.material import Context
 from sottovoce.study.arrangement import Arrangement, Weights
 from sottovoce.study.plan import DictionaryKind, Engine, LabelsOn, StudyPlan, Verdict
 from sottovoce.study.release import Opens
-from sottovoce.study.roster import Role, Roster
+from sottovoce.study.roster import Role, Roster, answerer_of
 from sottovoce.wire import Codec, Value
 
 # The paper's engine is practical up to about a hundred features.
@@ -71,7 +71,7 @@ class Study:
     @property
     def outsourced(self) -> bool:
         """Whether one owner of data and key lends its work to an evaluator."""
-        return bool(self.roster.having(Role.OWNER))
+        return self.roster.lone_owner
 
     @property
     def multiplies_sealed(self) -> bool:
@@ -95,6 +95,13 @@ class Study:
             raise InputError(
                 f"study {self.plan.name!r}: a lone owner has documents of its own, found partition "
                 f"{arrangement.partition} and weights {arrangement.weights}"
+            )
+        wanted = tuple(map(answerer_of, arrangement.answerers))
+        if tuple(one.name for one in self.roster.having(Role.ANSWERER)) != wanted:
+            found = ", ".join(one.name for one in self.roster.having(Role.ANSWERER)) or "none"
+            raise InputError(
+                f"study {self.plan.name!r}: expected a seat for everybody who looks up entities "
+                f"({', '.join(wanted) or 'nobody'}), found {found}"
             )
         if not arrangement.by_features:
             return
@@ -287,7 +294,13 @@ class Study:
             return (roster.coordinator, asker, *roster.members)
         holder = (roster.evaluator,) if self.on_shares else ()
         dealer = self.query_dealer(asker) if verdict is Verdict.FSS else None
-        return (roster.coordinator, asker, *holder, *((dealer,) if dealer else ()))
+        dealt = (dealer,) if dealer else ()
+        return (roster.coordinator, asker, *holder, *dealt, *self.answering_seats(asker))
+
+    def answering_seats(self, asker: str) -> tuple[str, ...]:
+        """Who looks up the entities of an asker's query, where the plan says so."""
+        peers = self.plan.arrangement.answerers
+        return tuple(answerer_of(one) for one in peers if one != asker)
 
     def evaluation_helpers(self, peers: Collection[str]) -> tuple[str, ...]:
         """Who helps to add up what these peers count: the evaluator, or their members."""

@@ -1,9 +1,9 @@
-"""Further columns beside the text: categories as one-hot, numbers scaled by public bounds."""
+"""Further columns beside the text: categories and words as one-hot, numbers by public bounds."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from difflib import get_close_matches
-from math import isfinite
+from math import isfinite, isqrt
 from typing import Protocol
 
 import numpy as np
@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 from sottovoce.errors import InputError
 from sottovoce.text.documents import Document, Value
 from sottovoce.text.labels import label_name
+from sottovoce.text.tokens import WordTokenizer
 
 GRID = 64
 """Columns are whole multiples of 1/64, so that encrypted scoring sees the same numbers."""
@@ -34,6 +35,10 @@ class Column(Protocol):
     @property
     def texts(self) -> tuple[str, ...]:
         """Its name and those of its values."""
+
+    @property
+    def reach(self) -> int:
+        """How much its features can add up to, in units of 1/GRID."""
 
     def encode(self, value: Value, *, where: str) -> list[int]:
         """Its features in units of 1/GRID; `where` the value lay goes into the error."""
@@ -62,6 +67,11 @@ class Categorical:
     def texts(self) -> tuple[str, ...]:
         """Its name and those of its values."""
         return self.name, *self.values
+
+    @property
+    def reach(self) -> int:
+        """One feature has all of it."""
+        return GRID
 
     def encode(self, value: Value, *, where: str) -> list[int]:  # noqa: ARG002 - every value is fine
         """GRID at the value's own feature, 0 elsewhere."""
@@ -98,6 +108,11 @@ class Numeric:
         """Its name."""
         return (self.name,)
 
+    @property
+    def reach(self) -> int:
+        """The bounds are public."""
+        return GRID
+
     def encode(self, value: Value, *, where: str) -> list[int]:
         """The number in units of 1/GRID."""
         number = self._number(value, where)
@@ -115,6 +130,59 @@ class Numeric:
             f"found {'nothing' if value in {None, ''} else 'something else'}",
             hints=("say what stands for a missing number: Numeric(..., missing=0.0)",),
         )
+
+
+@dataclass(frozen=True, slots=True)
+class Wording:
+    """A text of its own in a column: one feature for every word of a public list.
+
+    The words that it has share a length of 1 among them, as the words of a document do: k of them
+    are 1/√k each. A text that is missing has none.
+    """
+
+    name: str
+    words: tuple[str, ...]
+
+    def __post_init__(self) -> None:
+        cut = [token for word in self.words for token in _words_of(word)]
+        if not self.words or len(set(cut)) < len(self.words) or len(cut) > len(self.words):
+            raise InputError(
+                f"column {self.name}: expected different single words, "
+                f"found {', '.join(self.words) or 'none'}"
+            )
+
+    @property
+    def width(self) -> int:
+        """How many features it becomes."""
+        return len(self.words)
+
+    @property
+    def texts(self) -> tuple[str, ...]:
+        """Its name and its words."""
+        return self.name, *self.words
+
+    @property
+    def reach(self) -> int:
+        """So much all of its words add up to, each rounded."""
+        return max(self._parts(count) * count for count in range(1, self.width + 1))
+
+    def encode(self, value: Value, *, where: str) -> list[int]:  # noqa: ARG002 - every text is fine
+        """The same for every listed word that the text has, 0 elsewhere."""
+        has = set() if value is None else set(_words_of(str(value)))
+        known = [token in has for word in self.words for token in _words_of(word)]
+        parts = self._parts(max(1, sum(known)))
+        return [parts if there else 0 for there in known]
+
+    @staticmethod
+    def _parts(count: int) -> int:
+        # Rounded down: a row is never longer than 1.
+        return isqrt(GRID * GRID // count)
+
+
+def _words_of(text: str) -> list[str]:
+    """The words of a text, as the dictionary has them."""
+    reader = WordTokenizer()
+    return [token for piece in reader.pieces(text) for token in reader.fold(piece)]
 
 
 def _parsed(value: str | float) -> float | None:

@@ -1,6 +1,7 @@
 """Where a row's classes come from: the document's label, or the entities that were marked in it.
 
 `label`   every row of a document has the document's label
+`levels`  both in one model: a row has the document's label, and each entity type that touches it
 `types`   a row belongs to each entity type that touches it (none, one or several)
 `inside`  is this token part of an entity of one of the types?
 `single`  one class a token: the type of the shortest entity around it, else `O`
@@ -26,6 +27,7 @@ class Scheme(StrEnum):
     """The ways of the module's table."""
 
     LABEL = "label"
+    LEVELS = "levels"
     TYPES = "types"
     INSIDE = "inside"
     SINGLE = "single"
@@ -57,6 +59,29 @@ class Labelling:
         }[scheme]
         return cls(Labels(names, exclusive=scheme is not Scheme.TYPES), scheme, tuple(types))
 
+    @classmethod
+    def by_levels(cls, types: Sequence[str], names: Sequence[str]) -> "Labelling":
+        """The labelling of rows by their document's label and by entity `types`, side by side.
+
+        One dictionary and one second moment serve all of them; each class has targets of its own.
+        """
+        both = next((name for name in names if name in types), None)
+        if both is not None or not types or not names:
+            found = f"{both!r} as both" if both is not None else "none of one of them"
+            raise InputError(
+                f"labelling {Scheme.LEVELS}: expected entity types and labels of documents, each "
+                f"with names of their own, found {found}"
+            )
+        return cls(Labels((*types, *names), exclusive=False), Scheme.LEVELS, tuple(types))
+
+    @property
+    def document_names(self) -> tuple[str, ...]:
+        """The classes that a document's own label can name."""
+        if self.scheme is Scheme.LABEL:
+            return self.labels.names
+        levels = self.scheme is Scheme.LEVELS
+        return tuple(one for one in self.labels.names if levels and one not in self.types)
+
     @property
     def fingerprint(self) -> str:
         """64 hexadecimal digits that name this way of labelling."""
@@ -80,12 +105,18 @@ class Labelling:
             if span.type in self.types:
                 for count, row in enumerate(_rows_of(span, places)):
                     touching[row].append((span, count == 0))
+        if self.scheme is Scheme.LEVELS:
+            own = Labels(self.document_names, exclusive=False).classes(document)
+            return [(*self._types_of(spans), *own) for spans in touching]
         return [self._chosen(spans) for spans in touching]
+
+    def _types_of(self, spans: list[tuple[Span, bool]]) -> Classes:
+        present = {span.type for span, _ in spans}
+        return tuple(kind for kind in self.types if kind in present)
 
     def _chosen(self, spans: list[tuple[Span, bool]]) -> Classes:
         if self.scheme is Scheme.TYPES:
-            present = {span.type for span, _ in spans}
-            return tuple(kind for kind in self.types if kind in present)
+            return self._types_of(spans)
         if self.scheme is Scheme.INSIDE:
             return ("inside" if spans else "outside",)
         if not spans:

@@ -154,12 +154,12 @@ def join(
     from sottovoce.clusters import open_cluster
     from sottovoce.text.chunks import working_with
 
-    joining = _Joining(site, found, choice, yes=yes, dry_run=dry_run, as_json=as_json)
+    joining = Joining(site, found, choice, yes=yes, dry_run=dry_run, as_json=as_json)
     with open_cluster(cluster) as workers, working_with(workers):
         joining.run(approve=approve, stay=stay, log=log, lines=log_format, notify=notify)
 
 
-class _Joining:
+class Joining:
     """One run of the command."""
 
     def __init__(

@@ -35,6 +35,7 @@ from sottovoce.node.seat.query_seat import QuerySeat
 from sottovoce.node.seat.seat_runtime import SeatRuntime
 from sottovoce.storage.pending_queries import TEST_OVER, KeptTest, QuestionRows
 from sottovoce.study.queries.classification import Answer, ask
+from sottovoce.study.queries.entities import remote_part
 from sottovoce.study.queries.evaluation import evaluate_peer
 from sottovoce.study.queries.evaluation_record import KeptEvaluation
 from sottovoce.study.queries.explanations import DocumentQuestion
@@ -114,6 +115,8 @@ class QueryClient(QuerySeat):
         party, model, asked = self.standing.party(entropy), self.model, question.rows
         if isinstance(model, QuorumModel):
             return ask_members(party, model, asked, number=number, evaluation=question.evaluation)
+        seats = party.study.answering_seats(party.name)
+        remote = remote_part(party, model, question.entities, number=number, answering=seats)
         return ask(
             party,
             model,
@@ -121,6 +124,7 @@ class QueryClient(QuerySeat):
             number=number,
             evaluation=question.evaluation,
             truth=question.truth,
+            remote=remote,
             verdict=action.verdict,
         )
 
@@ -154,7 +158,7 @@ class QueryClient(QuerySeat):
         if not count:
             name = self.agent.name
             raise InputError(f"{name}: expected at least 1 document to classify, found none")
-        asked = QuestionRows(question.rows)
+        asked = QuestionRows(question.rows, entities=self._entities(documents))
         charged = self._price(asked, told=count)
         answer, query = await self._answered(asked)
         because = question.copies.because(self._plan.labels, answer.classes, answer.scores)
@@ -236,6 +240,18 @@ class QueryClient(QuerySeat):
         party = self.standing.party(self.standing.drawn)
         return DocumentQuestion.held(documents, self.model, party=party)
 
+    def _entities(self, documents: Sequence[Document]) -> tuple[str, ...]:
+        """Whom the rows are about, where others look them up."""
+        if not self._plan.arrangement.asks_holders:
+            return ()
+        nameless = next((one.origin for one in documents if one.group is None), None)
+        if nameless is not None:
+            raise InputError(
+                f"{nameless}: expected the name of whom the row is about, found none",
+                hints=("--group patient",),
+            )
+        return tuple(one.group or "" for one in documents)
+
     def _show_figures(self, kept: KeptEvaluation) -> None:
         """Let whoever watches show and keep the figures: our own at once, the joint ones later."""
         shown = kept.joint or kept.own
@@ -253,7 +269,8 @@ class QueryClient(QuerySeat):
         places = read_rows(party.study, model.space, party.name, mine, key=model.key).places
         test = HeldOut.of(plan, mine, places)
         rows = integer_rows(party.study, model.space, party.name, mine, key=model.key)
-        question = QuestionRows(rows, evaluation=True, truth=test.truth)
+        entities = self._entities(mine)
+        question = QuestionRows(rows, evaluation=True, truth=test.truth, entities=entities)
         kept = await self.agent.do(KeptTest.read, self.agent.journal)
         if kept is not None and kept.digest == question.digest:
             return kept.tested()

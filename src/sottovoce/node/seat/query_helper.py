@@ -11,7 +11,7 @@ from sottovoce.study.study import Study
 def stays(study: Study, seat: str) -> bool:
     """Whether a seat is needed after the training."""
     roster, plan = study.roster, study.plan
-    helping = (Role.EVALUATOR, Role.MEMBER)
+    helping = (Role.EVALUATOR, Role.MEMBER, Role.ANSWERER)
     if any(seat == one.name for role in helping for one in roster.having(role)):
         return True
     return seat == roster.dealer and plan.deals_verdicts

@@ -27,6 +27,7 @@ from sottovoce.node.seat.seat_runtime import SeatRuntime
 from sottovoce.node.seat.service_carrier import ServiceCarrier
 from sottovoce.protocols.messages import Message
 from sottovoce.study.queries.classification import deal
+from sottovoce.study.queries.entities import HeldEntities, answer_entities
 from sottovoce.study.queries.evaluation import evaluate_evaluator, evaluate_member
 from sottovoce.study.queries.model import HeldShare
 from sottovoce.study.queries.quorum_model import MemberShare
@@ -41,9 +42,12 @@ class QuerySeat(ServiceCarrier[SeatService]):
         self,
         agent: SeatRuntime,
         standing: AfterTraining,
-        held: HeldShare | MemberShare | None = None,
+        held: HeldShare | MemberShare | HeldEntities | None = None,
     ) -> None:
-        """Go on from what the seat's journal remembers; it may hold a share of the model."""
+        """Go on from what the seat's journal remembers.
+
+        It may hold a share of the model, or rows that it looks up for others.
+        """
         journal = agent.journal
         state = SeatService.of(
             agent.study,
@@ -55,7 +59,7 @@ class QuerySeat(ServiceCarrier[SeatService]):
         )
         super().__init__(agent, step, state, standing)
         self.closed = asyncio.Event()
-        self._held_share = held
+        self._helps_with = held
 
     async def hear(self, sender: str, message: Message, notes: Mapping[str, bytes]) -> None:
         """Follow a letter of the coordinator; nobody else gives directions."""
@@ -86,17 +90,24 @@ class QuerySeat(ServiceCarrier[SeatService]):
         return self.standing
 
     def query_program(self, action: RunQuery, entropy: Entropy) -> Any:
-        """Help with a query: deal for it, or compute on our share of the model."""
+        """Help with a query: deal for it, compute on our share of the model, or look up rows."""
         party = self.asker_standing(action.query).party(entropy)
-        held = self._held_share
-        if isinstance(held, MemberShare):
-            return help_asker(party, held)
-        return deal(party) if held is None else share_scores(party, (held,))
+        match self._helps_with:
+            case None:
+                return deal(party)
+            case MemberShare() as share:
+                return help_asker(party, share)
+            case HeldEntities() as entities:
+                asker = action.query.asker
+                seats = party.study.answering_seats(asker)
+                return answer_entities(party, entities, asker=asker, answering=seats)
+            case held:
+                return share_scores(party, (held,))
 
     def evaluation_program(self, action: RunEvaluation, entropy: Entropy) -> Any:
         """Sign what an evaluation adds up."""
         evaluation, peers = action.evaluation, action.peers
         party = self.standing.party(entropy, attempt=evaluation.attempt, peers=peers)
-        member = isinstance(self._held_share, MemberShare)
+        member = isinstance(self._helps_with, MemberShare)
         sign = evaluate_member if member else evaluate_evaluator
         return sign(party, peers, number=evaluation.number)

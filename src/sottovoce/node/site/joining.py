@@ -21,7 +21,7 @@ from sottovoce.errors import (
     TheirError,
     WithdrawnError,
 )
-from sottovoce.keyfiles.models import write_model
+from sottovoce.keyfiles.models import read_model, write_model
 from sottovoce.ledger import LineKind
 from sottovoce.node.api import Documents, Joined, JoinOptions, Membership
 from sottovoce.node.events import (
@@ -56,6 +56,10 @@ from sottovoce.node.site.site_study import (
     forget_sessions,
 )
 from sottovoce.storage.seat_keys import SeatKeys
+from sottovoce.study.queries.entities import HeldEntities
+from sottovoce.study.queries.model import HeldShare, PeerModel
+from sottovoce.study.queries.quorum_model import MemberShare
+from sottovoce.study.roster import Role
 from sottovoce.study.study import Study
 
 __all__ = ["describe", "join", "while_working"]
@@ -138,6 +142,8 @@ class _JoiningSeat:
 
     async def _follow(self) -> Joined:
         asks = (self._work.folder(self._keys.identity.name) / MODEL).exists()
+        if asks:
+            self._context.stored.set()
         ending = ASKING_SECONDS if asks else ENDING_SECONDS
         async with self._work.agent(self._keys, ending=ending) as (agent, audit, line):
             await self._enrol(agent, line)
@@ -189,6 +195,7 @@ class _JoiningSeat:
             study, identity = course.party.study, self._keys.identity
             await agent.do(lambda: write_model(path, model, study, identity=identity, replace=True))
             agent.tell_watcher(ModelStored(self._study, agent.name, path))
+            self._context.stored.set()
         await agent.drained()
         peers = ", ".join(participant.state.record.peers)
         await agent.do(audit.note, LineKind.END, f"the training ended, with {peers} in the model")
@@ -215,6 +222,7 @@ class _JoiningSeat:
         path = self._work.folder(agent.name) / MODEL
         await take_model(agent, standing, audit, before=before, path=path)
         agent.tell_watcher(ModelStored(self._study, agent.name, path))
+        self._context.stored.set()
         await participant.take(CleanedUp())
 
     async def _stay(
@@ -222,10 +230,22 @@ class _JoiningSeat:
     ) -> None:
         agent = participant.agent
         standing = await agent.do(AfterTraining.read, agent.journal, study, self._keys)
-        held = await agent.do(kept_share, agent.journal, study)
+        held = await while_working(working, self._held(agent, study))
         helper = QueryHelper(agent, standing, held)
         agent.decider = helper
         await while_working(working, helper.serve())
+
+    async def _held(
+        self, agent: SeatRuntime, study: Study
+    ) -> HeldShare | MemberShare | HeldEntities | None:
+        """What this seat helps others with: a share of the model, or rows to look up."""
+        if not any(agent.name == one.name for one in study.roster.having(Role.ANSWERER)):
+            return await agent.do(kept_share, agent.journal, study)
+        await self._context.stored.wait()
+        peer = study.roster.peer_at(agent.name)
+        _, model = await agent.do(read_model, self._work.folder(peer) / MODEL, study)
+        assert isinstance(model, PeerModel)
+        return HeldEntities(peer, model, await self._context.documents())
 
     async def _end_badly(
         self,

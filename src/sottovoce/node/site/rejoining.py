@@ -111,6 +111,12 @@ async def hand_over(
     seat = told.consent.name
     if seat not in standing.study.roster.peers or seat == agent.name:
         raise MisuseError(f"model: expected another peer that enrolled again, found {seat!r}")
+    if standing.study.plan.arrangement.brings_rados:
+        raise MisuseError(
+            f"model: expected a part that every peer has alike, found one with what stands for the "
+            f"columns of others at {agent.name!r}, which {seat!r} has no use for",
+            hints=("make a new study",),
+        )
     new = standing.with_new_keys(told.now, told.consent)
     key = f"handed/{handover_session(new.study, seat).hex()}"
     if await agent.do(agent.journal.note, key) is not None:

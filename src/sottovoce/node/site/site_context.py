@@ -40,6 +40,8 @@ class SiteContext:
         self._options = options
         self._consents: dict[bytes, asyncio.Task[bool]] = {}
         self._documents: asyncio.Task[Sequence[Document]] | None = None
+        # Set once the peer's seat of this site has stored its model.
+        self.stored = asyncio.Event()
 
     @property
     def policy(self) -> Policy:

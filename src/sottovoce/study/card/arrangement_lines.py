@@ -44,6 +44,7 @@ def arranged_lines(study: Study) -> Iterator[str]:
 def outsourced_lines(study: Study) -> Iterator[str]:
     """All that there is to say of a lone owner's study."""
     plan, roster = study.plan, study.roster
+    (owner,) = roster.peers
     made = f"{plan.rados} rados" if plan.rados else "exact moments"
     yield "## What is agreed"
     yield ""
@@ -52,12 +53,12 @@ def outsourced_lines(study: Study) -> Iterator[str]:
         f"{plan.alphas[0]:g}; {made}."
     )
     yield (
-        f"- {roster.coordinator} holds the data and the key. "
+        f"- {owner} holds the data and the key. "
         f"{roster.organisation(roster.evaluator)} works on ciphertexts, and learns how many "
         "documents and columns there are (rounded up), "
         "the upper end of their spectrum, and that the solve came out right."
     )
-    yield f"- Comes out: the model's weights, to {roster.coordinator}, who labels at home."
+    yield f"- Comes out: the model's weights, to {owner}, who labels at home."
     yield ""
     yield "## What must hold"
     yield ""
@@ -86,5 +87,5 @@ _REMOTES = {
     "about, and when.",
     Remote.ZERO: "`zero`; they are left out, nobody is asked.",
     Remote.NORMALISED: "`normalised`; the mean edge vector of the peers that answer stands for "
-    "them, encrypted. It is asked for once and says nothing about any entity.",
+    "them, encrypted. Every peer gets it at the end of the training, and queries ask nobody.",
 }

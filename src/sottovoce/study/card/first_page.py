@@ -98,7 +98,7 @@ def _doing(study: Study, organisation: str | None) -> Iterator[str]:
     mine = f"{organisation} {_listed(does)}." if does else ""
     peers = [one.organisation for one in roster.having(Role.PEER)]
     labels = map(markdown, study.plan.labels.names)
-    if peers:
+    if peers and not study.outsourced:
         mine += (
             f" {_counted(peers, 'organisations')} train one program that tells "
             f"{_counted(labels, 'classes')} apart; each keeps its documents. "
@@ -109,6 +109,8 @@ def _doing(study: Study, organisation: str | None) -> Iterator[str]:
 
 
 def _does(study: Study, one: Participant) -> str:
+    if study.outsourced and one.role in _OWNERS:
+        return _OWNERS[one.role]
     if study.engine is Engine.QUORUM and one.role is Role.COORDINATOR:
         return "runs the study, holds nothing that answers need, and brings no documents"
     return _DOES[one.role]
@@ -120,7 +122,7 @@ def _coordinator(study: Study) -> str:
 
 def _leaves(study: Study, organisation: str | None) -> Iterator[str]:
     brings = organisation is None or any(
-        participant.organisation == organisation and participant.role in {Role.PEER, Role.OWNER}
+        participant.organisation == organisation and participant.role is Role.PEER
         for participant in study.roster.participants
     )
     said = "No text leaves. Numbers do, hidden as said below:" if brings else ""
@@ -245,8 +247,15 @@ _DOES = {
     Role.DEALER: "makes up random numbers for the computation (as dealer)",
     Role.PEER: "brings its own labelled documents (as peer)",
     Role.INTERMEDIARY: "computes for a peer on numbers that it cannot read (as intermediary)",
+    Role.ANSWERER: "looks up the people that others ask about, in its own data (as answerer)",
     Role.MEMBER: "computes on parts that alone are random (as member)",
-    Role.OWNER: "brings its own data and holds the key (as owner)",
+}
+
+
+# What the two seats of a lone owner do.
+_OWNERS = {
+    Role.COORDINATOR: "runs the study, and holds the key to its own data (as coordinator)",
+    Role.PEER: "brings its own labelled documents, and gets the model (as peer)",
 }
 
 

@@ -34,11 +34,12 @@ from sottovoce.protocols.two_party import comparison as two_party_comparison
 from sottovoce.protocols.two_party import directions, matrices, own_masks
 from sottovoce.protocols.two_party import products as two_party_products
 from sottovoce.protocols.two_party import truncation as two_party_truncation
-from sottovoce.study.arrangement import Remote, Weights
+from sottovoce.study.arrangement import Weights
 from sottovoce.study.plan import Contribution, Engine, Verdict
 from sottovoce.study.queries import (
     budget,
     classification,
+    entities,
     evaluation,
     model,
     quorum_queries,
@@ -204,9 +205,10 @@ def _asked(study: Study) -> Iterator[Stage]:
             yield "queries", (carries, undealt)
             if study.plan.counts_sealed:
                 yield "queries", (undealt_tally,)
-    arrangement = study.plan.arrangement
-    if arrangement.by_features and arrangement.remote is not Remote.ZERO:
-        yield "queries", (remote,)
+    if study.plan.arrangement.asks_holders:
+        yield "queries", (entities, remote)
+    if study.plan.arrangement.brings_rados:
+        yield "encrypted model", (remote,)
 
 
 def _counts_dealt(study: Study) -> bool:

@@ -71,6 +71,7 @@ class PeerModel:
     `weights` are ⟨⟨θ⟩⟩, which the peer cannot open, or None where labels are found on shares;
     `public` is the study's Paillier key. `released` holds the weights, columns × classes, only
     where the plan released them; `operating_point` the threshold of every score, where it is not 0.
+    `remote` is the encrypted score that stands for others' columns in all queries of this peer.
     """
 
     space: FeatureSpace
@@ -81,6 +82,7 @@ class PeerModel:
     released: NDArray[np.float64] | None = field(default=None, repr=False)
     operating_point: tuple[float, ...] = ()
     public: PublicKey | None = field(default=None, repr=False)
+    remote: Ciphertext | None = None
 
     @property
     def batch(self) -> int:

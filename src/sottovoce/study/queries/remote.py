@@ -1,23 +1,24 @@
-"""The part of a score that other peers hold, in partition `features`.
+"""The part of a score that other peers hold, in partition `features`: added up, never opened.
 
-    asker a                             answering peers q (chosen by the plan)
-      ── EntityQuestion, or RadoQuestion ──▶  q ── PairSeed ──▶ q'   for every pair of them
-      ◀── RemoteScores ⟨⟨θ_qᵀx_q + masks⟩⟩ ──  or EntityUnknown
+    peer a                              who answers, q (chosen by the plan)
+                                         q ── PairSeed ──▶ q'   for every pair of them
+      ◀── RemoteScores ⟨⟨θ_qᵀx_q + masks⟩⟩ ──
      adds them up: the masks cancel
 
-Three ways to score a row of which the asker has some features only. `full`: every answering
-peer looks up the same entity and adds the score of its own features. `normalised`: each adds
-the score of its mean edge vector Σ y x / m, the paper's common extra rado divided by the number
-of its documents; it is asked for once. `zero`: nothing is added, and nobody is asked.
+Three ways to score a row of which the asker has some features only. `zero`: nothing is added.
+`normalised`: each adds the score of its mean edge vector Σ y x / m, the paper's common extra rado
+divided by the number of its documents; all peers get it once, at the end of the training
+(`take_remotes`), and keep it beside the model. `full`: everybody who answers looks up the same
+entity and adds the score of its own features of it (entities.py).
 
-Who learns what. `full`: the answering peers learn which entities are asked about, and when; the
-asker learns of an entity that somebody does not hold. `normalised`: that a peer asks. The asker
-holds ciphertexts that it cannot open; were it to pool with the coordinator, both would see the
-sum of the remote parts and no single one, unless one peer alone answers. Assuming that messages
-between peers are sealed against the coordinator.
+Who learns what. `normalised` and `zero`: nobody learns anything, not even that somebody asks. The
+asker holds ciphertexts that it cannot open; were it to pool with the coordinator, both would see
+the sum of the remote parts and no single one, unless one peer alone answers. Assuming that
+messages between peers are sealed against the coordinator.
 """
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
 from typing import ClassVar
 
 import numpy as np
@@ -26,41 +27,20 @@ from scipy import sparse
 from sottovoce.entropy import SEED_BYTES, Expansion
 from sottovoce.errors import InputError, ViolationError
 from sottovoce.numbers.fixed import Scale
-from sottovoce.paillier import Ciphertext, Encrypted, Layout, SparseRows, Unsent, stack
+from sottovoce.paillier import Ciphertext, Encrypted, Layout, SparseRows, Unsent
 from sottovoce.protocols.casting import agreed_from
-from sottovoce.protocols.conversation import Party, Receive, Send, receive
+from sottovoce.protocols.conversation import Party, Send, receive
 from sottovoce.protocols.messages import Disclosure, Message
 from sottovoce.protocols.shares.material import Context
 from sottovoce.study.party_context import PartyContext
-from sottovoce.study.queries.model import PeerModel
-from sottovoce.study.stages.holdings import EntityTable, integer_rows, own_reach
+from sottovoce.study.queries.model import PeerModel, model_scale
+from sottovoce.study.queries.scoring import ScorePlan
+from sottovoce.study.stages.holdings import integer_rows, own_reach
+from sottovoce.study.study import Study
 from sottovoce.text.documents import Document, digest_of
 
 _MASKS = "roles/remote/v1"
 _ANSWERED = "study/answered/v1"
-
-
-class EntityQuestion(Message, frozen=True):
-    """The entities of a query, for the peers that add their own part (remote = full)."""
-
-    discloses: ClassVar = Disclosure(
-        seen_by="the peers that the plan lets answer, sealed against everybody else",
-        reveals="which entities the asker asks about, and when",
-        assuming="every peer consented to remote = full",
-    )
-    number: int
-    entities: tuple[str, ...]
-
-
-class RadoQuestion(Message, frozen=True):
-    """A peer asks for the score of the others' normalised rados, once."""
-
-    discloses: ClassVar = Disclosure(
-        seen_by="the peers that the plan lets answer",
-        reveals="that this peer is about to classify something",
-        assuming="it is asked before the first query, whatever that is about",
-    )
-    number: int
 
 
 class PairSeed(Message, frozen=True):
@@ -74,17 +54,6 @@ class PairSeed(Message, frozen=True):
     seed: bytes
 
 
-class EntityUnknown(Message, frozen=True):
-    """The answering peer has no such entity."""
-
-    discloses: ClassVar = Disclosure(
-        seen_by="the asker, sealed against everybody else",
-        reveals="that the answering peer does not hold the entity at this place of the query",
-        assuming="every peer consented to remote = full",
-    )
-    place: int
-
-
 class RemoteScores(Message, frozen=True):
     """Encrypted scores of one peer's own features, under masks that cancel among those asked."""
 
@@ -96,61 +65,58 @@ class RemoteScores(Message, frozen=True):
     scores: Ciphertext
 
 
-def ask_entities(
-    party: PartyContext, model: PeerModel, entities: Sequence[str], *, number: int
-) -> Party[Unsent]:
-    """At the asker: ⟨⟨remote part⟩⟩ of every entity."""
-    answering = party.study.plan.arrangement.answering_to(party.name)
-    for name in answering:
-        yield Send(name, EntityQuestion(number, tuple(entities)))
-    return (yield from _added(party, model, answering, entities))
+@dataclass(frozen=True)
+class RemoteQuestion:
+    """One question for a remote part: whose it is, who answers it, and its number."""
+
+    asker: str
+    answering: tuple[str, ...]
+    number: int
 
 
-def ask_rado(party: PartyContext, model: PeerModel, *, number: int) -> Party[Unsent]:
-    """At the asker: ⟨⟨remote part⟩⟩ that stands for any entity."""
-    answering = party.study.plan.arrangement.answering_to(party.name)
-    for name in answering:
-        yield Send(name, RadoQuestion(number))
-    return (yield from _added(party, model, answering, [""]))
+def take_remotes(
+    party: PartyContext, models: Sequence[PeerModel], training: Sequence[Document]
+) -> Party[list[PeerModel]]:
+    """At every peer, after the solve: every model with what stands for others' columns in it.
+
+    Peers take turns in the plan's order; whoever's turn it is adds up what the others send.
+    """
+    arrangement = party.study.plan.arrangement
+    if not arrangement.brings_rados:
+        return list(models)
+    found = []
+    for index, model in enumerate(models):
+        number = (party.attempt.number - 1) * len(models) + index
+        for asker in (one.peer for one in arrangement.own):
+            answering = arrangement.answering_to(asker)
+            if asker == party.name:
+                told = {}
+                for name in answering:
+                    told[name] = yield from receive(name, RemoteScores)
+                part = added(party, model, told, rows=1)
+                found.append(replace(model, remote=part.fresh(entropy=party.entropy)))
+            elif party.name in answering:
+                asked = RemoteQuestion(asker, answering, number)
+                yield from _answer_rado(party, model, training, asked)
+    return found
 
 
-def answer_entities(
-    party: PartyContext, model: PeerModel, table: EntityTable, *, asker: str
-) -> Party[None]:
-    """At an answering peer: the scores of its own features of the entities, masked."""
-    told = yield from receive(asker, EntityQuestion)
-    asked = (table.documents[name] for name in told.entities if name in table.documents)
-    party = party.drawing(_ANSWERED, digest_of(asked))
-    masks = yield from _masks(party, model, asker, told.number, len(told.entities))
-    unknown = next(
-        (place for place, name in enumerate(told.entities) if name not in table.documents), None
-    )
-    if unknown is not None:
-        yield Send(asker, EntityUnknown(unknown))
-        return
-    documents = [table.documents[name] for name in told.entities]
-    rows = own_rows(party, model, documents)
-    yield Send(asker, RemoteScores(_covered(party, model, rows, masks)))
-
-
-def answer_rado(
-    party: PartyContext, model: PeerModel, training: Sequence[Document], *, asker: str
+def _answer_rado(
+    party: PartyContext, model: PeerModel, training: Sequence[Document], asked: RemoteQuestion
 ) -> Party[None]:
     """At an answering peer: the score of its mean edge vector, masked."""
-    told = yield from receive(asker, RadoQuestion)
     party = party.drawing(_ANSWERED, digest_of(training))
-    masks = yield from _masks(party, model, asker, told.number, 1)
+    masks = yield from cancelling_masks(party, model, asked, 1)
     rado = normalised_rado(party, model, training)
-    yield Send(asker, RemoteScores(_covered(party, model, rado, masks)))
+    yield Send(asked.asker, RemoteScores(covered(party, model, rado, masks)))
 
 
 def own_rows(
     party: PartyContext, model: PeerModel, documents: Sequence[Document]
 ) -> sparse.csr_array:
     """A peer's own features alone, as integers: what is shared counts once, at the asker."""
-    return integer_rows(
-        party.study, model.space, party.name, documents, key=model.key, common=False
-    )
+    peer = party.study.roster.peer_at(party.name)
+    return integer_rows(party.study, model.space, peer, documents, key=model.key, common=False)
 
 
 def normalised_rado(
@@ -164,58 +130,60 @@ def normalised_rado(
     return sparse.csr_array(mean[np.newaxis, :])
 
 
-def repeated(part: Encrypted, count: int) -> Unsent:
-    """One remote part for every row of a query."""
-    return stack([part[0]] * count)
-
-
-def _added(
-    party: PartyContext, model: PeerModel, answering: Sequence[str], entities: Sequence[str]
-) -> Party[Unsent]:
-    """The sum of all answers; what somebody does not hold is an error that names both."""
-    key, weights = model.paillier, model.ciphertext
-    layout = Layout((len(entities), model.scores.classes), weights.slots).cover()
-    scale = Scale(weights.scale.fraction_bits, key.plaintext_bound)
-    unknown: list[tuple[str, str]] = []
-    total: Encrypted | None = None
-    for name in answering:
-        told = yield Receive(name, (RemoteScores, EntityUnknown))
-        if isinstance(told, EntityUnknown):
-            if not 0 <= told.place < len(entities):
-                raise ViolationError("names an entity that was not asked about", party=name)
-            unknown.append((name, entities[told.place]))
-            continue
-        found = agreed_from(name, told.scores, layout, scale)
-        total = found if total is None else total + found
-    if unknown:
-        peer, entity = unknown[0]
-        raise InputError(
-            f"{party.name}: expected an entity that {peer!r} holds, too, found {entity!r}",
-            hints=('ask with remote="zero" or remote="normalised" in a study of its own',),
-        )
-    if total is None:
+def added(
+    party: PartyContext,
+    model: PeerModel,
+    told: Mapping[str, RemoteScores],
+    *,
+    rows: int,
+) -> Unsent:
+    """At the asker: the sum of all answers, in which the masks cancel."""
+    if not told:
         raise InputError(f"{party.name}: expected a peer that answers, found none")
-    reach = sum(own_reach(party.study, name) for name in answering)
-    return total.uncover(scale=weights.scale.times_integer(reach))
+    key, weights = model.paillier, model.ciphertext
+    layout = Layout((rows, model.scores.classes), weights.slots).cover()
+    scale = Scale(weights.scale.fraction_bits, key.plaintext_bound)
+    total: Encrypted | None = None
+    for name, answer in told.items():
+        found = agreed_from(name, answer.scores, layout, scale)
+        total = found if total is None else total + found
+    assert total is not None
+    _, reached = _form(party.study, model.scores, tuple(told), rows)
+    return total.uncover(scale=reached)
 
 
-def _covered(
+def remote_form(study: Study, scores: ScorePlan, peer: str) -> tuple[Layout, Scale]:
+    """How the remote part that a peer keeps is laid out, and how large it can be."""
+    return _form(study, scores, study.plan.arrangement.answering_to(peer), 1)
+
+
+def _form(
+    study: Study, scores: ScorePlan, answering: Sequence[str], rows: int
+) -> tuple[Layout, Scale]:
+    reach = sum(own_reach(study, study.roster.peer_at(name)) for name in answering)
+    layout = Layout((rows, scores.classes), scores.model.slots)
+    return layout, model_scale(scores).times_integer(reach)
+
+
+def covered(
     party: PartyContext, model: PeerModel, rows: sparse.csr_array, masks: Sequence[int]
 ) -> Ciphertext:
-    reach = own_reach(party.study, party.name)
+    """Encrypted scores of rows, under masks, fresh."""
+    reach = own_reach(party.study, party.study.roster.peer_at(party.name))
     scores = SparseRows.of(rows, reach=reach) @ model.ciphertext
     return scores.cover(masks).fresh(entropy=party.entropy)
 
 
-def _masks(
-    party: PartyContext, model: PeerModel, asker: str, number: int, count: int
+def cancelling_masks(
+    party: PartyContext, model: PeerModel, asked: RemoteQuestion, count: int
 ) -> Party[list[int]]:
-    """Masks of one answer that cancel in the sum over all answering peers."""
-    study, weights = party.study, model.ciphertext
-    answering = study.plan.arrangement.answering_to(asker)
+    """Masks of one answer that cancel in the sum over all who answer."""
+    study, weights, answering = party.study, model.ciphertext, asked.answering
     if party.name not in answering:
-        raise ViolationError(f"asks {party.name!r}, whom the plan does not let answer", party=asker)
-    context = Context.among(f"{study.digest.hex()} remote", [asker], round=number)
+        raise ViolationError(
+            f"asks {party.name!r}, whom the plan does not let answer", party=asked.asker
+        )
+    context = Context.among(f"{study.digest.hex()} remote", [asked.asker], round=asked.number)
     party.ledger.spend(context, f"remote part of {party.name}")
     layout = Layout((count, model.scores.classes), weights.slots)
     modulus = weights.key.modulus

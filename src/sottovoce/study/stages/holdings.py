@@ -18,7 +18,7 @@ from sottovoce.rados.blocks import EnumeratedBlocks
 from sottovoce.rados.moments import Moments
 from sottovoce.study.study import Study
 from sottovoce.study.totals import Totals
-from sottovoce.text.columns import GRID, Categorical
+from sottovoce.text.columns import Categorical
 from sottovoce.text.documents import Document
 from sottovoce.text.features import NORM_PARTS, FeatureReader, FeatureRows, FeatureSpace
 from sottovoce.text.hashing import DictionaryKey
@@ -98,7 +98,7 @@ def integer_rows(
 def own_reach(study: Study, peer: str) -> int:
     """How much the integers of a peer's own features of one row can add up to."""
     own = next(one.columns for one in study.plan.arrangement.own if one.peer == peer)
-    return NORM_PARTS * GRID * len(own)
+    return NORM_PARTS * sum(one.reach for one in study.plan.columns if one.name in own)
 
 
 @dataclass(frozen=True, repr=False)

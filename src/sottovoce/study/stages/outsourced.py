@@ -1,13 +1,18 @@
 """A study of one owner: it holds data and key, and an evaluator learns on ciphertexts only.
 
-    owner (documents, key)                                  evaluator
-      ── TableNumbers, SealedRows ⟨⟨xᵢ⟩⟩, ⟨⟨yᵢxᵢ⟩⟩ ──────────▶   uploads.py: ⟨⟨A⟩⟩, ⟨⟨b⟩⟩
-      ◀── masked questions, encrypted answers ─────────────▶   two_party/solve.py
-      ◀── OwnersModel ⟨⟨θ⟩⟩ ────────────────────────────────
-     decrypts θ, and classifies at home
+    owner: peer (documents)            coordinator (key)                evaluator
+      ── OwnersTotals ────────────────────▶ ────────────────────────────────▶
+      ── TableNumbers ────────────────────▶ ────────────────────────────────▶
+      ── SealedRows ⟨⟨xᵢ⟩⟩, ⟨⟨yᵢxᵢ⟩⟩ ────────────────────────────────────────▶  ⟨⟨A⟩⟩, ⟨⟨b⟩⟩
+                                        ◀── masked questions, answers ─────▶  two_party/solve.py
+                                        ◀── OwnersModel ⟨⟨θ⟩⟩ ───────────────
+      ◀── OpenedModel θ ───────────────── decrypts θ
+      ── OwnersChoice ────────────────────▶
+     classifies at home
 
-With several penalties the evaluator solves for each, and the owner picks the θ that is right most
-often on documents that it held back: all of them are its own, and nobody hears which one it was.
+The owner has two seats: a peer with the documents, and the coordinator with the key. With several
+penalties the evaluator solves for each, and the owner picks the θ that is right most often on
+documents that it held back: all of them are its own, and nobody else hears which one it was.
 
 The paper's single-party case: the owner lends its work to a machine that it does not trust.
 Who learns what. The owner: θ, and noise from the questions. The evaluator: rounded numbers of
@@ -23,6 +28,7 @@ from typing import ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
+from sottovoce import wire
 from sottovoce.entropy import Entropy
 from sottovoce.errors import InputError, ViolationError
 from sottovoce.numbers.packing import Slots
@@ -69,6 +75,17 @@ from sottovoce.text.features import FeatureReader
 _OWNED = "study/owned/v1"
 
 
+class OwnersTotals(Message, frozen=True):
+    """How many rows and columns an owner without other peers has, rounded."""
+
+    discloses: ClassVar = Disclosure(
+        seen_by="the owner's own coordinator, and its evaluator",
+        reveals="rounded numbers of rows and columns; of the classes nothing, unless they weigh",
+        assuming="these numbers are on the study card",
+    )
+    totals: wire.Words
+
+
 class OwnersModel(Message, frozen=True):
     """The model under the owner's own key: θ of every class, for every penalty."""
 
@@ -80,32 +97,95 @@ class OwnersModel(Message, frozen=True):
     thetas: tuple[ForKeyHolder, ...]
 
 
-def train_owner(
-    party: PartyContext, documents: Sequence[Document], *, key: SecretKey
-) -> Party[tuple[PeerModel, Trained]]:
-    """At the owner: everything but the work, which it lends."""
-    study, evaluator = party.study, party.study.roster.evaluator
+class OpenedModel(Message, frozen=True):
+    """The same in the clear, from the seat of the owner that has the key to the one that asks."""
+
+    discloses: ClassVar = Disclosure(
+        seen_by="the owner's own peer, sealed against everybody else",
+        reveals="the model, which is the owner's own",
+        assuming="both seats are of one organisation",
+    )
+    thetas: wire.Words
+
+
+class OwnersChoice(Message, frozen=True):
+    """Which penalty an owner chose, told to its own coordinator."""
+
+    discloses: ClassVar = Disclosure(
+        seen_by="the owner's own coordinator",
+        reveals="which of the agreed penalties was best on documents that were held back",
+        assuming="both seats are of one organisation",
+    )
+    index: int
+
+
+def prepare_owner(party: PartyContext, documents: Sequence[Document]) -> Party[Prepared]:
+    """At the owner's peer: a dictionary and totals of its own, of which others hear numbers."""
+    study = party.study
     party = party.drawing(_OWNED, digest_of(documents))
     prepared = prepare_alone(party, training_side(party, documents))
+    told = OwnersTotals(_shown(study, prepared.totals).written)
+    for name in (study.roster.coordinator, study.roster.evaluator):
+        yield Send(name, told)
+    return prepared
+
+
+def hear_owner(party: PartyContext) -> Party[Prepared]:
+    """At the owner's coordinator, and at its evaluator: the numbers."""
+    (owner,) = party.study.roster.peers
+    told = yield from receive(owner, OwnersTotals)
+    totals = Totals.read(party.study, told.totals, (owner,), sender=owner)
+    return Prepared(totals, _halves(party.study, totals))
+
+
+def train_owner(
+    party: PartyContext, agreement: Agreement, prepared: Prepared, documents: Sequence[Document]
+) -> Party[PeerModel]:
+    """At the owner's peer: everything but the work, which it lends."""
+    study, roster, key = party.study, party.study.roster, agreement.paillier_key
+    party = party.drawing(_OWNED, digest_of(documents))
     mine = own_rows(study, prepared, training_side(party, documents))
     own = Own(Moments.of(mine.rows, np.zeros(len(mine.rows))), brought=mine)
     totals, parts = _shown(study, prepared.totals), told_end(study, own)
     numbers = EncryptedNumbers.of(study, prepared, parts)
-    yield Send(evaluator, TableNumbers(totals.written, parts, totals.rows))
-    table, slots = numbers.table(totals, totals.rows), _slots(numbers, key.public)
-    yield from upload_rows(
-        mine, table, to=evaluator, slots=slots, key=key.public, entropy=party.entropy
-    )
-    stages = product_stages(key, table, entropy=party.entropy)
+    for name in (roster.coordinator, roster.evaluator):
+        yield Send(name, TableNumbers(totals.written, parts, totals.rows))
+    table, slots = numbers.table(totals, totals.rows), _slots(numbers, key)
+    to = roster.evaluator
+    yield from upload_rows(mine, table, to=to, slots=slots, key=key, entropy=party.entropy)
+    thetas = _read(party, numbers, (yield from receive(roster.coordinator, OpenedModel)))
+    best = _best(party, prepared, held_back_side(party, documents), thetas)
+    yield Send(roster.coordinator, OwnersChoice(best))
+    alpha = study.plan.alphas[best]
+    return _model(party, prepared, numbers, thetas[best], key=key, alpha=alpha)
+
+
+def hold_key(party: PartyContext, key: SecretKey) -> Party[Trained]:
+    """At the owner's coordinator: it answers masked questions, and opens the model."""
+    study, evaluator = party.study, party.study.roster.evaluator
+    (owner,) = study.roster.peers
+    told = yield from receive(owner, TableNumbers)
+    totals = told_totals(study, told, owner)
+    prepared = Prepared(totals, _halves(study, totals))
+    numbers = EncryptedNumbers.of(study, prepared, told.ceiling_parts)
+    stages = product_stages(key, numbers.table(totals, told.rows), entropy=party.entropy)
     for _ in range(numbers.scores.classes * len(study.plan.alphas)):
         stages += checked_stages(key, numbers.solve, entropy=party.entropy)
     yield from serve(AnswerGuard(evaluator, stages, codec=study.codec(key.public)))
-    told = yield from receive(evaluator, OwnersModel)
-    thetas = _opened(party, numbers, told, key=key)
-    best = _best(party, prepared, held_back_side(party, documents), thetas)
-    alpha, peers = study.plan.alphas[best], (party.name,)
-    model = _model(party, prepared, numbers, thetas[best], key=key, alpha=alpha)
-    return model, Trained(numbers.scores, prepared.totals, peers, key, alpha=alpha)
+    sealed = yield from receive(evaluator, OwnersModel)
+    opened = _opened(party, numbers, sealed, key=key)
+    yield Send(owner, OpenedModel(wire.Words.of(np.ascontiguousarray(opened).view(np.uint64))))
+    chosen = yield from receive(owner, OwnersChoice)
+    if not 0 <= chosen.index < len(study.plan.alphas):
+        expected = f"expected one of {len(study.plan.alphas)} penalties, found {chosen.index}"
+        raise ViolationError(expected, party=owner)
+    alpha = study.plan.alphas[chosen.index]
+    return Trained(numbers.scores, totals, (owner,), key, alpha=alpha)
+
+
+def _halves(study: Study, totals: Totals) -> tuple[int, ...]:
+    """Any: idf counts in scores alone, which nobody but the owner's peer makes."""
+    return (4,) * (study.plan.features - totals.absent)
 
 
 def _slots(numbers: EncryptedNumbers, key: PublicKey) -> Slots:
@@ -121,8 +201,8 @@ def _shown(study: Study, totals: Totals) -> Totals:
 
 def _opened(
     party: PartyContext, numbers: EncryptedNumbers, told: OwnersModel, *, key: SecretKey
-) -> list[NDArray[np.float64]]:
-    """At the owner: θ in the clear, for every penalty."""
+) -> NDArray[np.float64]:
+    """At the owner: θ in the clear, of every class for every penalty."""
     scores, evaluator = numbers.scores, party.study.roster.evaluator
     penalties = len(party.study.plan.alphas)
     if len(told.thetas) != scores.classes * penalties:
@@ -135,8 +215,21 @@ def _opened(
     found = [
         agreed_from(evaluator, one, layout, numbers.solve.direction_scale) for one in told.thetas
     ]
-    columns = np.column_stack([decrypt(key, one).floats() for one in found])
-    return np.split(columns, penalties, axis=1)
+    return np.column_stack([decrypt(key, one).floats() for one in found])
+
+
+def _read(
+    party: PartyContext, numbers: EncryptedNumbers, told: OpenedModel
+) -> list[NDArray[np.float64]]:
+    """At the owner's peer: θ for every penalty."""
+    penalties = len(party.study.plan.alphas)
+    expected = (numbers.width, numbers.scores.classes * penalties)
+    if told.thetas.shape != expected:
+        raise ViolationError(
+            f"expected weights of shape {expected}, found {told.thetas.shape}",
+            party=party.study.roster.coordinator,
+        )
+    return np.split(told.thetas.array().view(np.float64), penalties, axis=1)
 
 
 def _best(
@@ -168,7 +261,7 @@ def _model(
     numbers: EncryptedNumbers,
     theta: NDArray[np.float64],
     *,
-    key: SecretKey,
+    key: PublicKey,
     alpha: float,
 ) -> PeerModel:
     """At the owner: its model in the clear, and encrypted as sealed models are stored."""
@@ -178,7 +271,7 @@ def _model(
     return PeerModel(
         prepared.space,
         scores,
-        encrypt(key.public, plain, slots=slots, entropy=party.entropy),
+        encrypt(key, plain, slots=slots, entropy=party.entropy),
         alpha,
         prepared.key,
         released=prepared.space.factors[:, np.newaxis] * theta,
@@ -188,17 +281,18 @@ def _model(
 
 def train_for_owner(party: PartyContext, agreement: Agreement) -> Party[None]:
     """At the evaluator: moments and solve on ciphertexts; nothing stays with it."""
-    study, owner = party.study, party.study.roster.coordinator
+    study, holder = party.study, party.study.roster.coordinator
+    (owner,) = study.roster.peers
     told = yield from receive(owner, TableNumbers)
     totals = told_totals(study, told, owner)
-    halves = (4,) * (study.plan.features - totals.absent)
-    numbers = EncryptedNumbers.of(study, Prepared(totals, halves), told.ceiling_parts)
+    prepared = Prepared(totals, _halves(study, totals))
+    numbers = EncryptedNumbers.of(study, prepared, told.ceiling_parts)
     table, slots = numbers.table(totals, told.rows), _slots(numbers, agreement.paillier_key)
     parts = yield from take_rows(owner, table, slots=slots)
     program = closing(_solved(parts, table, numbers, slots=slots, entropy=party.entropy))
-    thetas = yield from Cast((), owner, party.name).seated(program)
+    thetas = yield from Cast((), holder, party.name).seated(program)
     sent = tuple(one.for_key_holder(entropy=party.entropy) for one in thetas)
-    yield Send(owner, OwnersModel(sent))
+    yield Send(holder, OwnersModel(sent))
 
 
 def _solved(

@@ -7,7 +7,7 @@
       │◀──────────────── ChosenPenalty ──────│─────────────────────────────▶│           │
 
 In partition `features` every asker's query has the remote part that the plan gives all queries;
-peers ask in the roster's order, and answer whoever's turn it is.
+where entities are looked up, peers ask in the roster's order, and answer whoever's turn it is.
 
 Every model stays sealed; only the one that is chosen is kept, and only it may be released
 (several models of one contribution give moments away). Who learns what: C learns how many
@@ -83,7 +83,6 @@ def choose_peer(
     peers: Sequence[str],
     *,
     held_back: Sequence[Document],
-    training: Sequence[Document],
 ) -> Party[int]:
     """At a peer: it tries every model on its own documents, and adds up how often it was right."""
     if len(models) == 1:
@@ -91,7 +90,7 @@ def choose_peer(
     study = party.study
     if not held_back:
         raise InputError(f"{party.name}: expected documents to choose a penalty with, found none")
-    trial = PenaltyTrial.of(party, models[0], held_back, training)
+    trial = PenaltyTrial.of(party, models[0], held_back)
     right = []
     for index, model in enumerate(models):
         number = first_number(party) + index

@@ -14,6 +14,7 @@ from sottovoce.study.party_context import PartyContext
 from sottovoce.study.plan import Engine
 from sottovoce.study.queries.model import HeldShare, PeerModel, Trained, release_share, take_release
 from sottovoce.study.queries.quorum_model import MemberShare, QuorumModel, QuorumTrained
+from sottovoce.study.queries.remote import take_remotes
 from sottovoce.study.rare_classes import without_absent, without_rare
 from sottovoce.study.stages.agreement import Agreement
 from sottovoce.study.stages.blocks import (
@@ -74,9 +75,10 @@ def train_peer(
     found = yield from _models(party, agreement, prepared, training)
     if found is None:
         return None
-    models, peers = found
+    sealed, peers = found
+    models = yield from take_remotes(party, sealed, training)
     held_back = held_back_side(party, documents)
-    chosen = yield from choose_peer(party, models, peers, held_back=held_back, training=training)
+    chosen = yield from choose_peer(party, models, peers, held_back=held_back)
     return (yield from take_release(party.study, models[chosen]))
 
 

@@ -1,0 +1,158 @@
+"""Queries about entities that several peers hold: each adds its own part (remote = `full`).
+
+    asker a                             seats q that look up entities (chosen by the plan)
+      ── EntityQuestion ────────────────▶  q ── PairSeed ──▶ q'   for every pair of them
+      ◀── RemoteScores ⟨⟨θ_qᵀx_q + masks⟩⟩ ──  or EntityUnknown
+     adds them up (remote.py)
+
+A peer that answers has a seat for it beside its own, so that its people can ask meanwhile.
+
+Who learns what: who answers learns which entities are asked about, and when; the asker learns of an
+entity that somebody does not hold, and holds ciphertexts that it cannot open. Assuming that
+messages between these seats are sealed against the coordinator.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from functools import cached_property, partial
+from typing import ClassVar
+
+from sottovoce.errors import InputError, MisuseError, ViolationError
+from sottovoce.paillier import Encrypted, Unsent, stack
+from sottovoce.protocols.conversation import Party, Receive, Send, receive
+from sottovoce.protocols.messages import Disclosure, Message
+from sottovoce.study.party_context import PartyContext
+from sottovoce.study.queries.classification import RemotePart
+from sottovoce.study.queries.model import PeerModel
+from sottovoce.study.queries.remote import (
+    RemoteQuestion,
+    RemoteScores,
+    added,
+    cancelling_masks,
+    covered,
+    own_rows,
+)
+from sottovoce.study.stages.holdings import EntityTable
+from sottovoce.text.documents import Document, digest_of
+
+_ANSWERED = "study/answered/v1"
+
+
+class EntityQuestion(Message, frozen=True):
+    """The entities of a query, for the peers that add their own part (remote = full)."""
+
+    discloses: ClassVar = Disclosure(
+        seen_by="the seats that the plan lets answer, sealed against everybody else",
+        reveals="which entities the asker asks about, and when",
+        assuming="every peer consented to remote = full",
+    )
+    number: int
+    entities: tuple[str, ...]
+
+
+class EntityUnknown(Message, frozen=True):
+    """The answering peer has no such entity."""
+
+    discloses: ClassVar = Disclosure(
+        seen_by="the asker, sealed against everybody else",
+        reveals="that the answering peer does not hold the entity at this place of the query",
+        assuming="every peer consented to remote = full",
+    )
+    place: int
+
+
+@dataclass(frozen=True)
+class HeldEntities:
+    """What a seat that answers others has: its peer's encrypted model and rows."""
+
+    peer: str
+    model: PeerModel
+    documents: Sequence[Document] = field(repr=False)
+
+    @cached_property
+    def table(self) -> EntityTable:
+        """The rows by entity."""
+        return EntityTable.of(self.peer, self.documents)
+
+
+def remote_part(
+    party: PartyContext,
+    model: PeerModel,
+    entities: Sequence[str],
+    *,
+    number: int,
+    answering: tuple[str, ...],
+) -> RemotePart | None:
+    """What brings the remote part of a query; None where nothing is added.
+
+    `answering` are the seats that look entities up, where that is the plan's way.
+    """
+    arrangement = party.study.plan.arrangement
+    if arrangement.brings_rados:
+        return partial(_kept, model)
+    if not arrangement.asks_holders:
+        return None
+
+    def bring(count: int) -> Party[Encrypted]:
+        # Queries are padded to whole ciphertexts: the last entity again, whose scores are dropped.
+        padded = [*entities, *list(entities[-1:]) * (count - len(entities))]
+        return (
+            yield from _ask_entities(
+                party, model, padded, RemoteQuestion(party.name, answering, number)
+            )
+        )
+
+    return bring
+
+
+def _kept(model: PeerModel, count: int) -> Party[Encrypted]:
+    """The remote part that the asker has since the training, for every row of a query."""
+    yield from ()
+    if model.remote is None:
+        raise MisuseError("model: expected a remote part beside the weights, found none")
+    return stack([model.remote[0]] * count)
+
+
+def _ask_entities(
+    party: PartyContext, model: PeerModel, entities: Sequence[str], asked: RemoteQuestion
+) -> Party[Unsent]:
+    """At the asker: ⟨⟨remote part⟩⟩ of every entity."""
+    for name in asked.answering:
+        yield Send(name, EntityQuestion(asked.number, tuple(entities)))
+    told, unknown = {}, []
+    for name in asked.answering:
+        answer = yield Receive(name, (RemoteScores, EntityUnknown))
+        if isinstance(answer, RemoteScores):
+            told[name] = answer
+            continue
+        if not 0 <= answer.place < len(entities):
+            raise ViolationError("names an entity that was not asked about", party=name)
+        unknown.append((party.study.roster.peer_at(name), entities[answer.place]))
+    if unknown:
+        peer, entity = unknown[0]
+        raise InputError(
+            f"{party.name}: expected an entity that {peer!r} holds, too, found {entity!r}",
+            hints=('ask with remote="zero" or remote="normalised" in a study of its own',),
+        )
+    return added(party, model, told, rows=len(entities))
+
+
+def answer_entities(
+    party: PartyContext, held: HeldEntities, *, asker: str, answering: tuple[str, ...]
+) -> Party[None]:
+    """At who answers: the scores of its own features of the entities, masked."""
+    model, table = held.model, held.table
+    told = yield from receive(asker, EntityQuestion)
+    asked = (table.documents[name] for name in told.entities if name in table.documents)
+    party = party.drawing(_ANSWERED, digest_of(asked))
+    question = RemoteQuestion(asker, answering, told.number)
+    masks = yield from cancelling_masks(party, model, question, len(told.entities))
+    unknown = next(
+        (place for place, name in enumerate(told.entities) if name not in table.documents), None
+    )
+    if unknown is not None:
+        yield Send(asker, EntityUnknown(unknown))
+        return
+    documents = [table.documents[name] for name in told.entities]
+    rows = own_rows(party, model, documents)
+    yield Send(asker, RemoteScores(covered(party, model, rows, masks)))
