@@ -51,6 +51,7 @@ class Whose(StrEnum):
     PEER = "peer"
     EVALUATOR = "evaluator"
     DEALER = "dealer"
+    MEMBER = "member"
     COORDINATOR = "coordinator"
     DENIED = "peer that the server denies"
 
@@ -75,8 +76,9 @@ class Case:
         return f"{self.stage}, {self.whose}, {self.use}, {'other' if self.others else 'same'}"
 
 
-# Contributions are a stage of engine quorum alone, which these stories do not have.
 _STAGES = (Phase.AGREEMENT, Phase.DICTIONARY, Phase.TRAINING)
+# Contributions are a stage of engine quorum alone.
+_QUORUM_STAGES = (Phase.AGREEMENT, Phase.DICTIONARY, Phase.CONTRIBUTIONS, Phase.TRAINING)
 
 
 def matrix(*, dealer: bool) -> list[Case]:
@@ -85,16 +87,25 @@ def matrix(*, dealer: bool) -> list[Case]:
     return [case for case in cases if _exists(case, dealer=dealer)]
 
 
+def quorum_matrix() -> list[Case]:
+    """The same where members compute, and nobody else helps."""
+    helpers = {Whose.EVALUATOR, Whose.DEALER}
+    cases = (Case(*one) for one in product(_QUORUM_STAGES, Whose, Use, (False, True)))
+    return [case for case in cases if case.whose not in helpers and _exists(case, member=True)]
+
+
 def asked_matrix() -> list[Case]:
     """The same after the training: who asks, who helps, and the coordinator."""
     cases = (Case(Phase.FINISHED, *one) for one in product(Whose, Use, (False, True)))
     return [case for case in cases if _exists(case, dealer=True)]
 
 
-def _exists(case: Case, *, dealer: bool) -> bool:
+def _exists(case: Case, *, dealer: bool = False, member: bool = False) -> bool:
     has_documents = case.whose in {Whose.PEER, Whose.DENIED}
     served = case.whose in {Whose.COORDINATOR, Whose.DENIED}
     if case.whose is Whose.DEALER and (not dealer or case.stage is Phase.DICTIONARY):
+        return False
+    if case.whose is Whose.MEMBER and not member:
         return False
     return (has_documents or not case.others) and not (served and case.use is Use.CLONED)
 
@@ -112,8 +123,9 @@ class Copying(World):
         peer = self.random.choice(roster.peers)
         self.whose: tuple[str, ...] = {
             Whose.PEER: (peer,),
-            Whose.EVALUATOR: (roster.evaluator,),
+            Whose.EVALUATOR: (roster.evaluator if roster.helped else "",),
             Whose.DEALER: (roster.dealer or "",),
+            Whose.MEMBER: (self.random.choice(roster.members or ("",)),),
             Whose.COORDINATOR: (COORDINATOR,),
             Whose.DENIED: (peer,),
         }[case.whose]

@@ -23,12 +23,16 @@ from simulation.world import World
 from sottovoce.course.seat_course import SeatCourse
 from sottovoce.course.seat_course import counted as counted_in
 from sottovoce.course.terms import Terms, WaitingLimits, planned
+from sottovoce.numbers.residues import Base
 from sottovoce.paillier import SecretKey, decrypt, generate_insecure_for_tests
+from sottovoce.protocols.quorum.sharing import put_together
 from sottovoce.rados import joined, solve
 from sottovoce.study import InsecureToyPlan
 from sottovoce.study.attempts import Stage
 from sottovoce.study.party_context import PartyContext
+from sottovoce.study.plan import Engine
 from sottovoce.study.queries.model import HeldShare, PeerModel
+from sottovoce.study.queries.quorum_model import MemberShare
 from sottovoce.study.relay import Letter, Relay
 from sottovoce.study.stages.contributions import local_moments, penalties_of
 from sottovoce.study.stages.preparation import Prepared
@@ -76,6 +80,9 @@ def _case(engine: str) -> Case:
         alpha=50.0,
     )
     seats = {} if engine == "shares" else {"with_dealer": False}
+    if engine == "quorum":
+        seats["with_evaluator"] = False
+        return Case(notes(60, sites=3), replace(plan, threshold=1), key, seats)
     return Case(notes(80, sites=4), plan, key, seats)
 
 
@@ -174,7 +181,8 @@ def _course(
     party = PartyContext.open(now, case.identities[name], entropy=entropy)
     if sums is not None:
         party = replace(party, book=sums.book)
-    key = case.key if name == COORDINATOR else None
+    keyed = name == COORDINATOR and case.study.engine is not Engine.QUORUM
+    key = case.key if keyed else None
     return kind(party, documents=edited(case.documents.get(name), edition), key=key)
 
 
@@ -216,6 +224,14 @@ def shares() -> Story:
 def paillier() -> Story:
     """A real study with engine paillier."""
     return _real("paillier")
+
+
+@lru_cache
+def quorum() -> Story:
+    """A real study with engine quorum: three sites, and a member at each."""
+    case = _case("quorum")
+    story = _real("quorum")
+    return replace(story, trained=lambda sites: _jointly_trained(case, sites), length=500)
 
 
 class _UnboundToy(ToyCourse):
@@ -262,6 +278,30 @@ def _really_trained(case: Case, sites: dict[str, Site]) -> Trained | None:
     return Trained(trained.peers, counted, same=len(set(found)) < 2)
 
 
+def _jointly_trained(case: Case, sites: dict[str, Site]) -> Trained | None:
+    """The same in a quorum: what the members hold is put together, as no t of them ever do."""
+    coordinator = sites[COORDINATOR]
+    if not coordinator.finished:
+        return None
+    trained, counted = coordinator.model, {}
+    shares = {
+        name: held.share
+        for name in trained.members
+        for held in (sites[name].model, *sites[name].results.values())
+        if isinstance(held, MemberShare)
+    }
+    for name in _peers(coordinator):
+        model = sites[name].model
+        if sites[name].finished and model is not None:
+            group = case.study.quorum_of(trained.peers).among(shares)
+            value = put_together(shares, degree=group.threshold, quorum=group, what="model")
+            weights = Base().signed(value).astype(np.float64)
+            expected = model.scores.folded(_theta(case, model, trained))
+            close = np.allclose(weights, expected, atol=5e-3 * np.abs(expected).max())
+            counted[name] = trained.peers if close else ("others",)
+    return Trained(trained.peers, counted, same=True)
+
+
 def _held(sites: dict[str, Site]) -> HeldShare | None:
     """The evaluator's share; one that was lost after its part was done has it as a result."""
     evaluator = sites["evaluator"]
@@ -286,6 +326,11 @@ def _opened(model: PeerModel, key: SecretKey, trained: Any, held: HeldShare | No
 
 def _plain(case: Case, model: PeerModel, trained: Any) -> Any:
     """What the plaintext learner finds on the documents of the peers that were named."""
+    factors = np.ldexp(np.array(model.scores.factors, np.float64), -14)
+    return _theta(case, model, trained).reshape(len(factors), -1) * factors[:, None]
+
+
+def _theta(case: Case, model: Any, trained: Any) -> Any:
     halves = model.space.dictionary.idf_halves
     prepared = Prepared(trained.totals, halves, model.space, model.key)
     party = _course(case, COORDINATOR).party
@@ -294,6 +339,4 @@ def _plain(case: Case, model: PeerModel, trained: Any) -> Any:
         for name in trained.peers
     )
     penalties = penalties_of(case.plan, moments.features, case.plan.alphas[0])
-    theta = solve(moments.second, moments.products, penalty=penalties)
-    factors = np.ldexp(np.array(model.scores.factors, np.float64), -14)
-    return theta.reshape(len(factors), -1) * factors[:, None]
+    return solve(moments.second, moments.products, penalty=penalties)

@@ -8,15 +8,24 @@ from tempfile import TemporaryDirectory
 import pytest
 
 from harness.entropy import SeededEntropy
-from simulation.copies import AskedCopyWorld, Case, CopyWorld, Use, Whose, asked_matrix, matrix
+from simulation.copies import (
+    AskedCopyWorld,
+    Case,
+    CopyWorld,
+    Use,
+    Whose,
+    asked_matrix,
+    matrix,
+    quorum_matrix,
+)
 from simulation.mailbox import BrokenError
 from simulation.site import CrashingJournal
-from simulation.stories import Story, asked_copied, paillier, shares, toy, unbound
+from simulation.stories import Story, asked_copied, paillier, quorum, shares, toy, unbound
 from simulation.world import Faults
 from sottovoce.course.letter_chain import HeldLetters
 from sottovoce.course.phases import Phase
 
-STORIES = {"toy": toy, "shares": shares, "paillier": paillier}
+STORIES = {"toy": toy, "shares": shares, "paillier": paillier, "quorum": quorum}
 
 
 def lived(
@@ -78,6 +87,23 @@ def test_many_more_light_studies_whose_disks_come_back(folder: Path, block: int)
 @pytest.mark.parametrize("story", ["shares", "paillier"])
 def test_many_more_real_studies_whose_disks_come_back(folder: Path, story: str, block: int) -> None:
     assert all(lived(story, matrix(dealer=story == "shares"), [1000 + block], folder))
+
+
+IN_A_QUORUM = [
+    Case(Phase.CONTRIBUTIONS, Whose.DENIED, Use.RESTORED, others=True),
+    Case(Phase.TRAINING, Whose.MEMBER, Use.RESTORED, others=False),
+]
+
+
+def test_a_quorum_whose_disks_come_back(folder: Path) -> None:
+    assert all(world.used for world in lived("quorum", IN_A_QUORUM, [0], folder))
+
+
+@pytest.mark.soak
+@pytest.mark.parametrize("block", range(10))
+def test_many_more_quorums_whose_disks_come_back(folder: Path, block: int) -> None:
+    assert len(quorum_matrix()) == 36
+    assert all(lived("quorum", quorum_matrix(), [1000 + block], folder))
 
 
 # What the matrix is worth: what is broken on purpose is caught.

@@ -35,6 +35,10 @@ def test_a_missing_column_lists_what_is_certain_and_suggests_the_nearest(tmp_pat
     path = csv_file(tmp_path, "Note,diagnosis\na,b\n")
     with pytest.raises(InputError, match="expected a column 'notes', found 2 columns, none") as e:
         documents(path, text="notes")
+    # Nearly what was asked for may be a text of one word.
+    assert e.value.hints[0] == NO_HEADER
+    with pytest.raises(InputError, match="expected a column 'note', found 2 columns, none") as e:
+        documents(path, text="note")
     assert e.value.hints[:2] == ("--text Note", NO_HEADER)
     with pytest.raises(InputError, match="expected a column 'diagnos', found 'Note', 'diag") as e:
         documents(path, text="Note", label="diagnos")

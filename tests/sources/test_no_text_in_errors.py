@@ -279,6 +279,18 @@ def test_a_table_without_a_header_is_helped_and_not_quoted(
     assert "6 usable, 0 skipped" in again
 
 
+def test_a_first_row_that_is_nearly_what_was_asked_for_is_not_quoted(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """A text of one word that resembles the name of a column is a text all the same."""
+    path = tmp_path / "short.csv"
+    path.write_text("tests,urgent\nfever,routine\n", encoding="utf-8")
+    assert "tests" not in said(["data", "inspect", str(path), "--json"], capsys)
+    # Case alone tells nothing that was not typed.
+    path.write_text("Text,urgent\nfever,routine\n", encoding="utf-8")
+    assert "--text Text" in said(["data", "inspect", str(path), "--text", "text"], capsys)
+
+
 def test_a_file_of_prose_is_no_label_map(tmp_path: Path) -> None:
     path = tmp_path / "notes.csv"
     path.write_text("".join(f"{T[0]},{text}\n" for text in T), encoding="utf-8")

@@ -9,6 +9,8 @@ from sottovoce.errors import InputError
 from sottovoce.sources.problems import shown
 
 _LISTED = 20
+# How near a name must be to be suggested; where it may be the first row of a text, the same.
+_NEAR, _SAME = 0.6, 1.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,7 +34,8 @@ class Header:
 
     def missing(self, wanted: str, *, option: str) -> InputError:
         """The error that suggests the nearest column, and lists all where that is safe."""
-        hints = [f"{option} {_quoted(near)}" for near in _nearest(wanted, self.columns)]
+        near = _nearest(wanted, self.columns, cutoff=_NEAR if self.certain else _SAME)
+        hints = [f"{option} {_quoted(column)}" for column in near]
         numbers = tuple(str(number + 1) for number in range(len(self.columns)))
         if self.columns and self.columns == numbers:
             hints = [f"columns without names are counted from 1: {option} 1"]
@@ -80,10 +83,10 @@ class Header:
         return f"columns of the same name, not used: {names}"
 
 
-def _nearest(wanted: str, columns: tuple[str, ...]) -> list[str]:
-    """A column that is called nearly so: what the user typed, not what a text says."""
+def _nearest(wanted: str, columns: tuple[str, ...], *, cutoff: float) -> list[str]:
+    """A column that is called nearly so; where it may be text, only what was asked for itself."""
     folded = {column.strip().casefold(): column for column in columns}
-    close = get_close_matches(wanted.strip().casefold(), folded, n=1, cutoff=0.6)
+    close = get_close_matches(wanted.strip().casefold(), folded, n=1, cutoff=cutoff)
     return [folded[match] for match in close]
 
 
