@@ -1,5 +1,7 @@
 """The study card on the screen, and a person's answer to it."""
 
+import os
+import shutil
 import sys
 from typing import TYPE_CHECKING, Any
 
@@ -43,10 +45,18 @@ def show_card(card: "StudyCard") -> None:
     page = Markdown(card.markdown())
     lines = len(console.render_lines(page))
     if sys.stdin.isatty() and lines > console.height:
-        with console.pager(styles=True):
+        with console.pager(styles=_pager_shows_styles()):
             console.print(page)
     else:
         console.print(page)
+
+
+def _pager_shows_styles() -> bool:
+    """Whether the pager draws bold as bold: `less` does if it is told; of others nobody knows."""
+    if {"PAGER", "MANPAGER"} & set(os.environ) or shutil.which("less") is None:
+        return False
+    os.environ["PAGER"] = "less"
+    return "R" in os.environ.setdefault("LESS", "-R")
 
 
 def asked(question: str, *, yes: bool) -> bool:
@@ -93,4 +103,7 @@ def show_roster(question: "ConsentQuestion") -> None:
     screen.say(f"\nFingerprint (consent signs it, the ledger names it):\n\n    {fingerprint}")
     show_words(question.words)
     if question.until:
-        screen.say(f"The others wait for your answer until {moment(question.until)}.\n")
+        screen.say(
+            f"The others wait for your answer until {moment(question.until)} (a site that was "
+            "away: as long\nfrom when everybody had come). It may be interrupted meanwhile.\n"
+        )

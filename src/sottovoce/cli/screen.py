@@ -1,7 +1,11 @@
 """The one door to the terminal: text from outside is shown escaped, and never read as markup."""
 
+import re
+import shutil
+import sys
 from collections.abc import Iterable, Sequence
 from datetime import UTC, datetime
+from textwrap import wrap
 from typing import TYPE_CHECKING, Any
 from unicodedata import combining, east_asian_width
 
@@ -12,10 +16,35 @@ from sottovoce.wire.printable import escaped_json, escaped_lines
 if TYPE_CHECKING:
     from rich.console import Console
 
+_COMMANDS = ("hint: ", "next: ", "sottovoce ")
+
 
 def say(text: object = "", *, nl: bool = True, err: bool = False, **style: Any) -> None:
     """Print text, every character of it in its place; `style` is ours and applies to all of it."""
-    typer.secho(escaped_lines(str(text)), nl=nl, err=err, **style)
+    shown = escaped_lines(str(text))
+    if (sys.stderr if err else sys.stdout).isatty():
+        shown = folded(shown, shutil.get_terminal_size().columns)
+    typer.secho(shown, nl=nl, err=err, **style)
+
+
+def folded(text: str, width: int) -> str:
+    """Lines that are too long, broken between words; never a command, which somebody may copy."""
+    return "\n".join(_folded(line, width) for line in text.split("\n"))
+
+
+def _folded(line: str, width: int) -> str:
+    if len(line) <= width or line.lstrip().startswith(_COMMANDS):
+        return line
+    indent, end = line[: len(line) - len(line.lstrip())], line[len(line.rstrip()) :]
+    kept = re.sub(r"`[^`]*`", lambda command: command[0].replace(" ", "\N{NO-BREAK SPACE}"), line)
+    lines = wrap(
+        kept.replace("\t", " "),
+        width,
+        subsequent_indent=indent,
+        break_long_words=False,
+        break_on_hyphens=False,
+    )
+    return "\n".join(lines).replace("\N{NO-BREAK SPACE}", " ") + end
 
 
 def say_json(text: str, *, nl: bool = True, err: bool = False) -> None:

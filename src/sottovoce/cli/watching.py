@@ -100,8 +100,10 @@ class Watch:
 
     def _line(self, words: str) -> None:
         """One event is one line, with its time where it goes to a log; names may hold brackets."""
-        line = escaped(words) if self.console.is_terminal else stamped(words)
-        self.console.print(line, markup=False, soft_wrap=True)
+        console = self.console
+        shown = screen.folded(escaped(words), console.width)
+        line = shown if console.is_terminal else stamped(words)
+        console.print(line, markup=False, soft_wrap=True)
 
     def _moved(self, event: events.Moved) -> None:
         place, now = (event.seat, event.stage), self.clock()

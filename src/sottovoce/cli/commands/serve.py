@@ -20,8 +20,14 @@ ANYWHERE = "0.0.0.0"  # noqa: S104 - peers are elsewhere; TLS, pins and signatur
 def serve(
     home: Home = None,
     host: Annotated[
-        str, typer.Option("--host", metavar="ADDRESS", help="Where to listen.")
-    ] = ANYWHERE,
+        str | None,
+        typer.Option(
+            "--host",
+            metavar="ADDRESS",
+            help="Where to listen; unless told, everywhere, or on this machine alone if studies "
+            "name no other.",
+        ),
+    ] = None,
     port: Annotated[
         int | None,
         typer.Option(
@@ -62,7 +68,8 @@ def serve(
     from sottovoce.cli.watching import Watch
 
     site = open_home(home, passphrase_file)
-    place = replace(site.coordinator_place(), host=host, port=_port(site.coordinator_place(), port))
+    place = site.coordinator_place()
+    place = replace(place, host=host or _host(place), port=_port(place, port))
     with ExitStack() as stack:
         file = stack.enter_context(LogFile(log, log_format)) if log is not None else None
         time_warnings()
@@ -93,6 +100,16 @@ async def _served(place: "CoordinatorPlace", hearers: "list[OnEvent]", monitor: 
     hearers.append(watching.on_event)
     async with watching.serving(*address):
         await run_coordinator(place, on_event=on_event)
+
+
+def _host(place: "CoordinatorPlace") -> str:
+    """Everywhere, unless every invitation names this machine itself, as those of a trial do."""
+    from urllib.parse import urlsplit
+
+    from sottovoce.node.coordinator.serving import registries
+
+    named = {urlsplit(registry.address).hostname for registry in registries(place)}
+    return "127.0.0.1" if named and named <= {"127.0.0.1", "localhost"} else ANYWHERE
 
 
 def _port(place: "CoordinatorPlace", given: int | None) -> int:
