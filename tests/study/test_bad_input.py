@@ -271,7 +271,9 @@ def test_who_leaves_before_everybody_agreed_is_named(binary: Case, name: str) ->
     for one in roster.names:
         party = PartyContext.open(Study(binary.plan, roster), identities[one], entropy=entropy)
         programs[one] = collected(party, binary.key) if one == "coordinator" else consented(party)
-    with pytest.raises(AbsenceError, match=f"{name}: left while coordinator waited for Consent"):
+    with pytest.raises(
+        AbsenceError, match=f"{name}: left, or was late, while coordinator waited for Consent"
+    ):
         converse(programs, meddler=Crashing({name: 0}))
 
 

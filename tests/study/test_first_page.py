@@ -122,6 +122,25 @@ def test_the_page_fits_with_long_names_and_no_word_of_cryptography(
         assert not {word for word in re.findall(r"[a-z0-9]+", text.lower()) if word in FOREIGN}
 
 
+@pytest.mark.parametrize("others", [0, 2, 6])
+def test_the_page_of_a_quorum_fits_and_says_what_each_house_sends(others: int) -> None:
+    names = (f'site{number} = "Hospital Number {number} of the Region"' for number in range(others))
+    more = "".join(f"{name}\n" for name in names)
+    described = parse_study(example().replace("[peers]\n", f"[peers]\n{more}"))
+    study = described.rehearsed()
+    for house in {one.organisation for one in study.roster.participants}:
+        text = StudyCard(study, house=house).first_page()
+        assert_fits(text)
+        assert not {word for word in re.findall(r"[a-z0-9]+", text.lower()) if word in FOREIGN}
+    text = page(study, "Northfield Hospital")
+    assert "in each step: your signed consent; your part of the sums over all sites" in text
+    assert "kB in each step: in how many of your documents each word stands" in text
+    assert "Nothing of any document, as you have none" in page(study, "Institute for Health Data")
+    whole = StudyCard(study).markdown()
+    assert "Labels are found by the members on shares" in whole
+    assert "labels_on" not in whole
+
+
 def test_many_peers_and_classes_are_counted_not_listed(binary: Case) -> None:
     peers = tuple(f"hospital number {number}" for number in range(20))
     roster, _ = draw_roster(peers, entropy=SystemEntropy(), evaluator_at=peers[0])

@@ -152,7 +152,8 @@ def _ends(registry: Registry, guard: ConsoleGuard, now: StudyStatus) -> Iterator
     finished = now.phase == Phase.FINISHED
     act, what = ("close", "Close") if finished else ("cancel", "Stop")
     destroys = (
-        "Closing deletes the key: every peer's model becomes useless, and no query is answered."
+        "Closing deletes key and parts of the model, here and where they are computed with: nobody "
+        "gets labels from it any more."
         if finished
         else "Stopping ends the study for everybody; what was computed so far is deleted."
     )

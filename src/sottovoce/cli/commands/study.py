@@ -338,7 +338,7 @@ def close(
     passphrase_file: PassphraseFile = None,
     as_json: AsJson = False,
 ) -> None:
-    """End a finished study: key and shares are deleted, and no query is answered any more.
+    """End a finished study: key or shares are deleted, and no query is answered any more.
 
     \b
     Examples:
@@ -350,7 +350,7 @@ def close(
     place = open_home(home, passphrase_file).coordinator_place()
     found, described = _chosen(place, study)
     _check_phase(place, found, finished=True)
-    _sure(f"Delete the key of {described.plan.name!r}? Its models become useless.", yes=yes)
+    _sure(f"Close {described.plan.name!r}? Nobody gets labels from its model then.", yes=yes)
     close_study(place, found)
     _ordered(found, described, "closed", as_json=as_json)
 

@@ -127,7 +127,7 @@ def keeping(study: Study) -> tuple[KeptFact, ...]:
         )
     if study.engine is Engine.QUORUM and plan.release.opens is not Opens.WEIGHTS:
         needed = study.quorum.needed
-        until = f"useless once fewer than {needed} of them keep theirs"
+        until = f"until the study is closed (answers need {needed} of them)"
         rows.append(KeptFact("a part of the model that alone is random", "who computes", until))
     elif plan.release.opens is Opens.WEIGHTS:
         rows.append(

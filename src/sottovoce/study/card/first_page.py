@@ -125,9 +125,11 @@ def _leaves(study: Study, organisation: str | None) -> Iterator[str]:
         participant.organisation == organisation and participant.role is Role.PEER
         for participant in study.roster.participants
     )
-    said = "No text leaves. Numbers do, hidden as said below:" if brings else ""
+    leaves = _by_content(study, organisation)
+    said = "" if leaves else _NO_NUMBERS
+    said = "No text leaves. Numbers do, hidden as said below:" if brings else said
     yield from _titled("What leaves your organisation, and to whom", said)
-    for held, rows in _by_content(study, organisation).items():
+    for held, rows in leaves.items():
         amounts = (f"{row.to}{_amount(row)}" for row in rows)
         yield from _item(f"To {'; to '.join(amounts)}: {held}.")
     if brings:
@@ -241,6 +243,10 @@ def _limits() -> Iterator[str]:
     )
 
 
+_NO_NUMBERS = (
+    "Nothing of any document, as you have none: to everybody the study's text, who takes part, "
+    "which stage begins, and the sums that all are told."
+)
 _DOES = {
     Role.COORDINATOR: "runs the study, keeps the key that answers need, and brings no documents",
     Role.EVALUATOR: "computes on numbers that it cannot read (as evaluator)",

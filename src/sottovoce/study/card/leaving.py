@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 
 from sottovoce.study.card.seat_sizes import helper_sizes
-from sottovoce.study.card.sizes import DRAWN, MEMBERS, ROWS, Size, peer_sizes
+from sottovoce.study.card.sizes import DRAWN, MEMBERS, ROWS, Size, member_sizes, peer_sizes
 from sottovoce.study.roster import Role
 from sottovoce.study.study import Study
 
@@ -51,9 +51,10 @@ def _rows(study: Study, organisation: str | None) -> tuple[Size, ...]:
         if participant.organisation == organisation
     }
     peers = peer_sizes(study) if organisation is None or Role.PEER in roles else ()
+    members = member_sizes(study) if Role.MEMBER in roles else ()
     helping = {str(role) for role in roles & set(_HELPING)}
     helped = (row for row in helper_sizes(study) if row.seat in helping and row.way == "sends")
-    return (*peers, *helped)
+    return (*peers, *members, *helped)
 
 
 def _recipient(study: Study, to: str) -> str:

@@ -57,6 +57,8 @@ def labels_lines(study: Study) -> Iterator[str]:
     """What labels are found on, with bytes, trips and whom that trusts."""
     if study.plan.release.opens is Opens.WEIGHTS or study.outsourced:
         return
+    if study.engine is Engine.QUORUM:
+        return  # `verdict_lines` says it all
     if not study.on_shares:
         yield (
             f"- Labels are found on ciphertexts (`labels_on={LabelsOn.PAILLIER}`): every peer "
@@ -100,7 +102,7 @@ def budget_lines(plan: StudyPlan) -> Iterator[str]:
     yield (
         f"- Each peer may ask for {plan.budget} labels of {plan.level}s{_reports(plan)}, all told: "
         "queries, evaluations and every penalty that is tried count against this one budget. "
-        "Batches are padded to whole ciphertexts and count whole."
+        "Batches are padded and count whole."
     )
     yield (
         f"- Of this model, {known} labels of chosen {plan.level}s are two a feature, "

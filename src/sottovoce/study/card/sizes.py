@@ -41,6 +41,7 @@ PRESENCE = "which words stand in enough of your documents"
 TOTALS = "how many documents of each class you have"
 SUMS = "how words stand together in them (sums over all)"
 SPREAD = "how much they vary (one rounded number)"
+PARTS = "your part of the sums over all sites"
 DRAWN = "numbers that look random"
 ROWS = "your documents as encrypted numbers, one row a document"
 _DICTIONARY = "dictionary and totals"
@@ -128,6 +129,19 @@ def step_bytes(study: Study) -> int:
     cells, quorum = study.plan.width * study.plan.labels.width, study.quorum
     explicit = 2 * len(quorum.members) - 3 * quorum.threshold
     return 7 * _residue_bytes(cells) * (explicit + 1)
+
+
+def member_sizes(study: Study) -> tuple[Size, ...]:
+    """What a member sends, beside what its peer does: its part of the counts, and the solve."""
+    counts = 2 * _residue_bytes(counts_layout(study).length)
+    cells = 7 * _residue_bytes(study.plan.width * study.plan.labels.width)
+    step = Size("sealed solve", "masked-dividend", "coordinator", 1, cells, exact=False)
+    step = replace(step, seat="member", each="step", holds=DRAWN)
+    return (
+        replace(step, stage=_DICTIONARY, kind="sum-share", bytes=counts, each="", holds=PARTS),
+        step,
+        replace(step, kind="quorum-numbers", to=MEMBERS, bytes=step_bytes(study)),
+    )
 
 
 def _key_boxes(study: Study) -> Iterator[Size]:

@@ -34,7 +34,7 @@ class QueryRequest(Message, frozen=True):
     discloses: ClassVar = Disclosure(
         seen_by="the coordinator, who counts queries",
         reveals="that this peer asks now, and for how many documents, rounded up",
-        assuming="batches are padded to whole ciphertexts",
+        assuming="batches are padded",
     )
     number: int
     documents: int

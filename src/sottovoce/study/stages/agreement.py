@@ -15,9 +15,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import ClassVar
 
-from sottovoce.errors import MalformedError, MisuseError, ViolationError
+from sottovoce.errors import AbsenceError, MalformedError, MisuseError, ViolationError
 from sottovoce.paillier import PublicKey, SecretKey, check_key_proof, prove_key
-from sottovoce.protocols.conversation import Party, Send, receive
+from sottovoce.protocols.conversation import Party, Send, gather, receive
 from sottovoce.protocols.messages import Disclosure, Message
 from sottovoce.protocols.sealing import KEY_BYTES, Address
 from sottovoce.study.party_context import PartyContext
@@ -55,8 +55,8 @@ class AgreedStudy(Message, frozen=True):
 
     discloses: ClassVar = Disclosure(
         seen_by="every participant of the study",
-        reveals="who takes part, the study's public key (engine quorum encrypts nothing with it), "
-        "and a proof that its ciphertexts hold their plaintext and nothing else",
+        reveals="who takes part; except in engine quorum, which has no key, also the study's "
+        "public key, and a proof that its ciphertexts hold their plaintext and nothing else",
         assuming="people compared the identity keys of the roster out of band",
     )
     consents: tuple[SignedConsent, ...]
@@ -103,10 +103,14 @@ def collected(party: PartyContext, key: SecretKey | None) -> Party[Agreement]:
     study = party.study
     others = [name for name in study.roster.names if name != party.name]
     consents = [signed(party)]
+    came = yield from gather(Consent, others)
     for name in others:
-        found = yield from receive(name, Consent)
-        _compare(study, found, name)
-        consents.append(found.consent)
+        if name not in came:
+            raise AbsenceError(
+                f"left, or was late, while {party.name} waited for Consent", party=name
+            )
+        _compare(study, came[name], name)
+        consents.append(came[name].consent)
     public = b"" if key is None else key.public.to_bytes()
     signature = party.identity.sign(_SIGNED_KEY, study.digest, public)
     proof = b"" if key is None else prove_key(key)
