@@ -114,7 +114,7 @@ def test_the_card_is_shown(coordinator_home: Path) -> None:
     card = call("study", "show", "--home", coordinator_home, "--card")
     assert card.startswith("# Study card: urgency of clinical notes")
     assert "Ethics Committee North, no. 2026-17" in card
-    assert "People may join for: 1 week" in card
+    assert "compare the words for: 1 week" in card
     assert "| contributions | contribution-plane | members |" in card
     assert "| course of the study | `begin` |" in card
 

@@ -10,7 +10,7 @@ from harness.network import described, network, read_toy
 from sottovoce.config.deadlines import LINE_STAGES, in_words
 from sottovoce.config.study_file import parse_study
 from sottovoce.course.phases import Phase
-from sottovoce.node.api import Membership
+from sottovoce.node.api import Membership, StudyStatus
 from sottovoce.node.coordinator.serving import registry_of, study_status
 from sottovoce.node.coordinator.study_runner import StudyRunner
 from sottovoce.node.events import Moved, SeatWaiting, StageBegan, StudyFinished, unheard
@@ -125,3 +125,45 @@ def test_the_card_tells_the_times_that_the_programs_wait(tmp_path: Path) -> None
     for seconds in (60.0, found.gather, found.receive, LINE_STAGES * found.gather):
         assert in_words(timedelta(seconds=seconds)) in card
     assert (found.gather, found.receive) == (20.0, 60.0)
+
+
+def test_people_may_take_longer_than_a_stage_to_compare_words(tmp_path: Path) -> None:
+    net = network(tmp_path, enrolment="1 hour")
+    answer = asyncio.Event()
+
+    async def thinks(_: object) -> bool:
+        return await answer.wait()
+
+    def waits() -> StudyStatus:
+        return study_status(net.office, net.study, read=read_toy)
+
+    async def until(whom: set[str]) -> StudyStatus:
+        while (now := waits()).phase is not Phase.AGREEMENT or set(now.waits_for) != whom:  # noqa: ASYNC110 - a file says so
+            await asyncio.sleep(0.05)
+        return now
+
+    async def story() -> None:
+        began = time.time()
+        async with net.serving():
+            slow = [net.join(seat, consent=thinks) for seat in ("north", "valley")]
+            sites = [asyncio.create_task(one) for one in (*slow, net.join("harbour"))]
+            now = await until({"north", "evaluator", "valley"})
+            mine = status(net.membership("valley"))[0]
+            for site in sites:
+                site.cancel()
+            await asyncio.gather(*sites, return_exceptions=True)
+        # The deadline is that of people, an hour, and not that of a stage, 20 seconds.
+        assert now.waits_what == "consent"
+        assert 3500 < now.waits_until - began < 3800
+        assert (mine.phase, mine.waits_for) == (Phase.CONSENT, ("a person at this site",))
+        assert 3500 < mine.waits_until - began < 3800
+
+    asyncio.run(asyncio.wait_for(story(), 400))
+
+
+def test_only_the_agreement_waits_for_people() -> None:
+    waits = Waits(10, 30, people=3600)
+    assert waits.longest("agreement", gathers=True) == 3600
+    assert waits.longest("dictionary", gathers=True) == 10
+    assert waits.longest("training", gathers=False) == 30
+    assert Waits(10, 30).longest("agreement", gathers=False) == 30

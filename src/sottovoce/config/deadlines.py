@@ -19,7 +19,7 @@ LINE_STAGES = 6
 
 @dataclass(frozen=True)
 class Deadlines:
-    """Until when people may join, and how long a stage waits for one that is silent."""
+    """How long people may take, to join and then to compare words, and machines in a stage."""
 
     enrolment: timedelta = timedelta(days=7)
     stage: timedelta = timedelta(minutes=10)
@@ -37,7 +37,7 @@ class Deadlines:
 def waits_in_words(enrolment: timedelta, stage: timedelta) -> tuple[tuple[str, str], ...]:
     """How long everybody waits for whom, as the programs do: for the card."""
     return (
-        ("People may join for", in_words(enrolment)),
+        ("People may join for, and then compare the words for", in_words(enrolment)),
         (
             "A stage gathers what many send, and goes on without who is late or stops, after",
             in_words(stage),

@@ -55,7 +55,11 @@ def _consent(study: JoinedStudy, question: ConsentQuestion, guard: ConsoleGuard)
         "Your consent is needed",
         tag("p", "Compare these words with the other sites over the phone:"),
         tag("p", "\n".join(in_lines(question.words)), class_="words"),
-        tag("p", f"The others wait for your answer until {_moment(question.until)}."),
+        tag(
+            "p",
+            f"The others wait for your answer until {_moment(question.until)}; for a site that was "
+            "away, as long from when everybody had come. The console may be stopped meanwhile.",
+        ),
         tag("p", joined("Fingerprint: ", tag("code", grouped(question.study.digest)))),
         table(("seat", "organisation", "role"), rows),
         form(

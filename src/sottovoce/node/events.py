@@ -78,6 +78,7 @@ class RosterKnown:
     seat: str
     peers: tuple[str, ...]
     words: tuple[str, ...]
+    until: float = 0.0
 
 
 @dataclass(frozen=True)

@@ -189,14 +189,26 @@ class Seat(Generic[R]):
             raise MisuseError(f"{self.name}: the program has no result yet, {self.describe()}")
         return self._result  # type: ignore[return-value]  # finished: R may itself be None
 
+    @property
+    def late(self) -> tuple[str, ...]:
+        """Whose message the program waits for and has not got yet."""
+        match self.waiting:
+            case Receive(sender, _):
+                return (sender,)
+            case Gather(_, senders):
+                lines = {name: self._lines[name] for name in senders}
+                return tuple(
+                    name for name in senders if not (lines[name].waiting or lines[name].left)
+                )
+        return ()
+
     def describe(self) -> str:
         """What this party is doing, for an error message."""
         match self.waiting:
             case Receive(sender, kinds):
                 return f"waits for {_names(kinds)} from {sender!r}"
-            case Gather(kind, senders):
-                late = [name for name in senders if not self._lines[name].waiting]
-                return f"gathers {kind.__name__} from {', '.join(map(repr, late))}"
+            case Gather(kind, _):
+                return f"gathers {kind.__name__} from {', '.join(map(repr, self.late))}"
         return "has finished" if self.finished else "has not started"
 
     def _line_from(self, sender: str) -> _Line:

@@ -124,7 +124,7 @@ class StudyRunner:
             post=LocalLetterSender(self.mailbox, journal),
             audit=self._audit,
             control=lambda seat: control_session(registry.id, self.publics.get(seat, b"")),
-            waits=Waits(limits.gather, limits.receive),
+            waits=Waits(limits.gather, limits.receive, people=limits.enrolment),
             on_event=on_event,
         )
         self.agent.held_bytes = 2 * largest_letter(described.plan)

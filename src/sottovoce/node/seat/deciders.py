@@ -13,6 +13,7 @@ from sottovoce.node.seat.durable_seat import DurableSeat, SeatSession
 from sottovoce.protocols.conversation import Gather, Receive
 from sottovoce.protocols.messages import Message
 from sottovoce.storage.journal import Outgoing
+from sottovoce.study.attempts import Stage
 from sottovoce.study.relay import Letter
 from sottovoce.wire.tags import kebab
 
@@ -67,10 +68,20 @@ class LetterObserver(Protocol):
 
 @dataclass(frozen=True)
 class Waits:
-    """How many seconds a seat gathers, and how long it waits for one party."""
+    """How many seconds a seat gathers, and how long it waits for one party.
+
+    `people` is for the agreement, in which people compare words over the phone; where it is less
+    than the others, they count.
+    """
 
     gather: float
     receive: float
+    people: float = 0.0
+
+    def longest(self, stage: str, *, gathers: bool) -> float:
+        """How many seconds a program of this stage waits."""
+        machines = self.gather if gathers else self.receive
+        return max(machines, self.people) if stage == Stage.AGREEMENT else machines
 
 
 @dataclass(frozen=True)
@@ -114,17 +125,8 @@ class RunningProgram:
     waiting: Receive | Gather | None = None
     letters: int = 0
     bytes: int = 0
+    whom: tuple[str, ...] = ()
     announced: bool = False
-
-    @property
-    def whom(self) -> tuple[str, ...]:
-        """For whom the program waits."""
-        match self.waiting:
-            case Receive(sender, _):
-                return (sender,)
-            case Gather(_, senders):
-                return senders
-        return ()
 
     @property
     def awaited(self) -> str:
@@ -138,6 +140,8 @@ class RunningProgram:
 
     def note_wait(self) -> bool:
         """Start the clock anew if the program waits for something else now."""
+        if self.seat.late != self.whom:
+            self.whom, self.announced = self.seat.late, False
         if self.seat.waiting is self.waiting:
             return False
         self.waiting, self.since, self.announced = self.seat.waiting, time.monotonic(), False

@@ -178,6 +178,11 @@ class DurableSeat(Generic[R]):
         return self._seat.waiting
 
     @property
+    def late(self) -> tuple[str, ...]:
+        """Whose message the program waits for and has not got yet."""
+        return self._seat.late
+
+    @property
     def finished(self) -> bool:
         """Whether the program returned or failed."""
         return self._seat.finished

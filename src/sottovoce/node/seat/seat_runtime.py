@@ -470,7 +470,7 @@ class SeatRuntime:
 
     def _due(self, running: RunningProgram) -> float:
         gathers = isinstance(running.waiting, Gather)
-        return running.since + (self.waits.gather if gathers else self.waits.receive)
+        return running.since + self.waits.longest(running.stage, gathers=gathers)
 
     async def _expire(self, running: RunningProgram) -> None:
         async with self._turn:

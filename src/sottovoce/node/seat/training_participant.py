@@ -208,7 +208,7 @@ class TrainingParticipant(Carrier[Participation]):
             self.tell(ConsentGiven(action.number, action.study))
 
     async def _consent(self, study: Study) -> None:
-        if not await self._context.consents(study, self.agent.name):
+        if not await self._context.consents(study, self.agent.name, self.agent.tell_watcher):
             raise WithdrawnError("this site did not consent to the study")
         people = ", ".join(study.roster.names)
         note = f"to the study with the fingerprint {grouped(study.digest)}, among {people}"

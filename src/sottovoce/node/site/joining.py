@@ -154,7 +154,8 @@ class _JoiningSeat:
             )
             agent.decider = participant
             stage, asking = self._work.stage_seconds, agent.waits
-            agent.waits = Waits(stage, COMPLAINT_STAGES * stage)
+            people = self._context.terms.limits.enrolment
+            agent.waits = Waits(stage, COMPLAINT_STAGES * stage, people=people)
             working = asyncio.create_task(work_until_withdrawn(agent, self._work.membership))
             try:
                 await while_working(working, participant.follow())
@@ -214,7 +215,7 @@ class _JoiningSeat:
         before = seated_before(self._work.described, told.before)
 
         async def asked(study: Study) -> bool:
-            return await self._context.consents(study, agent.name)
+            return await self._context.consents(study, agent.name, agent.tell_watcher)
 
         standing = await rejoin(agent, self._keys, told, before=before, consents=asked)
         until = time.time() + self._work.described.deadlines.enrolment.total_seconds()

@@ -9,7 +9,7 @@ from sottovoce.course.seating import seated
 from sottovoce.errors import InputError
 from sottovoce.node.api import ConsentQuestion, Documents, JoinOptions, StudyDescribed
 from sottovoce.node.course_terms import terms_of
-from sottovoce.node.events import RosterKnown
+from sottovoce.node.events import OnEvent, RosterKnown
 from sottovoce.node.phone_words import in_words
 from sottovoce.study.card.card import StudyCard
 from sottovoce.study.policy import Policy
@@ -52,17 +52,19 @@ class SiteContext:
         """The study with these people, if it is the one that the text describes."""
         return seated(self.terms, self.publics, seating)
 
-    async def consents(self, study: Study, seat: str) -> bool:
-        """Whether this site's person agrees to the study with these people; asked once."""
-        words = in_words(study.digest)
-        self._options.on_event(RosterKnown(self._study, seat, study.roster.peers, words))
+    async def consents(self, study: Study, seat: str, on_event: OnEvent) -> bool:
+        """Whether this site's person agrees to the study with these people; asked once.
+
+        `on_event` is that of the seat, whose status says that a person is waited for.
+        """
+        words, until = in_words(study.digest), time.time() + self.terms.limits.enrolment
+        on_event(RosterKnown(self._study, seat, study.roster.peers, words, until))
         if study.digest not in self._consents:
-            self._consents[study.digest] = asyncio.create_task(self._ask(study, words))
+            self._consents[study.digest] = asyncio.create_task(self._ask(study, words, until))
         return await asyncio.shield(self._consents[study.digest])
 
-    async def _ask(self, study: Study, words: tuple[str, ...]) -> bool:
+    async def _ask(self, study: Study, words: tuple[str, ...], until: float) -> bool:
         self.policy.check(study)
-        until = time.time() + self.terms.limits.gather
         question = ConsentQuestion(study, StudyCard(study), words, tuple(self.publics), until)
         return await self._options.consent(question)
 

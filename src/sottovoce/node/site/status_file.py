@@ -23,6 +23,7 @@ from sottovoce.node.events import (
 )
 from sottovoce.node.site.seat_status import NAME, kept_status
 
+_PERSON = "a person at this site"
 _ENDS: dict[type, Phase] = {
     StudyFinished: Phase.FINISHED,
     StudyClosed: Phase.CLOSED,
@@ -58,6 +59,7 @@ class StatusFile:
                 self._enter(Phase.ENROLMENT)
             case RosterKnown():
                 self._enter(Phase.CONSENT)
+                self._wait("consent", (_PERSON,), event.until)
             case StageBegan(_, _, stage, attempt, _):
                 self._enter(Phase(stage), attempt)
             case StudyFinished() | StudyClosed() | SeatWithdrawn():
