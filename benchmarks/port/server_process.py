@@ -64,7 +64,7 @@ class OpenDesk:
         """Whoever enrolled has a seat."""
         return self._keys.get(seat) if study == STUDY else None
 
-    def seen(self, study: str, seat: str) -> None:
+    def seen(self, study: str, seat: str, version: str) -> None:
         """Nobody is missed here."""
 
     async def lose(self, study: str, seat: str) -> None:

@@ -13,6 +13,7 @@ from console.conftest import running
 from harness.browser import Tab, browser, chromium
 from harness.commands import call
 from harness.network import QuickPlan
+from sottovoce import __version__
 from sottovoce.config.study_file import example, parse_study
 from sottovoce.entropy import SystemEntropy
 from sottovoce.node.coordinator.serving import registries, run_coordinator
@@ -159,13 +160,16 @@ async def at_end(tab: Tab) -> None:
 async def evaluated(tab: Tab) -> None:
     await tab.until("document.querySelector('form[action$=evaluate]') !== null", seconds=60)
     await tab.press("Evaluate on the documents held out")
-    await tab.until("document.body.innerText.includes('ROC, all sites')", seconds=240)
+    await tab.until(
+        "document.body.innerText.includes('ROC, joint model, documents of all sites')", seconds=240
+    )
 
 
 async def coordinator_sees(tab: Tab, study: str) -> None:
     await tab.goto(await tab.run(f"location.origin + '/study/{study}'"))
     text = await tab.text()
     assert "State: finished" in text
+    assert __version__ in text
     assert "compare these words" in text
     assert "Confusion, all sites" in text
     assert "<b>Stanmore</b>" in text, "a hostile name is shown as it is"
@@ -205,6 +209,7 @@ async def looked_at(tabs: dict[str, Tab], folder: Path, study: str) -> None:
         text = await tab.text()
         assert "whole" in text
         assert "Who was sent how much" in text
+    assert "by Officer of north (the words were compared)" in text
 
 
 @needs_chromium

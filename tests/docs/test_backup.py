@@ -12,14 +12,20 @@ import pytest
 from harness.absence import Absence
 from harness.commands import call
 from harness.copies import Copying, bodies_read
-from harness.homes import homes
+from harness.homes import Homes, homes
 from harness.lives import KilledError
-from harness.network import Network, network
+from harness.network import Network, network, read_toy
+from sottovoce.cli.source_choice import SourceChoice, mark_begun, remember
+from sottovoce.console.listening import console_tls
+from sottovoce.console.work import labelled_path
 from sottovoce.course.control import COORDINATOR
 from sottovoce.course.training_state import Training
 from sottovoce.errors import InputError, JournalError, SottovoceError, ViolationError
-from sottovoce.node.api import Joined
+from sottovoce.node.api import ConsentQuestion, Joined
 from sottovoce.node.events import Event, RosterKnown, StageBegan, StudyFinished
+from sottovoce.node.kept_facts import keep_alone
+from sottovoce.node.site.shown_card import keep_consent
+from sottovoce.study.card.card import StudyCard
 
 ROOT = Path(__file__).parents[2]
 PAGE = (ROOT / "docs" / "backup.md").read_text(encoding="utf-8")
@@ -111,6 +117,7 @@ def test_the_page_names_every_file_of_a_home_and_none_that_is_not_there(
             await asyncio.gather(*map(net.evaluate, SITES))
 
     asyncio.run(asyncio.wait_for(story(), 400))
+    _write_as_commands_do(net)
     home = tmp_path / "valley-practice"
     assert call("ledger", "show", "--home", home)
     assert call("ledger", "export", "--out", tmp_path / "ledger.jsonl", "--home", home)
@@ -121,6 +128,19 @@ def test_the_page_names_every_file_of_a_home_and_none_that_is_not_there(
     for place in places:
         assert any(_is_below(one, place) for one in found), place
     assert any(one.name == "mailbox.db" for one in found)
+
+
+def _write_as_commands_do(net: Homes) -> None:
+    """What `join`, `evaluate` and the console keep, by the functions that they call."""
+    site, joined = net.home("Valley Practice"), net.joined("valley")
+    study = read_toy(net.text).rehearsed()
+    question = ConsentQuestion(study, StudyCard(study), (), ("valley",))
+    keep_consent(joined.folder, question, by="somebody", at=0.0)
+    remember(site, joined, SourceChoice("notes.csv"))
+    mark_begun(joined)
+    keep_alone(joined.folder, 0.7)
+    labelled_path(joined, "new.csv").write_text("label\n", encoding="utf-8")
+    console_tls(site.home)
 
 
 def _files(root: Path) -> set[Path]:

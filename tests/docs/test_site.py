@@ -4,28 +4,27 @@ import asyncio
 import importlib.util
 import re
 import shlex
+import shutil
 import subprocess
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager, nullcontext
 from pathlib import Path
+from typing import Any
 
 import pytest
+import typer
 
 from harness.commands import call
 from harness.homes import Homes, homes
 from harness.network import QuickPlan
+from sottovoce.cli.program import app
 from sottovoce.config.study_file import parse_study
 
 ROOT = Path(__file__).parents[2]
 DOCS = ROOT / "docs"
 PAGES = sorted(DOCS.rglob("*.md"))
-TYPED = [
-    page
-    for folder in ("tutorials", "how-to")
-    for page in sorted((DOCS / folder).glob("*.md"))
-    if "```console" in page.read_text(encoding="utf-8")
-]
+TYPED = [page for page in PAGES if "```console" in page.read_text(encoding="utf-8")]
 MADE = {"reference/command-help.md", "reference/settings.md", "reference/python.md"}
 BESIDE = {"SECURITY.md", "ARCHITECTURE.md", "CONTRIBUTING.md", "CHANGELOG.md"}
 
@@ -123,11 +122,32 @@ def test_every_command_was_run(
         assigned = [word for word in words if re.match(r"[A-Z_]+=", word)]
         given = dict(word.split("=", 1) for word in assigned)
         home = finished.root / places[who] if who else tmp_path / "home"
+        if "storage.key" in words:
+            shutil.copy(home / "storage.key", tmp_path)  # its copy is kept apart
         with toy_plans() if who else nullcontext():
             told = call(*words[len(assigned) + 1 :], SOTTOVOCE_HOME=str(home), **given)
         assert words[len(assigned)] == "sottovoce"
         if into:
             Path(into).write_text(told, encoding="utf-8")
+
+
+def test_every_command_that_a_sentence_names_exists() -> None:
+    """Inline commands, of which a reader types a part: their words and options are real ones."""
+    program: Any = typer.main.get_command(app)
+    named = {
+        command
+        for page in (*PAGES, ROOT / "README.md", ROOT / "SECURITY.md")
+        for command in re.findall(r"`sottovoce\s([^`]+)`", page.read_text(encoding="utf-8"))
+    }
+    assert len(named) > 40
+    for command in named:
+        words, known = command.split(), program
+        while words and hasattr(known, "commands") and not words[0].startswith("-"):
+            assert words[0] in known.commands, command
+            known = known.commands[words.pop(0)]
+        options = {name for one in known.params for name in (*one.opts, *one.secondary_opts)}
+        asked = {word.split("=")[0] for word in words if word.startswith("--")}
+        assert asked <= options | {"--help", "--install-completion", "--show-completion"}, command
 
 
 @pytest.mark.parametrize("page", ["first-study", "table"])

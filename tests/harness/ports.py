@@ -51,7 +51,7 @@ class Callbacks:
     def identity_of(self, study: str, seat: str) -> bytes | None:
         return self.keys.get((study, seat))
 
-    def seen(self, study: str, seat: str) -> None:
+    def seen(self, study: str, seat: str, version: str) -> None:
         self.met.append(seat)
 
     async def lose(self, study: str, seat: str) -> None:

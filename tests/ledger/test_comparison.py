@@ -78,3 +78,17 @@ def test_the_command_names_the_first_letter_and_counts_the_others(tmp_path: Path
     with pytest.raises(LedgerError, match=r"letter 2 .* not in the sender's ledger, and 1 others"):
         compared(north, other)
     assert compared(north, north) == 0
+
+
+def test_what_a_site_exports_holds_the_lines_of_all_its_seats(tmp_path: Path) -> None:
+    answers = {seat: letter("coordinator", seat, 0) for seat in ("north", "member-north")}
+    site = [
+        line
+        for seat, answer in answers.items()
+        for line in ledger(tmp_path, seat, (What.RECEIVED, answer))
+    ]
+    other = ledger(tmp_path, "coordinator", *((What.SENT, one) for one in answers.values()))
+    for found in (compare(other, site), compare(site, other)):
+        assert (found.alike, found.differences) == (2, ())
+    cut = ledger(tmp_path, "coordinator", (What.SENT, answers["north"]))
+    assert [one.recipient for one in compare(cut, site).differences] == ["member-north"]

@@ -92,6 +92,9 @@ def test_what_is_html_already_is_not_escaped_twice() -> None:
 
 def test_names_are_cut_in_their_middle() -> None:
     assert cut("short") == "short"
+    assert ">member-north: contributions<" in bars(
+        "Seconds", [Bar("member-north: contributions", 1, "1 s")]
+    )
     assert len(cut("a" * 90)) == 20
     assert cut("a" * 90 + "1") != cut("a" * 90 + "2")
 

@@ -22,12 +22,13 @@ def show_evaluation(title: str, evaluation: "Evaluation", console: "Console") ->
         _show_long(evaluation, console)
         return
     predicted = [Column(f"as {name}", justify="right") for name in names] if exclusive else []
-    numbers = [Column(title, justify="right") for title in ("F1", "AUC")]
+    titles = ("F1", "AUC") if evaluation.roc else ("F1",)
+    numbers = [Column(title, justify="right") for title in titles]
     table = Table("label", *numbers, *predicted)
     for row, name in enumerate(names):
-        area = f"{evaluation.roc[name].auc:.3f}" if name in evaluation.roc else ""
+        area = [f"{evaluation.roc[name].auc:.3f}" if name in evaluation.roc else ""]
         cells = _cells(evaluation, row) if exclusive else []
-        table.add_row(name, f"{evaluation.f1[name]:.2f}", area, *cells)
+        table.add_row(name, f"{evaluation.f1[name]:.2f}", *area[: len(titles) - 1], *cells)
     console.print(table)
 
 

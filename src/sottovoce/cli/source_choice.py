@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 
 from sottovoce.cli import options
 from sottovoce.errors import DamagedFileError, InputError
+from sottovoce.keyfiles import storage
 
 if TYPE_CHECKING:
     from sottovoce.node.site.site_folder import JoinedStudy, Site
@@ -227,3 +228,17 @@ def check_brings_text(seats: tuple[str, ...], peers: Sequence[str], choice: obje
             f"--data: expected no documents for {', '.join(seats)}, found some",
             hints=("leave --data out: this organisation has no text in the study",),
         )
+
+
+def mark_begun(study: "JoinedStudy") -> None:
+    """Note that this site's person consented to the card: `join` goes on without asking again."""
+    storage.write_whole(_begun(study), b"", mode=storage.SECRET_MODE, replace=True)
+
+
+def has_begun(study: "JoinedStudy") -> bool:
+    """Whether this site's person consented to the card."""
+    return _begun(study).exists()
+
+
+def _begun(study: "JoinedStudy") -> Path:
+    return study.folder / "begun"

@@ -98,6 +98,11 @@ class Watch:
         if words and (self.ends or not isinstance(event, events.StudyStopped)):
             self._line(words)
 
+    def say(self, words: str) -> None:
+        """Show a line that is no event, for people alone."""
+        if not (self.quiet or self.as_json):
+            self._line(words)
+
     def _line(self, words: str) -> None:
         """One event is one line, with its time where it goes to a log; names may hold brackets."""
         console = self.console

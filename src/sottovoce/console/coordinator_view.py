@@ -6,16 +6,17 @@ from datetime import UTC, datetime
 
 from sottovoce.config.study_file import StudyDescription, parse_study
 from sottovoce.console.guard import ConsoleGuard
-from sottovoce.console.layout import field, form
+from sottovoce.console.layout import choice, field, form
 from sottovoce.course.phases import OVER, Phase
 from sottovoce.node.api import StudyStatus
 from sottovoce.node.coordinator.registry import Registry
 from sottovoce.node.kept_facts import kept_costs, kept_evaluations
 from sottovoce.node.phone_words import in_lines
 from sottovoce.pictures.charts import Bar, Flow, amount, bars
-from sottovoce.pictures.html import Html, table, tag
+from sottovoce.pictures.html import Html, joined, table, tag
 from sottovoce.pictures.page import section
 from sottovoce.pictures.quality import evaluation_html
+from sottovoce.study.attempts import Stage
 
 _FRESH_SECONDS = 120.0
 
@@ -28,6 +29,7 @@ def coordinator_sections(
     now = registry.status(described)
     received = {flow.sender: flow.bytes for flow in flows}
     yield _state(now)
+    yield _progress(described, now)
     yield section("Sites", _sites(described, now, received), _awaited(described, registry, now))
     if now.words:
         said = "The sites compare these words over the phone; they must have the same:"
@@ -45,21 +47,31 @@ def _state(now: StudyStatus) -> Html:
     return tag("p", f"State: {now.phase}{attempt}{because}.")
 
 
+def _progress(described: StudyDescription, now: StudyStatus) -> Html:
+    """Which of the stages is under way; nothing before the first and after the last."""
+    stages = [str(stage) for stage in Stage.of(described.rehearsed())]
+    if now.phase not in stages:
+        return Html("")
+    done = stages.index(now.phase)
+    bar = tag("progress", value=done, max=len(stages), aria_label="Stages that are done")
+    return tag("p", joined(f"Stage {done + 1} of {len(stages)} ", bar))
+
+
 def _sites(described: StudyDescription, now: StudyStatus, received: dict[str, int]) -> Html:
-    seen, reported = dict(now.seen), dict(now.reported)
+    seen, versions = dict(now.seen), dict(now.versions)
     organisations = {seat.name: seat.organisation for seat in described.seats}
     rows: list[tuple[object, ...]] = [
         (
             name,
             organisations.get(name, ""),
             _stage(name, now),
-            reported.get(name, ""),
             amount(received.get(name, 0)),
             _ago(seen[name]) if name in seen else "never",
+            versions.get(name, ""),
         )
         for name in now.expected
     ]
-    heads = ("seat", "organisation", "stage", "reported", "received from it", "last seen")
+    heads = ("seat", "organisation", "stage", "received from it", "last seen", "version")
     return table(heads, rows)
 
 
@@ -67,7 +79,9 @@ def _stage(name: str, now: StudyStatus) -> str:
     """How far a seat is: not there yet, or where the study is."""
     if name not in now.enrolled:
         return "not enrolled"
-    return f"{now.phase}, attempt {now.attempt}" if now.attempt else str(now.phase)
+    said = f", {dict(now.reported)[name]}" if name in dict(now.reported) else ""
+    attempt = f", attempt {now.attempt}" if now.attempt > 1 else ""
+    return f"{now.phase}{attempt}{said}"
 
 
 def _awaited(described: StudyDescription, registry: Registry, now: StudyStatus) -> Html:
@@ -95,30 +109,36 @@ def _awaited(described: StudyDescription, registry: Registry, now: StudyStatus) 
 def _invitations(
     described: StudyDescription, registry: Registry, guard: ConsoleGuard, now: StudyStatus
 ) -> Iterator[Html]:
+    open_ones = [one for one in registry.tickets() if not set(one.seats) & set(now.enrolled)]
     rows: list[tuple[object, ...]] = [
-        (ticket.organisation, ", ".join(ticket.seats), _moment(ticket.expires))
+        (
+            ticket.organisation,
+            ", ".join(ticket.seats),
+            f"open until {_moment(ticket.expires)}" if ticket in open_ones else "used",
+        )
         for ticket in registry.tickets()
     ]
-    yield table(("organisation", "seats", "good until"), rows)
+    yield table(("organisation", "seats", "invitation"), rows)
     if now.phase in OVER:
         return
-    names = ", ".join(invited.name for invited in described.organisations)
+    names = {invited.organisation: invited.name for invited in described.organisations}
     yield form(
         guard,
         f"/study/{registry.id}/invite",
-        field(
-            "organisation", "Organisation", hint=f"one of {names}; its old invitation is void then"
+        choice(
+            "organisation", "Organisation", names.values(), hint="its old invitation is void then"
         ),
         button="Make a new invitation",
     )
-    if any(not set(ticket.seats) & set(now.enrolled) for ticket in registry.tickets()):
+    if open_ones:
         yield form(
             guard,
             f"/study/{registry.id}/revoke",
-            field(
+            choice(
                 "organisation",
                 "Organisation whose invitation becomes void",
-                hint=f"one of {names}; only one that has not come yet",
+                [names[ticket.organisation] for ticket in open_ones],
+                hint="only one that has not come yet",
                 at="revoked-organisation",
             ),
             button="Revoke the invitation",

@@ -1,5 +1,7 @@
 """What all pages of the console have in common."""
 
+from collections.abc import Iterable
+
 from aiohttp import web
 
 from sottovoce.console.guard import ConsoleGuard
@@ -81,6 +83,22 @@ def field(
             value=value or None,
             autocomplete="off",
             required="required" if needed else None,
+            aria_describedby=f"{place}-hint" if hint else None,
+        ),
+        tag("small", hint, id=f"{place}-hint", class_="soft") if hint else "",
+    )
+
+
+def choice(name: str, title: str, values: Iterable[str], *, hint: str = "", at: str = "") -> Html:
+    """One of several values, with its label; `at` is its id where a page has two of its name."""
+    place = at or name
+    return joined(
+        tag("label", title, for_=place),
+        tag(
+            "select",
+            *(tag("option", value, value=value) for value in values),
+            id=place,
+            name=name,
             aria_describedby=f"{place}-hint" if hint else None,
         ),
         tag("small", hint, id=f"{place}-hint", class_="soft") if hint else "",

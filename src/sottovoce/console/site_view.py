@@ -4,6 +4,8 @@ import time
 from collections.abc import Iterator
 from datetime import UTC, datetime
 
+from sottovoce.cli.source_choice import has_begun
+from sottovoce.config.study_file import StudyDescription
 from sottovoce.console.guard import ConsoleGuard
 from sottovoce.console.layout import field, form
 from sottovoce.console.work import Activity, StageMove
@@ -22,6 +24,8 @@ from sottovoce.pictures.markdown import html_of
 from sottovoce.pictures.page import section
 from sottovoce.pictures.quality import compared_html, evaluation_html
 from sottovoce.sources.inspection import Inspection
+from sottovoce.study.release import Opens
+from sottovoce.study.roster import Role
 from sottovoce.study.study import grouped
 
 _SHOWN_LINES = 40
@@ -34,7 +38,7 @@ def site_sections(study: JoinedStudy, activity: Activity, guard: ConsoleGuard) -
         yield _consent(study, activity.consent[0], guard)
     if activity.letter is not None:
         yield _approval(study, activity.letter[0], guard)
-    yield section("Where it stands", *_standing(seats, activity))
+    yield section("Where it stands", *_standing(study.description, seats, activity))
     over = all(seat.phase in OVER for seat in seats)
     trained = any(seat.phase == Phase.FINISHED for seat in seats)
     if not over and not (activity.asks or (activity.joins and not trained)):
@@ -104,11 +108,15 @@ def _approval(study: JoinedStudy, request: Request, guard: ConsoleGuard) -> Html
     )
 
 
-def _standing(seats: tuple[SeatStatus, ...], activity: Activity) -> Iterator[Html]:
+def _standing(
+    described: StudyDescription | None, seats: tuple[SeatStatus, ...], activity: Activity
+) -> Iterator[Html]:
     rows: list[tuple[object, ...]] = [
-        (seat.seat, str(seat.phase), seat.attempt, seat.letters, seat.reason) for seat in seats
+        (seat.seat, str(seat.phase), seat.attempt or "", seat.letters) for seat in seats
     ]
-    yield table(("seat", "phase", "attempt", "letters", "why it ended"), rows)
+    yield table(("seat", "phase", "attempt", "letters"), rows)
+    for reason in dict.fromkeys(seat.reason for seat in seats if seat.reason):
+        yield tag("p", f"It ended because {reason}.", class_="notice")
     if activity.joins or activity.asks:
         yield tag("p", f"This console is {activity.what}.")
     elif any(map(is_running, seats)) and not any(seat.phase in OVER for seat in seats):
@@ -117,8 +125,9 @@ def _standing(seats: tuple[SeatStatus, ...], activity: Activity) -> Iterator[Htm
     for (name, stage), move in activity.moves.items():
         yield _progress(f"{name}: {stage}", move, now)
     for seat in seats:
-        if seat.labels_left is not None:
-            yield tag("p", f"{seat.seat}: {seat.labels_left:,} labels left of the budget.")
+        labels = _budget_left(described, seat)
+        if labels is not None:
+            yield tag("p", f"{seat.seat}: {labels:,} labels left of the budget.")
     if activity.waits is not None:
         whom, until = ", ".join(activity.waits.whom), activity.waits.until
         limit = f"until {_moment(until)}" if until else "for as long as it takes"
@@ -128,6 +137,19 @@ def _standing(seats: tuple[SeatStatus, ...], activity: Activity) -> Iterator[Htm
     if activity.said:
         lines = tag("pre", "\n".join(activity.said[-_SHOWN_LINES:]))
         yield tag("details", tag("summary", "What happened"), lines)
+
+
+def _budget_left(described: StudyDescription | None, seat: SeatStatus) -> int | None:
+    """How many labels a peer may still ask for; None where no budget counts, or no model is there.
+
+    Before the first query it is all of the budget.
+    """
+    if described is None or seat.phase != Phase.FINISHED:
+        return None
+    plan, peers = described.plan, {one.name for one in described.seats if one.role is Role.PEER}
+    if seat.seat not in peers or plan.release.opens is Opens.WEIGHTS:
+        return None
+    return plan.budget if seat.labels_left is None else seat.labels_left
 
 
 def _progress(name: str, move: StageMove, now: float) -> Html:
@@ -160,7 +182,7 @@ def _next(study: JoinedStudy, seats: tuple[SeatStatus, ...], guard: ConsoleGuard
             drops=True,
         )
         return
-    begun = (study.folder / "begun").exists()
+    begun = has_begun(study)
     asked = (
         ()
         if begun
@@ -224,9 +246,9 @@ def _evaluations(study: JoinedStudy) -> Iterator[Html]:
     if last.joint is None:
         yield tag("p", "The joint figures come once enough other sites evaluate, too.")
     if last.own is not None:
-        yield evaluation_html(last.own, f"this site alone sees, {_moment(last.at)}")
+        yield evaluation_html(last.own, f"joint model, documents of this site, {_moment(last.at)}")
     if last.joint is not None:
-        yield evaluation_html(last.joint, "all sites")
+        yield evaluation_html(last.joint, "joint model, documents of all sites")
 
 
 def _labelled(study: JoinedStudy) -> Iterator[Html]:

@@ -15,12 +15,12 @@ from threading import Event, Lock
 from typing import Any
 
 from sottovoce.cli.alone import measure_alone
-from sottovoce.cli.source_choice import SourceChoice, recall, remember
+from sottovoce.cli.source_choice import SourceChoice, mark_begun, recall, remember
 from sottovoce.cli.watching import in_words
 from sottovoce.config.study_file import StudyDescription, parse_study
 from sottovoce.errors import InputError, SottovoceError
 from sottovoce.keyfiles import storage
-from sottovoce.node.api import AskOptions, Classified, ConsentQuestion, JoinOptions
+from sottovoce.node.api import AskOptions, Classified, ConsentBy, ConsentQuestion, JoinOptions
 from sottovoce.node.approval import OpenGate, Request
 from sottovoce.node.events import Event as StudyEvent
 from sottovoce.node.events import Moved, SeatWaiting, StageBegan, StageEnded
@@ -144,7 +144,7 @@ class ConsoleWork:
         known = fields or recall(self.site, study)
         if fields is not None:
             remember(self.site, study, fields)
-        storage.write_whole(study.folder / "begun", b"", mode=storage.SECRET_MODE, replace=True)
+        mark_begun(study)
         source = None if known is None else (lambda: known.read(described.plan))
         options = JoinOptions(
             parse_study,
@@ -202,7 +202,7 @@ class ConsoleWork:
             self.changed()
 
     def _consent(self, study: JoinedStudy, activity: Activity) -> Any:
-        async def consent(question: ConsentQuestion) -> bool:
+        async def consent(question: ConsentQuestion) -> bool | ConsentBy:
             answer: asyncio.Future[str] = asyncio.get_running_loop().create_future()
             activity.consent = (question, answer)
             self.changed()
@@ -211,9 +211,10 @@ class ConsoleWork:
             finally:
                 activity.consent = None
                 self.changed()
-            if name:
-                keep_consent(study.folder, question, by=name, at=time.time())
-            return bool(name)
+            if not name:
+                return False
+            keep_consent(study.folder, question, by=name, at=time.time())
+            return ConsentBy(name, compared=True)
 
         return consent
 

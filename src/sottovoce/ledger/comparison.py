@@ -6,6 +6,7 @@ still has the lines of what came from there.
 
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
+from itertools import product
 
 from sottovoce.ledger.chain import LedgerLine
 from sottovoce.ledger.entries import LineKind
@@ -37,23 +38,30 @@ class Compared:
 
 
 def compare(ours: Iterable[LedgerLine], theirs: Iterable[LedgerLine]) -> Compared:
-    """Hold two ledgers of one study against each other, both ways.
+    """Hold two sides' ledgers of one study against each other, both ways, seat by seat.
 
     A letter that was sent and not received is no difference: it may be under way, or the
     other's seat was done with its session. One that was received and not sent is.
     """
-    mine, other = list(ours), list(theirs)
-    found = [*_differences(mine, other), *_differences(other, mine)]
+    found: list[Difference | None] = []
+    for mine, other in product(_by_seat(ours), _by_seat(theirs)):
+        found += [*_differences(mine, other), *_differences(other, mine)]
     differences = tuple(one for one in found if one is not None)
     return Compared(len(found) - len(differences), differences)
+
+
+def _by_seat(lines: Iterable[LedgerLine]) -> list[list[LedgerLine]]:
+    """The lines of each seat: what a site exports may be of several."""
+    seats: dict[str, list[LedgerLine]] = {}
+    for line in lines:
+        seats.setdefault(line.seat, []).append(line)
+    return list(seats.values())
 
 
 def _differences(
     sending: list[LedgerLine], receiving: list[LedgerLine]
 ) -> Iterator[Difference | None]:
     """One item for every letter that was received: what is wrong with it, or None."""
-    if not sending or not receiving:
-        return
     sender, recipient = sending[0].seat, receiving[0].seat
     sent = {
         (one.session, one.number): one.digest

@@ -46,11 +46,13 @@ from sottovoce.study.queries.figures import Evaluation
 from sottovoce.study.roster import Role
 from sottovoce.study.study import Study
 from sottovoce.text.documents import Document
+from sottovoce.wire.printable import MAX_NAME, escaped
 
 __all__ = [
     "AskOptions",
     "Classified",
     "Consent",
+    "ConsentBy",
     "ConsentQuestion",
     "CoordinatorPlace",
     "DeadlinesDescribed",
@@ -133,7 +135,22 @@ class ConsentQuestion:
     until: float = 0.0
 
 
-Consent: TypeAlias = Callable[[ConsentQuestion], Awaitable[bool]]
+@dataclass(frozen=True)
+class ConsentBy:
+    """Yes, by this person, who compared the words over the phone or consented beforehand."""
+
+    name: str
+    compared: bool
+
+    @property
+    def note(self) -> str:
+        """Who it was, for the ledger."""
+        how = "the words were compared" if self.compared else "beforehand"
+        return f"by {escaped(self.name)[:MAX_NAME]} ({how}) "
+
+
+Consent: TypeAlias = Callable[[ConsentQuestion], Awaitable[bool | ConsentBy]]
+"""What a person answers; a script need not say who it is."""
 
 
 Documents: TypeAlias = Callable[[], Sequence[Document]]

@@ -53,7 +53,7 @@ class StudyStatus:
 
     What is waited for, for whom, and until when (seconds since 1970; 0 if for nobody). `words` are
     what people compare over the phone, once everybody is known; `reported` is what a seat said
-    last about the attempt under way.
+    last about the attempt under way, `versions` which version of the program it says it is.
     """
 
     study: str
@@ -69,6 +69,7 @@ class StudyStatus:
     waits_until: float = 0.0
     words: tuple[str, ...] = ()
     reported: tuple[tuple[str, str], ...] = ()
+    versions: tuple[tuple[str, str], ...] = ()
 
 
 @dataclass(frozen=True)

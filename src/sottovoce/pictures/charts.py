@@ -12,6 +12,9 @@ from sottovoce.pictures.html import Html, joined, tag
 
 _LINE = 26
 _NAMES = 150
+_LETTER = 8
+_BAR = 216
+_LONGEST_BAR_NAME = 34
 _WIDE = 440
 _LONGEST_NAME = 20
 """What fits beside a bar; a page of 400 pixels then shows letters that can be read."""
@@ -27,21 +30,22 @@ class Bar:
 
 
 def bars(title: str, rows: Sequence[Bar], *, top: float | None = None) -> Html:
-    """Horizontal bars, one below the other."""
+    """Horizontal bars, one below the other, with as much room for names as they need."""
     most = top or max((row.value for row in rows), default=0) or 1
-    room = _WIDE - _NAMES - 74
+    named = [cut(row.name, _LONGEST_BAR_NAME) for row in rows]
+    edge = max(_NAMES, 14 + _LETTER * max(map(len, named), default=0))
     drawn = []
-    for place, row in enumerate(rows):
+    for place, (row, name) in enumerate(zip(rows, named, strict=True)):
         y = place * _LINE
-        length = max(room * min(row.value / most, 1), 1)
+        length = max(_BAR * min(row.value / most, 1), 1)
         middle = y + _LINE / 2 + 4
         drawn += [
-            tag("text", cut(row.name), x=_NAMES - 8, y=middle, class_="name end"),
-            tag("rect", x=_NAMES, y=y + 4, width=f"{length:.1f}", height=_LINE - 8, class_="bar"),
-            tag("text", row.shown, x=f"{_NAMES + length + 6:.1f}", y=middle, class_="value"),
+            tag("text", name, x=edge - 8, y=middle, class_="name end"),
+            tag("rect", x=edge, y=y + 4, width=f"{length:.1f}", height=_LINE - 8, class_="bar"),
+            tag("text", row.shown, x=f"{edge + length + 6:.1f}", y=middle, class_="value"),
         ]
     said = "; ".join(f"{row.name} {row.shown}" for row in rows)
-    return picture(title, said, (_WIDE, max(len(rows), 1) * _LINE), *drawn)
+    return picture(title, said, (edge + _BAR + 74, max(len(rows), 1) * _LINE), *drawn)
 
 
 def roc(title: str, curves: Mapping[str, tuple[Sequence[float], Sequence[float], float]]) -> Html:

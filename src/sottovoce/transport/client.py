@@ -44,7 +44,7 @@ from sottovoce.transport.limits import AT_ONCE, LONGEST_WAIT, PART, Limits
 from sottovoce.transport.mailbox_tables import RUN_BYTES
 from sottovoce.transport.problems import Refusal
 from sottovoce.transport.signing import KEY, PROTOCOL, TIME, SignedRequest, Signer, body_digest
-from sottovoce.transport.versions import OFFER
+from sottovoce.transport.versions import AGENT, OFFER
 from sottovoce.wire import Value
 
 V = TypeVar("V", bound=Value)
@@ -353,7 +353,7 @@ class CoordinatorLine:
 
     async def _once(self, call: _Call) -> bytes:
         """One try: a signed request and its answer."""
-        headers = {**self._signer.headers(call.asked), PROTOCOL: OFFER}
+        headers = {**self._signer.headers(call.asked), PROTOCOL: OFFER, "User-Agent": AGENT}
         if call.enrolling:
             headers[KEY] = self._identity.public.hex()
         timeout = aiohttp.ClientTimeout(

@@ -45,7 +45,7 @@ from sottovoce.transport.signing import (
     read_key,
     read_signed,
 )
-from sottovoce.transport.versions import OFFER, choose_version
+from sottovoce.transport.versions import OFFER, choose_version, program_version
 from sottovoce.wire import Value
 
 # Bodies that are no letters: tokens, keys, consents.
@@ -264,7 +264,9 @@ class RequestHandlers:
         caller = self._signed(request, public)
         if isinstance(request.protocol, LimitedConnection):
             request.protocol.known()
-        self._callbacks.seen(caller.study, caller.seat)
+        self._callbacks.seen(
+            caller.study, caller.seat, program_version(request.headers.get("User-Agent"))
+        )
         self._seats.check((caller.study, caller.seat), "requests of one seat")
         self._seats.take((caller.study, caller.seat))
         return caller

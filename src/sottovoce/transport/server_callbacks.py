@@ -27,8 +27,8 @@ class ServerCallbacks(Protocol):
     def identity_of(self, study: str, seat: str) -> bytes | None:
         """The public identity of a seat that may make requests; None when there is none."""
 
-    def seen(self, study: str, seat: str) -> None:
-        """This seat has just made a request: its signature was checked."""
+    def seen(self, study: str, seat: str, version: str) -> None:
+        """This seat has just made a request: its signature was checked, its version is its word."""
 
     async def lose(self, study: str, seat: str) -> None:
         """This seat cannot go on: it lost what it needs for another letter."""

@@ -1,17 +1,28 @@
 """Which version of the protocol two sides speak: the client offers, the server chooses."""
 
+import re
+from importlib.metadata import version
+
 from sottovoce.transport.problems import Refusal
 
 VERSIONS = (2,)
 OFFER = ", ".join(map(str, VERSIONS))
+AGENT = f"sottovoce/{version('sottovoce')}"
+_AGENT = re.compile(r"sottovoce/([0-9A-Za-z.+-]{1,40})")
+
+
+def program_version(agent: str | None) -> str:
+    """The version of the program that a client says it is; empty where it says none."""
+    said = _AGENT.fullmatch(agent or "")
+    return said[1] if said else ""
 
 
 def choose_version(offer: str | None) -> int:
     """The newest version that a client offers and this server speaks."""
     offered = {part.strip() for part in (offer or "").split(",")}
-    for version in sorted(VERSIONS, reverse=True):
-        if str(version) in offered:
-            return version
+    for known in sorted(VERSIONS, reverse=True):
+        if str(known) in offered:
+            return known
     raise Refusal(
         400,
         "version",

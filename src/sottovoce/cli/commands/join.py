@@ -27,6 +27,10 @@ if TYPE_CHECKING:
     from sottovoce.sources import Problems
     from sottovoce.text.documents import Document
 
+_STAYS = (
+    "this goes on, to compute for the others' queries; label files in another terminal: "
+    "`sottovoce classify FILE --out labelled.csv`"
+)
 Data = Annotated[
     Path | None,
     typer.Option("--data", metavar="SOURCE", help="This site's documents: a file or a folder."),
@@ -196,7 +200,7 @@ class Joining:
         """Card, documents, consent, and then the study."""
         from sottovoce.cli.consent import asked, show_card
         from sottovoce.cli.notices import Notices
-        from sottovoce.cli.source_choice import check_brings_text, remember
+        from sottovoce.cli.source_choice import check_brings_text, has_begun, remember
         from sottovoce.node.site.shown_card import card_of
 
         described = self._described()
@@ -208,7 +212,7 @@ class Joining:
             if one.role == "peer"
         ]
         check_brings_text(seats, peers, self._choice)
-        begun = self._begun()
+        begun = has_begun(self._study)
         if not self._as_json and (self._dry_run or not begun):
             show_card(card_of(described, self._house(described)))
         self._site.policy.check(described.rehearsed())
@@ -294,10 +298,6 @@ class Joining:
             text = run(describe(self._study.membership), afterwards="nothing was begun")
         return self._study.keep_text(text)
 
-    def _begun(self) -> bool:
-        """Whether this site consented before, and only goes on now."""
-        return (self._study.folder / "begun").exists()
-
     def _closed(self) -> bool:
         """Whether this site stayed until no query is answered any longer."""
         from sottovoce.course.phases import Phase
@@ -317,15 +317,15 @@ class Joining:
         from sottovoce.cli.approval_prompt import gate_of
         from sottovoce.cli.exit_states import stopped, withdrawn
         from sottovoce.cli.running import run
+        from sottovoce.cli.source_choice import has_begun, mark_begun
         from sottovoce.cli.watching import Watch
         from sottovoce.config.study_file import parse_study
         from sottovoce.errors import StoppedError, WithdrawnError
-        from sottovoce.keyfiles import storage
         from sottovoce.node.api import JoinOptions
         from sottovoce.node.site.joining import join as follow
         from sottovoce.study.card.stage_bytes import stage_bytes
 
-        if not (self._begun() or self._as_json):
+        if not (has_begun(self._study) or self._as_json):
             screen.say(
                 placed(
                     "the study begins when everybody has come; this may be interrupted, and "
@@ -333,9 +333,7 @@ class Joining:
                 ),
                 err=True,
             )
-        storage.write_whole(
-            self._study.folder / "begun", b"", mode=storage.SECRET_MODE, replace=True
-        )
+        mark_begun(self._study)
         source = None if self._choice is None else lambda: documents
         expected = stage_bytes(described.rehearsed())
         with Watch(as_json=self._as_json, ends=False, expected=expected, log=log) as watch:
@@ -344,7 +342,9 @@ class Joining:
                 self._consent(watch),
                 policy=self._site.policy,
                 gate=gate_of(approve, watch),
-                on_event=self._heard_by(watch),
+                on_event=self._heard_by(
+                    watch, stays=stay and len(self._study.invitation.seats) > 1
+                ),
                 stay=stay,
             )
             try:
@@ -365,15 +365,20 @@ class Joining:
         elif joined.model is not None and not self._closed():
             screen.say(placed("next: sottovoce classify FILE --out labelled.csv"))
 
-    def _heard_by(self, watch: "Watch") -> "OnEvent":
+    def _heard_by(self, watch: "Watch", *, stays: bool) -> "OnEvent":
         """The screen hears of every event, and whoever is to be told of those that need people."""
-        notices = self._notices
-        if notices is None:
-            return watch.on_event
+        from sottovoce.node.events import StudyFinished
+
+        notices, finished = self._notices, set[str]()
 
         def on_event(event: "Event") -> None:
             watch.on_event(event)
-            notices.on_event(event)
+            if notices is not None:
+                notices.on_event(event)
+            if isinstance(event, StudyFinished):
+                finished.add(event.seat)
+                if stays and finished == set(self._study.invitation.seats):
+                    watch.say(placed(_STAYS))
 
         return on_event
 
@@ -383,20 +388,22 @@ class Joining:
         import time
 
         from sottovoce.cli.consent import asked, show_roster
+        from sottovoce.node.api import ConsentBy
         from sottovoce.node.site.shown_card import keep_consent
 
-        def answer(question: "ConsentQuestion") -> bool:
+        def answer(question: "ConsentQuestion") -> ConsentBy | None:
             watch.paused()
             if not self._as_json:
                 show_roster(question)
             agreed = asked("Are these the words of the other sites, too?", yes=self._yes)
+            person = _person()
             if agreed:
-                keep_consent(self._study.folder, question, by=_person(), at=time.time())
+                keep_consent(self._study.folder, question, by=person, at=time.time())
             watch.resumed()
-            return agreed
+            return ConsentBy(person, compared=not self._yes) if agreed else None
 
-        async def consent(question: "ConsentQuestion") -> bool:
-            return await asyncio.to_thread(answer, question)
+        async def consent(question: "ConsentQuestion") -> bool | ConsentBy:
+            return await asyncio.to_thread(answer, question) or False
 
         return consent
 

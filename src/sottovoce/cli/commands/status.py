@@ -64,12 +64,17 @@ def _show_run(one: "StudyStatus") -> None:
         screen.say("  words that the sites compare over the phone:")
         for line in in_lines(one.words):
             screen.say(f"    {line}")
-    seen = {name: moment(when) for name, when in one.seen}
+    seen, versions = {name: moment(when) for name, when in one.seen}, dict(one.versions)
     rows = [
-        (name, "yes" if name in one.enrolled else "no", seen.get(name, "never"))
+        (
+            name,
+            "yes" if name in one.enrolled else "no",
+            seen.get(name, "never"),
+            versions.get(name, ""),
+        )
         for name in one.expected
     ]
-    screen.table(("seat", "enrolled", "last seen"), rows)
+    screen.table(("seat", "enrolled", "last seen", "version"), rows)
 
 
 def _show_seats(seats: "list[SeatStatus]", titles: dict[str, str]) -> None:
@@ -79,7 +84,7 @@ def _show_seats(seats: "list[SeatStatus]", titles: dict[str, str]) -> None:
     for one in seats:
         name = titles.get(one.study, one.study)
         runs = f"{one.process} runs" if is_running(one) else "none runs"
-        rows.append((name, one.seat, one.phase, f"{one.attempt}", f"{one.letters:,}", runs))
+        rows.append((name, one.seat, one.phase, f"{one.attempt or ''}", f"{one.letters:,}", runs))
     screen.table(("study", "seat", "phase", "attempt", "letters", "process"), rows)
     for one in seats:
         if one.reason:

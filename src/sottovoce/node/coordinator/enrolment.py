@@ -50,9 +50,9 @@ class Enrolment:
         runner = self._runners.get(study)
         return None if runner is None else runner.publics.get(seat)
 
-    def seen(self, study: str, seat: str) -> None:
+    def seen(self, study: str, seat: str, version: str) -> None:
         """A seat made a request, and proved that it is the seat."""
-        self._runner(study).seen(seat)
+        self._runner(study).seen(seat, version)
 
     async def lose(self, study: str, seat: str) -> None:
         """A seat cannot go on: its study hears it as if the seat had written."""

@@ -104,7 +104,9 @@ class StudyRunner:
         self._waiting = Training(self.terms, TrainingRecord(), self.publics)
         self._entropy = entropy
         self._on_event = on_event
-        self._seen_before = dict(registry.status(described).seen)
+        kept = registry.status(described)
+        self._seen_before = dict(kept.seen)
+        self._versions = dict(kept.versions)
         self._files = SealedFiles(registry.folder, at_rest)
         storage.make_folder(registry.folder / COORDINATOR)
         self._keys = SeatKeys.open(self._files, COORDINATOR, entropy=entropy)
@@ -138,8 +140,9 @@ class StudyRunner:
 
     # What the server asks of a study.
 
-    def seen(self, seat: str) -> None:
-        """A seat made a request."""
+    def seen(self, seat: str, version: str) -> None:
+        """A seat made a request, with this version of the program."""
+        self._versions[seat] = version
         if self._trains:
             self.training.see(Seen(seat))
             if self.training.followed.is_set():
@@ -220,6 +223,7 @@ class StudyRunner:
             waits_until=wait.until if wait else 0.0,
             words=in_words(view.fingerprint) if view.fingerprint else (),
             reported=tuple((seat.name, seat.reported) for seat in view.seats if seat.reported),
+            versions=tuple(self._versions.items()),
         )
 
     async def receipt(self, seat: str) -> Receipt | None:

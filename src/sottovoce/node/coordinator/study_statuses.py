@@ -41,6 +41,7 @@ def read_status(folder: Path) -> StudyStatus | None:
             float(found["waits_until"]),
             tuple(str(word) for word in found["words"]),
             tuple((str(name), str(report)) for name, report in found["reported"]),
+            tuple((str(name), str(said)) for name, said in found.get("versions", ())),
         )
     except (ValueError, KeyError, TypeError, KeyFileError):
         # The server writes it anew within a second or so; nothing depends on it.

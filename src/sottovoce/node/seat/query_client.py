@@ -274,6 +274,7 @@ class QueryClient(QuerySeat):
         kept = await self.agent.do(KeptTest.read, self.agent.journal)
         if kept is not None and kept.digest == question.digest:
             return kept.tested()
+        self._price(question, told=question.count)
         answer, query = await self._answered(question)
         tested = test.tested(answer)
         notes = KeptTest.of(tested, question.digest).notes()

@@ -44,6 +44,7 @@ from sottovoce.errors import (
     WithdrawnError,
 )
 from sottovoce.ledger import LineKind
+from sottovoce.node.api import ConsentBy
 from sottovoce.node.seat.decider_carrier import Carrier, read_record, stop_programs
 from sottovoce.node.seat.deciders import RunningProgram
 from sottovoce.node.seat.departures import Departures
@@ -208,10 +209,12 @@ class TrainingParticipant(Carrier[Participation]):
             self.tell(ConsentGiven(action.number, action.study))
 
     async def _consent(self, study: Study) -> None:
-        if not await self._context.consents(study, self.agent.name, self.agent.tell_watcher):
+        answer = await self._context.consents(study, self.agent.name, self.agent.tell_watcher)
+        if not answer:
             raise WithdrawnError("this site did not consent to the study")
         people = ", ".join(study.roster.names)
-        note = f"to the study with the fingerprint {grouped(study.digest)}, among {people}"
+        by = answer.note if isinstance(answer, ConsentBy) else ""
+        note = f"{by}to the study with the fingerprint {grouped(study.digest)}, among {people}"
         await self.agent.do(self.agent.audit.note, LineKind.CONSENT, note)
 
     async def _opened(self, study: Study) -> SeatCourse:

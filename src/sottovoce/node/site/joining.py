@@ -215,7 +215,7 @@ class _JoiningSeat:
         before = seated_before(self._work.described, told.before)
 
         async def asked(study: Study) -> bool:
-            return await self._context.consents(study, agent.name, agent.tell_watcher)
+            return bool(await self._context.consents(study, agent.name, agent.tell_watcher))
 
         standing = await rejoin(agent, self._keys, told, before=before, consents=asked)
         until = time.time() + self._work.described.deadlines.enrolment.total_seconds()

@@ -27,7 +27,7 @@ from sottovoce.errors import InputError, MisuseError, WithdrawnError
 from sottovoce.keyfiles import storage
 from sottovoce.keyfiles.models import read_model, write_model
 from sottovoce.ledger import LineKind
-from sottovoce.node.api import ConsentQuestion
+from sottovoce.node.api import Consent, ConsentQuestion
 from sottovoce.node.phone_words import in_words
 from sottovoce.node.seat.after_training import AfterTraining, proof_notes, reseated_study
 from sottovoce.node.seat.deciders import Effect
@@ -105,7 +105,7 @@ async def hand_over(
     told: Rejoining,
     *,
     model: Path,
-    confirm: Callable[[ConsentQuestion], Awaitable[bool]],
+    confirm: Consent,
 ) -> None:
     """At another peer: hand the model to a seat with new keys, once a person compared the words."""
     seat = told.consent.name

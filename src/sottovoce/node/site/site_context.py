@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from sottovoce.course.control import COORDINATOR, Seating
 from sottovoce.course.seating import seated
 from sottovoce.errors import InputError
-from sottovoce.node.api import ConsentQuestion, Documents, JoinOptions, StudyDescribed
+from sottovoce.node.api import ConsentBy, ConsentQuestion, Documents, JoinOptions, StudyDescribed
 from sottovoce.node.course_terms import terms_of
 from sottovoce.node.events import OnEvent, RosterKnown
 from sottovoce.node.phone_words import in_words
@@ -38,7 +38,7 @@ class SiteContext:
         self.publics = publics
         self._source = source
         self._options = options
-        self._consents: dict[bytes, asyncio.Task[bool]] = {}
+        self._consents: dict[bytes, asyncio.Task[bool | ConsentBy]] = {}
         self._documents: asyncio.Task[Sequence[Document]] | None = None
         # Set once the peer's seat of this site has stored its model.
         self.stored = asyncio.Event()
@@ -52,7 +52,7 @@ class SiteContext:
         """The study with these people, if it is the one that the text describes."""
         return seated(self.terms, self.publics, seating)
 
-    async def consents(self, study: Study, seat: str, on_event: OnEvent) -> bool:
+    async def consents(self, study: Study, seat: str, on_event: OnEvent) -> bool | ConsentBy:
         """Whether this site's person agrees to the study with these people; asked once.
 
         `on_event` is that of the seat, whose status says that a person is waited for.
@@ -63,7 +63,7 @@ class SiteContext:
             self._consents[study.digest] = asyncio.create_task(self._ask(study, words, until))
         return await asyncio.shield(self._consents[study.digest])
 
-    async def _ask(self, study: Study, words: tuple[str, ...], until: float) -> bool:
+    async def _ask(self, study: Study, words: tuple[str, ...], until: float) -> bool | ConsentBy:
         self.policy.check(study)
         question = ConsentQuestion(study, StudyCard(study), words, tuple(self.publics), until)
         return await self._options.consent(question)
