@@ -85,10 +85,10 @@ def test_what_a_site_exports_holds_the_lines_of_all_its_seats(tmp_path: Path) ->
     site = [
         line
         for seat, answer in answers.items()
-        for line in ledger(tmp_path, seat, (What.RECEIVED, answer))
+        for line in ledger(tmp_path, seat, (LineKind.RECEIVED, answer))
     ]
-    other = ledger(tmp_path, "coordinator", *((What.SENT, one) for one in answers.values()))
+    other = ledger(tmp_path, "coordinator", *((LineKind.SENT, one) for one in answers.values()))
     for found in (compare(other, site), compare(site, other)):
         assert (found.alike, found.differences) == (2, ())
-    cut = ledger(tmp_path, "coordinator", (What.SENT, answers["north"]))
+    cut = ledger(tmp_path, "coordinator", (LineKind.SENT, answers["north"]))
     assert [one.recipient for one in compare(cut, site).differences] == ["member-north"]

@@ -7,18 +7,20 @@ from typing import Any
 import pytest
 
 from harness.absence import Absence
+from harness.entropy import SeededEntropy
 from harness.network import Network, network, read_toy
 from sottovoce.course import control
 from sottovoce.course.training_state import Training
 from sottovoce.errors import InputError, MisuseError, StoppedError, WithdrawnError
-from sottovoce.ledger import LineKind, read_ledger
-from sottovoce.node.api import ConsentQuestion, Joined
+from sottovoce.ledger import Entry, LineKind, SiteLedger, read_ledger
+from sottovoce.node.api import ConsentQuestion, Joined, Membership
 from sottovoce.node.approval import Request
 from sottovoce.node.coordinator.serving import cancel_study, close_study, study_status
 from sottovoce.node.events import SeatWaiting, StageBegan, StageEnded, StudyStopped
 from sottovoce.node.seat.retrying_line import RetryingLine
-from sottovoce.node.site.leaving import withdraw
+from sottovoce.node.site.leaving import how_far, withdraw
 from sottovoce.node.site.seat_status import status, withdrawal_mark
+from sottovoce.protocols.identities import Identity
 from sottovoce.protocols.messages import Enough, kind_of
 from sottovoce.protocols.seat import Packet
 from sottovoce.study.relay import Letter, Relay
@@ -320,3 +322,29 @@ def test_a_gate_that_refuses_a_letter_takes_the_site_out(tmp_path: Path) -> None
     kinds = [one.entry.kind for one in read_ledger(path) if one.entry.what is LineKind.SENT]
     assert "masked-parts" not in kinds
     assert kinds[-1] == "leaving"
+
+
+@pytest.mark.parametrize(
+    ("stages", "in_sum", "says"),
+    [
+        ((), False, "nothing of this site is in any sum"),
+        (("dictionary",), False, "word counts are in the sums of the dictionary"),
+        (("dictionary", "contributions"), True, "in the sum that the model came from"),
+    ],
+)
+def test_a_site_of_a_quorum_knows_from_its_ledger_what_stays_in_sums(
+    stages: tuple[str, ...], *, in_sum: bool, says: str, tmp_path: Path
+) -> None:
+    membership = Membership(tmp_path, "", b"", "s-1", ("north",), b"", bytes(32))
+    (tmp_path / "north").mkdir(mode=0o700)
+    with SiteLedger(
+        tmp_path / "north" / "ledger.jsonl", Identity.draw("north", SeededEntropy(1))
+    ) as ledger:
+        for number, stage in enumerate(stages):
+            letter = Letter(b"session", "coordinator", "north", number, b"body")
+            ledger.append(
+                Entry.of_letter(LineKind.RECEIVED, letter, study="s-1", stage=stage, kind="add-up")
+            )
+    told = how_far(membership)
+    assert told.in_sum is in_sum
+    assert says in told.says

@@ -13,7 +13,14 @@ from sottovoce.course.phases import Phase
 from sottovoce.node.api import Membership, StudyStatus
 from sottovoce.node.coordinator.serving import registry_of, study_status
 from sottovoce.node.coordinator.study_runner import StudyRunner
-from sottovoce.node.events import Moved, SeatWaiting, StageBegan, StudyFinished, unheard
+from sottovoce.node.events import (
+    Moved,
+    SeatWaiting,
+    StageBegan,
+    StudyClosed,
+    StudyFinished,
+    unheard,
+)
 from sottovoce.node.seat.deciders import Waits
 from sottovoce.node.site.seat_status import status
 from sottovoce.node.site.shown_card import card_of
@@ -167,3 +174,11 @@ def test_only_the_agreement_waits_for_people() -> None:
     assert waits.longest("dictionary", gathers=True) == 10
     assert waits.longest("training", gathers=False) == 30
     assert Waits(10, 30).longest("agreement", gathers=False) == 30
+
+
+def test_what_one_seat_heard_of_the_end_holds_for_the_others(tmp_path: Path) -> None:
+    membership = Membership(tmp_path, "", b"", "s-1", ("north", "member-north"), b"", bytes(32))
+    for seat, last in (("north", StudyFinished), ("member-north", StudyClosed)):
+        (tmp_path / seat).mkdir()
+        StatusFile(tmp_path / seat, "s-1", seat, unheard)(last("s-1", seat))
+    assert [seat.phase for seat in status(membership)] == [Phase.CLOSED, Phase.CLOSED]

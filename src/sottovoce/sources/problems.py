@@ -101,10 +101,12 @@ class Problems:
     def told(self) -> Iterator[str]:
         """What a person should hear before the rest becomes part of a study; no text is in it."""
         if self.documents:
-            yield f"{self.documents:,} rows are left out ({self.summary()})"
+            rows = "row is" if self.documents == 1 else "rows are"
+            yield f"{self.documents:,} {rows} left out ({self.summary()})"
         outside = self.counts[ProblemKind.UNKNOWN_LABEL]
         if outside:
-            yield f"{outside:,} rows have a label that the study does not have"
+            rows = "row has" if outside == 1 else "rows have"
+            yield f"{outside:,} {rows} a label that the study does not have"
         for (name, meant), count in self.spellings.most_common():
             yield f"{count:,} of them say {name!r}, which is {meant!r} but for case or space"
         if self.spellings:

@@ -18,6 +18,7 @@ from sottovoce.keyfiles import storage
 from sottovoce.ledger import LineKind, read_ledger
 from sottovoce.node.api import AskOptions, Membership, Withdrawal
 from sottovoce.node.events import SeatWithdrawn
+from sottovoce.node.seat.after_training import SHARE_OVER
 from sottovoce.node.seat.decider_carrier import read_record
 from sottovoce.node.seat.deciders import one_error
 from sottovoce.node.seat.letter_audit import LetterAudit
@@ -26,11 +27,16 @@ from sottovoce.node.seat.seat_runtime import SeatRuntime
 from sottovoce.node.site.seat_status import is_withdrawn, withdrawal_mark
 from sottovoce.node.site.site_study import MODEL, SiteStudy, forget_sessions, in_use
 from sottovoce.storage.journal import Outgoing
+from sottovoce.study.attempts import Stage
+from sottovoce.study.stages.quorum_sums import AddUp
 from sottovoce.wire import Codec
+from sottovoce.wire.values import kebab
 
 _LOOK_SECONDS = 0.25
-_REVEALED = "revealed-shares"
-_ENDED = "training"
+# By which lines of its own ledger a site knows that its numbers were added to those of others:
+# in a blind sum it reveals masks, in a quorum it hears that the members add up now.
+_ADDED_UP = {(LineKind.SENT, "revealed-shares"), (LineKind.RECEIVED, kebab(AddUp.__name__))}
+_CONTRIBUTED = {str(Stage.CONTRIBUTIONS), str(Stage.TRAINING)}
 
 
 def mark_withdrawn(membership: Membership) -> None:
@@ -71,10 +77,8 @@ def how_far(membership: Membership) -> Withdrawal:
         path = membership.folder / seat / "ledger.jsonl"
         if path.exists():
             lines = (line.entry for line in read_ledger(path))
-            stages |= {
-                one.stage for one in lines if one.what is LineKind.SENT and one.kind == _REVEALED
-            }
-    if _ENDED in stages:
+            stages |= {one.stage for one in lines if (one.what, one.kind) in _ADDED_UP}
+    if stages & _CONTRIBUTED:
         return Withdrawal(
             in_sum=True,
             says="the contribution of this site is in the sum that the model came from, and "
@@ -138,7 +142,8 @@ def _close_outbox(agent: SeatRuntime, audit: LetterAudit, record: ParticipantRec
     if not audit.asks:
         left += agent.numbered([(COORDINATOR, audit.head())], notes)
     left += agent.numbered([(COORDINATOR, Leaving())], notes)
-    journal.close_outbox(left, notes={**notes, SEAT: Codec().encode(record)})
+    kept = {**notes, **SHARE_OVER, SEAT: Codec().encode(record)}
+    journal.close_outbox(left, notes=kept)
 
 
 async def _post(

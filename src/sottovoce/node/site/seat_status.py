@@ -15,8 +15,17 @@ _LARGEST = 2**16
 
 
 def status(membership: Membership) -> tuple[SeatStatus, ...]:
-    """How far every seat of this site is, from its own disk."""
-    return tuple(_read(membership, seat) for seat in membership.seats)
+    """How far every seat of this site is, from its own disk.
+
+    What one seat heard of the study's end holds for the others, whose process ended before.
+    """
+    seats = tuple(_read(membership, seat) for seat in membership.seats)
+    if not any(seat.phase == Phase.CLOSED for seat in seats):
+        return seats
+    return tuple(
+        replace(seat, phase=Phase.CLOSED) if seat.phase == Phase.FINISHED else seat
+        for seat in seats
+    )
 
 
 def _read(membership: Membership, seat: str) -> SeatStatus:

@@ -358,7 +358,10 @@ def _check_classes(study: Study, name: str, counts: Counts) -> None:
         raise InputError(
             f"{name}: expected documents of at least two classes, "
             f"found only {', '.join(map(repr, found)) or 'none'}",
-            hints=("a peer with one class would tell it by taking part",),
+            hints=(
+                "bring documents of another class, too: with one alone, taking part would tell it",
+                "or let the others train without this site",
+            ),
         )
 
 
