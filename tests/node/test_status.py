@@ -142,7 +142,7 @@ def test_people_may_take_longer_than_a_stage_to_compare_words(tmp_path: Path) ->
         return await answer.wait()
 
     def waits() -> StudyStatus:
-        return study_status(net.office, net.study, read=read_toy)
+        return study_status(net.place, net.study, read=read_toy)
 
     async def until(whom: set[str]) -> StudyStatus:
         while (now := waits()).phase is not Phase.AGREEMENT or set(now.waits_for) != whom:  # noqa: ASYNC110 - a file says so

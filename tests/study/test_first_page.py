@@ -123,13 +123,13 @@ def test_the_page_fits_with_long_names_and_no_word_of_cryptography(
 
 
 @pytest.mark.parametrize("others", [0, 2, 6])
-def test_the_page_of_a_quorum_fits_and_says_what_each_house_sends(others: int) -> None:
+def test_the_page_of_a_quorum_fits_and_says_what_each_organisation_sends(others: int) -> None:
     names = (f'site{number} = "Hospital Number {number} of the Region"' for number in range(others))
     more = "".join(f"{name}\n" for name in names)
     described = parse_study(example().replace("[peers]\n", f"[peers]\n{more}"))
     study = described.rehearsed()
-    for house in {one.organisation for one in study.roster.participants}:
-        text = StudyCard(study, house=house).first_page()
+    for organisation in {one.organisation for one in study.roster.participants}:
+        text = StudyCard(study, organisation=organisation).first_page()
         assert_fits(text)
         assert not {word for word in re.findall(r"[a-z0-9]+", text.lower()) if word in FOREIGN}
     text = page(study, "Northfield Hospital")

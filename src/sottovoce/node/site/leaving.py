@@ -30,7 +30,7 @@ from sottovoce.storage.journal import Outgoing
 from sottovoce.study.attempts import Stage
 from sottovoce.study.stages.quorum_sums import AddUp
 from sottovoce.wire import Codec
-from sottovoce.wire.values import kebab
+from sottovoce.wire.tags import kebab
 
 _LOOK_SECONDS = 0.25
 # By which lines of its own ledger a site knows that its numbers were added to those of others:
