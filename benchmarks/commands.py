@@ -4,6 +4,7 @@ from typing import Annotated
 
 import typer
 
+from benchmarks.growth_command import growth
 from benchmarks.network_command import network
 from benchmarks.serve_command import serve
 from benchmarks.startup_command import startup
@@ -33,6 +34,7 @@ app.command(short_help="What each block of columns costs a site.")(blocks)
 app.command(short_help="Sealed training beside plaintext training.")(train)
 app.command(short_help="Private labels beside scores with phe.")(classify)
 app.command(short_help="Many peers at one coordinator beside a bare echo.")(serve)
+app.command(short_help="How cost grows beside how it should.")(growth)
 app.command(short_help="Short commands beside an empty Python.")(startup)
 app.command(short_help="A study over TLS beside one in memory.")(network)
 app.command(short_help="A sealed study on real text beside plaintext.")(sealed)

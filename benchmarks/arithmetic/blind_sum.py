@@ -57,6 +57,15 @@ def measure(*, peers: int, words: int, rounds: int) -> list[Row]:
     ]
 
 
+def whole_round(*, peers: int, words: int) -> None:
+    """One round of all parties in this process, compared with the plain sum."""
+    entropy = SystemEntropy()
+    names = tuple(f"peer {index:04}" for index in range(peers))
+    part = SummedVector(EVALUATOR, "bench", WordSpace((words,)))
+    plan = Plan(Round("bench", "blind-sum", names), (part,))
+    _whole(plan, {name: entropy.words(words) for name in names}, entropy)
+
+
 def _row(operation: str, partner: str, seconds: dict[str, float]) -> Row:
     return {
         "operation": operation,

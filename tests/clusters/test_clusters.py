@@ -15,6 +15,8 @@ from sottovoce.clusters import LocalCores, executor_workers, open_cluster
 from sottovoce.clusters.dask_cluster import dask_workers
 from sottovoce.clusters.local_cores import LIVES, usable_cores
 from sottovoce.errors import InputError, MisuseError
+from sottovoce.estimators.plain_text import PlainText
+from sottovoce.study.plan import StudyPlan
 from sottovoce.text import chunks
 from sottovoce.text.chunks import Workers, working_with
 from sottovoce.text.counts import Counts
@@ -23,6 +25,7 @@ from sottovoce.text.hashing import DictionaryKey
 from sottovoce.text.labelling import Labelling
 from sottovoce.text.labels import Labels
 from sottovoce.text.passes import CountPlan, count
+from sottovoce.text.streams import DocumentStream
 
 KEY = DictionaryKey(bytes(32))
 PLAN = CountPlan(Labelling(Labels(("a", "b"))), bits=12)
@@ -50,6 +53,17 @@ def same(one: Counts, other: Counts) -> bool:
     )
 
 
+def model() -> bytes:
+    """What a plaintext model of a few thousand documents weighs, to the last bit."""
+    plan = StudyPlan("clusters", PLAN.labelling.labels, features=64, held_out=0.0)
+    return PlainText.learn(plan, [DocumentStream(documents)]).theta.tobytes()
+
+
+@pytest.fixture(scope="module")
+def expected_model() -> bytes:
+    return model()
+
+
 def kill_a_worker(stream: Iterator[Document], children: Any) -> Iterator[Document]:
     """The documents; behind the first chunks one of the processes is killed."""
     yield from islice(stream, 7_000)
@@ -57,10 +71,13 @@ def kill_a_worker(stream: Iterator[Document], children: Any) -> Iterator[Documen
     yield from stream
 
 
-def test_processes_give_the_same_counts_also_when_one_is_killed(expected: Counts) -> None:
+def test_processes_give_the_same_counts_also_when_one_is_killed(
+    expected: Counts, expected_model: bytes
+) -> None:
     with LocalCores(2) as cores:
         workers = Workers(lambda: cores, ahead=2)
         with working_with(workers):
+            assert model() == expected_model
             assert same(count(documents(), PLAN, key=KEY), expected)
             dying = kill_a_worker(documents(), active_children)
             assert same(count(dying, PLAN, key=KEY), expected)
@@ -95,17 +112,19 @@ def test_work_that_kills_every_process_is_given_up() -> None:
         cores.submit(os.abort).result()
 
 
+@pytest.mark.parametrize("count_of_workers", [2, pytest.param(4, marks=pytest.mark.soak)])
 def test_a_dask_cluster_gives_the_same_counts_also_when_a_worker_is_killed(
-    expected: Counts,
+    expected: Counts, expected_model: bytes, count_of_workers: int
 ) -> None:
     distributed = pytest.importorskip("distributed")
-    how = {"n_workers": 2, "threads_per_worker": 1, "dashboard_address": None}
+    how = {"n_workers": count_of_workers, "threads_per_worker": 1, "dashboard_address": None}
     with (
         distributed.LocalCluster(**how, processes=True, silence_logs=50) as cluster,
         dask_workers(cluster.scheduler_address) as workers,
         working_with(workers),
     ):
         assert same(count(documents(), PLAN, key=KEY), expected)
+        assert model() == expected_model
 
         def children() -> Any:
             return [one.process for one in cluster.workers.values()]

@@ -1,0 +1,243 @@
+"""How cost grows: with documents, features, classes, peers and workers, one thing at a time.
+
+Every point is measured in a process of its own, so that its peak of memory is its own. An
+exponent is the slope of the points in logarithms: 1 is in proportion, 0 is no growth.
+"""
+
+import math
+import os
+import random
+import resource
+import time
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from multiprocessing import get_context
+from multiprocessing.connection import Connection
+from pathlib import Path
+
+import numpy as np
+
+from benchmarks.arithmetic.blind_sum import whole_round
+from sottovoce.clusters.local_cores import LocalCores
+from sottovoce.pictures.charts import Axis, line
+from sottovoce.pictures.page import style
+from sottovoce.rados.moments import Moments
+from sottovoce.text.chunks import Workers, working_with
+from sottovoce.text.documents import Document
+from sottovoce.text.features import FeatureSpace
+from sottovoce.text.hashing import PUBLIC
+from sottovoce.text.labelling import Labelling
+from sottovoce.text.labels import Labels
+from sottovoce.text.passes import CountPlan, count, training_examples
+from sottovoce.text.selection import Selection, chosen
+from sottovoce.text.streams import DocumentStream
+
+WORDS_A_DOCUMENT = 12
+VOCABULARY = 50_000
+SMALL = 20_000
+"""Documents of the axes on which something else grows."""
+
+
+@dataclass(frozen=True)
+class Took:
+    """What one point took: seconds of the clock and of cores, and by how much memory rose."""
+
+    wall: float
+    cpu: float
+    megabytes: float
+
+
+@dataclass(frozen=True)
+class GrowthAxis:
+    """One thing that grows, the work at every size of it, and the exponents that we expect."""
+
+    name: str
+    sizes: tuple[int, ...]
+    work: Callable[[int], None]
+    seconds: float
+    memory: float
+    why: str
+    by_clock: bool = False
+
+    def upto(self, most: int) -> "GrowthAxis":
+        """The same up to a size."""
+        sizes = tuple(size for size in self.sizes if size <= most)
+        return GrowthAxis(
+            self.name, sizes, self.work, self.seconds, self.memory, self.why, self.by_clock
+        )
+
+
+def notes(documents: int, *, classes: int = 2) -> DocumentStream:
+    """Made-up short documents, the same ones in every pass."""
+
+    def read() -> Iterator[Document]:
+        # Words by Zipf's law; what is made up needs no door for secrets.
+        draw = random.Random(17)  # noqa: S311
+        for number in range(documents):
+            ranks = (int(VOCABULARY ** draw.random()) for _ in range(WORDS_A_DOCUMENT))
+            label = str(number % classes)
+            yield Document(f"w{label} " + " ".join(f"word{rank}" for rank in ranks), label)
+
+    return DocumentStream(read, length=documents)
+
+
+def passes(documents: int, *, features: int = 512, classes: int = 2) -> None:
+    """Both passes of a site: counts for a dictionary, and rows to moments."""
+    labelling = Labelling(Labels(tuple(map(str, range(classes)))))
+    plan = CountPlan(labelling)
+    corpus = notes(documents, classes=classes)
+    counts = count(corpus, plan, key=PUBLIC)
+    words = chosen(counts, Selection(features), exclusive=True)
+    space = FeatureSpace(words, plan.reading)
+    moments = Moments(space.width, labelling.labels.width)
+    for block in training_examples(corpus, space, labelling, fewest=3, key=PUBLIC):
+        moments.add(block.rows, block.targets)
+
+
+def with_features(features: int) -> None:
+    """Both passes for a dictionary of so many features."""
+    passes(SMALL, features=features)
+
+
+def with_classes(classes: int) -> None:
+    """Both passes for so many classes."""
+    passes(SMALL, features=1024, classes=classes)
+
+
+def with_peers(peers: int) -> None:
+    """One blind sum among so many peers, all of them in this process."""
+    whole_round(peers=peers, words=4096)
+
+
+def with_workers(workers: int) -> None:
+    """Both passes, read by so many processes of this machine."""
+    with LocalCores(workers) as cores, working_with(Workers(lambda: cores, ahead=2 * workers)):
+        passes(5 * SMALL)
+
+
+AXES = (
+    GrowthAxis("documents", (10**4, 10**5, 10**6, 10**7), passes, 1.0, 0.0, "streamed"),
+    GrowthAxis(
+        "features",
+        (512, 1024, 2048, 4096, 8192, 16384),
+        with_features,
+        2.0,
+        2.0,
+        "second moments are d × d; below some thousand reading text is most of the time",
+    ),
+    GrowthAxis(
+        "classes", (2, 5, 20, 50, 200), with_classes, 1.0, 1.0, "a column of counts a class"
+    ),
+    GrowthAxis(
+        "peers",
+        (3, 10, 30, 100, 300, 1000),
+        with_peers,
+        2.0,
+        1.0,
+        "each checks everybody's signed keys; all of them sit in one process here",
+    ),
+    GrowthAxis("workers", (1, 2, 4, 8), with_workers, -1.0, 0.0, "up to the cores", by_clock=True),
+)
+
+
+def measured(work: Callable[[int], None], size: int) -> Took:
+    """One point, in a process of its own."""
+    context = get_context("spawn")
+    mine, theirs = context.Pipe(duplex=False)
+    process = context.Process(target=_alone, args=(work, size, theirs))
+    process.start()
+    theirs.close()
+    try:
+        took: Took = mine.recv()
+    except EOFError:
+        raise SystemExit(f"{work.__name__} at {size:,}: the process died") from None
+    finally:
+        process.join()
+    return took
+
+
+def _alone(work: Callable[[int], None], size: int, answer: Connection) -> None:
+    """What the work takes beyond a process that has loaded everything."""
+    cpu, memory, began = _cpu(), _peak(), time.monotonic()
+    work(size)
+    answer.send(Took(time.monotonic() - began, _cpu() - cpu, max(_peak() - memory, 1.0)))
+
+
+def _cpu() -> float:
+    """Seconds of cores so far, with those of processes that ended."""
+    used = (resource.getrusage(who) for who in (resource.RUSAGE_SELF, resource.RUSAGE_CHILDREN))
+    return sum(one.ru_utime + one.ru_stime for one in used)
+
+
+def _peak() -> float:
+    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
+
+
+def exponent(points: Mapping[int, float]) -> float | None:
+    """The slope of the points in logarithms; None of fewer than two."""
+    if len(points) < 2:
+        return None
+    x, y = np.log(list(points)), np.log(list(points.values()))
+    return float(np.polyfit(x, y, 1)[0])
+
+
+def rows_of(axis: GrowthAxis, points: Mapping[int, Took]) -> list[dict[str, object]]:
+    """The points of an axis as rows, and its exponents beside those that we expect."""
+    rows: list[dict[str, object]] = [
+        {
+            "axis": axis.name,
+            "size": size,
+            "wall s": took.wall,
+            "cpu s": took.cpu,
+            "more MB": took.megabytes,
+        }
+        for size, took in points.items()
+    ]
+    seconds = {size: _seconds(axis, took) for size, took in points.items()}
+    memory = {size: took.megabytes for size, took in points.items()}
+    rows.append(
+        {
+            "axis": f"{axis.name}: exponent, expected",
+            "cpu s": f"{_shown(exponent(seconds))}, {axis.seconds:g}",
+            "more MB": f"{_shown(exponent(memory))}, {axis.memory:g}",
+        }
+    )
+    return rows
+
+
+def _seconds(axis: GrowthAxis, took: Took) -> float:
+    return took.wall if axis.by_clock else took.cpu
+
+
+def _shown(slope: float | None) -> str:
+    return "–" if slope is None else f"{round(slope, 2) + 0.0:.2f}"
+
+
+def draw(axis: GrowthAxis, points: Mapping[int, Took]) -> str:
+    """The seconds of an axis as a picture; its diagonal is the growth that we expect."""
+    places = [(math.log10(size), math.log10(_seconds(axis, took))) for size, took in points.items()]
+    if axis.seconds < 0:
+        places = [(x, -y) for x, y in places]
+    decades = places[-1][0] - places[0][0]
+    what = "log₁₀ of seconds" if axis.seconds >= 0 else "log₁₀ of passes a second"
+    across = Axis(f"log₁₀ of {axis.name}", places[0][0], places[-1][0])
+    up = Axis(what, places[0][1], places[0][1] + (abs(axis.seconds) * decades or 1.0))
+    figure = line(f"growth with {axis.name}", places, (across, up))
+    svg = figure[figure.index("<svg") : figure.index("</svg>") + len("</svg>")]
+    return svg.replace(">", f"><style>{style()}</style>", 1)
+
+
+def measure(
+    axes: Sequence[GrowthAxis], folder: Path | None, progress: Callable[[str], None]
+) -> tuple[dict[str, object], list[dict[str, object]]]:
+    """Facts and rows of all axes; a picture of each in the folder."""
+    rows: list[dict[str, object]] = []
+    for axis in axes:
+        points: dict[int, Took] = {}
+        for size in axis.sizes:
+            progress(f"{axis.name} {size:,}")
+            points[size] = measured(axis.work, size)
+        rows += rows_of(axis, points)
+        if folder is not None and len(points) > 1:
+            (folder / f"growth-{axis.name}.svg").write_text(draw(axis, points), encoding="utf-8")
+    return {"cores": os.cpu_count() or 1, "words a document": WORDS_A_DOCUMENT}, rows
