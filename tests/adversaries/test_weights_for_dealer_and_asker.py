@@ -1,9 +1,13 @@
 """What the dealer of a query and its asker get together: the exact weights, as the pages say."""
 
+import re
+import tomllib
+
 import numpy as np
 import pytest
 
 from harness.studies import BINARY, Case, notes
+from sottovoce.config.study_file import example
 from sottovoce.entropy import Expansion
 from sottovoce.paillier import SecretKey, decrypt
 from sottovoce.protocols.shares import signs, verdict
@@ -93,3 +97,16 @@ def test_one_word_texts_give_them_the_exact_weights(
 def test_the_pages_say_so() -> None:
     (pool,) = [one for one in POOLS if one.who == "the dealer of a query and whoever asks"]
     assert "the exact weights" in pool.gets
+
+
+def test_the_shipped_example_makes_no_peer_dealer_or_evaluator() -> None:
+    """As it is nobody has these roles; who follows its comments names two without text."""
+    shipped = tomllib.loads(example())
+    assert not {"evaluator", "dealer"} & set(shipped.get("roles", {}))
+    taken = re.findall(r'(?m)^# (?:evaluator|dealer) = "(\w+)"', example())
+    helpers = set(re.findall(r"(?m)^# (\w+) = \"[A-Z]", example()))
+    assert len(set(taken)) == 2
+    assert set(taken) <= helpers
+    assert not set(taken) & set(shipped["peers"])
+    said = " ".join(example().replace("#", " ").split())
+    assert "Two hospitals, or the coordinator and one, are then enough" in said

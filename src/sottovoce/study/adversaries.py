@@ -234,7 +234,9 @@ POOLS: tuple[PoolingParties, ...] = (
         "the asker's scores, and from one-word texts, one more than there are features, the exact "
         "weights",
         named_tests(
-            "weights_for_dealer_and_asker", "test_one_word_texts_give_them_the_exact_weights"
+            "weights_for_dealer_and_asker",
+            "test_one_word_texts_give_them_the_exact_weights",
+            "test_the_shipped_example_makes_no_peer_dealer_or_evaluator",
         ),
         applies=_is_dealt,
     ),
