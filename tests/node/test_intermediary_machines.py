@@ -74,6 +74,21 @@ def test_the_labels_are_those_of_all_rows_together(tmp_path: Path) -> None:
     assert not (tmp_path / "blue-cloud" / "model").exists()
 
 
+def test_rados_that_the_machine_draws(tmp_path: Path) -> None:
+    """Sums of signed rows, whose signatures it forgets: noisier, and much the same labels."""
+    parts = {site: patient_rows(seed) for seed, site in enumerate(SITES[:3])}
+    text = TEXT.replace("alpha = 2.0", 'alpha = 2.0\ncontribution = "rados"\nrados = 64')
+    net = Network(tmp_path, text, parts)
+    net.create()
+    asked = patient_rows(9, 20)
+    answer = asyncio.run(trained_and_asked(net, asked))
+    scores = np.array([[1, *one.columns.values()] for one in asked]) @ plain_theta(parts)
+    found = np.array([classes[0] for classes in answer.classes])
+    clear = np.abs(scores) > 0.4
+    assert clear.sum() > 5
+    assert np.mean((found == np.where(scores > 0, "sick", "well"))[clear]) >= 0.8
+
+
 @pytest.mark.parametrize(
     ("old", "new", "says"),
     [

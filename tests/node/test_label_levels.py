@@ -1,9 +1,11 @@
 """Labels of documents and of sentences together, from study.toml and from what `notes` writes."""
 
+import asyncio
 from pathlib import Path
 
 import pytest
 
+from harness.network import Network, described
 from sottovoce.cli.source_choice import SourceChoice
 from sottovoce.config.study_file import parse_study
 from sottovoce.datasets.notes import clinical_notes, write_notes
@@ -25,6 +27,17 @@ west = "Westhill"
 """
 
 
+SMALL = "features = 48\nbucket_bits = 12\nquery_budget = 4000\nkey_bits = 768\n"
+MORE = """
+[roles]
+evaluator = "north"
+dealer = "south"
+[deadlines]
+enrolment = "5 minutes"
+stage = "2 minutes"
+"""
+
+
 def test_notes_are_read_with_both_levels(tmp_path: Path) -> None:
     plan = parse_study(TEXT).plan
     assert plan.labels.names == ("Drug", "routine", "urgent")
@@ -33,6 +46,32 @@ def test_notes_are_read_with_both_levels(tmp_path: Path) -> None:
     documents = SourceChoice(str(path), ("text",), ("urgency",)).read(plan)
     assert {one.label for one in documents} == {"routine", "urgent"}
     assert any(span.type == "Drug" for one in documents for span in one.spans)
+
+
+def test_sites_learn_both_levels(tmp_path: Path) -> None:
+    text = TEXT.replace("types =", SMALL + "types =") + MORE
+    plan = described(text).plan
+    paths = write_notes(
+        clinical_notes(150, sites=3, random_state=3), tmp_path / "notes", kind="jsonl"
+    )
+    sites = ("north", "south", "west")
+    parts = {
+        site: SourceChoice(str(path), ("text",), ("urgency",)).read(plan)
+        for site, path in zip(sites, paths, strict=True)
+    }
+    net = Network(tmp_path, text, parts)
+    net.create()
+
+    async def story() -> set[str]:
+        async with net.serving():
+            await net.join_all(*sites)
+        async with net.serving(), net.staying("north", "south"):
+            answer = await net.classify("west", parts["west"][:10])
+        return {name for classes in answer.classes for name in classes}
+
+    found = asyncio.run(story())
+    assert "Drug" in found
+    assert found & {"routine", "urgent"}
 
 
 @pytest.mark.parametrize(

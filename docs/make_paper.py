@@ -1,0 +1,317 @@
+"""Writes into docs/paper.md what runs between machines, and draws the paper's three figures."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+
+from sottovoce.pictures.charts import picture
+from sottovoce.pictures.html import Html, joined, tag
+from sottovoce.pictures.page import style
+from sottovoce.study.plan import Contribution, Engine
+from sottovoce.study.roster import Role
+from sottovoce.study.study import Study
+
+HERE = Path(__file__).parent
+PAGE = HERE / "paper.md"
+START, END = "<!-- reach: written by docs/make_paper.py -->", "<!-- end of reach -->"
+
+_COMMON = """[study]
+name = "sick or well"
+coordinator = "Institute"
+labels = ["well", "sick"]
+"""
+_PEERS = '[peers]\nalice = "A"\nbob = "B"\ncarol = "C"\n'
+_HELPED = '[roles]\nevaluator = "trust"\ndealer = "archive"\n'
+_HELPERS = '[helpers]\ntrust = "T"\narchive = "R"\n'
+_SMALL = "features = 8\ntail = 0\nkernel = 0\n"
+_TABLE = 'features = 0\n{more}[columns]\nward = ["a", "b"]\npulse = {{ low = 0, high = 9 }}\n'
+_SPLIT = (
+    'sugar = ["low", "high"]\nletter = { words = ["dim"] }\n'
+    '[holdings]\nalice = ["pulse"]\nbob = ["sugar"]\ncarol = ["letter"]\n'
+)
+
+
+def _by_features(remote: str) -> str:
+    more = f'partition = "features"\nshared = ["ward"]\nremote = "{remote}"\n'
+    return _COMMON + _TABLE.format(more=more) + _SPLIT + _PEERS + _HELPED + _HELPERS
+
+
+def _encrypted(more: str = "", after: str = "") -> str:
+    roles = '[roles]\nevaluator = "trust"\n[helpers]\ntrust = "T"\n'
+    return f'{_COMMON}engine = "paillier"\n{_SMALL}{more}{_PEERS}{roles}{after}'
+
+
+@dataclass(frozen=True)
+class Reach:
+    """One element of the paper, where it is asked for, and a test between machines.
+
+    `text` is a small study.toml with the setting, `holds` what must be true of its study.
+    """
+
+    element: str
+    function: str
+    setting: str
+    test: str
+    text: str
+    holds: Callable[[Study], bool]
+
+
+_FEATURES = "tests/node/test_partition_features.py"
+ROWS = (
+    Reach(
+        "text or a table to numeric features, at home",
+        "src/sottovoce/text/features.py::FeatureReader",
+        "`sottovoce join --data FILE --label COLUMN`",
+        "tests/test_readme_terminals.py::test_the_session_in_four_terminals_works",
+        _COMMON + _PEERS,
+        lambda study: study.plan.has_text and study.engine is Engine.QUORUM,
+    ),
+    Reach(
+        "⟨⟨x⟩⟩, ⊕, ⊗; S.InnerProd, S.MatProd; Protocol 2",
+        "src/sottovoce/study/stages/encrypted_training.py::solve_encrypted",
+        '`engine = "paillier"`',
+        "tests/test_alice_bob_cate.py::test_two_peers_get_from_a_study_to_labels",
+        _encrypted(),
+        lambda study: study.engine is Engine.PAILLIER and study.roster.dealer is None,
+    ),
+    Reach(
+        "SM.Add",
+        "src/sottovoce/protocols/blind_sum/pairwise.py::run",
+        "every study with an evaluator",
+        "tests/test_alice_bob_cate.py::test_two_peers_get_from_a_study_to_labels",
+        _encrypted(),
+        lambda study: study.has_counts and study.fewest_peers == 3,
+    ),
+    Reach(
+        "Definition 2: rados, sampled",
+        "src/sottovoce/study/stages/contributions.py::drawn_moments",
+        '`contribution = "rados"`, `rados = 256`',
+        "tests/node/test_intermediary_machines.py::test_rados_that_the_machine_draws",
+        _encrypted('contribution = "rados"\nrados = 256\n'),
+        lambda study: (study.plan.contribution, study.plan.rados) == (Contribution.RADOS, 256),
+    ),
+    Reach(
+        "Definition 3: basic-block rados, lift",
+        "src/sottovoce/study/stages/blocks.py::contribute_blocks",
+        '`partition = "features"`, `shared`, `[holdings]`',
+        f"{_FEATURES}::test_sites_learn_from_different_columns_and_label_what_they_have",
+        _by_features("zero"),
+        lambda study: study.plan.arrangement.by_features and study.plan.blocks == 4,
+    ),
+    Reach(
+        "one peer's texts beside another's coded columns",
+        "src/sottovoce/text/columns.py::Wording",
+        '`letter = { words = ["dim"] }` in `[columns]`',
+        f"{_FEATURES}::test_one_site_has_texts_and_another_coded_columns",
+        _by_features("zero"),
+        lambda study: study.plan.arrangement.columns_of("carol") == ("ward", "letter"),
+    ),
+    Reach(
+        "Protocol 1, the intermediary I_B",
+        "src/sottovoce/study/stages/intermediary.py::train_intermediary",
+        "`[intermediaries]`, `sottovoce assist INVITATION`",
+        "tests/node/test_intermediary_machines.py::test_the_labels_are_those_of_all_rows_together",
+        _encrypted(after='cloud = "I"\n[intermediaries]\nalice = "cloud"\n'),
+        lambda study: study.roster.intermediary("alice") == "intermediary-alice",
+    ),
+    Reach(
+        "the secure single-party case",
+        "src/sottovoce/study/stages/outsourced.py::train_for_owner",
+        "a coordinator that is the only peer, `sottovoce assist INVITATION`",
+        "tests/node/test_outsourced_machines.py::test_the_owner_gets_the_model_of_its_own_rows",
+        _COMMON
+        + _TABLE.format(more="")
+        + '[peers]\nalice = "Institute"\n[roles]\nevaluator = "cloud"\n[helpers]\ncloud = "I"\n',
+        lambda study: study.outsourced,
+    ),
+    Reach(
+        "Definition 4, equation (θ*): M-loss with Γ, in closed form",
+        "src/sottovoce/study/stages/contributions.py::penalties_of",
+        "`alpha`, `distrusted`, `epsilon`",
+        "tests/node/test_tables.py::test_three_sites_learn_from_columns_and_label_rows",
+        _COMMON + _TABLE.format(more='distrusted = ["pulse"]\nepsilon = 0.5\n') + _PEERS,
+        lambda study: study.plan.distrusted == (3,) and study.plan.epsilon == 0.5,
+    ),
+    Reach(
+        "Protocol 3 without a remote part",
+        "src/sottovoce/study/queries/classification.py::ask",
+        '`sottovoce classify FILE`, `remote = "zero"`',
+        f"{_FEATURES}::test_sites_learn_from_different_columns_and_label_what_they_have",
+        _by_features("zero"),
+        lambda study: study.answering_seats("alice") == (),
+    ),
+    Reach(
+        "Protocol 3: the common extra rado of the others",
+        "src/sottovoce/study/queries/remote.py::take_remotes",
+        '`remote = "normalised"`',
+        f"{_FEATURES}::test_sites_learn_from_different_columns_and_label_what_they_have",
+        _by_features("normalised"),
+        lambda study: study.plan.arrangement.brings_rados,
+    ),
+    Reach(
+        "Protocol 3: the others' own features of the same entity",
+        "src/sottovoce/study/queries/entities.py::answer_entities",
+        '`remote = "full"`, `answering`, `--group COLUMN`',
+        f"{_FEATURES}::test_an_entity_that_only_one_peer_has_is_named",
+        _by_features("full"),
+        lambda study: study.answering_seats("alice") == ("answerer-bob", "answerer-carol"),
+    ),
+    Reach(
+        "labels of documents and sentences in one model",
+        "src/sottovoce/text/labelling.py::Labelling",
+        '`level`, `labelling = "levels"`, `types`, `labels`',
+        "tests/node/test_label_levels.py::test_sites_learn_both_levels",
+        _COMMON + 'level = "sentence"\nlabelling = "levels"\ntypes = ["Drug"]\n' + _PEERS,
+        lambda study: study.plan.labels.names == ("Drug", "well", "sick"),
+    ),
+    Reach(
+        "Alice, Bob and Cate",
+        "src/sottovoce/study/queries/evaluation.py::check_enough_peers",
+        "`min_peers = 2`, `examples/alice-bob-cate/`",
+        "tests/test_alice_bob_cate.py::test_two_peers_get_from_a_study_to_labels",
+        _encrypted("min_peers = 2\n").replace('carol = "C"\n', ""),
+        lambda study: len(study.roster.having(Role.PEER)) == 2,
+    ),
+)
+
+
+def table() -> str:
+    """The table, between its marks."""
+    lines = ["| in the paper | function | command or setting | run between machines by |"]
+    lines.append("|---|---|---|---|")
+    lines += [f"| {r.element} | `{r.function}` | {r.setting} | `{r.test}` |" for r in ROWS]
+    return "\n".join((START, "", *lines, "", END))
+
+
+def written(page: str) -> str:
+    """The page with the table as it is now."""
+    before, _, rest = page.partition(START)
+    return before + table() + rest.partition(END)[2]
+
+
+# The figures
+
+
+@dataclass(frozen=True)
+class Box:
+    """A box of a figure: its words, line by line, and where it stands."""
+
+    words: tuple[str, ...]
+    x: int
+    y: int
+    width: int = 170
+
+    @property
+    def height(self) -> int:
+        """One line is 18 high."""
+        return 18 * len(self.words) + 14
+
+    def drawn(self) -> Html:
+        """The frame and the words."""
+        place = {"x": self.x, "y": self.y, "width": self.width, "height": self.height}
+        lines = (
+            tag("text", word, x=self.x + 10, y=self.y + 22 + 18 * line, class_="name")
+            for line, word in enumerate(self.words)
+        )
+        return joined(tag("rect", **place, class_="frame", rx=6), *lines)
+
+
+@dataclass(frozen=True)
+class Arrow:
+    """An arrow between two places, with words beside it."""
+
+    start: tuple[int, int]
+    end: tuple[int, int]
+    words: str = ""
+
+    def drawn(self) -> Html:
+        """A line that ends in a dot, and its words above the middle."""
+        (x1, y1), (x2, y2) = self.start, self.end
+        said = tag("text", self.words, x=(x1 + x2) / 2, y=(y1 + y2) / 2 - 6, class_="value middle")
+        line = tag("line", x1=x1, y1=y1, x2=x2, y2=y2, class_="curve")
+        return joined(line, tag("circle", cx=x2, cy=y2, r=4, class_="bar"), said)
+
+
+@dataclass(frozen=True)
+class Figure:
+    """One of the paper's figures, for what is built."""
+
+    name: str
+    title: str
+    size: tuple[int, int]
+    boxes: tuple[Box, ...]
+    arrows: tuple[Arrow, ...]
+
+    def drawn(self) -> str:
+        """The picture, with a style of its own."""
+        said = "; ".join(" ".join(box.words) for box in self.boxes)
+        parts = [*(arrow.drawn() for arrow in self.arrows), *(box.drawn() for box in self.boxes)]
+        figure = picture(self.title, said, self.size, *parts)
+        svg = figure[figure.index("<svg") : figure.index("</svg>") + len("</svg>")]
+        paper = 'style="fill:var(--paper)"'
+        ground = f'<style>{style()}</style><rect width="100%" height="100%" {paper}/>'
+        head, close, rest = svg.partition(">")
+        return f"{head}{close}{ground}{rest}\n"
+
+
+FIGURES = (
+    Figure(
+        "paper-pipeline",
+        "From text to a label, and what is encrypted on the way",
+        (820, 150),
+        (
+            Box(("documents", "at a site"), 10, 40, 110),
+            Box(("sparse rows", "and labels, at home"), 170, 40, 150),
+            Box(("moments of all rados", "masked or encrypted"), 390, 40, 170),
+            Box(("sealed model", "of everybody"), 640, 40, 160),
+        ),
+        (
+            Arrow((120, 65), (170, 65)),
+            Arrow((320, 65), (390, 65), "sealed"),
+            Arrow((560, 65), (640, 65), "solve"),
+            Arrow((720, 90), (245, 130), "labels of new rows, to the asker alone"),
+        ),
+    ),
+    Figure(
+        "paper-encryption",
+        "How a site's rows are encrypted for an intermediary",
+        (820, 230),
+        (
+            Box(("site B", "rows x, labels y"), 10, 80),
+            Box(("intermediary of B", "⟨⟨x⟩⟩, ⟨⟨yx⟩⟩, ⟨⟨rados⟩⟩", "no key"), 320, 70, 190),
+            Box(("coordinator", "the key; sees noise"), 630, 10),
+            Box(("evaluator", "⟨⟨sum of moments⟩⟩"), 630, 160),
+        ),
+        (
+            Arrow((180, 90), (320, 90), "⟨⟨x⟩⟩, ⟨⟨yx⟩⟩"),
+            Arrow((320, 120), (180, 120), "⟨⟨moments⟩⟩"),
+            Arrow((510, 80), (630, 40), "masked"),
+            Arrow((95, 130), (630, 190), "into the blind sum, under masks"),
+            Arrow((715, 160), (715, 60), "masked"),
+        ),
+    ),
+    Figure(
+        "paper-architecture",
+        "Who talks to whom: one port, and letters sealed end to end",
+        (820, 260),
+        (
+            Box(("coordinator", "one HTTPS port", "mailbox of sealed letters"), 300, 10, 210),
+            Box(("peer", "documents, ledger"), 10, 130),
+            Box(("peer", "documents, ledger"), 220, 180),
+            Box(("evaluator", "or members, at peers"), 430, 180, 180),
+            Box(("intermediary", "of a peer"), 640, 130),
+        ),
+        (
+            Arrow((95, 130), (300, 50), "outbound only"),
+            Arrow((305, 180), (360, 80)),
+            Arrow((520, 180), (450, 80)),
+            Arrow((725, 130), (510, 50), "outbound only"),
+        ),
+    ),
+)
+
+
+if __name__ == "__main__":
+    PAGE.write_text(written(PAGE.read_text(encoding="utf-8")), encoding="utf-8")
+    for one in FIGURES:
+        (HERE / f"{one.name}.svg").write_text(one.drawn(), encoding="utf-8")
