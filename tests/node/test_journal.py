@@ -315,13 +315,3 @@ def test_a_forgotten_session_is_gone_and_never_begins_again(path: Path) -> None:
         assert box not in left
     with Journal(path, key=KEY) as journal, pytest.raises(MisuseError, match="is over"):
         journal.open_session(b"s")
-
-
-def test_destroying_it_leaves_no_file_and_says_what_was_there(path: Path) -> None:
-    journal = Journal(path, key=KEY)
-    journal.open_session(b"s")
-    journal.commit(session=b"s", step=step(), letters=[outgoing()])
-    erased = journal.destroy()
-    assert (erased.sessions, erased.steps, erased.letters) == (1, 1, 1)
-    assert erased.bytes > 4096
-    assert list(path.parent.iterdir()) == []

@@ -12,7 +12,7 @@ from sottovoce import rados as plain
 from sottovoce.errors import InputError, MismatchError
 from sottovoce.numbers.fixed import Scale
 from sottovoce.numbers.packing import Slots
-from sottovoce.paillier import Plain, decrypt, encrypt
+from sottovoce.paillier import Plain, decrypt, encrypt, total
 from sottovoce.protocols.conversation import EVALUATOR, receive
 from sottovoce.protocols.encrypted_rados import (
     Documents,
@@ -23,7 +23,6 @@ from sottovoce.protocols.encrypted_rados import (
     draw_signs,
     from_sealed,
     intermediate,
-    joined_blocks,
     lifted,
     plain_rados,
     upload,
@@ -117,7 +116,7 @@ def test_block_rados_with_lift_equal_the_plaintext_ones() -> None:
     weight = (blocks[0].labels * blocks[0].counts)[:, None]
     public = np.zeros((len(weight), layout.features))
     public[:, [0]] = weight * blocks[0].shared
-    found = joined_blocks(parts, Plain.of(public, scale))
+    found = total(parts) + Plain.of(public, scale)
     assert np.array_equal(decrypt(KEY, found).floats(), expected.vectors)
     # A zero that was lifted is a ciphertext like any other: no two are alike.
     assert len({residue for part in parts for residue in part.residues}) == sum(

@@ -225,15 +225,6 @@ def test_a_session_that_is_forgotten_leaves_nothing(tmp_path):
     assert run(tmp_path / "mail.db", story) == [1, 0, 0]
 
 
-def test_a_mailbox_that_is_destroyed_leaves_no_file(tmp_path):
-    async def story(mailbox):
-        await mailbox.post(letter(0))
-        await mailbox.destroy()
-
-    run(tmp_path / "mail.db", story)
-    assert list(tmp_path.iterdir()) == []
-
-
 def test_an_upload_goes_on_after_a_restart_and_is_checked_whole(tmp_path):
     path, body = tmp_path / "mail.db", os.urandom(3 * PART + 7)
     one = sealed(body)

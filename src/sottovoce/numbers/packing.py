@@ -82,11 +82,6 @@ class Slots:
         """How many plaintexts `length` values fill."""
         return -(-length // self.count)
 
-    def additions_left(self, bound: int) -> int:
-        """How many values of magnitude up to `bound` a slot can hold the sum of."""
-        self.check_holds(bound, "additions_left")
-        return self.bound // max(bound, 1)
-
     def check_holds(self, bound: int, what: str) -> None:
         """Raise if a value of magnitude `bound` would run over its slot."""
         if bound > self.bound:

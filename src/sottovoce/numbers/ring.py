@@ -173,12 +173,6 @@ def expand(seed: bytes, shape: tuple[int, ...], *, purpose: str, context: bytes 
     return Expansion(seed, purpose, context).words(*shape)
 
 
-def share_beside(values: Words, seed: bytes, *, purpose: str, context: bytes = b"") -> Words:
-    """The other share of `values` where the first is `expand(seed, …)`."""
-    first = expand(seed, _words(values, "share").shape, purpose=purpose, context=context)
-    return np.asarray(values - first)
-
-
 def _contiguous_sums(matrix: Words, columns: Words) -> Words:
     """A·Xᵀ with every sum along memory: numpy lets go of the interpreter lock meanwhile."""
     return np.asarray(np.einsum("ij,kj->ik", matrix, columns))

@@ -38,7 +38,6 @@ from sottovoce.paillier import (
     Unsent,
     encrypt,
     stack,
-    total,
 )
 from sottovoce.protocols.conversation import EVALUATOR, Party, receive, send
 from sottovoce.protocols.messages import Disclosure, Message
@@ -194,11 +193,6 @@ def lifted(
     whole = np.zeros((sums.shape[0], features), dtype=object)
     whole[:, list(positions)] = _wide(sums)
     return encrypt(key, Plain(whole, sums.scale), slots=slots, entropy=entropy)
-
-
-def joined_blocks(parts: list[Encrypted], shared: Plain) -> Unsent:
-    """Block rados: every peer's lifted sums, and the shared part α·lift(y·s), which is public."""
-    return total(parts) + shared
 
 
 def _signs(signatures: Signs, documents: Documents) -> NDArray[Any]:

@@ -26,7 +26,6 @@ from sottovoce.entropy import SEED_BYTES, Entropy, SystemEntropy
 from sottovoce.errors import DamagedJournalError, JournalError, MisuseError
 from sottovoce.storage.posted_letters import Posted, copy_error
 from sottovoce.storage.records import (
-    Erased,
     Opened,
     Outgoing,
     OutHead,
@@ -36,11 +35,11 @@ from sottovoce.storage.records import (
     StepHead,
 )
 from sottovoce.storage.sealed_rows import SealedRow, SealedTable, schema_of
-from sottovoce.storage.sealed_sqlite import SealedSqlite, check_version, connect, erase, translated
+from sottovoce.storage.sealed_sqlite import SealedSqlite, check_version, connect, translated
 from sottovoce.study.relay import Letter
 from sottovoce.wire import Codec
 
-__all__ = ["Erased", "Journal", "Opened", "Outgoing", "Sent", "SessionStep", "StepHead"]
+__all__ = ["Journal", "Opened", "Outgoing", "Sent", "SessionStep", "StepHead"]
 
 _SCHEMA = """
 CREATE TABLE IF NOT EXISTS sessions (id INTEGER PRIMARY KEY, name BLOB UNIQUE NOT NULL, box BLOB);
@@ -408,16 +407,6 @@ class Journal:
             self._database.execute("VACUUM")
             self._database.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchall()
             self._database.execute("DELETE FROM notes WHERE name = ?", (_UNTIDY,))
-
-    def destroy(self) -> Erased:
-        """Delete the journal: seeds, shares and masks that were in it are gone; says what was."""
-        with translated(self.path), self._lock:
-            steps, letters = (
-                int(self._database.execute(f"SELECT count(*) FROM {table}").fetchone()[0])  # noqa: S608 - two constants
-                for table in ("steps", "outbox")
-            )
-        size = erase(self._database, self.path)
-        return Erased(len(self._ids), steps, letters, size)
 
     def close(self) -> None:
         """Write what is left to write, and let another process open the journal."""

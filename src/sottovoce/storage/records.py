@@ -64,13 +64,3 @@ class Opened:
 
     seed: bytes = field(repr=False)
     begun: bool
-
-
-@dataclass(frozen=True)
-class Erased:
-    """What a journal held when it was deleted: the ledger says so."""
-
-    sessions: int
-    steps: int
-    letters: int
-    bytes: int

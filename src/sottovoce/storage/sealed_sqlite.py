@@ -4,7 +4,7 @@ import hashlib
 import os
 import sqlite3
 from collections.abc import Iterator
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Self, TypeAlias
 
@@ -140,25 +140,6 @@ def check_version(database: sqlite3.Connection, path: Path, *, version: int) -> 
             hints=("pip install --upgrade sottovoce",),
         )
     return int(found)
-
-
-def erase(database: sqlite3.Connection, path: Path) -> int:
-    """Delete the file with all that stands beside it; how many bytes these were.
-
-    The salt is overwritten first. What a disk keeps of deleted blocks does not open
-    without it.
-    """
-    with translated(path):
-        database.execute("PRAGMA secure_delete = ON")
-        database.execute("DELETE FROM vault")
-        database.execute("PRAGMA wal_checkpoint(TRUNCATE)")
-        database.close()
-        size = 0
-        for one in (path, *(path.with_name(path.name + end) for end in ("-wal", "-shm"))):
-            with suppress(FileNotFoundError):
-                size += one.stat().st_size
-                one.unlink()
-    return size
 
 
 @contextmanager

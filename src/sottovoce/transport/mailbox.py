@@ -280,12 +280,6 @@ class Mailbox:
         await asyncio.to_thread(self._committer.close)
         self._reading.close()
 
-    async def destroy(self) -> None:
-        """Close the mailbox and delete its file: the study is over."""
-        await self.close()
-        for ending in ("", "-wal", "-shm"):
-            self._path.with_name(self._path.name + ending).unlink(missing_ok=True)
-
     def _check_size(self, letter: LetterSummary) -> None:
         limit = self.limits.letter
         if self._largest is not None:

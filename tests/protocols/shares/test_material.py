@@ -1,3 +1,4 @@
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -63,7 +64,7 @@ def test_a_ledger_goes_on_after_a_restart() -> None:
 @pytest.mark.parametrize(
     "other",
     [
-        {"context": HERE.next_attempt()},
+        {"context": replace(HERE, attempt=HERE.attempt + 1)},
         {"context": Context.among("flu", ["alice"], round=3)},
         {"context": Context.among("flu", ["alice", "bob"], round=4)},
         {"context": Context.among("flux", ["alice", "bob"], round=3)},
@@ -138,7 +139,8 @@ def test_only_a_holder_takes_a_seed() -> None:
 
 def test_material_of_another_attempt_is_refused_naming_the_dealer() -> None:
     def dealer() -> Party[None]:
-        dealt = deal_seeds(TRIO, HERE.next_attempt(), ledger=Ledger(), entropy=SeededEntropy())
+        later = replace(HERE, attempt=HERE.attempt + 1)
+        dealt = deal_seeds(TRIO, later, ledger=Ledger(), entropy=SeededEntropy())
         yield from dealt
 
     programs = {

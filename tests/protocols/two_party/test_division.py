@@ -11,6 +11,7 @@ from harness.entropy import ForgetfulEntropy, SeededEntropy
 from harness.keys import toy_key
 from harness.noise import assert_looks_uniform, assert_shows_structure
 from harness.two_party import masked_slots, talk
+from harness.two_party_ideals import plain_quotients
 from sottovoce.errors import BoundError, InputError, MismatchError, ViolationError
 from sottovoce.numbers.fixed import Scale
 from sottovoce.paillier import Plain, decrypt, encrypt
@@ -19,7 +20,6 @@ from sottovoce.protocols.two_party.division import (
     DivPlan,
     divide,
     division_rule,
-    plain_quotients,
     reciprocal,
 )
 from sottovoce.protocols.two_party.lines import MaskedLines

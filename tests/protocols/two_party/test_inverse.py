@@ -8,6 +8,7 @@ from hypothesis import strategies as st
 from harness.entropy import SeededEntropy
 from harness.keys import toy_key
 from harness.two_party import talk
+from harness.two_party_ideals import plain_inverse
 from sottovoce.errors import BoundError, InputError, MismatchError, SottovoceError, ViolationError
 from sottovoce.paillier import Plain, decrypt, encrypt
 from sottovoce.protocols.conversation import EVALUATOR, KEY_HOLDER
@@ -18,7 +19,6 @@ from sottovoce.protocols.two_party.inverse import (
     checked_stages,
     invert,
     invert_rule,
-    plain_inverse,
 )
 from sottovoce.protocols.two_party.masks import Masking
 

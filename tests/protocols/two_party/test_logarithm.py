@@ -9,6 +9,7 @@ from harness.entropy import ForgetfulEntropy, SeededEntropy
 from harness.keys import toy_key
 from harness.noise import assert_looks_uniform, assert_shows_structure
 from harness.two_party import masked_slots, sealed, talk
+from harness.two_party_ideals import plain_logarithms
 from sottovoce.errors import BoundError, InputError, MismatchError, ViolationError
 from sottovoce.numbers.fixed import Scale
 from sottovoce.numbers.packing import Slots
@@ -18,7 +19,6 @@ from sottovoce.protocols.two_party.logarithm import (
     LogPlan,
     logarithm,
     logarithm_rules,
-    plain_logarithms,
 )
 from sottovoce.protocols.two_party.masks import Masking
 from sottovoce.protocols.two_party.truncation import MaskedTruncation

@@ -9,13 +9,13 @@ from harness.entropy import SeededEntropy
 from harness.keys import toy_key
 from harness.noise import assert_looks_uniform, assert_shows_structure
 from harness.two_party import talk
+from harness.two_party_ideals import plain_solution
 from sottovoce.errors import InputError, MismatchError, ViolationError
 from sottovoce.paillier import Plain, decrypt, encrypt
 from sottovoce.protocols.conversation import EVALUATOR, KEY_HOLDER
 from sottovoce.protocols.two_party.directions import MaskedDirection
 from sottovoce.protocols.two_party.solve import (
     SolvePlan,
-    plain_solution,
     solve,
     solve_stages,
 )

@@ -7,7 +7,7 @@ from sottovoce.errors import LedgerError, WithdrawnError
 from sottovoce.keyfiles import storage
 from sottovoce.ledger import Entry, LineKind, SiteLedger, parse_receipt, receipt_path
 from sottovoce.node.approval import Gate, Gatekeeper
-from sottovoce.storage.journal import Erased, Outgoing
+from sottovoce.storage.journal import Outgoing
 from sottovoce.study.relay import Letter
 
 
@@ -62,14 +62,6 @@ class LetterAudit:
         """Write down whatever came."""
         if self._came:
             self._write()
-
-    def deleted(self, erased: Erased) -> None:
-        """Write down that shares, masks, seeds and letters are gone."""
-        note = (
-            f"deleted {erased.sessions} sessions with their seeds, {erased.steps} steps and "
-            f"{erased.letters} letters, {erased.bytes} bytes"
-        )
-        self.note(LineKind.DELETION, note)
 
     def note(self, what: LineKind, note: str) -> None:
         """Write down what is no letter."""

@@ -6,7 +6,7 @@ from typing import Any
 
 from sottovoce.course.actions import Action
 from sottovoce.course.control import COORDINATOR
-from sottovoce.course.inputs import Heard
+from sottovoce.course.inputs import Heard, Started
 from sottovoce.course.participant_record import SEAT, ParticipantRecord
 from sottovoce.course.queries.actions import (
     EraseShare,
@@ -33,6 +33,8 @@ from sottovoce.study.queries.model import HeldShare
 from sottovoce.study.queries.quorum_model import MemberShare
 from sottovoce.study.queries.quorum_queries import help_asker
 from sottovoce.study.queries.shared_queries import share_scores
+from sottovoce.study.roster import Role
+from sottovoce.study.study import Study
 
 
 class QuerySeat(ServiceCarrier[SeatService]):
@@ -111,3 +113,30 @@ class QuerySeat(ServiceCarrier[SeatService]):
         member = isinstance(self._helps_with, MemberShare)
         sign = evaluate_member if member else evaluate_evaluator
         return sign(party, peers, number=evaluation.number)
+
+
+def stays(study: Study, seat: str) -> bool:
+    """Whether a seat is needed after the training."""
+    roster, plan = study.roster, study.plan
+    helping = (Role.EVALUATOR, Role.MEMBER, Role.ANSWERER)
+    if any(seat == one.name for role in helping for one in roster.having(role)):
+        return True
+    return seat == roster.dealer and plan.deals_verdicts
+
+
+class QueryHelper(QuerySeat):
+    """A helper's seat, until the study is closed."""
+
+    async def serve(self) -> None:
+        """Help until the study is closed."""
+        await self.take(Started())
+        carrying = asyncio.create_task(self.run())
+        closing = asyncio.create_task(self.closed.wait())
+        try:
+            await asyncio.wait({carrying, closing}, return_when=asyncio.FIRST_COMPLETED)
+            if carrying.done():
+                await carrying
+        finally:
+            for task in (carrying, closing):
+                task.cancel()
+            await asyncio.gather(carrying, closing, return_exceptions=True)

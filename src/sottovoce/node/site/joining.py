@@ -39,7 +39,7 @@ from sottovoce.node.seat.after_training import (
 )
 from sottovoce.node.seat.deciders import Waits
 from sottovoce.node.seat.letter_audit import LetterAudit
-from sottovoce.node.seat.query_helper import QueryHelper, stays
+from sottovoce.node.seat.query_seat import QueryHelper, stays
 from sottovoce.node.seat.retrying_line import RetryingLine
 from sottovoce.node.seat.seat_runtime import SeatRuntime
 from sottovoce.node.seat.training_participant import Afterwards, TrainingParticipant

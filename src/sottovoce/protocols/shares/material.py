@@ -7,7 +7,7 @@ an input or the set of peers changes, the attempt rises and all is dealt anew.
 """
 
 from collections.abc import Iterable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from hashlib import blake2b
 from typing import Literal, Self
 
@@ -51,10 +51,6 @@ class Context:
             encoded = name.encode()
             digest.update(len(encoded).to_bytes(4) + encoded)
         return cls(study, round, attempt, digest.digest())
-
-    def next_attempt(self) -> Self:
-        """The context in which everything is dealt anew."""
-        return replace(self, attempt=self.attempt + 1)
 
     def encode(self) -> bytes:
         """The context as bytes, one encoding per context."""

@@ -31,7 +31,6 @@ from sottovoce.protocols.guard import AnswerRule
 from sottovoce.protocols.two_party.goldschmidt import (
     GoldschmidtSteps,
     constant,
-    plain_settled,
     rounded_down,
     settle,
 )
@@ -170,12 +169,3 @@ def _check(what: str, tensor: Encrypted, scale: Scale) -> None:
             f"{tensor.scale.bound / one:.6g}",
             hints=("use a wider range in the plan",),
         )
-
-
-def plain_quotients(numerators: Plain, divisors: Plain, plan: DivPlan) -> Plain:
-    """The ideal: the same steps in the clear, on the same integers, rounding down."""
-    D, N = (
-        Plain(x.integers.astype(object) * plan.start, scale)
-        for x, scale in zip((divisors, numerators), plan.start_scales, strict=True)
-    )
-    return plain_settled(D, N, plan.course)

@@ -27,8 +27,6 @@ from dataclasses import dataclass
 from math import sqrt
 from typing import Any
 
-from numpy.typing import NDArray
-
 from sottovoce.entropy import Entropy
 from sottovoce.errors import BoundError, MismatchError
 from sottovoce.numbers.fixed import Scale
@@ -232,35 +230,3 @@ def _check(A: Encrypted, plan: InvPlan) -> None:
             f"S.Inv: expected A as {layout} with {plan.matrix_bits} fraction bits, found "
             f"{A.layout} with {A.scale.fraction_bits}"
         )
-
-
-def plain_inverse(A: Plain, plan: InvPlan) -> Plain:
-    """The ideal: the same iteration in the clear, on the same integers, rounding down."""
-    hat = A.integers.astype(object) * plan.start_factor
-    hat >>= plan.matrix_bits + plan.start_bits - plan.fraction_bits
-    X = _plain_coupled(hat, plan) if plan.order == 2 else _plain_uncoupled(hat, plan)
-    return Plain(X * plan.start_factor, plan.result_scale)
-
-
-def _plain_coupled(M: NDArray[Any], plan: InvPlan) -> NDArray[Any]:
-    f = plan.fraction_bits
-    two = plan.identity(f, 2).integers
-    X = plan.identity(f).integers
-    for move in plan.moves:
-        X = (X @ (two - M)) * move.factor >> f + FACTOR_BITS
-        M = (M @ (two - M)) * move.factor >> f + FACTOR_BITS
-    return X
-
-
-def _plain_uncoupled(hat: NDArray[Any], plan: InvPlan) -> NDArray[Any]:
-    f = plan.fraction_bits
-    one = plan.identity(f).integers
-    X = one
-    for _ in range(plan.steps):
-        E = one - (hat @ X >> f)
-        square = E @ E >> f
-        series = one + E + square
-        if plan.order == 7:
-            series = one + ((E + square) @ (one + square + (square @ square >> f)) >> f)
-        X = X @ series >> f
-    return X

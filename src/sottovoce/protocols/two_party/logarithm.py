@@ -37,7 +37,6 @@ from sottovoce.protocols.guard import AnswerRule
 from sottovoce.protocols.two_party.goldschmidt import (
     GoldschmidtSteps,
     constant,
-    plain_settled,
     rounded_down,
     settle,
 )
@@ -254,16 +253,3 @@ def _check(x: Encrypted, plan: LogPlan) -> None:
             f"{x.scale.bound / 2**plan.input_bits:.6g}",
             hints=("use a wider range in the plan",),
         )
-
-
-def plain_logarithms(x: Plain, plan: LogPlan) -> Plain:
-    """The ideal: the same steps in the clear, on the same integers, rounding down."""
-    ats, slopes, weights = (
-        np.array(part, dtype=object) for part in zip(*plan.coefficients(), strict=True)
-    )
-    divisor, numerator = plan.start_scales
-    D = Plain(np.multiply.outer(x.integers.astype(object), slopes) + ats, divisor)
-    N = Plain(np.broadcast_to(weights, D.shape).copy(), numerator)
-    settled = plain_settled(D, N, plan.course)
-    cut = settled.integers >> settled.scale.fraction_bits - plan.result_bits
-    return Plain(plan.offset - cut.sum(axis=1), plan.result_scale)

@@ -25,7 +25,7 @@ from sottovoce.entropy import Entropy
 from sottovoce.errors import InputError, MismatchError
 from sottovoce.numbers.fixed import Scale
 from sottovoce.numbers.packing import Slots
-from sottovoce.paillier import Encrypted, Layout, Plain, SecretKey, Unsent
+from sottovoce.paillier import Encrypted, Layout, SecretKey, Unsent
 from sottovoce.protocols.conversation import Party
 from sottovoce.protocols.guard import AnswerRule
 from sottovoce.protocols.two_party.directions import CutProduct, cut_times_fixed, direction_rule
@@ -259,17 +259,3 @@ def _check(A: Encrypted, b: Encrypted, plan: SolvePlan) -> None:
                 f"S.Solve: expected {name} as {layout} with {bits} fraction bits, found "
                 f"{tensor.layout} with {tensor.scale.fraction_bits}"
             )
-
-
-def plain_solution(A: Plain, b: Plain, plan: SolvePlan) -> Plain:
-    """The ideal: the same iteration in the clear, on the same integers, rounding down."""
-    matrix = A.integers.astype(object)
-    residual = b.integers.astype(object)
-    direction = residual * 0
-    solution = residual * 0
-    for alpha, beta in plan.coefficients():
-        u = residual * beta + direction * (alpha << plan.matrix_fraction)
-        direction = u >> plan.cut
-        solution = solution + direction
-        residual = residual - direction @ matrix
-    return Plain(solution, plan.direction_scale)
