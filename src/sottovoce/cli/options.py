@@ -1,7 +1,11 @@
 """The options that say what to read from a source, the same in every command that reads one."""
 
+from collections.abc import Callable
+from dataclasses import dataclass, fields, is_dataclass
+from functools import wraps
+from inspect import Parameter, Signature, signature
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any, get_type_hints
 
 import typer
 
@@ -136,6 +140,54 @@ Longest = Annotated[
         "--longest", metavar="BYTES", help="Bytes that the longest document may have.", min=1
     ),
 ]
+
+
+@dataclass(frozen=True)
+class ColumnFlags:
+    """Which columns hold what, and how labels are written there."""
+
+    label: LabelColumns = None
+    label_map: LabelMapping = None
+    label_separator: LabelSeparator = None
+    labels_file: LabelsFile = None
+
+
+@dataclass(frozen=True)
+class FileFlags:
+    """How a source is written."""
+
+    format: FormatName = None
+    encoding: EncodingName = None
+    delimiter: Delimiter = None
+    header: Header = True
+    quotes: Quotes = True
+    pattern: Pattern = "*.txt"
+    longest: Longest = LONGEST
+
+
+def grouped(command: Callable[..., None]) -> Callable[..., None]:
+    """Give a command the options of every group of flags among its parameters."""
+    hints = get_type_hints(command, include_extras=True)
+    groups: dict[str, Any] = {name: kind for name, kind in hints.items() if is_dataclass(kind)}
+    spread: list[Parameter] = []
+    for name, parameter in signature(command).parameters.items():
+        if name in groups:
+            fields_of = signature(groups[name]).parameters.values()
+            more = get_type_hints(groups[name], include_extras=True)
+            spread += [each.replace(annotation=more[each.name]) for each in fields_of]
+        else:
+            spread.append(parameter.replace(annotation=hints[name]))
+
+    @wraps(command)
+    def run(**given: Any) -> None:
+        for name, kind in groups.items():
+            given[name] = kind(**{field.name: given.pop(field.name) for field in fields(kind)})
+        command(**given)
+
+    spread = [each.replace(kind=Parameter.KEYWORD_ONLY) for each in spread]
+    run.__signature__ = Signature(spread)  # type: ignore[attr-defined]  # as inspect reads it
+    run.__annotations__ = {each.name: each.annotation for each in spread}
+    return run
 
 
 def several(names: list[str] | None) -> tuple[str, ...] | None:

@@ -45,6 +45,23 @@ class SourceChoice:
     longest: int = options.LONGEST
     encoder: str | None = None
 
+    @classmethod
+    def of(
+        cls,
+        data: str,
+        text: list[str] | None,
+        group: str | None,
+        *,
+        columns: options.ColumnFlags,
+        file: options.FileFlags,
+        encoder: str | None = None,
+    ) -> "SourceChoice":
+        """The source that the flags of a command speak of."""
+        labels_file = None if columns.labels_file is None else str(columns.labels_file)
+        flags = {**vars(columns), **vars(file), "label": options.several(columns.label)}
+        flags["labels_file"] = labels_file
+        return cls(data, options.several(text), group=group, encoder=encoder, **flags)
+
     def absolute(self) -> "SourceChoice":
         """The same from wherever the command is run next."""
         file = None if self.labels_file is None else str(Path(self.labels_file).absolute())
@@ -64,7 +81,7 @@ class SourceChoice:
         from sottovoce.text.columns import Numeric
 
         self._check_text(plan)
-        typed = self._typed() if plan.has_text else replace(self._typed(), text=())
+        typed = self.typed() if plan.has_text else replace(self.typed(), text=())
         columns = plan.columns
         if plan.arrangement.by_features:
             held = plan.arrangement.columns_of(peer)
@@ -114,11 +131,11 @@ class SourceChoice:
         """Refuse a place or a column that is not there; what a study wants of it comes later."""
         from sottovoce.sources import open_source
 
-        source = open_source(self.data, self._typed())
+        source = open_source(self.data, self.typed())
         if next(source.outcomes(), None) is None:
             raise source.nothing_usable()
 
-    def _typed(self) -> "SourceOptions":
+    def typed(self) -> "SourceOptions":
         """The options as they were typed, without what a study adds."""
         from sottovoce.sources import SourceOptions
 

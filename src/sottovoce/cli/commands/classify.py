@@ -22,6 +22,7 @@ ALL = "*"
 BECAUSE = "because"
 
 
+@options.grouped
 def classify(
     file: Annotated[
         Path, typer.Argument(metavar="FILE", help="Documents without labels: a file or a folder.")
@@ -83,13 +84,7 @@ def classify(
             help="Ask this site's own model instead, where `evaluate` found it clearly better.",
         ),
     ] = False,
-    format: options.FormatName = None,  # noqa: A002 - the option's name
-    encoding: options.EncodingName = None,
-    delimiter: options.Delimiter = None,
-    header: options.Header = True,
-    quotes: options.Quotes = True,
-    pattern: options.Pattern = "*.txt",
-    longest: options.Longest = options.LONGEST,
+    file_flags: options.FileFlags = options.FileFlags(),
     encoder: options.EncoderPlace = None,
     replace: Annotated[
         bool, typer.Option("--replace", help="Replace a file that is there already.")
@@ -143,13 +138,7 @@ def classify(
         str(file),
         options.several(text) or (known.text if known else None),
         group=group,
-        format=format,
-        encoding=encoding,
-        delimiter=delimiter,
-        header=header,
-        quotes=quotes,
-        pattern=pattern,
-        longest=longest,
+        **vars(file_flags),
         encoder=encoder or (known.encoder if known else None),
     )
     kind = kind_of(out, out_format, described.plan)

@@ -24,26 +24,18 @@ def root() -> None:
 
 
 @app.command(short_help="Say what a source holds, without showing any text.")
+@options.grouped
 def inspect(
     source: Annotated[
         str, typer.Argument(metavar="SOURCE", help="A file, or a folder of texts or BRAT pairs.")
     ],
     text: options.TextColumns = None,
-    label: options.LabelColumns = None,
-    label_map: options.LabelMapping = None,
-    label_separator: options.LabelSeparator = None,
+    columns: options.ColumnFlags = options.ColumnFlags(),
     labels: options.StudyLabels = None,
     group: options.GroupColumn = None,
     categorical: options.CategoricalColumns = None,
     numeric: options.NumericColumns = None,
-    format: options.FormatName = None,  # noqa: A002 - the option's name
-    encoding: options.EncodingName = None,
-    delimiter: options.Delimiter = None,
-    header: options.Header = True,
-    quotes: options.Quotes = True,
-    labels_file: options.LabelsFile = None,
-    pattern: options.Pattern = "*.txt",
-    longest: options.Longest = options.LONGEST,
+    file: options.FileFlags = options.FileFlags(),
     problems: Annotated[
         int, typer.Option(help="How many problems to show; all are counted.", min=1)
     ] = 10,
@@ -61,23 +53,17 @@ def inspect(
       sottovoce data inspect reports/ --labels-file labels.csv
       sottovoce data inspect corpus/ --format brat --json
     """
-    from sottovoce.sources import SourceLimits, SourceOptions
+    from dataclasses import replace
 
-    asked = SourceOptions(
-        text=options.several(text),
-        label=options.several(label),
-        label_map=options.label_map(label_map),
-        label_separator=label_separator,
+    from sottovoce.cli.source_choice import SourceChoice
+    from sottovoce.sources import SourceLimits
+
+    asked = replace(
+        SourceChoice.of(source, text, group, columns=columns, file=file).typed(),
         labels=options.listed(labels),
-        group=group,
         categorical=tuple(categorical or ()),
         numeric=tuple(numeric or ()),
-        format=options.format_named(format),
-        encoding=encoding,
-        table=options.table(delimiter, quotes=quotes, header=header),
-        labels_file=labels_file,
-        pattern=pattern,
-        limits=SourceLimits(document_bytes=longest, problems=max(problems, 100)),
+        limits=SourceLimits(document_bytes=file.longest, problems=max(problems, 100)),
     )
     _inspect(source, asked, problems=problems, as_json=as_json)
 

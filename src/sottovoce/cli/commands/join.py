@@ -49,6 +49,7 @@ Approve = Annotated[
 ]
 
 
+@options.grouped
 def join(
     invitation: Annotated[
         str | None,
@@ -60,18 +61,9 @@ def join(
     ] = None,
     data: Data = None,
     text: options.TextColumns = None,
-    label: options.LabelColumns = None,
-    label_map: options.LabelMapping = None,
-    label_separator: options.LabelSeparator = None,
+    columns: options.ColumnFlags = options.ColumnFlags(),
     group: options.GroupColumn = None,
-    format: options.FormatName = None,  # noqa: A002 - the option's name
-    encoding: options.EncodingName = None,
-    delimiter: options.Delimiter = None,
-    header: options.Header = True,
-    quotes: options.Quotes = True,
-    labels_file: options.LabelsFile = None,
-    pattern: options.Pattern = "*.txt",
-    longest: options.Longest = options.LONGEST,
+    file: options.FileFlags = options.FileFlags(),
     encoder: options.EncoderPlace = None,
     cluster: options.ClusterName = "local",
     study: StudyName = None,
@@ -121,27 +113,13 @@ def join(
     # What is wrong at this site is told first: before a passphrase, and before anything is sent.
     choice = None
     if data is not None:
-        choice = SourceChoice(
-            str(data),
-            options.several(text),
-            options.several(label),
-            label_map,
-            label_separator,
-            group,
-            format,
-            encoding,
-            delimiter,
-            header,
-            quotes,
-            None if labels_file is None else str(labels_file),
-            pattern,
-            longest,
-            encoder,
+        choice = SourceChoice.of(
+            str(data), text, group, columns=columns, file=file, encoder=encoder
         )
         choice.check()
         choice = choice.absolute()
     elif invitation is None:
-        _refuse_columns_alone(text, label)
+        _refuse_columns_alone(text, columns.label)
     gate_name(approve)
     given = None if invitation is None else read_invitation(invitation)
     site = open_home(home, passphrase_file)
