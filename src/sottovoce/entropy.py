@@ -137,5 +137,5 @@ def bound(entropy: Entropy, purpose: str, *inputs: bytes) -> Expansion:
     So a seed that is used again, in a restored journal or by a caller's own hand, never puts one
     mask over two values.
     """
-    framed = b"".join(len(one).to_bytes(8) + one for one in inputs)
+    framed = b"".join(len(part).to_bytes(8) + part for part in inputs)
     return Expansion(entropy.seed(), purpose, hashlib.blake2b(framed, digest_size=32).digest())

@@ -84,15 +84,15 @@ def _attempts(matrix: ArrayReading, seen: Sequence[ArrayReading]) -> Iterator[At
     """Attacks that need one matrix: as rows and as columns, and as a moment where it is one."""
     square = matrix.values.shape[0] == matrix.values.shape[1]
     for values in (matrix.values,) if square and _symmetric(matrix.values) else _both(matrix):
-        for name, found in (
+        for name, recovered in (
             ("unknown signatures", attack_unknown_signatures(ExposedRados(values))),
             ("rows in the clear", attack_blocks(ExposedBlocks(values))),
         ):
-            yield AttackAttempt(name, matrix.how, values.shape, found)
+            yield AttackAttempt(name, matrix.how, values.shape, recovered)
     if square:
         mean = next(_vectors(seen, length=len(matrix.values)), None)
-        found = attack_moments(ExposedMoments(matrix.values, mean))
-        yield AttackAttempt("second moment", matrix.how, matrix.values.shape, found)
+        recovered = attack_moments(ExposedMoments(matrix.values, mean))
+        yield AttackAttempt("second moment", matrix.how, matrix.values.shape, recovered)
 
 
 def _both(matrix: ArrayReading) -> tuple[Floats, Floats]:
@@ -157,5 +157,5 @@ def _with_signatures(matrices: Sequence[ArrayReading]) -> Iterator[AttackAttempt
             fits = len(other.values) == len(signs.values) and other.values.any()
             # One equation more than unknowns at least, or noise would be "explained", too.
             if other is not signs and fits and len(signs.values) > signs.values.shape[1] + 1:
-                found = attack_known_signatures(ExposedRados(other.values, signs.values))
-                yield AttackAttempt("known signatures", other.how, other.values.shape, found)
+                recovered = attack_known_signatures(ExposedRados(other.values, signs.values))
+                yield AttackAttempt("known signatures", other.how, other.values.shape, recovered)

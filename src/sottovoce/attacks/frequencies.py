@@ -46,7 +46,7 @@ class PublicText:
     @classmethod
     def of(cls, documents: Sequence[Document], labels: Labels) -> Self:
         """What other text of the same kind tells."""
-        members = labels.membership([labels.classes(one) for one in documents])
+        members = labels.membership([labels.classes(text) for text in documents])
         rows = members.sum(axis=0).astype(np.float64)
         by_word: dict[str, NDArray[np.float64]] = {}
         for document, classes in zip(documents, members, strict=True):
@@ -102,7 +102,9 @@ class Target:
         """What the coordinator gets."""
         own = (count(part, self.plan, key=self.key) for part in self.parts)
         exclusive = self.plan.labelling.labels.exclusive
-        return reduce(add, (one.rounded(exclusive=exclusive) if rounded else one for one in own))
+        return reduce(
+            add, (share.rounded(exclusive=exclusive) if rounded else share for share in own)
+        )
 
     def named(self, seen: str, public: PublicText, *, rounded: bool) -> NamedFeatures:
         """Attack the selected features, and compare with the words that are behind them."""

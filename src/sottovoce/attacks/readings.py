@@ -33,7 +33,7 @@ class ArrayReading:
 
 def readings(item: Any, *, modulus: int | None = None) -> list[ArrayReading]:
     """An item as plain numbers, as signed numbers mod 2^64, and as signed numbers mod N."""
-    found: list[ArrayReading] = []
+    arrays: list[ArrayReading] = []
     for array in arrays_of(item):
         ways = [("as numbers", array)]
         if array.dtype.kind in "iuO":
@@ -45,8 +45,8 @@ def readings(item: Any, *, modulus: int | None = None) -> list[ArrayReading]:
             numbers = _floats(values)
             if numbers is not None and not any(np.array_equal(numbers, other) for other in kept):
                 kept.append(numbers)
-                found.append(ArrayReading(how, numbers))
-    return found
+                arrays.append(ArrayReading(how, numbers))
+    return arrays
 
 
 def arrays_of(item: Any, depth: int = _DEPTH) -> Iterator[Any]:
@@ -139,7 +139,7 @@ def combined(items: Iterable[Any], *, most: int) -> Iterator[ArrayReading]:
                 shapes.setdefault(array.shape, []).append(array)
     for arrays in shapes.values():
         words = [signed(array, RING).astype(np.int64) for array in arrays[:most]]
-        for index, one in enumerate(words):
+        for index, plane in enumerate(words):
             for other in words[index + 1 :]:
-                yield ArrayReading("sum mod 2^64", (one + other).astype(np.float64))
-                yield ArrayReading("difference mod 2^64", (one - other).astype(np.float64))
+                yield ArrayReading("sum mod 2^64", (plane + other).astype(np.float64))
+                yield ArrayReading("difference mod 2^64", (plane - other).astype(np.float64))

@@ -48,8 +48,8 @@ class Recovered:
 
 def worth_telling(documents: Iterable[Recovered]) -> tuple[Recovered, ...]:
     """The documents of at least three features, each once."""
-    found = {item.key(): item for item in documents if len(item.features) >= LEAST_FEATURES}
-    return tuple(found.values())
+    by_key = {item.key(): item for item in documents if len(item.features) >= LEAST_FEATURES}
+    return tuple(by_key.values())
 
 
 @dataclass(frozen=True)
@@ -78,16 +78,16 @@ def score(recovered: Iterable[Recovered], rows: Any, labels: Any) -> Score:
     truth = sparse.csr_array(as_rows(rows), copy=True)
     signs = as_labels(labels, rows=truth.shape[0])
     truth.eliminate_zeros()
-    found = [item for item in recovered if len(item.features)]
-    pairs = _matches(found, truth)
+    documents = [item for item in recovered if len(item.features)]
+    pairs = _matches(documents, truth)
     common = sum(agreement for _, _, agreement in pairs)
-    written = sum(len(item.features) for item in found)
+    written = sum(len(item.features) for item in documents)
     return Score(
         documents=int(truth.shape[0]),
-        recovered=len(found),
+        recovered=len(documents),
         matched=len(pairs),
-        word_for_word=sum(_same_weights(found[i], truth, j) for i, j, _ in pairs),
-        labels_right=sum(found[i].label == int(signs[j]) for i, j, _ in pairs),
+        word_for_word=sum(_same_weights(documents[i], truth, j) for i, j, _ in pairs),
+        labels_right=sum(documents[i].label == int(signs[j]) for i, j, _ in pairs),
         precision=common / written if written else 0.0,
         recall=common / truth.nnz if truth.nnz else 0.0,
     )
@@ -135,5 +135,5 @@ def _same_weights(item: Recovered, truth: Any, other: int) -> bool:
     words, values = truth.indices[start:end], truth.data[start:end]
     if not np.array_equal(item.features, words):
         return False
-    told, true = np.abs(item.values).max(), np.abs(values).max()
-    return np.allclose(item.values / told, values / true, atol=CLOSE)
+    largest, true = np.abs(item.values).max(), np.abs(values).max()
+    return np.allclose(item.values / largest, values / true, atol=CLOSE)

@@ -100,8 +100,8 @@ def _take_triples(remainder: _Remainder) -> int:
         others = others[others != word]
         rare = others[np.argsort(met[others], kind="stable")][:_COMPANIONS]
         for pair in combinations(rare, 2):
-            found = _common_document(remainder, np.array([word, *pair]))
-            if found is not None and remainder.take(*found):
+            document = _common_document(remainder, np.array([word, *pair]))
+            if document is not None and remainder.take(*document):
                 taken += 1
                 break
     return taken

@@ -74,8 +74,8 @@ def try_moments(part: Part, *, entropy: Entropy) -> Iterator[AttackTrial]:
     for seen, kept in (("all words", part), ("rare words pruned", None)):
         some = kept or Part(sparse.csr_array(rows[:, np.flatnonzero(frequent)]), part.labels)
         moments = RadoMoments.exact(Moments.of(some.rows, some.labels))
-        found = attack_moments(ExposedMoments.of(moments.covariance, moments.mean))
-        yield _trial(seen, some, found)
+        recovered = attack_moments(ExposedMoments.of(moments.covariance, moments.mean))
+        yield _trial(seen, some, recovered)
     whole = RadoMoments.exact(Moments.of(part.rows, part.labels))
     hidden = attack_everything([masked(whole.covariance, entropy), masked(whole.mean, entropy)])
     yield _trial("masked moments", part, hidden.documents)

@@ -121,7 +121,7 @@ def _hidden(columns: Floats, added: Floats) -> Floats:
         return np.empty((0, columns.shape[1]))
     fit = _Fit.of(columns, added)
     disturbed = np.flatnonzero(~fit.exact)
-    found = [
+    uncovered = [
         _uncovered(columns[disturbed[members]], fit.of_some(disturbed[members]), added)
         for members in _parallel(fit.left[disturbed])
     ]
@@ -129,8 +129,8 @@ def _hidden(columns: Floats, added: Floats) -> Floats:
     if unit is not None:
         some = columns[disturbed]
         rest = some - _whole(some, added, unit=unit) @ added
-        found += list(np.where(np.abs(rest) > _ROUNDING * unit, rest, 0))
-    candidates = np.array(found).reshape(-1, columns.shape[1])
+        uncovered += list(np.where(np.abs(rest) > _ROUNDING * unit, rest, 0))
+    candidates = np.array(uncovered).reshape(-1, columns.shape[1])
     return candidates[two_valued(candidates)]
 
 

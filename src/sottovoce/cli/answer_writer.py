@@ -140,13 +140,13 @@ class AnswerWriter:
         from sottovoce.sources.annotations.predictions import TOOLS
         from sottovoce.sources.writing import TableLayout, write_documents, write_stream
 
-        found = by_document(documents, answer.classes, plan)
+        answers = by_document(documents, answer.classes, plan)
         if self._kind is Format.BRAT:
-            write_documents(as_spans(found, plan), self._out, format=self._kind)
+            write_documents(as_spans(answers, plan), self._out, format=self._kind)
             return len(answer.classes)
         if self._kind in TOOLS:
-            return self._write_tasks(found, answer, plan)
-        rows = list(as_table(found, plan))
+            return self._write_tasks(answers, answer, plan)
+        rows = list(as_table(answers, plan))
         for column, remarks in self._remarks(answer, plan):
             rows = list(remarked(rows, column, remarks))
         taken = rows[0].columns if rows else {}
@@ -174,11 +174,11 @@ class AnswerWriter:
             yield columns.because, dict(enumerate(map(explained, answer.because)))
         if columns.score is not None and answer.scores is not None:
             far = margins(answer.scores, plan).tolist()
-            yield columns.score, {number: f"{one:.4f}" for number, one in enumerate(far)}
+            yield columns.score, {number: f"{place:.4f}" for number, place in enumerate(far)}
 
     def _write_tasks(
         self,
-        found: "Sequence[tuple[Document, Found]]",
+        answers: "Sequence[tuple[Document, Found]]",
         answer: "Classified",
         plan: "StudyPlan",
     ) -> int:
@@ -193,8 +193,8 @@ class AnswerWriter:
         from sottovoce.text.reading import Level
 
         is_whole = plan.level is Level.DOCUMENT
-        documents = list(as_table(found, plan) if is_whole else as_spans(found, plan))
-        by_document = certainties(found, answer.scores, plan)
+        documents = list(as_table(answers, plan) if is_whole else as_spans(answers, plan))
+        by_document = certainties(answers, answer.scores, plan)
         ordered = least_certain_first(map(Prediction, documents, by_document))
         with draft_file(self._out, replace=self._replace) as file:
             return write_predictions(ordered, file, self._kind, model=plan.name)

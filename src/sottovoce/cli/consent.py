@@ -96,9 +96,9 @@ def show_roster(question: "ConsentQuestion") -> None:
 
     roster = question.study.roster
     screen.say(f"\nTaking part, with {len(roster.peers)} peers:\n")
-    for one in roster.participants:
-        mine = " (this site)" if one.name in question.seats else ""
-        screen.say(f"    {one.name}: {one.organisation}, {one.role}{mine}")
+    for participant in roster.participants:
+        mine = " (this site)" if participant.name in question.seats else ""
+        screen.say(f"    {participant.name}: {participant.organisation}, {participant.role}{mine}")
     fingerprint = grouped(question.study.digest)
     screen.say(f"\nFingerprint (consent signs it, the ledger names it):\n\n    {fingerprint}")
     show_words(question.words)

@@ -76,9 +76,9 @@ def tell_words(
     """Say it on standard error: what a command prints for scripts stays whole, or empty."""
     hints = tuple(map(placed, hints))
     if wants_json():
-        told: dict[str, Any] = {"kind": kind, "message": message, "hints": list(hints)}
-        told |= {"party": party, "exit_code": code}
-        screen.say_json(json.dumps({"error": told}, ensure_ascii=False), err=True)
+        fields: dict[str, Any] = {"kind": kind, "message": message, "hints": list(hints)}
+        fields |= {"party": party, "exit_code": code}
+        screen.say_json(json.dumps({"error": fields}, ensure_ascii=False), err=True)
         return code
     screen.say(escaped(f"error: {message}"), err=True, fg=typer.colors.RED)
     for hint in hints:

@@ -18,16 +18,16 @@ def check_goes_on(study: "JoinedStudy", *, asking: bool = False) -> None:
 
     seats = status(study.membership)
     over = [seat for seat in seats if seat.phase in OVER]
-    ended = [one for one in over if one.phase != Phase.STOPPED]
+    ended = [seat for seat in over if seat.phase != Phase.STOPPED]
     if not ended and (not over or (len(over) < len(seats) and not asking)):
         return
-    found = (*ended, *over)[0]
-    if found.phase == Phase.WITHDRAWN:
+    ended_study = (*ended, *over)[0]
+    if ended_study.phase == Phase.WITHDRAWN:
         raise withdrawn(study)
-    if found.phase == Phase.CLOSED:
+    if ended_study.phase == Phase.CLOSED:
         raise stopped(study, "the coordinator closed it: queries are over")
-    party = f"{found.party}: " if found.party else ""
-    raise stopped(study, f"{party}{found.reason or 'it ended without a model'}")
+    party = f"{ended_study.party}: " if ended_study.party else ""
+    raise stopped(study, f"{party}{ended_study.reason or 'it ended without a model'}")
 
 
 def check_trained(study: "JoinedStudy") -> None:
@@ -39,7 +39,7 @@ def check_trained(study: "JoinedStudy") -> None:
     begun = (Phase.ENROLMENT, Phase.CONSENT, Phase.AGREEMENT, Phase.DICTIONARY, Phase.TRAINING)
     if all(seat.phase not in begun for seat in seats):
         return
-    phases = ", ".join(f"{one.seat} {one.phase}" for one in seats)
+    phases = ", ".join(f"{seat.seat} {seat.phase}" for seat in seats)
     raise InputError(
         f"study {study.invitation.title!r}: expected a finished training, found {phases}",
         hints=(

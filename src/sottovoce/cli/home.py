@@ -42,8 +42,8 @@ def take_settings(ctx: typer.Context) -> None:
     name = ctx.invoked_subcommand or ""
     called = getattr(ctx.command, "commands", {}).get(name)
     if called is not None and not _has_home(called):
-        found = _from_settings(ctx, None, {name: called})
-        ctx.default_map = _below(found, ctx.default_map)
+        set_here = _from_settings(ctx, None, {name: called})
+        ctx.default_map = _below(set_here, ctx.default_map)
 
 
 def _has_home(command: Any) -> bool:
@@ -58,16 +58,16 @@ def _below(low: dict[str, Any], high: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _from_environment(command: Any, names: tuple[str, ...]) -> dict[str, Any]:
-    found: dict[str, Any] = {}
+    given: dict[str, Any] = {}
     for name, inner in getattr(command, "commands", {}).items():
         below = _from_environment(inner, (*names, name))
         if below:
-            found[name] = below
+            given[name] = below
     for option in _options(command):
         value = os.environ.get("_".join((*names, setting_of(option))).upper().replace("-", "_"))
         if value is not None and option.name not in ELSEWHERE:
-            found[option.name] = shlex.split(value) if option.multiple else value
-    return found
+            given[option.name] = shlex.split(value) if option.multiple else value
+    return given
 
 
 def _settle(ctx: typer.Context, home: Path | None) -> Path | None:
@@ -77,8 +77,8 @@ def _settle(ctx: typer.Context, home: Path | None) -> Path | None:
     if not ctx.resilient_parsing:
         path = ctx.command_path.split(" ")[1:]
         command: Any = ctx.command
-        found: Any = _from_settings(ctx, home, {path[-1]: command}, tuple(path[:-1]))
-        ctx.default_map = _below(found.get(path[-1], {}), ctx.default_map or {})
+        value: Any = _from_settings(ctx, home, {path[-1]: command}, tuple(path[:-1]))
+        ctx.default_map = _below(value.get(path[-1], {}), ctx.default_map or {})
     return home
 
 
@@ -100,14 +100,14 @@ def _from_settings(
 
 
 def _by_parameter(table: Mapping[str, Any], commands: Mapping[str, Any]) -> dict[str, Any]:
-    found: dict[str, Any] = {}
+    values: dict[str, Any] = {}
     for name, command in commands.items():
         inner = getattr(command, "commands", {})
         held = table.get(name, {})
         names = {setting_of(option): option.name for option in _options(command)}
-        found[name] = _by_parameter(held, inner) if inner else {}
-        found[name] |= {names[_key(key)]: held[key] for key in held if _key(key) in names}
-    return found
+        values[name] = _by_parameter(held, inner) if inner else {}
+        values[name] |= {names[_key(key)]: held[key] for key in held if _key(key) in names}
+    return values
 
 
 def _check(
@@ -118,8 +118,8 @@ def _check(
     path: tuple[str, ...] = (),
 ) -> None:
     """Refuse a table that is no command, a key that is no option, a value that it cannot have."""
-    found = (one for one in _options(command) if one.name not in ELSEWHERE)
-    options = {setting_of(option): option for option in found}
+    settable = (option for option in _options(command) if option.name not in ELSEWHERE)
+    options = {setting_of(option): option for option in settable}
     inner = getattr(command, "commands", {})
     known = [*inner, *options]
     for key, value in table.items():
@@ -160,7 +160,7 @@ def _options(command: Any) -> list[Any]:
 def setting_of(option: Any) -> str:
     """What an option is called in settings and in the environment: as it is typed."""
     written: list[str] = option.opts
-    return next(one for one in written if one.startswith("--")).removeprefix("--")
+    return next(name for name in written if name.startswith("--")).removeprefix("--")
 
 
 def _key(written: str) -> str:

@@ -48,7 +48,9 @@ def invitation_for(
     from sottovoce.node.coordinator.serving import certificate_fingerprint
     from sottovoce.node.invitations import Invitation
 
-    invited = next(one for one in described.organisations if one.organisation == token.organisation)
+    invited = next(
+        invited for invited in described.organisations if invited.organisation == token.organisation
+    )
     return invited, Invitation(
         address,
         certificate_fingerprint(place),
@@ -88,20 +90,20 @@ def hand_out(
     from sottovoce.keyfiles import storage
 
     if out is not None:
-        for invited, one in letters:
-            data = one.line.encode() + b"\n"
+        for invited, invitation in letters:
+            data = invitation.line.encode() + b"\n"
             storage.write_whole(out / invited.name, data, mode=storage.SECRET_MODE, replace=True)
     study, until = letters[0][1].study, letters[0][1].expires
     if as_json:
         content = {
             invited.name: {
                 "organisation": invited.organisation,
-                "seats": list(one.seats),
-                "expires": one.expires.isoformat(),
-                "invitation": one.line,
+                "seats": list(invitation.seats),
+                "expires": invitation.expires.isoformat(),
+                "invitation": invitation.line,
             }
             | ({} if out is None else {"file": str(out / invited.name)})
-            for invited, one in letters
+            for invited, invitation in letters
         }
         facts = {"study": study, "name": described.plan.name, "address": letters[0][1].address}
         screen.say(json.dumps(facts | {"invitations": content}))
@@ -110,7 +112,7 @@ def hand_out(
     screen.say(
         f"reached at {letters[0][1].address}, invitations good until {until:%Y-%m-%d %H:%M} UTC"
     )
-    for invited, one in letters:
-        screen.say(f"\n{invited.organisation} ({', '.join(one.seats)}):")
-        screen.say(one.line if out is None else f"  in {out / invited.name}")
+    for invited, invitation in letters:
+        screen.say(f"\n{invited.organisation} ({', '.join(invitation.seats)}):")
+        screen.say(invitation.line if out is None else f"  in {out / invited.name}")
     screen.say(placed("\nnext: sottovoce serve"))

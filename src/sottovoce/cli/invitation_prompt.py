@@ -23,15 +23,15 @@ def read_invitation(given: str) -> "Invitation":
     from sottovoce.node.invitations import Invitation
 
     if given.startswith(_BEGINNING) and not Path(given[:255]).is_file():
-        found = Invitation.parse(given)
+        invitation = Invitation.parse(given)
     else:
         where, text = _content(given)
         try:
-            found = Invitation.parse(text)
+            invitation = Invitation.parse(text)
         except InputError as error:
             raise InputError(f"{where}: {error.message}", hints=error.hints) from None
-    found.check_time(datetime.now(UTC))
-    return found
+    invitation.check_time(datetime.now(UTC))
+    return invitation
 
 
 def check_seats(site: "Site", given: "Invitation") -> None:
@@ -44,7 +44,7 @@ def check_seats(site: "Site", given: "Invitation") -> None:
         if study.id != given.study or set(seats) == set(given.seats):
             continue
         # Who only looked at a wrong invitation, or was refused with it, may take the right one.
-        if any(one.phase != Phase.INVITED for one in status(study.membership)):
+        if any(seat.phase != Phase.INVITED for seat in status(study.membership)):
             raise InputError(
                 f"invitation: expected one for {', '.join(seats)}, as which this site takes part "
                 f"in {study.id}, found one for {', '.join(given.seats)}, and nothing was changed",
@@ -64,7 +64,7 @@ def _content(given: str) -> tuple[str, str]:
         with path.open(encoding="utf-8", errors="replace") as file:
             return given, file.read(_LONGEST)
     except IsADirectoryError:
-        inside = sorted(one.name for one in path.iterdir())
+        inside = sorted(inner.name for inner in path.iterdir())
         raise InputError(
             f"invitation: expected a line or a file that holds it, found the folder {given}",
             hints=tuple(f"sottovoce join {path / name}" for name in inside[:3]),
@@ -81,7 +81,7 @@ def _neither(given: str) -> InputError:
     hints = ["copy the whole line that the coordinator sent, or name the file that holds it"]
     folder = Path(given).parent if len(given) < _LONGEST else Path()
     try:
-        names = [one.name for one in folder.iterdir()]
+        names = [path.name for path in folder.iterdir()]
     except OSError:
         names = []
     near = get_close_matches(Path(given).name, names, n=1)

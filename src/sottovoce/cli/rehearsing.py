@@ -36,12 +36,12 @@ class PlanRehearsal:
                 "what the peers hold of the same entities"
             )
         parts = _dealt(documents, study.roster.peers)
-        found = {name: check_documents(study, name, part) for name, part in parts.items()}
+        rehearsed = {name: check_documents(study, name, part) for name, part in parts.items()}
         model = PlainText.learn(plan, list(parts.values()))
         held_out = on_side(plan, documents, Side.VALIDATION)
         judged = plan.level is Level.DOCUMENT and held_out
         reached = model.accuracy(held_out) if judged else None
-        return cls(described, found, model.space.width, reached)
+        return cls(described, rehearsed, model.space.width, reached)
 
     @property
     def sent(self) -> int:
@@ -63,8 +63,12 @@ class PlanRehearsal:
         """The same for scripts."""
         return {
             "peers": {
-                name: {"documents": one.documents, "features": one.features, "rare": dict(one.rare)}
-                for name, one in self.peers.items()
+                name: {
+                    "documents": rehearsed.documents,
+                    "features": rehearsed.features,
+                    "rare": dict(rehearsed.rare),
+                }
+                for name, rehearsed in self.peers.items()
             },
             "columns": self.columns,
             "bytes": self.sent,

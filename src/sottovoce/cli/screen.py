@@ -66,7 +66,10 @@ def table(head: Sequence[str], rows: Iterable[Sequence[str]]) -> None:
 
 def _width(cell: str) -> int:
     """How many places of a terminal a cell takes."""
-    return sum(0 if combining(one) else 1 + (east_asian_width(one) in {"F", "W"}) for one in cell)
+    return sum(
+        0 if combining(character) else 1 + (east_asian_width(character) in {"F", "W"})
+        for character in cell
+    )
 
 
 def console(*, err: bool = False) -> "Console":

@@ -35,8 +35,11 @@ class KnownStudy:
         if self.last is None:
             return {"evaluation": None}
         sides = {"own": self.last.own, "joint": self.last.joint}
-        found = {side: None if one is None else figures(one) for side, one in sides.items()}
-        return {"evaluation": {"at": self.last.at} | found}
+        by_side = {
+            side: None if evaluation is None else figures(evaluation)
+            for side, evaluation in sides.items()
+        }
+        return {"evaluation": {"at": self.last.at} | by_side}
 
     def show(self) -> None:
         """The first page of the card, and the newest evaluation."""
@@ -80,10 +83,10 @@ def known_study(site: "Site", name: str | None, *, option: str = "") -> KnownStu
     from sottovoce.node.site.site_folder import choose
 
     run = {registry.id: registry for registry in registries(site.coordinator_place())}
-    joined = {one.id: one for one in site.joined()}
-    texts = {study: parse_study(one.text) for study, one in run.items()}
-    titles = {study: one.plan.name for study, one in texts.items()}
-    titles |= {study: one.invitation.title for study, one in joined.items()}
+    joined = {joined_study.id: joined_study for joined_study in site.joined()}
+    texts = {study: parse_study(registry.text) for study, registry in run.items()}
+    titles = {study: described.plan.name for study, described in texts.items()}
+    titles |= {study: joined_study.invitation.title for study, joined_study in joined.items()}
     if not titles:
         raise InputError(
             f"{site.home}: expected a study, found none",
@@ -94,17 +97,19 @@ def known_study(site: "Site", name: str | None, *, option: str = "") -> KnownStu
         described = texts[chosen]
         card = card_of(described, described.coordinator.organisation)
         return KnownStudy(chosen, described, card, kept_evaluations(run[chosen].folder))
-    found = joined[chosen]
-    if found.description is None:
+    chosen_study = joined[chosen]
+    if chosen_study.description is None:
         raise InputError(
             f"study {chosen}: expected its text, found none yet",
             hints=(f"sottovoce join --study {chosen}",),
         )
-    organisation = found.description.organisation(found.invitation.short_name).organisation
-    agreed = kept_consent(found.folder)
+    organisation = chosen_study.description.organisation(
+        chosen_study.invitation.short_name
+    ).organisation
+    agreed = kept_consent(chosen_study.folder)
     card = (
-        card_of(found.description, organisation)
+        card_of(chosen_study.description, organisation)
         if agreed is None
-        else agreed_card(found.description, agreed, organisation)
+        else agreed_card(chosen_study.description, agreed, organisation)
     )
-    return KnownStudy(chosen, found.description, card, site_evaluations(found))
+    return KnownStudy(chosen, chosen_study.description, card, site_evaluations(chosen_study))

@@ -204,8 +204,8 @@ class SourceChoice:
         path = Path(self.data)
         if not path.is_file():
             return None
-        found = path.stat()
-        return found.st_size, found.st_mtime_ns
+        status = path.stat()
+        return status.st_size, status.st_mtime_ns
 
 
 def _position(source: "Source") -> tuple[int, int | None]:

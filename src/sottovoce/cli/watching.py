@@ -137,7 +137,7 @@ class Watch:
             case events.StageEnded():
                 self._done((event.seat, event.stage))
             case events.StudyStopped() | events.StudyFinished() | events.SeatWithdrawn():
-                for place in [one for one in self._tasks if one[0] in {event.seat, ""}]:
+                for place in [task for task in self._tasks if task[0] in {event.seat, ""}]:
                     self._done(place)
 
     def _bar(self, seat: str, stage: str) -> TaskID:

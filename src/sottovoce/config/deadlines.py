@@ -26,11 +26,11 @@ class Deadlines:
 
     def __post_init__(self) -> None:
         for name in ("enrolment", "stage"):
-            found = getattr(self, name)
-            if not timedelta() < found <= LONGEST:
+            span = getattr(self, name)
+            if not timedelta() < span <= LONGEST:
                 raise InputError(
                     f"deadline {name}: expected more than nothing and at most a year, "
-                    f"found {in_words(found)}"
+                    f"found {in_words(span)}"
                 )
 
 
@@ -55,13 +55,13 @@ def waits_in_words(enrolment: timedelta, stage: timedelta) -> tuple[tuple[str, s
 
 def duration(words: str) -> timedelta:
     """The time that words such as "10 minutes" stand for."""
-    found = _WRITTEN.fullmatch(words.lower())
-    if found is None:
+    written = _WRITTEN.fullmatch(words.lower())
+    if written is None:
         raise InputError(
             f"expected a time such as '10 minutes' or '7 days', found {words!r}",
             hints=("seconds, minutes, hours, days or weeks",),
         )
-    return timedelta(seconds=float(found[1]) * _UNITS[found[2]])
+    return timedelta(seconds=float(written[1]) * _UNITS[written[2]])
 
 
 def in_words(time: timedelta) -> str:

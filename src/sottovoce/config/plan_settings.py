@@ -202,10 +202,10 @@ def read_plan(settings: SettingsText, *, plan_type: type[StudyPlan] = StudyPlan)
     """The plan of [study] and [columns]; whatever is wrong is told with its line."""
     refuse_in_memory(settings, "study")
     settings.check_known(KEYS, "study")
-    found = {
+    read = {
         key: settings.take(("study", key), kind, None, *_hint(key)) for key, kind in KEYS.items()
     }
-    given = {key: value for key, value in found.items() if value is not None}
+    given = {key: value for key, value in read.items() if value is not None}
     if given.get("features") == 0:
         given = _without_text(settings, given)
     for key in ("name", "coordinator"):
@@ -352,8 +352,8 @@ def _distrusted(
 
 
 def _columns(settings: SettingsText) -> tuple[Column, ...]:
-    found = settings.table("columns")
-    return tuple(_column(settings, name, value) for name, value in found.items())
+    tables = settings.table("columns")
+    return tuple(_column(settings, name, value) for name, value in tables.items())
 
 
 def _column(settings: SettingsText, name: str, value: Any) -> Column:
@@ -406,12 +406,12 @@ def _placed(settings: SettingsText, error: InputError) -> InputError:
 def in_toml(hint: str) -> str:
     """A hint of the plan's, its settings written as a study.toml has them."""
 
-    def written(found: re.Match[str]) -> str:
-        value = found[2].replace("'", '"')
+    def written(match: re.Match[str]) -> str:
+        value = match[2].replace("'", '"')
         if value.startswith("("):
             value = f"[{value[1:-1].rstrip(', ')}]"
         truths = {"True": "true", "False": "false"}
-        return f"{found[1]} = {truths.get(value, value)}"
+        return f"{match[1]} = {truths.get(value, value)}"
 
     return _CALLED.sub(written, hint)
 

@@ -34,9 +34,9 @@ def read_policy(source: SettingsText) -> Policy:
     """The policy that these settings hold."""
     source.check_known(_POLICY, "policy")
     given = {
-        key: found
+        key: limit
         for key, kind in _POLICY.items()
-        if (found := source.take(("policy", key), kind, None)) is not None
+        if (limit := source.take(("policy", key), kind, None)) is not None
     }
     if "releases" in given:
         given["releases"] = frozenset(map(release_named, given["releases"]))

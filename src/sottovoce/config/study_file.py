@@ -101,14 +101,14 @@ class StudyDescription:
 
     def organisation(self, name: str) -> InvitedOrganisation:
         """The organisation of that short name."""
-        found = next((invited for invited in self.organisations if invited.name == name), None)
-        if found is None:
+        match = next((invited for invited in self.organisations if invited.name == name), None)
+        if match is None:
             known = ", ".join(invited.name for invited in self.organisations)
             raise InputError(
                 f"study {self.plan.name!r}: expected an organisation of it ({known}), "
                 f"found {name!r}"
             )
-        return found
+        return match
 
     def roster(self, publics: Mapping[str, bytes]) -> Roster:
         """Those who came, by the public identity of each seat; the rest stays away."""
@@ -165,12 +165,12 @@ def parse_study(
     plan = _alone(settings, plan, organisations, organisation)
     _check_budget(settings, plan, organisations)
     coordinator = SeatSetting(COORDINATOR, organisation, Role.COORDINATOR)
-    found = StudyDescription(text, plan, coordinator, organisations, _deadlines(settings))
+    described = StudyDescription(text, plan, coordinator, organisations, _deadlines(settings))
     try:
-        found.rehearsed()
+        described.rehearsed()
     except InputError as error:
         raise _placed(settings, error) from None
-    return found
+    return described
 
 
 def _alone(
@@ -180,7 +180,7 @@ def _alone(
     coordinator: str,
 ) -> StudyPlan:
     """The plan; where the coordinator has all the data, the model is its own, and opened to it."""
-    if [one.organisation for one in organisations if one.peers] != [coordinator]:
+    if [invited.organisation for invited in organisations if invited.peers] != [coordinator]:
         return plan
     if "release" in settings.table("study") and plan.release.opens is not Opens.WEIGHTS:
         raise settings.fault(
@@ -195,10 +195,10 @@ def _alone(
 def _threshold(settings: SettingsText) -> int:
     """How many members may pool, where the text says so; the plan's 0 is the largest minority."""
     path = ("roles", "threshold")
-    found = settings.take(path, WHOLE, None)
-    if found is not None and found < 1:
-        raise settings.fault(path, "at least 1", str(found), "threshold = 1")
-    return found or 0
+    threshold = settings.take(path, WHOLE, None)
+    if threshold is not None and threshold < 1:
+        raise settings.fault(path, "at least 1", str(threshold), "threshold = 1")
+    return threshold or 0
 
 
 def _check_budget(
@@ -262,7 +262,9 @@ def _with_words(settings: SettingsText, path: Path) -> str:
 
 def _escaped(word: str) -> str:
     plain = word.replace("\\", "\\\\").replace('"', '\\"')
-    return "".join(one if one.isprintable() else f"\\U{ord(one):08x}" for one in plain)
+    return "".join(
+        character if character.isprintable() else f"\\U{ord(character):08x}" for character in plain
+    )
 
 
 def _invited_organisations(
@@ -307,7 +309,7 @@ def _intermediaries(
     settings: SettingsText, peers: tuple[str, ...], helpers: tuple[str, ...]
 ) -> dict[str, str]:
     """By peer, which helper builds its contribution on ciphertexts."""
-    found: dict[str, str] = {}
+    by_peer: dict[str, str] = {}
     for peer, value in settings.table("intermediaries").items():
         path = ("intermediaries", peer)
         if peer not in peers:
@@ -316,12 +318,12 @@ def _intermediaries(
             known = ", ".join(helpers) or "which is not there"
             expected = f"a name from [helpers] ({known}): a machine that the peer need not trust"
             raise settings.fault(path, expected, shown(value), f'{peer} = "cloud"')
-        found[peer] = value
-    return found
+        by_peer[peer] = value
+    return by_peer
 
 
 def _organisations(settings: SettingsText, table: str) -> dict[str, str]:
-    found = {}
+    names = {}
     for name, value in settings.table(table).items():
         if not is_path_name(name) or name in set(Role):
             raise settings.fault(
@@ -330,8 +332,8 @@ def _organisations(settings: SettingsText, table: str) -> dict[str, str]:
                 shown(name),
                 'north = "Northfield Hospital"',
             )
-        found[name] = _organisation(settings, (table, name), value)
-    return found
+        names[name] = _organisation(settings, (table, name), value)
+    return names
 
 
 def _organisation(settings: SettingsText, path: tuple[str, ...], value: Any) -> str:
@@ -386,7 +388,7 @@ def _no_evaluator(settings: SettingsText, known: tuple[str, ...]) -> InputError:
 def _roles(settings: SettingsText, known: tuple[str, ...]) -> dict[Role, str]:
     refuse_in_memory(settings, "roles")
     settings.check_known(_ROLES, "roles")
-    found: dict[Role, str] = {}
+    roles: dict[Role, str] = {}
     for role in _HELPING:
         name = settings.table("roles").get(role)
         if name is None:
@@ -397,19 +399,19 @@ def _roles(settings: SettingsText, known: tuple[str, ...]) -> dict[Role, str]:
                 f"a name from [peers] or [helpers] ({', '.join(known)})",
                 shown(name),
             )
-        found[role] = name
-    return found
+        roles[role] = name
+    return roles
 
 
 def _deadlines(settings: SettingsText) -> Deadlines:
     defaults = Deadlines()
     names = ("enrolment", "stage")
     settings.check_known(names, "deadlines")
-    found = {name: getattr(defaults, name) for name in names}
+    spans = {name: getattr(defaults, name) for name in names}
     for name, value in settings.table("deadlines").items():
         try:
-            found[name] = duration(value if isinstance(value, str) else repr(value))
-            Deadlines(**{name: found[name]})
+            spans[name] = duration(value if isinstance(value, str) else repr(value))
+            Deadlines(**{name: spans[name]})
         except InputError as error:
             raise settings.fault(
                 ("deadlines", name),
@@ -417,7 +419,7 @@ def _deadlines(settings: SettingsText) -> Deadlines:
                 shown(value),
                 *error.hints,
             ) from None
-    return Deadlines(**found)
+    return Deadlines(**spans)
 
 
 def _placed(settings: SettingsText, error: InputError) -> InputError:

@@ -44,9 +44,9 @@ class SettingsText:
         try:
             values = tomllib.loads(text)
         except tomllib.TOMLDecodeError as error:
-            found = _MISTAKE.fullmatch(str(error))
-            place = f"line {found['line']}" if found else "its end"
-            reason = (found["reason"] if found else str(error).partition(" (at ")[0]).lower()
+            mistake = _MISTAKE.fullmatch(str(error))
+            place = f"line {mistake['line']}" if mistake else "its end"
+            reason = (mistake["reason"] if mistake else str(error).partition(" (at ")[0]).lower()
             raise InputError(
                 f"{name}, {place}: expected TOML, found a mistake: {reason}",
                 hints=('a setting is written as: key = "text", or key = 3, or key = ["a", "b"]',),
@@ -78,10 +78,10 @@ class SettingsText:
 
     def table(self, name: str) -> Mapping[str, Any]:
         """The table of that name; empty where there is none."""
-        found = self.values.get(name, {})
-        if not isinstance(found, dict):
-            raise self.fault((name,), f"a table [{name}]", shown(found), f"write [{name}]")
-        return found
+        values = self.values.get(name, {})
+        if not isinstance(values, dict):
+            raise self.fault((name,), f"a table [{name}]", shown(values), f"write [{name}]")
+        return values
 
     def check_known(self, known: Iterable[str], *table: str) -> None:
         """Refuse a key that nobody reads, and name the nearest that somebody does."""
@@ -167,7 +167,7 @@ def listed(item: Callable[[Any], T]) -> Callable[[Any], tuple[T, ...]]:
     def read(value: Any) -> tuple[T, ...]:
         if not isinstance(value, list) or not value:
             raise TypeError
-        return tuple(item(one) for one in value)
+        return tuple(item(element) for element in value)
 
     return read
 

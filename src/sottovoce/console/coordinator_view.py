@@ -160,9 +160,9 @@ def _evaluations(registry: Registry) -> Iterator[Html]:
     ]
     if not kept:
         yield tag("p", "No evaluation was held yet: the sites run `sottovoce evaluate`.")
-    for one in kept[-1:]:
-        assert one.joint is not None
-        yield evaluation_html(one.joint, f"all sites, {_moment(one.at)}")
+    for evaluation in kept[-1:]:
+        assert evaluation.joint is not None
+        yield evaluation_html(evaluation.joint, f"all sites, {_moment(evaluation.at)}")
 
 
 def _ends(registry: Registry, guard: ConsoleGuard, now: StudyStatus) -> Iterator[Html]:

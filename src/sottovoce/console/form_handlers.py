@@ -43,7 +43,10 @@ class FormHandlers:
         self._work = work
 
     def _joined(self, study: str) -> JoinedStudy | None:
-        return next((one for one in self._work.site.joined() if one.id == study), None)
+        return next(
+            (joined_study for joined_study in self._work.site.joined() if joined_study.id == study),
+            None,
+        )
 
     async def do(self, request: web.Request) -> web.StreamResponse:
         """The act of a form."""
@@ -152,9 +155,9 @@ class FormHandlers:
         if choice is None or described is None:
             raise InputError("data: expected a file of this machine, found none")
         source = open_source(choice.data, choice.options(described.plan))
-        found = await asyncio.to_thread(inspect, source)
+        inspection = await asyncio.to_thread(inspect, source)
         rehearsed = await asyncio.to_thread(_rehearsed, described, joined, choice)
-        return study_page(study, "The data", *inspected(found), rehearsed)
+        return study_page(study, "The data", *inspected(inspection), rehearsed)
 
     async def _join(self, study: str, request: web.Request) -> web.StreamResponse:
         joined, choice = self._site_study(study), await self._choice(request)

@@ -22,7 +22,7 @@ def officer_sections(site: Site, study: str) -> Iterator[Html]:
     if not ledgers:
         yield tag("p", "No ledger yet: one begins when a site joins.")
         return
-    yield section("Is it whole?", *(_checked(one) for one in ledgers))
+    yield section("Is it whole?", *(_checked(ledger) for ledger in ledgers))
     yield section("What left, to whom", *_left(ledgers))
     yield section("Decisions and deletions", _decided(ledgers))
 
@@ -38,7 +38,9 @@ def _checked(ledger: SeatLedger) -> Html:
 
 
 def _left(ledgers: list[SeatLedger]) -> Iterator[Html]:
-    sent = [one for one in flows_of(ledgers) if one.sender in {ledger.seat for ledger in ledgers}]
+    sent = [
+        flow for flow in flows_of(ledgers) if flow.sender in {ledger.seat for ledger in ledgers}
+    ]
     if sent:
         yield flows("Who was sent how much", sent)
     counts: Counter[tuple[str, str, str, str, str]] = Counter()
@@ -50,9 +52,9 @@ def _left(ledgers: list[SeatLedger]) -> Iterator[Html]:
                 counts[key] += 1
                 sizes[key] += line.bytes
     rows: list[tuple[object, ...]] = [
-        (seat, to, stage, kind, counts[seat, to, stage, kind, told],
-         amount(sizes[seat, to, stage, kind, told]), told)
-        for seat, to, stage, kind, told in counts
+        (seat, to, stage, kind, counts[seat, to, stage, kind, count],
+         amount(sizes[seat, to, stage, kind, count]), count)
+        for seat, to, stage, kind, count in counts
     ]  # fmt: skip
     yield table(("seat", "to", "stage", "message", "times", "bytes", "reveals"), rows)
 

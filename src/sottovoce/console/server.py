@@ -138,18 +138,20 @@ class ConsolePages:
         """Every study, and a place for an invitation."""
         site = self.work.site
         run: list[tuple[object, ...]] = [
-            (tag("a", one.name, href=f"/study/{one.study}"), "coordinator", str(one.phase))
-            for one in studies(site.coordinator_place())
+            (tag("a", study.name, href=f"/study/{study.study}"), "coordinator", str(study.phase))
+            for study in studies(site.coordinator_place())
         ]
         joined: list[tuple[object, ...]] = [
             (
-                tag("a", one.invitation.title, href=f"/study/{one.id}"),
-                ", ".join(one.invitation.seats),
-                ", ".join(dict.fromkeys(str(seat.phase) for seat in status(one.membership))),
+                tag("a", joined_study.invitation.title, href=f"/study/{joined_study.id}"),
+                ", ".join(joined_study.invitation.seats),
+                ", ".join(
+                    dict.fromkeys(str(seat.phase) for seat in status(joined_study.membership))
+                ),
             )
-            for one in site.joined()
+            for joined_study in site.joined()
         ]
-        found = table(("study", "as", "phase"), run + joined)
+        studies_table = table(("study", "as", "phase"), run + joined)
         none = tag("p", "No study here yet. A coordinator begins with `sottovoce study create`.")
         invite = form(
             self.guard,
@@ -157,7 +159,9 @@ class ConsolePages:
             field("invitation", "Invitation", hint="the line that the coordinator sent"),
             button="Look at this study",
         )
-        shown = page("Studies", found if run or joined else none, section("Join a study", invite))
+        shown = page(
+            "Studies", studies_table if run or joined else none, section("Join a study", invite)
+        )
         return web.Response(text=shown, content_type="text/html")
 
     async def accept(self, request: web.Request) -> web.StreamResponse:
@@ -171,10 +175,15 @@ class ConsolePages:
         raise web.HTTPSeeOther(f"/study/{study.id}")
 
     def _joined(self, study: str) -> JoinedStudy | None:
-        return next((one for one in self.work.site.joined() if one.id == study), None)
+        return next(
+            (joined_study for joined_study in self.work.site.joined() if joined_study.id == study),
+            None,
+        )
 
     def _runs(self, study: str) -> bool:
-        return any(one.id == study for one in registries(self.work.site.coordinator_place()))
+        return any(
+            registry.id == study for registry in registries(self.work.site.coordinator_place())
+        )
 
     async def study(self, request: web.Request) -> web.StreamResponse:
         """One study, for its coordinator or for a site."""
@@ -203,7 +212,7 @@ class ConsolePages:
         """A labelled file of this site."""
         joined = self._joined(request.match_info["study"])
         folder = None if joined is None else joined.folder / "labelled"
-        names = {one.name: one for one in folder.iterdir()} if folder and folder.is_dir() else {}
+        names = {path.name: path for path in folder.iterdir()} if folder and folder.is_dir() else {}
         path = names.get(request.match_info["name"])
         if path is None:
             raise web.HTTPNotFound

@@ -146,7 +146,7 @@ def _budget_left(described: StudyDescription | None, seat: SeatStatus) -> int | 
     """
     if described is None or seat.phase != Phase.FINISHED:
         return None
-    plan, peers = described.plan, {one.name for one in described.seats if one.role is Role.PEER}
+    plan, peers = described.plan, {seat.name for seat in described.seats if seat.role is Role.PEER}
     if seat.seat not in peers or plan.release.opens is Opens.WEIGHTS:
         return None
     return plan.budget if seat.labels_left is None else seat.labels_left
@@ -200,7 +200,7 @@ def _next(study: JoinedStudy, seats: tuple[SeatStatus, ...], guard: ConsoleGuard
     yield form(
         guard,
         f"/study/{study.id}/join",
-        *(_again(one) for one in asked),
+        *(_again(request) for request in asked),
         tag("p", each, approve, class_="inline"),
         button="Go on" if begun else "Take part, as the card says",
     )
@@ -217,18 +217,21 @@ def _again(asked: Html) -> Html:
     return asked
 
 
-def inspected(found: Inspection) -> Iterator[Html]:
+def inspected(inspection: Inspection) -> Iterator[Html]:
     """What a look at the data finds: numbers and balance, never text."""
     rows: list[tuple[object, ...]] = [
-        ("documents", found.documents),
-        ("skipped", found.skipped),
-        ("labels", found.distinct_labels),
+        ("documents", inspection.documents),
+        ("skipped", inspection.skipped),
+        ("labels", inspection.distinct_labels),
     ]
     yield table(("what", "how many"), rows)
-    shares = [Bar(one.label, one.documents, f"{one.documents:,}") for one in found.labels[:30]]
+    shares = [
+        Bar(label.label, label.documents, f"{label.documents:,}")
+        for label in inspection.labels[:30]
+    ]
     if shares:
         yield bars("Documents by label", shares)
-    for line in (*found.warnings, *found.notes):
+    for line in (*inspection.warnings, *inspection.notes):
         yield tag("p", line, class_="notice")
 
 
@@ -261,8 +264,8 @@ def _labelled(study: JoinedStudy) -> Iterator[Html]:
     yield tag(
         "ul",
         *(
-            tag("li", tag("a", one.name, href=f"/study/{study.id}/labelled/{one.name}"))
-            for one in files
+            tag("li", tag("a", file.name, href=f"/study/{study.id}/labelled/{file.name}"))
+            for file in files
         ),
     )
 

@@ -255,10 +255,10 @@ class ConsoleWork:
 
 
 def _described(study: JoinedStudy) -> StudyDescription:
-    found = study.description
-    if found is None:
+    description = study.description
+    if description is None:
         raise InputError(f"study {study.id}: expected its text, found none yet")
-    return found
+    return description
 
 
 def labelled_path(study: JoinedStudy, name: str) -> Path:

@@ -53,15 +53,15 @@ def complaints(record: TrainingRecord, study: Study, attempt: Attempt) -> dict[s
     }
 
 
-def believed(told: Mapping[str, str], *, away: Collection[str]) -> set[str]:
+def believed(accusations: Mapping[str, str], *, away: Collection[str]) -> set[str]:
     """Of whom a complaint is believed at once."""
-    return set(told.values()) & set(away)
+    return set(accusations.values()) & set(away)
 
 
-def judged(told: Mapping[str, str], study: Study, *, waited: str) -> Judgement:
+def judged(accusations: Mapping[str, str], study: Study, *, waited: str) -> Judgement:
     """Who goes when our own program waited in vain for `waited`, and everybody was seen."""
     chain = [waited]
-    while (accused := told.get(chain[-1], "")) and accused not in chain:
+    while (accused := accusations.get(chain[-1], "")) and accused not in chain:
         chain.append(accused)
     if accused:
         ring = chain[chain.index(accused) + 1 :]
@@ -70,7 +70,7 @@ def judged(told: Mapping[str, str], study: Study, *, waited: str) -> Judgement:
         return Judgement((waited,))
     accuser, accused = chain[-2:]
     organisations = {seat.name: seat.organisation for seat in study.roster.participants}
-    accusing = {organisations[seat] for seat, other in told.items() if other == accused}
+    accusing = {organisations[seat] for seat, other in accusations.items() if other == accused}
     if len(accusing - {organisations[accused]}) > 1:
         return Judgement((accused,))
     return Judgement((accuser, accused), accuser)

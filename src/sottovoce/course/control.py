@@ -64,8 +64,13 @@ class Seating(Message, frozen=True):
     def of(cls, number: int, roster: Roster) -> "Seating":
         """The proposal of a roster."""
         seats = (
-            SeatRecord(one.name, one.organisation, str(one.role), one.public)
-            for one in roster.participants
+            SeatRecord(
+                participant.name,
+                participant.organisation,
+                str(participant.role),
+                participant.public,
+            )
+            for participant in roster.participants
         )
         return cls(number, tuple(seats))
 
@@ -74,8 +79,8 @@ class Seating(Message, frozen=True):
         try:
             return Roster(
                 tuple(
-                    Participant(one.name, one.organisation, Role(one.role), one.public)
-                    for one in self.seats
+                    Participant(seat.name, seat.organisation, Role(seat.role), seat.public)
+                    for seat in self.seats
                 )
             )
         except (InputError, ValueError) as error:

@@ -18,7 +18,7 @@ def leavers(
     record: TrainingRecord, study: Study, session: bytes, failing: Failing
 ) -> tuple[str, ...] | StopReason:
     """Organisations that said that they cannot or will not go on; a violation stops the study."""
-    found: list[str] = []
+    seats: list[str] = []
     for report in record.reports:
         elsewhere = report.session not in {b"", session}
         if elsewhere or report.seat in record.gone or report.kind in {"", LATE, ABSENCE}:
@@ -27,8 +27,8 @@ def leavers(
             return refused(report.kind, seat=report.seat, party=report.party)
         if not study.may_leave((report.seat,)) or failing is Failing.STOPS:
             return helper_left(report.kind, seat=report.seat)
-        found.append(report.seat)
-    return study.whole_organisations(found)
+        seats.append(report.seat)
+    return study.whole_organisations(seats)
 
 
 def unreported(

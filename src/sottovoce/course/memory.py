@@ -288,25 +288,31 @@ class StudyRun:
 
     def _error(self) -> SottovoceError:
         """What is raised: the error of the program that failed, or why the coordinator stopped."""
-        told = self._deciding.record.stopped[0]
+        stopped = self._deciding.record.stopped[0]
         here = [name for name in self.study.roster.names if name not in self.gone]
-        self.stops = {name: stopped_error(told) for name in here}
+        self.stops = {name: stopped_error(stopped) for name in here}
         failure = self._failure
         if failure is None:
-            return AbsenceError(told.reason, party=told.party)
-        failure.__cause__ = stopped_error(told)
+            return AbsenceError(stopped.reason, party=stopped.party)
+        failure.__cause__ = stopped_error(stopped)
         return failure
 
     def _outcome(self) -> StudyOutcome:
         study = self.study
-        models = {name: one.model for name, one in self.courses.items() if one.model is not None}
+        models = {
+            name: course.model for name, course in self.courses.items() if course.model is not None
+        }
         trained = self.courses[self._coordinator].trained
         assert trained is not None
         views = {name: View(name, list(view.received)) for name, view in self.record.views.items()}
-        told = dict(trained.told)
-        carrier = QueriesInMemory(study, self._parties, trained.peers, told=told, limits=_LIMITS)
-        held = {name: one.held for name, one in self.courses.items() if one.held is not None}
-        shared = {name: one for name, one in held.items() if isinstance(one, MemberShare)}
+        labels_told = dict(trained.told)
+        carrier = QueriesInMemory(
+            study, self._parties, trained.peers, told=labels_told, limits=_LIMITS
+        )
+        held = {
+            name: course.held for name, course in self.courses.items() if course.held is not None
+        }
+        shared = {name: share for name, share in held.items() if isinstance(share, MemberShare)}
         half = held.get(study.roster.evaluator) if study.roster.helped else None
         assert not isinstance(half, MemberShare)
         seats = (self._parties, views, self.record, carrier)
@@ -328,9 +334,9 @@ def _learnt(
 
 
 def _check_documents(study: Study, documents: Mapping[str, Sequence[Document]]) -> None:
-    expected, found = set(study.roster.peers), set(documents)
-    if expected != found:
+    expected, given = set(study.roster.peers), set(documents)
+    if expected != given:
         raise InputError(
             f"study {study.plan.name!r}: expected documents of {', '.join(sorted(expected))}, "
-            f"found those of {', '.join(sorted(found)) or 'nobody'}"
+            f"found those of {', '.join(sorted(given)) or 'nobody'}"
         )

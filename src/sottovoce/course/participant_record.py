@@ -89,10 +89,12 @@ class ParticipantRecord(Value, frozen=True):
     def with_begun(self, helped: Helped) -> "ParticipantRecord":
         """The record once this seat takes part in something."""
         begun = msgspec.structs.replace(helped, begun=True)
-        return self.but(helping=tuple(begun if one == helped else one for one in self.helping))
+        return self.but(
+            helping=tuple(begun if other == helped else other for other in self.helping)
+        )
 
     def with_rejoining(self, message: Rejoining) -> "ParticipantRecord":
         """The record with the new keys of a seat; those that it had before are void."""
         name = message.consent.name
-        others = tuple(told for told in self.rejoining if told.consent.name != name)
+        others = tuple(rejoined for rejoined in self.rejoining if rejoined.consent.name != name)
         return self.but(rejoining=(*others, message))

@@ -49,5 +49,5 @@ class Participation:
     def attempt_of(self, session: bytes) -> Attempt | None:
         """The attempt that has this session."""
         attempts = self.record.attempts if self.study is not None else ()
-        found = (attempt for attempt in attempts if attempt.session(self.agreed) == session)
-        return next(found, None)
+        matching = (attempt for attempt in attempts if attempt.session(self.agreed) == session)
+        return next(matching, None)

@@ -39,19 +39,19 @@ class StopReason:
 
 def known_kind(kind: str) -> str:
     """The kind of an error as a seat reports it, if there is such a kind."""
-    found = getattr(errors, kind, None) if kind.isidentifier() else None
-    known = isinstance(found, type) and issubclass(found, SottovoceError)
+    error_type = getattr(errors, kind, None) if kind.isidentifier() else None
+    known = isinstance(error_type, type) and issubclass(error_type, SottovoceError)
     return kind if known else _UNKNOWN
 
 
 def kind_of_leaving(record: TrainingRecord, seat: str) -> str:
     """Why a seat is not there any longer, by its own last word."""
-    said = [one.kind for one in record.reports if one.seat == seat]
-    return next((one for one in reversed(said) if one not in {"", LATE, ABSENCE}), ABSENCE)
+    said = [report.kind for report in record.reports if report.seat == seat]
+    return next((kind for kind in reversed(said) if kind not in {"", LATE, ABSENCE}), ABSENCE)
 
 
 def _each(record: TrainingRecord, names: Collection[str]) -> str:
-    words = (f"{one} ({_words(kind_of_leaving(record, one))})" for one in names)
+    words = (f"{name} ({_words(kind_of_leaving(record, name))})" for name in names)
     return ", ".join(words)
 
 
@@ -67,18 +67,20 @@ def an_error(kind: str) -> str:
 def no_table(record: TrainingRecord, terms: Terms, here: Collection[str]) -> StopReason:
     """Those who came cannot be seated."""
     seats, plan = terms.seats, terms.plan
-    missing = [one for one in seats if one.name not in here]
-    told = ", ".join(f"{one.name} ({_words(kind_of_leaving(record, one.name))})" for one in missing)
+    missing = [seat for seat in seats if seat.name not in here]
+    names_and_reasons = ", ".join(
+        f"{seat.name} ({_words(kind_of_leaving(record, seat.name))})" for seat in missing
+    )
     party = missing[0].name if missing else ""
     kind = kind_of_leaving(record, party) if missing else _UNKNOWN
-    for one in missing:
-        if one.role is not Role.PEER and peer_of(one.name) == one.name:
-            kind = kind_of_leaving(record, one.name)
-            reason = f"the study cannot begin without its {one.role}; missing {told}"
-            return StopReason(kind, one.name, reason)
-    came = sum(one.role is Role.PEER and one.name in here for one in seats)
+    for seat in missing:
+        if seat.role is not Role.PEER and peer_of(seat.name) == seat.name:
+            kind = kind_of_leaving(record, seat.name)
+            reason = f"the study cannot begin without its {seat.role}; missing {names_and_reasons}"
+            return StopReason(kind, seat.name, reason)
+    came = sum(seat.role is Role.PEER and seat.name in here for seat in seats)
     expected = f"expected at least {plan.min_peers} peers, found {came}"
-    return StopReason(kind, party, f"{expected}; missing {told or 'nobody'}")
+    return StopReason(kind, party, f"{expected}; missing {names_and_reasons or 'nobody'}")
 
 
 def no_attempt(
@@ -92,35 +94,43 @@ def no_attempt(
     """A stage cannot be tried without those that are missing."""
     roster, stage = study.roster, attempt.stage
     helpers = [
-        one
-        for one in missing
-        if one in (roster.evaluator if roster.helped else None, roster.dealer)
+        name
+        for name in missing
+        if name in (roster.evaluator if roster.helped else None, roster.dealer)
     ]
-    left = [one for one in roster.peers if one in missing or one not in attempt.peers]
-    members = {roster.member(one) for one in left}
-    others = [one for one in missing if one not in {*helpers, *left, *members}]
-    now = [*helpers, *others, *(one for one in left if one in missing)]
+    left = [peer for peer in roster.peers if peer in missing or peer not in attempt.peers]
+    members = {roster.member(name) for name in left}
+    others = [name for name in missing if name not in {*helpers, *left, *members}]
+    now = [*helpers, *others, *(name for name in left if name in missing)]
     named = list(dict.fromkeys([*now, *left]))
     party = named[0] if named else ""
-    told = f"missing {_each(record, named) or 'nobody'}"
+    who_is_missing = f"missing {_each(record, named) or 'nobody'}"
     if helpers:
-        role = next(one.role for one in roster.participants if one.name == helpers[0])
-        reason = f"the {stage} cannot go on without the {role}; {told}"
+        role = next(
+            participant.role
+            for participant in roster.participants
+            if participant.name == helpers[0]
+        )
+        reason = f"the {stage} cannot go on without the {role}; {who_is_missing}"
     elif opened:
         peers = ", ".join(attempt.peers)
         reason = (
             f"the {stage} cannot be repeated: a sum over {peers} was agreed on already, and is "
-            f"never opened over others; {told}"
+            f"never opened over others; {who_is_missing}"
         )
     else:
-        helped = {one for one in attempt.peers if roster.intermediary(one) in missing}
-        found, who, fewest = len(roster.peers) - len({*left, *helped}), "peers", study.fewest_peers
-        if roster.members and found >= fewest:
+        helped = {peer for peer in attempt.peers if roster.intermediary(peer) in missing}
+        left_over, who, fewest = (
+            len(roster.peers) - len({*left, *helped}),
+            "peers",
+            study.fewest_peers,
+        )
+        if roster.members and left_over >= fewest:
             who, fewest = "members", study.quorum.needed
-            found = len([one for one in roster.members if one not in members])
+            left_over = len([member for member in roster.members if member not in members])
         reason = (
             f"too few {who} are left for the {stage}: expected at least {fewest}, "
-            f"found {found}; {told}"
+            f"found {left_over}; {who_is_missing}"
         )
     return StopReason(kind_of_leaving(record, party), party, reason)
 

@@ -87,7 +87,9 @@ class SeatCourse:
         """A peer brings its documents, the coordinator the study's key, others nothing."""
         self.party = party
         self.role = next(
-            one.role for one in party.study.roster.participants if one.name == party.name
+            participant.role
+            for participant in party.study.roster.participants
+            if participant.name == party.name
         )
         if (self.role is Role.PEER) != (documents is not None):
             raise InputError(f"{party.name}: expected documents of a peer, and of nobody else")

@@ -179,13 +179,13 @@ def _after_failure(turn: _Turn, ended: ProgramEnded) -> None:
 def _weigh_complaints(turn: _Turn) -> None:
     """A complaint about a seat that nobody has seen for a stage's time is believed."""
     state, silent = turn.state, turn.state.terms.limits.silent
-    told = complaints(state.record, state.study, state.attempt)
-    away = state.unseen(told.values(), seconds=silent, now=turn.now)
-    absent = believed(told, away=away)
+    accusations = complaints(state.record, state.study, state.attempt)
+    away = state.unseen(accusations.values(), seconds=silent, now=turn.now)
+    absent = believed(accusations, away=away)
     if absent:
         _try_again(turn, tuple(name for name in _parties(state) if name in absent))
-    elif told:
-        seen = (state.seen.get(seat, state.started) for seat in told.values())
+    elif accusations:
+        seen = (state.seen.get(seat, state.started) for seat in accusations.values())
         turn.act(WakeAt(min(seen) + silent))
 
 
@@ -209,8 +209,8 @@ def _wait_for_reports(turn: _Turn, ended: ProgramEnded) -> None:
 def _judge(turn: _Turn, party: str) -> tuple[str, ...] | StopReason:
     """Who goes of those that were seen; the rule stands in `complaints`."""
     state = turn.state
-    told = complaints(state.record, state.study, state.attempt)
-    judgement = judged(told, state.study, waited=party)
+    accusations = complaints(state.record, state.study, state.attempt)
+    judgement = judged(accusations, state.study, waited=party)
     if judgement.disputed and not state.study.may_leave(judgement.missing):
         return disputed(judgement)
     return judgement.missing

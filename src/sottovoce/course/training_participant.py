@@ -127,7 +127,7 @@ def _hear_seating(turn: _Turn, happened: Heard) -> None:
     if any(attempt.stage.opened_sums for attempt in record.attempts):
         # Among other peers our book of opened sums would not know the sums again.
         wrong = "expected no new table once sums are opened, found one"
-    elif [seating.number] <= [told.number for told in record.seating]:
+    elif [seating.number] <= [seating.number for seating in record.seating]:
         last = record.seating[0].number
         wrong = f"expected a table after number {last}, found {seating.number}"
     if wrong:
@@ -220,7 +220,7 @@ def _hear_begin(turn: _Turn, happened: Heard) -> None:
 def _is_in_order(turn: _Turn, begin: Begin) -> bool:
     """Whether an attempt is of the last roster, and follows the one before; else it is refused."""
     record = turn.state.record
-    if [begin.seating] != [told.number for told in record.seating]:
+    if [begin.seating] != [seating.number for seating in record.seating]:
         return False
     try:
         now = begin.attempt()

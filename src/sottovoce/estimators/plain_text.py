@@ -104,8 +104,8 @@ def _learnt(plan: StudyPlan, counts: Counts, blocks: Iterable[Examples], *, widt
     penalty = penalties_of(plan, width, plan.alphas[0])
     if counts.rows < width:
         few = list(blocks)
-        rows = sparse.vstack([one.rows for one in few], format="csr")
-        targets = np.vstack([one.targets for one in few])
+        rows = sparse.vstack([piece.rows for piece in few], format="csr")
+        targets = np.vstack([piece.targets for piece in few])
         return solve_rows(rows, targets, weights=heavy(targets), penalty=penalty)
     moments = Moments(width, plan.labels.width)
     for block in blocks:

@@ -19,7 +19,9 @@ def report_facts(
     """The facts of a study in memory; its joint evaluation is held if it was not yet."""
     joint = model.evaluation_ if hasattr(model, "evaluation_") else model.evaluate()
     plan, traffic = outcome.study.plan, outcome.traffic
-    chosen = f"{model.alpha_:g} was chosen of {', '.join(f'{one:g}' for one in plan.alphas)}"
+    chosen = (
+        f"{model.alpha_:g} was chosen of {', '.join(f'{penalty:g}' for penalty in plan.alphas)}"
+    )
     flows = tuple(
         Flow(*pair, count, traffic.bytes[pair]) for pair, count in traffic.messages.items()
     )

@@ -99,13 +99,13 @@ class KeyText:
         if parts is None or (parts["kind"] == KeyHalf.SECRET) != (parts["work"] is not None):
             raise _unlike_version(name)
         try:
-            found = cls(_label(parts), _lock(parts), b64decode(parts["body"].replace("\n", "")))
+            key_text = cls(_label(parts), _lock(parts), b64decode(parts["body"].replace("\n", "")))
         except binascii.Error:
             raise _unlike_version(name) from None
         # Base64 has several spellings of some bytes; only ours is accepted.
-        if found.render() != data:
+        if key_text.render() != data:
             raise _unlike_version(name)
-        return found
+        return key_text
 
 
 def head(label: Label, lock: Lock | None) -> bytes:

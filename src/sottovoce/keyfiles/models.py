@@ -214,7 +214,7 @@ def _stored(model: PeerModel | QuorumModel, study: Study, peer: str) -> StoredPa
         study.settings,
         study.plan.labels.names,
         model.space.fingerprint,
-        tuple(one.hex() for one in model.operating_point),
+        tuple(threshold.hex() for threshold in model.operating_point),
     )
 
 
@@ -241,7 +241,7 @@ def _model(part: StoredPart, study: Study) -> PeerModel | QuorumModel:
         if released.shape != scores.shape:
             raise MalformedError(f"expected weights of shape {scores.shape}")
     alpha = float.fromhex(part.alpha)
-    point = tuple(float.fromhex(one) for one in part.operating_point)
+    point = tuple(float.fromhex(threshold) for threshold in part.operating_point)
     key = DictionaryKey(part.secret)
     if study.engine is Engine.QUORUM:
         members = _codec().decode(part.weights, ModelHolders).members

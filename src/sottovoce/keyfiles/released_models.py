@@ -116,9 +116,9 @@ def read_released(path: Path) -> ReleasedModel:
     stored = storage.read_whole(path, limit=_MAX_BYTES)
     stored.check_private()
     if not stored.data.startswith(_HEAD):
-        found = "another version" if stored.data.startswith(_KIND) else "another file"
+        what = "another version" if stored.data.startswith(_KIND) else "another file"
         raise KeyFileError(
-            f"{path}: expected a released model of version {VERSION}, found {found}",
+            f"{path}: expected a released model of version {VERSION}, found {what}",
             hints=('TextClassifier(release="peers").fit(federation).export(path)',),
         )
     digest, _, body = stored.data[len(_HEAD) :].partition(b"\n")
@@ -150,16 +150,16 @@ def _stored(model: ReleasedModel) -> _StoredModel:
         space.reading.tokenizer,
         space.reading.window,
         space.weighting,
-        tuple(one for one in space.columns if isinstance(one, Categorical)),
-        tuple(one for one in space.columns if isinstance(one, Numeric)),
-        tuple(one.name for one in space.columns),
+        tuple(column for column in space.columns if isinstance(column, Categorical)),
+        tuple(column for column in space.columns if isinstance(column, Numeric)),
+        tuple(column.name for column in space.columns),
         space.blocks,
         space.fingerprint,
         model.key.secret,
         (weights.shape[0], weights.shape[1]),
         weights.tobytes(),
         model.operating_point,
-        tuple(one for one in space.columns if isinstance(one, Wording)),
+        tuple(column for column in space.columns if isinstance(column, Wording)),
     )
 
 

@@ -88,9 +88,9 @@ def read_whole(path: Path, *, limit: int) -> Stored:
     except OSError as error:
         raise _cannot_read(path, error) from None
     try:
-        found = os.fstat(descriptor)
-        _check_file(path, found, limit=limit)
-        return Stored(path, read_bounded(descriptor, limit), found.st_mode, found.st_uid)
+        status = os.fstat(descriptor)
+        _check_file(path, status, limit=limit)
+        return Stored(path, read_bounded(descriptor, limit), status.st_mode, status.st_uid)
     except OSError as error:
         raise _cannot_read(path, error) from None
     finally:
@@ -159,13 +159,13 @@ def set_aside(path: Path) -> Path:
     raise KeyFileError(f"{path}: 999 old ones lie beside it already")
 
 
-def _check_file(path: Path, found: os.stat_result, *, limit: int) -> None:
-    if not stat.S_ISREG(found.st_mode):
-        what = "a folder" if stat.S_ISDIR(found.st_mode) else "no regular file"
+def _check_file(path: Path, status: os.stat_result, *, limit: int) -> None:
+    if not stat.S_ISREG(status.st_mode):
+        what = "a folder" if stat.S_ISDIR(status.st_mode) else "no regular file"
         raise KeyFileError(f"{path}: expected a key file, found {what}")
-    if found.st_size > limit:
+    if status.st_size > limit:
         raise KeyFileError(
-            f"{path}: expected a key file of at most {limit} bytes, found {found.st_size}"
+            f"{path}: expected a key file of at most {limit} bytes, found {status.st_size}"
         )
 
 

@@ -136,10 +136,10 @@ def read_signed(kind: type[S], data: bytes) -> S | None:
     if len(data) > MAX_LINE_BYTES:
         return None
     try:
-        found = msgspec.json.decode(data, type=kind)
-        if isinstance(found, LedgerLine):
-            LineKind(found.what)
-        return found if found.encoded() == data else None
+        signed = msgspec.json.decode(data, type=kind)
+        if isinstance(signed, LedgerLine):
+            LineKind(signed.what)
+        return signed if signed.encoded() == data else None
     except (msgspec.MsgspecError, ValueError, RecursionError):
         return None
 

@@ -43,11 +43,11 @@ def compare(ours: Iterable[LedgerLine], theirs: Iterable[LedgerLine]) -> Compare
     A letter that was sent and not received is no difference: it may be under way, or the
     other's seat was done with its session. One that was received and not sent is.
     """
-    found: list[Difference | None] = []
+    all_differences: list[Difference | None] = []
     for mine, other in product(_by_seat(ours), _by_seat(theirs)):
-        found += [*_differences(mine, other), *_differences(other, mine)]
-    differences = tuple(one for one in found if one is not None)
-    return Compared(len(found) - len(differences), differences)
+        all_differences += [*_differences(mine, other), *_differences(other, mine)]
+    differences = tuple(difference for difference in all_differences if difference is not None)
+    return Compared(len(all_differences) - len(differences), differences)
 
 
 def _by_seat(lines: Iterable[LedgerLine]) -> list[list[LedgerLine]]:
@@ -64,9 +64,9 @@ def _differences(
     """One item for every letter that was received: what is wrong with it, or None."""
     sender, recipient = sending[0].seat, receiving[0].seat
     sent = {
-        (one.session, one.number): one.digest
-        for one in sending
-        if one.what == LineKind.SENT and one.party == recipient
+        (line.session, line.number): line.digest
+        for line in sending
+        if line.what == LineKind.SENT and line.party == recipient
     }
     for line in receiving:
         if line.what != LineKind.RECEIVED or line.party != sender:

@@ -86,7 +86,7 @@ def read_receipt(path: Path) -> Receipt:
 
 def parse_receipt(data: bytes, where: str) -> Receipt:
     """The one receipt that these bytes encode."""
-    found = read_signed(Receipt, data)
-    if found is None:
+    signed = read_signed(Receipt, data)
+    if signed is None:
         raise LedgerError(f"{where}: expected a coordinator's receipt, found something else")
-    return found
+    return signed

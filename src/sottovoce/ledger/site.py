@@ -77,8 +77,8 @@ class SiteLedger:
                 encoded = sign_line(line, self._identity).encoded()
                 end, data = end.after(encoded), data + encoded
             self._write(data)
-            self._places |= {one.place: one.digest for one in new if one.place is not None}
-            self.has_left |= any(one.what is LineKind.WITHDRAWAL for one in new)
+            self._places |= {line.place: line.digest for line in new if line.place is not None}
+            self.has_left |= any(line.what is LineKind.WITHDRAWAL for line in new)
             self._end = end
             self._write_head()
             return len(new)

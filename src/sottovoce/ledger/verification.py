@@ -42,14 +42,14 @@ class LedgerWitnessed:
     @classmethod
     def of_words(cls, words: str) -> "LedgerWitnessed":
         """What a person wrote down (`End.words`)."""
-        count, _, found = words.strip().partition("-")
-        known = set(found) <= set("0123456789abcdef") and len(found) == 32
+        count, _, parts = words.strip().partition("-")
+        known = set(parts) <= set("0123456789abcdef") and len(parts) == 32
         if not (count.isascii() and count.isdecimal() and len(count) < 16 and known):
             raise LedgerError(
                 f"expected a count, a dash and 32 digits of a hash, found {words[:64]!r}",
                 hints=("as printed by: sottovoce ledger verify",),
             )
-        return cls("the words that were written down", int(count), found)
+        return cls("the words that were written down", int(count), parts)
 
     @classmethod
     def of_head(cls, head: Head, name: str) -> "LedgerWitnessed":
@@ -72,15 +72,15 @@ def verify(
     heads = (*witnesses, *_head_beside(path, seat))
     end, hashes = LedgerEnd.none(seat.name, seat.public), []
     lines = list(read_lines(path))
-    for found in lines:
-        problem = _problem(found, end, seat)
+    for line in lines:
+        problem = _problem(line, end, seat)
         if problem:
-            raise LedgerError(f"{path}: {_place(problem, found, end, lines)}")
-        end = end.after(found)
+            raise LedgerError(f"{path}: {_place(problem, line, end, lines)}")
+        end = end.after(line)
         hashes.append(end.hash)
     for witness in heads:
         _compare(path, witness, hashes)
-    return Verified(end.count, end.words, tuple(one.name for one in heads))
+    return Verified(end.count, end.words, tuple(head.name for head in heads))
 
 
 def read_lines(path: Path) -> Iterator[bytes]:
@@ -150,7 +150,7 @@ def _place(problem: str, data: bytes, end: LedgerEnd, lines: list[bytes]) -> str
 
 
 def _parsed(lines: list[bytes]) -> Iterator[LedgerLine | None]:
-    return (read_signed(LedgerLine, one) for one in lines)
+    return (read_signed(LedgerLine, line) for line in lines)
 
 
 def _compare(path: Path, witness: LedgerWitnessed, hashes: list[str]) -> None:

@@ -101,19 +101,19 @@ class Invitation:
     def parse(cls, line: str) -> "Invitation":
         """The invitation of a line, which a mail program may have broken."""
         compact = "".join(line.split()).strip("\"'<>")
-        found = _ANY.fullmatch(compact)
-        if found is None or len(compact) > _LONGEST:
+        match = _ANY.fullmatch(compact)
+        if match is None or len(compact) > _LONGEST:
             raise InputError(
                 f"invitation: expected one line that begins with {PREFIX}, "
                 f"found {len(compact)} characters that do not",
                 hints=(_AGAIN,),
             )
-        if found[1] != "1":
+        if match[1] != "1":
             raise InputError(
-                f"invitation: expected version 1, found version {found[1]}",
+                f"invitation: expected version 1, found version {match[1]}",
                 hints=("update Sottovoce: pip install --upgrade sottovoce",),
             )
-        return cls._of(_body(found[2]))
+        return cls._of(_body(match[2]))
 
     @classmethod
     def _of(cls, body: bytes) -> "Invitation":

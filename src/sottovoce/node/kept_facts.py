@@ -38,7 +38,7 @@ def kept_evaluations(folder: Path) -> tuple[KeptEvaluation, ...]:
     """Every evaluation that was kept and can be read, the oldest first."""
     into = folder / _EVALUATIONS
     paths = sorted(into.glob("*.json")) if into.is_dir() else ()
-    return tuple(one for one in map(_read, paths) if one is not None)
+    return tuple(evaluation for evaluation in map(_read, paths) if evaluation is not None)
 
 
 def _read(path: Path) -> KeptEvaluation | None:
@@ -81,9 +81,9 @@ def kept_costs(folder: Path) -> StageCosts:
     if not path.exists():
         return StageCosts()
     try:
-        found = json.loads(storage.read_whole(path, limit=_LARGEST).data)
-        seconds = {str(stage): float(one) for stage, one in found["seconds"].items()}
-        sent = {str(stage): int(one) for stage, one in found["bytes"].items()}
+        status = json.loads(storage.read_whole(path, limit=_LARGEST).data)
+        seconds = {str(stage): float(amount) for stage, amount in status["seconds"].items()}
+        sent = {str(stage): int(amount) for stage, amount in status["bytes"].items()}
         return StageCosts(seconds, sent)
     except (ValueError, KeyError, TypeError, AttributeError, KeyFileError):
         _log.warning("%s: cannot be read as what the stages cost, and is begun anew", path)

@@ -25,7 +25,11 @@ def coordinator_facts(site: Site, study: str) -> ReportFacts:
     described = parse_study(registry.text)
     organisation = described.coordinator.organisation
     kept = kept_evaluations(registry.folder)
-    evaluations = {f"all sites, {_moment(one.at)}": one.joint for one in kept if one.joint}
+    evaluations = {
+        f"all sites, {_moment(evaluation.at)}": evaluation.joint
+        for evaluation in kept
+        if evaluation.joint
+    }
     now = registry.status(described)
     because = f" ({now.reason})" if now.reason else ""
     return ReportFacts(
@@ -33,7 +37,7 @@ def coordinator_facts(site: Site, study: str) -> ReportFacts:
         f"{organisation} (coordinator)",
         __version__,
         evaluations=evaluations,
-        compared={name: one.accuracy for name, one in evaluations.items()},
+        compared={name: evaluation.accuracy for name, evaluation in evaluations.items()},
         stages=stage_costs(registry.folder),
         flows=flows_of(ledgers_of(site, study)),
         ledgers=tuple(map(_head, ledgers_of(site, study))),
@@ -59,7 +63,7 @@ def site_facts(site: Site, joined: JoinedStudy) -> ReportFacts:
     kept = site_evaluations(joined)
     last = kept[-1] if kept else KeptEvaluation(0.0)
     sides = {f"{organisation} (own documents)": last.own, "all sites": last.joint}
-    evaluations = {name: one for name, one in sides.items() if one is not None}
+    evaluations = {name: evaluation for name, evaluation in sides.items() if evaluation is not None}
     alone = kept_alone(joined.folder)
     compared = {} if alone is None else {f"{organisation}, alone": alone}
     ledgers = ledgers_of(site, joined.id)
@@ -69,7 +73,7 @@ def site_facts(site: Site, joined: JoinedStudy) -> ReportFacts:
         organisation,
         __version__,
         evaluations=evaluations,
-        compared=compared | {name: one.accuracy for name, one in evaluations.items()},
+        compared=compared | {name: evaluation.accuracy for name, evaluation in evaluations.items()},
         stages=tuple(
             cost for seat in joined.invitation.seats for cost in stage_costs(joined.folder / seat)
         ),
@@ -81,16 +85,18 @@ def site_facts(site: Site, joined: JoinedStudy) -> ReportFacts:
             f"sottovoce ledger verify --study {joined.id}",
         ),
         when=_moment(datetime.now(UTC).timestamp()),
-        state=", ".join(f"{one.seat} {one.phase}" for one in seats),
+        state=", ".join(f"{seat.seat} {seat.phase}" for seat in seats),
     )
 
 
 def site_evaluations(joined: JoinedStudy) -> tuple[KeptEvaluation, ...]:
     """Every evaluation that a seat of this site took part in, the oldest first."""
-    found = (
-        one for seat in joined.invitation.seats for one in kept_evaluations(joined.folder / seat)
+    evaluations = (
+        evaluation
+        for seat in joined.invitation.seats
+        for evaluation in kept_evaluations(joined.folder / seat)
     )
-    return tuple(sorted(found, key=lambda one: one.at))
+    return tuple(sorted(evaluations, key=lambda evaluation: evaluation.at))
 
 
 def stage_costs(folder: Path) -> tuple[StageCost, ...]:

@@ -56,8 +56,8 @@ class Scale:
         """The scale of real numbers from −magnitude to magnitude, ends included."""
         if not (isinstance(magnitude, Rational) or isfinite(magnitude)) or magnitude < 0:
             raise InputError(f"scale: expected a finite magnitude of at least 0, found {magnitude}")
-        one = cls(fraction_bits, 0)
-        return cls(one.fraction_bits, ceil(Fraction(magnitude) * (1 << one.fraction_bits)))
+        scale = cls(fraction_bits, 0)
+        return cls(scale.fraction_bits, ceil(Fraction(magnitude) * (1 << scale.fraction_bits)))
 
     @property
     def bits(self) -> int:
@@ -150,9 +150,9 @@ def decode(integers: ArrayLike, scale: Scale) -> NDArray[np.float64]:
     values = check_integers(integers, scale, "decode")
     if values.dtype == np.int64 and scale.fraction_bits <= _EXACT_SHIFT:
         return np.asarray(np.ldexp(values.astype(np.float64), -scale.fraction_bits))
-    one = 1 << scale.fraction_bits
+    unit = 1 << scale.fraction_bits
     try:
-        floats = [int(value) / one for value in values.ravel().tolist()]
+        floats = [int(value) / unit for value in values.ravel().tolist()]
     except OverflowError:
         raise BoundError(
             f"decode: a float64 cannot hold a value of {scale.bits - scale.fraction_bits} bits"
@@ -256,10 +256,10 @@ def _check_within(
     outside = np.asarray((values > limit) | (values < -limit), dtype=bool)
     if outside.any():
         position = int(np.argmax(outside))
-        found = (values if shown is None else shown).flat[position]
+        value = (values if shown is None else shown).flat[position]
         raise BoundError(
             f"{what}: expected magnitudes up to {_magnitude(scale.bound)} at "
-            f"{scale.fraction_bits} fraction bits, found {found}{_where(position, values.shape)}",
+            f"{scale.fraction_bits} fraction bits, found {value}{_where(position, values.shape)}",
             hints=("use a larger bound, or scale the values down",),
         )
 

@@ -263,11 +263,11 @@ class _GmpModulus(Modulus):
         times = self._ring.times
         before = list(accumulate(values, times, initial=gmpy2.mpz(1)))
         rest = self._ring.inverse(before.pop())
-        found: list[Residue] = []
+        results: list[Residue] = []
         for value, product in zip(reversed(values), reversed(before), strict=True):
-            found.append(times(rest, product))
+            results.append(times(rest, product))
             rest = times(rest, value)
-        return found[::-1]
+        return results[::-1]
 
     def invertible(self, values: Sequence[Residue]) -> bool:
         # A product shares a factor with the modulus exactly if one of its factors does.

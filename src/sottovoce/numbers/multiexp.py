@@ -173,7 +173,7 @@ class BaseTables:
             if any(e < 0 or int(e).bit_length() > self.exponent_bits for e in row):
                 raise ValueError(f"fixed bases: expected up to {self.exponent_bits} bits")
         planes = _plane_indices(rows, bits=self.exponent_bits, group=self._group)
-        return [_horner(self._tables, one, self._ring) for one in planes]
+        return [_horner(self._tables, plane, self._ring) for plane in planes]
 
 
 def _of_one(base: int, exponents: Sequence[int], ring: ModularRing, *, bits: int) -> list[int]:
@@ -194,15 +194,15 @@ def combine_sparse(bases: Sequence[int], rows: Sequence[SparseRow], ring: Modula
     chain = ring.chain()
     named = {index for indices, _ in rows for index in indices}
     entered = {index: chain.enter(bases[index]) for index in named}
-    found = []
+    products = []
     for indices, exponents in rows:
         terms = [(entered[i], int(e)) for i, e in zip(indices, exponents, strict=True)]
         above = _nonnegative([(b, e) for b, e in terms if e > 0], chain)
         below = [(b, -e) for b, e in terms if e < 0]
         if below:
             above = ring.times(above, ring.inverse(_nonnegative(below, chain)))
-        found.append(above)
-    return found
+        products.append(above)
+    return products
 
 
 def _nonnegative(terms: Sequence[tuple[Element, int]], chain: Chain) -> int:

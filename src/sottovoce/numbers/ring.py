@@ -245,8 +245,8 @@ def _slices(length: int, size: int) -> Iterator[slice]:
 def _words(words: object, what: str) -> Words:
     if isinstance(words, np.ndarray) and words.dtype == np.uint64:
         return words
-    found = words.dtype if isinstance(words, np.ndarray) else type(words).__name__
-    raise InputError(f"{what}: expected an array of uint64 words, found {found}")
+    kind = words.dtype if isinstance(words, np.ndarray) else type(words).__name__
+    raise InputError(f"{what}: expected an array of uint64 words, found {kind}")
 
 
 def _check_operands(left: Words, right: Words, what: str) -> None:

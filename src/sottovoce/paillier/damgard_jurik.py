@@ -92,10 +92,10 @@ class LongPrimeHalf(PrimeHalf):
         """The plaintexts modulo the s-th power of the prime."""
         local = self._square.reduced(ciphertexts)
         order = self._general if uniform else self._order
-        found = self._square.powers_of_all(local, order)
+        powers = self._square.powers_of_all(local, order)
         return [
             self._exponent(power, order) if power % self._prime == 1 else self._slowly(value)
-            for power, value in zip(found, local, strict=True)
+            for power, value in zip(powers, local, strict=True)
         ]
 
     def _slowly(self, value: Residue) -> int:

@@ -67,8 +67,8 @@ def picked(layout: Layout, place: Any) -> tuple[list[int], Layout]:
         raise MismatchError(f"index: expected a row or a slice of rows of {layout}")
     grid = _grid(layout) if by_rows else np.arange(layout.ciphertexts).reshape(layout.shape)
     try:
-        found = np.asarray(grid[place])
+        cells = np.asarray(grid[place])
     except IndexError as error:
         raise InputError(f"index: {error}") from None
-    shape = (*found.shape[:-1], layout.shape[1]) if by_rows else found.shape
-    return found.ravel().tolist(), Layout(shape, layout.slots, covered=layout.covered)
+    shape = (*cells.shape[:-1], layout.shape[1]) if by_rows else cells.shape
+    return cells.ravel().tolist(), Layout(shape, layout.slots, covered=layout.covered)

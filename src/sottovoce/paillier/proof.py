@@ -46,8 +46,8 @@ def check_key_proof(public: PublicKey, proof: bytes) -> None:
     if not all(0 < root < public.modulus for root in roots):
         raise MalformedError("key proof: expected roots below the modulus, found one outside")
     ring = public.arithmetic.modulo(public.modulus)
-    found = ring.powers_of_all(ring.reduced(roots), public.modulus)
-    if [int(power) for power in found] != _challenges(public):
+    powers = ring.powers_of_all(ring.reduced(roots), public.modulus)
+    if [int(power) for power in powers] != _challenges(public):
         raise MalformedError("key proof: expected N-th roots of the key's challenges, found others")
 
 

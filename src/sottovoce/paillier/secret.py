@@ -197,18 +197,18 @@ class PrimeHalf(NeverPickled):
         """The N-th roots modulo the prime."""
         ring = self._public.arithmetic.modulo(self._prime)
         inverse = pow(self._public.modulus, -1, self._prime - 1)
-        return [int(one) for one in ring.powers_of_all(ring.reduced(numbers), inverse)]
+        return [int(root) for root in ring.powers_of_all(ring.reduced(numbers), inverse)]
 
     def logarithms(self, ciphertexts: Sequence[Residue], *, uniform: bool = False) -> list[int]:
         """The plaintexts modulo the prime."""
         local = self._square.reduced(ciphertexts)
         order = self._general if uniform else self._order
-        found = self._square.powers_of_all(local, order)
+        powers = self._square.powers_of_all(local, order)
         prime, factor = self._prime, self._factor(order)
         # A randomiser from outside the subgroup (another program's) needs the whole group's order.
         return [
             (power - 1) // prime * factor % prime if power % prime == 1 else self._slowly(value)
-            for power, value in zip(found, local, strict=True)
+            for power, value in zip(powers, local, strict=True)
         ]
 
     def _slowly(self, value: Residue) -> int:

@@ -140,7 +140,7 @@ class Encrypted(NeverPickled):
             self._check_uncovered("product")
             blocks, layout = products.left_blocks(self.layout, (len(other.rows), other.width))
             scale = self._fitting(other.times(self.scale), "product", layout)
-            found = [
+            columns = [
                 self.key.square.combined_sparse([self.residues[i] for i in block], other.rows)
                 for block in blocks
             ]
@@ -149,7 +149,7 @@ class Encrypted(NeverPickled):
             blocks, layout = products.left_blocks(self.layout, other.shape)
             scale = self.scale.dot(other.scale, other.shape[-1])
             scale, rows = self._fitting(scale, "product", layout), other.rows()
-            found = [
+            columns = [
                 self.key.square.combined([self.residues[i] for i in block], rows)
                 for block in blocks
             ]
@@ -157,7 +157,7 @@ class Encrypted(NeverPickled):
             return _refused(other, "product")  # type: ignore[unreachable]  # unless types are unchecked
         # found[block][row] → row-major order.
         return Unsent(
-            self.key, tuple(r for row in zip(*found, strict=True) for r in row), layout, scale
+            self.key, tuple(r for row in zip(*columns, strict=True) for r in row), layout, scale
         )
 
     def __matmul__(self, other: Plain) -> "Unsent":
@@ -169,8 +169,8 @@ class Encrypted(NeverPickled):
         scale = self._fitting(self.scale.dot(other.scale, other.shape[0]), "product", layout)
         rows = Plain(other.integers.T, other.scale).rows()
         combined = self.key.square.combined
-        found = [combined([self.residues[i] for i in line], rows) for line in lines]
-        return Unsent(self.key, tuple(r for line in found for r in line), layout, scale)
+        columns = [combined([self.residues[i] for i in line], rows) for line in lines]
+        return Unsent(self.key, tuple(r for line in columns for r in line), layout, scale)
 
     def halved(self) -> "Unsent":
         """Exactly half of values that are all even: times 2⁻¹ mod N.
@@ -203,14 +203,14 @@ class Encrypted(NeverPickled):
         layout = Layout(self.shape, slots)
         scale = self._fitting(self.scale, "pack", layout)
         length, joined = self.layout.line_values, self.key.square.joined
-        found = [
+        residues = [
             joined(
                 self.residues[start : min(start + slots.count, line + length)], shift=slots.width
             )
             for line in range(0, len(self.residues), length or 1)
             for start in range(line, line + length, slots.count)
         ]
-        return Unsent(self.key, tuple(found), layout, scale)
+        return Unsent(self.key, tuple(residues), layout, scale)
 
     def joined(self, slots: Slots) -> "Unsent":
         """The rows of a packed matrix, one ciphertext each, side by side in fewer ciphertexts.
@@ -233,11 +233,11 @@ class Encrypted(NeverPickled):
         layout = Layout((self.shape[0] * width,), slots)
         self._fitting(self.scale, "join", layout)
         step, joined = slots.count // width, self.key.square.joined
-        found = [
+        residues = [
             joined(self.residues[start : start + step], shift=own.width * width)
             for start in range(0, len(self.residues), step)
         ]
-        return Unsent(self.key, tuple(found), layout, self.scale)
+        return Unsent(self.key, tuple(residues), layout, self.scale)
 
     def __getitem__(self, place: Any) -> Self:
         """Values by index or slice; of a packed matrix, rows."""
@@ -396,9 +396,9 @@ class Ciphertext(Encrypted):
 
     def expected(self, layout: Layout, scale: Scale) -> Self:
         """This ciphertext if it is what the protocol agreed on: senders name their own bounds."""
-        for name, found, agreed in (("layout", self.layout, layout), ("scale", self.scale, scale)):
-            if found != agreed:
-                raise ViolationError(f"ciphertext: expected {name} {agreed}, found {found}")
+        for name, mine, agreed in (("layout", self.layout, layout), ("scale", self.scale, scale)):
+            if mine != agreed:
+                raise ViolationError(f"ciphertext: expected {name} {agreed}, found {mine}")
         return self
 
     def to_bytes(self) -> bytes:

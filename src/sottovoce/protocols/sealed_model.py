@@ -34,8 +34,8 @@ class SealedModel(Message, frozen=True):
 
 def check_key(coordinator: str, key: PublicKey) -> Party[None]:
     """Stop, before anything is sent, if the study's key is not the one that we were given."""
-    told = yield from receive(coordinator, StudyKey)
-    if told.key != key.to_bytes():
+    study_key = yield from receive(coordinator, StudyKey)
+    if study_key.key != key.to_bytes():
         raise ViolationError(f"expected the {key}, found another key", party=coordinator)
 
 

@@ -117,13 +117,13 @@ class Traffic:
             self._legs[pair] += 1
             self._last[pair] = sender
 
-    def trips(self, one: str, other: str) -> int:
+    def trips(self, party: str, other: str) -> int:
         """Round trips between two parties: what they wait for on a slow line."""
-        return (self._legs[frozenset((one, other))] + 1) // 2
+        return (self._legs[frozenset((party, other))] + 1) // 2
 
-    def between(self, one: str, other: str) -> tuple[int, int]:
+    def between(self, party: str, other: str) -> tuple[int, int]:
         """Messages and bytes between two parties, both ways."""
-        ways = ((one, other), (other, one))
+        ways = ((party, other), (other, party))
         return sum(self.messages[way] for way in ways), sum(self.bytes[way] for way in ways)
 
     @property

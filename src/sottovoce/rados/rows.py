@@ -81,9 +81,9 @@ def as_labels(y: Any, *, rows: int) -> Floats:
     if labels.shape != (rows,):
         raise MismatchError(f"labels: expected shape ({rows},), found {labels.shape}")
     if not np.isin(labels, (-1.0, 1.0)).all():
-        found = sorted({float(label) for label in labels} - {-1.0, 1.0})
+        others = sorted({float(label) for label in labels} - {-1.0, 1.0})
         raise InputError(
-            f"labels: expected -1 and 1, found {found[0]:g}",
+            f"labels: expected -1 and 1, found {others[0]:g}",
             hints=("the estimators in sottovoce.estimators map any two classes to -1 and 1",),
         )
     return labels

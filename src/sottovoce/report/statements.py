@@ -17,7 +17,7 @@ def model_card(facts: ReportFacts) -> Iterator[Html]:
     yield _said(
         "Model details",
         f"A linear classifier of {plan.features} features, closed form, penalty "
-        f"{facts.chosen or ', '.join(f'{one:g}' for one in plan.alphas)}, trained by "
+        f"{facts.chosen or ', '.join(f'{penalty:g}' for penalty in plan.alphas)}, trained by "
         f"engine {study.engine} of Sottovoce {facts.version}. Labels: "
         f"{', '.join(plan.labels.names)}. One row is one {plan.level}.",
     )

@@ -152,11 +152,11 @@ class DelimitedReader:
         header = self._header(shape)
         rows = RowReader(select(header, self._options), self._options)
         for origin, row in self._rows(shape, rows.selection.columns, findings):
-            found = row if isinstance(row, SourceProblem) else rows.read(row, origin)
-            if isinstance(found, SourceProblem) and not header.certain:
+            document = row if isinstance(row, SourceProblem) else rows.read(row, origin)
+            if isinstance(document, SourceProblem) and not header.certain:
                 # A reason names columns, and these names may be the first document.
-                found = replace(found, reason=str(found.kind))
-            yield found
+                document = replace(document, reason=str(document.kind))
+            yield document
 
     def _header(self, shape: _Shape) -> Header:
         certain = not self._options.table.header or asks_for(shape.columns, self._options)
@@ -196,10 +196,10 @@ class DelimitedReader:
         findings.note(self._header(shape).repeated)
 
     def _below_header(self, lines: Lines, shape: _Shape) -> Iterator[DelimitedRecord]:
-        found = self._records(lines, shape.delimiter)
+        records = self._records(lines, shape.delimiter)
         if self._options.table.header:
-            next(found, None)
-        return found
+            next(records, None)
+        return records
 
     def _records(self, lines: Lines, delimiter: str) -> Iterator[DelimitedRecord]:
         return records(

@@ -128,7 +128,7 @@ def _wide(head: bytes) -> str:
 def _eight_bit(head: bytes) -> TextEncoding:
     """UTF-8, unless the bytes beyond ASCII are mostly no UTF-8 at all."""
     beyond = len(_BEYOND_ASCII.findall(head))
-    as_utf8 = sum(len(found) for found in _UTF8_SEQUENCE.findall(head))
+    as_utf8 = sum(len(sequence) for sequence in _UTF8_SEQUENCE.findall(head))
     stray = beyond - as_utf8
     # The head may end inside a character: up to three stray bytes there mean nothing.
     if len(head) >= HEAD_BYTES:
@@ -136,12 +136,12 @@ def _eight_bit(head: bytes) -> TextEncoding:
     if stray <= 0 or as_utf8 > stray:
         return _with_lines("utf-8", head)
     encoding = "latin-1" if _UNDEFINED_IN_CP1252.search(head) else "cp1252"
-    found = _first_stray(head)
-    line = head.count(b"\n", 0, found) + 1
+    first_stray = _first_stray(head)
+    line = head.count(b"\n", 0, first_stray) + 1
     return _with_lines(
         encoding,
         head,
-        note=f"not UTF-8 (byte 0x{head[found]:02x} at byte {found}, line {line}); "
+        note=f"not UTF-8 (byte 0x{head[first_stray]:02x} at byte {first_stray}, line {line}); "
         f"read as {encoding}, state --encoding to be sure",
     )
 

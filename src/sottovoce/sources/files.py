@@ -37,11 +37,11 @@ def look_at(path: Path) -> os.stat_result:
 
 def open_file(path: Path) -> BinaryIO:
     """Open the regular file `path` to be read, unpacked if it is packed; it may be empty."""
-    found = look_at(path)
-    if not stat.S_ISREG(found.st_mode):
+    status = look_at(path)
+    if not stat.S_ISREG(status.st_mode):
         raise InputError(
             f"{path}: expected a file that can be read more than once, "
-            f"found {kind_of(found.st_mode)}",
+            f"found {kind_of(status.st_mode)}",
             hints=("write the data to a file first, and name that file",),
         )
     try:

@@ -52,11 +52,11 @@ class FolderReader:
         self, place: Folder, name: str, rows: FileRows, findings: Findings
     ) -> Document | SourceProblem:
         shown = place.below(name)
-        found = read_text(place.path / name, shown, self._options)
-        if isinstance(found, SourceProblem):
-            return found
-        findings.note(f"{shown}: {found.note}" if found.note else "")
-        return rows.read(shown, found.text)
+        text = read_text(place.path / name, shown, self._options)
+        if isinstance(text, SourceProblem):
+            return text
+        findings.note(f"{shown}: {text.note}" if text.note else "")
+        return rows.read(shown, text.text)
 
     def _mention(self, others: Counter[str], findings: Findings) -> None:
         words = ", ".join(f"{count:,} × {suffix}" for suffix, count in others.most_common(5))

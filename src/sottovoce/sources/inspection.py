@@ -140,12 +140,12 @@ class Inspector:
 
     def _add_labels(self, document: Document) -> list[str]:
         label = document.label
-        found: tuple[Label, ...] = (
+        labels: tuple[Label, ...] = (
             label if isinstance(label, tuple) else () if label is None else (label,)
         )
         self._unlabelled += label is None
-        self._given.update(_kind(item) for item in found)
-        names = [label_name(item) for item in found]
+        self._given.update(_kind(item) for item in labels)
+        names = [label_name(item) for item in labels]
         self._labels.update(names)
         self._spans.update(span.type for span in document.spans)
         self._types.update({span.type for span in document.spans})
@@ -253,7 +253,7 @@ class Inspector:
         known = {*self._source.options.labels}
         if alike and len(by_folded) <= _MAPPED_LABELS and all(map(is_label, self._labels)):
             pairs = [
-                (name, next((one for one in names if one in known), names[0]))
+                (name, next((name for name in names if name in known), names[0]))
                 for names in by_folded.values()
                 for name in names
             ]
@@ -304,6 +304,6 @@ def _digest(content: str) -> int:
 def _lengths(values: "array[int]") -> Lengths | None:
     if not values:
         return None
-    found = np.frombuffer(values, np.uint64)
-    median, p95 = np.quantile(found, (0.5, 0.95))
-    return Lengths(float(median), float(p95), int(found.max()))
+    lengths = np.frombuffer(values, np.uint64)
+    median, p95 = np.quantile(lengths, (0.5, 0.95))
+    return Lengths(float(median), float(p95), int(lengths.max()))

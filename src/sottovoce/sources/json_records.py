@@ -175,16 +175,16 @@ def _members(chunks: Iterator[str], limit: int) -> Iterator[str | None]:
 def _object(text: str, origin: Origin) -> Row | SourceProblem:
     """The object that a text states, or the problem with it."""
     try:
-        found = msgspec.json.decode(text)
+        value = msgspec.json.decode(text)
     except (msgspec.DecodeError, UnicodeDecodeError) as error:
         return SourceProblem(origin, ProblemKind.MALFORMED, _in_words(error))
     except RecursionError:
         return SourceProblem(origin, ProblemKind.MALFORMED, "the JSON is nested too deeply")
-    if not isinstance(found, dict):
+    if not isinstance(value, dict):
         return SourceProblem(
-            origin, ProblemKind.MALFORMED, f"expected a JSON object, found {type(found).__name__}"
+            origin, ProblemKind.MALFORMED, f"expected a JSON object, found {type(value).__name__}"
         )
-    return found
+    return value
 
 
 def _in_words(error: Exception) -> str:

@@ -97,13 +97,13 @@ class LabelMap:
 
 def _from_json(content: bytes, path: Path) -> dict[str, str]:
     try:
-        found = msgspec.json.decode(content.removeprefix(b"\xef\xbb\xbf"), type=dict[str, Label])
+        mapping = msgspec.json.decode(content.removeprefix(b"\xef\xbb\xbf"), type=dict[str, Label])
     except msgspec.DecodeError as error:
         raise InputError(
             f"label map {path}: expected a JSON object of labels, found something else",
             hints=('{"spam": 1, "ham": 0}',),
         ) from error
-    return {name: label_name(label) for name, label in found.items()}
+    return {name: label_name(label) for name, label in mapping.items()}
 
 
 def _from_table(words: str, path: Path) -> dict[str, str]:

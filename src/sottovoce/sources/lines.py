@@ -61,9 +61,9 @@ class Lines:
         while not whole:
             rest, whole = next(self._pieces, (b"", True))
             self.passed += len(rest)
-        found = self.passed - start
+        length = self.passed - start
         return TextLine(
-            self.number, start, "", Flaw(ProblemKind.TOO_LONG, too_long(found, self._limit))
+            self.number, start, "", Flaw(ProblemKind.TOO_LONG, too_long(length, self._limit))
         )
 
     def _undecodable(self, raw: bytes, start: int, error: UnicodeDecodeError) -> TextLine:

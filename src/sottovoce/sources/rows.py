@@ -95,7 +95,7 @@ def _further(
     header: Header, asked: tuple[str, ...], taken: set[str], *, option: str
 ) -> tuple[str, ...]:
     """Columns by name; a name with `*` stands for every column that has no other use."""
-    found: dict[str, None] = {}
+    names: dict[str, None] = {}
     for wanted in asked:
         if "*" in wanted and wanted not in header.columns:
             matches = [c for c in header.columns if fnmatchcase(c, wanted) and c not in taken]
@@ -103,8 +103,8 @@ def _further(
             matches = list(header.find((wanted,), option=option))
         if not matches:
             raise header.missing(wanted, option=option)
-        found.update(dict.fromkeys(matches))
-    return tuple(found)
+        names.update(dict.fromkeys(matches))
+    return tuple(names)
 
 
 @dataclass(frozen=True, slots=True)
@@ -145,8 +145,8 @@ class RowReader:
         if not columns:
             return None
         if len(columns) > 1:
-            found: tuple[Label, ...] = tuple(c for c in columns if _marked(row, c))
-            return tuple(self._known(label) for label in found)
+            marked: tuple[Label, ...] = tuple(c for c in columns if _marked(row, c))
+            return tuple(self._known(label) for label in marked)
         value = row.get(columns[0])
         if isinstance(value, list | tuple):  # JSON and columnar files have these
             labels = tuple(_label(item, columns[0]) for item in value)
@@ -188,9 +188,9 @@ class RowReader:
     def _columns(self, row: Row) -> dict[str, Value]:
         if not self.selection.categorical and not self.selection.numeric:
             return {}
-        found: dict[str, Value] = {c: _category(row, c) for c in self.selection.categorical}
-        found.update((c, _number(row, c)) for c in self.selection.numeric)
-        return found
+        values: dict[str, Value] = {c: _category(row, c) for c in self.selection.categorical}
+        values.update((c, _number(row, c)) for c in self.selection.numeric)
+        return values
 
 
 def plain(value: object) -> str | int | float | bool | None:
@@ -233,14 +233,14 @@ def _unknown(label: Label, known: Collection[str], reason: str) -> _Unusable:
 
 
 def _label(value: object, column: str) -> Label:
-    found = plain(value)
-    if isinstance(found, str):
-        found = found.strip()
-    if found is None or found == "":
+    label = plain(value)
+    if isinstance(label, str):
+        label = label.strip()
+    if label is None or label == "":
         raise _Unusable(ProblemKind.NO_LABEL, f"expected a label in {shown(column)}, found none")
-    if isinstance(found, float) and not isfinite(found):
-        raise _Unusable(ProblemKind.NO_LABEL, f"expected a label in {shown(column)}, found {found}")
-    return found
+    if isinstance(label, float) and not isfinite(label):
+        raise _Unusable(ProblemKind.NO_LABEL, f"expected a label in {shown(column)}, found {label}")
+    return label
 
 
 def _marked(row: Row, column: str) -> bool:

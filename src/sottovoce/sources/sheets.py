@@ -122,8 +122,8 @@ def _from_sheet(sheet: Sheet, options: SourceOptions) -> ColumnSelection:
         if len(header.columns) != 1:
             raise header.missing("label", option="--label")
         label = header.columns
-    found = select(header, replace(options, text=(), label=label))
-    return replace(found, text=(_TEXT,))
+    selection = select(header, replace(options, text=(), label=label))
+    return replace(selection, text=(_TEXT,))
 
 
 def _from_folders(options: SourceOptions, *, root: Path, nested: bool) -> ColumnSelection:

@@ -30,10 +30,10 @@ class Folder:
 
 def walk(root: Path) -> Iterator[Folder | SourceProblem]:
     """Every folder from `root` down, in the order of code points; `root` must be readable."""
-    found = look_at(root)
-    if not stat.S_ISDIR(found.st_mode):
-        raise InputError(f"{root}: expected a folder, found {kind_of(found.st_mode)}")
-    waiting = [_Step(root, "", ((found.st_dev, found.st_ino),))]
+    status = look_at(root)
+    if not stat.S_ISDIR(status.st_mode):
+        raise InputError(f"{root}: expected a folder, found {kind_of(status.st_mode)}")
+    waiting = [_Step(root, "", ((status.st_dev, status.st_ino),))]
     while waiting:
         step = waiting.pop()
         try:
@@ -73,15 +73,15 @@ def _meet(step: _Step, name: str) -> _Step | SourceProblem | None:
     path = step.path / name
     here = f"{step.relative}/{name}" if step.relative else name
     try:
-        found = path.stat()
+        status = path.stat()
     except OSError as error:
         return SourceProblem(Origin(here), ProblemKind.UNREADABLE, refusal(path, error).message)
-    if stat.S_ISREG(found.st_mode):
+    if stat.S_ISREG(status.st_mode):
         return None
-    if not stat.S_ISDIR(found.st_mode):
-        reason = f"expected a file, found {kind_of(found.st_mode)}"
+    if not stat.S_ISDIR(status.st_mode):
+        reason = f"expected a file, found {kind_of(status.st_mode)}"
         return SourceProblem(Origin(here), ProblemKind.UNREADABLE, reason)
-    identity = (found.st_dev, found.st_ino)
+    identity = (status.st_dev, status.st_ino)
     if identity in step.above:
         reason = "a link that leads back to a folder above it; not followed"
         return SourceProblem(Origin(here), ProblemKind.UNREADABLE, reason)

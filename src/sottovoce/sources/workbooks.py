@@ -46,11 +46,11 @@ class WorkbookReader:
             for number, values in rows:
                 findings.done = number
                 row = dict(zip(header.columns, values, strict=False))
-                found = reader.read(row, Origin(self._path.name, number, "row"))
-                if isinstance(found, SourceProblem) and not header.certain:
+                document = reader.read(row, Origin(self._path.name, number, "row"))
+                if isinstance(document, SourceProblem) and not header.certain:
                     # A reason names columns, and these names may be the first document.
-                    found = replace(found, reason=str(found.kind))
-                yield found
+                    document = replace(document, reason=str(document.kind))
+                yield document
 
     def _header(self, first: tuple[int, tuple[Any, ...]] | None) -> Header:
         if first is None:
@@ -73,8 +73,8 @@ class WorkbookReader:
                 raise self._unreadable(error) from error
             try:
                 sheet = self._only_sheet(book)
-                found = enumerate(sheet.iter_rows(values_only=True), 1)
-                yield self._filled(found)
+                numbered = enumerate(sheet.iter_rows(values_only=True), 1)
+                yield self._filled(numbered)
             finally:
                 book.close()
 

@@ -54,13 +54,13 @@ def write_backup(home: Path, out: Path, *, with_key: bool) -> BackupSummary:
     descriptor, draft = _draft(out)
     try:
         with os.fdopen(descriptor, "wb") as file:
-            found = _write(home, file, with_key=with_key)
+            summary = _write(home, file, with_key=with_key)
             file.flush()
             os.fsync(file.fileno())
         os.link(draft, out)  # refuses a file that appeared meanwhile
     finally:
         Path(draft).unlink()
-    return found
+    return summary
 
 
 def _draft(out: Path) -> tuple[int, str]:
@@ -92,7 +92,7 @@ def _write(home: Path, out: BinaryIO, *, with_key: bool) -> BackupSummary:
         entry = tarfile.TarInfo(_MANIFEST)
         entry.size, entry.mode = len(data), storage.SECRET_MODE
         tar.addfile(entry, BytesIO(data))
-    return BackupSummary(len(known), sum(one["size"] for one in known.values()), at, KEY in known)
+    return BackupSummary(len(known), sum(file["size"] for file in known.values()), at, KEY in known)
 
 
 def _closing(path: Path) -> Any:
@@ -141,7 +141,7 @@ def read_backup(path: Path, home: Path, *, key: Path | None = None) -> BackupSum
         raise InputError(f"{home}: expected a folder to put it in, found none")
     draft = Path(tempfile.mkdtemp(dir=home.absolute().parent, prefix=f".{home.name}."))
     try:
-        found = _unpack(path, draft)
+        summary = _unpack(path, draft)
         if key is not None:
             storage.write_whole(
                 draft / KEY,
@@ -159,7 +159,7 @@ def read_backup(path: Path, home: Path, *, key: Path | None = None) -> BackupSum
         draft.rename(home)
     finally:
         shutil.rmtree(draft, ignore_errors=True)
-    return found
+    return summary
 
 
 def _unpack(path: Path, draft: Path) -> BackupSummary:
@@ -184,23 +184,23 @@ def _unpack(path: Path, draft: Path) -> BackupSummary:
     if manifest is None or manifest.get("files") != sums:
         raise _damaged(path, "other files than its list names")
     return BackupSummary(
-        len(sums), sum(one["size"] for one in sums.values()), str(manifest.get("at")), KEY in sums
+        len(sums), sum(file["size"] for file in sums.values()), str(manifest.get("at")), KEY in sums
     )
 
 
 def _manifest(path: Path, data: bytes) -> dict[str, Any]:
     try:
-        found = json.loads(data)
+        manifest = json.loads(data)
     except ValueError:
-        found = None
-    if not isinstance(found, dict) or found.get("kind") != _KIND:
+        manifest = None
+    if not isinstance(manifest, dict) or manifest.get("kind") != _KIND:
         raise _damaged(path, "another file")
-    if found.get("format") != FORMAT:
+    if manifest.get("format") != FORMAT:
         raise InputError(
-            f"{path}: expected a backup of format {FORMAT}, found format {found.get('format')}",
+            f"{path}: expected a backup of format {FORMAT}, found format {manifest.get('format')}",
             hints=("pip install --upgrade sottovoce",),
         )
-    return found
+    return manifest
 
 
 def _extract(path: Path, draft: Path, name: str, content: Any) -> dict[str, Any]:

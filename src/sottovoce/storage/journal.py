@@ -129,22 +129,22 @@ class Journal:
             box = row.fetchone()[0]
         if box is None:
             raise MisuseError(f"{self.path}: session {session.hex()[:16]} is over, and was deleted")
-        found = self._read(SessionHead, self._sealed.unseal(box, "session", session))
-        if found.head != head:
+        session_head = self._read(SessionHead, self._sealed.unseal(box, "session", session))
+        if session_head.head != head:
             raise JournalError(
                 f"{self.path}: session {session.hex()[:16]} was begun in another way: with other "
                 "documents, participants or settings; of these nothing was sent",
                 hints=("put back the documents and settings that the study began with",),
             )
-        return Opened(found.seed, begun=known in self._counts)
+        return Opened(session_head.seed, begun=known in self._counts)
 
     def _new_session(self, session: bytes, head: bytes) -> Opened:
         seed = self._entropy.read(SEED_BYTES)
         content = _CODEC.encode(SessionHead(seed, head))
         box = self._sealed.seal(content, "session", session)
         with self._transaction() as run:
-            found = run("INSERT INTO sessions (name, box) VALUES (?, ?)", session, box)
-            number = found.lastrowid
+            cursor = run("INSERT INTO sessions (name, box) VALUES (?, ?)", session, box)
+            number = cursor.lastrowid
         assert number is not None
         self._ids[session] = number
         return Opened(seed, begun=False)
@@ -199,8 +199,8 @@ class Journal:
             with self._transaction() as run:
                 if step is not None:
                     self._add_step(run, session, step)
-                for one in letters:
-                    self._add_letter(run, one)
+                for letter in letters:
+                    self._add_letter(run, letter)
                 self._add_notes(run, notes)
                 posted = self._delete_sent(run)
             self._committed(session if step is not None else None, cursor, position)
@@ -226,10 +226,12 @@ class Journal:
         head = self._sealed.seal(_CODEC.encode(step.head), "step", *place)
         self._steps.add(run, SealedRow(head, step.body, place), at=number << _STEP_BITS | index)
 
-    def _add_letter(self, run: Any, one: Outgoing) -> None:
-        letter = one.letter
+    def _add_letter(self, run: Any, outgoing: Outgoing) -> None:
+        letter = outgoing.letter
         place = (letter.session, letter.recipient.encode(), letter.number.to_bytes(8))
-        head = OutHead(letter.session, letter.sender, letter.recipient, letter.number, one.kind)
+        head = OutHead(
+            letter.session, letter.sender, letter.recipient, letter.number, outgoing.kind
+        )
         sealed = self._sealed.seal(_CODEC.encode(head), "outbox")
         self._outbox.add(run, SealedRow(sealed, letter.body, place))
 
@@ -246,9 +248,9 @@ class Journal:
             rows = self._database.execute("SELECT id FROM outbox ORDER BY id").fetchall()
         for (position,) in rows:
             if position not in self._sent:
-                found = self._outgoing(position)
-                if found is not None:
-                    yield found
+                outgoing = self._outgoing(position)
+                if outgoing is not None:
+                    yield outgoing
 
     def _outgoing(self, position: int) -> Outgoing | None:
         with self._lock:
@@ -284,7 +286,7 @@ class Journal:
         that they arrived. It cannot have letters that are not ours, nor have lost one.
         """
         with self._lock:
-            waiting = ((one.position, self._marks[one.position]) for one in self.pending())
+            waiting = ((letter.position, self._marks[letter.position]) for letter in self.pending())
             here = self._posted_now()
             posted = here.reaching(held, waiting)
             if posted is None:
@@ -328,13 +330,13 @@ class Journal:
     ) -> None:
         """Let nothing leave any more, but the `last` letters: what else waited is deleted."""
         with self._lock:
-            stay = {one.position for one in last}
-            waiting = [one.position for one in self.pending() if one.position not in stay]
+            stay = {letter.position for letter in last}
+            waiting = [letter.position for letter in self.pending() if letter.position not in stay]
             with self._transaction() as run:
                 posted = self._drop(run, waiting)
-                for one in last:
-                    if not one.position:
-                        self._add_letter(run, one)
+                for letter in last:
+                    if not letter.position:
+                        self._add_letter(run, letter)
                 self._add_notes(run, {**notes, _CLOSED: b""})
             self._sent_is_on_disk(posted)
             self.closed = True
@@ -393,7 +395,9 @@ class Journal:
     def discard(self, *sessions: bytes) -> None:
         """Delete what these sessions still had to send: the study is over, nobody waits for it."""
         with self._lock:
-            waiting = [one.position for one in self.pending() if one.letter.session in sessions]
+            waiting = [
+                letter.position for letter in self.pending() if letter.letter.session in sessions
+            ]
             with self._transaction() as run:
                 posted = self._drop(run, waiting)
             self._sent_is_on_disk(posted)

@@ -36,8 +36,8 @@ class OpenedSumsBook:
         known = records or SumRecords()
         self.book = RoundBook.written(
             {
-                (one.study, one.name): OpenedSum(one.attempt, one.peers, one.series)
-                for one in known.sums
+                (record.study, record.name): OpenedSum(record.attempt, record.peers, record.series)
+                for record in known.sums
             }
         )
 
@@ -53,7 +53,7 @@ class OpenedSumsBook:
     def notes(self) -> dict[str, bytes]:
         """As the journal keeps it."""
         records = (
-            SumRecord(study, name, one.series, one.attempt, one.peers)
-            for (study, name), one in self.book.spent.items()
+            SumRecord(study, name, record.series, record.attempt, record.peers)
+            for (study, name), record in self.book.spent.items()
         )
         return {_NOTE: Codec().encode(SumRecords(tuple(records)))}

@@ -43,9 +43,9 @@ class QuestionRows:
         """32 bytes by which the same question is known again."""
         rows = self.rows.sorted_indices()
         arrays = (np.array(rows.shape), rows.indptr, rows.indices, rows.data)
-        parts = [np.ascontiguousarray(one, np.int64).tobytes() for one in arrays]
+        parts = [np.ascontiguousarray(array, np.int64).tobytes() for array in arrays]
         truth = b"" if self.truth is None else np.packbits(self.truth).tobytes()
-        names = (one.encode() for one in self.entities)
+        names = (array.encode() for array in self.entities)
         whole = framed(_PURPOSE, *parts, bytes([self.evaluation]), truth, *names)
         return hashlib.blake2b(whole, digest_size=32).digest()
 

@@ -59,9 +59,9 @@ def copy_error(path: Path, here: HeldLetters, server: HeldLetters) -> SottovoceE
                 "which copies bring a study back: docs/backup.md",
             ),
         )
-    found = "as many" if server.letters == here.letters else str(server.letters)
+    count = "as many" if server.letters == here.letters else str(server.letters)
     return CopyError(
-        f"{path}: the server holds {found} letters of this seat, and not the {here.letters} that "
+        f"{path}: the server holds {count} letters of this seat, and not the {here.letters} that "
         "were sent from here: this folder is an older copy, or a copy of it went on elsewhere; "
         "nothing was sent",
         hints=(

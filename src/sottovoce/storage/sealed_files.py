@@ -80,7 +80,7 @@ class SealedFiles:
 
     def erase(self, path: Path) -> None:
         """Overwrite salt and file where they lie, on the disk itself, and delete both."""
-        parts = [one for one in (salt_path(path), _first(path), path) if one.exists()]
+        parts = [place for place in (salt_path(path), _first(path), path) if place.exists()]
         for part in parts:
             storage.overwrite(part)
         for part in reversed(parts):

@@ -62,8 +62,8 @@ class SealedTable:
     def head(self, at: int) -> Any:
         """The sealed head of a row, or None where there is no such row."""
         with translated(self._path):
-            found = self._database.execute(self._head, (at,)).fetchone()
-        return None if found is None else found[0]
+            row = self._database.execute(self._head, (at,)).fetchone()
+        return None if row is None else row[0]
 
     def body(self, at: int, place: tuple[bytes, ...]) -> bytes:
         """The body of a row, from its pieces: that none is missing is bound into each."""

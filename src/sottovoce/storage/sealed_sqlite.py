@@ -105,8 +105,8 @@ def connect(path: Path) -> sqlite3.Connection:
     existed = path.exists()
     with translated(path):
         if existed:
-            found = path.stat()
-            Stored(path, b"", found.st_mode, found.st_uid).check_private()
+            status = path.stat()
+            Stored(path, b"", status.st_mode, status.st_uid).check_private()
         else:
             os.close(os.open(path, os.O_CREAT | os.O_EXCL | os.O_WRONLY, SECRET_MODE))
         database = sqlite3.connect(
@@ -132,14 +132,14 @@ def connect(path: Path) -> sqlite3.Connection:
 def check_version(database: sqlite3.Connection, path: Path, *, version: int) -> int:
     """The version of a file's tables, 0 if it is new; one that a newer release wrote is refused."""
     with translated(path):
-        (found,) = database.execute("PRAGMA user_version").fetchone()
-    if found > version:
+        (row,) = database.execute("PRAGMA user_version").fetchone()
+    if row > version:
         raise JournalError(
-            f"{path}: expected version {version} at most, found version {found}: a newer release "
+            f"{path}: expected version {version} at most, found version {row}: a newer release "
             "wrote it, and nothing was changed",
             hints=("pip install --upgrade sottovoce",),
         )
-    return int(found)
+    return int(row)
 
 
 @contextmanager

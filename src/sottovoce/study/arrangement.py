@@ -99,8 +99,8 @@ class Arrangement:
     @property
     def answerers(self) -> tuple[str, ...]:
         """The peers that look up entities for others, in the order of the plan."""
-        peers = tuple(one.peer for one in self.own) if self.asks_holders else ()
-        return tuple(one for one in peers if not self.answering or one in self.answering)
+        peers = tuple(holding.peer for holding in self.own) if self.asks_holders else ()
+        return tuple(peer for peer in peers if not self.answering or peer in self.answering)
 
     @property
     def first(self) -> str:
@@ -109,30 +109,30 @@ class Arrangement:
 
     def answering_to(self, asker: str) -> tuple[str, ...]:
         """Who adds a remote part for this asker, in the order of the plan."""
-        peers = tuple(one.peer for one in self.own)
+        peers = tuple(holding.peer for holding in self.own)
         chosen = self.answering or peers
-        return tuple(one for one in peers if one in chosen and one != asker)
+        return tuple(peer for peer in peers if peer in chosen and peer != asker)
 
     def columns_of(self, peer: str) -> tuple[str, ...]:
         """The columns that stand at a peer: the shared ones, and its own."""
-        own = next((one.columns for one in self.own if one.peer == peer), ())
+        own = next((holding.columns for holding in self.own if holding.peer == peer), ())
         return (*self.shared, *own)
 
     def faults(self, columns: Sequence[Column], labels: Labels) -> Iterator[SettingFault]:
         """What could be wrong with it."""
         if not self.by_features:
             stray = bool(self.shared or self.own or self.answering)
-            found = f"found {self.partition}"
+            found_partition = f"found {self.partition}"
             yield SettingFault(
                 stray,
                 "partition",
-                f"shared columns, holdings and answers need partition features, {found}",
+                f"shared columns, holdings and answers need partition features, {found_partition}",
                 'partition="features"',
             )
             return
         yield from self._column_faults(columns)
-        peers = {one.peer for one in self.own}
-        stranger = next((one for one in self.answering if one not in peers), None)
+        peers = {holding.peer for holding in self.own}
+        stranger = next((peer for peer in self.answering if peer not in peers), None)
         known = ", ".join(sorted(peers))
         yield SettingFault(
             stranger is not None,
@@ -152,8 +152,8 @@ class Arrangement:
         )
 
     def _column_faults(self, columns: Sequence[Column]) -> Iterator[SettingFault]:
-        by_name = {one.name: one for one in columns}
-        held = Counter([*self.shared, *(name for one in self.own for name in one.columns)])
+        by_name = {column.name: column for column in columns}
+        held = Counter([*self.shared, *(name for holding in self.own for name in holding.columns)])
         twice = next((name for name, count in held.items() if count > 1), None)
         yield SettingFault(
             twice is not None,
@@ -161,7 +161,7 @@ class Arrangement:
             f"expected every column at one peer or shared by all, found {twice!r} at several",
             f"share it: shared=[{twice!r}]",
         )
-        empty = next((one.peer for one in self.own if not one.columns), None)
+        empty = next((holding.peer for holding in self.own if not holding.columns), None)
         yield SettingFault(
             empty is not None, "own", f"expected a column of its own at {empty!r}, found none"
         )
@@ -191,12 +191,14 @@ class Arrangement:
     def shared_columns(self, columns: Sequence[Column]) -> tuple[Categorical, ...]:
         """The shared columns of the plan, in the plan's order."""
         return tuple(
-            one for one in columns if one.name in self.shared and isinstance(one, Categorical)
+            column
+            for column in columns
+            if column.name in self.shared and isinstance(column, Categorical)
         )
 
     def blocks(self, columns: Sequence[Column], labels: Labels) -> int:
         """How many blocks there are: every value of every shared column with every class."""
-        values = [one.width for one in self.shared_columns(columns)]
+        values = [column.width for column in self.shared_columns(columns)]
         count = prod(values) * len(labels.names)
         if count > MOST_BLOCKS:
             raise InputError(

@@ -66,7 +66,7 @@ class Attempt:
     def first(cls, study: "Study", stage: Stage, *, peers: Collection[str] | None = None) -> Self:
         """The first attempt at a stage, with these peers (everybody, unless told)."""
         roster = study.roster.peers
-        chosen = roster if peers is None else tuple(one for one in roster if one in peers)
+        chosen = roster if peers is None else tuple(peer for peer in roster if peer in peers)
         attempt = cls(stage, 1, chosen)
         attempt.check(study)
         return attempt
@@ -78,13 +78,13 @@ class Attempt:
         roster, fewest = study.roster.peers, study.fewest_peers
         if self.number < 1:
             raise InputError(f"attempt: expected a number from 1, found {self.number}")
-        if self.peers != tuple(one for one in roster if one in self.peers):
+        if self.peers != tuple(peer for peer in roster if peer in self.peers):
             raise InputError(
                 f"attempt: expected peers of the roster in its order ({', '.join(roster)}), "
                 f"found {', '.join(self.peers) or 'nobody'}"
             )
         if len(self.peers) < fewest:
-            left = [one for one in roster if one not in self.peers]
+            left = [peer for peer in roster if peer not in self.peers]
             raise AbsenceError(
                 f"too few peers are left for the {self.stage} of study {study.plan.name!r}: "
                 f"expected at least {fewest}, found {len(self.peers)}, missing {', '.join(left)}",
@@ -112,10 +112,10 @@ class Attempt:
             seats.append(roster.dealer)
         if self.stage is not Stage.DICTIONARY:
             builders = map(roster.intermediary, self.peers)
-            seats += [one for one in builders if one is not None]
-        seats += [one for one in map(roster.member, self.peers) if one is not None]
+            seats += [builder for builder in builders if builder is not None]
+        seats += [member for member in map(roster.member, self.peers) if member is not None]
         if self.stage is Stage.AGREEMENT:
-            seats += [one.name for one in roster.having(Role.ANSWERER)]
+            seats += [participant.name for participant in roster.having(Role.ANSWERER)]
         return (*seats, *self.peers)
 
     def follows(self, before: "Attempt") -> bool:
@@ -126,7 +126,7 @@ class Attempt:
 
     def again(self, *, without: Collection[str] = ()) -> "Attempt":
         """The next attempt, perhaps without some peers."""
-        peers = tuple(one for one in self.peers if one not in without)
+        peers = tuple(peer for peer in self.peers if peer not in without)
         return Attempt(self.stage, self.number + 1, peers)
 
 
@@ -142,7 +142,7 @@ def following(
     missing = study.whole_organisations(missing)
     check_roles(study, missing)
     helped = study.roster.intermediary
-    gone = [one for one in failed.peers if {one, helped(one)} & set(missing)]
+    gone = [peer for peer in failed.peers if {peer, helped(peer)} & set(missing)]
     if failed.stage is Stage.AGREEMENT and gone:
         raise AbsenceError(
             f"study {name!r} cannot begin without the consent of everybody in its roster",

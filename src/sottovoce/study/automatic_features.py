@@ -18,7 +18,7 @@ from sottovoce.text.reading import Level, NGrams
 AUTO = "auto"
 WORDS = (1, 2)
 CHARACTERS = (3, 5)
-BESIDE = tuple(one.name for one in fields(Blocks))
+BESIDE = tuple(setting.name for setting in fields(Blocks))
 """The settings of the blocks beside the words, by name."""
 
 FEATURES = 2048

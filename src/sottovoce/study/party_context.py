@@ -77,7 +77,7 @@ class PartyContext:
         return Round(
             study.digest.hex(),
             name,
-            tuple(one for one in roster.peers if one in peers),
+            tuple(peer for peer in roster.peers if peer in peers),
             attempt=self.attempt.number,
             fewest=max(study.fewest_peers, fewest),
             coordinator=roster.coordinator,

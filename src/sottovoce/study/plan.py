@@ -295,7 +295,9 @@ class StudyPlan:
 
     def settings(self) -> tuple[tuple[str, str], ...]:
         """Every setting by name, in one way of writing: what is hashed, compared and shown."""
-        return tuple((one.name, _written(getattr(self, one.name))) for one in fields(self))
+        return tuple(
+            (setting.name, _written(getattr(self, setting.name))) for setting in fields(self)
+        )
 
     def _plain_values(self) -> Iterator[tuple[str, object]]:
         """Numbers as Python's own, or an error that names the setting."""
@@ -348,8 +350,10 @@ class StudyPlan:
             'remote="zero", or release="sealed"',
         )
         text = self.arrangement.by_features and self.features + self.beside.width > 1
-        found = f"found {self.features} words and {self.beside.width} columns of other blocks"
-        yield SettingFault(text, "partition", f"partition features is for columns, {found}")
+        found_columns = (
+            f"found {self.features} words and {self.beside.width} columns of other blocks"
+        )
+        yield SettingFault(text, "partition", f"partition features is for columns, {found_columns}")
         yield SettingFault(
             self.rare is Rare.OTHER and "other" not in self.labels.names,
             "rare",
@@ -369,20 +373,20 @@ class StudyPlan:
             ("labels", self.labels.names),
             ("types", self.labelling.types if self.labelling else ()),
             ("words", self.words),
-            ("columns", tuple(one for column in self.columns for one in column.texts)),
+            ("columns", tuple(text for column in self.columns for text in column.texts)),
         ):
             yield from ((setting, text, MAX_NAME) for text in texts)
 
     def _penalty_faults(self) -> Iterator[SettingFault]:
-        penalties, found = self.alphas, f"found {_written(self.alpha)}"
+        penalties, found_penalties = self.alphas, f"found {_written(self.alpha)}"
         yield SettingFault(
-            not penalties or not all(isfinite(one) and one > 0 for one in penalties),
+            not penalties or not all(isfinite(penalty) and penalty > 0 for penalty in penalties),
             "alpha",
-            f"expected penalties alpha above 0, {found}",
+            f"expected penalties alpha above 0, {found_penalties}",
             "without a penalty the system may have no single solution: alpha=1.0",
         )
         twice = len(set(penalties)) < len(penalties)
-        yield SettingFault(twice, "alpha", f"expected different penalties, {found}")
+        yield SettingFault(twice, "alpha", f"expected different penalties, {found_penalties}")
         yield SettingFault(
             len(penalties) > 1 and not 0 < self.held_back < 1,
             "held_back",
@@ -392,7 +396,8 @@ class StudyPlan:
         yield SettingFault(
             len(penalties) > 1 and self.release.opens is Opens.SCORES,
             "alpha",
-            f"expected one penalty where scores are released (more would give moments), {found}",
+            f"expected one penalty where scores are released (more would give moments), "
+            f"{found_penalties}",
             "release='sealed'",
         )
         yield SettingFault(
@@ -407,18 +412,18 @@ class StudyPlan:
         limit = f"expected distrusted features below {most}, each once, "
         yield SettingFault(
             len(set(distrusted)) < len(distrusted)
-            or not all(0 <= one < most for one in distrusted),
+            or not all(0 <= feature < most for feature in distrusted),
             "distrusted",
             limit + f"found {_written(distrusted)}",
         )
 
     def _dictionary_faults(self) -> Iterator[SettingFault]:
         given, count = self.dictionary is DictionaryKind.GIVEN, len(self.words)
-        found = f"found dictionary {self.dictionary} with {count} words"
+        found_words = f"found dictionary {self.dictionary} with {count} words"
         yield SettingFault(
             given != bool(count),
             "dictionary",
-            f"a given dictionary and its words belong together, {found}",
+            f"a given dictionary and its words belong together, {found_words}",
             "dictionary='given', words=(…)",
         )
         yield SettingFault(
@@ -437,11 +442,11 @@ class StudyPlan:
         )
 
     def _rado_faults(self) -> Iterator[SettingFault]:
-        sampled, found = self.contribution is Contribution.RADOS, f"found {self.rados}"
+        sampled, found_rados = self.contribution is Contribution.RADOS, f"found {self.rados}"
         yield SettingFault(
             sampled and self.rados < FEWEST_RADOS,
             "rados",
-            f"a contribution of rados needs at least {FEWEST_RADOS} of them, {found}",
+            f"a contribution of rados needs at least {FEWEST_RADOS} of them, {found_rados}",
             f"rados={4 * self.features}, or contribution='exact'",
         )
         yield SettingFault(
@@ -453,7 +458,7 @@ class StudyPlan:
         yield SettingFault(
             not sampled and self.rados != 0,
             "rados",
-            f"rados are for contribution 'rados', {found} with an exact one",
+            f"rados are for contribution 'rados', {found_rados} with an exact one",
             "contribution='rados'",
         )
 

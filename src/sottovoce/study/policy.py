@@ -87,15 +87,15 @@ class Policy:
         ):
             if number < least:
                 yield f"{name}: expected at least {least}, found {number}"
-        organisations = {one.organisation for one in roster.having(Role.PEER)}
-        for one in roster.having(Role.EVALUATOR) if self.independent_evaluator else ():
-            if one.organisation in organisations:
+        organisations = {participant.organisation for participant in roster.having(Role.PEER)}
+        for participant in roster.having(Role.EVALUATOR) if self.independent_evaluator else ():
+            if participant.organisation in organisations:
                 yield (
                     "evaluator: expected an independent organisation, found the peer "
-                    f"{one.organisation!r}"
+                    f"{participant.organisation!r}"
                 )
 
-        helped = tuple(one.organisation for one in roster.having(Role.INTERMEDIARY))
+        helped = tuple(participant.organisation for participant in roster.having(Role.INTERMEDIARY))
         if helped and not self.intermediaries:
             yield f"intermediaries: expected none, found {', '.join(map(repr, helped))}"
 

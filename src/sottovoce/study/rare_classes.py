@@ -30,7 +30,7 @@ def rare_classes(plan: StudyPlan, documents: Sequence[Document]) -> dict[str, in
     """The classes of a peer that have fewer documents than the minimum, and how many."""
     if not is_tolerant(plan):
         return {}
-    counts = Counter(plan.labels.classes(one)[0] for one in documents)
+    counts = Counter(plan.labels.classes(document)[0] for document in documents)
     return {
         name: counts[name] for name in plan.labels.names if 0 < counts[name] < plan.min_documents
     }

@@ -57,7 +57,7 @@ def check_documents(study: Study, name: str, documents: Sequence[Document]) -> R
     rare = rare_classes(plan, training)
     training = without_rare(plan, training)
     if len(training) < plan.min_documents:
-        held = sum(plan.split.side(one) is not Side.TRAIN for one in documents)
+        held = sum(plan.split.side(document) is not Side.TRAIN for document in documents)
         without = f", without {held} that are held out" if held else ""
         raise InputError(
             f"{name}: expected at least {plan.min_documents} documents to train with, "
@@ -79,13 +79,14 @@ def _check_minimum(study: Study, name: str, counts: Counts) -> None:
     plan = study.plan
     if not plan.labels.exclusive:
         return
-    for one, rows in zip(plan.labels.names, counts.rows_by_class.tolist(), strict=True):
-        if 0 < rows < plan.min_documents:
+    for label, rows in zip(plan.labels.names, counts.rows_by_class.tolist(), strict=True):
+        missing = plan.min_documents - rows
+        if rows > 0 and missing > 0:
             raise InputError(
-                f"{name}: class {one!r}: expected at least {plan.min_documents} rows to train "
+                f"{name}: class {label!r}: expected at least {plan.min_documents} rows to train "
                 f"with, or none, found {rows}",
                 hints=(
-                    f"bring {plan.min_documents - rows} more of class {one!r}, or leave these out",
+                    f"bring {missing} more of class {label!r}, or leave these out",
                     "or agree on a lower min_documents in a new study",
                 ),
             )

@@ -84,42 +84,45 @@ class Roster:
     participants: tuple[Participant, ...]
 
     def __post_init__(self) -> None:
-        names = Counter(one.name for one in self.participants)
+        names = Counter(participant.name for participant in self.participants)
         twice = next((name for name, count in names.items() if count > 1), None)
         if twice is not None:
             raise InputError(
                 f"roster: expected every name once, found {twice!r} twice", setting="peers"
             )
-        keys = Counter(one.public for one in self.participants)
-        shared = next((one.name for one in self.participants if keys[one.public] > 1), None)
+        keys = Counter(participant.public for participant in self.participants)
+        shared = next(
+            (participant.name for participant in self.participants if keys[participant.public] > 1),
+            None,
+        )
         if shared is not None:
             raise InputError(
                 f"roster: expected an identity of its own for everybody, found that of {shared!r} "
                 "twice: who holds it could sign for two"
             )
         for role, fewest, most in _ALONE if self.lone_owner else _TOGETHER:
-            found = len(self.having(role))
-            if found < fewest or (most is not None and found > most):
+            seats = len(self.having(role))
+            if seats < fewest or (most is not None and seats > most):
                 expected = f"exactly {fewest}" if fewest == most else f"at least {fewest}"
                 expected = f"at most {most}" if fewest == 0 != most else expected
                 raise InputError(
-                    f"roster: expected {expected} {role}, found {found}",
+                    f"roster: expected {expected} {role}, found {seats}",
                     setting="peers" if role is Role.PEER else "roles",
                 )
         self._check_organisations()
-        for one in self.having(Role.INTERMEDIARY):
-            self.works_for(one.name)
-        for one in (*self.having(Role.MEMBER), *self.having(Role.ANSWERER)):
-            if self.organisation(self.computes_for(one.name)) != one.organisation:
+        for participant in self.having(Role.INTERMEDIARY):
+            self.works_for(participant.name)
+        for participant in (*self.having(Role.MEMBER), *self.having(Role.ANSWERER)):
+            if self.organisation(self.computes_for(participant.name)) != participant.organisation:
                 raise InputError(
-                    f"roster: expected {one.role} of its peer's organisation, found {one.name!r} "
-                    f"of {one.organisation!r}",
+                    f"roster: expected {participant.role} of its peer's organisation, found "
+                    f"{participant.name!r} of {participant.organisation!r}",
                     setting="roles.members",
                 )
 
     def _check_organisations(self) -> None:
         """Coordinator, evaluator and dealer are three organisations, and the first has no text."""
-        for one, other in (
+        for role, other in (
             (Role.EVALUATOR, Role.COORDINATOR),
             (Role.DEALER, Role.COORDINATOR),
             (Role.DEALER, Role.EVALUATOR),
@@ -127,18 +130,18 @@ class Roster:
             (Role.INTERMEDIARY, Role.COORDINATOR),
             (Role.INTERMEDIARY, Role.EVALUATOR),
         ):
-            if self.lone_owner and one is Role.PEER:
+            if self.lone_owner and role is Role.PEER:
                 continue
-            for left in self.having(one):
+            for left in self.having(role):
                 for right in self.having(other):
                     if left.organisation == right.organisation:
                         raise InputError(
-                            f"roster: the {one} is never the {other}, found "
+                            f"roster: the {role} is never the {other}, found "
                             f"{left.organisation!r} as both",
-                            hints=(f"let another organisation be the {one}",),
-                            setting=_SETTINGS.get(one, f"roles.{one}"),
+                            hints=(f"let another organisation be the {role}",),
+                            setting=_SETTINGS.get(role, f"roles.{role}"),
                         )
-        organisations = Counter(one.organisation for one in self.having(Role.PEER))
+        organisations = Counter(participant.organisation for participant in self.having(Role.PEER))
         twice = next(
             (organisation for organisation, count in organisations.items() if count > 1), None
         )
@@ -161,15 +164,18 @@ class Roster:
         return cls(
             tuple(
                 Participant(
-                    one.name, organisations.get(one.name, one.name), roles[one.name], one.public
+                    identity.name,
+                    organisations.get(identity.name, identity.name),
+                    roles[identity.name],
+                    identity.public,
                 )
-                for one in identities
+                for identity in identities
             )
         )
 
     def having(self, role: Role) -> tuple[Participant, ...]:
         """Everybody in a role."""
-        return tuple(one for one in self.participants if one.role is role)
+        return tuple(participant for participant in self.participants if participant.role is role)
 
     @cached_property
     def coordinator(self) -> str:
@@ -179,16 +185,16 @@ class Roster:
     @cached_property
     def lone_owner(self) -> bool:
         """Whether one organisation has all the data, and coordinates: it lends its work."""
-        owners = [one.organisation for one in self.having(Role.PEER)]
-        return owners == [one.organisation for one in self.having(Role.COORDINATOR)]
+        owners = [participant.organisation for participant in self.having(Role.PEER)]
+        return owners == [participant.organisation for participant in self.having(Role.COORDINATOR)]
 
     @cached_property
     def evaluator(self) -> str:
         """The name of the evaluator; engine quorum has none."""
-        found = self.having(Role.EVALUATOR)
-        if not found:
+        evaluators = self.having(Role.EVALUATOR)
+        if not evaluators:
             raise InputError("roster: expected exactly 1 evaluator, found 0")
-        return found[0].name
+        return evaluators[0].name
 
     @property
     def helped(self) -> bool:
@@ -198,22 +204,26 @@ class Roster:
     @cached_property
     def dealer(self) -> str | None:
         """The name of the dealer, if there is one."""
-        return next((one.name for one in self.having(Role.DEALER)), None)
+        return next((participant.name for participant in self.having(Role.DEALER)), None)
 
     @cached_property
     def peers(self) -> tuple[str, ...]:
         """The names of the peers, in the roster's order."""
-        return tuple(one.name for one in self.having(Role.PEER))
+        return tuple(participant.name for participant in self.having(Role.PEER))
 
     @cached_property
     def names(self) -> tuple[str, ...]:
         """Every name."""
-        return tuple(one.name for one in self.participants)
+        return tuple(participant.name for participant in self.participants)
 
     def intermediary(self, peer: str) -> str | None:
         """The name of a peer's intermediary, if it has one."""
         name = intermediary_of(peer)
-        return name if any(one.name == name for one in self.having(Role.INTERMEDIARY)) else None
+        return (
+            name
+            if any(participant.name == name for participant in self.having(Role.INTERMEDIARY))
+            else None
+        )
 
     def works_for(self, intermediary: str) -> str:
         """The peer that an intermediary works for, by its name."""
@@ -229,7 +239,7 @@ class Roster:
     @cached_property
     def members(self) -> tuple[str, ...]:
         """The seats that compute in engine quorum, in the roster's order."""
-        return tuple(one.name for one in self.having(Role.MEMBER))
+        return tuple(participant.name for participant in self.having(Role.MEMBER))
 
     def member(self, peer: str) -> str | None:
         """The seat with which a peer's organisation computes in engine quorum, if it does."""
@@ -253,30 +263,41 @@ class Roster:
     @property
     def pins(self) -> Pins:
         """By which everybody knows everybody else's signatures."""
-        return Pins({one.name: one.public for one in self.participants})
+        return Pins({participant.name: participant.public for participant in self.participants})
 
     def organisation(self, name: str) -> str:
         """The organisation of a participant."""
-        return next(one.organisation for one in self.participants if one.name == name)
+        return next(
+            participant.organisation
+            for participant in self.participants
+            if participant.name == name
+        )
 
     def query_dealer(self, asker: str) -> str | None:
         """Who deals for an asker: dealer, else evaluator; never the asker's own organisation."""
         seats = (self.dealer, self.evaluator if self.helped else None)
         return next(
-            (one for one in seats if one and self.organisation(one) != self.organisation(asker)),
+            (
+                seat
+                for seat in seats
+                if seat and self.organisation(seat) != self.organisation(asker)
+            ),
             None,
         )
 
     def settings(self) -> Iterator[tuple[str, str]]:
         """Every participant in one way of writing: what is hashed, compared and shown."""
-        for one in self.participants:
-            yield f"{one.role} {one.name}", f"{one.organisation}{_IDENTITY}{one.public.hex()}"
+        for participant in self.participants:
+            yield (
+                f"{participant.role} {participant.name}",
+                f"{participant.organisation}{_IDENTITY}{participant.public.hex()}",
+            )
 
 
 def written_identity(settings: Mapping[str, str], peer: str) -> bytes:
     """The public identity of a peer, from the settings of its study; empty if it has none."""
-    _, found, text = settings.get(f"{Role.PEER} {peer}", "").rpartition(_IDENTITY)
-    return bytes.fromhex(text) if found else b""
+    _, parts, text = settings.get(f"{Role.PEER} {peer}", "").rpartition(_IDENTITY)
+    return bytes.fromhex(text) if parts else b""
 
 
 def intermediary_of(peer: str) -> str:

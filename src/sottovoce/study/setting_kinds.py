@@ -25,10 +25,10 @@ def numbers(value: Any, name: str) -> tuple[float, ...]:
     """Several numbers as a tuple."""
     if isinstance(value, str) or not isinstance(value, Iterable):
         raise _other(name, "numbers", value)
-    return tuple(number(one, name) for one in value)
+    return tuple(number(item, name) for item in value)
 
 
 def _other(name: str, expected: str, value: Any) -> InputError:
     shown = repr(value)
-    found = shown if len(shown) < 40 else f"a {type(value).__name__}"
-    return InputError(f"{name}: expected {expected}, found {found}", setting=name)
+    described = shown if len(shown) < 40 else f"a {type(value).__name__}"
+    return InputError(f"{name}: expected {expected}, found {described}", setting=name)

@@ -97,11 +97,14 @@ class Study:
                 f"{arrangement.partition} and weights {arrangement.weights}"
             )
         wanted = tuple(map(answerer_of, arrangement.answerers))
-        if tuple(one.name for one in self.roster.having(Role.ANSWERER)) != wanted:
-            found = ", ".join(one.name for one in self.roster.having(Role.ANSWERER)) or "none"
+        if tuple(participant.name for participant in self.roster.having(Role.ANSWERER)) != wanted:
+            answerers = (
+                ", ".join(participant.name for participant in self.roster.having(Role.ANSWERER))
+                or "none"
+            )
             raise InputError(
                 f"study {self.plan.name!r}: expected a seat for everybody who looks up entities "
-                f"({', '.join(wanted) or 'nobody'}), found {found}"
+                f"({', '.join(wanted) or 'nobody'}), found {answerers}"
             )
         if not arrangement.by_features:
             return
@@ -110,7 +113,7 @@ class Study:
                 f"study {self.plan.name!r}: intermediaries are for partition documents, "
                 f"found {builders[0].name!r} in partition features"
             )
-        holders = tuple(one.peer for one in arrangement.own)
+        holders = tuple(holding.peer for holding in arrangement.own)
         if holders != self.roster.peers:
             raise InputError(
                 f"study {self.plan.name!r}: expected the columns of {', '.join(self.roster.peers)}"
@@ -222,12 +225,12 @@ class Study:
 
     def whole_organisations(self, seats: Collection[str]) -> tuple[str, ...]:
         """These seats, and with a peer its member: an organisation has both in, or neither."""
-        roster, found = self.roster, dict.fromkeys(seats)
+        roster, names = self.roster, dict.fromkeys(seats)
         for peer in roster.peers:
             both = (peer, roster.member(peer) or peer)
-            if any(seat in found for seat in both):
-                found |= dict.fromkeys(both)
-        return tuple(found)
+            if any(seat in names for seat in both):
+                names |= dict.fromkeys(both)
+        return tuple(names)
 
     @property
     def labels_on(self) -> LabelsOn:
@@ -300,7 +303,7 @@ class Study:
     def answering_seats(self, asker: str) -> tuple[str, ...]:
         """Who looks up the entities of an asker's query, where the plan says so."""
         peers = self.plan.arrangement.answerers
-        return tuple(answerer_of(one) for one in peers if one != asker)
+        return tuple(answerer_of(peer) for peer in peers if peer != asker)
 
     def evaluation_helpers(self, peers: Collection[str]) -> tuple[str, ...]:
         """Who helps to add up what these peers count: the evaluator, or their members."""

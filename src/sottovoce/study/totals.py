@@ -46,7 +46,7 @@ class Totals:
             raise ViolationError(
                 f"expected totals of {classes} classes, found {words.shape}", party=sender
             )
-        rows, absent, *by_class = (int(one) for one in words.array())
+        rows, absent, *by_class = (int(count) for count in words.array())
         if not 0 <= absent < plan.features:
             raise ViolationError(
                 f"expected at most {plan.features} features to be absent, found {absent}",
@@ -88,4 +88,4 @@ def published(
                 f"({study.plan.min_documents} for each of {holders} peers), found fewer",
                 hints=("join rare classes, or bring more documents",),
             )
-    return Totals(rounded_up(rows), tuple(rounded_up(one) for one in by_class.tolist()), peers)
+    return Totals(rounded_up(rows), tuple(rounded_up(count) for count in by_class.tolist()), peers)

@@ -124,14 +124,14 @@ class Blocks:
     @property
     def _units(self) -> tuple[float, ...]:
         """What one unit of an encoder column and of a kernel column is worth."""
-        found = []
+        units = []
         if self.vectors:
-            found.append(math.ldexp(self.encoder_weight, -GRID_BITS - _FINER))
+            units.append(math.ldexp(self.encoder_weight, -GRID_BITS - _FINER))
         if self.kernel:
             # √(2/N), as the power of two that is nearest.
             share = round(math.log2(self.kernel / 2) / 2)
-            found.append(math.ldexp(self.kernel_weight, -GRID_BITS - share))
-        return tuple(found)
+            units.append(math.ldexp(self.kernel_weight, -GRID_BITS - share))
+        return tuple(units)
 
     @property
     def units(self) -> Floats:
@@ -142,13 +142,13 @@ class Blocks:
     @property
     def square(self) -> float:
         """How long the encoder's and kernel's part of a row can be, squared."""
-        units, found = iter(self._units), 0.0
+        units, total = iter(self._units), 0.0
         if self.vectors:
             rounding = math.sqrt(self.vectors) * next(units) / 2
-            found += (self.encoder_weight + rounding) ** 2
+            total += (self.encoder_weight + rounding) ** 2
         if self.kernel:
-            found += self.kernel * math.ldexp(next(units), GRID_BITS) ** 2
-        return found
+            total += self.kernel * math.ldexp(next(units), GRID_BITS) ** 2
+        return total
 
     @property
     def reach(self) -> int:
@@ -197,13 +197,16 @@ def tail_places(ids: Ids, columns: int) -> tuple[Numbers, Numbers]:
 def _directions(blocks: Blocks, columns: int) -> NDArray[np.float32]:
     """R of the kernel columns, from a seed that everybody can make."""
     drawn, half = _drawn(blocks, f"directions of {columns}"), -(-columns // 2)
-    found = np.empty((2 * half, blocks.kernel), np.float32)
+    directions = np.empty((2 * half, blocks.kernel), np.float32)
     for row in range(half):
         # Box and Muller: two normal numbers of two uniform ones.
         first, second = (_uniform(drawn, blocks.kernel) for _ in range(2))
         lengths, angles = np.sqrt(-2 * np.log(first)), 2 * np.pi * second
-        found[2 * row], found[2 * row + 1] = lengths * np.cos(angles), lengths * np.sin(angles)
-    return found[:columns]
+        directions[2 * row], directions[2 * row + 1] = (
+            lengths * np.cos(angles),
+            lengths * np.sin(angles),
+        )
+    return directions[:columns]
 
 
 def _phases(blocks: Blocks) -> Floats:

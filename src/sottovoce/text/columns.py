@@ -204,7 +204,7 @@ def encode_columns(columns: Sequence[Column], documents: Sequence[Document]) -> 
     width = sum(column.width for column in columns)
     if not width:
         return np.zeros((len(documents), 0), np.int64)
-    rows = [[x for column in columns for x in _encoded(column, one)] for one in documents]
+    rows = [[x for column in columns for x in _encoded(column, document)] for document in documents]
     return np.array(rows, np.int64).reshape(len(documents), width)
 
 

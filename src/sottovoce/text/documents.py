@@ -91,9 +91,11 @@ class Document:
 def digest_of(documents: Iterable[Document]) -> bytes:
     """32 bytes for all that documents say, in their order; where they lay does not count."""
     running = hashlib.blake2b(digest_size=32, person=b"sottovoce/texts")
-    for one in documents:
-        further = repr((one.label, one.group, sorted(one.columns.items()), one.spans))
-        for text in (one.text, further):
+    for document in documents:
+        further = repr(
+            (document.label, document.group, sorted(document.columns.items()), document.spans)
+        )
+        for text in (document.text, further):
             data = text.encode("utf-8", "surrogatepass")
             running.update(len(data).to_bytes(8) + data)
     return running.digest()
@@ -147,7 +149,7 @@ class PackedDocuments:
 
 
 def _bare(spans: Iterable[Span]) -> list[tuple[str, list[tuple[int, int]], str]]:
-    return [(one.type, [(f.start, f.end) for f in one.fragments], one.name) for one in spans]
+    return [(span.type, [(f.start, f.end) for f in span.fragments], span.name) for span in spans]
 
 
 def _dressed(spans: Iterable[tuple[str, list[tuple[int, int]], str]]) -> tuple[Span, ...]:

@@ -48,15 +48,15 @@ class EncoderName:
     @classmethod
     def read(cls, written: str) -> Self:
         """The name that `str` gives: kind, columns and SHA-256, with colons between."""
-        found = _WRITTEN.fullmatch(written)
-        if found is None:
+        match = _WRITTEN.fullmatch(written)
+        if match is None:
             raise InputError(
                 "encoder: expected none, or kind, columns and SHA-256 as in static:256:9f86…, "
                 f"found {written[:100]!r}",
                 hints=("sottovoce encoder inspect FOLDER",),
                 setting="encoder",
             )
-        return cls(EncoderKind(found[1]), int(found[2]), found[3])
+        return cls(EncoderKind(match[1]), int(match[2]), match[3])
 
     def __str__(self) -> str:
         return f"{self.kind}:{self.columns}:{self.sha256}"
@@ -91,7 +91,9 @@ def provided(name: EncoderName) -> Encoder:
     """The encoder of this name, which somebody opened before."""
     encoder = _provided.get(name)
     if encoder is None:
-        others = ", ".join(f"{one.kind} {one.sha256[:16]}" for one in _provided) or "none"
+        others = (
+            ", ".join(f"{encoder.kind} {encoder.sha256[:16]}" for encoder in _provided) or "none"
+        )
         raise InputError(
             f"encoder: expected the {name.kind} encoder {name.sha256[:16]} with {name.columns} "
             f"columns, found {others}",

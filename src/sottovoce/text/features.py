@@ -188,23 +188,25 @@ class FeatureReader:
 
     def read(self, documents: Sequence[Document]) -> FeatureRows:
         """The rows of a chunk of documents, in order."""
-        found = self._memory.read(documents)
-        tf = self._tf(found)
+        occurrences = self._memory.read(documents)
+        tf = self._tf(occurrences)
         weights = tf.data * self._halves[tf.indices]
-        of_entry = np.repeat(np.arange(found.count), np.diff(tf.indptr))
+        of_entry = np.repeat(np.arange(occurrences.count), np.diff(tf.indptr))
         # Sums of whole numbers below 2^53: exact in floating point.
-        squares = np.bincount(of_entry, weights * weights, minlength=found.count).astype(np.int64)
+        squares = np.bincount(of_entry, weights * weights, minlength=occurrences.count).astype(
+            np.int64
+        )
         space = self._space
         if not space.weighting.scaled:
             squares = np.full_like(squares, _UNIT_SQUARE)
-        further = encode_columns(space.columns, documents)[found.documents]
+        further = encode_columns(space.columns, documents)[occurrences.documents]
         if space.blocks.dense:
-            texts = list(space.reading.seen_from(documents, found.places))
+            texts = list(space.reading.seen_from(documents, occurrences.places))
             text = _unit_text(tf, self._halves, _norms(squares))
             further = np.hstack([space.blocks.encoded(texts, text), further])
         further = further * self._kept[tf.shape[1] :]
         return FeatureRows(
-            space.weighting, self._halves, space.units, tf, squares, further, found.places
+            space.weighting, self._halves, space.units, tf, squares, further, occurrences.places
         )
 
     def presence(self, documents: Sequence[Document]) -> tuple[Numbers, Numbers]:
@@ -212,37 +214,37 @@ class FeatureReader:
 
         Vectors of an encoder are left out: every document has all their columns.
         """
-        found, width = self._memory.read(documents), self._space.width
-        tf = self._tf(found)
-        of_entry = np.repeat(np.arange(found.count), np.diff(tf.indptr))
+        occurrences, width = self._memory.read(documents), self._space.width
+        tf = self._tf(occurrences)
+        of_entry = np.repeat(np.arange(occurrences.count), np.diff(tf.indptr))
         further = encode_columns(self._space.columns, documents)
         having, columns = further.nonzero()
         columns = columns + (width - 1 - further.shape[1])
-        cells = (found.documents[of_entry] * width + tf.indices, having * width + columns)
+        cells = (occurrences.documents[of_entry] * width + tf.indices, having * width + columns)
         pairs, _ = distinct(np.concatenate(cells))
         return pairs // width, pairs % width
 
-    def _tf(self, found: Occurrences) -> sparse.csr_array:
+    def _tf(self, occurrences: Occurrences) -> sparse.csr_array:
         size, tail = self._space.dictionary.size, self._space.blocks.tail
         cap, width = self._space.weighting.tf_cap, size + tail
-        columns = self._locate(found.ids)
+        columns = self._locate(occurrences.ids)
         known = (columns >= 0) & self._kept[columns]
-        entries, counts = distinct(found.rows[known] * width + columns[known])
+        entries, counts = distinct(occurrences.rows[known] * width + columns[known])
         if tail:
             # A word that is left out of its own column is in no column of the tail, either.
             rest = columns < 0
-            places, signs = tail_places(found.ids[rest], tail)
+            places, signs = tail_places(occurrences.ids[rest], tail)
             kept = self._kept[size + places]
-            cells = found.rows[rest] * width + size + places
+            cells = occurrences.rows[rest] * width + size + places
             other, sums = _signed(cells[kept], signs[kept])
             entries, counts = np.concatenate([entries, other]), np.concatenate([counts, sums])
             order = np.argsort(entries)
             entries, counts = entries[order], counts[order]
-        ends = np.searchsorted(entries, np.arange(1, found.count + 1) * width)
+        ends = np.searchsorted(entries, np.arange(1, occurrences.count + 1) * width)
         indptr = np.concatenate([[0], ends]).astype(np.int32)
         tf = np.clip(counts, -cap, cap).astype(np.int64)
         indices = (entries % width).astype(np.int32)
-        return sparse.csr_array((tf, indices, indptr), shape=(found.count, width))
+        return sparse.csr_array((tf, indices, indptr), shape=(occurrences.count, width))
 
 
 def _signed(cells: Numbers, signs: Numbers) -> tuple[Numbers, Numbers]:

@@ -67,10 +67,10 @@ class Labelling:
         """
         both = next((name for name in names if name in types), None)
         if both is not None or not types or not names:
-            found = f"{both!r} as both" if both is not None else "none of one of them"
+            given = f"{both!r} as both" if both is not None else "none of one of them"
             raise InputError(
                 f"labelling {Scheme.LEVELS}: expected entity types and labels of documents, each "
-                f"with names of their own, found {found}"
+                f"with names of their own, found {given}"
             )
         return cls(Labels((*types, *names), exclusive=False), Scheme.LEVELS, tuple(types))
 
@@ -80,7 +80,7 @@ class Labelling:
         if self.scheme is Scheme.LABEL:
             return self.labels.names
         levels = self.scheme is Scheme.LEVELS
-        return tuple(one for one in self.labels.names if levels and one not in self.types)
+        return tuple(name for name in self.labels.names if levels and name not in self.types)
 
     @property
     def fingerprint(self) -> str:
@@ -126,9 +126,9 @@ class Labelling:
             return (innermost.type,)
         return (f"{'B' if begins else 'I'}-{innermost.type}",)
 
-    def _rank(self, found: tuple[Span, bool]) -> tuple[int, int, int]:
+    def _rank(self, candidate: tuple[Span, bool]) -> tuple[int, int, int]:
         """Shortest first, then leftmost, then by the order of the types: never by chance."""
-        span = found[0]
+        span = candidate[0]
         length = sum(fragment.end - fragment.start for fragment in span.fragments)
         return length, span.fragments[0].start, self.types.index(span.type)
 

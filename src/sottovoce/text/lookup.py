@@ -47,9 +47,9 @@ def own_words(
 
 
 def _grams(document: Document, space: FeatureSpace) -> list[tuple[str, ...]]:
-    found = []
+    grams = []
     for row in space.reading.rows(document):
         tokens = [token for piece in row.pieces for token in space.reading.fold(piece)]
         for size in range(space.reading.shortest, space.reading.longest + 1):
-            found += [tuple(tokens[i : i + size]) for i in range(len(tokens) - size + 1)]
-    return found
+            grams += [tuple(tokens[i : i + size]) for i in range(len(tokens) - size + 1)]
+    return grams

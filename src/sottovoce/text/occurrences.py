@@ -136,14 +136,14 @@ class PieceMemory:
         self._learn()
         numbers = np.fromiter(flat, np.int64, len(flat))
         of_piece = np.repeat(np.arange(len(lengths)), lengths)
-        found = self._words(*self._tokens.gather(numbers, of_piece))
+        words = self._words(*self._tokens.gather(numbers, of_piece))
         if self._reading.has_parts:
-            found.append(self._parts.gather(numbers, of_piece))
-        of_feature = np.concatenate([rows for rows, _ in found])
-        return Occurrences(of_feature, np.concatenate([ids for _, ids in found]), places)
+            words.append(self._parts.gather(numbers, of_piece))
+        of_feature = np.concatenate([rows for rows, _ in words])
+        return Occurrences(of_feature, np.concatenate([ids for _, ids in words]), places)
 
     def _words(self, rows: Numbers, ids: Ids) -> list[tuple[Numbers, Ids]]:
-        found = []
+        words = []
         grams, of_gram = ids, rows
         for size in range(1, self._reading.longest + 1):
             if size > 1:
@@ -151,8 +151,8 @@ class PieceMemory:
                 grams, of_gram = mixed(grams[:-1], ids[size - 1 :]), of_gram[:-1]
             inside = of_gram == rows[size - 1 :]
             if size >= self._reading.shortest:
-                found.append((of_gram[inside], grams[inside]))
-        return found
+                words.append((of_gram[inside], grams[inside]))
+        return words
 
     def _learn(self) -> None:
         fresh, self._numbering.fresh = self._numbering.fresh, []
@@ -161,11 +161,11 @@ class PieceMemory:
         self._characters += sum(map(len, fresh))
         folded = [self._reading.fold(piece) for piece in fresh]
         word, part = self._word, self._part
-        self._tokens = self._tokens.extended([[word(token) for token in one] for one in folded])
+        self._tokens = self._tokens.extended([[word(token) for token in piece] for piece in folded])
         if self._reading.has_parts:
             parts = self._reading.parts
             self._parts = self._parts.extended(
-                [[part(stretch) for token in one for stretch in parts(token)] for one in folded]
+                [[part(stretch) for token in piece for stretch in parts(token)] for piece in folded]
             )
 
     def _forget(self) -> None:

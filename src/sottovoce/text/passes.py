@@ -166,7 +166,7 @@ def _blocks(chunks: Iterable[Examples]) -> Iterator[Examples]:
     waiting: list[Examples] = []
     for chunk in chunks:
         waiting.append(chunk)
-        if sum(len(one.targets) for one in waiting) >= BLOCK_ROWS:
+        if sum(len(block.targets) for block in waiting) >= BLOCK_ROWS:
             yield _joined(waiting)
             waiting = []
     if waiting:
@@ -206,10 +206,10 @@ class _CountJob:
         return partial(self._count, memory)
 
     def _count(self, memory: PieceMemory, documents: Sequence[Document]) -> _Counted:
-        found = memory.read(documents)
+        occurrences = memory.read(documents)
         return _Counted(
-            Presence.of(found, bits=self.plan.bits),
-            _membership(self.plan.labelling, documents, found.places),
+            Presence.of(occurrences, bits=self.plan.bits),
+            _membership(self.plan.labelling, documents, occurrences.places),
             [document.group for document in documents],
         )
 
@@ -263,7 +263,7 @@ class _PresenceJob:
     def _find(
         self, reader: FeatureReader, documents: Sequence[Document]
     ) -> tuple[Numbers, NDArray[np.uint64]]:
-        groups = np.array([group_number(one.group) for one in documents], np.uint64)
+        groups = np.array([group_number(document.group) for document in documents], np.uint64)
         of_document, columns = reader.presence(documents)
         return columns, groups[of_document]
 

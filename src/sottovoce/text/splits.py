@@ -50,7 +50,9 @@ class Split:
 
     def part(self, documents: Sequence[Document], side: Side) -> Sequence[Document]:
         """The documents on one side."""
-        return refined(documents, lambda one: one if self.side(one) is side else None)
+        return refined(
+            documents, lambda document: document if self.side(document) is side else None
+        )
 
 
 def position(document: Document, *, purpose: str) -> float:

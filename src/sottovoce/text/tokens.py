@@ -102,8 +102,8 @@ class WordTokenizer:
             word = piece.strip(_AROUND)
             if word.isalpha():
                 return (word.lower() if self.fold_case else word,)
-        found = _pattern(symbols=self.symbols).findall(piece)
-        return tuple(token for raw in found for token in self._tokens(raw))
+        words = _pattern(symbols=self.symbols).findall(piece)
+        return tuple(token for raw in words for token in self._tokens(raw))
 
     def locate(self, text: str) -> list[Token]:
         """The tokens of a text with their offsets, in code points."""

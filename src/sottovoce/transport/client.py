@@ -181,11 +181,11 @@ class CoordinatorLine:
         query = urlencode({"after": after, "wait": round(wait * 1000)})
         asked = SignedRequest("GET", f"/v1/mailbox?{query}")
         data = await self._at_work(_Call(asked, "waiting for letters", wait=wait))
-        found: list[tuple[int, Letter]] = []
+        letters: list[tuple[int, Letter]] = []
         position, room = after, AT_ONCE
         for waiting in _read(data, Fetched).letters:
             room -= waiting.size
-            if found and room < 0:
+            if letters and room < 0:
                 # What is left comes with the next fetch.
                 break
             if waiting.position <= position:
@@ -194,8 +194,8 @@ class CoordinatorLine:
                     party=COORDINATOR,
                 )
             position = waiting.position
-            found.append((position, await self._letter(waiting)))
-        return tuple(found)
+            letters.append((position, await self._letter(waiting)))
+        return tuple(letters)
 
     async def acknowledge(self, position: int) -> None:
         """Say that everything up to a position is on our own disk."""

@@ -147,10 +147,10 @@ async def open_server(
 
 async def _listen(host: str, port: int) -> socket.socket:
     try:
-        found = await asyncio.get_running_loop().getaddrinfo(
+        addresses = await asyncio.get_running_loop().getaddrinfo(
             host or None, port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE
         )
-        family, *_, address = found[0]
+        family, *_, address = addresses[0]
         both = family == socket.AF_INET6 and address[0] == "::" and socket.has_dualstack_ipv6()
         listening = socket.create_server(
             address[:2], family=family, backlog=_BACKLOG, dualstack_ipv6=both

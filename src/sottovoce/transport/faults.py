@@ -45,10 +45,10 @@ class Route:
         """The way to an address as an invitation gives it, by the proxy that this site uses."""
         address = _https(text)
         host = f"{address.host}:{address.port}"
-        found = getproxies().get("https")
-        if not found or proxy_bypass(host) or _is_this_machine(address.host or ""):
+        proxy_setting = getproxies().get("https")
+        if not proxy_setting or proxy_bypass(host) or _is_this_machine(address.host or ""):
             return cls(address)
-        proxy = URL(found if "://" in found else f"http://{found}")
+        proxy = URL(proxy_setting if "://" in proxy_setting else f"http://{proxy_setting}")
         if proxy.scheme != "http" or not proxy.host:
             raise InputError(
                 f"HTTPS_PROXY: expected an address like http://proxy:3128, found one of the kind "
@@ -184,10 +184,10 @@ def _causes(error: BaseException) -> Iterator[BaseException]:
     seen: set[int] = set()
     waiting: list[object] = [error]
     while waiting:
-        one = waiting.pop(0)
-        if not isinstance(one, BaseException) or id(one) in seen:
+        cause = waiting.pop(0)
+        if not isinstance(cause, BaseException) or id(cause) in seen:
             continue
-        seen.add(id(one))
-        yield one
-        waiting += [one.__cause__, one.__context__]
-        waiting += [getattr(one, name, None) for name in ("os_error", "certificate_error")]
+        seen.add(id(cause))
+        yield cause
+        waiting += [cause.__cause__, cause.__context__]
+        waiting += [getattr(cause, name, None) for name in ("os_error", "certificate_error")]

@@ -208,9 +208,9 @@ class Mailbox:
         after = max(after, self._taken.get(recipient, 0))
         while not self._closed:
             if self._last.get(recipient, 0) > after:
-                found = self._read(recipient, after, limit)
-                if found:
-                    return found
+                letters = self._read(recipient, after, limit)
+                if letters:
+                    return letters
             if self._hurried or not await self._wait(recipient, deadline):
                 break
         return ()
@@ -222,14 +222,14 @@ class Mailbox:
 
         Long letters come few at a time: as many as go into memory at once, one at least.
         """
-        found = await self.fetch(recipient, after=after, wait=wait)
+        delivered = await self.fetch(recipient, after=after, wait=wait)
         whole: list[tuple[int, Letter]] = []
         room = AT_ONCE
-        for one in found:
-            room -= one.letter.size
+        for letter in delivered:
+            room -= letter.letter.size
             if whole and room < 0:
                 break
-            whole.append((one.position, await self._whole(recipient, one)))
+            whole.append((letter.position, await self._whole(recipient, letter)))
         return tuple(whole)
 
     def piece(self, recipient: str, position: int, start: int) -> bytes:
@@ -336,19 +336,19 @@ class Mailbox:
             "WHERE recipient = ? AND taken = 0 AND position > ? ORDER BY position LIMIT ?",
             (PART, recipient, after, _MOST_LETTERS),
         )
-        found: list[Delivered] = []
+        delivered: list[Delivered] = []
         room = limit
         try:
             for position, session, sender, number, size, digest, body in rows:
                 room -= size if body is not None else 0
-                if found and room < 0:
+                if delivered and room < 0:
                     break
                 place = Place(session, sender, recipient, number)
-                found.append(Delivered(position, LetterSummary(place, size, digest), body))
+                delivered.append(Delivered(position, LetterSummary(place, size, digest), body))
         finally:
             # A statement that is not finished would hold an old state of the database.
             rows.close()
-        return tuple(found)
+        return tuple(delivered)
 
     async def _whole(self, recipient: str, found: Delivered) -> Letter:
         body = found.body

@@ -148,11 +148,11 @@ def begin_positions(to: sqlite3.Connection) -> tuple[list[range], int]:
 
 
 def _check_version(connection: sqlite3.Connection, path: Path) -> None:
-    (found,) = connection.execute("PRAGMA user_version").fetchone()
-    if found > _VERSION:
+    (row,) = connection.execute("PRAGMA user_version").fetchone()
+    if row > _VERSION:
         connection.close()
         raise DamagedFileError(
-            f"{path}: expected a mailbox of version {_VERSION} at most, found version {found}: "
+            f"{path}: expected a mailbox of version {_VERSION} at most, found version {row}: "
             "a newer release wrote it, and nothing was changed",
             hints=("pip install --upgrade sottovoce",),
         )
@@ -258,10 +258,10 @@ class MailboxTables:
         """Begin an upload, or find out how far it came."""
         if (position := self.known(to, letter)) is not None:
             return Progress(letter.size, position)
-        found = self._upload(to, letter)
-        if found is not None:
-            to.execute("UPDATE uploads SET touched = ? WHERE id = ?", (now, found[0]))
-            return Progress(found[1])
+        upload = self._upload(to, letter)
+        if upload is not None:
+            to.execute("UPDATE uploads SET touched = ? WHERE id = ?", (now, upload[0]))
+            return Progress(upload[1])
         self._check_turn(to, letter.place)
         self._check_uploads(to, letter.place.sender, now=now)
         self._check_room(letter.place.sender, letter.size)
@@ -323,8 +323,8 @@ class MailboxTables:
 
     def discard(self, to: sqlite3.Connection, letter: LetterSummary) -> None:
         """Drop an upload whose bytes turned out to be others."""
-        if (found := self._upload(to, letter)) is not None:
-            self._empty(to, found[0], found[1], letter.place.sender)
+        if (upload := self._upload(to, letter)) is not None:
+            self._empty(to, upload[0], upload[1], letter.place.sender)
 
     def acknowledge(self, to: sqlite3.Connection, recipient: str, position: int) -> None:
         """Forget the bodies of what this recipient has on its own disk."""

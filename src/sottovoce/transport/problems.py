@@ -32,7 +32,7 @@ class Refusal(Exception):  # noqa: N818 - the word of RFC 9457
 
     def document(self) -> bytes:
         """The problem document."""
-        told = {
+        described = {
             "type": KIND + self.kind,
             "title": self.kind.replace("-", " "),
             "status": self.status,
@@ -40,17 +40,17 @@ class Refusal(Exception):  # noqa: N818 - the word of RFC 9457
             "hints": list(self.hints),
             **self.facts,
         }
-        return json.dumps(told).encode()
+        return json.dumps(described).encode()
 
     @classmethod
     def read(cls, status: int, data: bytes) -> Self:
         """The problem that a document tells; a foreign one is of the kind `unknown`."""
         try:
-            told = json.loads(data[:MAX_DOCUMENT])
-            kind = _shown(told["type"]).removeprefix(KIND)
-            detail = _shown(told.get("detail", ""))
-            hints = tuple(_shown(hint) for hint in told.get("hints", ())[:_MAX_HINTS])
-            facts = {name: fact for name, fact in told.items() if type(fact) is int}
+            document = json.loads(data[:MAX_DOCUMENT])
+            kind = _shown(document["type"]).removeprefix(KIND)
+            detail = _shown(document.get("detail", ""))
+            hints = tuple(_shown(hint) for hint in document.get("hints", ())[:_MAX_HINTS])
+            facts = {name: fact for name, fact in document.items() if type(fact) is int}
         except (ValueError, TypeError, LookupError, AttributeError, RecursionError):
             return cls(status, "unknown", f"the status {status} and no problem document")
         facts.pop("status", None)
@@ -59,7 +59,9 @@ class Refusal(Exception):  # noqa: N818 - the word of RFC 9457
 
 def _shown(text: object) -> str:
     """What another party wrote, fit for a terminal: printable, and of bounded length."""
-    return "".join(one if one.isprintable() else "?" for one in str(text)[:_MAX_TEXT])
+    return "".join(
+        character if character.isprintable() else "?" for character in str(text)[:_MAX_TEXT]
+    )
 
 
 PLAIN_HTTP = Refusal(

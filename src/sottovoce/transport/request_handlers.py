@@ -222,9 +222,9 @@ class RequestHandlers:
         mailbox.check_run(caller.seat, run)
         mailbox.check_position(after)
         with self._polling(caller, run):
-            found = await mailbox.fetch(caller.seat, after=after, wait=min(wait, LONGEST_WAIT))
-        self._charge(caller, sum(len(one.body or b"") for one in found))
-        return _told(Fetched(tuple(map(_waiting, found))))
+            letters = await mailbox.fetch(caller.seat, after=after, wait=min(wait, LONGEST_WAIT))
+        self._charge(caller, sum(len(letter.body or b"") for letter in letters))
+        return _told(Fetched(tuple(map(_waiting, letters))))
 
     async def piece(self, request: web.Request) -> web.Response:
         """Bytes of a long letter."""

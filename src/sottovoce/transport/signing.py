@@ -195,12 +195,12 @@ def read_key(headers: Mapping[str, str]) -> bytes:
 
 
 def _field(headers: Mapping[str, str], field: str) -> str:
-    found = headers.get(field)
-    if not found:
+    value = headers.get(field)
+    if not value:
         raise Refusal(401, "unsigned", f"expected a signed request, found none of {field}")
-    if not found.isascii():
+    if not value.isascii():
         raise Refusal(401, "unsigned", f"expected plain letters in {field}, found others")
-    return found
+    return value
 
 
 def _name(headers: Mapping[str, str], field: str) -> str:

@@ -60,7 +60,7 @@ def escaped(text: str) -> str:
     r"""The text with every unprintable character written as \x1b, \u202e or \U000e0001."""
     if text.isascii() and text.isprintable():
         return text
-    return "".join(one if is_printable(one) else _code(one) for one in text)
+    return "".join(character if is_printable(character) else _code(character) for character in text)
 
 
 def escaped_lines(text: str) -> str:
@@ -70,7 +70,10 @@ def escaped_lines(text: str) -> str:
 
 def escaped_json(text: str) -> str:
     """A JSON text, which has such characters in strings only, with JSON's own escapes."""
-    return "".join(one if one == "\n" or is_printable(one) else _json_code(one) for one in text)
+    return "".join(
+        character if character == "\n" or is_printable(character) else _json_code(character)
+        for character in text
+    )
 
 
 def _code(character: str) -> str:

@@ -59,7 +59,7 @@ def assist(
     site = open_home(home, passphrase_file)
     if given is not None:
         check_seats(site, given)
-    found = site.study(study) if given is None else site.accept(given)
-    check_goes_on(found)
-    joining = Joining(site, found, None, yes=yes, dry_run=dry_run, as_json=as_json)
+    joined_study = site.study(study) if given is None else site.accept(given)
+    check_goes_on(joined_study)
+    joining = Joining(site, joined_study, None, yes=yes, dry_run=dry_run, as_json=as_json)
     joining.run(approve=approve, stay=True, log=log, lines=log_format, notify=notify)

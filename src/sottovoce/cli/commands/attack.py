@@ -147,19 +147,19 @@ def _on_dictionary(documents: int, seed: int, data: Path | None, *, as_json: boo
         from sottovoce.datasets import clinical_notes
 
         notes = clinical_notes(documents, random_state=seed).notes
-        texts = [Document(one.text, one.urgency) for one in notes]
+        texts = [Document(note.text, note.urgency) for note in notes]
     else:
         from sottovoce.sources import SourceOptions, open_source
 
         texts = list(open_source(data, SourceOptions(text="text", label="label")))
     with screen.console(err=True).status("attacking …"):
-        rows = [asdict(one) for one in _named(texts)]
+        rows = [asdict(row) for row in _named(texts)]
     facts: dict[str, object] = {"on": Exposed.DICTIONARY.value, "documents": len(texts)}
     facts["frequent"] = FREQUENT
     if as_json:
         show({**facts, "explanation": _MEANS[Exposed.DICTIONARY]}, rows, title="", as_json=True)
         return
-    shown = [{"of_frequent": f"{one.pop('of_frequent')} of {FREQUENT}", **one} for one in rows]
+    shown = [{"of_frequent": f"{row.pop('of_frequent')} of {FREQUENT}", **row} for row in rows]
     show(facts, shown, title="words named by their frequency", as_json=False)
     screen.console().print(f"\n{_MEANS[Exposed.DICTIONARY]}")
 
@@ -179,9 +179,9 @@ def _named(texts: "list[Document]") -> "Iterator[NamedFeatures]":
     often = {label for label, count in Counter(text.label for text in texts).items() if count >= 50}
     kept = sorted(
         (text for text in texts if text.label in often),
-        key=lambda one: position(one, purpose="attack"),
+        key=lambda word: position(word, purpose="attack"),
     )
-    labels = Labels.found(one.label for one in kept if isinstance(one.label, str | int | float))
+    labels = Labels.found(word.label for word in kept if isinstance(word.label, str | int | float))
     half = len(kept) // 2
     parts = [kept[half + start :: _SITES] for start in range(_SITES)]
     key = DictionaryKey.draw(entropy=SystemEntropy())

@@ -32,14 +32,14 @@ def backup(
     from sottovoce.node.site.site_folder import home_folder
     from sottovoce.storage.backups import write_backup
 
-    found = write_backup(home_folder(home), out, with_key=with_key)
+    summary = write_backup(home_folder(home), out, with_key=with_key)
     if as_json:
         import json
 
-        screen.say(json.dumps({**asdict(found), "out": str(out)}))
+        screen.say(json.dumps({**asdict(summary), "out": str(out)}))
         return
-    key = "the key among them" if found.has_key else "without storage.key, which you keep apart"
-    screen.say(f"{out}: {found.files:,} files, {found.size:,} bytes, {key}")
+    key = "the key among them" if summary.has_key else "without storage.key, which you keep apart"
+    screen.say(f"{out}: {summary.files:,} files, {summary.size:,} bytes, {key}")
 
 
 def restore(
@@ -64,11 +64,11 @@ def restore(
     from sottovoce.storage.backups import read_backup
 
     place = home_folder(home)
-    found = read_backup(file, place, key=key)
+    summary = read_backup(file, place, key=key)
     if as_json:
         import json
 
-        screen.say(json.dumps({**asdict(found), "home": str(place)}))
+        screen.say(json.dumps({**asdict(summary), "home": str(place)}))
         return
-    screen.say(f"{place}: {found.files:,} files as they were at {found.at}")
+    screen.say(f"{place}: {summary.files:,} files as they were at {summary.at}")
     screen.say("use the folder that they were copied from no longer", err=True)

@@ -127,13 +127,15 @@ def classify(
     from sottovoce.cli.source_choice import SourceChoice, recall
 
     site = open_home(home, passphrase_file)
-    found = site.study(study)
-    check_goes_on(found, asking=True)
-    check_trained(found)
-    described = found.description
+    joined_study = site.study(study)
+    check_goes_on(joined_study, asking=True)
+    check_trained(joined_study)
+    described = joined_study.description
     if described is None:
-        raise InputError(f"study {found.id}: expected its text, found none: it was never joined")
-    known = recall(site, found)
+        raise InputError(
+            f"study {joined_study.id}: expected its text, found none: it was never joined"
+        )
+    known = recall(site, joined_study)
     choice = SourceChoice(
         str(file),
         options.several(text) or (known.text if known else None),
@@ -151,7 +153,7 @@ def classify(
     shown = (choice.text or ("text",)) if described.plan.has_text else ()
     writer = AnswerWriter(out, kind, columns, names=(shown, group), replace=replace)
     writer.check()
-    mine = next(iter(described.organisation(found.invitation.short_name).peers), "")
+    mine = next(iter(described.organisation(joined_study.invitation.short_name).peers), "")
     documents = _read(choice, described.plan, keep, peer=mine)
     written = 0
 
@@ -160,13 +162,13 @@ def classify(
         nonlocal written
         written = writer.write(documents, answer, described.plan)
 
-    alone = own and is_better_alone(found)
+    alone = own and is_better_alone(joined_study)
     if alone and known is not None:
         answer = answer_alone(described.plan, known.read(described.plan, peer=mine), documents)
         deliver(answer)
     else:
-        answer = _ask(found.membership, documents, deliver, as_json=as_json, explain=explain)
-    done = _Labelled(found.id, out, written, answer, own=alone, explain=explain)
+        answer = _ask(joined_study.membership, documents, deliver, as_json=as_json, explain=explain)
+    done = _Labelled(joined_study.id, out, written, answer, own=alone, explain=explain)
     if as_json:
         import json
 
@@ -188,7 +190,7 @@ class _Labelled:
 
     @property
     def _explained(self) -> int:
-        return sum(one is not None for one in self.answer.because)
+        return sum(words is not None for words in self.answer.because)
 
     def facts(self, documents: int) -> dict[str, Any]:
         """Everything, for scripts."""
@@ -272,8 +274,8 @@ def _read(
     kept = tuple(keep or ())
     if ALL in kept or (keep is None and source.format in {Format.CSV, Format.TSV, Format.JSONL}):
         kept = source.columns if len(source.columns) > 1 else ()
-    used = {*text, choice.group, *(one.name for one in plan.columns)}
-    carried = tuple(one for one in kept if one not in used)
+    used = {*text, choice.group, *(column.name for column in plan.columns)}
+    carried = tuple(name for name in kept if name not in used)
     wider = replace(asked, categorical=(*asked.categorical, *carried))
     source = open_source(choice.data, wider)
     documents = list(source.documents())

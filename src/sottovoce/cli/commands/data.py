@@ -88,19 +88,19 @@ def _inspect(place: str, asked: "SourceOptions", *, problems: int, as_json: bool
         raise error
 
 
-def _show(found: "Inspection", *, problems: int, as_json: bool) -> None:
+def _show(inspection: "Inspection", *, problems: int, as_json: bool) -> None:
     import msgspec
 
     if as_json:
-        screen.say_json(msgspec.json.encode(found).decode())
+        screen.say_json(msgspec.json.encode(inspection).decode())
         return
     console = screen.console()
-    _show_facts(found, console)
-    _show_labels(found, console)
+    _show_facts(inspection, console)
+    _show_labels(inspection, console)
     for title, lines in (
-        ("skipped", _skipped(found, problems)),
-        ("notes", found.notes),
-        ("warnings", found.warnings),
+        ("skipped", _skipped(inspection, problems)),
+        ("notes", inspection.notes),
+        ("warnings", inspection.warnings),
     ):
         if lines:
             console.print(f"\n{title}", style="bold")
@@ -108,77 +108,78 @@ def _show(found: "Inspection", *, problems: int, as_json: bool) -> None:
                 console.print(f"  {line}", soft_wrap=True)
 
 
-def _show_facts(found: "Inspection", console: "Console") -> None:
+def _show_facts(inspection: "Inspection", console: "Console") -> None:
     from rich.table import Table
 
     table = Table(show_header=False, box=None, pad_edge=False)
     table.add_column(style="bold")
     table.add_column()
-    for name, value in _facts(found):
+    for name, value in _facts(inspection):
         table.add_row(name, value)
     console.print(table)
 
 
-def _facts(found: "Inspection") -> list[tuple[str, str]]:
+def _facts(inspection: "Inspection") -> list[tuple[str, str]]:
     facts = [
-        ("source", f"{found.source} ({found.format.value})"),
-        ("columns", ", ".join(found.columns[:20]) + (" …" if found.columns[20:] else "")),
-        ("documents", f"{found.documents:,} usable, {found.skipped:,} skipped"),
+        ("source", f"{inspection.source} ({inspection.format.value})"),
+        ("columns", ", ".join(inspection.columns[:20]) + (" …" if inspection.columns[20:] else "")),
+        ("documents", f"{inspection.documents:,} usable, {inspection.skipped:,} skipped"),
     ]
-    for name, lengths in (("characters", found.characters), ("words", found.words)):
+    for name, lengths in (("characters", inspection.characters), ("words", inspection.words)):
         if lengths and lengths.longest:
             words = f"median {lengths.median:,.0f}, 95 % at most {lengths.p95:,.0f}"
             facts.append((name, f"{words}, longest {lengths.longest:,}"))
-    facts.append(("duplicates", _duplicates(found)))
-    if found.empty:
-        facts.append(("empty texts", f"{found.empty:,}"))
-    if found.documents and not found.distinct_labels:
-        facts.append(("labels", _WITHOUT_LABELS.get(found.format.value, "none: --label COLUMN")))
-    if found.groups:
+    facts.append(("duplicates", _duplicates(inspection)))
+    if inspection.empty:
+        facts.append(("empty texts", f"{inspection.empty:,}"))
+    if inspection.documents and not inspection.distinct_labels:
         facts.append(
-            ("groups", f"{found.groups.count:,}, the largest of {found.groups.largest:,} documents")
+            ("labels", _WITHOUT_LABELS.get(inspection.format.value, "none: --label COLUMN"))
         )
-    facts.extend((name, f"{count:,}") for name, count in found.annotations.items())
-    if found.annotations:
-        facts.append(("skipped annotations", f"{found.skipped_annotations:,}"))
-    facts.extend((f"without {column}", f"{n:,}") for column, n in found.missing.items())
+    if inspection.groups:
+        count, largest = inspection.groups.count, inspection.groups.largest
+        facts.append(("groups", f"{count:,}, the largest of {largest:,} documents"))
+    facts.extend((name, f"{count:,}") for name, count in inspection.annotations.items())
+    if inspection.annotations:
+        facts.append(("skipped annotations", f"{inspection.skipped_annotations:,}"))
+    facts.extend((f"without {column}", f"{n:,}") for column, n in inspection.missing.items())
     return facts
 
 
-def _duplicates(found: "Inspection") -> str:
-    repeats = found.duplicates.repeats
+def _duplicates(inspection: "Inspection") -> str:
+    repeats = inspection.duplicates.repeats
     if not repeats:
         return "none"
     return f"{repeats:,} document{'s repeat' if repeats > 1 else ' repeats'} an earlier one"
 
 
-def _show_labels(found: "Inspection", console: "Console") -> None:
+def _show_labels(inspection: "Inspection", console: "Console") -> None:
     from rich.table import Table
 
-    if not found.labels:
+    if not inspection.labels:
         return
-    by_span = any(count.spans for count in found.labels)
+    by_span = any(count.spans for count in inspection.labels)
     table = Table(title="labels", title_justify="left", title_style="bold", caption_justify="left")
     table.add_column("entity type" if by_span else "label")
     table.add_column("documents", justify="right")
     table.add_column("share", justify="right")
     if by_span:
         table.add_column("spans", justify="right")
-    for count in found.labels[:_LABELS_SHOWN]:
-        share = f"{count.documents / found.documents:.1%}"
+    for count in inspection.labels[:_LABELS_SHOWN]:
+        share = f"{count.documents / inspection.documents:.1%}"
         spans = [f"{count.spans:,}"] if by_span else []
         name = count.label if len(count.label) <= 60 else f"{count.label[:59]}…"
         table.add_row(name, f"{count.documents:,}", share, *spans)
-    if found.distinct_labels > _LABELS_SHOWN:
-        table.caption = f"and {found.distinct_labels - _LABELS_SHOWN:,} more"
+    if inspection.distinct_labels > _LABELS_SHOWN:
+        table.caption = f"and {inspection.distinct_labels - _LABELS_SHOWN:,} more"
     console.print()
     console.print(table)
 
 
-def _skipped(found: "Inspection", problems: int) -> list[str]:
-    lines = [f"{count:,} × {kind}" for kind, count in found.problem_counts.items()]
-    lines.extend(f"  {p.where}: {p.reason}" for p in found.problems[:problems])
-    total = sum(found.problem_counts.values())
+def _skipped(inspection: "Inspection", problems: int) -> list[str]:
+    lines = [f"{count:,} × {kind}" for kind, count in inspection.problem_counts.items()]
+    lines.extend(f"  {p.where}: {p.reason}" for p in inspection.problems[:problems])
+    total = sum(inspection.problem_counts.values())
     if total > problems:
-        lines.append(f"  … and {total - min(problems, len(found.problems)):,} more")
+        lines.append(f"  … and {total - min(problems, len(inspection.problems)):,} more")
     return lines

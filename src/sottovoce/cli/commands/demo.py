@@ -89,8 +89,8 @@ def _show(result: "Result", console: "Console") -> None:
     _titled(console, "\nwhat each saw")
     numbers = (Column(name, justify="right") for name in ("messages", "MB"))
     table = Table("party", *numbers, "learns")
-    for one in result.seen:
-        table.add_row(one.party, f"{one.messages:,}", f"{one.megabytes:.1f}", one.learns)
+    for seen in result.seen:
+        table.add_row(seen.party, f"{seen.messages:,}", f"{seen.megabytes:.1f}", seen.learns)
     console.print(table)
     console.print(
         f"\nWhy all this: of rados sent in the clear, an onlooker gets back {result.exposed}. "

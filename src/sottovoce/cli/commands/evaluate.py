@@ -56,18 +56,18 @@ def evaluate(
     if last:
         _show_last(site, study, as_json=as_json)
         return
-    found = site.study(study)
-    check_goes_on(found, asking=True)
-    check_trained(found)
-    described, choice = found.description, recall(site, found)
+    joined_study = site.study(study)
+    check_goes_on(joined_study, asking=True)
+    check_trained(joined_study)
+    described, choice = joined_study.description, recall(site, joined_study)
     if described is None or choice is None:
-        raise InputError(f"study {found.id}: expected documents that this site joined with")
+        raise InputError(f"study {joined_study.id}: expected documents that this site joined with")
     check_enough_peers(described.rehearsed())
     if data is not None:
         choice = replace(choice, data=str(data))
-    mine = next(iter(described.organisation(found.invitation.short_name).peers), "")
+    mine = next(iter(described.organisation(joined_study.invitation.short_name).peers), "")
     documents = choice.read(described.plan, peer=mine)
-    alone = measure_alone(found, described, documents)
+    alone = measure_alone(joined_study, described, documents)
     with Watch(quiet=as_json) as watch:
         asked = AskOptions(parse_study, on_event=watch.on_event)
 
@@ -77,7 +77,7 @@ def evaluate(
             _tell(came, alone, as_json=as_json)
 
         run(
-            ask(found.membership, documents, options=asked, deliver=deliver),
+            ask(joined_study.membership, documents, options=asked, deliver=deliver),
             afterwards="`sottovoce evaluate` again goes on, and is charged once",
         )
 

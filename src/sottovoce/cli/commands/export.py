@@ -33,13 +33,13 @@ def export(
     from sottovoce.config.study_file import parse_study
     from sottovoce.node.site.exporting import export_model
 
-    found = open_home(home, passphrase_file).study(study)
-    model = export_model(found.membership, out, read=parse_study, replace=replace)
+    joined_study = open_home(home, passphrase_file).study(study)
+    model = export_model(joined_study.membership, out, read=parse_study, replace=replace)
     columns, labels = model.space.width, len(model.labels.names)
     if as_json:
         import json
 
-        facts = {"study": found.id, "columns": columns, "labels": list(model.labels.names)}
+        facts = {"study": joined_study.id, "columns": columns, "labels": list(model.labels.names)}
         screen.say(json.dumps({**facts, "out": str(out)}))
         return
     screen.say(f"{out}: {labels} labels, {columns:,} columns; for this site alone to read")

@@ -48,17 +48,17 @@ def hand(
     async def confirm(question: "ConsentQuestion") -> bool:
         return await asyncio.to_thread(answer, question)
 
-    found = open_home(home, passphrase_file).study(study)
-    check_goes_on(found, asking=True)
+    joined_study = open_home(home, passphrase_file).study(study)
+    check_goes_on(joined_study, asking=True)
     with Watch(quiet=True) as watch:
         options = JoinOptions(parse_study, confirm, on_event=watch.on_event)
         run(
-            hand_model(found.membership, peer, options=options),
+            hand_model(joined_study.membership, peer, options=options),
             afterwards=f"`sottovoce hand {peer}` again goes on",
         )
     if as_json:
         import json
 
-        screen.say(json.dumps({"study": found.id, "handed_to": peer}))
+        screen.say(json.dumps({"study": joined_study.id, "handed_to": peer}))
     else:
         screen.say(f"{peer} has the model again, as soon as it fetches its letters")

@@ -125,18 +125,18 @@ def join(
     site = open_home(home, passphrase_file)
     if given is not None:
         check_seats(site, given)
-    found = site.study(study) if given is None else site.accept(given)
-    check_goes_on(found)
+    joined_study = site.study(study) if given is None else site.accept(given)
+    check_goes_on(joined_study)
     if not as_json:
         # All that follows takes a second to load: whoever waits for it knows for what.
-        invited = found.invitation
+        invited = joined_study.invitation
         who = f"{invited.short_name} is invited by {invited.address}"
         screen.say(f"{invited.title}: {who}", err=True)
 
     from sottovoce.clusters import open_cluster
     from sottovoce.text.chunks import working_with
 
-    joining = Joining(site, found, choice, yes=yes, dry_run=dry_run, as_json=as_json)
+    joining = Joining(site, joined_study, choice, yes=yes, dry_run=dry_run, as_json=as_json)
     with open_cluster(cluster) as workers, working_with(workers):
         joining.run(approve=approve, stay=stay, log=log, lines=log_format, notify=notify)
 
@@ -184,10 +184,10 @@ class Joining:
         described = self._described()
         seats = self._study.invitation.seats
         peers = [
-            one.name
+            seat.name
             for invited in described.organisations
-            for one in invited.seats
-            if one.role == "peer"
+            for seat in invited.seats
+            if seat.role == "peer"
         ]
         check_brings_text(seats, peers, self._choice)
         begun = has_begun(self._study)
@@ -281,7 +281,7 @@ class Joining:
         from sottovoce.course.phases import Phase
         from sottovoce.node.site.seat_status import status
 
-        return any(one.phase == Phase.CLOSED for one in status(self._study.membership))
+        return any(seat.phase == Phase.CLOSED for seat in status(self._study.membership))
 
     def _follow(
         self,

@@ -202,14 +202,14 @@ def _passphrase(file: Path | None, descriptor: int | None, *, new: bool = False)
     if file is not None and descriptor is not None:
         raise InputError("passphrase: expected a file or a descriptor, found both")
     if file is not None:
-        found = Passphrase.from_file(file)
+        passphrase = Passphrase.from_file(file)
     elif descriptor is not None:
-        found = Passphrase.from_descriptor(descriptor)
+        passphrase = Passphrase.from_descriptor(descriptor)
     elif new:
         return Passphrase.asked_twice("new passphrase")
     else:
         return Passphrase.asked("passphrase")
-    return found.chosen() if new else found
+    return passphrase.chosen() if new else passphrase
 
 
 def _check_bits(bits: int) -> None:

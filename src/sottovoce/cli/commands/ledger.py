@@ -61,8 +61,8 @@ def show(
         except ValueError:
             known = ", ".join(LineKind)
             raise InputError(f"--what: expected one of {known}, found {what!r}") from None
-    found = _lines(open_home(home, passphrase_file), study, seat)
-    lines = list(select(found, what=sort, party=party or ""))
+    shown_lines = _lines(open_home(home, passphrase_file), study, seat)
+    lines = list(select(shown_lines, what=sort, party=party or ""))
     if as_json:
         screen.say_json(to_json(lines), nl=False)
     elif not lines:
@@ -128,23 +128,23 @@ def verify(
 
     site = open_home(home, passphrase_file)
     witnesses = () if against is None else (LedgerWitnessed.of_words(against),)
-    found = []
-    for one in _places(site, study, seat):
-        told = (*witnesses, *one.kept_receipt(receipt))
+    verified = []
+    for place in _places(site, study, seat):
+        receipts = (*witnesses, *place.kept_receipt(receipt))
         if online:
-            told = (*told, *asyncio.run(one.asked_receipt()))
-        done = check(one.path, one.whose, witnesses=told)
-        alike = None if beside is None else _compared(one.path, beside)
-        found.append({"seat": one.seat} | asdict(done) | {"alike": alike})
+            receipts = (*receipts, *asyncio.run(place.asked_receipt()))
+        done = check(place.path, place.whose, witnesses=receipts)
+        alike = None if beside is None else _compared(place.path, beside)
+        verified.append({"seat": place.seat} | asdict(done) | {"alike": alike})
         if not as_json:
             held = "; ".join(done.against) or "nothing"
             screen.say(
-                f"{one.seat}: whole, {done.lines:,} lines, ends {done.words}; held to {held}"
+                f"{place.seat}: whole, {done.lines:,} lines, ends {done.words}; held to {held}"
             )
             if beside is not None:
-                screen.say(f"{one.seat}: {alike:,} letters stand in {beside} alike")
+                screen.say(f"{place.seat}: {alike:,} letters stand in {beside} alike")
     if as_json:
-        screen.say(json.dumps(found))
+        screen.say(json.dumps(verified))
 
 
 def _compared(ours: Path, theirs: Path) -> int:
@@ -152,12 +152,12 @@ def _compared(ours: Path, theirs: Path) -> int:
     from sottovoce.errors import LedgerError
     from sottovoce.ledger import compare, read_ledger
 
-    found = compare(read_ledger(ours), _exported(theirs))
-    if found.differences:
-        others = len(found.differences) - 1
+    compared = compare(read_ledger(ours), _exported(theirs))
+    if compared.differences:
+        others = len(compared.differences) - 1
         more = f", and {others} others" if others else ""
-        raise LedgerError(f"{theirs}: {found.differences[0]}{more}")
-    return found.alike
+        raise LedgerError(f"{theirs}: {compared.differences[0]}{more}")
+    return compared.alike
 
 
 def _exported(path: Path) -> "list[LedgerLine]":
@@ -221,23 +221,23 @@ def export(
 def _lines(site: "Site", study: str | None, seat: str | None) -> "Iterator[LedgerLine]":
     from sottovoce.ledger import read_ledger
 
-    for one in _places(site, study, seat):
-        yield from read_ledger(one.path)
+    for place in _places(site, study, seat):
+        yield from read_ledger(place.path)
 
 
 def _places(site: "Site", study: str | None, seat: str | None) -> "list[SeatLedger]":
     """The seats of this site in the study."""
     from sottovoce.node.site.ledgers import ledgers_of
 
-    found = ledgers_of(site, study)
-    if not found:
+    ledgers = ledgers_of(site, study)
+    if not ledgers:
         raise InputError(
             f"{site.home}: expected a ledger, found none",
             hints=("a ledger begins when a site joins: sottovoce join",),
         )
-    wanted = [one for one in found if seat in {None, one.seat}]
+    wanted = [place for place in ledgers if seat in {None, place.seat}]
     if not wanted:
-        known = ", ".join(one.seat for one in found)
+        known = ", ".join(place.seat for place in ledgers)
         raise InputError(f"--seat: expected a seat of this site ({known}), found {seat!r}")
     return wanted
 
@@ -251,6 +251,6 @@ def _print(lines: "list[LedgerLine]") -> None:
             towards = "from" if line.what == "received" else "to"
             words += [line.kind, towards, line.party, f"({line.stage}, {line.bytes:,} bytes)"]
         screen.say(f"{when}  {' '.join(words)}")
-        told = f"reveals {line.reveals}" if line.reveals else line.note
-        if told:
-            screen.say(f"                     {told}")
+        meaning = f"reveals {line.reveals}" if line.reveals else line.note
+        if meaning:
+            screen.say(f"                     {meaning}")

@@ -60,8 +60,8 @@ def _facts(site: "Site", study: str | None) -> "tuple[str, ReportFacts]":
         registry.id: parse_study(registry.text).plan.name
         for registry in registries(site.coordinator_place())
     }
-    joined = {one.id: one for one in site.joined()}
-    titles = run | {name: one.invitation.title for name, one in joined.items()}
+    joined = {joined_study.id: joined_study for joined_study in site.joined()}
+    titles = run | {name: joined_study.invitation.title for name, joined_study in joined.items()}
     if not titles:
         raise InputError(
             f"{site.home}: expected a study, found none",

@@ -32,47 +32,54 @@ def status(
     site = open_home(home, passphrase_file)
     run = studies(site.coordinator_place())
     joined = site.joined()
-    titles = {one.study: one.name for one in run} | {one.id: one.invitation.title for one in joined}
+    titles = {study.study: study.name for study in run} | {
+        joined_study.id: joined_study.invitation.title for joined_study in joined
+    }
     if not titles:
         raise InputError(
             f"{site.home}: expected a study, found none",
             hints=("sottovoce study create", "sottovoce join INVITATION", "or another --home"),
         )
     wanted = titles if study is None else {choose(study, titles)}
-    run = [one for one in run if one.study in wanted]
-    seats = [seat for one in joined if one.id in wanted for seat in seats_of(one.membership)]
+    run = [study for study in run if study.study in wanted]
+    seats = [
+        seat
+        for joined_study in joined
+        if joined_study.id in wanted
+        for seat in seats_of(joined_study.membership)
+    ]
     if as_json:
-        joined_seats = [asdict(one) | {"runs": is_running(one)} for one in seats]
-        _print({"run": [asdict(one) for one in run], "joined": joined_seats})
+        joined_seats = [asdict(seat) | {"runs": is_running(seat)} for seat in seats]
+        _print({"run": [asdict(study) for study in run], "joined": joined_seats})
         return
-    for one in run:
-        _show_run(one)
+    for served in run:
+        _show_run(served)
     if seats:
         _show_seats(seats, titles)
 
 
-def _show_run(one: "StudyStatus") -> None:
+def _show_run(study: "StudyStatus") -> None:
     from sottovoce.cli.screen import moment
     from sottovoce.node.phone_words import in_lines
 
-    attempt = f", attempt {one.attempt}" if one.attempt > 1 else ""
-    reason = f": {one.reason}" if one.reason else ""
-    screen.say(f"{one.study} ({one.name}): {one.phase}{attempt}{reason}")
-    if one.waits_for:
-        screen.say(f"  {_waits(one)}")
-    if one.words:
+    attempt = f", attempt {study.attempt}" if study.attempt > 1 else ""
+    reason = f": {study.reason}" if study.reason else ""
+    screen.say(f"{study.study} ({study.name}): {study.phase}{attempt}{reason}")
+    if study.waits_for:
+        screen.say(f"  {_waits(study)}")
+    if study.words:
         screen.say("  words that the sites compare over the phone:")
-        for line in in_lines(one.words):
+        for line in in_lines(study.words):
             screen.say(f"    {line}")
-    seen, versions = {name: moment(when) for name, when in one.seen}, dict(one.versions)
+    seen, versions = {name: moment(when) for name, when in study.seen}, dict(study.versions)
     rows = [
         (
             name,
-            "yes" if name in one.enrolled else "no",
+            "yes" if name in study.enrolled else "no",
             seen.get(name, "never"),
             versions.get(name, ""),
         )
-        for name in one.expected
+        for name in study.expected
     ]
     screen.table(("seat", "enrolled", "last seen", "version"), rows)
 
@@ -81,25 +88,27 @@ def _show_seats(seats: "list[SeatStatus]", titles: dict[str, str]) -> None:
     from sottovoce.node.site.seat_status import is_running
 
     rows = []
-    for one in seats:
-        name = titles.get(one.study, one.study)
-        runs = f"{one.process} runs" if is_running(one) else "none runs"
-        rows.append((name, one.seat, one.phase, f"{one.attempt or ''}", f"{one.letters:,}", runs))
+    for seat in seats:
+        name = titles.get(seat.study, seat.study)
+        runs = f"{seat.process} runs" if is_running(seat) else "none runs"
+        rows.append(
+            (name, seat.seat, seat.phase, f"{seat.attempt or ''}", f"{seat.letters:,}", runs)
+        )
     screen.table(("study", "seat", "phase", "attempt", "letters", "process"), rows)
-    for one in seats:
-        if one.reason:
-            party = f" (because of {one.party})" if one.party else ""
-            screen.say(f"{one.seat}: {one.phase} because {one.reason}{party}")
-        if one.waits_for:
-            screen.say(f"{one.seat} {_waits(one)}")
-        if one.labels_left is not None:
-            screen.say(f"{one.seat}: {one.labels_left:,} labels left of this study's budget")
+    for seat in seats:
+        if seat.reason:
+            party = f" (because of {seat.party})" if seat.party else ""
+            screen.say(f"{seat.seat}: {seat.phase} because {seat.reason}{party}")
+        if seat.waits_for:
+            screen.say(f"{seat.seat} {_waits(seat)}")
+        if seat.labels_left is not None:
+            screen.say(f"{seat.seat}: {seat.labels_left:,} labels left of this study's budget")
 
 
-def _waits(one: "StudyStatus | SeatStatus") -> str:
+def _waits(status: "StudyStatus | SeatStatus") -> str:
     from sottovoce.cli.screen import waiting
 
-    return waiting(one.waits_what, one.waits_for, one.waits_until)
+    return waiting(status.waits_what, status.waits_for, status.waits_until)
 
 
 def _print(content: Any) -> None:

@@ -100,10 +100,10 @@ def create(
         described, before = _again(place, old or "", name)
     from sottovoce.node.coordinator.serving import create_study
 
-    found = checked_address(address, known=before)
+    reached_at = checked_address(address, known=before)
     checked_out(out, *(invited.name for invited in described.organisations))
-    tokens = create_study(place, described.text, address=found)
-    letters = [invitation_for(place, described, one, found) for one in tokens]
+    tokens = create_study(place, described.text, address=reached_at)
+    letters = [invitation_for(place, described, token, reached_at) for token in tokens]
     hand_out(described, letters, out=out, as_json=as_json)
 
 
@@ -181,9 +181,9 @@ def invite(
     if address is not None:
         checked_address(address)
     place = open_home(home, passphrase_file).coordinator_place()
-    found, described = _chosen(place, study, option="--study ")
+    study_id, described = _chosen(place, study, option="--study ")
     registry, organisation = (
-        registry_of(place, found),
+        registry_of(place, study_id),
         described.organisation(short_name).organisation,
     )
     registry.check_open(described, organisation)
@@ -191,7 +191,7 @@ def invite(
     checked_out(out)
     if out is not None and (out / short_name).exists():
         screen.say(f"{out / short_name}: the old invitation is void, and is replaced", err=True)
-    token = invite_again(place, found, organisation)
+    token = invite_again(place, study_id, organisation)
     if address is not None:
         registry.address = reached
     letters = [invitation_for(place, described, token, reached)]
@@ -220,14 +220,14 @@ def revoke(
     from sottovoce.node.coordinator.serving import registry_of
 
     place = open_home(home, passphrase_file).coordinator_place()
-    found, described = _chosen(place, study, option="--study ")
+    study_id, described = _chosen(place, study, option="--study ")
     organisation = described.organisation(short_name).organisation
-    registry_of(place, found).revoke(described, organisation)
+    registry_of(place, study_id).revoke(described, organisation)
     if as_json:
-        _print({"study": found, "name": described.plan.name, "revoked": short_name})
+        _print({"study": study_id, "name": described.plan.name, "revoked": short_name})
     else:
-        screen.say(f"{found}: the invitation of {organisation} is void")
-        screen.say(placed(f"a new one: sottovoce study invite {short_name} --study {found}"))
+        screen.say(f"{study_id}: the invitation of {organisation} is void")
+        screen.say(placed(f"a new one: sottovoce study invite {short_name} --study {study_id}"))
 
 
 @app.command(short_help="The study card, or the text that travels.")
@@ -257,17 +257,17 @@ def show(
     from sottovoce.cli.consent import card_facts, show_card
     from sottovoce.cli.shown_study import known_study
 
-    found = known_study(open_home(home, passphrase_file), study)
+    known = known_study(open_home(home, passphrase_file), study)
     if toml:
-        screen.say(found.described.text, nl=False)
+        screen.say(known.described.text, nl=False)
     elif as_json:
-        _print(card_facts(found.described, found.card) | found.evaluated())
+        _print(card_facts(known.described, known.card) | known.evaluated())
     elif html is not None:
-        found.write_html(html)
+        known.write_html(html)
     elif card:
-        show_card(found.card)
+        show_card(known.card)
     else:
-        found.show()
+        known.show()
 
 
 @app.command("list", short_help="Every study that this site runs or joined.")
@@ -286,17 +286,19 @@ def list_studies(
 
     site = open_home(home, passphrase_file)
     rows = [
-        {"study": one.study, "name": one.name, "as": "coordinator", "phase": one.phase}
-        for one in studies(site.coordinator_place())
+        {"study": study.study, "name": study.name, "as": "coordinator", "phase": study.phase}
+        for study in studies(site.coordinator_place())
     ]
     rows += [
         {
-            "study": one.id,
-            "name": one.invitation.title,
-            "as": ", ".join(one.invitation.seats),
-            "phase": ", ".join(dict.fromkeys(str(seat.phase) for seat in seats_of(one.membership))),
+            "study": joined_study.id,
+            "name": joined_study.invitation.title,
+            "as": ", ".join(joined_study.invitation.seats),
+            "phase": ", ".join(
+                dict.fromkeys(str(seat.phase) for seat in seats_of(joined_study.membership))
+            ),
         }
-        for one in site.joined()
+        for joined_study in site.joined()
     ]
     nothing = "no study here: begin with `sottovoce study create` or `sottovoce join INVITATION`"
     _table(rows, as_json=as_json, nothing=nothing)
@@ -323,11 +325,11 @@ def cancel(
     from sottovoce.node.coordinator.serving import cancel_study
 
     place = open_home(home, passphrase_file).coordinator_place()
-    found, described = _chosen(place, study)
-    _check_phase(place, found, finished=False)
+    study_id, described = _chosen(place, study)
+    _check_phase(place, study_id, finished=False)
     _sure(f"Stop {described.plan.name!r} for everybody?", yes=yes)
-    cancel_study(place, found, reason=reason)
-    _ordered(found, described, "stopped", as_json=as_json)
+    cancel_study(place, study_id, reason=reason)
+    _ordered(study_id, described, "stopped", as_json=as_json)
 
 
 @app.command(short_help="End a finished study: what answers need is deleted.")
@@ -348,11 +350,11 @@ def close(
     from sottovoce.node.coordinator.serving import close_study
 
     place = open_home(home, passphrase_file).coordinator_place()
-    found, described = _chosen(place, study)
-    _check_phase(place, found, finished=True)
+    study_id, described = _chosen(place, study)
+    _check_phase(place, study_id, finished=True)
     _sure(f"Close {described.plan.name!r}? Nobody gets labels from its model then.", yes=yes)
-    close_study(place, found)
-    _ordered(found, described, "closed", as_json=as_json)
+    close_study(place, study_id)
+    _ordered(study_id, described, "closed", as_json=as_json)
 
 
 def _check_phase(place: "CoordinatorPlace", study: str, *, finished: bool) -> None:
@@ -386,9 +388,9 @@ def _again(place: "CoordinatorPlace", old: str, name: str | None) -> tuple["Stud
     from sottovoce.config.study_file import parse_study, renamed
     from sottovoce.node.coordinator.serving import registry_of
 
-    found, described = _chosen(place, old)
+    study_id, described = _chosen(place, old)
     again = parse_study(renamed(described.text, name)) if name else described
-    return again, registry_of(place, found).address
+    return again, registry_of(place, study_id).address
 
 
 def _chosen(
@@ -399,15 +401,15 @@ def _chosen(
     from sottovoce.node.coordinator.serving import registries
     from sottovoce.node.site.site_folder import choose
 
-    found = {one.id: parse_study(one.text) for one in registries(place)}
-    if not found:
+    described_by_id = {registry.id: parse_study(registry.text) for registry in registries(place)}
+    if not described_by_id:
         raise InputError(
             "study: expected one that this site runs, found none",
             hints=("sottovoce study create study.toml", "or name another --home"),
         )
-    titles = {one: described.plan.name for one, described in found.items()}
+    titles = {study: described.plan.name for study, described in described_by_id.items()}
     chosen = choose(name, titles, option=option)
-    return chosen, found[chosen]
+    return chosen, described_by_id[chosen]
 
 
 def _sure(question: str, *, yes: bool) -> None:

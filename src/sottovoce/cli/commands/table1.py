@@ -58,18 +58,18 @@ def table1(
     from sottovoce.cli.measurements import show
     from sottovoce.paper.table1 import for_people, for_scripts, measure
 
-    found: list[PrintedRow] = []
+    printed: list[PrintedRow] = []
     with screen.console(err=True).status("learning …") as status:
         entries = _entries(rows, bits)
         for row in measure(entries, seeds=seeds):
-            found.append(row)
-            status.update(f"{len(found)} of {len(entries)} rows, the last one {row.learner} …")
+            printed.append(row)
+            status.update(f"{len(printed)} of {len(entries)} rows, the last one {row.learner} …")
     if as_json:
-        show({}, [for_scripts(row) for row in found], title="", as_json=True)
+        show({}, [for_scripts(row) for row in printed], title="", as_json=True)
         return
-    table = [for_people(row) for row in found]
+    table = [for_people(row) for row in printed]
     show({"seeds": seeds}, table, title="the paper's table, on Ionosphere", as_json=False)
-    _show_costs([row for row in found if row.sealed is not None])
+    _show_costs([row for row in printed if row.sealed is not None])
 
 
 def _entries(rows: TableRows, bits: KeySize) -> "Sequence[TableEntry]":

@@ -35,19 +35,21 @@ def withdraw(
     from sottovoce.node.site.leaving import withdraw as leave
 
     site = open_home(home, passphrase_file)
-    found = site.study(study)
-    title = found.invitation.title
+    joined_study = site.study(study)
+    title = joined_study.invitation.title
     if not asked(f"Withdraw from {title!r}? This cannot be undone.", yes=yes):
         screen.say("nothing was changed", err=True)
         raise typer.Exit(REFUSED)
     with Watch(quiet=as_json) as watch:
         came = run(
-            leave(found.membership, options=AskOptions(parse_study, on_event=watch.on_event)),
+            leave(
+                joined_study.membership, options=AskOptions(parse_study, on_event=watch.on_event)
+            ),
             afterwards="`sottovoce withdraw` again goes on",
         )
     if as_json:
         import json
 
-        screen.say(json.dumps({"study": found.id, "in_sum": came.in_sum, "says": came.says}))
+        screen.say(json.dumps({"study": joined_study.id, "in_sum": came.in_sum, "says": came.says}))
     else:
         screen.say(came.says)

@@ -71,13 +71,13 @@ class CoordinatorService:
     @property
     def records(self) -> Mapping[str, Value]:
         """What outlives the process, by where it is kept."""
-        asked = {asker_note(seat): one.record for seat, one in self.askers.items()}
+        asked = {asker_note(seat): asker.record for seat, asker in self.askers.items()}
         return {**asked, EVALUATIONS: self.evaluations.record}
 
     @property
     def conversations(self) -> tuple[ConversationId, ...]:
         """What is under way."""
-        queries = [query for one in self.askers.values() for query in one.conversations]
+        queries = [query for asker in self.askers.values() for query in asker.conversations]
         return (*queries, *self.evaluations.conversations)
 
 

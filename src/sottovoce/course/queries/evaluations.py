@@ -154,7 +154,7 @@ def _look(turn: _Turn) -> None:
     state, book = turn.state, turn.state.record
     if book.open or not book.ready:
         return
-    expected = state.held.peers or tuple(one for one in state.peers if one not in book.gone)
+    expected = state.held.peers or tuple(peer for peer in state.peers if peer not in book.gone)
     ready = (peer for peer in expected if peer in book.ready)
     here = tuple(peer for peer in ready if state.presence.is_here(peer, turn.now))
     late = state.newest + state.gather

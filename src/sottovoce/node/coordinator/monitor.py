@@ -104,8 +104,8 @@ class Monitor:
 
     def phases(self) -> dict[str, int]:
         """How many studies are in which phase."""
-        found = Counter(str(one.phase) for one in studies(self._place))
-        return {phase: found[phase] for phase in (*_PHASES, *(found.keys() - set(_PHASES)))}
+        by_phase = Counter(str(study.phase) for study in studies(self._place))
+        return {phase: by_phase[phase] for phase in (*_PHASES, *(by_phase.keys() - set(_PHASES)))}
 
     @property
     def free(self) -> int:

@@ -114,10 +114,10 @@ class QueryCoordinator(ServiceCarrier[CoordinatorService]):
                 effect = await self.agent.do(take)
                 await self.agent.commit(effect.with_notes(notes))
             case Rejoined(consent):
-                told = Rejoining(self._now(sender, self._around.publics()[sender]), consent)
-                self._rejoined[sender] = self.standing.with_new_keys(told.now, consent)
-                kept = {_rejoining(sender): Codec().encode(told)}
-                await self.take(SeatRejoined(sender, told), {**notes, **kept})
+                rejoining = Rejoining(self._now(sender, self._around.publics()[sender]), consent)
+                self._rejoined[sender] = self.standing.with_new_keys(rejoining.now, consent)
+                kept = {_rejoining(sender): Codec().encode(rejoining)}
+                await self.take(SeatRejoined(sender, rejoining), {**notes, **kept})
             case _:
                 await self.take(Heard(sender, message), notes)
 
@@ -149,17 +149,19 @@ class QueryCoordinator(ServiceCarrier[CoordinatorService]):
         """Tell a seat with a new key who the others are; once for every key."""
         key = f"reseated/{public.hex()}"
         seating, proof = self._around.seating, self.standing.agreement.proof
-        known = any((one.name, one.public) == (seat, public) for one in seating.seats)
+        known = any((member.name, member.public) == (seat, public) for member in seating.seats)
         if known or proof is None or await self.agent.do(self.agent.journal.note, key) is not None:
             return
-        told = Reseated(seating, self._now(seat, public), proof, self.trained.peers)
-        await self.take(SeatReseated(seat, told), {key: b""})
+        reseated = Reseated(seating, self._now(seat, public), proof, self.trained.peers)
+        await self.take(SeatReseated(seat, reseated), {key: b""})
 
     def _now(self, seat: str, public: bytes) -> Seating:
         seating = self._around.seating
         seats = tuple(
-            SeatRecord(one.name, one.organisation, one.role, public) if one.name == seat else one
-            for one in seating.seats
+            SeatRecord(member.name, member.organisation, member.role, public)
+            if member.name == seat
+            else member
+            for member in seating.seats
         )
         return Seating(seating.number, seats)
 
@@ -232,8 +234,8 @@ def _read_rejoined(
     for seat in standing.study.roster.peers:
         data = journal.note(_rejoining(seat))
         if data is not None:
-            told = Codec().decode(data, Rejoining)
-            yield seat, standing.with_new_keys(told.now, told.consent)
+            rejoining = Codec().decode(data, Rejoining)
+            yield seat, standing.with_new_keys(rejoining.now, rejoining.consent)
 
 
 def _counted(peer: str) -> str:

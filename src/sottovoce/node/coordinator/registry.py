@@ -106,13 +106,13 @@ class Registry:
     ) -> InvitationToken:
         """A new token for an organisation; an older one is good no longer."""
         seats = tuple(
-            one.name
-            for one in described.seats
-            if one.organisation == organisation and one.name != COORDINATOR
+            seat.name
+            for seat in described.seats
+            if seat.organisation == organisation and seat.name != COORDINATOR
         )
         if not seats:
             known = dict.fromkeys(
-                one.organisation for one in described.seats if one.name != COORDINATOR
+                seat.organisation for seat in described.seats if seat.name != COORDINATOR
             )
             raise InputError(
                 f"study {self.id}: expected an organisation of it ({', '.join(known)}), "
@@ -139,7 +139,7 @@ class Registry:
                 f"study {self.id}: expected one that goes on, found one that is {phase}{because}",
                 hints=(again,),
             )
-        seats = {one.name for one in described.seats if one.organisation == organisation}
+        seats = {seat.name for seat in described.seats if seat.organisation == organisation}
         if phase is not Phase.ENROLMENT and not seats & set(now.enrolled):
             raise InputError(
                 f"study {self.id}: expected one whose enrolment goes on, found {phase}: "
@@ -173,9 +173,9 @@ class Registry:
 
     def admitted(self, token: bytes, *, now: float) -> Ticket:
         """The ticket of a token, or a refusal that says why."""
-        found = hash_of(token)
+        given_hash = hash_of(token)
         for ticket in self.tickets():
-            if hmac.compare_digest(ticket.token_hash, found):
+            if hmac.compare_digest(ticket.token_hash, given_hash):
                 if now > ticket.expires:
                     raise InputError(
                         f"invitation of {ticket.organisation!r}: expected one that is still good, "
@@ -218,8 +218,8 @@ class Registry:
 
     def seats(self) -> dict[str, EnrolledSeat]:
         """Everybody that enrolled, by seat."""
-        found = (self._read(path, EnrolledSeat) for path in _files(self.folder / "seats"))
-        return {one.name: one for one in found}
+        enrolled = (self._read(path, EnrolledSeat) for path in _files(self.folder / "seats"))
+        return {path.name: path for path in enrolled}
 
     # Orders and status.
 
@@ -264,4 +264,4 @@ class Registry:
 
 
 def _files(folder: Path) -> list[Path]:
-    return sorted(one for one in folder.iterdir() if not one.name.startswith("."))
+    return sorted(path for path in folder.iterdir() if not path.name.startswith("."))

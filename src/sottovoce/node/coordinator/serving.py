@@ -43,7 +43,7 @@ def create_study(
     """A new study, and a token for the invitation of every organisation in it."""
     described = read(text)
     entropy = entropy or SystemEntropy()
-    open_ones = [one for one in studies(place, read=read) if one.phase not in OVER]
+    open_ones = [study for study in studies(place, read=read) if study.phase not in OVER]
     if len(open_ones) >= MOST_STUDIES:
         raise InputError(
             f"studies: expected less than {MOST_STUDIES} open ones at one coordinator, "
@@ -54,7 +54,7 @@ def create_study(
     registry = Registry.create(folder, text, address=address, entropy=entropy)
     expires = time.time() + described.deadlines.enrolment.total_seconds()
     organisations = dict.fromkeys(
-        one.organisation for one in described.seats if one.name != COORDINATOR
+        seat.organisation for seat in described.seats if seat.name != COORDINATOR
     )
     tokens = tuple(
         registry.invite(described, organisation, expires=expires, entropy=entropy)
@@ -100,10 +100,10 @@ def registries(place: CoordinatorPlace) -> list[Registry]:
 
 def registry_of(place: CoordinatorPlace, study: str) -> Registry:
     """One study of this coordinator."""
-    for one in registries(place):
-        if one.id == study:
-            return one
-    known = ", ".join(one.id for one in registries(place)) or "none"
+    for registry in registries(place):
+        if registry.id == study:
+            return registry
+    known = ", ".join(registry.id for registry in registries(place)) or "none"
     raise InputError(
         f"study: expected one of this coordinator ({known}), found {study!r}",
         hints=("sottovoce study list",),
@@ -212,7 +212,7 @@ class _Opening:
     def _fails(self, study: str, error: Exception) -> None:
         """Tell that a study cannot go on; the server ends only if no study is left."""
         self.failed.add(study)
-        if self.failed >= {one.id for one in registries(self._place)}:
+        if self.failed >= {registry.id for registry in registries(self._place)}:
             raise error
         # The words of our own errors are made to be read; others may carry content, or paths.
         known = isinstance(error, SottovoceError)

@@ -98,7 +98,7 @@ class StudyRunner:
         """Open everything of the study in the registry's folder."""
         self.registry = registry
         self.described = described
-        self.publics = {one.name: one.public for one in registry.seats().values()}
+        self.publics = {seat.name: seat.public for seat in registry.seats().values()}
         self.mailbox = Mailbox(registry.folder / "mailbox.db", largest=self._largest_letter)
         self.terms = terms_of(registry.id, described)
         self._waiting = Training(self.terms, TrainingRecord(), self.publics)
@@ -155,7 +155,9 @@ class StudyRunner:
         kind = DamagedJournalError.__name__
         if not self._trains or self.training.state.phase not in STAGES:
             return
-        if kind not in {one.kind for one in self.training.state.record.reports if one.seat == seat}:
+        if kind not in {
+            report.kind for report in self.training.state.record.reports if report.seat == seat
+        }:
             await self.training.hear(seat, Failed(b"", kind, seat), {})
 
     async def enrol(self, seat: str, public: bytes, ticket: Ticket) -> None:
@@ -270,7 +272,9 @@ class StudyRunner:
 
     async def _open_queries(self) -> None:
         roster, journal = self.training.state.record.seating[0].roster(), self.agent.journal
-        study = self.terms.seated({one.name: one.public for one in roster.participants})
+        study = self.terms.seated(
+            {participant.name: participant.public for participant in roster.participants}
+        )
         standing = await self.agent.do(AfterTraining.read, journal, study, self._keys)
         trained = await self.agent.do(kept_training, journal, study, self._key)
         training = self.training.state

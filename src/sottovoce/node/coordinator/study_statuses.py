@@ -26,22 +26,22 @@ def write_status(folder: Path, status: StudyStatus) -> None:
 def read_status(folder: Path) -> StudyStatus | None:
     """How far the study in this folder is, as it was last written; None if that cannot be read."""
     try:
-        found = json.loads(storage.read_whole(folder / _NAME, limit=_LARGEST).data)
+        status = json.loads(storage.read_whole(folder / _NAME, limit=_LARGEST).data)
         return StudyStatus(
             folder.name,
-            str(found["name"]),
-            Phase(found["phase"]),
-            int(found["attempt"]),
+            str(status["name"]),
+            Phase(status["phase"]),
+            int(status["attempt"]),
             seats_in(folder),
-            tuple(str(name) for name in found["expected"]),
-            str(found["reason"]),
-            tuple((str(name), float(when)) for name, when in found["seen"]),
-            tuple(str(name) for name in found["waits_for"]),
-            str(found["waits_what"]),
-            float(found["waits_until"]),
-            tuple(str(word) for word in found["words"]),
-            tuple((str(name), str(report)) for name, report in found["reported"]),
-            tuple((str(name), str(said)) for name, said in found.get("versions", ())),
+            tuple(str(name) for name in status["expected"]),
+            str(status["reason"]),
+            tuple((str(name), float(when)) for name, when in status["seen"]),
+            tuple(str(name) for name in status["waits_for"]),
+            str(status["waits_what"]),
+            float(status["waits_until"]),
+            tuple(str(word) for word in status["words"]),
+            tuple((str(name), str(report)) for name, report in status["reported"]),
+            tuple((str(name), str(said)) for name, said in status.get("versions", ())),
         )
     except (ValueError, KeyError, TypeError, KeyFileError):
         # The server writes it anew within a second or so; nothing depends on it.
@@ -80,7 +80,7 @@ def _from_text(folder: Path, read: "ReadStudy | None") -> StudyStatus:
 
 def unwritten(folder: Path, described: "StudyDescribed") -> StudyStatus:
     """The status of a study of which nothing was written, or nothing that can be read."""
-    seats = (one.name for one in described.seats if one.role != "coordinator")
+    seats = (seat.name for seat in described.seats if seat.role != "coordinator")
     path = folder / _NAME
     reason = f"{path} cannot be read: the server writes it anew" if path.exists() else ""
     name = described.plan.name

@@ -113,7 +113,7 @@ def _residue_notes(held: MemberShare) -> dict[str, bytes]:
 
 def _kept_residues(data: bytes, study: Study) -> MemberShare:
     kept = Codec(limit=_LONGEST_NOTE).decode(data, KeptResidues)
-    halves = tuple(int(one) for one in kept.idf_halves.array())
+    halves = tuple(int(half) for half in kept.idf_halves.array())
     solution = Scale(kept.fraction_bits, int.from_bytes(kept.bound))
     scores, share = ScorePlan.fit(study.plan, halves, solution), kept.share.planes()
     if share.shape != (Base().count, *scores.shape):
@@ -129,7 +129,7 @@ def kept_share(journal: Journal, study: Study) -> HeldShare | MemberShare | None
     if not data:
         return None
     kept = Codec().decode(data, KeptShare)
-    halves = tuple(int(one) for one in kept.idf_halves.array())
+    halves = tuple(int(half) for half in kept.idf_halves.array())
     solution = Scale(kept.fraction_bits, int.from_bytes(kept.bound))
     scores = ScorePlan.fit(study.plan, halves, solution, on_shares=study.on_shares)
     if kept.words.shape != scores.kept_shape:
@@ -190,7 +190,7 @@ def kept_training(journal: Journal, study: Study, key: SecretKey | None) -> Trai
     if data is None:
         raise MalformedError("expected what the training left, found nothing")
     kept = Codec().decode(data, KeptTraining)
-    halves = tuple(int(one) for one in kept.idf_halves.array())
+    halves = tuple(int(half) for half in kept.idf_halves.array())
     solution = Scale(kept.fraction_bits, int.from_bytes(kept.bound))
     scores = ScorePlan.fit(study.plan, halves, solution, on_shares=study.on_shares)
     absent = study.plan.features - len(halves)
@@ -255,7 +255,7 @@ class AfterTraining:
     ) -> PartyContext:
         """A party for one conversation; what was opened in another, its book knows."""
         roster = self.study.roster.peers
-        chosen = roster if peers is None else tuple(one for one in roster if one in peers)
+        chosen = roster if peers is None else tuple(peer for peer in roster if peer in peers)
         at = Attempt(Stage.TRAINING, attempt, chosen)
         return PartyContext(
             self.study, self.keys.identity, entropy, self.keys.box, at, self.sums.book
@@ -273,7 +273,7 @@ class AfterTraining:
         return SeatSession(
             me,
             self.study.session(*name),
-            tuple(one for one in parties if one != me),
+            tuple(party for party in parties if party != me),
             Relay(party, self.agreement),
             self.study.codec(self.agreement.key),
             head=" ".join(name).encode(),
@@ -285,8 +285,13 @@ def reseated_study(before: Study, now: Seating, seat: str) -> Study:
     """The study with another key at one seat; nothing else may differ."""
     roster = now.roster()
     same = [
-        (one.name, one.organisation, one.role, one.public if one.name != seat else b"")
-        for one in (*before.roster.participants, *roster.participants)
+        (
+            participant.name,
+            participant.organisation,
+            participant.role,
+            participant.public if participant.name != seat else b"",
+        )
+        for participant in (*before.roster.participants, *roster.participants)
     ]
     half = len(before.roster.participants)
     if same[:half] != same[half:] or seat not in roster.names:

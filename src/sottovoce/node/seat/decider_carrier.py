@@ -128,7 +128,7 @@ class Carrier(ABC, Generic[S]):
                 await commit(written)
             elif written or letters:
                 await self.agent.commit(Effect(written, letters))
-            self._actions += [one for one in actions if not isinstance(one, (Tell, *KEPT))]
+            self._actions += [action for action in actions if not isinstance(action, (Tell, *KEPT))]
         self._due.set()
         self._show()
 

@@ -133,7 +133,7 @@ class RunningProgram:
         """What it waits for, as the card and the ledger call it."""
         match self.waiting:
             case Receive(_, kinds):
-                return " or ".join(kebab(one.__name__) for one in kinds)
+                return " or ".join(kebab(kind.__name__) for kind in kinds)
             case Gather(kind, _):
                 return kebab(kind.__name__)
         return "nothing"
@@ -154,15 +154,15 @@ def one_error() -> Iterator[None]:
     try:
         yield
     except BaseExceptionGroup as group:
-        found = tuple(_leaves(group))
-        ours = (one for one in found if isinstance(one, SottovoceError))
-        raise next(ours, found[0]) from None
+        leaves = tuple(_leaves(group))
+        ours = (error for error in leaves if isinstance(error, SottovoceError))
+        raise next(ours, leaves[0]) from None
 
 
 def _leaves(error: BaseException) -> Iterator[BaseException]:
     if isinstance(error, BaseExceptionGroup):
-        for one in error.exceptions:
-            yield from _leaves(one)
+        for inner in error.exceptions:
+            yield from _leaves(inner)
     else:
         yield error
 

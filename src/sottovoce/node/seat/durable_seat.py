@@ -266,7 +266,9 @@ class DurableSeat(Generic[R]):
     def _head(
         self, event: ProgramEvent, party: str, came: "_Came | None", packets: list[Packet]
     ) -> StepHead:
-        sent = tuple(Sent(one.recipient, one.number, body_digest(one.body)) for one in packets)
+        sent = tuple(
+            Sent(packet.recipient, packet.number, body_digest(packet.body)) for packet in packets
+        )
         failure = type(self.failure).__name__ if self.failure is not None else ""
         number = came.letter.number if came is not None else 0
         return StepHead(event.value, party, number, sent, failure)
@@ -279,11 +281,11 @@ class DurableSeat(Generic[R]):
                 letter = Letter(*here, step.body)
                 came = _Came(letter, self._opened(letter))
             packets = self._happen(ProgramEvent(head.event), head.party, came)
-            found = self._head(ProgramEvent(head.event), head.party, came, packets)
-            if found != head:
+            replayed = self._head(ProgramEvent(head.event), head.party, came, packets)
+            if replayed != head:
                 self._stale = True
                 raise ReplayError(
-                    f"{self._sitting.name}: run again, step {index} {_difference(head, found)}; "
+                    f"{self._sitting.name}: run again, step {index} {_difference(head, replayed)}; "
                     "of that nothing was sent",
                     hints=(
                         "put back the documents, settings and version that the study began with",

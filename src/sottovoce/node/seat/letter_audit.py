@@ -82,12 +82,12 @@ class LetterAudit:
         """
         self.flush()
         receipt = parse_receipt(data, "what the coordinator sent")
-        told = receipt.witness(self.ledger.seat, "what the coordinator sent")
-        found = self.ledger.head().count
-        if told.count > found:
+        witnessed = receipt.witness(self.ledger.seat, "what the coordinator sent")
+        count = self.ledger.head().count
+        if witnessed.count > count:
             raise LedgerError(
-                f"{self.ledger.path}: cut off at the end: {told.name} says {told.count} lines, "
-                f"found {found}",
+                f"{self.ledger.path}: cut off at the end: {witnessed.name} says "
+                f"{witnessed.count} lines, found {count}",
                 hints=("bring the whole ledger back from a copy",),
             )
         path = receipt_path(self.ledger.path)

@@ -140,9 +140,9 @@ class QueryClient(QuerySeat):
         with suppress(TimeoutError):
             async with asyncio.timeout(seconds):
                 async for state in self.states():
-                    for told in state.helping.record.rejoining:
-                        if told.consent.name == seat:
-                            return told
+                    for peer_rejoining in state.helping.record.rejoining:
+                        if peer_rejoining.consent.name == seat:
+                            return peer_rejoining
         raise AbsenceError(
             f"has not enrolled again, as far as we heard in {seconds:.0f} s", party=seat
         )
@@ -244,13 +244,13 @@ class QueryClient(QuerySeat):
         """Whom the rows are about, where others look them up."""
         if not self._plan.arrangement.asks_holders:
             return ()
-        nameless = next((one.origin for one in documents if one.group is None), None)
+        nameless = next((document.origin for document in documents if document.group is None), None)
         if nameless is not None:
             raise InputError(
                 f"{nameless}: expected the name of whom the row is about, found none",
                 hints=("--group patient",),
             )
-        return tuple(one.group or "" for one in documents)
+        return tuple(document.group or "" for document in documents)
 
     def _show_figures(self, kept: KeptEvaluation) -> None:
         """Let whoever watches show and keep the figures: our own at once, the joint ones later."""

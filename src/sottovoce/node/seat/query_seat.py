@@ -86,9 +86,9 @@ class QuerySeat(ServiceCarrier[SeatService]):
 
     def asker_standing(self, query: QueryId) -> AfterTraining:
         """The study with the keys that an asker has now."""
-        for told in self.state.helping.record.rejoining:
-            if told.consent.name == query.asker != self.agent.name:
-                return self.standing.with_new_keys(told.now, told.consent)
+        for rejoining in self.state.helping.record.rejoining:
+            if rejoining.consent.name == query.asker != self.agent.name:
+                return self.standing.with_new_keys(rejoining.now, rejoining.consent)
         return self.standing
 
     def query_program(self, action: RunQuery, entropy: Entropy) -> Any:
@@ -119,7 +119,7 @@ def stays(study: Study, seat: str) -> bool:
     """Whether a seat is needed after the training."""
     roster, plan = study.roster, study.plan
     helping = (Role.EVALUATOR, Role.MEMBER, Role.ANSWERER)
-    if any(seat == one.name for role in helping for one in roster.having(role)):
+    if any(seat == participant.name for role in helping for participant in roster.having(role)):
         return True
     return seat == roster.dealer and plan.deals_verdicts
 

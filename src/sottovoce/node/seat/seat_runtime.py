@@ -115,8 +115,8 @@ class SeatRuntime:
 
     async def close(self) -> None:
         """Stop where we are, as a crash would; the journal has it all."""
-        for one in self.running.values():
-            await self.do(one.seat.close)
+        for running in self.running.values():
+            await self.do(running.seat.close)
         self.running.clear()
         await self.do(self.audit.flush)
         await self.do(self.journal.close)
@@ -189,7 +189,7 @@ class SeatRuntime:
         return self._held[self._held_of(session)[0]]
 
     def _held_of(self, session: bytes) -> list[int]:
-        return [at for at, one in self._held.items() if one.session == session]
+        return [at for at, letter in self._held.items() if letter.session == session]
 
     async def settle_known(self, *, besides: Collection[bytes] = ()) -> None:
         """What the journal knows and nobody runs any longer is over: late letters are dropped.
@@ -272,13 +272,13 @@ class SeatRuntime:
 
     async def _hold(self, position: int, letter: Letter) -> None:
         """Keep a letter for a session that begins later, as long as its sender keeps measure."""
-        theirs = [one for one in self._held.values() if one.sender == letter.sender]
-        if len(theirs) < MOST_HELD and sum(len(one.body) for one in theirs) < self.held_bytes:
+        theirs = [held for held in self._held.values() if held.sender == letter.sender]
+        if len(theirs) < MOST_HELD and sum(len(letter.body) for letter in theirs) < self.held_bytes:
             self._held[position] = letter
             self._arrived.set()
             return
         # One that sends for sessions which never begin harms itself, and not this process.
-        for held in [at for at, one in self._held.items() if one.sender == letter.sender]:
+        for held in [at for at, held in self._held.items() if held.sender == letter.sender]:
             del self._held[held]
         await self._fault(letter.sender, "ViolationError")
 
@@ -452,7 +452,11 @@ class SeatRuntime:
         while True:
             self._moved.clear()
             now = time.monotonic()
-            due = [(self._due(one), one) for one in self.running.values() if one.waiting]
+            due = [
+                (self._due(running), running)
+                for running in self.running.values()
+                if running.waiting
+            ]
             for when, running in due:
                 if when <= now:
                     await self._expire(running)
@@ -462,8 +466,8 @@ class SeatRuntime:
                     until = time.time() + when - now
                     self.announce(what, running.whom, until)
                     self.decider.waiting(running, until)
-            left = [when for when, one in due if when > now]
-            left += [one.since + _LONG for _, one in due if not one.announced]
+            left = [when for when, running in due if when > now]
+            left += [running.since + _LONG for _, running in due if not running.announced]
             with suppress(TimeoutError):
                 async with asyncio.timeout(max(0.0, min(left) - now) if left else None):
                     await self._moved.wait()

@@ -218,7 +218,11 @@ class TrainingParticipant(Carrier[Participation]):
         await self.agent.do(self.agent.audit.note, LineKind.CONSENT, note)
 
     async def _opened(self, study: Study) -> SeatCourse:
-        role = next(one.role for one in study.roster.participants if one.name == self.agent.name)
+        role = next(
+            participant.role
+            for participant in study.roster.participants
+            if participant.name == self.agent.name
+        )
         documents = None
         if role is Role.PEER:
             documents = await self._context.documents()

@@ -82,13 +82,13 @@ async def hand_model(
     """Hand our part of the model to a peer that lost its disk, once a person compared the words."""
     work = await SiteStudy.open(membership, options, entropy=entropy or SystemEntropy())
     async with _asking(work) as (asker, working):
-        told = await while_working(working, asker.rejoining(seat, seconds=work.stage_seconds))
+        rejoining = await while_working(working, asker.rejoining(seat, seconds=work.stage_seconds))
         model = work.folder(work.peer) / MODEL
         handing = hand_over(
             asker.agent,
             asker.audit,
             asker.standing,
-            told,
+            rejoining,
             model=model,
             confirm=options.consent,
         )
@@ -100,8 +100,10 @@ def standing_of(
 ) -> AfterTraining:
     """What the peer's seat has after the training, or after it enrolled again."""
     if record.reseated:
-        told = record.reseated[0]
-        return AfterTraining.again(journal, told, seated_before(work.described, told.before), keys)
+        reseated = record.reseated[0]
+        return AfterTraining.again(
+            journal, reseated, seated_before(work.described, reseated.before), keys
+        )
     publics = {keys.identity.name: keys.identity.public}
     return AfterTraining.read(
         journal,

@@ -81,20 +81,20 @@ async def join(
         raise WithdrawnError(f"study {membership.study!r}: this site withdrew from it")
     work = await SiteStudy.open(membership, options, entropy=entropy or SystemEntropy())
     keys = {seat: work.keys(seat) for seat in membership.seats}
-    publics = {name: one.identity.public for name, one in keys.items()}
+    publics = {name: seat_keys.identity.public for name, seat_keys in keys.items()}
     context = SiteContext(membership.study, work.described, publics, source=source, options=options)
     if not all((work.folder(seat) / "journal.db").exists() for seat in membership.seats):
         # A seat is taken once: what would end this site later must not cost it that.
         await context.check_documents()
     seats = [_JoiningSeat(work, context, options, keys[seat]) for seat in membership.seats]
-    tasks = [asyncio.create_task(one.follow()) for one in seats]
+    tasks = [asyncio.create_task(seat.follow()) for seat in seats]
     try:
         done = await _all(tasks)
     finally:
         for task in tasks:
             task.cancel()
         await asyncio.gather(*tasks, return_exceptions=True)
-    return next((one for one in done if one.model is not None), done[0])
+    return next((task for task in done if task.model is not None), done[0])
 
 
 async def _all(tasks: "list[asyncio.Task[Joined]]") -> list[Joined]:
@@ -111,7 +111,7 @@ async def _all(tasks: "list[asyncio.Task[Joined]]") -> list[Joined]:
                 raise error
     errors = [error for task in tasks if (error := task.exception()) is not None]
     if errors:
-        raise next((one for one in errors if not isinstance(one, StoppedError)), errors[0])
+        raise next((error for error in errors if not isinstance(error, StoppedError)), errors[0])
     return [task.result() for task in tasks]
 
 
@@ -208,18 +208,18 @@ class _JoiningSeat:
         await agent.acknowledge()
 
     async def _again(
-        self, audit: LetterAudit, participant: TrainingParticipant, told: Reseated
+        self, audit: LetterAudit, participant: TrainingParticipant, reseated: Reseated
     ) -> None:
         """This site lost its disk: it agrees with new keys, and gets the model from a peer."""
         agent = participant.agent
-        before = seated_before(self._work.described, told.before)
+        before = seated_before(self._work.described, reseated.before)
 
         async def asked(study: Study) -> bool:
             return bool(await self._context.consents(study, agent.name, agent.tell_watcher))
 
-        standing = await rejoin(agent, self._keys, told, before=before, consents=asked)
+        standing = await rejoin(agent, self._keys, reseated, before=before, consents=asked)
         until = time.time() + self._work.described.deadlines.enrolment.total_seconds()
-        agent.announce("another peer to hand the model over", told.peers, until)
+        agent.announce("another peer to hand the model over", reseated.peers, until)
         path = self._work.folder(agent.name) / MODEL
         await take_model(agent, standing, audit, before=before, path=path)
         agent.tell_watcher(ModelStored(self._study, agent.name, path))
@@ -240,7 +240,9 @@ class _JoiningSeat:
         self, agent: SeatRuntime, study: Study
     ) -> HeldShare | MemberShare | HeldEntities | None:
         """What this seat helps others with: a share of the model, or rows to look up."""
-        if not any(agent.name == one.name for one in study.roster.having(Role.ANSWERER)):
+        if not any(
+            agent.name == participant.name for participant in study.roster.having(Role.ANSWERER)
+        ):
             return await agent.do(kept_share, agent.journal, study)
         await self._context.stored.wait()
         peer = study.roster.peer_at(agent.name)

@@ -25,21 +25,23 @@ def by_document(
 ) -> list[tuple[Document, Found]]:
     """What was found, document by document."""
     remaining = iter(classes)
-    found = []
+    answers = []
     for document in documents:
         places = [row.place for row in plan.reading.rows(document)]
         mine = [(place, next(remaining, None)) for place in places]
-        if any(one is None for _, one in mine):
+        if any(answer is None for _, answer in mine):
             raise MismatchError(f"{document.origin}: expected a label for every row, found fewer")
-        found.append((document, [(place, one) for place, one in mine if one is not None]))
+        answers.append(
+            (document, [(place, answer) for place, answer in mine if answer is not None])
+        )
     if next(remaining, None) is not None:
         raise MismatchError("labels: expected as many as rows, found more")
-    return found
+    return answers
 
 
-def as_table(found: Sequence[tuple[Document, Found]], plan: StudyPlan) -> Iterator[Document]:
+def as_table(answers: Sequence[tuple[Document, Found]], plan: StudyPlan) -> Iterator[Document]:
     """One document a row, its label the one that was found; parts of documents say which part."""
-    for number, (document, rows) in enumerate(found, 1):
+    for number, (document, rows) in enumerate(answers, 1):
         for place, classes in rows:
             label = classes[0] if plan.labels.exclusive else classes
             if plan.level is Level.DOCUMENT:
@@ -75,19 +77,19 @@ def margins(scores: NDArray[np.float64], plan: StudyPlan) -> NDArray[np.float64]
 
 
 def certainties(
-    found: Sequence[tuple[Document, Found]], scores: NDArray[np.float64] | None, plan: StudyPlan
+    answers: Sequence[tuple[Document, Found]], scores: NDArray[np.float64] | None, plan: StudyPlan
 ) -> list[float | None]:
     """How certain each document's least certain row is: how far its score is from a decision."""
     if scores is None:
-        return [None] * len(found)
-    ends = np.cumsum([len(rows) for _, rows in found])
+        return [None] * len(answers)
+    ends = np.cumsum([len(rows) for _, rows in answers])
     parts = np.split(margins(scores, plan), ends[:-1])
     return [float(part.min()) if part.size else None for part in parts]
 
 
-def as_spans(found: Sequence[tuple[Document, Found]], plan: StudyPlan) -> Iterator[Document]:
+def as_spans(answers: Sequence[tuple[Document, Found]], plan: StudyPlan) -> Iterator[Document]:
     """Every document with what was found in it as annotated spans."""
-    for document, rows in found:
+    for document, rows in answers:
         spans = tuple(_spans(rows, plan))
         yield replace(document, label=None, spans=spans)
 
@@ -95,13 +97,13 @@ def as_spans(found: Sequence[tuple[Document, Found]], plan: StudyPlan) -> Iterat
 def _spans(rows: Found, plan: StudyPlan) -> Iterator[Span]:
     """Runs of neighbouring rows of one class; a `B-` begins a run anew."""
     joins = plan.level is Level.TOKEN
-    for name in dict.fromkeys(_type(one) for _, classes in rows for one in classes):
+    for name in dict.fromkeys(_type(span) for _, classes in rows for span in classes):
         if name is None:
             continue
         run: Fragment | None = None
         for place, classes in rows:
-            here = [one for one in classes if _type(one) == name]
-            begins = not joins or (_bio(plan) and any(one.startswith("B-") for one in here))
+            here = [span for span in classes if _type(span) == name]
+            begins = not joins or (_bio(plan) and any(span.startswith("B-") for span in here))
             if run is not None and (not here or begins):
                 yield _span(name, run)
                 run = None

@@ -77,7 +77,7 @@ def how_far(membership: Membership) -> Withdrawal:
         path = membership.folder / seat / "ledger.jsonl"
         if path.exists():
             lines = (line.entry for line in read_ledger(path))
-            stages |= {one.stage for one in lines if (one.what, one.kind) in _ADDED_UP}
+            stages |= {line.stage for line in lines if (line.what, line.kind) in _ADDED_UP}
     if stages & _CONTRIBUTED:
         return Withdrawal(
             in_sum=True,
@@ -135,9 +135,9 @@ def _close_outbox(agent: SeatRuntime, audit: LetterAudit, record: ParticipantRec
     The last word takes the place of the first that certainly never left: numbers have no gaps.
     """
     journal, control = agent.journal, agent.control(COORDINATOR)
-    pending = [one for one in journal.pending() if one.letter.session == control]
-    left = [one for one in pending if audit.may_have_left(one)]
-    unsent = [one.letter.number for one in pending if one not in left]
+    pending = [letter for letter in journal.pending() if letter.letter.session == control]
+    left = [letter for letter in pending if audit.may_have_left(letter)]
+    unsent = [letter.letter.number for letter in pending if letter not in left]
     notes = agent.renumbered(min(unsent)) if unsent else {}
     if not audit.asks:
         left += agent.numbered([(COORDINATOR, audit.head())], notes)

@@ -68,31 +68,38 @@ async def _asked(membership: Membership, identity: Identity) -> Receipt | None:
         identity=identity,
         retry_seconds=_ASKING_SECONDS,
     ) as line:
-        told = json.loads(await line.status()).get("receipt")
-    return None if told is None else parse_receipt(str(told).encode(), "what the coordinator sent")
+        receipt = json.loads(await line.status()).get("receipt")
+    return (
+        None
+        if receipt is None
+        else parse_receipt(str(receipt).encode(), "what the coordinator sent")
+    )
 
 
 def ledgers_of(site: Site, study: str | None) -> list[SeatLedger]:
     """The ledgers of this site's seats in one study, its coordinator's too where it runs it."""
     places = {
-        one.id: (SealedFiles(one.folder, one.membership.at_rest), one.invitation.seats)
-        for one in site.joined()
+        joined_study.id: (
+            SealedFiles(joined_study.folder, joined_study.membership.at_rest),
+            joined_study.invitation.seats,
+        )
+        for joined_study in site.joined()
     }
-    titles = {one.id: one.invitation.title for one in site.joined()}
+    titles = {joined_study.id: joined_study.invitation.title for joined_study in site.joined()}
     place = site.coordinator_place()
-    for one in registries(place):
-        places[one.id] = (SealedFiles(one.folder, place.at_rest), (COORDINATOR,))
-        titles[one.id] = one.id
+    for registry in registries(place):
+        places[registry.id] = (SealedFiles(registry.folder, place.at_rest), (COORDINATOR,))
+        titles[registry.id] = registry.id
     if not places:
         return []
     chosen = choose(study, titles)
     files, seats = places[chosen]
-    memberships = {one.id: one.membership for one in site.joined()}
-    found = []
+    memberships = {joined_study.id: joined_study.membership for joined_study in site.joined()}
+    ledgers = []
     for seat in seats:
         path = files.root / seat / "ledger.jsonl"
         if path.exists():
             keys = SeatKeys.open(files, seat, entropy=site.entropy)
             joined = None if seat == COORDINATOR else memberships.get(chosen)
-            found.append(SeatLedger(seat, path, keys.identity, joined))
-    return found
+            ledgers.append(SeatLedger(seat, path, keys.identity, joined))
+    return ledgers

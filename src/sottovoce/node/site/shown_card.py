@@ -55,8 +55,13 @@ class GivenConsent:
 def keep_consent(folder: Path, question: ConsentQuestion, *, by: str, at: float) -> None:
     """Write down to what, by whom and when this site said yes."""
     people = [
-        [one.name, one.organisation, str(one.role), one.public.hex()]
-        for one in question.study.roster.participants
+        [
+            participant.name,
+            participant.organisation,
+            str(participant.role),
+            participant.public.hex(),
+        ]
+        for participant in question.study.roster.participants
     ]
     data = json.dumps({"people": people, "by": by, "at": at}).encode()
     storage.write_whole(folder / _NAME, data, mode=storage.SECRET_MODE, replace=True)
@@ -68,11 +73,11 @@ def kept_consent(folder: Path) -> GivenConsent | None:
     if not path.exists():
         return None
     try:
-        found = json.loads(storage.read_whole(path, limit=_LARGEST).data)
+        status = json.loads(storage.read_whole(path, limit=_LARGEST).data)
         people = tuple(
             Participant(name, organisation, Role(role), bytes.fromhex(public))
-            for name, organisation, role, public in found["people"]
+            for name, organisation, role, public in status["people"]
         )
-        return GivenConsent(Roster(people), str(found["by"]), float(found["at"]))
+        return GivenConsent(Roster(people), str(status["by"]), float(status["at"]))
     except (ValueError, KeyError, TypeError):
         raise DamagedFileError(f"{path}: expected the consent that was given here") from None

@@ -70,7 +70,7 @@ class SiteContext:
 
     async def check_documents(self) -> None:
         """Refuse documents that cannot go into the study, before anything is sent."""
-        peers = {one.name for one in self._description.seats if one.role is Role.PEER}
+        peers = {seat.name for seat in self._description.seats if seat.role is Role.PEER}
         for peer in peers & set(self.publics) if self._source is not None else ():
             study, documents = self._description.rehearsed(), await self.documents()
             await asyncio.to_thread(check_documents, study, peer, documents)
@@ -86,5 +86,5 @@ class SiteContext:
 
 def seated_before(described: StudyDescribed, seating: Seating) -> Study:
     """The study as others agreed to it, before our own keys were lost."""
-    theirs = {one.name: one.public for one in seating.seats if one.name == COORDINATOR}
+    theirs = {seat.name: seat.public for seat in seating.seats if seat.name == COORDINATOR}
     return seated(terms_of("", described), theirs, seating)

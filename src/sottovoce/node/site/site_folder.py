@@ -55,18 +55,18 @@ class JoinedStudy:
         from sottovoce.node.invitations import Invitation
 
         try:
-            found = json.loads(self.files.read(self.folder / "membership"))
-            _check_version(self.folder / "membership", found.get("version", 1))
+            kept = json.loads(self.files.read(self.folder / "membership"))
+            _check_version(self.folder / "membership", kept.get("version", 1))
             return Invitation(
-                found["address"],
-                bytes.fromhex(found["fingerprint"]),
-                found["study"],
-                found["title"],
+                kept["address"],
+                bytes.fromhex(kept["fingerprint"]),
+                kept["study"],
+                kept["title"],
                 # The first version called it so.
-                found.get("short_name") or found["house"],
-                tuple(found["seats"]),
-                bytes.fromhex(found["token"]),
-                datetime.fromisoformat(found["expires"]),
+                kept.get("short_name") or kept["house"],
+                tuple(kept["seats"]),
+                bytes.fromhex(kept["token"]),
+                datetime.fromisoformat(kept["expires"]),
             )
         except (KeyError, TypeError, ValueError, AttributeError):
             raise DamagedFileError(f"{self.folder / 'membership'}: not what was written") from None
@@ -74,14 +74,14 @@ class JoinedStudy:
     @property
     def membership(self) -> Membership:
         """What the service needs to know."""
-        found = self.invitation
+        invitation = self.invitation
         return Membership(
             self.folder,
-            found.address,
-            found.fingerprint,
-            found.study,
-            found.seats,
-            found.token,
+            invitation.address,
+            invitation.fingerprint,
+            invitation.study,
+            invitation.seats,
+            invitation.token,
             self.files.key_for(f"study {self.id}"),
         )
 
@@ -100,8 +100,8 @@ class JoinedStudy:
         """The study's text, kept; one that changed since it was kept is refused."""
         from sottovoce.config.study_file import LONGEST, parse_study
 
-        found = parse_study(text, name=f"study.toml of {self.id}")
-        self._check_seats(found)
+        described = parse_study(text, name=f"study.toml of {self.id}")
+        self._check_seats(described)
         path = self.folder / "study.toml"
         if not path.exists():
             storage.write_whole(path, text.encode(), mode=storage.SECRET_MODE)
@@ -110,13 +110,13 @@ class JoinedStudy:
                 f"{path}: expected the text that the study had before, found another",
                 hints=("ask the coordinator why the study was changed",),
             )
-        return found
+        return described
 
     def _check_seats(self, described: "StudyDescription") -> None:
         """Refuse an invitation whose seats are not seats of one organisation of the study."""
         seats = set(self.invitation.seats)
         if not any(
-            seats <= {one.name for one in invited.seats} for invited in described.organisations
+            seats <= {seat.name for seat in invited.seats} for invited in described.organisations
         ):
             raise InputError(
                 f"invitation: expected seats of one organisation of {self.id}, "
@@ -155,8 +155,8 @@ class Site:
         root = self.home / "studies"
         if not root.is_dir():
             return ()
-        found = sorted(path for path in root.iterdir() if (path / "membership").is_file())
-        return tuple(JoinedStudy(path, self.files) for path in found)
+        folders = sorted(path for path in root.iterdir() if (path / "membership").is_file())
+        return tuple(JoinedStudy(path, self.files) for path in folders)
 
     def study(self, name: str | None = None, *, option: str = "--study ") -> JoinedStudy:
         """The joined study of that name, or of which it is the beginning; the only one if None."""
@@ -166,9 +166,9 @@ class Site:
                 f"{self.home}: expected a study that this site joined, found none",
                 hints=("join one: sottovoce join INVITATION --data FILE", "or name another --home"),
             )
-        titles = {one.id: one.invitation.title for one in known}
+        titles = {joined_study.id: joined_study.invitation.title for joined_study in known}
         chosen = choose(name, titles, option=option)
-        return next(one for one in known if one.id == chosen)
+        return next(joined_study for joined_study in known if joined_study.id == chosen)
 
     def accept(self, invitation: "Invitation") -> JoinedStudy:
         """A folder for the study of an invitation; a newer one takes an older one's place."""
@@ -204,14 +204,14 @@ def choose(name: str | None, titles: dict[str, str], *, option: str = "--study "
             f"study: expected one of {len(titles)} by name ({listed}), found no name",
             hints=(f"name it: {option}{next(iter(titles), 'NAME')}", "sottovoce study list"),
         )
-    exact = [one for one, title in titles.items() if name in {one, title}]
+    exact = [study for study, title in titles.items() if name in {study, title}]
     begins = (
-        one for one, title in titles.items() if one.startswith(name) or title.startswith(name)
+        study for study, title in titles.items() if study.startswith(name) or title.startswith(name)
     )
-    found = exact or list(begins)
-    if len(found) == 1:
-        return found[0]
-    what = f"{name!r}, which could be {', '.join(found)}" if found else repr(name)
+    matching = exact or list(begins)
+    if len(matching) == 1:
+        return matching[0]
+    what = f"{name!r}, which could be {', '.join(matching)}" if matching else repr(name)
     raise InputError(
         f"study: expected one that this site knows ({listed or 'none'}), found {what}",
         hints=("sottovoce study list",),
@@ -246,12 +246,12 @@ def _check_version(path: Path, version: int) -> None:
 
 def _check_folder(path: Path) -> None:
     """Refuse a home that others could enter: they could swap keys and settings."""
-    found = path.stat()
-    if not stat.S_ISDIR(found.st_mode):
+    status = path.stat()
+    if not stat.S_ISDIR(status.st_mode):
         raise KeyFileError(f"{path}: expected a folder, found a file")
-    if found.st_mode & storage.OTHERS:
+    if status.st_mode & storage.OTHERS:
         raise OpenPermissionsError(
             f"{path}: other users of this machine can enter it, expected mode 700, "
-            f"found {stat.S_IMODE(found.st_mode):03o}",
+            f"found {stat.S_IMODE(status.st_mode):03o}",
             hints=(f"chmod 700 {quote(str(path))}",),
         )

@@ -85,7 +85,7 @@ class SiteStudy:
     @property
     def peer(self) -> str:
         """The seat of this site that holds text."""
-        planned = {one.name for one in self.described.seats if one.role == "peer"}
+        planned = {seat.name for seat in self.described.seats if seat.role == "peer"}
         for seat in self.membership.seats:
             if seat in planned:
                 return seat
@@ -131,7 +131,7 @@ class SiteStudy:
     async def _opened(self, keys: SeatKeys, ending: float) -> tuple[SiteLedger, Journal]:
         """The seat's ledger and journal, once the process that ran here before has let them go."""
         until, seat = time.monotonic() + ending, keys.identity.name
-        told = False
+        announced = False
         while True:
             try:
                 return self.open_books(keys)
@@ -141,11 +141,11 @@ class SiteStudy:
                 if time.monotonic() >= until:
                     reason = f"{error.message}; waited {ending:.0f} s for it to end"
                     raise type(error)(reason, hints=error.hints) from None
-            if not told:
+            if not announced:
                 what = "another process of this site to end"
                 wall = 0.0 if math.isinf(ending) else time.time() + ending
                 self.options.on_event(SeatWaiting(self.membership.study, seat, what, (seat,), wall))
-                told = True
+                announced = True
             await asyncio.sleep(_LOOK_SECONDS)
 
     def open_books(self, keys: SeatKeys) -> tuple[SiteLedger, Journal]:

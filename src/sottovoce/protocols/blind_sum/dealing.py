@@ -124,8 +124,8 @@ class Dealing:
             )
         )
         names = (owner.encode(), holder.encode())
-        found = digest(f"blind-sum/share-{kind}/v1", self.keyring.hash, *names, share)
-        if found != expected:
+        revealed = digest(f"blind-sum/share-{kind}/v1", self.keyring.hash, *names, share)
+        if revealed != expected:
             raise ViolationError(
                 f"expected the share that {owner!r} dealt to it, found another", party=holder
             )

@@ -159,8 +159,8 @@ def agree_keys(this: Round, who: Member, own: OwnKeys) -> Party[Keyring | None]:
             party=this.coordinator,
         )
     if this.is_sparse:
-        told = yield from receive(this.coordinator, GraphNonce)
-        keyring = keyring.nonced(told, who.pins)
+        nonce = yield from receive(this.coordinator, GraphNonce)
+        keyring = keyring.nonced(nonce, who.pins)
     return keyring
 
 
@@ -195,15 +195,15 @@ def collect_keys(this: Round, pins: Pins, *, listeners: Sequence[str] = ()) -> P
 def _pass_nonce(keyring: Keyring, bound: GraphCommitment, pins: Pins) -> Party[Keyring]:
     """At the coordinator: the evaluator's number, if it is the one that it had bound itself to."""
     this = keyring.this
-    told = yield from receive(this.evaluator, GraphNonce)
-    if _nonce_commitment(this, told.nonce) != bound.commitment:
+    nonce = yield from receive(this.evaluator, GraphNonce)
+    if _nonce_commitment(this, nonce.nonce) != bound.commitment:
         raise ViolationError(
             "expected the number for the graph that it had committed to, found another",
             party=this.evaluator,
         )
-    keyring = keyring.nonced(told, pins)
+    keyring = keyring.nonced(nonce, pins)
     for peer in keyring.peers:
-        yield Send(peer, told)
+        yield Send(peer, nonce)
     return keyring
 
 

@@ -95,16 +95,16 @@ def peer(
         return None
     dealt, mine = deal(keyring, who, own, entropy=entropy)
     yield Send(this.coordinator, dealt)
-    told = yield Receive(this.coordinator, (ShareBook, LeftOut))
-    if isinstance(told, LeftOut):
+    share_book = yield Receive(this.coordinator, (ShareBook, LeftOut))
+    if isinstance(share_book, LeftOut):
         return None
-    dealing = Dealing.of(keyring, told.shares, who.pins, teller=this.coordinator)
+    dealing = Dealing.of(keyring, share_book.shares, who.pins, teller=this.coordinator)
     if dealing.shares.get(who.name) != dealt.shares:
         raise ViolationError(
             "expected our own shares in the book as we dealt them, found others",
             party=this.coordinator,
         )
-    held = {who.name: mine, **open_boxes(dealing, told.boxes, who.name, own)}
+    held = {who.name: mine, **open_boxes(dealing, share_book.boxes, who.name, own)}
     masker = Masker(dealing, who.name, own)
     for receiver in plan.receivers:
         yield Send(receiver, _covered(plan, values, masker, receiver=receiver, entropy=entropy))
@@ -156,8 +156,8 @@ def evaluator(
     check_own_name(this, who, "evaluator")
     book.begin(this)
     keyring = yield from hear_keys(this, who, entropy=entropy)
-    told = yield from receive(this.coordinator, ShareBook)
-    dealing = Dealing.of(keyring, told.shares, who.pins, teller=this.coordinator)
+    share_book = yield from receive(this.coordinator, ShareBook)
+    dealing = Dealing.of(keyring, share_book.shares, who.pins, teller=this.coordinator)
     masked = yield from _gather_masked(plan, dealing, who.name)
     here = dealing.peers if among is None else among
     arrived = tuple(p for p in dealing.peers if p in masked and p in here)

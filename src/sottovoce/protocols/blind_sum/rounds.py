@@ -181,9 +181,9 @@ class RoundBook:
             return None
         return next(
             (
-                one.peers
-                for (of, _), one in self.spent.items()
-                if (of, one.series) == (study, series)
+                summed.peers
+                for (of, _), summed in self.spent.items()
+                if (of, summed.series) == (study, series)
             ),
             None,
         )

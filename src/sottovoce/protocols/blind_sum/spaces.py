@@ -66,7 +66,7 @@ class Space(ABC, Generic[V]):
         """The value that changes no sum."""
 
     @abstractmethod
-    def add(self, one: Form, other: Form, *, entropy: Entropy) -> Form:
+    def add(self, left: Form, other: Form, *, entropy: Entropy) -> Form:
         """The sum of two covered forms, as it travels."""
 
     @abstractmethod
@@ -143,10 +143,10 @@ class WordSpace(Space[NDArray[np.uint64]]):
         del entropy
         return np.zeros(self.shape, np.uint64)
 
-    def add(self, one: Form, other: Form, *, entropy: Entropy) -> Words:
+    def add(self, left: Form, other: Form, *, entropy: Entropy) -> Words:
         """The sum mod 2^64."""
         del entropy
-        return Words.of(self.total((one, other), self.mask(), count=2))
+        return Words.of(self.total((left, other), self.mask(), count=2))
 
     def ideal(self, values: Sequence[NDArray[np.uint64]]) -> NDArray[np.uint64]:
         """The sum mod 2^64."""
@@ -173,7 +173,7 @@ class ResidueMask(Mask):
     def join(self, other: "ResidueMask") -> None:
         """Add another mask."""
         pairs = zip(self.residues, other.residues, strict=True)
-        self.residues = [(one + two) % self.modulus for one, two in pairs]
+        self.residues = [(left + two) % self.modulus for left, two in pairs]
 
     def negated(self) -> "ResidueMask":
         """The mask that takes this one off."""
@@ -202,7 +202,7 @@ class ResidueSpace(Space[list[int]]):
     def written(self, value: list[int]) -> bytes:
         """The residues, one behind the other."""
         width = -(-self.modulus.bit_length() // 8)
-        return b"".join((int(one) % self.modulus).to_bytes(width) for one in value)
+        return b"".join((int(number) % self.modulus).to_bytes(width) for number in value)
 
     def check(self, form: Form) -> None:
         """Refuse another length or modulus."""
@@ -217,10 +217,10 @@ class ResidueSpace(Space[list[int]]):
         del entropy
         return [0] * self.length
 
-    def add(self, one: Form, other: Form, *, entropy: Entropy) -> Integers:
+    def add(self, left: Form, other: Form, *, entropy: Entropy) -> Integers:
         """The sum mod N."""
         del entropy
-        total = self.total((one, other), self.mask(), count=2)
+        total = self.total((left, other), self.mask(), count=2)
         return Integers.of(total, modulus=self.modulus)
 
     def total(self, forms: Sequence[Form], mask: ResidueMask, *, count: int) -> list[int]:
@@ -255,8 +255,8 @@ class CiphertextSpace(Space[Encrypted]):
 
     def cover(self, value: Encrypted, mask: ResidueMask, *, entropy: Entropy) -> CiphertextBytes:
         """The ciphertexts under the mask, re-randomised."""
-        found = (value.key, value.layout, value.scale)
-        if found != (self.key, self.layout, self.scale):
+        kind = (value.key, value.layout, value.scale)
+        if kind != (self.key, self.layout, self.scale):
             raise MismatchError(
                 f"expected ciphertexts of {self.layout} and {self.scale} under the {self.key}, "
                 f"found {value}"
@@ -266,7 +266,7 @@ class CiphertextSpace(Space[Encrypted]):
     def written(self, value: Encrypted) -> bytes:
         """The ciphertexts, one behind the other."""
         width = -(-self.key.modulus.bit_length() // 4)
-        return b"".join(int(one).to_bytes(width) for one in value.residues)
+        return b"".join(int(residue).to_bytes(width) for residue in value.residues)
 
     def check(self, form: Form) -> None:
         """Refuse another key, layout or scale."""
@@ -285,9 +285,9 @@ class CiphertextSpace(Space[Encrypted]):
             self.key, zeros, entropy=entropy, slots=layout.slots, symmetric=layout.symmetric
         )
 
-    def add(self, one: Form, other: Form, *, entropy: Entropy) -> CiphertextBytes:
+    def add(self, left: Form, other: Form, *, entropy: Entropy) -> CiphertextBytes:
         """The encrypted sum, re-randomised: it does not tell what was added."""
-        total = self._read(one) + self._read(other)
+        total = self._read(left) + self._read(other)
         return CiphertextBytes(total.fresh(entropy=entropy).to_bytes())
 
     def ideal(self, values: Sequence[Encrypted]) -> Encrypted:
@@ -300,13 +300,13 @@ class CiphertextSpace(Space[Encrypted]):
     def _read(self, form: Form) -> Ciphertext:
         if not isinstance(form, CiphertextBytes):
             raise MismatchError(f"expected CiphertextBytes, found {type(form).__name__}")
-        found = Ciphertext.from_bytes(form.data, key=self.key)
+        ciphertext = Ciphertext.from_bytes(form.data, key=self.key)
         covered = self.layout.cover()
-        if found.layout != covered:
-            raise MismatchError(f"expected ciphertexts of {covered}, found {found.layout}")
-        if found.scale != Scale(self.scale.fraction_bits, self.key.plaintext_bound):
+        if ciphertext.layout != covered:
+            raise MismatchError(f"expected ciphertexts of {covered}, found {ciphertext.layout}")
+        if ciphertext.scale != Scale(self.scale.fraction_bits, self.key.plaintext_bound):
             raise MismatchError(
                 f"expected ciphertexts with {self.scale.fraction_bits} fraction bits, "
-                f"found {found.scale}"
+                f"found {ciphertext.scale}"
             )
-        return found
+        return ciphertext

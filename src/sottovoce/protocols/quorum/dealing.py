@@ -109,12 +109,12 @@ def seated(
         if dealer == name:
             taken[dealer] = given[name]
             continue
-        told = yield from receive(dealer, QuorumSeed)
-        if told.context != context.encode() or len(told.seed) != SEED_BYTES:
+        seed = yield from receive(dealer, QuorumSeed)
+        if seed.context != context.encode() or len(seed.seed) != SEED_BYTES:
             raise ViolationError(
                 f"expected a seed of {SEED_BYTES} bytes for {context}, found another", party=dealer
             )
-        taken[dealer] = told.seed
+        taken[dealer] = seed.seed
     return QuorumMember(quorum, name, context, entropy, ledger, taken, given)
 
 

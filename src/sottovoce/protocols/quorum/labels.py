@@ -254,11 +254,11 @@ def take_scores(
     """At a member: its shares of degree 2t of every score, from its shares of the asker's rows."""
     seed = b""
     if name in plan.quorum.seeded(plan.quorum.threshold):
-        told = yield from receive(asker, RowSeed)
-        _check_context(context, told.context, asker)
-        if len(told.seed) != SEED_BYTES:
+        row_seed = yield from receive(asker, RowSeed)
+        _check_context(context, row_seed.context, asker)
+        if len(row_seed.seed) != SEED_BYTES:
             raise ViolationError(f"expected a seed of {SEED_BYTES} bytes", party=asker)
-        seed = told.seed
+        seed = row_seed.seed
     scores = []
     for start in range(0, plan.rows, _ROWS):
         count = min(_ROWS, plan.rows - start)

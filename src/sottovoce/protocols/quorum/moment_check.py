@@ -166,11 +166,11 @@ def check_weights(
         lambda entropy: [_BASE.draw(entropy, 1)],
         purpose=f"{_PURPOSE}/coin",
     )
-    told = yield from opened(quorum, _coin(quorum), coin)
-    signs = _directions(told, math.prod(bounds.shape))
+    opened_coin = yield from opened(quorum, _coin(quorum), coin)
+    signs = _directions(opened_coin, math.prod(bounds.shape))
     values = np.stack([_values(bounds, part, signs) for part in parts.values()], axis=1)
-    found = yield from at_least_zero(member, bounds.comparison, values, purpose=_PURPOSE)
-    _check_signs((yield from opened(quorum, _bits(quorum, len(peers)), found)), bounds, peers)
+    within = yield from at_least_zero(member, bounds.comparison, values, purpose=_PURPOSE)
+    _check_signs((yield from opened(quorum, _bits(quorum, len(peers)), within)), bounds, peers)
 
 
 def open_weights(

@@ -112,8 +112,8 @@ class Opener:
 def opened(quorum: Quorum, opening: Opening, share: Planes) -> Party[Planes]:
     """At a member: what the opener makes of everybody's shares."""
     yield from given(quorum, opening, share)
-    told = yield from receive(quorum.opener, OpenedValues)
-    return opening.read(told.values, sender=quorum.opener)
+    answer = yield from receive(quorum.opener, OpenedValues)
+    return opening.read(answer.values, sender=quorum.opener)
 
 
 def given(quorum: Quorum, opening: Opening, share: Planes) -> Party[None]:

@@ -107,9 +107,9 @@ class SystemPart:
         diagonal = _BASE.of(fixed.encode(self.penalties, scale))
         planes = np.empty((_BASE.count, features, features), np.float32)
         for index in range(_BASE.count):
-            one = Base(index + 1)
+            longer = Base(index + 1)
             packed = self.matrix[index].copy()
-            prime = one.primes[index]
+            prime = longer.primes[index]
             places = triangle.diagonal()
             packed[places] = (packed[places] + diagonal[index]) % np.uint32(prime)
             if self.border is not None:

@@ -142,12 +142,12 @@ def collect(
         return own
     share = np.empty((summand.base.count, summand.length), np.uint32)
     if name in quorum.seeded(quorum.threshold):
-        told = yield from receive(peer, ContributionSeed)
-        _check_bound(summand, told.context, peer)
-        if len(told.seed) != SEED_BYTES:
+        seed = yield from receive(peer, ContributionSeed)
+        _check_bound(summand, seed.context, peer)
+        if len(seed.seed) != SEED_BYTES:
             raise ViolationError(f"expected a seed of {SEED_BYTES} bytes", party=peer)
         for plane in range(summand.base.count):
-            share[plane] = summand.expanded(told.seed, plane)
+            share[plane] = summand.expanded(seed.seed, plane)
         return share
     for plane, prime in enumerate(summand.base.primes):
         message = yield from receive(peer, ContributionPlane)

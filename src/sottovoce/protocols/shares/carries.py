@@ -144,13 +144,13 @@ class CarryPlan:
     @cached_property
     def primes(self) -> tuple[int, ...]:
         """The first primes above every test."""
-        found: list[int] = []
+        chosen: list[int] = []
         candidate = self.tests + 1
-        while len(found) < self.count:
+        while len(chosen) < self.count:
             if all(candidate % k for k in range(2, int(candidate**0.5) + 1)):
-                found.append(candidate)
+                chosen.append(candidate)
             candidate += 1
-        return tuple(found)
+        return tuple(chosen)
 
     @cached_property
     def modulus(self) -> int:
@@ -162,7 +162,8 @@ class CarryPlan:
         """For each number what is 1 modulo its own prime and 0 modulo all others."""
         rest = [self.modulus // prime for prime in self.primes]
         return tuple(
-            one * pow(one, -1, prime) for one, prime in zip(rest, self.primes, strict=True)
+            cofactor * pow(cofactor, -1, prime)
+            for cofactor, prime in zip(rest, self.primes, strict=True)
         )
 
     @property
@@ -228,7 +229,7 @@ def _parts(
 
 def give_signs(side: KeySide, words: Words, *, ring: Ring, columns: int = 1) -> Party[Words]:
     """The key holder's bits, (values, columns): with the asker's, added mod 2, they are [x < 0]."""
-    found = np.empty((len(words), columns), np.uint64)
+    signs = np.empty((len(words), columns), np.uint64)
     for part, plan in _parts(len(words), ring, side.masking, side.key.public):
         lacking = ring.low(~ring.low(words[part]))
         digits = Plain(filled(_digits_of(plan, lacking), (plan.places * _RADIX,)), plan.digits)
@@ -238,8 +239,8 @@ def give_signs(side: KeySide, words: Words, *, ring: Ring, columns: int = 1) -> 
         layout = Layout((columns * plan.tests,), slots)
         residues = side.checked(answer.tests, layout, plan.scale)
         values = slices(residues, slots, columns * plan.tests)
-        found[part] = _zeros(plan, values, columns) ^ ring.top(words[part])[:, np.newaxis]
-    return found
+        signs[part] = _zeros(plan, values, columns) ^ ring.top(words[part])[:, np.newaxis]
+    return signs
 
 
 def ask_signs(side: AskSide, words: Words, *, ring: Ring) -> Party[Words]:
@@ -247,25 +248,27 @@ def ask_signs(side: AskSide, words: Words, *, ring: Ring) -> Party[Words]:
 
     All columns of a row are compared with the same share of the key holder's.
     """
-    found = np.empty_like(words)
+    signs = np.empty_like(words)
     for part, plan in _parts(len(words), ring, side.masking, side.key):
-        told = yield from receive(side.holder, ShareDigits)
+        share_digits = yield from receive(side.holder, ShareDigits)
         layout = Layout((plan.places * _RADIX,))
-        digits = side.checked(told.digits, layout, plan.digits)
+        digits = side.checked(share_digits.digits, layout, plan.digits)
         shares = words[part]
         coins = np.array([side.entropy.coin() for _ in range(shares.size)], np.uint64)
         coins = coins.reshape(shares.shape)
         tests = _blinded(side, plan, digits, ring.low(shares), coins)
         yield Send(side.holder, DigitTests(tests))
-        found[part] = ring.top(shares) ^ coins
-    return found
+        signs[part] = ring.top(shares) ^ coins
+    return signs
 
 
 def slices(residues: Sequence[int], slots: Slots, count: int) -> list[int]:
     """The first so many slots of plaintexts in which nothing is below 0."""
     mask = (1 << slots.width) - 1
-    found = [int(one) >> slots.width * at & mask for one in residues for at in range(slots.count)]
-    return found[:count]
+    pieces = [
+        int(residue) >> slots.width * at & mask for residue in residues for at in range(slots.count)
+    ]
+    return pieces[:count]
 
 
 def _digit(words: Words, place: int) -> list[int]:
@@ -275,22 +278,22 @@ def _digit(words: Words, place: int) -> list[int]:
 
 def _digits_of(plan: CarryPlan, numbers: Words) -> list[int]:
     """For every place and every value of a digit, which of the numbers have it there."""
-    found = []
+    digits = []
     for place in range(plan.places):
         having = [0] * _RADIX
         for digit, unit in zip(_digit(numbers, place), plan.units, strict=True):
             having[digit] += unit
-        found += [one % plan.modulus for one in having]
-    return found
+        digits += [holder % plan.modulus for holder in having]
+    return digits
 
 
 def _zeros(plan: CarryPlan, values: Sequence[int], columns: int) -> Words:
     """For each number and column whether one of its tests is 0."""
-    found = np.zeros((plan.count, columns), np.uint64)
+    zeros = np.zeros((plan.count, columns), np.uint64)
     for column in range(columns):
         tests = values[column * plan.tests : (column + 1) * plan.tests]
-        found[:, column] = [any(one % prime == 0 for one in tests) for prime in plan.primes]
-    return found
+        zeros[:, column] = [any(test % prime == 0 for test in tests) for prime in plan.primes]
+    return zeros
 
 
 def _blinded(
@@ -321,7 +324,7 @@ def _picked(
 
     The right side is below ρ for δ = 0, above it for δ = 1.
     """
-    found = []
+    cells = []
     for place in range(plan.places):
         rows = []
         for column in range(numbers.shape[1]):
@@ -336,11 +339,11 @@ def _picked(
                 equal[digit] += unit
                 for value in range(digit + 1, _RADIX) if coin else range(digit):
                     beside[value] += unit
-            rows += [[one % plan.modulus for one in row] for row in (beside, equal)]
+            rows += [[residue % plan.modulus for residue in row] for row in (beside, equal)]
         bases = digits.residues[place * _RADIX : (place + 1) * _RADIX]
         made = digits.key.square.combined(bases, rows)
-        found.append(list(zip(made[::2], made[1::2], strict=True)))
-    return found
+        cells.append(list(zip(made[::2], made[1::2], strict=True)))
+    return cells
 
 
 def _tests_of(key: PublicKey, pairs: Sequence[tuple[Residue, Residue]]) -> list[Residue]:
@@ -351,11 +354,11 @@ def _tests_of(key: PublicKey, pairs: Sequence[tuple[Residue, Residue]]) -> list[
     """
     times = key.square.multiplied
     above = key.square.product([])
-    found = []
+    tests = []
     for beside, equal in reversed(pairs):
-        found += times([beside], [above])
+        tests += times([beside], [above])
         (above,) = times([above], [equal])
-    return [*found, above]
+    return [*tests, above]
 
 
 def _drawn(plan: CarryPlan, coins: Words, *, entropy: Entropy) -> tuple[list[list[int]], list[int]]:
@@ -369,6 +372,8 @@ def _drawn(plan: CarryPlan, coins: Words, *, entropy: Entropy) -> tuple[list[lis
             # As many digits are equal above, and one is beside; the last test has all equal.
             whole = test + 1 if test < plan.places else plan.places + (not coin)
             added[here] += -factor * whole % prime * unit
-    factors = [[one % plan.modulus for one in row] for row in factors]
-    drowned = [one % plan.modulus + plan.modulus * entropy.bits(plan.drown_bits) for one in added]
+    factors = [[number % plan.modulus for number in row] for row in factors]
+    drowned = [
+        number % plan.modulus + plan.modulus * entropy.bits(plan.drown_bits) for number in added
+    ]
     return factors, drowned

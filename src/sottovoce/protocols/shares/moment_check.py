@@ -101,9 +101,9 @@ def check_moments(holder: Holder, bounds: MomentBounds, words: Words) -> Party[N
     most = holder.constant(np.array([bounds.trace, bounds.square], np.uint64))
     values = np.concatenate([trace, most - np.concatenate([trace, square])])
     broken = yield from negative(holder, values, purpose=_PURPOSE)
-    one = holder.constant(np.ones(1, np.uint64))
+    unit = holder.constant(np.ones(1, np.uint64))
     none = yield from negative(
-        holder, broken.sum(dtype=np.uint64, keepdims=True) - one, purpose=_TOGETHER
+        holder, broken.sum(dtype=np.uint64, keepdims=True) - unit, purpose=_TOGETHER
     )
     bit = yield from opened(holder, PlausibleMomentsBit, none)
     match int(bit[0]):

@@ -197,9 +197,9 @@ def score_shares(
     tails = np.empty((plan.documents, TAIL), scores.dtype)
     factor = mask + delta if holder.first else mask
     for part in plan.messages():
-        told = yield from receive(asker, AskedRows)
+        asked_rows = yield from receive(asker, AskedRows)
         rows = (part.stop - part.start, plan.columns)
-        masked = plan.read(told.words, rows, sender=asker, what="AskedRows")
+        masked = plan.read(asked_rows.words, rows, sender=asker, what="AskedRows")
         for piece in plan.pieces(part):
             half = masks.of(piece)
             here = masked[piece.start - part.start : piece.stop - part.start]
@@ -212,8 +212,10 @@ def score_shares(
 
 def _opened_model(holder: Holder, plan: RowPlan, share: AnyWords) -> Party[AnyWords]:
     yield Send(holder.other, MaskedModel(plan.written(share)))
-    told = yield from receive(holder.other, MaskedModel)
-    return share + plan.read(told.words, share.shape, sender=holder.other, what="MaskedModel")
+    other_model = yield from receive(holder.other, MaskedModel)
+    return share + plan.read(
+        other_model.words, share.shape, sender=holder.other, what="MaskedModel"
+    )
 
 
 def _dealt(holder: Holder, plan: RowPlan) -> Party[AnyWords]:
@@ -221,8 +223,8 @@ def _dealt(holder: Holder, plan: RowPlan) -> Party[AnyWords]:
     shape = (plan.documents, plan.classes)
     if not holder.first:
         return plan.draw(holder.material.stream("scores of masks"), *shape)
-    told = yield from receive(holder.trio.dealer, DealtScores)
-    return plan.read(told.words, shape, sender=holder.trio.dealer, what="DealtScores")
+    dealt = yield from receive(holder.trio.dealer, DealtScores)
+    return plan.read(dealt.words, shape, sender=holder.trio.dealer, what="DealtScores")
 
 
 def deal_scores(
@@ -270,9 +272,9 @@ def send_rows(
             masked[here] += masks[1].of(piece)
             np.negative(masked[here], out=masked[here])
             _add_rows(masked[here], rows, piece)
-        told = AskedRows(plan.written(masked))
-        yield Send(trio.second, told)
-        yield Send(trio.first, told)
+        asked_rows = AskedRows(plan.written(masked))
+        yield Send(trio.second, asked_rows)
+        yield Send(trio.first, asked_rows)
 
 
 def masks_type(plan: RowPlan) -> Any:

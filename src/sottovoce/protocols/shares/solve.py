@@ -125,10 +125,10 @@ class SystemShare:
                 f"solve: expected {features} penalties, one a feature, "
                 f"found shape {self.penalties.shape}"
             )
-        for name, found in (("tilt", self.tilt), ("border", self.border)):
-            if found is not None and found.shape != (features,):
+        for name, part in (("tilt", self.tilt), ("border", self.border)):
+            if part is not None and part.shape != (features,):
                 raise MismatchError(
-                    f"solve: expected a {name} of {features} numbers, found shape {found.shape}"
+                    f"solve: expected a {name} of {features} numbers, found shape {part.shape}"
                 )
         certain = self.penalties if self.tilt is None else self.penalties[:-1]
         if not (certain >= plan.system.penalty).all():

@@ -140,8 +140,8 @@ class ChoicePlan:
     def split(self, steps: list[int], shape: tuple[int, ...]) -> tuple[Words, Words]:
         """Shares of both steps out of what is side by side."""
         ring, low = self.verdict.ring, (1 << self.place) - 1
-        values = [(one & low) & ((1 << ring.bits) - 1) for one in steps]
-        indices = [(one >> self.place) % self.classes for one in steps]
+        values = [(step & low) & ((1 << ring.bits) - 1) for step in steps]
+        indices = [(step >> self.place) % self.classes for step in steps]
         return (
             np.array(values, np.uint64).reshape(shape),
             np.array(indices, np.uint64).reshape(shape),
@@ -237,8 +237,8 @@ def _checked(plan: VerdictPlan, scores: Words) -> Words:
 
 def _told(side: AskSide, plan: VerdictPlan, *, below: int) -> Party[Words]:
     """The coordinator's shares of the labels, if they are as many and as small as agreed."""
-    told = yield from receive(side.holder, LabelShare)
-    words = told.words.array()
+    share = yield from receive(side.holder, LabelShare)
+    words = share.words.array()
     if words.shape != (plan.documents,) or (words >= below).any():
         raise ViolationError(
             f"LabelShare: expected {plan.documents} labels below {below}, "
@@ -256,21 +256,21 @@ def _give_steps(
     side: KeySide, plan: ChoicePlan, bits: Words, apart: Candidates
 ) -> Party[tuple[Words, Words]]:
     """The key holder's shares of bit × difference."""
-    own, found = plan.joined(apart.values, apart.indices), []
+    own, steps = plan.joined(apart.values, apart.indices), []
     slots = plan.slots(side.key.public.plaintext_bits)
     for part in _parts(len(own)):
         chosen, numbers = bits[part].tolist(), own[part]
-        kept = [bit * one for bit, one in zip(chosen, numbers, strict=True)]
-        left = [one - other for one, other in zip(numbers, kept, strict=True)]
+        kept = [bit * number for bit, number in zip(chosen, numbers, strict=True)]
+        left = [number - other for number, other in zip(numbers, kept, strict=True)]
         sealed = (
-            encrypt(side.key, Plain(filled(one, (len(one),)), scale), entropy=side.entropy)
-            for one, scale in ((chosen, BIT), (kept, plan.difference), (left, plan.difference))
+            encrypt(side.key, Plain(filled(values, (len(values),)), scale), entropy=side.entropy)
+            for values, scale in ((chosen, BIT), (kept, plan.difference), (left, plan.difference))
         )
         yield Send(side.asker, Choices(*sealed))
-        told = yield from receive(side.asker, MaskedChoices)
+        masked_choices = yield from receive(side.asker, MaskedChoices)
         layout = Layout((len(numbers),), slots)
-        found += slices(side.checked(told.steps, layout, plan.scale), slots, len(numbers))
-    return plan.split(found, apart.values.shape)
+        steps += slices(side.checked(masked_choices.steps, layout, plan.scale), slots, len(numbers))
+    return plan.split(steps, apart.values.shape)
 
 
 def _ask_steps(
@@ -283,12 +283,12 @@ def _ask_steps(
     masks = [value + (index << plan.place) for value, index in zip(values, indices, strict=True)]
     slots = plan.slots(side.key.plaintext_bits)
     for part in _parts(len(own)):
-        told = yield from receive(side.holder, Choices)
-        steps = _chosen(side, plan, told, bits[part], own[part])
+        choices = yield from receive(side.holder, Choices)
+        steps = _chosen(side, plan, choices, bits[part], own[part])
         masked = steps.packed(slots) + Plain(filled(masks[part], steps.shape), plan.mask)
         yield Send(side.holder, MaskedChoices(masked.for_key_holder(entropy=side.entropy)))
-    low = np.array([-one % (1 << plan.verdict.ring.bits) for one in values], np.uint64)
-    high = np.array([-one % plan.classes for one in indices], np.uint64)
+    low = np.array([-value % (1 << plan.verdict.ring.bits) for value in values], np.uint64)
+    high = np.array([-index % plan.classes for index in indices], np.uint64)
     return low.reshape(apart.values.shape), high.reshape(apart.values.shape)
 
 
@@ -299,7 +299,8 @@ def _chosen(side: AskSide, plan: ChoicePlan, told: Choices, bits: Words, own: li
     kept = side.checked(told.kept, layout, plan.difference).residues
     left = side.checked(told.left, layout, plan.difference).residues
     picked = tuple(
-        two if bit else one for bit, one, two in zip(bits.tolist(), kept, left, strict=True)
+        two if bit else kept_number
+        for bit, kept_number, two in zip(bits.tolist(), kept, left, strict=True)
     )
     flips = bits.astype(np.int64)
     chosen = (theirs * Plain(1 - 2 * flips, BIT) + Plain(flips, BIT)).within(BIT)

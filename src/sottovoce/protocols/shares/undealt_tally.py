@@ -98,10 +98,10 @@ def give_tally(side: KeySide, plan: TallyPlan, scores: Words, *, counts: Ring) -
     for part in _parts(plan):
         plain = Plain(bits[part].astype(np.int64), _BIT)
         yield Send(side.asker, TallyBits(encrypt(side.key, plain, entropy=side.entropy)))
-    told = yield from receive(side.asker, MaskedCounts)
+    masked_counts = yield from receive(side.asker, MaskedCounts)
     slots, layout, scale = _slots(plan, counts, side.masking, side.key.public)
-    found = slices(side.checked(told.counts, layout, scale), slots, layout.shape[0])
-    words = np.array([one & ((1 << counts.bits) - 1) for one in found], np.uint64)
+    found = slices(side.checked(masked_counts.counts, layout, scale), slots, layout.shape[0])
+    words = np.array([count & ((1 << counts.bits) - 1) for count in found], np.uint64)
     return words.reshape(_shape(plan))
 
 
@@ -117,9 +117,9 @@ def ask_tally(
     sums = _Sums(side.key, _shape(plan))
     of_rows = groups.reshape(rows, GROUPS)
     for part in _parts(plan):
-        told = yield from receive(side.holder, TallyBits)
+        tally_bits = yield from receive(side.holder, TallyBits)
         layout = Layout((part.stop - part.start, plan.thresholds))
-        theirs = side.checked(told.bits, layout, _BIT)
+        theirs = side.checked(tally_bits.bits, layout, _BIT)
         sums.add(part, theirs.residues, bits[part], of_rows[part])
     slots, layout, _ = _slots(plan, counts, side.masking, side.key)
     mask = _masks(counts, side.masking)
@@ -127,7 +127,7 @@ def ask_tally(
     sealed = sums.sealed(plan.documents).packed(slots)
     covered = sealed + Plain(filled(masks, layout.shape), mask)
     yield Send(side.holder, MaskedCounts(covered.for_key_holder(entropy=side.entropy)))
-    words = np.array([-one % (1 << counts.bits) for one in masks], np.uint64)
+    words = np.array([-mask % (1 << counts.bits) for mask in masks], np.uint64)
     return words.reshape(_shape(plan))
 
 
@@ -138,9 +138,9 @@ class _Sums:
         """No values yet."""
         self._key, self._shape = key, shape
         size = shape[0] * shape[1] * shape[2]
-        one = key.square.product([])
-        self._more: list[Residue] = [one] * size
-        self._less: list[Residue] = [one] * size
+        unit = key.square.product([])
+        self._more: list[Residue] = [unit] * size
+        self._less: list[Residue] = [unit] * size
         self._known = np.zeros(size, np.int64)
 
     def add(self, part: slice, theirs: tuple[Residue, ...], bits: Words, groups: Words) -> None:

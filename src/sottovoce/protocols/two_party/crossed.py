@@ -196,12 +196,12 @@ def cut_and_multiply_matrices(
         Crossed.of((rows - Plain(m.left, m.seen_scale)).within(m.cut.scale))
         for rows, m in zip(answer.rows, masked, strict=True)
     )
-    found = []
+    answers = []
     for factors, product in zip(products, answer.products, strict=True):
         left, right = masked[factors.left], masked[factors.right]
         rows, columns = answer.rows[factors.right], answer.columns[factors.left]
-        found.append(_product(product, left, right, rows, columns))
-    return CutMatrices(values, tuple(found))
+        answers.append(_product(product, left, right, rows, columns))
+    return CutMatrices(values, tuple(answers))
 
 
 def _masked(cut: MatrixCut, masking: Masking, *, entropy: Entropy) -> _MaskedMatrix:
@@ -275,8 +275,8 @@ def _times_rows(left: Square, rows: Ciphertext) -> list[Residue]:
     square = rows.key.square
     exponents = [[int(v) for v in line] for line in left.tolist()]
     columns = [list(column) for column in zip(*grid(rows), strict=True)]
-    found = [square.combined(column, exponents) for column in columns]
-    return [residue for line in zip(*found, strict=True) for residue in line]
+    products = [square.combined(column, exponents) for column in columns]
+    return [residue for line in zip(*products, strict=True) for residue in line]
 
 
 def _joined(row: Sequence[int], layout: Layout) -> list[int]:

@@ -163,9 +163,9 @@ def _check(what: str, tensor: Encrypted, scale: Scale) -> None:
             f"found {tensor.scale.fraction_bits}"
         )
     if tensor.scale.bound > scale.bound:
-        one = 2**scale.fraction_bits
+        unit = 2**scale.fraction_bits
         raise BoundError(
-            f"S.Div: expected {what} within {scale.bound / one:.6g}, found a bound of "
-            f"{tensor.scale.bound / one:.6g}",
+            f"S.Div: expected {what} within {scale.bound / unit:.6g}, found a bound of "
+            f"{tensor.scale.bound / unit:.6g}",
             hints=("use a wider range in the plan",),
         )

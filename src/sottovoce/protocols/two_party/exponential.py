@@ -156,8 +156,8 @@ def exponential(x: Encrypted, plan: ExpPlan, *, entropy: Entropy) -> Party[Unsen
     cuts it on its way (`truncate`, `cut_times_fixed`), which saves a trip.
     """
     _check(x, plan)
-    one = np.full(x.shape, (1 << plan.squarings) - plan.bound << plan.input_bits, dtype=object)
-    start = x.divided(plan.squarings) + Plain(one, plan.start_scale)
+    offset = np.full(x.shape, (1 << plan.squarings) - plan.bound << plan.input_bits, dtype=object)
+    start = x.divided(plan.squarings) + Plain(offset, plan.start_scale)
     power = start.within(plan.start_scale)
     for cut in plan.cuts():
         lines = yield from cut_and_multiply([power], [cut], entropy=entropy)
@@ -189,8 +189,8 @@ def _check(x: Encrypted, plan: ExpPlan) -> None:
 
 def plain_exponential(x: Plain, plan: ExpPlan) -> Plain:
     """The ideal: the same polynomial in the clear, on the same integers, rounding down."""
-    one = (1 << plan.squarings) - plan.bound << plan.input_bits
-    power = x.integers.astype(object) + one
+    offset = (1 << plan.squarings) - plan.bound << plan.input_bits
+    power = x.integers.astype(object) + offset
     for cut in plan.cuts():
         power = (power >> cut.bits) ** 2
     return Plain(power, plan.result_scale)

@@ -106,11 +106,11 @@ class InvPlan:
         if self.order == 2:
             return tuple(float(move.distance) for move in self.moves)
         distance, noise = float(max(1 - self.low, self.high - 1)), _NOISE[self.order]
-        found: list[float] = []
-        while not found or distance > self.tolerance / 2:
+        lengths: list[float] = []
+        while not lengths or distance > self.tolerance / 2:
             distance = distance**self.order + noise * float(self.unit)
-            found.append(distance)
-        return tuple(found)
+            lengths.append(distance)
+        return tuple(lengths)
 
     @property
     def steps(self) -> int:

@@ -61,8 +61,8 @@ def invert(A: Encrypted, plan: InvPlan, *, entropy: Entropy) -> Party[Unsent]:
     work = _Work(plan, entropy)
     method = work.coupled if plan.order == 2 else work.uncoupled
     X = yield from method(Crossed.of(hat))
-    found = yield from work.trip([work.cut(X, plan.large)], [])
-    upright = found.values[0].upright * plan.start_factor
+    cut = yield from work.trip([work.cut(X, plan.large)], [])
+    upright = cut.values[0].upright * plan.start_factor
     return upright.divided(plan.start_bits).within(plan.result_scale)
 
 
@@ -87,11 +87,11 @@ def check_inverse(
     cut = Cut.of(w.scale, w.scale.fraction_bits - plan.fraction_bits, plan.masking)
     bits = plan.fraction_bits + plan.matrix_bits
     scale = Scale(bits, probe.bound * plan.size << bits + 1)
-    found = yield from cut_times_fixed(w, operand, cut, product=scale, entropy=entropy)
+    product = yield from cut_times_fixed(w, operand, cut, product=scale, entropy=entropy)
     lifted = Plain(v.integers.astype(object) << bits, Scale(bits, probe.bound << bits))
     gap = 2 * plan.upper * (plan.error_bound() + 2.0**-plan.fraction_bits)
     limit = gap * probe.bound * sqrt(plan.size)
-    residual = lifted - found.product
+    residual = lifted - product.product
     small = yield from is_small(residual, limit, masking=plan.masking, entropy=entropy)
     if not small:
         raise BoundError(
@@ -145,14 +145,14 @@ class _Work:
             if X is not None:
                 cuts.append(self.cut(X, plan.large))
                 products.append(Factors(1, 0))
-            found = yield from self.trip(cuts, products)
-            m = found.values[0]
+            answered = yield from self.trip(cuts, products)
+            m = answered.values[0]
             if X is None:
                 X = self._two_minus(m, move)
             else:
-                X = self._moved(found.values[1], found.products[-1], move)
+                X = self._moved(answered.values[1], answered.products[-1], move)
             if number < plan.steps:
-                M = self._moved(m, found.products[0], move)
+                M = self._moved(m, answered.products[0], move)
         assert X is not None
         return X
 
@@ -172,24 +172,24 @@ class _Work:
     def uncoupled(self, hat: Crossed) -> Party[Crossed]:
         """Chebyshev and Soleymani: X ← X(I + E + E² + …), with E = I − Â·X worked out anew."""
         plan, f = self.plan, self.plan.fraction_bits
-        found = yield from self.trip([self.cut(hat, plan.small)], [Factors(0, 0)])
-        a = found.values[0]
+        answered = yield from self.trip([self.cut(hat, plan.small)], [Factors(0, 0)])
+        a = answered.values[0]
         # From X = I: E = I − Â and E² = I − 2Â + Â² take no further product.
         e = a.negated().plus_plain(plan.identity(f), plan.small)
-        square = self._plus_one(found.products[0].plus(self._lifted(a, -2), self._whole))
+        square = self._plus_one(answered.products[0].plus(self._lifted(a, -2), self._whole))
         X = yield from self._series(e, square)
         for _ in range(plan.steps - 1):
-            found = yield from self.trip(
+            answered = yield from self.trip(
                 [self.cut(self._lifted(a), plan.small), self.cut(X, plan.large)], [Factors(0, 1)]
             )
-            x, E = found.values[1], self._plus_one(found.products[0].negated())
-            found = yield from self.trip([self.cut(E, plan.small)], [Factors(0, 0)])
-            series = yield from self._series(found.values[0], found.products[0])
-            found = yield from self.trip(
+            x, E = answered.values[1], self._plus_one(answered.products[0].negated())
+            answered = yield from self.trip([self.cut(E, plan.small)], [Factors(0, 0)])
+            series = yield from self._series(answered.values[0], answered.products[0])
+            answered = yield from self.trip(
                 [self.cut(self._lifted(x), plan.large), self.cut(series, plan.small)],
                 [Factors(0, 1)],
             )
-            X = found.products[0].within(plan.large.refined(f))
+            X = answered.products[0].within(plan.large.refined(f))
         return X
 
     def _series(self, e: Crossed, square: Crossed) -> Party[Crossed]:
@@ -198,14 +198,14 @@ class _Work:
         if self.plan.order == 3:
             return self._plus_one(square.plus(self._lifted(e), self._whole))
         square = square.within(self._whole)
-        found = yield from self.trip([self.cut(square, small)], [Factors(0, 0)])
-        s, fourth = found.values[0], found.products[0]
+        answered = yield from self.trip([self.cut(square, small)], [Factors(0, 0)])
+        s, fourth = answered.values[0], answered.products[0]
         left = self._lifted(e.plus(s, small))
         right = self._plus_one(fourth.plus(self._lifted(s), self._whole))
-        found = yield from self.trip(
+        answered = yield from self.trip(
             [self.cut(left, small), self.cut(right, small)], [Factors(0, 1)]
         )
-        return self._plus_one(found.products[0])
+        return self._plus_one(answered.products[0])
 
     @property
     def _whole(self) -> Scale:

@@ -158,7 +158,7 @@ class _Parts:
     def products(self, scales: Sequence[Scale]) -> tuple[Unsent, ...]:
         """⟨⟨p₀ ∘ p_j⟩⟩ = ⟨⟨q₀ ∘ q_j⟩⟩ − r₀ ⊗ ⟨⟨q_j⟩⟩ − r_j ⊗ ⟨⟨q₀⟩⟩ + r₀ ∘ r_j."""
         square, slots = self.key.square, _slots(self.layout)
-        found = []
+        answers = []
         for j, scale in enumerate(scales):
             bases, exponents = list(self.spread[j]), list(self.left[0])
             if j == 0:
@@ -175,8 +175,8 @@ class _Parts:
             known = self.key.embedded([_joined(block, slots) for block in _blocks(squares, slots)])
             removed = square.multiplied(square.inverses(foreign), known)
             residues = square.multiplied(self.multiplied[j], removed)
-            found.append(Unsent(self.key, tuple(residues), self.layout, scale))
-        return tuple(found)
+            answers.append(Unsent(self.key, tuple(residues), self.layout, scale))
+        return tuple(answers)
 
 
 def answer_lines(key: SecretKey, question: MaskedLines, *, entropy: Entropy) -> LineProducts:

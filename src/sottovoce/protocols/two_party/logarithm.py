@@ -124,12 +124,12 @@ class LogPlan:
     @cached_property
     def nodes(self) -> tuple[Node, ...]:
         """The reciprocals: 1 + t(x·middle − 1), brought around 1, with their weights."""
-        found = []
+        made = []
         for t, v in zip(*(map(Fraction, part.tolist()) for part in self._rule), strict=True):
             low, high = self._ends(1 - t, t * self.middle)
             centre = 2 / (low + high)
-            found.append(Node((1 - t) * centre, t * self.middle * centre, v * centre))
-        return tuple(found)
+            made.append(Node((1 - t) * centre, t * self.middle * centre, v * centre))
+        return tuple(made)
 
     def _ends(self, at: Fraction, slope: Fraction) -> tuple[Fraction, Fraction]:
         return at + slope * Fraction(self.lower), at + slope * Fraction(self.upper)
@@ -194,12 +194,12 @@ class LogPlan:
 
     def coefficients(self) -> Iterator[tuple[int, int, int]]:
         """For every node: at (on the grid of slope·x), slope and weight, as integers."""
-        one = 1 << self.coefficient_bits
+        unit = 1 << self.coefficient_bits
         for node in self.nodes:
             yield (
-                round(node.at * one) << self.input_bits,
-                round(node.slope * one),
-                round(node.weight * one),
+                round(node.at * unit) << self.input_bits,
+                round(node.slope * unit),
+                round(node.weight * unit),
             )
 
     @property

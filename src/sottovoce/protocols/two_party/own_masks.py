@@ -206,11 +206,11 @@ class OwnFactors:
         hidden = self._product(q, sealed)
         mask = self._masking.draw(hidden.scale, hidden.shape, entropy=entropy)
         elements, form = self._fixed.multiply(q.rows(), q.shape, place=0)
-        spread = _spread([int(one) for one in mask.integers.tolist()], form.layout.slots)
+        spread = _spread([int(element) for element in mask.integers.tolist()], form.layout.slots)
         modulus = self._key.public.modulus
         product = encrypt_elements(
             self._key,
-            [(one + s) % modulus for one, s in zip(elements, spread, strict=True)],
+            [(element + s) % modulus for element, s in zip(elements, spread, strict=True)],
             form.layout,
             fraction_bits=q.scale.fraction_bits + form.fraction_bits,
             entropy=entropy,
@@ -263,9 +263,9 @@ def _spread(values: Sequence[int], slots: Slots | None) -> list[int]:
 def _opened(data: bytes, own: SecretKey, shape: tuple[int, ...], scale: Scale) -> list[int]:
     """QS + s, if it is as agreed."""
     try:
-        found = Ciphertext.from_bytes(data, key=own.public)
+        ciphertext = Ciphertext.from_bytes(data, key=own.public)
     except TheirError as error:
         raise error.by(KEY_HOLDER) from None
-    assert found.slots is not None
-    opened = decrypt(own, agreed(found, Layout(shape, found.slots), scale))
-    return [int(one) for one in opened.integers.tolist()]
+    assert ciphertext.slots is not None
+    opened = decrypt(own, agreed(ciphertext, Layout(shape, ciphertext.slots), scale))
+    return [int(element) for element in opened.integers.tolist()]

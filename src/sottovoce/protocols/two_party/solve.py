@@ -139,12 +139,12 @@ class SolvePlan:
         scale = 2.0**self.shift
         upper, lower = self.upper / scale, self.lower / scale
         middle, half = (upper + lower) / 2, (upper - lower) / 2
-        one = 1 << self.coefficient_bits
-        yield 0, round(one / middle)
+        unit = 1 << self.coefficient_bits
+        yield 0, round(unit / middle)
         before = half / middle
         for _ in range(self.steps - 1):
             now = 1 / (2 * middle / half - before)
-            yield round(one * now * before), round(one * 2 * now / half)
+            yield round(unit * now * before), round(unit * 2 * now / half)
             before = now
 
     def error_bound(self) -> float:

@@ -125,8 +125,8 @@ def truncate(
     masked = x + mask.over
     question = MaskedTruncation(masked.for_key_holder(entropy=entropy), bits)
     answer = yield from ask(KEY_HOLDER, question)
-    found = agreed(answer.values, Layout(x.shape), masked.scale.truncated(bits))
-    return (found - mask.left).within(x.scale.truncated(bits))
+    quotient = agreed(answer.values, Layout(x.shape), masked.scale.truncated(bits))
+    return (quotient - mask.left).within(x.scale.truncated(bits))
 
 
 def quotients(masked: Plain, bits: int) -> Plain:
@@ -141,8 +141,8 @@ def quotients(masked: Plain, bits: int) -> Plain:
 
 def answer_truncation(key: SecretKey, question: MaskedTruncation, *, entropy: Entropy) -> Truncated:
     """S.Trunc at the key holder."""
-    found = quotients(decrypt(key, question.values), question.bits)
-    return Truncated(encrypt(key, found, entropy=entropy))
+    quotient = quotients(decrypt(key, question.values), question.bits)
+    return Truncated(encrypt(key, quotient, entropy=entropy))
 
 
 def truncation_rule(key: SecretKey, *, budget: int, entropy: Entropy) -> AnswerRule[Truncated]:

@@ -85,20 +85,22 @@ class BratReader:
             yield text
             return
         findings.note(f"{shown}: {text.note}" if text.note else "")
-        found = Annotations(frame=TextFrame(text.text, text.marked))
+        annotations = Annotations(frame=TextFrame(text.text, text.marked))
         if annotated:
             annotation = place.below(stem + ANNOTATION)
-            read = self._annotations(place.path / (stem + ANNOTATION), annotation, found.frame)
+            read = self._annotations(
+                place.path / (stem + ANNOTATION), annotation, annotations.frame
+            )
             if isinstance(read, SourceProblem):
                 yield read
                 return
-            found = read
-            yield from _problems(found.flaws, annotation)
-        findings.note(f"{shown}: {found.frame.note}" if found.frame.note else "")
-        findings.found.update(counted(found))
-        further = qualified_spans(found) if self._options.qualified else ()
-        spans = self._wanted((*found.spans, *further))
-        yield rows.read(shown, found.frame.text, spans=spans)
+            annotations = read
+            yield from _problems(annotations.flaws, annotation)
+        findings.note(f"{shown}: {annotations.frame.note}" if annotations.frame.note else "")
+        findings.found.update(counted(annotations))
+        further = qualified_spans(annotations) if self._options.qualified else ()
+        spans = self._wanted((*annotations.spans, *further))
+        yield rows.read(shown, annotations.frame.text, spans=spans)
 
     def _annotations(self, path: Path, shown: str, frame: TextFrame) -> Annotations | SourceProblem:
         limit = self._options.limits.document_bytes
@@ -118,10 +120,10 @@ class BratReader:
                     size = too_long(path.stat().st_size, limit)
                     return SourceProblem(Origin(shown), ProblemKind.TOO_LONG, size)
                 encoding = find_encoding(head, stated=self._options.encoding, name=shown)
-                found = standoff.parse(lines(), frame)
+                annotations = standoff.parse(lines(), frame)
         except InputError as error:
             return SourceProblem(Origin(shown), ProblemKind.UNREADABLE, error.message)
-        return replace(found, flaws=tuple(sorted((*found.flaws, *broken))))
+        return replace(annotations, flaws=tuple(sorted((*annotations.flaws, *broken))))
 
     def _wanted(self, spans: tuple[Span, ...]) -> tuple[Span, ...]:
         known = self._options.label_map

@@ -46,12 +46,14 @@ def _results(record: Row) -> list[list[object]]:
     """The results that count, one list an annotation."""
     given = record.get("annotations", record.get("completions"))
     made = [
-        one
-        for one in (given if isinstance(given, list) else [])
-        if isinstance(one, dict) and not one.get("was_cancelled") and not one.get("skipped")
+        annotation
+        for annotation in (given if isinstance(given, list) else [])
+        if isinstance(annotation, dict)
+        and not annotation.get("was_cancelled")
+        and not annotation.get("skipped")
     ]
-    truth = [one for one in made if one.get("ground_truth")]
-    results = [one.get("result") for one in truth or made]
+    truth = [annotation for annotation in made if annotation.get("ground_truth")]
+    results = [annotation.get("result") for annotation in truth or made]
     return [result for result in results if isinstance(result, list) and result]
 
 

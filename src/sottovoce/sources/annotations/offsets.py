@@ -53,12 +53,12 @@ class TextFrame:
             return ""
         low = max(0, start - _NEARBY)
         window = self.text[low : start + _NEARBY + len(mention.covered)].translate(_BREAKS)
-        found = [
+        starts = [
             low + at.start() for at in re.finditer(f"(?={re.escape(mention.covered)})", window)
         ]
-        if not found:
+        if not starts:
             return ""
-        shift = min((at - start for at in found), key=abs)
+        shift = min((at - start for at in starts), key=abs)
         return f", which stands {abs(shift)} characters {'later' if shift > 0 else 'earlier'}"
 
     def _as_utf16(self, mention: Mention) -> str:
@@ -76,9 +76,11 @@ class TextFrame:
 
 def covers(text: str, mention: Mention) -> bool:
     """Whether the places of `mention` hold the words that it states; breaks are spaces there."""
-    found = " ".join(text[start:end] for start, end in mention.places).translate(_BREAKS)
+    covered = " ".join(text[start:end] for start, end in mention.places).translate(_BREAKS)
     stated = mention.covered.translate(_BREAKS)
-    return found == stated or _SPACES.sub(" ", found).strip() == _SPACES.sub(" ", stated).strip()
+    return (
+        covered == stated or _SPACES.sub(" ", covered).strip() == _SPACES.sub(" ", stated).strip()
+    )
 
 
 def best_frame(text: TextFrame, mentions: Sequence[Mention]) -> TextFrame:
@@ -98,14 +100,14 @@ def _fits(text: str, mention: Mention) -> bool:
 
 def _others(frame: TextFrame) -> list[TextFrame]:
     """Other ways of counting that the same file allows, the likelier first."""
-    found = []
+    others = []
     if frame.marked:
         kept = "\ufeff" + frame.text
-        found.append(replace(frame, text=kept, note="offsets count the byte order mark"))
+        others.append(replace(frame, text=kept, note="offsets count the byte order mark"))
     if "\r\n" in frame.text:
         joined = frame.text.replace("\r\n", "\n")
-        found.append(replace(frame, text=joined, note="offsets count CR LF as one character"))
-    return found
+        others.append(replace(frame, text=joined, note="offsets count CR LF as one character"))
+    return others
 
 
 def _words(mention: Mention) -> str:

@@ -23,7 +23,10 @@ class Prediction:
 
 def least_certain_first(predictions: Iterable[Prediction]) -> list[Prediction]:
     """The predictions by their certainty; in their order where it is not known."""
-    return sorted(predictions, key=lambda one: 0.0 if one.certainty is None else one.certainty)
+    return sorted(
+        predictions,
+        key=lambda prediction: 0.0 if prediction.certainty is None else prediction.certainty,
+    )
 
 
 def write_predictions(
@@ -97,7 +100,7 @@ def _names(document: Document) -> list[str]:
     given: tuple[Label, ...] = (
         label if isinstance(label, tuple) else () if label is None else (label,)
     )
-    return [label_name(one) for one in given]
+    return [label_name(name) for name in given]
 
 
 def _places(document: Document) -> list[tuple[int, int, str, str]]:

@@ -37,7 +37,7 @@ class Prodigy:
             return Decided(fields, flaw=Flaw(ProblemKind.REJECTED, reason))
         accepted = record.get("accept")
         chosen = accepted if isinstance(accepted, list) else [record.get("label")]
-        labels = tuple(one for one in chosen if isinstance(one, str | int | float | bool))
+        labels = tuple(option for option in chosen if isinstance(option, str | int | float | bool))
         return Decided(fields, labels, tuple(_marks(record.get("spans"))))
 
 

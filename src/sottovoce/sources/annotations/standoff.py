@@ -130,14 +130,14 @@ def parse(lines: Iterable[tuple[int, str]], text: TextFrame) -> Annotations:
         name = line.partition("\t")[0]
         try:
             _claim(name, number, names)
-            found = _parse_line(number, name, line)
+            annotation = _parse_line(number, name, line)
         except _BrokenError as error:
             flaws.append(NumberedFlaw(number, Flaw(ProblemKind.MALFORMED_ANNOTATION, str(error))))
             continue
-        if isinstance(found, Mention):
-            mentions.append(found)
+        if isinstance(annotation, Mention):
+            mentions.append(annotation)
         else:
-            others.append((number, found))
+            others.append((number, annotation))
     frame = best_frame(text, mentions)
     spans = tuple(_spans(mentions, frame, flaws))
     kept = tuple(_resolved(others, names, flaws))
@@ -176,18 +176,18 @@ def _parse_line(number: int, name: str, line: str) -> Mention | Other:
 
 
 def _entity(number: int, name: str, fields: list[str]) -> Mention:
-    found = _ENTITY.fullmatch(fields[1])
-    if not found or len(fields) < 3:
+    match = _ENTITY.fullmatch(fields[1])
+    if not match or len(fields) < 3:
         raise _BrokenError(
             f"{_called(name)}: expected 'type start end' and the covered text, tabs between"
         )
-    pairs = tuple(tuple(map(int, pair.split(" "))) for pair in found[2].split(";"))
+    pairs = tuple(tuple(map(int, pair.split(" "))) for pair in match[2].split(";"))
     for start, end in pairs:
         if start >= end:
             raise _BrokenError(
                 f"{_called(name)}: expected start before end, found {start} and {end}"
             )
-    return Mention(number, name, found[1], tuple((s, e) for s, e in pairs), fields[2])
+    return Mention(number, name, match[1], tuple((s, e) for s, e in pairs), fields[2])
 
 
 def _event(name: str, fields: list[str]) -> BratEvent:
@@ -206,10 +206,10 @@ def _relation(name: str, fields: list[str]) -> Relation:
 def _arguments(name: str, words: str) -> list[Argument]:
     arguments = []
     for part in words.split():
-        found = _ARGUMENT.fullmatch(part)
-        if not found:
+        match = _ARGUMENT.fullmatch(part)
+        if not match:
             raise _BrokenError(f"{_called(name)}: expected role:name, found words without a colon")
-        arguments.append(Argument(found[1], found[2]))
+        arguments.append(Argument(match[1], match[2]))
     if not arguments:
         raise _BrokenError(f"{_called(name)}: expected role:name, found nothing")
     return arguments

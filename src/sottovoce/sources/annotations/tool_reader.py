@@ -57,9 +57,9 @@ class ToolReader:
         names: dict[str, None] = {}
         labelled = False
         for record in self._records.first(HEAD_ROWS):
-            found = self._tool.decided(record, self._options)
-            names.update(dict.fromkeys(found.fields))
-            labelled = labelled or bool(found.labels) or found.flaw is not None
+            decided = self._tool.decided(record, self._options)
+            names.update(dict.fromkeys(decided.fields))
+            labelled = labelled or bool(decided.labels) or decided.flaw is not None
         if labelled:
             names[LABEL] = None
         return Header(self.name, tuple(names))
@@ -71,21 +71,21 @@ class ToolReader:
             if isinstance(record, SourceProblem):
                 yield record
                 continue
-            found = self._tool.decided(record, self._options)
-            if found.flaw is not None and not self._options.unlabelled:
-                yield SourceProblem(origin, *found.flaw)
+            decided = self._tool.decided(record, self._options)
+            if decided.flaw is not None and not self._options.unlabelled:
+                yield SourceProblem(origin, *decided.flaw)
                 continue
             rows = rows or RowReader(select(self.header(), self._options), self._options)
-            document = rows.read(_row(found), origin)
+            document = rows.read(_row(decided), origin)
             if isinstance(document, SourceProblem):
                 yield document
                 continue
-            yield from marked(document, found.marks, findings, self._options)
+            yield from marked(document, decided.marks, findings, self._options)
 
 
-def _row(found: Decided) -> Row:
+def _row(decided: Decided) -> Row:
     """The fields with the label: one as it is, several as a list."""
-    if not found.labels:
-        return found.fields
-    one = found.labels[0] if len(found.labels) == 1 else list(found.labels)
-    return {**found.fields, LABEL: one}
+    if not decided.labels:
+        return decided.fields
+    label = decided.labels[0] if len(decided.labels) == 1 else list(decided.labels)
+    return {**decided.fields, LABEL: label}

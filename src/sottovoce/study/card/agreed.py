@@ -82,7 +82,7 @@ def _learning(study: Study) -> Iterator[str]:
         made = f"{plan.width - 2} columns of {len(plan.columns)} values, and no text"
     yield (
         f"- {made}; engine `{study.engine}`; penalty "
-        f"{', '.join(f'{one:g}' for one in plan.alphas)}."
+        f"{', '.join(f'{penalty:g}' for penalty in plan.alphas)}."
     )
     if plan.dictionary is DictionaryKind.JOINT:
         yield f"- The dictionary has the features that {plan.select.words}."

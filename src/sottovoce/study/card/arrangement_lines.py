@@ -70,10 +70,11 @@ def outsourced_lines(study: Study) -> Iterator[str]:
 
 def pooled_lines(study: Study) -> Iterator[str]:
     """What pooling would give beyond what it gives elsewhere."""
-    for one in study.roster.having(Role.INTERMEDIARY):
+    for participant in study.roster.having(Role.INTERMEDIARY):
         yield (
-            f"- The coordinator with {one.organisation}, which builds for "
-            f"{study.roster.works_for(one.name)}, could read that peer's documents one by one."
+            f"- The coordinator with {participant.organisation}, which builds for "
+            f"{study.roster.works_for(participant.name)}, could read that peer's documents "
+            "one by one."
         )
     if study.plan.arrangement.by_features:
         yield (

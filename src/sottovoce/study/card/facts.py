@@ -29,11 +29,11 @@ class Holders:
             frozenset(study.roster.organisation(seat) for seat in chosen)
             for chosen in combinations(self.seats, self.enough)
         }
-        least = [one for one in groups if not any(other < one for other in groups)]
+        least = [group for group in groups if not any(other < group for other in groups)]
         order = {
             study.roster.organisation(seat): place for place, seat in enumerate(study.roster.names)
         }
-        return tuple(sorted(tuple(sorted(one, key=order.__getitem__)) for one in least))
+        return tuple(sorted(tuple(sorted(group, key=order.__getitem__)) for group in least))
 
 
 @dataclass(frozen=True)
@@ -89,15 +89,15 @@ def poolings(study: Study) -> tuple[Pooling, ...]:
     """Everybody who must not pool, the worst first."""
     roster = study.roster
     holders = holders_of(study)
-    found = [
+    groups = [
         Pooling(organisations, holders.gives) for organisations in holders.organisations(study)
     ]
     coordinator = roster.organisation(roster.coordinator)
-    for one in roster.having(Role.INTERMEDIARY):
-        peer = roster.organisation(roster.works_for(one.name))
+    for participant in roster.having(Role.INTERMEDIARY):
+        peer = roster.organisation(roster.works_for(participant.name))
         gives = f"read the documents of {peer} one by one"
-        found.append(Pooling((coordinator, one.organisation), gives))
-    return tuple(found)
+        groups.append(Pooling((coordinator, participant.organisation), gives))
+    return tuple(groups)
 
 
 def holders_of(study: Study) -> Holders:

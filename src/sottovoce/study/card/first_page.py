@@ -54,13 +54,13 @@ def _lines(study: Study, organisation: str | None, code: str) -> Iterator[str]:
 
 def short_names(names: Iterable[str], longest: int) -> dict[str, str]:
     """Each name in at most so many characters, cut in its middle, and never two alike."""
-    found: dict[str, str] = {}
+    shortened: dict[str, str] = {}
     for name in names:
         tail = longest // 3
         cut = name if len(name) <= longest else f"{name[: longest - tail - 1]}…{name[-tail:]}"
-        taken = name not in found and cut in found.values()
-        found.setdefault(name, f"{cut[:-3]}…{len(found)}" if taken else cut)
-    return found
+        taken = name not in shortened and cut in shortened.values()
+        shortened.setdefault(name, f"{cut[:-3]}…{len(shortened)}" if taken else cut)
+    return shortened
 
 
 def _renamed(roster: Roster, names: Mapping[str, str]) -> Roster:
@@ -96,7 +96,7 @@ def _doing(study: Study, organisation: str | None) -> Iterator[str]:
         if participant.organisation == organisation
     ]
     mine = f"{organisation} {_listed(does)}." if does else ""
-    peers = [one.organisation for one in roster.having(Role.PEER)]
+    peers = [participant.organisation for participant in roster.having(Role.PEER)]
     labels = map(markdown, study.plan.labels.names)
     if peers and not study.outsourced:
         mine += (
@@ -108,12 +108,12 @@ def _doing(study: Study, organisation: str | None) -> Iterator[str]:
     yield ""
 
 
-def _does(study: Study, one: Participant) -> str:
-    if study.outsourced and one.role in _OWNERS:
-        return _OWNERS[one.role]
-    if study.engine is Engine.QUORUM and one.role is Role.COORDINATOR:
+def _does(study: Study, participant: Participant) -> str:
+    if study.outsourced and participant.role in _OWNERS:
+        return _OWNERS[participant.role]
+    if study.engine is Engine.QUORUM and participant.role is Role.COORDINATOR:
         return "runs the study, holds nothing that answers need, and brings no documents"
-    return _DOES[one.role]
+    return _DOES[participant.role]
 
 
 def _coordinator(study: Study) -> str:
@@ -187,10 +187,10 @@ def _fails(study: Study) -> Iterator[str]:
 
 def _by_gain(study: Study) -> dict[str, list[tuple[str, ...]]]:
     """Who must not pool, by what it would give."""
-    found: dict[str, list[tuple[str, ...]]] = {}
+    by_gain: dict[str, list[tuple[str, ...]]] = {}
     for group in poolings(study):
-        found.setdefault(group.gives, []).append(group.organisations)
-    return found
+        by_gain.setdefault(group.gives, []).append(group.organisations)
+    return by_gain
 
 
 def _any_of(study: Study, holders: Holders) -> str:
@@ -267,11 +267,11 @@ _OWNERS = {
 
 def _by_content(study: Study, organisation: str | None) -> dict[str, list[LeavingLine]]:
     """What leaves, by what it is about, random numbers last."""
-    found: dict[str, list[LeavingLine]] = {}
+    by_content: dict[str, list[LeavingLine]] = {}
     for row in leaving(study, organisation):
-        held = "; ".join(sorted(row.holds, key=lambda one: one == DRAWN))
-        found.setdefault(held, []).append(row)
-    return found
+        held = "; ".join(sorted(row.holds, key=lambda content: content == DRAWN))
+        by_content.setdefault(held, []).append(row)
+    return by_content
 
 
 def _amount(row: LeavingLine) -> str:

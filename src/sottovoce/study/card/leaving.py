@@ -31,17 +31,17 @@ def leaving(study: Study, organisation: str | None = None) -> tuple[LeavingLine,
             if organisation == evaluator
             else LeavingLine(evaluator, (ROWS,)),
         )
-    found: dict[str, LeavingLine] = {}
+    by_recipient: dict[str, LeavingLine] = {}
     for row in _rows(study, organisation):
         to = _recipient(study, row.to)
         if to == organisation:
             continue
-        before = found.get(to, LeavingLine(to, ()))
+        before = by_recipient.get(to, LeavingLine(to, ()))
         holds = dict.fromkeys((*before.holds, *row.holds.split("; ")))
         step = before.each_step + (row.total if row.each else 0)
         once = before.bytes + (0 if row.each else row.total)
-        found[to] = LeavingLine(to, tuple(holds), once, step)
-    return tuple(found.values())
+        by_recipient[to] = LeavingLine(to, tuple(holds), once, step)
+    return tuple(by_recipient.values())
 
 
 def _rows(study: Study, organisation: str | None) -> tuple[Size, ...]:

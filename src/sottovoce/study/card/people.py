@@ -13,8 +13,8 @@ def people_section(study: Study, words: tuple[str, ...], *, keyed: bool) -> Iter
     yield ""
     yield "| participant | organisation | role |"
     yield "|---|---|---|"
-    for one in roster.participants:
-        yield f"| {markdown(one.name)} | {markdown(one.organisation)} | {one.role} |"
+    for person in roster.participants:
+        yield f"| {markdown(person.name)} | {markdown(person.organisation)} | {person.role} |"
     yield ""
     for organisation in dict.fromkeys(
         participant.organisation for participant in roster.participants

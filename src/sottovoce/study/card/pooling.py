@@ -44,12 +44,12 @@ def pooling_section(study: Study) -> Iterator[str]:
     yield from pooled_lines(study)
     if study.on_shares:
         yield from _shared_lines(study)
-    organisations = {one.organisation for one in roster.having(Role.PEER)}
+    organisations = {participant.organisation for participant in roster.having(Role.PEER)}
     for role in (Role.EVALUATOR, Role.DEALER):
-        for one in roster.having(role):
-            if one.organisation in organisations:
+        for participant in roster.having(role):
+            if participant.organisation in organisations:
                 yield (
-                    f"- {markdown(one.organisation)} is a peer and the {role}: it and the "
+                    f"- {markdown(participant.organisation)} is a peer and the {role}: it and the "
                     "coordinator are such a pair. An independent organisation is better."
                 )
     if len(roster.peers) == 2:

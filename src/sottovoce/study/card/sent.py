@@ -93,13 +93,13 @@ class Line:
 def lines_of(study: Study, also: tuple[tuple[str, ModuleType], ...] = ()) -> tuple[Line, ...]:
     """Every kind of message that this study can send, by stage, each once."""
     stages = (*_stages(study), *((stage, (module,)) for stage, module in also))
-    found: dict[type[Message], Line] = {}
+    lines: dict[type[Message], Line] = {}
     for stage, modules in stages:
         for module in modules:
             for kind in vars(module).values():
                 if _is_sent(kind, module) and _ONLY.get(kind, _always)(study):
-                    found.setdefault(kind, Line(stage, kind))
-    return tuple(found.values())
+                    lines.setdefault(kind, Line(stage, kind))
+    return tuple(lines.values())
 
 
 def sent_section(lines: tuple[Line, ...]) -> Iterator[str]:
@@ -221,7 +221,7 @@ def _verdicts(study: Study) -> set[Verdict]:
     """Every way in which a peer's labels may be found."""
     first = {study.verdict_for(name) for name in study.roster.peers}
     back = {Verdict.DGK} if study.plan.falls_back else set()
-    return {one for one in first if one is not None} | back
+    return {line for line in first if line is not None} | back
 
 
 def _is_sent(kind: object, module: ModuleType) -> bool:

@@ -102,9 +102,9 @@ def _shared(study: Study) -> Iterator[Size]:
     counts = counts_layout(study).length
     moments = plan.width * (plan.width + 1) // 2 + plan.width * plan.labels.width
     moments += claims_of(study) if plan.contribution is Contribution.EXACT else 0
-    told = f"{COUNTS}; {TOTALS}" if study.has_counts else TOTALS
+    content = f"{COUNTS}; {TOTALS}" if study.has_counts else TOTALS
     for stage, length, planes, holds in (
-        (_DICTIONARY, counts, 2, told),
+        (_DICTIONARY, counts, 2, content),
         ("contributions", moments, 7, f"{SUMS}; {SPREAD}; {TOTALS}"),
     ):
         seed = _boxed(ContributionSeed(bytes(32), bytes(200)))

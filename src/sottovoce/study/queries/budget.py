@@ -113,16 +113,16 @@ def granted(study: Study, request: QueryRequest, asker: str) -> Party[int]:
     """At the asker: how many documents are left, once the coordinator let the query pass."""
     coordinator = study.roster.coordinator
     yield Send(coordinator, request)
-    told = yield Receive(coordinator, (QueryGrant, QueryRefusal))
-    if isinstance(told, QueryRefusal):
-        raise _spent(study, request, asker, left=told.left)
-    if told.left < _NEAR_THE_END * study.plan.budget:
+    reply = yield Receive(coordinator, (QueryGrant, QueryRefusal))
+    if isinstance(reply, QueryRefusal):
+        raise _spent(study, request, asker, left=reply.left)
+    if reply.left < _NEAR_THE_END * study.plan.budget:
         warnings.warn(
-            f"{asker}: {told.left} of {study.plan.budget} labels of {study.plan.level}s are left",
+            f"{asker}: {reply.left} of {study.plan.budget} labels of {study.plan.level}s are left",
             QueryBudgetWarning,
             stacklevel=2,
         )
-    return int(told.left)
+    return int(reply.left)
 
 
 def _spent(study: Study, request: QueryRequest, asker: str, *, left: int) -> MisuseError:

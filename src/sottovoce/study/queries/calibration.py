@@ -92,6 +92,6 @@ def _evened(bins: Sequence[ScoreBin]) -> tuple[ScoreBin, ...]:
     """At most eight bins: the two neighbours with the fewest rows are joined until then."""
     kept = list(bins)
     while len(kept) > MOST_BINS:
-        place = min(range(len(kept) - 1), key=lambda one: kept[one].rows + kept[one + 1].rows)
+        place = min(range(len(kept) - 1), key=lambda place: kept[place].rows + kept[place + 1].rows)
         kept[place : place + 2] = [kept[place].joined(kept[place + 1])]
     return tuple(kept)

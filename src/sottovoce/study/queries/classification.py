@@ -201,13 +201,13 @@ def ask(
     if study.on_shares and found_by is Verdict.FSS:
         shown = AskerInput(filled, model.operating_point, truth if counts else None)
         with dealt_by(study, party.name):
-            found, counted = yield from ask_shared(party, plan, request, shown)
-        classes = classes_of(study.plan.labels, found, plan.classes)[:count]
+            labels, counted = yield from ask_shared(party, plan, request, shown)
+        classes = classes_of(study.plan.labels, labels, plan.classes)[:count]
         return Answer(classes, left, counted=counted, verdict=found_by)
     share = yield from _score_share(party, model, request, filled, remote)
     if found_by is None:
-        told = yield from receive(study.roster.coordinator, ScoreShare)
-        margins = unit_scores(rows, _scores(plan, share, told, study)[:count])
+        score_share = yield from receive(study.roster.coordinator, ScoreShare)
+        margins = unit_scores(rows, _scores(plan, share, score_share, study)[:count])
         return Answer(decided(study.plan.labels, margins, model.operating_point), left, margins)
     mine = _Mine(
         arranged(plan, less(plan, share, filled, model.operating_point)),
@@ -215,8 +215,8 @@ def ask(
         groups_of(truth, size) if counts and truth is not None else None,
     )
     asked = _ask_dealt if found_by is Verdict.FSS else _ask_undealt
-    found, counted = yield from asked(party, model, request, mine)
-    classes = classes_of(study.plan.labels, found, plan.classes)[:count]
+    labels, counted = yield from asked(party, model, request, mine)
+    classes = classes_of(study.plan.labels, labels, plan.classes)[:count]
     return Answer(classes, left, counted=counted, verdict=found_by)
 
 
@@ -259,8 +259,8 @@ def _ask_dealt(
         if mine.above is not None:
             shared = yield from tally(holder, _tally_plan(plan, request), mine.above, mine.groups)
             counted = plan.ring.spread(shared, party.entropy)
-        found = yield from ask_verdict(holder, plan.verdict(request.documents), mine.scores)
-    return found, counted
+        labels = yield from ask_verdict(holder, plan.verdict(request.documents), mine.scores)
+    return labels, counted
 
 
 def _ask_undealt(
@@ -274,8 +274,8 @@ def _ask_undealt(
         this = _tally_plan(plan, request)
         shared = yield from ask_tally(side, this, mine.above, mine.groups, counts=ring)
         counted = ring.spread(shared, party.entropy)
-    found = yield from ask_labels(side, plan.verdict(request.documents), mine.scores)
-    return found, counted
+    labels = yield from ask_labels(side, plan.verdict(request.documents), mine.scores)
+    return labels, counted
 
 
 def answer(
@@ -337,9 +337,9 @@ def _opened_share(
     """The coordinator's shares of the scores; the asker has the others."""
     if party.study.on_shares:
         return (yield from answer_own_dealt(party, trained, request, asker=asker))
-    told = yield from receive(asker, MaskedScores)
+    masked = yield from receive(asker, MaskedScores)
     plan, count = trained.scores, request.documents
-    return opened_scores(trained.key, plan, told.scores, count, asker=asker)
+    return opened_scores(trained.key, plan, masked.scores, count, asker=asker)
 
 
 def _ask_dealer(
@@ -390,8 +390,8 @@ def _check_thresholds(study: Study, request: QueryRequest, asker: str) -> None:
 
 def deal(party: PartyContext) -> Party[None]:
     """At the dealer of a query."""
-    told = yield from receive(party.study.roster.coordinator, DealRequest)
-    yield from deal_for(party, told)
+    request = yield from receive(party.study.roster.coordinator, DealRequest)
+    yield from deal_for(party, request)
 
 
 def deal_for(party: PartyContext, told: DealRequest) -> Party[None]:

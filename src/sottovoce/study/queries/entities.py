@@ -119,11 +119,11 @@ def _ask_entities(
     """At the asker: ⟨⟨remote part⟩⟩ of every entity."""
     for name in asked.answering:
         yield Send(name, EntityQuestion(asked.number, tuple(entities)))
-    told, unknown = {}, []
+    answers, unknown = {}, []
     for name in asked.answering:
         answer = yield Receive(name, (RemoteScores, EntityUnknown))
         if isinstance(answer, RemoteScores):
-            told[name] = answer
+            answers[name] = answer
             continue
         if not 0 <= answer.place < len(entities):
             raise ViolationError("names an entity that was not asked about", party=name)
@@ -134,7 +134,7 @@ def _ask_entities(
             f"{party.name}: expected an entity that {peer!r} holds, too, found {entity!r}",
             hints=('ask with remote="zero" or remote="normalised" in a study of its own',),
         )
-    return added(party, model, told, rows=len(entities))
+    return added(party, model, answers, rows=len(entities))
 
 
 def answer_entities(

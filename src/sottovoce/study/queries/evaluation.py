@@ -115,14 +115,14 @@ def _told(study: Study, message: JointConfusion, this: "CountSum") -> Evaluation
         raise ViolationError(f"expected a table of shape {this.shape}, found {shapes[0]}")
     counts, left_out = from_ring(message.counts.array()), message.left_out.array()
     fewest = fewest_shown(study.plan, message.peers)
-    told = Evaluation(labels, counts, left_out.astype(np.bool_), fewest, message.peers)
+    joint = Evaluation(labels, counts, left_out.astype(np.bool_), fewest, message.peers)
     above, shown = message.above.shape, message.shown.shape
     if above == (0,):
-        return told
+        return joint
     if this.counted is None or (above, shown) != (this.counted, (above[0], above[2])):
         raise ViolationError(f"expected a ROC of shape {this.counted}, found {above}")
     marks = message.shown.array().astype(np.bool_)
-    return told.with_roc(study.plan.thresholds, from_ring(message.above.array()), marks)
+    return joint.with_roc(study.plan.thresholds, from_ring(message.above.array()), marks)
 
 
 def evaluate_coordinator(
@@ -344,10 +344,10 @@ def open_counts(
     if party.study.engine is Engine.QUORUM:
         return (yield from _open_shared(party, this, peers))
     summed = yield from pairwise.coordinator(this.sizes(peers), who=party.member, book=party.book)
-    told = EvaluationSize(this.enough(summed))
+    size = EvaluationSize(this.enough(summed))
     for name in (*summed.peers, party.study.roster.evaluator):
-        yield Send(name, told)
-    check_size(told)
+        yield Send(name, size)
+    check_size(size)
     plan = this.tables(summed.peers)
     summed = yield from pairwise.coordinator(plan, who=party.member, book=party.book)
     return summed.sums, summed.peers
@@ -380,10 +380,10 @@ def _open_shared(
     this.check_peers(peers)
     size = yield from open_sum(party, this.named(_SIZE), 1, peers)
     summed = Summed(tuple(peers), (to_ring(size),))
-    told = EvaluationSize(this.enough(summed))
+    joint_size = EvaluationSize(this.enough(summed))
     for name in (*peers, *party.study.quorum_of(peers).members):
-        yield Send(name, told)
-    check_size(told)
+        yield Send(name, joint_size)
+    check_size(joint_size)
     sums = []
     for index, shape in enumerate(this.shapes):
         length = int(np.prod(shape))
@@ -410,8 +410,8 @@ def witness_counts(party: PartyContext, this: CountSum, peers: Sequence[str]) ->
         this.sizes(peers), who=party.member, book=party.book, entropy=party.entropy
     )
     coordinator = party.study.roster.coordinator
-    told = yield from receive(coordinator, EvaluationSize)
-    check_size(told)
+    size = yield from receive(coordinator, EvaluationSize)
+    check_size(size)
     if not this.enough(summed):
         raise ViolationError(
             f"expected at least {FEWEST_EVALUATED} held-out documents before tables are opened, "
@@ -434,10 +434,10 @@ def check_size(told: EvaluationSize) -> None:
 
 def check_enough_peers(study: Study) -> None:
     """Refuse, before anybody waits, an evaluation whose totals two peers would read off."""
-    found = len(study.roster.peers)
-    if found < FEWEST_PEERS:
+    peers = len(study.roster.peers)
+    if peers < FEWEST_PEERS:
         raise InputError(
-            f"evaluate: expected at least {FEWEST_PEERS} peers, found {found}: of two, each would "
+            f"evaluate: expected at least {FEWEST_PEERS} peers, found {peers}: of two, each would "
             "subtract its own table from the total",
             hints=("label documents of your own: sottovoce classify notes.csv --out labelled.csv",),
         )

@@ -41,10 +41,10 @@ class KeptEvaluation:
     def decode(cls, data: bytes, *, name: str) -> "KeptEvaluation":
         """From what lay on disk; `DamagedFileError` if it is anything else."""
         try:
-            found = json.loads(data)
-            if found["version"] == _VERSION:
-                own, joint = (None if found[key] is None else _read(found[key]) for key in _SIDES)
-                return cls(float(found["at"]), own, joint)
+            fields = json.loads(data)
+            if fields["version"] == _VERSION:
+                own, joint = (None if fields[key] is None else _read(fields[key]) for key in _SIDES)
+                return cls(float(fields["at"]), own, joint)
         except (ValueError, KeyError, TypeError, AttributeError, IndexError):
             pass
         raise DamagedFileError(f"{name}: expected an evaluation that was kept")

@@ -59,12 +59,12 @@ class Copies:
         self, labels: Labels, classes: Sequence[Classes], scores: NDArray[np.float64] | None
     ) -> tuple[Explanation, ...]:
         """The explanation of every document, from what documents and copies were answered."""
-        found: list[list[CarryingWord] | None] = [
+        carrying: list[list[CarryingWord] | None] = [
             [] if number < self.explained else None for number in range(self.count)
         ]
         for place, (number, word) in enumerate(self.words, self.count):
-            own = found[number]
-            own = found[number] = [] if own is None else own
+            own = carrying[number]
+            own = carrying[number] = [] if own is None else own
             fall = None
             if scores is not None:
                 fall = _support(labels, scores[number], classes[number]) - _support(
@@ -72,7 +72,7 @@ class Copies:
                 )
             if classes[place] != classes[number] or (fall is not None and fall > 0):
                 own.append(CarryingWord(word, classes[place], fall))
-        return tuple(None if words is None else _heaviest(words) for words in found)
+        return tuple(None if words is None else _heaviest(words) for words in carrying)
 
 
 @dataclass(frozen=True)
@@ -142,15 +142,15 @@ def _without_each(
     places: dict[tuple[str, ...], list[tuple[int, int]]] = {}
     for token in reading.tokenizer.locate(document.text):
         places.setdefault(token.folded, []).append((token.start, token.end))
-    found = [
+    copies = [
         (words, replace(document, text=_cut(document.text, at))) for words, at in places.items()
     ]
-    if not found:
+    if not copies:
         return []
-    rows = reader.read([document, *(copy for _, copy in found)]).unit().toarray()
+    rows = reader.read([document, *(copy for _, copy in copies)]).unit().toarray()
     change = np.abs(rows[1:] - rows[0]).sum(axis=1)
     order = np.argsort(-change, kind="stable")
-    return [(" ".join(found[at][0]), found[at][1]) for at in order if change[at] > 0]
+    return [(" ".join(copies[at][0]), copies[at][1]) for at in order if change[at] > 0]
 
 
 def _cut(text: str, places: list[tuple[int, int]]) -> str:

@@ -57,7 +57,7 @@ class HeldOut:
     ) -> Self:
         """From the documents, and where the rows of each lay in it."""
         pairs = zip(documents, places, strict=True)
-        true = tuple(one for each in pairs for one in plan.labelled.classes(*each))
+        true = tuple(classes for each in pairs for classes in plan.labelled.classes(*each))
         return cls(plan, len(documents), true)
 
     @property
@@ -65,12 +65,12 @@ class HeldOut:
         """Which rows are of the class of which score."""
         return truth_of(self.plan.labels, self.true)
 
-    def tested(self, found: Answer) -> Tested:
+    def tested(self, answer: Answer) -> Tested:
         """What the site's own query gave; with released scores it counts for itself."""
-        above, plan = found.counted, self.plan
-        if found.scores is not None and plan.draws_roc:
-            above = counted(found.scores, self.truth, plan.thresholds)
-        return Tested(self.documents, confusion(plan.labels, self.true, found.classes), above)
+        above, plan = answer.counted, self.plan
+        if answer.scores is not None and plan.draws_roc:
+            above = counted(answer.scores, self.truth, plan.thresholds)
+        return Tested(self.documents, confusion(plan.labels, self.true, answer.classes), above)
 
 
 @dataclass(frozen=True, repr=False)
@@ -117,8 +117,8 @@ class Evaluation:
     @cached_property
     def f1(self) -> dict[str, float]:
         """The harmonic mean of precision and recall, by class."""
-        found = [round(one, 3) for one in _f1(self.labels, self.filled).tolist()]
-        return dict(zip(self.labels.names, found, strict=True))
+        scores = [round(score, 3) for score in _f1(self.labels, self.filled).tolist()]
+        return dict(zip(self.labels.names, scores, strict=True))
 
     def sides(self, number: int) -> tuple[RocSide, RocSide] | None:
         """The rows of a score's class, and all others; None where no point may be shown."""
@@ -150,12 +150,12 @@ class Evaluation:
     @cached_property
     def calibration(self) -> dict[str, Calibration]:
         """What scores mean, by class: it follows from the ROC, and is there where a ROC is."""
-        found = {}
+        calibrations = {}
         for number, name in enumerate(scored_names(self.labels)):
             sides = self.sides(number)
             if sides is not None and name in self.roc and self.roc[name].thresholds:
-                found[name] = Calibration.of(self.roc[name], sides)
-        return found
+                calibrations[name] = Calibration.of(self.roc[name], sides)
+        return calibrations
 
     def points(self, above: Numbers) -> Marks:
         """Which thresholds may be shown for every score."""
@@ -200,8 +200,8 @@ class Evaluation:
         if missing:
             raise MisuseError(f"operating point: expected a ROC of {missing[0]!r}, found none")
         return tuple(
-            one.youden() if rule == "youden" else one.reaching(_sensitivity(rule))
-            for one in self.roc.values()
+            threshold.youden() if rule == "youden" else threshold.reaching(_sensitivity(rule))
+            for threshold in self.roc.values()
         )
 
 
@@ -215,10 +215,10 @@ def _sensitivity(rule: str | float) -> float:
 
 def _f1(labels: Labels, counts: Numbers) -> NDArray[np.float64]:
     if labels.exclusive:
-        hits, found, true = np.diagonal(counts), counts.sum(axis=0), counts.sum(axis=1)
+        hits, right, true = np.diagonal(counts), counts.sum(axis=0), counts.sum(axis=1)
     else:
-        hits, found, true = counts[:, 1, 1], counts[:, :, 1].sum(axis=1), counts[:, 1].sum(axis=1)
-    return np.asarray(2 * hits / np.maximum(found + true, 1))
+        hits, right, true = counts[:, 1, 1], counts[:, :, 1].sum(axis=1), counts[:, 1].sum(axis=1)
+    return np.asarray(2 * hits / np.maximum(right + true, 1))
 
 
 def confusion(labels: Labels, true: Sequence[Classes], found: Sequence[Classes]) -> Numbers:

@@ -151,24 +151,24 @@ def ask_members(
         )
     request = QueryRequest(number, size, evaluation)
     left = yield from granted(study, request, party.name)
-    told = yield from receive(study.roster.coordinator, MembersNeeded)
-    if (told.asker, told.number, told.documents) != (party.name, number, size):
+    needed = yield from receive(study.roster.coordinator, MembersNeeded)
+    if (needed.asker, needed.number, needed.documents) != (party.name, number, size):
         raise ViolationError(
             "expected the members for this query, found those for another",
             party=study.roster.coordinator,
         )
-    query = _QuorumQuery.of(party, told, model.scores, model.members)
+    query = _QuorumQuery.of(party, needed, model.scores, model.members)
     brought = _rows_of(query, model, padded(rows, size))
     yield from share_rows(
         query.plan, query.context, brought, None, name=party.name, entropy=party.entropy
     )
     labels, margin = study.plan.labels, study.plan.release.opens is Opens.SCORES
-    found = yield from (take_score_shares if margin else take_labels)(query.plan, name=party.name)
+    opened = yield from (take_score_shares if margin else take_labels)(query.plan, name=party.name)
     if margin:
-        whole = np.ldexp(found[:count].astype(np.float64), -model.scores.score.fraction_bits)
+        whole = np.ldexp(opened[:count].astype(np.float64), -model.scores.score.fraction_bits)
         margins = unit_scores(rows, whole)
         return Answer(decided(labels, margins, model.operating_point), left, margins)
-    return Answer(classes_of(labels, found.reshape(-1), model.scores.classes)[:count], left)
+    return Answer(classes_of(labels, opened.reshape(-1), model.scores.classes)[:count], left)
 
 
 def _rows_of(query: _QuorumQuery, model: QuorumModel, rows: sparse.csr_array) -> Rows:
@@ -184,22 +184,22 @@ def _rows_of(query: _QuorumQuery, model: QuorumModel, rows: sparse.csr_array) ->
 
 def help_asker(party: PartyContext, held: MemberShare) -> Party[None]:
     """At a member: its part of a query, from its shares of the rows to its shares of the labels."""
-    told = yield from receive(party.study.roster.coordinator, MembersNeeded)
-    query = _QuorumQuery.of(party, told, held.scores, held.members)
+    needed = yield from receive(party.study.roster.coordinator, MembersNeeded)
+    query = _QuorumQuery.of(party, needed, held.scores, held.members)
     if party.name not in query.quorum.members:
         raise ViolationError(
             "expected a query that this member answers, found another",
             party=party.study.roster.coordinator,
         )
     scores = yield from take_scores(
-        query.plan, query.context, held.share, asker=told.asker, name=party.name
+        query.plan, query.context, held.share, asker=needed.asker, name=party.name
     )
     member = yield from seated(
         query.quorum, party.name, query.context, entropy=party.entropy, ledger=party.ledger
     )
     margin = party.study.plan.release.opens is Opens.SCORES
     give = give_scores if margin else answer
-    yield from give(member, query.plan, scores, asker=told.asker)
+    yield from give(member, query.plan, scores, asker=needed.asker)
 
 
 def answer_query(
@@ -223,10 +223,10 @@ def answer_query(
         return
     try:
         yield Send(asker, QueryGrant(book.left(asker)))
-        told = MembersNeeded(asker, request.number, request.documents, tuple(members))
-        query = _QuorumQuery.of(party, told, trained.scores, trained.members)
+        needed = MembersNeeded(asker, request.number, request.documents, tuple(members))
+        query = _QuorumQuery.of(party, needed, trained.scores, trained.members)
         for name in (asker, *query.quorum.members):
-            yield Send(name, told)
+            yield Send(name, needed)
         if study.plan.release.opens is not Opens.SCORES:
             yield from open_labels(Opener(query.quorum), query.plan)
     except (SottovoceError, GeneratorExit):

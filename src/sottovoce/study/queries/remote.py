@@ -84,21 +84,21 @@ def take_remotes(
     arrangement = party.study.plan.arrangement
     if not arrangement.brings_rados:
         return list(models)
-    found = []
+    parts = []
     for index, model in enumerate(models):
         number = (party.attempt.number - 1) * len(models) + index
-        for asker in (one.peer for one in arrangement.own):
+        for asker in (holding.peer for holding in arrangement.own):
             answering = arrangement.answering_to(asker)
             if asker == party.name:
-                told = {}
+                remotes = {}
                 for name in answering:
-                    told[name] = yield from receive(name, RemoteScores)
-                part = added(party, model, told, rows=1)
-                found.append(replace(model, remote=part.fresh(entropy=party.entropy)))
+                    remotes[name] = yield from receive(name, RemoteScores)
+                part = added(party, model, remotes, rows=1)
+                parts.append(replace(model, remote=part.fresh(entropy=party.entropy)))
             elif party.name in answering:
                 asked = RemoteQuestion(asker, answering, number)
                 yield from _answer_rado(party, model, training, asked)
-    return found
+    return parts
 
 
 def _answer_rado(
@@ -124,7 +124,9 @@ def normalised_rado(
 ) -> sparse.csr_array:
     """Σ y x / m over a peer's own features, rounded to the grid of rows."""
     labels = party.study.plan.labels
-    signs = labels.targets(labels.membership([labels.classes(one) for one in training]))[:, 0]
+    signs = labels.targets(labels.membership([labels.classes(document) for document in training]))[
+        :, 0
+    ]
     rows = own_rows(party, model, training)
     mean = np.rint((signs @ rows) / len(training)).astype(np.int64)
     return sparse.csr_array(mean[np.newaxis, :])
@@ -196,10 +198,10 @@ def cancelling_masks(
             seed = party.entropy.seed()
             yield Send(name, PairSeed(seed))
         else:
-            told = yield from receive(name, PairSeed)
-            if len(told.seed) != SEED_BYTES:
+            pair_seed = yield from receive(name, PairSeed)
+            if len(pair_seed.seed) != SEED_BYTES:
                 raise ViolationError(f"expected a seed of {SEED_BYTES} bytes", party=name)
-            seed = told.seed
+            seed = pair_seed.seed
         stream = Expansion(seed, _MASKS, context.encode())
         sign = 1 if index > place else -1
         masks = [(mask + sign * stream.below(modulus)) % modulus for mask in masks]

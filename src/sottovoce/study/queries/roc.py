@@ -65,7 +65,7 @@ class Roc:
             )
             for side in (1, 0)
         ]
-        return cls(tuple(thresholds[one] for one in kept), tuple(rates[0]), tuple(rates[1]))
+        return cls(tuple(thresholds[place] for place in kept), tuple(rates[0]), tuple(rates[1]))
 
     @property
     def auc(self) -> float:
@@ -93,7 +93,9 @@ class Roc:
 
     def _best(self, gains: NDArray[np.float64]) -> int:
         order = range(len(self.thresholds))
-        return max(order, key=lambda one: (round(float(gains[one]), 9), -abs(self.thresholds[one])))
+        return max(
+            order, key=lambda place: (round(float(gains[place]), 9), -abs(self.thresholds[place]))
+        )
 
     def _require_points(self) -> None:
         if not self.thresholds:
@@ -107,17 +109,17 @@ def shown_points(counts: Numbers, sides: tuple[RocSide, RocSide], *, fewest: int
     """Which thresholds may be shown, from the strictest to the loosest."""
     kept: list[int] = []
     last = np.zeros(2, np.int64)
-    for one in reversed(range(counts.shape[1])):
-        step = counts[:, one] - last
+    for place in reversed(range(counts.shape[1])):
+        step = counts[:, place] - last
         if not step.any():
             continue
         fits = all(gain == 0 or gain >= fewest for gain in step.tolist())
         if fits and all(
             side.allows(int(above), fewest=fewest)
-            for side, above in zip(sides, counts[:, one], strict=True)
+            for side, above in zip(sides, counts[:, place], strict=True)
         ):
-            kept.append(one)
-            last = counts[:, one]
+            kept.append(place)
+            last = counts[:, place]
     return kept
 
 

@@ -100,10 +100,10 @@ class ScorePlan:
         )
         largest = max(1.0, weighting.tf_cap * float(np.linalg.norm(halves / 2)))
         norm_parts = math.ceil(NORM_PARTS * largest)
-        other = 1 + sum(one.reach for one in plan.columns) + plan.beside.reach
+        other = 1 + sum(factor.reach for factor in plan.columns) + plan.beside.reach
         reach = weighting.tf_cap * len(halves) + norm_parts * other
         return cls(
-            tuple(int(one) for one in np.rint(np.ldexp(factors, fraction_bits))),
+            tuple(int(factor) for factor in np.rint(np.ldexp(factors, fraction_bits))),
             plan.labels.width,
             plan.labels.exclusive,
             solution,

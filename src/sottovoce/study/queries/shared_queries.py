@@ -139,10 +139,10 @@ def ask_shared(
     seeds = yield from receive(trio.dealer, RowSeeds)
     rows = scores.split_norms(shown.rows)
     yield from send_rows(trio, scores.rows(request.documents), rows, seeds, context)
-    for name, told in zip(
+    for name, shares_of_asker in zip(
         (trio.second, trio.first), _asker_shares(scores, request, shown, party.entropy), strict=True
     ):
-        yield Send(name, told)
+        yield Send(name, shares_of_asker)
     counted = None
     if request.thresholds:
         told_counts = yield from receive(trio.second, CountShare)
@@ -161,9 +161,9 @@ def ask_own_dealt(
     dealer = yield from deal_seeds(trio, context, ledger=party.ledger, entropy=party.entropy)
     seeds = yield from deal_scores(dealer, plan, context)
     yield from send_rows(trio, plan, scores.split_norms(rows), seeds, context)
-    told = yield from receive(trio.second, HandedScores)
+    handed = yield from receive(trio.second, HandedScores)
     shape = (request.documents, scores.classes)
-    return words_of(told.words, shape, sender=trio.second, what="HandedScores")
+    return words_of(handed.words, shape, sender=trio.second, what="HandedScores")
 
 
 def _asker_shares(
@@ -199,9 +199,11 @@ def answer_shared(
 ) -> Party[Words | None]:
     """At the coordinator, with a dealer: it tells its shares of labels, and keeps one of counts."""
     assert trained.share is not None
-    told = ScoreRequest(asker, request.number, request.documents, request.thresholds, dealt=True)
+    score_request = ScoreRequest(
+        asker, request.number, request.documents, request.thresholds, dealt=True
+    )
     held = HeldShare(trained.scores, trained.share)
-    return (yield from _help_dealt(party, held, told))
+    return (yield from _help_dealt(party, held, score_request))
 
 
 def answer_own_dealt(
@@ -209,9 +211,11 @@ def answer_own_dealt(
 ) -> Party[Words]:
     """At the coordinator, where the asker deals: its renewed shares of the scores."""
     assert trained.share is not None
-    told = ScoreRequest(asker, request.number, request.documents, request.thresholds, dealt=False)
+    score_request = ScoreRequest(
+        asker, request.number, request.documents, request.thresholds, dealt=False
+    )
     held, evaluator = HeldShare(trained.scores, trained.share), party.study.roster.evaluator
-    scored = yield from _scored(party, held, told)
+    scored = yield from _scored(party, held, score_request)
     renewed = yield from receive(evaluator, RenewedShares)
     if len(renewed.seed) != SEED_BYTES:
         raise ViolationError(f"expected a seed of {SEED_BYTES} bytes", party=evaluator)
@@ -220,8 +224,8 @@ def answer_own_dealt(
 
 def share_scores(party: PartyContext, models: Sequence[HeldShare]) -> Party[None]:
     """At the evaluator: one query, from the coordinator's request on."""
-    told = yield from receive(party.study.roster.coordinator, ScoreRequest)
-    yield from share_scores_for(party, models, told)
+    score_request = yield from receive(party.study.roster.coordinator, ScoreRequest)
+    yield from share_scores_for(party, models, score_request)
 
 
 def share_scores_for(

@@ -27,16 +27,16 @@ ROC_THRESHOLDS = tuple(number / 16 for number in range(-16, 16))
 
 def threshold_faults(thresholds: tuple[float, ...]) -> Iterator[SettingFault]:
     """What could be wrong with the thresholds of a ROC: (is it?, what, a hint)."""
-    found = f"found {len(thresholds)}"
+    count_found = f"found {len(thresholds)}"
     yield SettingFault(
         len(thresholds) > MOST_THRESHOLDS,
         "thresholds",
-        f"expected at most {MOST_THRESHOLDS} thresholds (more would show scores), {found}",
+        f"expected at most {MOST_THRESHOLDS} thresholds (more would show scores), {count_found}",
         "thresholds=(-0.5, 0.0, 0.5)",
     )
-    rising = all(one < other for one, other in pairwise(thresholds))
+    rising = all(threshold < other for threshold, other in pairwise(thresholds))
     yield SettingFault(
-        not rising or not all(abs(one) <= LARGEST_THRESHOLD for one in thresholds),
+        not rising or not all(abs(threshold) <= LARGEST_THRESHOLD for threshold in thresholds),
         "thresholds",
         f"expected rising thresholds from -1 to 1, found {thresholds!r}",
     )
@@ -51,7 +51,9 @@ def operating_faults(labels: Labels, point: tuple[float, ...]) -> Iterator[Setti
         f"expected an operating point of {expected}, found {len(point)}",
     )
     yield SettingFault(
-        not all(math.isfinite(one) and abs(one) <= LARGEST_THRESHOLD for one in point),
+        not all(
+            math.isfinite(threshold) and abs(threshold) <= LARGEST_THRESHOLD for threshold in point
+        ),
         "operating_point",
         f"expected an operating point of thresholds from -1 to 1, found {point!r}",
     )

@@ -94,8 +94,8 @@ def consented(party: PartyContext) -> Party[Agreement]:
     """At everybody but the coordinator."""
     coordinator = party.study.roster.coordinator
     yield Send(coordinator, Consent(signed(party), party.study.settings))
-    told = yield from receive(coordinator, AgreedStudy)
-    return checked(party.study, told)
+    agreed = yield from receive(coordinator, AgreedStudy)
+    return checked(party.study, agreed)
 
 
 def collected(party: PartyContext, key: SecretKey | None) -> Party[Agreement]:
@@ -114,10 +114,10 @@ def collected(party: PartyContext, key: SecretKey | None) -> Party[Agreement]:
     public = b"" if key is None else key.public.to_bytes()
     signature = party.identity.sign(_SIGNED_KEY, study.digest, public)
     proof = b"" if key is None else prove_key(key)
-    told = AgreedStudy(tuple(consents), public, proof, signature)
+    agreed_study = AgreedStudy(tuple(consents), public, proof, signature)
     for name in others:
-        yield Send(name, told)
-    return checked(party.study, told, own=None if key is None else key.public)
+        yield Send(name, agreed_study)
+    return checked(party.study, agreed_study, own=None if key is None else key.public)
 
 
 def signed(party: PartyContext) -> SignedConsent:
@@ -148,15 +148,17 @@ def _compare(study: Study, found: Consent, party: str) -> None:
     )
 
 
-def check_consent(study: Study, one: SignedConsent) -> None:
+def check_consent(study: Study, consent: SignedConsent) -> None:
     """Refuse a consent to another study, or one that its participant did not sign."""
-    if one.digest != study.digest or len(one.box) != KEY_BYTES:
+    if consent.digest != study.digest or len(consent.box) != KEY_BYTES:
         raise ViolationError(
             f"agreed to another study: expected hash {study.digest.hex()[:16]}, "
-            f"found {one.digest.hex()[:16]}",
-            party=one.name,
+            f"found {consent.digest.hex()[:16]}",
+            party=consent.name,
         )
-    study.roster.pins.check(one.name, one.signature, _SIGNED_CONSENT, one.digest, one.box)
+    study.roster.pins.check(
+        consent.name, consent.signature, _SIGNED_CONSENT, consent.digest, consent.box
+    )
 
 
 def checked(study: Study, told: AgreedStudy, *, own: PublicKey | None = None) -> Agreement:
@@ -165,16 +167,16 @@ def checked(study: Study, told: AgreedStudy, *, own: PublicKey | None = None) ->
     Who drew the study's key brings its `own`, and needs no proof of it.
     """
     pins, coordinator = study.roster.pins, study.roster.coordinator
-    names = tuple(one.name for one in told.consents)
+    names = tuple(consent.name for consent in told.consents)
     if sorted(names) != sorted(study.roster.names):
         raise ViolationError(
             f"expected the consent of {', '.join(study.roster.names)}, found {', '.join(names)}",
             party=coordinator,
         )
-    for one in told.consents:
-        check_consent(study, one)
+    for consent in told.consents:
+        check_consent(study, consent)
     pins.check(coordinator, told.signature, _SIGNED_KEY, study.digest, told.key)
-    boxes = {one.name: one.box for one in told.consents}
+    boxes = {consent.name: consent.box for consent in told.consents}
     return Agreement(_key_of(study, told, own=own), boxes, told)
 
 

@@ -182,17 +182,19 @@ def expand_blocks(party: PartyContext, prepared: Prepared) -> Party[Contributed]
 def deal_blocks(party: PartyContext) -> Party[None]:
     """At the dealer: what the product and the truncation need."""
     study = party.study
-    told = yield from receive(study.roster.coordinator, BlockNumbers)
-    if not 1 <= told.cut < _PRODUCT_BITS:
+    numbers_of_blocks = yield from receive(study.roster.coordinator, BlockNumbers)
+    if not 1 <= numbers_of_blocks.cut < _PRODUCT_BITS:
         raise ViolationError(
-            f"expected a truncation of 1 to {_PRODUCT_BITS} bits, found {told.cut}",
+            f"expected a truncation of 1 to {_PRODUCT_BITS} bits, found {numbers_of_blocks.cut}",
             party=study.roster.coordinator,
         )
     context = party.context(party.peers, round=_BLOCK_ROUND)
     dealer = yield from deal_seeds(study.trio, context, ledger=party.ledger, entropy=party.entropy)
     product = gram(study.plan.blocks, study.plan.width)
     yield from deal_product(dealer, product, purpose=_PURPOSE)
-    yield from deal_truncation(dealer, RingTruncation(told.cut), product.shape(), purpose=_PURPOSE)
+    yield from deal_truncation(
+        dealer, RingTruncation(numbers_of_blocks.cut), product.shape(), purpose=_PURPOSE
+    )
 
 
 def _joined(party: PartyContext, layout: BlockPlan, half: Contributed) -> Party[Contributed]:
@@ -230,8 +232,8 @@ def show_counts(party: PartyContext, mine: PeerBlocks) -> Party[None]:
         for name in others:
             yield Send(name, CountsKey(key))
     else:
-        told = yield from receive(first, CountsKey)
-        key = told.key
+        counts_key = yield from receive(first, CountsKey)
+        key = counts_key.key
     counts = np.rint(mine.found.roots**2).astype(np.uint64)
     numbers = np.concatenate([counts, [mine.found.dropped_blocks, mine.found.dropped_rows]])
     shown = digest("roles/block-counts/v1", key, study.digest, numbers.astype("<u8").tobytes())
@@ -243,8 +245,8 @@ def compare_counts(study: Study) -> Party[None]:
     first, *others = study.roster.peers
     expected = yield from receive(first, CountsDigest)
     for name in others:
-        found = yield from receive(name, CountsDigest)
-        if found.digest != expected.digest:
+        digest = yield from receive(name, CountsDigest)
+        if digest.digest != expected.digest:
             raise MismatchError(
                 f"{name}: expected the blocks and counts of {first!r}, found others: peers must "
                 "hold the same entities with the same labels",

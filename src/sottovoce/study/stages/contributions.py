@@ -147,7 +147,7 @@ def bounds_of(plan: StudyPlan, totals: Totals, *, peers: int) -> MomentBounds | 
 def penalties_of(plan: StudyPlan, width: int, alpha: float) -> NDArray[np.float64]:
     """λΓ: the penalty of every feature, less where it is distrusted."""
     penalties = np.full(width, alpha)
-    penalties[[one for one in plan.distrusted if one < width - 1]] *= plan.epsilon
+    penalties[[feature for feature in plan.distrusted if feature < width - 1]] *= plan.epsilon
     return penalties
 
 
@@ -262,8 +262,8 @@ def first_half(party: PartyContext, layout: Shared) -> Party[Contributed]:
     """At the coordinator: the sum of the differences, and c."""
     plan = _blind_plan(party, layout)
     summed = yield from pairwise.coordinator(plan, who=party.member, book=party.book)
-    words, told = summed.sums
-    return Contributed(summed.peers, ToldSpectrum.opened(told.tolist()), words)
+    words, opened_sums = summed.sums
+    return Contributed(summed.peers, ToldSpectrum.opened(opened_sums.tolist()), words)
 
 
 def second_half(party: PartyContext, layout: Shared) -> Party[Contributed]:
@@ -309,8 +309,8 @@ def told_parts(
             end_parts(moments, fraction_bits=fraction_bits, contribution=contribution)
         )
     with threadpool_limits(1, user_api="blas"):
-        told = reference.told(moments)
-    parts = (_parts(end, moments.features, fraction_bits=fraction_bits) for end in told)
+        spectrum = reference.told(moments)
+    parts = (_parts(end, moments.features, fraction_bits=fraction_bits) for end in spectrum)
     return ToldSpectrum(*parts)
 
 

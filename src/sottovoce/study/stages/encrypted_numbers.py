@@ -127,7 +127,7 @@ class EncryptedNumbers:
             )
         else:
             matrix = encrypt(key, Plain.of(own.columns, self.column_scale), entropy=entropy)
-        return [matrix, *(encrypt(key, one, slots=slots, entropy=entropy) for one in vectors)]
+        return [matrix, *(encrypt(key, vector, slots=slots, entropy=entropy) for vector in vectors)]
 
     def table(self, totals: Totals, rows: int) -> TablePlan:
         """How so many of a peer's rows are sent to who builds moments from them."""

@@ -141,16 +141,16 @@ def contribute_encrypted(
     )
     if summed is None:
         return None
-    told = yield from receive(study.roster.coordinator, AgreedCeiling)
-    numbers = EncryptedNumbers.of(study, prepared, told.parts)
+    ceiling = yield from receive(study.roster.coordinator, AgreedCeiling)
+    numbers = EncryptedNumbers.of(study, prepared, ceiling.parts)
     if own.brought is None:
         sealed = numbers.sealed(own, key, entropy=party.entropy)
     else:
         sealed = yield from through_intermediary(
-            party, agreement, prepared, own.brought, numbers=numbers, parts=told.parts
+            party, agreement, prepared, own.brought, numbers=numbers, parts=ceiling.parts
         )
     added = yield from pairwise.peer(
-        numbers.sum_plan(party, key, told.peers),
+        numbers.sum_plan(party, key, ceiling.peers),
         sealed,
         who=party.member,
         book=party.book,
@@ -211,10 +211,10 @@ def open_covered(
     study, model = party.study, scores.model
     if study.plan.release.opens is not Opens.WEIGHTS:
         return
-    told = yield from receive(study.roster.evaluator, CoveredModel)
+    covered_model = yield from receive(study.roster.evaluator, CoveredModel)
     layout = Layout(model.shape, _slots(scores)).cover()
     scale = Scale(model.scale.fraction_bits, key.public.plaintext_bound)
-    covered = agreed_from(study.roster.evaluator, told.weights, layout, scale)
+    covered = agreed_from(study.roster.evaluator, covered_model.weights, layout, scale)
     share = slots_of(decrypt_residues(key, covered), _slots(scores), model.ring)
     yield from release_share(study, peers, share.reshape(model.shape))
 
@@ -240,15 +240,15 @@ def solve_encrypted(
     summed = yield from pairwise.evaluator(
         plan, who=party.member, book=party.book, entropy=party.entropy
     )
-    told = yield from receive(study.roster.coordinator, AgreedCeiling)
-    if (told.parts, told.peers) != (rounded_up(int(summed.sums[0][0])), summed.peers):
+    ceiling = yield from receive(study.roster.coordinator, AgreedCeiling)
+    if (ceiling.parts, ceiling.peers) != (rounded_up(int(summed.sums[0][0])), summed.peers):
         raise ViolationError(
             "expected the upper end that we opened ourselves, found another",
             party=study.roster.coordinator,
         )
-    numbers = EncryptedNumbers.of(study, prepared, told.parts)
+    numbers = EncryptedNumbers.of(study, prepared, ceiling.parts)
     added = yield from pairwise.evaluator(
-        numbers.sum_plan(party, key, told.peers),
+        numbers.sum_plan(party, key, ceiling.peers),
         who=party.member,
         book=party.book,
         entropy=party.entropy,
@@ -258,7 +258,7 @@ def solve_encrypted(
     for model in models:
         sent = model.fresh(entropy=party.entropy)
         for name in added.peers:
-            yield Send(name, EncryptedModel(part_of(sent, lists, name), told.parts, WHOLE))
+            yield Send(name, EncryptedModel(part_of(sent, lists, name), ceiling.parts, WHOLE))
     return numbers.scores, models, added.peers
 
 

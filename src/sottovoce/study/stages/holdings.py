@@ -97,8 +97,8 @@ def integer_rows(
 
 def own_reach(study: Study, peer: str) -> int:
     """How much the integers of a peer's own features of one row can add up to."""
-    own = next(one.columns for one in study.plan.arrangement.own if one.peer == peer)
-    return NORM_PARTS * sum(one.reach for one in study.plan.columns if one.name in own)
+    own = next(holding.columns for holding in study.plan.arrangement.own if holding.peer == peer)
+    return NORM_PARTS * sum(column.reach for column in study.plan.columns if column.name in own)
 
 
 @dataclass(frozen=True, repr=False)
@@ -135,7 +135,7 @@ def block_columns(
     classes = (targets[:, 0] > 0) if plan.labels.width == 1 else targets.argmax(axis=1)
     members = _members(study, peer, training) * len(plan.labels.names) + classes.astype(np.int64)
     try:
-        found = EnumeratedBlocks.of(
+        blocks = EnumeratedBlocks.of(
             held.lifted(rows, common=peer == plan.arrangement.first),
             members,
             blocks=plan.blocks,
@@ -147,8 +147,8 @@ def block_columns(
     of_block = np.tile(np.arange(len(plan.labels.names)), plan.blocks // len(plan.labels.names))
     weights = totals.weights(plan.class_weight)
     heavy = np.sqrt(weights)[of_block][:, np.newaxis]
-    roots = found.roots[:, np.newaxis] * signs[of_block]
-    return PeerBlocks(heavy * found.columns, heavy * roots, found)
+    roots = blocks.roots[:, np.newaxis] * signs[of_block]
+    return PeerBlocks(heavy * blocks.columns, heavy * roots, blocks)
 
 
 def _members(study: Study, peer: str, documents: Iterable[Document]) -> Numbers:
@@ -168,10 +168,10 @@ def _place(column: Categorical, document: Document, peer: str) -> int:
     value = document.columns.get(column.name)
     name = None if value is None else label_name(value)
     if name not in column.values:
-        found = "nothing" if name is None else repr(name)
+        shown = "nothing" if name is None else repr(name)
         raise InputError(
             f"{document.origin}: expected a public value of the shared column {column.name} "
-            f"({', '.join(column.values)}) at {peer!r}, found {found}",
+            f"({', '.join(column.values)}) at {peer!r}, found {shown}",
             hints=("every value of a shared column is listed beforehand: categories={…}",),
         )
     return column.values.index(name)
@@ -187,22 +187,22 @@ class EntityTable:
     @classmethod
     def of(cls, peer: str, documents: Iterable[Document]) -> Self:
         """Every row under its group, which names the entity; each entity once."""
-        found: dict[str, Document] = {}
+        by_name: dict[str, Document] = {}
         for document in documents:
             name = document.group
             if name is None:
                 raise InputError(f"{document.origin}: expected the name of an entity, found none")
-            if name in found:
+            if name in by_name:
                 raise InputError(
                     f"{document.origin}: expected every entity once at {peer!r}, "
                     f"found {name!r} twice"
                 )
-            found[name] = document
-        return cls(peer, found)
+            by_name[name] = document
+        return cls(peer, by_name)
 
 
 def labelled(study: Study, documents: Sequence[Document]) -> list[Document]:
     """The rows to learn from: in partition `features` those without a label only answer."""
     if not study.plan.arrangement.by_features:
         return list(documents)
-    return [one for one in documents if one.label is not None]
+    return [document for document in documents if document.label is not None]

@@ -85,16 +85,17 @@ def through_intermediary(
     slots = numbers.solve.slots(key.plaintext_bits)
     table = numbers.table(totals, rows)
     yield from upload_rows(mine, table, to=to, slots=slots, key=key, entropy=party.entropy)
-    told = yield from receive(to, SealedMoments)
+    sealed = yield from receive(to, SealedMoments)
     width = numbers.width
-    second = agreed_from(to, told.second, Layout((width, width), slots), numbers.matrix_scale)
-    if len(told.products) != numbers.scores.classes:
+    second = agreed_from(to, sealed.second, Layout((width, width), slots), numbers.matrix_scale)
+    if len(sealed.products) != numbers.scores.classes:
         raise ViolationError(
-            f"expected moments of {numbers.scores.classes} classes, found {len(told.products)}",
+            f"expected moments of {numbers.scores.classes} classes, found {len(sealed.products)}",
             party=to,
         )
     vectors = [
-        agreed_from(to, one, Layout((width,), slots), numbers.vector_scale) for one in told.products
+        agreed_from(to, product, Layout((width,), slots), numbers.vector_scale)
+        for product in sealed.products
     ]
     return [second, *vectors]
 
@@ -113,12 +114,12 @@ def train_intermediary(party: PartyContext, agreement: Agreement) -> Party[None]
     """At an intermediary: nothing stays with it."""
     study, key = party.study, agreement.paillier_key
     peer = study.roster.works_for(party.name)
-    told = yield from receive(peer, TableNumbers)
-    totals = told_totals(study, told, peer)
+    table_numbers = yield from receive(peer, TableNumbers)
+    totals = told_totals(study, table_numbers, peer)
     halves = (4,) * (study.plan.features - totals.absent)  # idf counts in scores alone
-    numbers = EncryptedNumbers.of(study, Prepared(totals, halves), told.ceiling_parts)
+    numbers = EncryptedNumbers.of(study, Prepared(totals, halves), table_numbers.ceiling_parts)
     slots = numbers.solve.slots(key.plaintext_bits)
-    table = numbers.table(totals, told.rows)
+    table = numbers.table(totals, table_numbers.rows)
     parts = yield from take_rows(peer, table, slots=slots)
     masking = numbers.solve.masking
     program = sealed_second(parts, table, slots=slots, masking=masking, entropy=party.entropy)
@@ -126,8 +127,8 @@ def train_intermediary(party: PartyContext, agreement: Agreement) -> Party[None]
     second = yield from cast.seated(closing(program))
     # One peer's moments keep the bounds that hold for all of them together.
     products = tuple(
-        one.within(numbers.vector_scale).fresh(entropy=party.entropy)
-        for one in sealed_products(parts)
+        product.within(numbers.vector_scale).fresh(entropy=party.entropy)
+        for product in sealed_products(parts)
     )
     fresh = second.within(numbers.matrix_scale).fresh(entropy=party.entropy)
     yield Send(peer, SealedMoments(fresh, products))

@@ -149,8 +149,8 @@ def take_kept(
     party: PartyContext, filtered: BucketFilter, vector: NDArray[np.int64]
 ) -> Party[NDArray[np.int64]]:
     """At the coordinator: the sums of what enough peers kept."""
-    told = yield from receive(party.study.roster.evaluator, KeptCounts)
-    kept, shares = told.buckets.array(), told.shares.array()
+    kept_counts = yield from receive(party.study.roster.evaluator, KeptCounts)
+    kept, shares = kept_counts.buckets.array(), kept_counts.shares.array()
     rows = filtered.rows
     rising = kept.ndim == 1 and not (kept[1:] <= kept[:-1]).any()
     inside = rising and not (kept >= filtered.layout.buckets).any()

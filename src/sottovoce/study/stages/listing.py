@@ -94,8 +94,8 @@ def pass_lists(party: PartyContext) -> Party[None]:
     if not is_listed(party.study):
         return
     for name in party.peers:
-        told = yield from receive(name, FeatureList)
-        yield Send(party.study.roster.evaluator, ListedFeatures(name, told.columns))
+        feature_list = yield from receive(name, FeatureList)
+        yield Send(party.study.roster.evaluator, ListedFeatures(name, feature_list.columns))
 
 
 def take_lists(party: PartyContext, prepared: Prepared) -> Party[Lists]:
@@ -106,14 +106,14 @@ def take_lists(party: PartyContext, prepared: Prepared) -> Party[Lists]:
     width = party.study.plan.width - prepared.totals.absent
     lists = {}
     for _ in party.peers:
-        told = yield from receive(coordinator, ListedFeatures)
-        columns = told.columns.array()
-        if told.peer not in party.peers or not _in_order(columns, width):
+        listed = yield from receive(coordinator, ListedFeatures)
+        columns = listed.columns.array()
+        if listed.peer not in party.peers or not _in_order(columns, width):
             raise ViolationError(
                 f"expected columns below {width} of a peer, in order, found others",
                 party=coordinator,
             )
-        lists[told.peer] = tuple(int(one) for one in columns)
+        lists[listed.peer] = tuple(int(column) for column in columns)
     return lists
 
 

@@ -124,9 +124,9 @@ def prepare_owner(party: PartyContext, documents: Sequence[Document]) -> Party[P
     study = party.study
     party = party.drawing(_OWNED, digest_of(documents))
     prepared = prepare_alone(party, training_side(party, documents))
-    told = OwnersTotals(_shown(study, prepared.totals).written)
+    totals = OwnersTotals(_shown(study, prepared.totals).written)
     for name in (study.roster.coordinator, study.roster.evaluator):
-        yield Send(name, told)
+        yield Send(name, totals)
     return prepared
 
 
@@ -164,11 +164,11 @@ def hold_key(party: PartyContext, key: SecretKey) -> Party[Trained]:
     """At the owner's coordinator: it answers masked questions, and opens the model."""
     study, evaluator = party.study, party.study.roster.evaluator
     (owner,) = study.roster.peers
-    told = yield from receive(owner, TableNumbers)
-    totals = told_totals(study, told, owner)
+    table_numbers = yield from receive(owner, TableNumbers)
+    totals = told_totals(study, table_numbers, owner)
     prepared = Prepared(totals, _halves(study, totals))
-    numbers = EncryptedNumbers.of(study, prepared, told.ceiling_parts)
-    stages = product_stages(key, numbers.table(totals, told.rows), entropy=party.entropy)
+    numbers = EncryptedNumbers.of(study, prepared, table_numbers.ceiling_parts)
+    stages = product_stages(key, numbers.table(totals, table_numbers.rows), entropy=party.entropy)
     for _ in range(numbers.scores.classes * len(study.plan.alphas)):
         stages += checked_stages(key, numbers.solve, entropy=party.entropy)
     yield from serve(AnswerGuard(evaluator, stages, codec=study.codec(key.public)))
@@ -213,9 +213,10 @@ def _opened(
         )
     layout = Layout((numbers.width,), _slots(numbers, key.public))
     found = [
-        agreed_from(evaluator, one, layout, numbers.solve.direction_scale) for one in told.thetas
+        agreed_from(evaluator, theta, layout, numbers.solve.direction_scale)
+        for theta in told.thetas
     ]
-    return np.column_stack([decrypt(key, one).floats() for one in found])
+    return np.column_stack([decrypt(key, part).floats() for part in found])
 
 
 def _read(
@@ -247,12 +248,12 @@ def _best(
     assert prepared.space is not None
     rows = FeatureReader(prepared.space, prepared.key).read(held_back)
     places = zip(held_back, rows.places, strict=True)
-    true = [one for each in places for one in plan.labelled.classes(*each)]
+    true = [classes for each in places for classes in plan.labelled.classes(*each)]
     right = [
         sum(a == b for a, b in zip(true, plan.labels.decide(rows.unit() @ theta), strict=True))
         for theta in thetas
     ]
-    return max(range(len(thetas)), key=lambda one: (right[one], plan.alphas[one]))
+    return max(range(len(thetas)), key=lambda penalty: (right[penalty], plan.alphas[penalty]))
 
 
 def _model(
@@ -283,15 +284,18 @@ def train_for_owner(party: PartyContext, agreement: Agreement) -> Party[None]:
     """At the evaluator: moments and solve on ciphertexts; nothing stays with it."""
     study, holder = party.study, party.study.roster.coordinator
     (owner,) = study.roster.peers
-    told = yield from receive(owner, TableNumbers)
-    totals = told_totals(study, told, owner)
+    table_numbers = yield from receive(owner, TableNumbers)
+    totals = told_totals(study, table_numbers, owner)
     prepared = Prepared(totals, _halves(study, totals))
-    numbers = EncryptedNumbers.of(study, prepared, told.ceiling_parts)
-    table, slots = numbers.table(totals, told.rows), _slots(numbers, agreement.paillier_key)
+    numbers = EncryptedNumbers.of(study, prepared, table_numbers.ceiling_parts)
+    table, slots = (
+        numbers.table(totals, table_numbers.rows),
+        _slots(numbers, agreement.paillier_key),
+    )
     parts = yield from take_rows(owner, table, slots=slots)
     program = closing(_solved(parts, table, numbers, slots=slots, entropy=party.entropy))
     thetas = yield from Cast((), holder, party.name).seated(program)
-    sent = tuple(one.for_key_holder(entropy=party.entropy) for one in thetas)
+    sent = tuple(theta.for_key_holder(entropy=party.entropy) for theta in thetas)
     yield Send(holder, OwnersModel(sent))
 
 
@@ -308,11 +312,11 @@ def _solved(
     second = yield from sealed_second(
         parts, table, slots=slots, masking=plan.masking, entropy=entropy
     )
-    vectors = [one.within(numbers.vector_scale) for one in sealed_products(parts)]
-    found = []
+    vectors = [product.within(numbers.vector_scale) for product in sealed_products(parts)]
+    thetas = []
     for index in range(len(numbers.penalties)):
         A = second.within(numbers.matrix_scale) + numbers.penalty(index)
         for b in vectors:
             solved = yield from solve_checked(A, b, plan, entropy=entropy)
-            found.append(solved.theta)
-    return found
+            thetas.append(solved.theta)
+    return thetas

@@ -96,8 +96,8 @@ def choose_peer(
         number = first_number(party) + index
         for name in peers if trial.answers else (party.name,):
             if name == party.name:
-                found = yield from trial.ask(model, number=number)
-                right.append(trial.right(found.classes))
+                matching = yield from trial.ask(model, number=number)
+                right.append(trial.right(matching.classes))
             else:
                 yield from trial.answer(model, asker=name)
     counts = np.array(right, np.int64)
@@ -142,7 +142,9 @@ def choose_coordinator(
     (sums,), _ = yield from open_counts(party, penalty_sum(party), trained.peers)
     right = from_ring(sums)
     # Of equals the strongest penalty wins: it says least about any document.
-    best = max(range(len(scores)), key=lambda one: (int(right[one]), study.plan.alphas[one]))
+    best = max(
+        range(len(scores)), key=lambda penalty: (int(right[penalty]), study.plan.alphas[penalty])
+    )
     for name in (*trained.peers, study.roster.evaluator):
         yield Send(name, ChosenPenalty(best))
     return Choice(best, tuple(sorted(book.spent.items())))
@@ -214,31 +216,31 @@ def _deal_on_request(party: PartyContext) -> Party[None]:
     """Deal until the coordinator says that nobody asks any more."""
     coordinator = party.study.roster.coordinator
     while True:
-        told = yield Receive(coordinator, (DealRequest, Abandoned, Enough))
-        if isinstance(told, Enough):
+        request = yield Receive(coordinator, (DealRequest, Abandoned, Enough))
+        if isinstance(request, Enough):
             return
-        if isinstance(told, Abandoned):
-            yield Send(coordinator, told)
+        if isinstance(request, Abandoned):
+            yield Send(coordinator, request)
             if party.study.on_shares:
-                yield Send(party.study.roster.evaluator, told)
+                yield Send(party.study.roster.evaluator, request)
         else:
-            yield from deal_for(party, told)
+            yield from deal_for(party, request)
 
 
 def _share_on_request(party: PartyContext, held: Sequence[HeldShare]) -> Party[None]:
     """Help with queries until the coordinator says that nobody asks any more."""
     coordinator = party.study.roster.coordinator
     while True:
-        told = yield Receive(coordinator, (*_HOLDER_KINDS, ScoreRequest, Abandoned, Enough))
-        if isinstance(told, Enough):
+        request = yield Receive(coordinator, (*_HOLDER_KINDS, ScoreRequest, Abandoned, Enough))
+        if isinstance(request, Enough):
             return
-        if isinstance(told, ScoreRequest):
-            helped = share_scores_for(party, held, told)
-            told = yield from _unless_abandoned(party, helped, told.asker)
-        if isinstance(told, Abandoned):
-            if told.asker in _dealt(party.study):
-                yield from _drain(query_trio(party.study, told.asker).dealer)
-            yield Send(coordinator, told)
+        if isinstance(request, ScoreRequest):
+            helped = share_scores_for(party, held, request)
+            request = yield from _unless_abandoned(party, helped, request.asker)
+        if isinstance(request, Abandoned):
+            if request.asker in _dealt(party.study):
+                yield from _drain(query_trio(party.study, request.asker).dealer)
+            yield Send(coordinator, request)
 
 
 def _unless_abandoned(
@@ -268,13 +270,13 @@ def _unless_abandoned(
 
 def hear_penalty(study: Study) -> Party[int]:
     """At everybody but the coordinator: which penalty won."""
-    told = yield from receive(study.roster.coordinator, ChosenPenalty)
-    if not 0 <= told.index < len(study.plan.alphas):
+    penalty = yield from receive(study.roster.coordinator, ChosenPenalty)
+    if not 0 <= penalty.index < len(study.plan.alphas):
         raise ViolationError(
-            f"expected one of {len(study.plan.alphas)} penalties, found {told.index}",
+            f"expected one of {len(study.plan.alphas)} penalties, found {penalty.index}",
             party=study.roster.coordinator,
         )
-    return told.index
+    return penalty.index
 
 
 def first_number(party: PartyContext) -> int:

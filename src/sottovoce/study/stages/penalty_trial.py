@@ -36,9 +36,9 @@ class PenaltyTrial:
         places = read_rows(study, space, party.name, held_back, key=model.key).places
         labelled = study.plan.labelled
         true = [
-            one
+            classes
             for document, place in zip(held_back, places, strict=True)
-            for one in labelled.classes(document, place)
+            for classes in labelled.classes(document, place)
         ]
         rows = integer_rows(study, space, party.name, held_back, key=model.key)
         return cls(party, rows, true, held_back)
@@ -56,7 +56,7 @@ class PenaltyTrial:
         """The labels that a model gives."""
         party = self.party
         answering = party.study.plan.arrangement.answering_to(party.name)
-        names = [one.group or "" for one in self.held_back]
+        names = [document.group or "" for document in self.held_back]
         remote = remote_part(party, model, names, number=number, answering=answering)
         return ask(party, model, self.rows, number=number, evaluation=True, remote=remote)
 

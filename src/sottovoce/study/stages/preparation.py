@@ -150,17 +150,19 @@ def prepare_peer(
         if summed is None:
             return None
         among = summed.peers
-    told = yield from receive(study.roster.coordinator, PublishedFeatures)
-    if told.peers != among:
+    features = yield from receive(study.roster.coordinator, PublishedFeatures)
+    if features.peers != among:
         raise ViolationError(
             "expected the totals of the agreed peers, found those of others",
             party=study.roster.coordinator,
         )
-    totals = Totals.read(study, told.totals, told.peers, sender=study.roster.coordinator)
+    totals = Totals.read(study, features.totals, features.peers, sender=study.roster.coordinator)
     if party.policy is not None:
         party.policy.check_totals(study, totals)
-    space = _space(study, _dictionary_of(study, told, totals))
-    shown = _digest(_of_buckets(told.buckets), told.idf_halves, told.totals, told.peers)
+    space = _space(study, _dictionary_of(study, features, totals))
+    shown = _digest(
+        _of_buckets(features.buckets), features.idf_halves, features.totals, features.peers
+    )
     halves, claimed = space.dictionary.idf_halves, tuple(vector[: claims_of(study)].tolist())
     return Prepared(totals, halves, space, key, shown, memory, claimed)
 
@@ -197,13 +199,13 @@ def prepare_coordinator(party: PartyContext) -> Party[Prepared]:
     totals = _totals(study, counts, dictionary, among)
     words = totals.written
     buckets = _words(dictionary.buckets if isinstance(dictionary, JointDictionary) else ())
-    halves, told = _words(dictionary.idf_halves), _of_buckets(buckets)
+    halves, halves_and_buckets = _words(dictionary.idf_halves), _of_buckets(buckets)
     for name in among:
         yield Send(name, PublishedFeatures(buckets, halves, words, totals.peers))
-    holders = [one for one in map(study.roster.member, among) if one is not None]
+    holders = [member for member in map(study.roster.member, among) if member is not None]
     for name in [study.roster.evaluator] if study.roster.helped else holders:
-        yield Send(name, PublishedWeights(halves, words, totals.peers, told))
-    shown = _digest(told, halves, words, totals.peers)
+        yield Send(name, PublishedWeights(halves, words, totals.peers, halves_and_buckets))
+    shown = _digest(halves_and_buckets, halves, words, totals.peers)
     space = _space(study, dictionary)
     return Prepared(totals, dictionary.idf_halves, space, shown=shown)
 
@@ -246,15 +248,15 @@ def claims_of(study: Study) -> int:
 
 def _take_weights(study: Study, peers: tuple[str, ...]) -> Party[Prepared]:
     """What was published, for who computes without a dictionary."""
-    told = yield from receive(study.roster.coordinator, PublishedWeights)
-    if told.peers != peers:
+    weights = yield from receive(study.roster.coordinator, PublishedWeights)
+    if weights.peers != peers:
         raise ViolationError(
             "expected the totals of the agreed peers, found those of others",
             party=study.roster.coordinator,
         )
-    totals = Totals.read(study, told.totals, told.peers, sender=study.roster.coordinator)
-    halves = _halves_of(study, told.idf_halves, totals)
-    shown = _digest(told.buckets, told.idf_halves, told.totals, told.peers)
+    totals = Totals.read(study, weights.totals, weights.peers, sender=study.roster.coordinator)
+    halves = _halves_of(study, weights.idf_halves, totals)
+    shown = _digest(weights.buckets, weights.idf_halves, weights.totals, weights.peers)
     return Prepared(totals, halves, shown=shown)
 
 
@@ -265,7 +267,7 @@ def _of_buckets(buckets: wire.Words) -> bytes:
 
 def _digest(buckets: bytes, halves: wire.Words, totals: wire.Words, peers: Sequence[str]) -> bytes:
     """32 bytes that stand for all that was published, the same for everybody."""
-    names = (one.encode() for one in peers)
+    names = (peer.encode() for peer in peers)
     return digest("roles/published/v1", buckets, halves.data, totals.data, *names)
 
 
@@ -298,10 +300,10 @@ def _shared_key(party: PartyContext, agreement: Agreement) -> Party[DictionaryKe
             box = seal(key.secret, address, key=party.box, size=SEED_BYTES, entropy=party.entropy)
             yield Send(name, DictionaryKeyBox(box))
         return key
-    told = yield from receive(first, DictionaryKeyBox)
+    key_box = yield from receive(first, DictionaryKeyBox)
     address = agreement.address(study, first, party.name, _KEY_USE)
     try:
-        return DictionaryKey(unseal(told.box, address, key=party.box))
+        return DictionaryKey(unseal(key_box.box, address, key=party.box))
     except MalformedError as error:
         raise error.by(first) from error
 
@@ -352,12 +354,12 @@ def own_counts(
 
 def _check_classes(study: Study, name: str, counts: Counts) -> None:
     labels = study.plan.labels
-    found = [one for one, rows in zip(labels.names, counts.rows_by_class, strict=True) if rows]
+    present = [name for name, rows in zip(labels.names, counts.rows_by_class, strict=True) if rows]
     mixed = any(0 < rows < counts.rows for rows in counts.rows_by_class.tolist())
     if not mixed:
         raise InputError(
             f"{name}: expected documents of at least two classes, "
-            f"found only {', '.join(map(repr, found)) or 'none'}",
+            f"found only {', '.join(map(repr, present)) or 'none'}",
             hints=(
                 "bring documents of another class, too: with one alone, taking part would tell it",
                 "or let the others train without this site",
@@ -388,7 +390,7 @@ def _dictionary_of(study: Study, told: PublishedFeatures, totals: Totals) -> Dic
     halves = _halves_of(study, told.idf_halves, totals)
     if not study.has_counts:
         return agreed_dictionary(study.plan)
-    buckets = tuple(int(one) for one in told.buckets.array())
+    buckets = tuple(int(bucket) for bucket in told.buckets.array())
     try:
         return JointDictionary(buckets, halves, bits=study.plan.bucket_bits)
     except InputError as error:
@@ -402,7 +404,7 @@ def _halves_of(study: Study, words: wire.Words, totals: Totals) -> tuple[int, ..
             f"expected the idf of {features} features, found {words.shape}",
             party=study.roster.coordinator,
         )
-    return tuple(int(one) for one in words.array())
+    return tuple(int(half) for half in words.array())
 
 
 def _space(study: Study, dictionary: Dictionary) -> FeatureSpace:

@@ -102,13 +102,13 @@ def contribute_moments(
     ends = summand(party, _SUM, party.peers, 2)
     yield from share_out(party, ends, from_ring(mine.words))
     yield from wait_to_add(party, _SUM, ends, party.peers)
-    told = yield from receive(party.study.roster.coordinator, JointEnds)
-    if min(told.largest, told.apart) < 0:
+    joint_ends = yield from receive(party.study.roster.coordinator, JointEnds)
+    if min(joint_ends.largest, joint_ends.apart) < 0:
         raise ViolationError(
-            f"expected the ends of a spectrum, found {told.largest} and {told.apart}",
+            f"expected the ends of a spectrum, found {joint_ends.largest} and {joint_ends.apart}",
             party=party.study.roster.coordinator,
         )
-    return JointSums(party.peers, ToldSpectrum(told.largest, told.apart))
+    return JointSums(party.peers, ToldSpectrum(joint_ends.largest, joint_ends.apart))
 
 
 def _moments(party: PartyContext, layout: MomentPlan) -> Summand:

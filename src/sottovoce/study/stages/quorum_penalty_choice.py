@@ -52,8 +52,8 @@ def choose_at_peer(
     right = []
     for index, model in enumerate(models):
         number = first_number(party) + index
-        found = yield from ask_members(party, model, rows, number=number, evaluation=True)
-        right.append(sum(a == b for a, b in zip(true, found.classes, strict=True)))
+        matching = yield from ask_members(party, model, rows, number=number, evaluation=True)
+        right.append(sum(a == b for a, b in zip(true, matching.classes, strict=True)))
     tables = [to_ring(np.array(right, np.int64))]
     count = len(held_back)
     yield from add_counts(party, penalty_sum(party), party.peers, documents=count, tables=tables)
@@ -77,9 +77,9 @@ def choose_at_opener(party: PartyContext, trained: Sequence[QuorumTrained]) -> P
         return trained[0]
     study = party.study
     book = QueryBook(budget=study.plan.budget, evaluations=len(trained))
-    for one in trained:
+    for candidate in trained:
         for name in party.peers:
-            yield from answer_query(party, one, book, asker=name, members=one.members)
+            yield from answer_query(party, candidate, book, asker=name, members=candidate.members)
     (sums,), _ = yield from open_counts(party, penalty_sum(party), party.peers)
     right = from_ring(sums)
     # Of equals the strongest penalty wins: it says least about any document.

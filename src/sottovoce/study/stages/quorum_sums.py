@@ -101,8 +101,8 @@ def wait_to_add(
     coordinator = party.study.roster.coordinator
     if party.name in party.study.roster.members:
         yield Send(coordinator, SharesHeld(what.bound()))
-    told = yield from receive(coordinator, AddUp)
-    if (told.context, told.peers) != (what.bound(), tuple(peers)):
+    add_up = yield from receive(coordinator, AddUp)
+    if (add_up.context, add_up.peers) != (what.bound(), tuple(peers)):
         raise ViolationError(
             f"{name}: expected a sum over {', '.join(peers)} in this attempt, found another",
             party=coordinator,

@@ -129,7 +129,7 @@ class QuorumSolve:
         if self.reference is not None:
             unit, point = self.reference.bias_factors(self.times)
             terms = [theta[:, -1], *(theta[:, row] for row in range(len(point)))]
-            folded[:, -1] = _BASE.combine(terms, [unit, *(-one for one in point)])
+            folded[:, -1] = _BASE.combine(terms, [unit, *(-threshold for threshold in point)])
         return folded
 
 
@@ -139,13 +139,13 @@ def solve_members(
     """At a member: its share of the model for every penalty."""
     if sums.share is None:
         raise InputError(f"{party.name}: expected a member with its share of the joint moments")
-    found = []
+    shares = []
     for index, alpha in enumerate(party.study.plan.alphas):
         work = QuorumSolve.of(party, prepared, sums, alpha)
         share = yield from _solved(party, work, sums.share, index)
         members = work.plan.quorum.members
-        found.append(MemberShare(prepared.idf_halves, work.scores, members, share))
-    return found
+        shares.append(MemberShare(prepared.idf_halves, work.scores, members, share))
+    return shares
 
 
 def _solved(party: PartyContext, work: QuorumSolve, share: Planes, index: int) -> Party[Planes]:

@@ -41,7 +41,9 @@ def sampled_moments(
     rows = sparse.csr_array(sparse.vstack([block.rows for block in blocks]))
     targets = np.concatenate([block.targets for block in blocks])
     heavy = (
-        None if weights[0] is None else np.concatenate([one for one in weights if one is not None])
+        None
+        if weights[0] is None
+        else np.concatenate([weight for weight in weights if weight is not None])
     )
     drawn = signatures(rados, rows.shape[0], seed=seed)
     family = RadoFamily.of(rows, targets, drawn, weights=heavy)

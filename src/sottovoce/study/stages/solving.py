@@ -169,7 +169,7 @@ def solve_first(
 ) -> Party[list[SolvedShare]]:
     """At the coordinator: for every penalty its share of θ, handed over if peers need it."""
     study = party.study
-    found = []
+    shares = []
     for index, alpha in enumerate(study.plan.alphas):
         work = _work(study, prepared, contributed, alpha)
         yield Send(study.trio.dealer, work.numbers(prepared.totals, contributed))
@@ -179,8 +179,8 @@ def solve_first(
         if not study.on_shares:
             model, to = work.scores.model, study.roster.evaluator
             yield from give_share(share, model, key, to=to, entropy=party.entropy)
-        found.append(SolvedShare(work.scores, share))
-    return found
+        shares.append(SolvedShare(work.scores, share))
+    return shares
 
 
 def solve_second(
@@ -188,7 +188,7 @@ def solve_second(
 ) -> Party[list[SolvedShare]]:
     """At the evaluator: for every penalty its share of θ, and what every peer gets of it."""
     study = party.study
-    found = []
+    shares = []
     for index, alpha in enumerate(study.plan.alphas):
         work = _work(study, prepared, contributed, alpha)
         holder = yield from _seated(party, contributed.peers, index)
@@ -199,8 +199,8 @@ def solve_second(
                 yield Send(name, SharedModel(work.ends.ceiling_parts, work.ends.floor_share))
         else:
             yield from _hand_out(party, work, share, contributed.peers, lists)
-        found.append(SolvedShare(work.scores, share))
-    return found
+        shares.append(SolvedShare(work.scores, share))
+    return shares
 
 
 def _hand_out(
@@ -218,22 +218,24 @@ def solve_dealt(party: PartyContext) -> Party[None]:
     """At the dealer: everything random that the solves need."""
     study = party.study
     for index, alpha in enumerate(study.plan.alphas):
-        told = yield from receive(study.roster.coordinator, SolveNumbers)
-        totals = Totals.read(study, told.totals, told.peers, sender=study.roster.coordinator)
-        ends = _ends_of(told, sender=study.roster.coordinator)
+        solve_numbers = yield from receive(study.roster.coordinator, SolveNumbers)
+        totals = Totals.read(
+            study, solve_numbers.totals, solve_numbers.peers, sender=study.roster.coordinator
+        )
+        ends = _ends_of(solve_numbers, sender=study.roster.coordinator)
         plan = solve_plan(study.plan, totals, alpha=alpha, ends=ends)
-        context = party.context(told.peers, round=_SOLVE_ROUND + index)
+        context = party.context(solve_numbers.peers, round=_SOLVE_ROUND + index)
         dealer = yield from deal_seeds(
             study.trio, context, ledger=party.ledger, entropy=party.entropy
         )
-        bounds = bounds_of(study.plan, totals, peers=len(told.peers))
+        bounds = bounds_of(study.plan, totals, peers=len(solve_numbers.peers))
         if bounds is not None and not index:
             yield from deal_moment_check(dealer, bounds)
         yield from deal_solve(dealer, plan)
         width, classes = plan.shape
         # The weight of the norm stands twice in a model that stays in shares (scoring.py).
         kept = (width + study.on_shares, classes)
-        yield from _deal_cuts(dealer, told.cuts, (plan.shape, kept))
+        yield from _deal_cuts(dealer, solve_numbers.cuts, (plan.shape, kept))
 
 
 def take_solved(
@@ -241,22 +243,22 @@ def take_solved(
 ) -> Party[list[PeerModel]]:
     """At a peer: what it gets of the model, for every penalty."""
     study = party.study
-    found = []
+    models = []
     for alpha in study.plan.alphas:
         if study.on_shares:
             shared = yield from receive(study.roster.evaluator, SharedModel)
             ends = _ends_of(shared, sender=study.roster.evaluator)
             scores = _work_of(study, prepared, ends, alpha).scores
             model = take_shared(study, prepared, scores=scores, alpha=alpha, public=public)
-            found.append(model)
+            models.append(model)
             continue
-        told = yield from receive(study.roster.evaluator, EncryptedModel)
-        ends = _ends_of(told, sender=study.roster.evaluator)
+        encrypted = yield from receive(study.roster.evaluator, EncryptedModel)
+        ends = _ends_of(encrypted, sender=study.roster.evaluator)
         work = _work_of(study, prepared, ends, alpha)
-        weights = completed(party, told.weights, work.scores, columns)
-        told = EncryptedModel(weights, told.ceiling_parts, told.floor_share)
-        found.append(take_model(study, prepared, told, scores=work.scores, alpha=alpha))
-    return found
+        weights = completed(party, encrypted.weights, work.scores, columns)
+        encrypted = EncryptedModel(weights, encrypted.ceiling_parts, encrypted.floor_share)
+        models.append(take_model(study, prepared, encrypted, scores=work.scores, alpha=alpha))
+    return models
 
 
 def _seated(party: PartyContext, peers: Collection[str], index: int) -> Party[Holder]:

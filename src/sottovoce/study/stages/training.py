@@ -72,10 +72,10 @@ def train_peer(
     """At a peer: the sealed model; None if it was dropped because it came too late."""
     training = _training(party, prepared, documents)
     yield from list_features(party, own_columns(party, prepared, training))
-    found = yield from _models(party, agreement, prepared, training)
-    if found is None:
+    candidates = yield from _models(party, agreement, prepared, training)
+    if candidates is None:
         return None
-    sealed, peers = found
+    sealed, peers = candidates
     models = yield from take_remotes(party, sealed, training)
     held_back = held_back_side(party, documents)
     chosen = yield from choose_peer(party, models, peers, held_back=held_back)
@@ -158,14 +158,14 @@ def train_coordinator(
     told("solve")
     solved = yield from solve_first(party, prepared, contributed, key)
     trained = Trained(solved[0].scores, prepared.totals, contributed.peers, key)
-    shares = [one.share for one in solved] if party.study.on_shares else ()
-    plans = [one.scores for one in solved]
+    shares = [share.share for share in solved] if party.study.on_shares else ()
+    plans = [share.scores for share in solved]
     best = yield from choose_coordinator(party, trained, plans, shares)
     index = best.index
     yield from release_share(party.study, contributed.peers, solved[index].weights)
     kept = shares[index] if party.study.asks_shares else None
-    found = replace(trained, scores=plans[index], alpha=alphas[index], told=best.told)
-    return replace(found, share=kept)
+    final = replace(trained, scores=plans[index], alpha=alphas[index], told=best.told)
+    return replace(final, share=kept)
 
 
 def train_evaluator(
@@ -181,7 +181,7 @@ def train_evaluator(
     blocks = party.study.plan.arrangement.by_features
     contributed = yield from (expand_blocks if blocks else expand)(party, prepared)
     solved = yield from solve_second(party, prepared, contributed, lists)
-    held = [HeldShare(one.scores, one.share) for one in solved]
+    held = [HeldShare(share.scores, share.share) for share in solved]
     chosen = yield from choose_evaluator(party, contributed.peers, held)
     yield from release_share(party.study, contributed.peers, solved[chosen].weights)
     return held[chosen] if party.study.asks_shares else None

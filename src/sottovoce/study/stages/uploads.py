@@ -115,8 +115,8 @@ def own_rows(study: Study, prepared: Prepared, training: Sequence[Document]) -> 
     ):
         rows.append(block.rows.toarray())
         targets.append(block.targets)
-        found = row_weights(study, prepared.totals, block)
-        weights.append(np.ones(len(block.targets)) if found is None else found)
+        weights_of_rows = row_weights(study, prepared.totals, block)
+        weights.append(np.ones(len(block.targets)) if weights_of_rows is None else weights_of_rows)
     X, Y, w = np.concatenate(rows), np.concatenate(targets), np.concatenate(weights)[:, np.newaxis]
     return OwnRows(np.sqrt(w) * X, tuple(w * X * y[:, np.newaxis] for y in Y.T))
 
@@ -126,12 +126,14 @@ def upload_rows(
 ) -> Party[None]:
     """At a peer: its rows, encrypted, filled up with zeros."""
     missing = plan.rows - len(mine.rows)
-    filled = [np.vstack([one, np.zeros((missing, plan.width))]) for one in (mine.rows, *mine.edges)]
+    filled = [
+        np.vstack([array, np.zeros((missing, plan.width))]) for array in (mine.rows, *mine.edges)
+    ]
     for part in plan.parts(plan.rows):
         rows = encrypt(key, Plain.of(filled[0][part], plan.row_scale), entropy=entropy)
         edges = tuple(
-            encrypt(key, Plain.of(one[part], plan.edge_scale), slots=slots, entropy=entropy)
-            for one in filled[1:]
+            encrypt(key, Plain.of(edges[part], plan.edge_scale), slots=slots, entropy=entropy)
+            for edges in filled[1:]
         )
         yield Send(to, SealedRows(rows, edges))
 
@@ -140,11 +142,12 @@ def take_rows(sender: str, plan: TablePlan, *, slots: Slots) -> Party[list[Seale
     """At who builds: all parts, if they are as agreed."""
     parts = []
     for part in plan.parts(plan.rows):
-        told = yield from receive(sender, SealedRows)
+        sealed = yield from receive(sender, SealedRows)
         shape = (part.stop - part.start, plan.width)
-        rows = agreed_from(sender, told.rows, Layout(shape), plan.row_scale)
+        rows = agreed_from(sender, sealed.rows, Layout(shape), plan.row_scale)
         edges = tuple(
-            agreed_from(sender, one, Layout(shape, slots), plan.edge_scale) for one in told.edges
+            agreed_from(sender, edge, Layout(shape, slots), plan.edge_scale)
+            for edge in sealed.edges
         )
         parts.append(SealedRows(rows, edges))
     return parts
@@ -165,13 +168,13 @@ def sealed_second(
     entropy: Entropy,
 ) -> Party[Unsent]:
     """At who builds: ⟨⟨A⟩⟩ by rows, with the key holder's help."""
-    found = []
+    blocks = []
     for block in _multiplied(parts, plan, entropy=entropy):
         product = yield from matrix_product(
             block.T, block.packed(slots), entropy=entropy, masking=masking
         )
-        found.append(product)
-    return total(found)
+        blocks.append(product)
+    return total(blocks)
 
 
 def _multiplied(parts: Sequence[SealedRows], plan: TablePlan, *, entropy: Entropy) -> Iterator[Any]:
