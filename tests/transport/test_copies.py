@@ -76,8 +76,10 @@ def test_the_server_reads_no_byte_of_a_letter_that_it_would_refuse(tmp_path, mon
                 return found
 
             monkeypatch.setattr(type(counter), "_body", noted)
-            with pytest.raises(CopyError, match="stored already with other bytes"):
+            with pytest.raises(CopyError, match="stored already with other bytes") as refused:
                 await alice.post(letter(0, b"the same mask over another value"))
+            # Nobody is left without the way out.
+            assert "docs/backup.md" in " ".join(refused.value.hints)
             await alice.post(letter(1, b"next"))
 
     asyncio.run(story())
@@ -115,8 +117,9 @@ def test_a_copy_beside_a_process_that_is_connected_is_refused(tmp_path, monkeypa
             while not served.mailbox._waiters["alice"]:  # noqa: ASYNC110 - over the line
                 await asyncio.sleep(0.02)
             async with copy_of(served, knows(HeldLetters())) as beside:
-                with pytest.raises(CopyError, match="another process works at it"):
+                with pytest.raises(CopyError, match="another process works at it") as refused:
                     await beside.post(letter(0, b"of the copy"))
+            assert "docs/backup.md" in " ".join(refused.value.hints)
             await alice.post(letter(0))
             waiting.cancel()
             await asyncio.gather(waiting, return_exceptions=True)
