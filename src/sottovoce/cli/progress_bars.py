@@ -32,7 +32,7 @@ class Rate(ProgressColumn):
 
 
 class TimeLeft(ProgressColumn):
-    """How long it takes yet, as far as that can be said; else how long it has been."""
+    """The time left, where it can be estimated; else the time so far."""
 
     def render(self, task: Task) -> Text:
         """Time left, or time spent."""

@@ -1,4 +1,4 @@
-"""What whoever plans a study can try before anybody is invited: the plan, on text at hand.
+"""Try a plan on text at hand, before anybody is invited.
 
 The text is dealt by chance to as many peers as the study has; each is checked as `join` would, and
 a model is learnt in plaintext. No site's text is needed, and nothing is sent.

@@ -50,7 +50,7 @@ class LocalCores:
             return self.begun(function, arguments)
 
     def renew(self, broken: ProcessPoolExecutor | None) -> None:
-        """Leave a pool whose process died; whoever comes next starts another one."""
+        """Leave a pool whose process died; the next job starts another one."""
         if self._pool is broken and broken is not None:
             broken.shutdown(wait=False, cancel_futures=True)
             self._pool = None

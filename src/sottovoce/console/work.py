@@ -186,7 +186,7 @@ class ConsoleWork:
         activity = self.of(study)
         if activity.asks:
             program.close()
-            raise InputError(f"study {study}: expected nothing under way, found it {activity.what}")
+            raise InputError(f"study {study}: it is busy: {activity.what}")
         activity.what, activity.error = what, ""
         activity.asking = asyncio.create_task(self._run(activity, program))
 

@@ -29,7 +29,7 @@ _OF_LETTERS = frozenset({LineKind.SENT, LineKind.RECEIVED, LineKind.APPROVAL})
 
 
 _UNKNOWN = Disclosure(
-    seen_by="whoever it is addressed to",
+    seen_by="its recipient",
     reveals="unknown: no message of this kind is known here",
     assuming="nothing is known",
 )

@@ -1,4 +1,4 @@
-"""What the service tells whoever watches: small frozen facts for progress bars and logs.
+"""Events of the service: small frozen facts for progress bars and logs.
 
 No event carries content: names of seats, stages, counts, sizes and times only.
 """

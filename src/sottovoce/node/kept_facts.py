@@ -76,7 +76,7 @@ class StageCosts:
 
 
 def kept_costs(folder: Path) -> StageCosts:
-    """What the stages cost, as far as it was written down."""
+    """What the stages cost, of those that were written down."""
     path = folder / _COSTS
     if not path.exists():
         return StageCosts()

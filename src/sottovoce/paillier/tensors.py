@@ -369,7 +369,7 @@ class Unsent(Encrypted):
     def fresh(self, *, entropy: Entropy | Pool) -> "Ciphertext":
         """The same values under new randomisers: what they were made from no longer shows.
 
-        To whoever has not the secret key, that is; for its owner there is `for_key_holder`.
+        It hides them from everybody without the secret key; for its owner use `for_key_holder`.
         """
         randomisers = rerandomisers_for(self.key, len(self.residues), entropy=entropy)
         return mint_unchecked(
@@ -412,7 +412,7 @@ class Ciphertext(Encrypted):
 
 
 class ForKeyHolder(Ciphertext):
-    """A ciphertext that may go to whoever holds the secret key: `for_key_holder` makes it."""
+    """A ciphertext that may go to the key holder: `for_key_holder` makes it."""
 
 
 def mint_unchecked(

@@ -59,7 +59,7 @@ class Ask:
 class Gather:
     """Wait for one message of `kind` from each of `senders`; comes back with those that came.
 
-    There is no clock in here: whoever runs the program says when the time is up
+    There is no clock in here: the runner of the program says when the time is up
     (`Seat.expire`). The result maps each sender that made it to its message, in
     the order of `senders`; the message of one that comes later is discarded.
     """

@@ -10,7 +10,7 @@ from sottovoce.study.queries.figures import Evaluation
 
 @dataclass(frozen=True)
 class StageCost:
-    """How long a stage took, and how much was sent in it, as far as it was measured here."""
+    """How long a stage took, and how much was sent in it, where that was measured."""
 
     name: str
     seconds: float | None = None

@@ -10,7 +10,7 @@ from sottovoce.study.study import Study
 
 
 def model_card(facts: ReportFacts) -> Iterator[Html]:
-    """The nine headings of a model card, as far as programs can fill them."""
+    """The nine headings of a model card, filled with what a program knows."""
     study, plan = facts.card.study, facts.card.study.plan
     grounds = plan.grounds
     held = "; ".join(f"{name} {value:.1%}" for name, value in facts.compared.items())

@@ -126,7 +126,7 @@ def _tool_of(path: Path, options: SourceOptions) -> Format | None:
     try:
         first = next(JsonRecords(path, options).read(Findings()), None)
     except InputError:
-        return None  # whoever reads the file says what is wrong with it
+        return None  # the reader says what is wrong with the file
     if first is None or isinstance(first[1], SourceProblem):
         return None
     return next((name for name, tool in _TOOLS.items() if tool.wrote(first[1])), None)

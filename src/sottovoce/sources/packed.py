@@ -80,7 +80,7 @@ def _only_member(path: Path, archive: zipfile.ZipFile) -> zipfile.ZipInfo:
 
 
 class _Unpacking(io.RawIOBase):
-    """Unpacks as far as it is read, and stops where a file grows past all measure."""
+    """Unpacks what is read, and stops where a file grows beyond its limit."""
 
     def __init__(self, path: Path, inner: Any, size: int, archive: Any = None) -> None:
         super().__init__()

@@ -55,7 +55,7 @@ class Reader(Protocol):
         """What messages call the source."""
 
     def header(self) -> Header:
-        """The columns there are, as far as they are known before all is read."""
+        """The columns that are known before everything is read."""
 
     def read(self, findings: Findings) -> Iterator[Document | SourceProblem]:
         """Every document, and every problem in its place."""
@@ -85,7 +85,7 @@ class Source:
 
     @property
     def columns(self) -> tuple[str, ...]:
-        """The columns there are, as far as they are known before all is read."""
+        """The columns that are known before everything is read."""
         return self._reader.header().columns
 
     @property

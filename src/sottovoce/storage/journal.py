@@ -192,7 +192,7 @@ class Journal:
         """All of it on disk, or none of it: a step, letters to send, how far we read, notes."""
         with self._lock:
             if letters and self.closed:
-                raise MisuseError(f"{self.path}: expected nothing to send any longer")
+                raise MisuseError(f"{self.path}: the outbox is closed, and takes no more letters")
             cursor = self._next_cursor(position)
             if cursor != self._cursor:
                 notes = {**notes, _CURSOR: cursor.to_bytes(8)}
@@ -376,7 +376,7 @@ class Journal:
     def forget(self, *sessions: bytes, notes: Mapping[str, bytes] = _NOTHING) -> None:
         """Delete the seeds and the steps of sessions, which can never be opened again.
 
-        With the notes in one piece: whoever notes that it needs them no longer has them no longer.
+        In one transaction with the notes, so that a note of the deletion is true.
         """
         numbers = [self._ids[session] for session in sessions]
         with self._lock:

@@ -30,7 +30,7 @@ CREATE INDEX IF NOT EXISTS {table}_pieces ON {table}_more (owner, number);
 
 
 class SealedTable:
-    """One table. Whoever writes holds a transaction, whoever reads a lock."""
+    """One table. A writer holds a transaction, a reader holds a lock."""
 
     def __init__(
         self, database: sqlite3.Connection, sealed: SealedSqlite, path: Path, *, table: str

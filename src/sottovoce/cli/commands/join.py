@@ -128,7 +128,7 @@ def join(
     joined_study = site.study(study) if given is None else site.accept(given)
     check_goes_on(joined_study)
     if not as_json:
-        # All that follows takes a second to load: whoever waits for it knows for what.
+        # All that follows takes a second to load, so say first what is being done.
         invited = joined_study.invitation
         who = f"{invited.short_name} is invited by {invited.address}"
         screen.say(f"{invited.title}: {who}", err=True)
@@ -344,7 +344,7 @@ class Joining:
             screen.say(placed("next: sottovoce classify FILE --out labelled.csv"))
 
     def _heard_by(self, watch: "Watch", *, stays: bool) -> "OnEvent":
-        """The screen hears of every event, and whoever is to be told of those that need people."""
+        """Show every event on the screen, and send notices of those that need people."""
         from sottovoce.node.events import StudyFinished
 
         notices, finished = self._notices, set[str]()

@@ -244,7 +244,7 @@ class Registry:
         study_statuses.write_status(self.folder, status)
 
     def status(self, described: StudyDescribed) -> StudyStatus:
-        """How far the study is, as far as the server wrote it down."""
+        """The study's status, as the server wrote it last."""
         known = study_statuses.read_status(self.folder)
         return known or study_statuses.unwritten(self.folder, described)
 

@@ -178,7 +178,7 @@ class Carrier(ABC, Generic[S]):
             watcher.set()
 
     async def states(self) -> AsyncIterator[S]:
-        """The state now, and after every change; whoever is slow misses those in between."""
+        """The state now, and after every change; a slow reader misses those in between."""
         changed = asyncio.Event()
         self._watchers.add(changed)
         try:

@@ -143,9 +143,7 @@ class QueryClient(QuerySeat):
                     for peer_rejoining in state.helping.record.rejoining:
                         if peer_rejoining.consent.name == seat:
                             return peer_rejoining
-        raise AbsenceError(
-            f"has not enrolled again, as far as we heard in {seconds:.0f} s", party=seat
-        )
+        raise AbsenceError(f"has not enrolled again: nothing came in {seconds:.0f} s", party=seat)
 
     # Queries.
 
@@ -170,7 +168,7 @@ class QueryClient(QuerySeat):
         return classified
 
     def _price(self, question: QuestionRows, *, told: int) -> int:
-        """Say what a query will count as, before it is asked; whoever has the weights asks none."""
+        """Announce what a query will cost; a site that has the weights asks none."""
         if self.model.released is not None:
             return 0
         batch, left = self.model.batch, self.state.asking.record.left
@@ -253,7 +251,7 @@ class QueryClient(QuerySeat):
         return tuple(document.group or "" for document in documents)
 
     def _show_figures(self, kept: KeptEvaluation) -> None:
-        """Let whoever watches show and keep the figures: our own at once, the joint ones later."""
+        """Emit the figures to be shown and kept: our own at once, the joint ones later."""
         shown = kept.joint or kept.own
         assert shown is not None
         figures = (shown.peers, shown.accuracy, kept.encode().decode())

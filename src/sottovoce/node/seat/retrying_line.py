@@ -1,4 +1,4 @@
-"""A line that breaks and comes back: whoever watches hears of it, and the seat tries on."""
+"""A line that tries again when it breaks, and emits an event when it breaks and comes back."""
 
 import time
 from collections.abc import Awaitable, Callable, Sequence

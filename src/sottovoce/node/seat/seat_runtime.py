@@ -49,7 +49,7 @@ MOST_HELD = 1024
 _HELD_BYTES = 64 * 2**20
 # An acknowledgement only frees room at the server, so it can wait for company.
 _ACKNOWLEDGE_EVERY = 64
-# After so many seconds whoever watches is told what a seat waits for, and until when.
+# After so many seconds an event says what a seat waits for, and until when.
 _LONG = 2.0
 # After these the coordinator hears how long our ledger is.
 _MILESTONES = frozenset({"done", "asked-query", "asked-evaluation"})

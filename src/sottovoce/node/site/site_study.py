@@ -177,7 +177,7 @@ class SiteStudy:
         )
 
     async def lose(self, identity: Identity) -> None:
-        """Say, as far as anybody listens, that a seat cannot go on: others need not wait for it."""
+        """Try to tell the others that a seat cannot go on, so that they need not wait for it."""
         line = CoordinatorLine(
             self.membership.address,
             fingerprint=self.membership.fingerprint,
@@ -200,7 +200,7 @@ def in_use(error: JournalError | LedgerError) -> bool:
 
 
 async def describe(membership: Membership) -> str:
-    """The study's text, for whoever holds an invitation; nothing else is sent."""
+    """Ask for the study's text with an invitation; nothing else is sent."""
     nobody = Identity("invited", bytes(32))
     async with CoordinatorLine(
         membership.address,

@@ -199,7 +199,7 @@ def _box(
 def open_boxes(
     dealing: Dealing, boxes: Sequence[BoxFrom], me: str, own: OwnKeys
 ) -> dict[str, TwoShares]:
-    """Our shares of our neighbours' secrets; whoever dealt what it did not commit to is named."""
+    """Our shares of our neighbours' secrets; a dealer that broke its commitment is named."""
     keyring, teller = dealing.keyring, dealing.keyring.this.coordinator
     if tuple(box.sender for box in boxes) != dealing.neighbours(me):
         raise ViolationError("expected one box from each neighbour, found others", party=teller)
