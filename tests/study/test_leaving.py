@@ -67,7 +67,7 @@ def started(case: Case, meddler: Leaving) -> StudyRun:
         name: PartyContext.open(case.study, case.identities[name], entropy=SeededEntropy(6))
         for name in case.study.roster.names
     }
-    setting = Setting(key=case.key, meddler=meddler, told=meddler.told)
+    setting = Setting(key=case.key, meddler=meddler, on_stage=meddler.told)
     return StudyRun(case.study, case.documents, parties, setting)
 
 

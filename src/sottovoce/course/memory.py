@@ -143,7 +143,7 @@ class StudyRun:
 
     def run(self, entropy: Entropy) -> StudyOutcome:
         """Carry letters and programs until the coordinator's course is over."""
-        self._setting.told("keys")
+        self._setting.on_stage("keys")
         key = None
         if self.study.engine is not Engine.QUORUM:
             key = self._setting.key or self.study.plan.generate(entropy=entropy)
@@ -228,12 +228,12 @@ class StudyRun:
         attempt = self._running[self._coordinator]
         self._running.clear()
         self.attempts.append(attempt)
-        self._setting.told(attempt.stage)
+        self._setting.on_stage(attempt.stage)
         names = attempt.parties(self.study)
-        told = self._setting.told
+        on_stage = self._setting.on_stage
         table = Conversation(
             {
-                name: self.courses[name].program(attempt, entropy=entropy, told=told)
+                name: self.courses[name].program(attempt, entropy=entropy, on_stage=on_stage)
                 for name in names
             },
             session=attempt.session(self.study),

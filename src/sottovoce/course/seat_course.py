@@ -44,7 +44,7 @@ from sottovoce.study.stages.quorum_contributions import (
     collect_moments,
 )
 from sottovoce.study.stages.training import (
-    Told,
+    OnStage,
     contribute_from,
     prepare_from,
     take_quorum,
@@ -149,7 +149,9 @@ class SeatCourse:
         """Whether this seat sits in an attempt."""
         return self.party.name in attempt.parties(self.party.study)
 
-    def program(self, attempt: Attempt, *, entropy: Entropy, told: Told = _untold) -> Party[Any]:
+    def program(
+        self, attempt: Attempt, *, entropy: Entropy, on_stage: OnStage = _untold
+    ) -> Party[Any]:
         """What this seat runs in an attempt at its next stage."""
         if attempt.stage is not self.next_stage or not self.takes_part(attempt):
             raise MisuseError(
@@ -165,7 +167,7 @@ class SeatCourse:
                 return self._dictionary(party)
             case Stage.CONTRIBUTIONS:
                 return self._contributions(party)
-        return self._training(party, told)
+        return self._training(party, on_stage)
 
     def keep(self, attempt: Attempt, result: Any) -> None:
         """Keep what the program of an attempt returned; its stage is over."""
@@ -221,7 +223,7 @@ class SeatCourse:
             return collect_moments(party, self.prepared)
         return contribute_from(party, self.prepared, self._documents)
 
-    def _training(self, party: PartyContext, told: Told) -> Party[Any]:
+    def _training(self, party: PartyContext, on_stage: OnStage) -> Party[Any]:
         assert self.agreement is not None
         if self.role is Role.DEALER:
             return train_dealer(party)
@@ -232,11 +234,11 @@ class SeatCourse:
         if party.study.outsourced:
             return self._outsourced(party, self.agreement, self.prepared)
         if self.sums is not None:
-            return self._quorum_training(party, self.prepared, self.sums, told)
-        return self._sealed_training(party, self.agreement, self.prepared, told)
+            return self._quorum_training(party, self.prepared, self.sums, on_stage)
+        return self._sealed_training(party, self.agreement, self.prepared, on_stage)
 
     def _sealed_training(
-        self, party: PartyContext, agreement: Agreement, prepared: Prepared, told: Told
+        self, party: PartyContext, agreement: Agreement, prepared: Prepared, on_stage: OnStage
     ) -> Party[Any]:
         """The same where an evaluator helps."""
         if self.role is Role.PEER:
@@ -244,7 +246,7 @@ class SeatCourse:
         if self.role is Role.EVALUATOR:
             return train_evaluator(party, agreement, prepared)
         assert self._key is not None
-        return train_coordinator(party, self._key, prepared, told=told)
+        return train_coordinator(party, self._key, prepared, on_stage=on_stage)
 
     def _outsourced(
         self, party: PartyContext, agreement: Agreement, prepared: Prepared
@@ -258,13 +260,13 @@ class SeatCourse:
         return hold_key(party, self._key)
 
     def _quorum_training(
-        self, party: PartyContext, prepared: Prepared, sums: JointSums, told: Told
+        self, party: PartyContext, prepared: Prepared, sums: JointSums, on_stage: OnStage
     ) -> Party[Any]:
         """The same in engine quorum, from what every seat kept of the contributions."""
         if self.role is Role.MEMBER:
             return train_member(party, prepared, sums)
         if self.role is Role.COORDINATOR:
-            return train_quorum(party, prepared, sums, told=told)
+            return train_quorum(party, prepared, sums, on_stage=on_stage)
         return take_quorum(party, prepared, sums, self._documents)
 
 

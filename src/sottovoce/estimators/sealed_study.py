@@ -34,7 +34,7 @@ from sottovoce.study.queries.quorum_model import QuorumModel
 from sottovoce.study.queries.thresholds import operating_faults, scored_names
 from sottovoce.study.release import Opens, Release
 from sottovoce.study.roster import Roster, draw_outsourced, draw_roster
-from sottovoce.study.stages.training import Told
+from sottovoce.study.stages.training import OnStage
 from sottovoce.text.chunks import working_with
 from sottovoce.text.documents import Document
 from sottovoce.text.labels import Classes
@@ -73,7 +73,7 @@ class SealedEstimator(BaseEstimator, ABC):  # type: ignore[misc]  # scikit-learn
                 federation.documents,
                 identities=identities,
                 entropy=entropy,
-                setting=Setting(told=_both(clock.enter, progress.enter), meddler=self._meddler),
+                setting=Setting(on_stage=_both(clock.enter, progress.enter), meddler=self._meddler),
             )
         clock.enter("")
         self.seconds_ = clock.seconds
@@ -329,12 +329,12 @@ def share_found(predicted: Sequence[Any], labels: Sequence[Any]) -> float:
     )
 
 
-def _both(first: Told, second: Told) -> Told:
-    def told(stage: str) -> None:
+def _both(first: OnStage, second: OnStage) -> OnStage:
+    def on_stage(stage: str) -> None:
         first(stage)
         second(stage)
 
-    return told
+    return on_stage
 
 
 class _StageClock:

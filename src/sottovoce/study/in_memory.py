@@ -7,7 +7,7 @@ from sottovoce.paillier import SecretKey
 from sottovoce.protocols.runner import Meddler
 from sottovoce.protocols.view import Traffic, View
 from sottovoce.study.policy import Policy
-from sottovoce.study.stages.training import Told
+from sottovoce.study.stages.training import OnStage
 
 
 @dataclass
@@ -36,5 +36,5 @@ class Setting:
     key: SecretKey | None = None
     policies: Mapping[str, Policy] | None = None
     meddler: Meddler | None = None
-    told: Told = lambda _: None
+    on_stage: OnStage = lambda _: None
     views: bool = True

@@ -56,7 +56,7 @@ from sottovoce.study.stages.solving import solve_dealt, solve_first, solve_secon
 from sottovoce.text.documents import Document
 from sottovoce.text.splits import Side, Split
 
-Told = Callable[[str], None]
+OnStage = Callable[[str], None]
 
 
 def prepare_from(
@@ -132,19 +132,19 @@ def train_member(party: PartyContext, prepared: Prepared, sums: JointSums) -> Pa
 
 
 def train_quorum(
-    party: PartyContext, prepared: Prepared, sums: JointSums, *, told: Told
+    party: PartyContext, prepared: Prepared, sums: JointSums, *, on_stage: OnStage
 ) -> Party[QuorumTrained]:
     """At the coordinator of engine quorum, who opens what is masked and holds nothing."""
-    told("solve")
+    on_stage("solve")
     trained = yield from open_solves(party, prepared, sums)
     return (yield from choose_at_opener(party, trained))
 
 
 def train_coordinator(
-    party: PartyContext, key: SecretKey, prepared: Prepared, *, told: Told
+    party: PartyContext, key: SecretKey, prepared: Prepared, *, on_stage: OnStage
 ) -> Party[Trained]:
-    """At the coordinator, who says by `told` what begins."""
-    told("contributions")
+    """At the coordinator, who says by `on_stage` what begins."""
+    on_stage("contributions")
     yield from pass_lists(party)
     alphas = party.study.plan.alphas
     if party.study.engine is Engine.PAILLIER:
@@ -155,7 +155,7 @@ def train_coordinator(
         return replace(trained, alpha=alphas[chosen.index], told=chosen.told)
     blocks = party.study.plan.arrangement.by_features
     contributed = yield from (collect_blocks if blocks else collect)(party, prepared)
-    told("solve")
+    on_stage("solve")
     solved = yield from solve_first(party, prepared, contributed, key)
     trained = Trained(solved[0].scores, prepared.totals, contributed.peers, key)
     shares = [share.share for share in solved] if party.study.on_shares else ()
