@@ -71,7 +71,7 @@ soak: setup  ## the long tests, and every property on a thousand examples
 docs: setup  ## the documentation as a site, in build/site
 	$(BIN)/python -m pip install --quiet --editable '.[docs]'
 	$(BIN)/python docs/make_site.py
-	$(BIN)/python -m mkdocs build --quiet --strict
+	NO_MKDOCS_2_WARNING=1 $(BIN)/python -m mkdocs build --quiet --strict
 	@echo "open build/site/index.html"
 
 browser:  ## install Chromium where possible, which the tests of the console drive
