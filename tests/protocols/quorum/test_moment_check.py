@@ -7,7 +7,7 @@ import pytest
 
 from harness.entropy import SeededEntropy
 from harness.quorums import SIZES, here, quorum_of, shared
-from sottovoce.errors import ViolationError
+from sottovoce.errors import InputError, ViolationError
 from sottovoce.numbers.residues import PRIMES, Base
 from sottovoce.protocols.conversation import Party
 from sottovoce.protocols.quorum import moment_check
@@ -169,3 +169,16 @@ def test_what_the_opener_sees_before_the_signs_does_not_depend_on_the_moments() 
             sizes = [float(one) / 2.0 ** (bounds.bits + bounds.hiding) for one in seen]
             assert 0.5 < np.mean(sizes) < 1.5
             assert len(set(sizes)) == len(sizes)
+
+
+@pytest.mark.parametrize("rows", [10, 10**4, 10**8])
+@pytest.mark.parametrize("penalty", [1e-3, 1.0, 1e3])
+@pytest.mark.parametrize("classes", [1, 200])
+def test_no_study_is_too_large_for_the_masks(rows: int, penalty: float, classes: int) -> None:
+    try:
+        scales = MomentScales.fit(weight=rows, row_norm=2.3, penalty=penalty)
+    except InputError:
+        return
+    weights = [1.0, *([0.0] * classes)]
+    bounds = WeightBounds.of(scales, (8193, classes), weights, rows=rows, checks=5000)
+    assert bounds.comparison.limit(quorum_of(9, 4)) < Base().modulus
