@@ -246,10 +246,25 @@ def test_the_plan_chooses_who_answers_and_a_shared_feature_counts_once() -> None
     )
     weights = outcome.models["alice"].space.factors[:, np.newaxis] * twin(model, entities)
     assert found == pytest.approx((rows @ weights)[:, 0], abs=0.01)
+    assert "one peer alone answers" in StudyCard(outcome.study).markdown()
     assert outcome.views["answerer-carol"].of(EntityQuestion)
     assert [name for name, view in outcome.views.items() if view.of(EntityQuestion)] == [
         "answerer-carol"
     ]
+
+
+@pytest.mark.parametrize("remote", ["full", "normalised"])
+def test_whom_nobody_answers_asks_with_what_it_has(remote: str, tmp_path: Path) -> None:
+    entities = small()
+    model = fitted("wards", remote=remote, answering=("carol",), release="margin")
+    numbers, asked = slice(0, 10), {"peer": "carol", "entities": entities.names[:10]}
+    found = model.decision_function(entities.rows("carol", numbers), **asked)
+    outcome = model.study_
+    rows = joint_rows(outcome, entities, entities.names[:10], asker="carol", peers=("carol",))
+    weights = outcome.models["carol"].space.factors[:, np.newaxis] * twin(model, entities)
+    assert found == pytest.approx((rows @ weights)[:, 0], abs=0.01)
+    model.save(tmp_path / "carol.model", peer="carol")
+    assert type(model).load(tmp_path / "carol.model", study=model)
 
 
 def test_a_few_entities_are_few_however_many_peers_ask_about_them() -> None:

@@ -232,6 +232,9 @@ def test_two_peers_are_told_at_once_that_an_evaluation_needs_three() -> None:
     text = text.replace("sight = { low = -1, high = 1 }\n", "").replace(
         "features = 0", "features = 0\nmin_peers = 2"
     )
+    with pytest.raises(InputError, match=r"remote: a remote part hides in the sum .* found two"):
+        parse_study(text)
+    text = text.replace("alpha = 2.0", 'alpha = 2.0\nremote = "zero"')
     with pytest.raises(InputError, match="evaluate: expected at least 3 peers, found 2"):
         check_enough_peers(parse_study(text).rehearsed())
 

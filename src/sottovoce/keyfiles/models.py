@@ -249,7 +249,7 @@ def _model(part: StoredPart, study: Study) -> PeerModel | QuorumModel:
         return QuorumModel(space, scores, alpha, key, members, released, point)
     public = plan.public_type.from_bytes(part.public)
     weights, remote, stored = None, None, part.weights
-    if plan.arrangement.brings_rados:
+    if plan.arrangement.brings_rados and plan.arrangement.answering_to(part.peer):
         parts = _codec().decode(part.weights, SealedParts)
         stored = parts.weights
         remote = Ciphertext.from_bytes(parts.remote, key=public).expected(

@@ -140,6 +140,13 @@ class Arrangement:
             f"expected answering peers among {known}, found {stranger!r}",
         )
         yield SettingFault(
+            self.remote is not Remote.ZERO and len(self.own) == 2,
+            "remote",
+            f"a remote part hides in the sum of several: expected three peers or more with remote "
+            f"{self.remote}, found two, of which one alone would answer",
+            'remote="zero"',
+        )
+        yield SettingFault(
             not labels.exclusive,
             "partition",
             "partition features needs exclusive labels, found others",

@@ -88,6 +88,8 @@ def remote_part(
     `answering` are the seats that look entities up, where that is the plan's way.
     """
     arrangement = party.study.plan.arrangement
+    if not arrangement.by_features or not arrangement.answering_to(party.name):
+        return None
     if arrangement.brings_rados:
         return partial(_kept, model)
     if not arrangement.asks_holders:

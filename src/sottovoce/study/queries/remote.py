@@ -89,7 +89,9 @@ def take_remotes(
         number = (party.attempt.number - 1) * len(models) + index
         for asker in (holding.peer for holding in arrangement.own):
             answering = arrangement.answering_to(asker)
-            if asker == party.name:
+            if asker == party.name and not answering:
+                parts.append(model)
+            elif asker == party.name:
                 remotes = {}
                 for name in answering:
                     remotes[name] = yield from receive(name, RemoteScores)
