@@ -5,13 +5,13 @@ from pathlib import Path
 
 import pytest
 
-from harness.network import Network, read_toy, study_text
+from harness.network import Network, QuickPlan, read_toy, study_text
 from harness.studies import notes
+from sottovoce.config.study_file import parse_study
 from sottovoce.entropy import SystemEntropy
 from sottovoce.node.api import CoordinatorPlace, Membership
 from sottovoce.node.coordinator.serving import create_study
 from sottovoce.node.invitations import Invitation
-from sottovoce.node.site import site_folder
 from sottovoce.node.site.site_folder import JoinedStudy, Site, open_site
 
 
@@ -53,7 +53,7 @@ class Homes(Network):
 
 def homes(root: Path, patch: pytest.MonkeyPatch, **changes: str) -> Homes:
     """A study of small notes between three homes, about to be joined; their keys are toys."""
-    patch.setattr(site_folder, "parse_study", read_toy)
+    patch.setitem(parse_study.__kwdefaults__, "plan_type", QuickPlan)
     made = Homes(root, study_text(**changes), notes(120, sites=3))
     made.create()
     return made
