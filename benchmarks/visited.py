@@ -7,6 +7,7 @@ The count goes to standard error when the command ends, or to the file in SOTTOV
 import os
 import sys
 import threading
+from inspect import CO_OPTIMIZED
 from pathlib import Path
 from types import FrameType
 from typing import Any
@@ -23,8 +24,10 @@ def main() -> None:
 
     def note(frame: FrameType, event: str, argument: Any) -> None:
         del argument
-        if event == "call" and frame.f_code.co_name != "<module>":
-            called.add(frame.f_code.co_filename)
+        code = frame.f_code
+        # Bodies of modules and classes run when they are imported, and are no functions.
+        if event == "call" and code.co_flags & CO_OPTIMIZED and not code.co_name.startswith("<"):
+            called.add(code.co_filename)
 
     def report() -> None:
         sys.setprofile(None)
