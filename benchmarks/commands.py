@@ -18,6 +18,7 @@ from benchmarks.study_commands import (
     train,
 )
 from benchmarks.text_commands import accuracy, blocks, text
+from benchmarks.traffic_command import traffic
 from sottovoce.cli import screen
 
 app = typer.Typer(no_args_is_help=True, help="Measure: ours beside a named partner, in one run.")
@@ -36,6 +37,7 @@ app.command(short_help="Private labels beside scores with phe.")(classify)
 app.command(short_help="Many peers at one coordinator beside a bare echo.")(serve)
 app.command(short_help="How cost grows beside how it should.")(growth)
 app.command(short_help="Short commands beside an empty Python.")(startup)
+app.command(short_help="A day's letters at one coordinator.")(traffic)
 app.command(short_help="A study over TLS beside one in memory.")(network)
 app.command(short_help="A sealed study on real text beside plaintext.")(sealed)
 app.command(short_help="Sampled rados beside exact moments.")(contributions)

@@ -88,7 +88,7 @@ def measure(
 
 async def _measure(load: Load, progress: Callable[[str], None]) -> tuple[Row, list[Row]]:
     with tempfile.TemporaryDirectory(prefix="sottovoce-bench-") as folder:
-        async with _open_coordinator(folder) as coordinator:
+        async with coordinator_process(folder) as coordinator:
             progress("timing trips …")
             alone, echoes = await _trips_alone(coordinator, load.trips)
             before = (await coordinator.report())["peak"]
@@ -149,7 +149,8 @@ async def _process(module: str, *arguments: str) -> AsyncIterator[asyncio.subpro
 
 
 @asynccontextmanager
-async def _open_coordinator(folder: str) -> AsyncIterator[CoordinatorProcess]:
+async def coordinator_process(folder: str) -> AsyncIterator[CoordinatorProcess]:
+    """A coordinator that keeps its letters in this folder, in a process of its own."""
     async with _process("port.server_process", folder) as process:
         yield CoordinatorProcess(process, await _heard(process))
 

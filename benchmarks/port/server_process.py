@@ -102,12 +102,12 @@ async def echo(request: web.Request) -> web.Response:
     return web.Response(body=body_digest(await request.read()))
 
 
-def peak_memory() -> int:
-    """The most bytes that this process has held."""
+def memory(field: str) -> int:
+    """The bytes that this process holds (`VmRSS`), or has held at most (`VmHWM`)."""
     status = Path("/proc/self/status")
     if status.exists():
         for line in status.read_text().splitlines():
-            if line.startswith("VmHWM:"):
+            if line.startswith(f"{field}:"):
                 return int(line.split()[1]) * 1024
     return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024
 
@@ -135,7 +135,12 @@ async def attend(folder: Path) -> None:
         say(port=server.port, echo=runner.addresses[0][1], fingerprint=made.fingerprint.hex())
         # Each line asks for the peak so far; the end of the input ends the process.
         while await asyncio.to_thread(sys.stdin.readline):
-            say(peak=peak_memory(), cpu=cpu_seconds(), received=received)
+            say(
+                peak=memory("VmHWM"),
+                memory=memory("VmRSS"),
+                cpu=cpu_seconds(),
+                received=received,
+            )
         task.cancel()
         await asyncio.gather(task, return_exceptions=True)
         await server.close()

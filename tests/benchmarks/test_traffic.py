@@ -1,0 +1,31 @@
+"""A day's letters at one coordinator, in small; a longer stretch of it as a soak."""
+
+import json
+
+import pytest
+from typer.testing import CliRunner
+
+from benchmarks.commands import app
+from benchmarks.port.traffic import Traffic, measure
+from sottovoce.errors import InputError
+
+
+def test_every_letter_comes_and_memory_is_looked_at() -> None:
+    result = CliRunner().invoke(app, ["traffic", "--seats", "2", "--letters", "40", "--json"])
+    assert result.exit_code == 0, result.output
+    told = json.loads(result.stdout.splitlines()[-1])
+    assert (told["seats"], told["letters"], told["lost"]) == (2, 40, 0)
+    assert len(told["rows"]) == 10
+    assert all(row["coordinator_mb"] > 10 and row["letters_per_s"] > 0 for row in told["rows"])
+
+
+def test_traffic_of_nothing_is_refused() -> None:
+    with pytest.raises(InputError, match="expected at least 2 seats and 10 letters of each"):
+        Traffic(seats=3, letters=20)
+
+
+@pytest.mark.soak
+def test_memory_does_not_grow_with_what_went_through() -> None:
+    facts, _ = measure(Traffic(seats=10, letters=20_000))
+    assert facts["lost"] == 0
+    assert facts["grown"] < 1.5
