@@ -15,7 +15,7 @@ AGAIN = $(BIN)/python -m pytest --last-failed --last-failed-no-failures none
 unexport PYTHONDONTWRITEBYTECODE
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo test coverage lint bench soak browser docs clean
+.PHONY: help setup demo test coverage lint bench soak browser postgres docs clean
 
 help:  ## this list
 	@grep -E '^[a-z]+:.*##' Makefile | sed -E 's/^([a-z]+):[^#]*## /\1\t/' | expand -t 10
@@ -80,6 +80,13 @@ browser:  ## install Chromium where possible, which the tests of the console dri
 	  { echo "error: no Chromium, and none could be installed"; \
 	    echo "hint: install Chromium with this system's packages, then make test"; exit 1; }
 	@echo "Chromium is there: make test drives it"
+
+postgres:  ## install PostgreSQL where possible, which the tests of a shared mailbox start
+	@command -v initdb >/dev/null 2>&1 || ls /usr/lib/postgresql/*/bin/initdb >/dev/null 2>&1 || \
+	  { apt-get update -qq && apt-get install -y -qq --no-install-recommends postgresql; } || \
+	  { echo "error: no PostgreSQL, and none could be installed"; \
+	    echo "hint: install PostgreSQL with this system's packages, then make test"; exit 1; }
+	@echo "PostgreSQL is there: make test starts one of its own"
 
 clean:  ## remove the virtual environment and every cache
 	rm -rf $(VENV) build .mypy_cache .pytest_cache .ruff_cache .hypothesis .import_linter_cache .coverage*

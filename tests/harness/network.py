@@ -121,6 +121,7 @@ class Network:
     port: int = 0
     fingerprint: bytes = b""
     address: str = ""
+    database: str = ""
 
     def create(self) -> None:
         storage.make_folder(self.root / "coordinator-home")
@@ -128,9 +129,8 @@ class Network:
 
     @property
     def place(self) -> CoordinatorPlace:
-        return CoordinatorPlace(
-            self.root / "coordinator-home", b"\x01" * 32, "127.0.0.1", self.port
-        )
+        folder = self.root / "coordinator-home"
+        return CoordinatorPlace(folder, b"\x01" * 32, "127.0.0.1", self.port, self.database)
 
     @property
     def study(self) -> str:

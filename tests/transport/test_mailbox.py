@@ -7,6 +7,7 @@ import sqlite3
 import stat
 import subprocess
 import sys
+import threading
 from types import SimpleNamespace
 
 import pytest
@@ -16,7 +17,9 @@ from hypothesis import strategies as st
 from sottovoce.errors import DamagedFileError, MisuseError
 from sottovoce.study.relay import Letter
 from sottovoce.transport import Limits, Mailbox
+from sottovoce.transport.committing import Committer
 from sottovoce.transport.limits import PART
+from sottovoce.transport.mailbox_database import SqliteDatabase
 from sottovoce.transport.mailbox_tables import LetterSummary, Place
 from sottovoce.transport.problems import Refusal
 
@@ -531,3 +534,40 @@ def test_a_small_letter_passes_large_ones_and_those_are_not_starved(tmp_path):
         assert order.index("large 7") < order.index("small 599")
 
     run(tmp_path / "mail.db", story)
+
+
+def test_a_small_letter_is_on_disk_before_the_bytes_of_a_large_one_are_written(tmp_path):
+    database, order = SqliteDatabase(tmp_path / "mail.db"), []
+    running, go = threading.Event(), threading.Event()
+
+    async def story():
+        writing, reading = database.open(writing=True), database.open(writing=False)
+        writing.execute("CREATE TABLE seen (name TEXT)")
+        committer = Committer(database, writing, lambda _: None)
+
+        def add(name):
+            def job(to):
+                order.append((name, reading.execute("SELECT COUNT(*) FROM seen").fetchone()[0]))
+                to.execute("INSERT INTO seen VALUES (?)", (name,))
+
+            return job
+
+        def hold(_):
+            running.set()
+            go.wait()
+
+        held = committer.submit(hold)
+        await asyncio.to_thread(running.wait)
+        waiting = [
+            committer.submit(add("small 1")),
+            committer.submit(add("large"), size=2**20),
+            committer.submit(add("small 2")),
+        ]
+        go.set()
+        await asyncio.gather(held, *waiting)
+        committer.close()
+        reading.close()
+
+    asyncio.run(story())
+    assert [name for name, _ in order] == ["small 1", "small 2", "large"]
+    assert order[-1] == ("large", 2)

@@ -80,6 +80,8 @@ class CoordinatorPlace:
     at_rest: bytes = field(repr=False)
     host: str = "127.0.0.1"
     port: int = 8443
+    database: str = field(default="", repr=False)
+    """The PostgreSQL database that letters wait in; without one, a file of every study's folder."""
 
 
 @dataclass(frozen=True)

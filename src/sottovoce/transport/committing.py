@@ -1,7 +1,6 @@
 """One thread that writes a database, and puts whatever waits for it into one commit."""
 
 import asyncio
-import sqlite3
 from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import dataclass
@@ -12,10 +11,10 @@ from threading import Thread
 from typing import Any, TypeVar
 
 from sottovoce.errors import MisuseError
-from sottovoce.transport.problems import Refusal
+from sottovoce.transport.mailbox_database import Connection, Database
 
 T = TypeVar("T")
-Job = Callable[[sqlite3.Connection], T]
+Job = Callable[[Connection], T]
 
 # Jobs in one commit: beyond that the first of them would wait for too many others.
 _AT_ONCE = 128
@@ -55,12 +54,13 @@ class Committer:
     """Runs jobs on a connection of its own; a job is done when it is on disk."""
 
     def __init__(
-        self, connection: sqlite3.Connection, undone: Callable[[sqlite3.Connection], None]
+        self, database: Database, connection: Connection, undone: Callable[[Connection], None]
     ) -> None:
-        """Take the connection over: nobody else may write through it.
+        """Take a connection to the database over: nobody else may write through it.
 
         After a commit that failed, `undone` looks at what the database still holds.
         """
+        self._database = database
         self._connection = connection
         self._undone = undone
         self._queue: PriorityQueue[tuple[float, int, _Waiting | None]] = PriorityQueue()
@@ -104,12 +104,12 @@ class Committer:
                 first = self._next()
 
     def _next(self) -> _Waiting | None:
-        """The next job; while there is none, what the log holds moves into the database."""
+        """The next job; while there is none, the database may tidy up."""
         try:
             return self._queue.get(timeout=_QUIET_SECONDS)[2]
         except Empty:
-            with suppress(sqlite3.Error):
-                self._connection.execute("PRAGMA wal_checkpoint(PASSIVE)").fetchall()
+            with suppress(*self._database.errors):
+                self._database.rest(self._connection)
             return self._queue.get()[2]
 
     def _batch(self, first: _Waiting) -> tuple[list[_Waiting], _Waiting | None]:
@@ -120,7 +120,8 @@ class Committer:
                 _, _, more = self._queue.get_nowait()
             except Empty:
                 break
-            if more is None or more.alone:
+            if more is None or more.alone or (first.size <= _SMALL < more.size):
+                # Whoever sent little does not wait for the disk to take much.
                 return batch, more
             batch.append(more)
             size += more.size
@@ -129,27 +130,26 @@ class Committer:
     def _alone(self, waiting: _Waiting) -> None:
         try:
             waiting.result = waiting.job(self._connection)
-        except sqlite3.Error as error:
-            waiting.error = storage_problem(error)
+        except self._database.errors as error:
+            waiting.error = self._database.problem(error)
 
     def _commit(self, batch: list[_Waiting]) -> None:
         """Every job under a savepoint of its own: one that is refused takes nobody with it."""
         try:
-            self._connection.execute("BEGIN IMMEDIATE")
+            self._database.begin(self._connection)
             for waiting in batch:
                 self._one(waiting)
             self._connection.execute("COMMIT")
-        except sqlite3.Error as error:
+        except self._database.errors as error:
             self._rollback()
             for waiting in batch:
-                waiting.error = waiting.error or storage_problem(error)
+                waiting.error = waiting.error or self._database.problem(error)
 
     def _one(self, waiting: _Waiting) -> None:
         self._connection.execute("SAVEPOINT job")
         try:
             waiting.result = waiting.job(self._connection)
-        except sqlite3.OperationalError:
-            # The disk or the file, and therefore everybody's trouble.
+        except self._database.fatal:
             raise
         except Exception as error:  # noqa: BLE001 - told to whoever waits for the job
             waiting.error = error
@@ -157,9 +157,9 @@ class Committer:
         self._connection.execute("RELEASE job")
 
     def _rollback(self) -> None:
-        if self._connection.in_transaction:
-            self._connection.execute("ROLLBACK")
-        with suppress(sqlite3.Error):
+        with suppress(*self._database.errors):
+            if self._connection.in_transaction:
+                self._connection.execute("ROLLBACK")
             self._undone(self._connection)
 
 
@@ -175,19 +175,3 @@ def _tell(batch: list[_Waiting]) -> None:
 def _tell_all(batch: list[_Waiting]) -> None:
     for waiting in batch:
         waiting.tell()
-
-
-def storage_problem(error: sqlite3.Error) -> Refusal:
-    """What a database that cannot be written tells the other side."""
-    if error.sqlite_errorname in {"SQLITE_FULL", "SQLITE_IOERR_WRITE"}:
-        return Refusal(
-            507,
-            "disk-full",
-            "the coordinator's disk is full, and nothing was stored",
-            hints=("the coordinator frees some space; the letter is sent again by itself",),
-        )
-    return Refusal(
-        503,
-        "storage",
-        f"the coordinator's mailbox cannot be written ({error.sqlite_errorname.lower()})",
-    )

@@ -8,10 +8,10 @@ acknowledges positions when it needs them no more.
 
 import asyncio
 import hashlib
-import sqlite3
 import time
 from collections import defaultdict
 from collections.abc import Callable
+from contextlib import suppress
 from dataclasses import dataclass, field
 from io import BytesIO
 from pathlib import Path
@@ -21,13 +21,12 @@ from sottovoce.course.letter_chain import HeldLetters
 from sottovoce.study.relay import Letter
 from sottovoce.transport.committing import Committer, Job
 from sottovoce.transport.limits import AT_ONCE, PART, Limits
+from sottovoce.transport.mailbox_database import Connection, Database, SqliteDatabase
 from sottovoce.transport.mailbox_tables import (
     LetterSummary,
     MailboxTables,
     Place,
     Progress,
-    begin_positions,
-    open_database,
 )
 from sottovoce.transport.problems import Refusal
 from sottovoce.transport.signing import body_digest
@@ -46,45 +45,45 @@ class Delivered:
 
 
 class Mailbox:
-    """The letters of one study, in one SQLite file. Used from one event loop."""
+    """The letters of one study, in a SQLite file or another database. Used from one event loop."""
 
     def __init__(
         self,
-        path: Path,
+        place: Path | Database,
         *,
         limits: Limits | None = None,
         clock: Callable[[], float] = time.time,
         largest: Callable[[Place], int] | None = None,
     ) -> None:
-        """Open the file, or make it; `largest` says how many bytes a letter at a place may have."""
+        """Open the mailbox, or make it; of a path, a SQLite file.
+
+        `largest` says how many bytes a letter at a place may have.
+        """
         self.limits = limits or Limits()
         self._largest = largest
-        self._path = path
+        self._database = SqliteDatabase(place) if isinstance(place, Path) else place
         self._clock = clock
         self._closed = False
         self._hurried = False
-        writing = open_database(path, writing=True)
-        self._earlier, self._first = begin_positions(writing)
-        self._store = MailboxTables(writing, self.limits, path.parent)
-        self._committer = Committer(writing, self._store.count)
-        self._reading = open_database(path, writing=False)
+        writing = self._database.open(writing=True)
+        self._earlier, self._first = self._database.begin_positions(writing)
+        self._store = MailboxTables(writing, self.limits, self._database)
+        self._committer = Committer(self._database, writing, self._store.count)
+        self._reading = self._database.open(writing=False)
         self._last: dict[str, int] = dict(
-            self._reading.execute("SELECT recipient, MAX(position) FROM letters GROUP BY recipient")
+            self._reading.execute(
+                "SELECT recipient, MAX(position) FROM letters GROUP BY recipient"
+            ).fetchall()
         )
-        # The last position that was ever given: those of deleted letters count, too.
-        self._highest = max(
-            (
-                row[0]
-                for row in self._reading.execute(
-                    "SELECT seq FROM sqlite_sequence WHERE name = 'letters'"
-                )
-            ),
-            default=0,
-        )
+        self._highest = self._database.highest(self._reading)
         self._taken: dict[str, int] = {}
         self._waiters: defaultdict[str, set[asyncio.Future[None]]] = defaultdict(set)
         # The running digest of uploads, to where it was taken; one that is lost is taken anew.
         self._hashes: dict[Place, tuple[int, hashlib._Hash]] = {}
+        self._loop: asyncio.AbstractEventLoop | None = None
+        with suppress(RuntimeError):
+            self._loop = asyncio.get_running_loop()
+        self._deaf = self._database.listen(self._told)
 
     async def __aenter__(self) -> Self:
         return self
@@ -117,8 +116,8 @@ class Mailbox:
         self._check_size(letter)
         now = self._clock()
 
-        def begin(to: sqlite3.Connection) -> Progress:
-            self._store.check_run(letter.place.sender, run)
+        def begin(to: Connection) -> Progress:
+            self._store.check_run(to, letter.place.sender, run)
             return self._store.open_upload(to, letter, now=now)
 
         return await self._begun(letter, begin)
@@ -147,7 +146,7 @@ class Mailbox:
         """All of a letter that was announced; its digest was taken already."""
         now = self._clock()
 
-        def append(to: sqlite3.Connection) -> int:
+        def append(to: Connection) -> int:
             return self._store.append(to, letter, 0, body, now=now).position or 0
 
         return Progress(letter.size, await self._posted(letter, append, size=letter.size))
@@ -171,7 +170,7 @@ class Mailbox:
 
     def check_run(self, sender: str, run: bytes) -> None:
         """Refuse a process that is not the one at work at this seat."""
-        self._store.check_run(sender, run)
+        self._store.check_run(self._reading, sender, run)
 
     def check_announced(self, letter: LetterSummary) -> None:
         """Refuse bytes of a letter that was not announced as it is."""
@@ -187,6 +186,8 @@ class Mailbox:
         Every start of a server has positions of its own, so that those which an older copy of
         the mailbox gives to other letters are none that anybody has read.
         """
+        if position > self._highest and self._database.shared:
+            self._highest = self._database.highest(self._reading)
         now = range(self._first, self._highest + 1)
         if position and not any(position in positions for positions in (*self._earlier, now)):
             raise Refusal(
@@ -204,7 +205,8 @@ class Mailbox:
 
         As many letters as go into `limit` bytes, one at least. None after `wait` seconds.
         """
-        deadline = asyncio.get_running_loop().time() + wait
+        self._loop = asyncio.get_running_loop()
+        deadline = self._loop.time() + wait
         after = max(after, self._taken.get(recipient, 0))
         while not self._closed:
             if self._last.get(recipient, 0) > after:
@@ -259,12 +261,7 @@ class Mailbox:
 
     async def compact(self) -> None:
         """Rewrite the file without the remains of what was taken: a stage of the study is over."""
-
-        def rewrite(to: sqlite3.Connection) -> None:
-            to.execute("VACUUM")
-            to.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchall()
-
-        await self._committer.submit(rewrite, alone=True)
+        await self._committer.submit(self._database.compact, alone=True)
 
     def hurry(self) -> None:
         """Keep nobody waiting any longer: the server is about to close."""
@@ -277,6 +274,7 @@ class Mailbox:
         self._closed = True
         for recipient in list(self._waiters):
             self._wake(recipient)
+        await asyncio.to_thread(self._deaf)
         await asyncio.to_thread(self._committer.close)
         self._reading.close()
 
@@ -301,6 +299,16 @@ class Mailbox:
         future = self._committer.submit(job, size=size)
         future.add_done_callback(arrived)
         return await asyncio.shield(future)
+
+    def _told(self, recipient: str, position: int) -> None:
+        """Another process stored a letter; heard in a thread of the database's."""
+        if self._loop is None:
+            # Nobody waits yet.
+            self._arrived(recipient, position)
+            return
+        with suppress(RuntimeError):
+            # A loop that was closed has nobody who waits.
+            self._loop.call_soon_threadsafe(self._arrived, recipient, position)
 
     def _arrived(self, recipient: str, position: int) -> None:
         self._highest = max(position, self._highest)
@@ -358,7 +366,7 @@ class Mailbox:
 
     def _assemble(self, recipient: str, found: Delivered) -> bytes:
         """A long letter from its pieces, in a thread, over a connection of its own."""
-        buffer, connection = BytesIO(), open_database(self._path, writing=False)
+        buffer, connection = BytesIO(), self._database.open(writing=False)
         try:
             while buffer.tell() < found.letter.size:
                 buffer.write(_piece(connection, recipient, found.position, buffer.tell()))
@@ -390,7 +398,7 @@ class Mailbox:
     def _hash_pieces(self, letter: LetterSummary) -> "hashlib._Hash":
         """The digest of an upload that began before this process did."""
         running = hashlib.sha256()
-        connection = open_database(self._path, writing=False)
+        connection = self._database.open(writing=False)
         try:
             for (data,) in connection.execute(
                 "SELECT data FROM pieces JOIN uploads ON uploads.id = pieces.upload "
@@ -403,7 +411,7 @@ class Mailbox:
         return running
 
 
-def _piece(connection: sqlite3.Connection, recipient: str, position: int, start: int) -> bytes:
+def _piece(connection: Connection, recipient: str, position: int, start: int) -> bytes:
     row = connection.execute(
         "SELECT size, body, upload FROM letters WHERE position = ? AND recipient = ? AND taken = 0",
         (position, recipient),

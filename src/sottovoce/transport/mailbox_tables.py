@@ -5,62 +5,13 @@ sent again is recognised for as long as its session is remembered, and another o
 """
 
 import shutil
-import sqlite3
 from dataclasses import dataclass
-from pathlib import Path
 
 from sottovoce.course.letter_chain import HeldLetters, mark_of
-from sottovoce.entropy import SystemEntropy
-from sottovoce.errors import DamagedFileError
 from sottovoce.transport.limits import PART, Limits
+from sottovoce.transport.mailbox_database import Connection, Database
 from sottovoce.transport.problems import Refusal
 
-_SCHEMA = """
-CREATE TABLE IF NOT EXISTS letters (
-    position INTEGER PRIMARY KEY AUTOINCREMENT,
-    session BLOB NOT NULL, sender TEXT NOT NULL, recipient TEXT NOT NULL, number INTEGER NOT NULL,
-    size INTEGER NOT NULL, digest BLOB NOT NULL,
-    taken INTEGER NOT NULL DEFAULT 0, body BLOB, upload INTEGER,
-    UNIQUE (session, sender, recipient, number)
-) STRICT;
-CREATE INDEX IF NOT EXISTS waiting ON letters (recipient, position) WHERE taken = 0;
-CREATE TABLE IF NOT EXISTS uploads (
-    id INTEGER PRIMARY KEY AUTOINCREMENT,
-    session BLOB NOT NULL, sender TEXT NOT NULL, recipient TEXT NOT NULL, number INTEGER NOT NULL,
-    size INTEGER NOT NULL, digest BLOB NOT NULL,
-    received INTEGER NOT NULL DEFAULT 0, touched REAL NOT NULL,
-    UNIQUE (session, sender, recipient, number)
-) STRICT;
-CREATE TABLE IF NOT EXISTS pieces (
-    upload INTEGER NOT NULL, start INTEGER NOT NULL, data BLOB NOT NULL,
-    UNIQUE (upload, start)
-) STRICT;
-CREATE TABLE IF NOT EXISTS senders (
-    sender TEXT PRIMARY KEY, letters INTEGER NOT NULL, chain BLOB NOT NULL
-) STRICT;
-CREATE TABLE IF NOT EXISTS starts (
-    first INTEGER PRIMARY KEY, before INTEGER NOT NULL
-) STRICT;
-"""
-# 1: letters, uploads and pieces. 2: also what is held of every sender, which begins empty.
-# 3: also where the positions of every start of the server begin, and where those before it ended.
-_VERSION = 3
-# The positions of two starts are apart by more letters than a study can have; the last ones are
-# drawn, so that two servers that went on from one copy do not use the same.
-_START_BITS, _DRAWN_BITS = 32, 31
-_SETTINGS = (
-    # Contributions are a megabyte and more; most other letters a few kilobytes.
-    "page_size = 8192",
-    "journal_mode = WAL",
-    # Every commit is on disk before it is told.
-    "synchronous = FULL",
-    "busy_timeout = 10000",
-    # Zeros over what was taken would write every letter twice; a study's file is deleted whole.
-    "secure_delete = FAST",
-    # The committer carries the log over when nobody waits; here only if that never comes.
-    "wal_autocheckpoint = 16384",
-    "journal_size_limit = 67108864",
-)
 # A seat at work shows these bytes with every request; whoever comes after it has others.
 RUN_BYTES = 16
 _AT = "session = ? AND sender = ? AND recipient = ? AND number = ?"
@@ -104,127 +55,92 @@ class Progress:
     position: int | None = None
 
 
-def open_database(path: Path, *, writing: bool) -> sqlite3.Connection:
-    """A connection to a mailbox; one writes, others read beside it."""
-    try:
-        connection = sqlite3.connect(path, isolation_level=None, check_same_thread=False)
-        if writing:
-            # The journal beside the file is made with the file's own mode.
-            path.chmod(0o600)
-            _check_version(connection, path)
-            for setting in _SETTINGS:
-                connection.execute(f"PRAGMA {setting}")
-            connection.executescript(_SCHEMA)
-            connection.execute(f"PRAGMA user_version = {_VERSION}")
-        else:
-            connection.execute("PRAGMA query_only = ON")
-    except sqlite3.DatabaseError as error:
-        raise DamagedFileError(
-            f"{path}: cannot be opened as a mailbox ({error})",
-            hints=(
-                "bring back the newest copy of the whole folder, with the journal beside it",
-                "without one the study is over: sottovoce study create --from STUDY",
-            ),
-        ) from error
-    return connection
-
-
-def begin_positions(to: sqlite3.Connection) -> tuple[list[range], int]:
-    """Give the letters of a new start positions that begin elsewhere.
-
-    Comes back with the positions of all starts before, as far as this copy of the mailbox knows,
-    and the first of this one.
-    """
-    rows = to.execute("SELECT seq FROM sqlite_sequence WHERE name = 'letters'").fetchall()
-    highest = max((row[0] for row in rows), default=0)
-    if highest:
-        first = ((highest >> _START_BITS) + 1 << _START_BITS) + SystemEntropy().bits(_DRAWN_BITS)
-        to.execute("INSERT INTO starts VALUES (?, ?)", (first, highest))
-        to.execute("UPDATE sqlite_sequence SET seq = ? WHERE name = 'letters'", (first - 1,))
-    starts = to.execute("SELECT first, before FROM starts ORDER BY first").fetchall()
-    firsts = [0, *(first for first, _ in starts)]
-    ends = (before + 1 for _, before in starts)
-    return [range(*ends_of) for ends_of in zip(firsts, ends, strict=False)], firsts[-1]
-
-
-def _check_version(connection: sqlite3.Connection, path: Path) -> None:
-    (row,) = connection.execute("PRAGMA user_version").fetchone()
-    if row > _VERSION:
-        connection.close()
-        raise DamagedFileError(
-            f"{path}: expected a mailbox of version {_VERSION} at most, found version {row}: "
-            "a newer release wrote it, and nothing was changed",
-            hints=("pip install --upgrade sottovoce",),
-        )
-
-
 class MailboxTables:
     """What can be done to the tables, each within a transaction of the caller's."""
 
-    def __init__(self, connection: sqlite3.Connection, limits: Limits, folder: Path) -> None:
-        """Count what is stored already, in a file of this folder."""
+    def __init__(self, connection: Connection, limits: Limits, database: Database) -> None:
+        """Count what is stored already in a database."""
         self._limits = limits
-        self._folder = folder
+        self._database = database
         self._stored: dict[str, int] = {}
         self._letters: dict[str, int] = {}
         # Who is at work at each seat. Not on disk: after a restart every seat shows its past anew.
         self._runs: dict[str, bytes] = {}
         self.count(connection)
 
-    def count(self, connection: sqlite3.Connection) -> None:
+    def count(self, connection: Connection) -> None:
         """Count anew what is stored: at the start, and after a transaction that was undone."""
-        rows = connection.execute(
-            "SELECT sender, SUM(size) FROM letters WHERE taken = 0 GROUP BY sender"
-        )
-        self._stored = dict(rows.fetchall())
-        for sender, size in connection.execute(
-            "SELECT sender, SUM(received) FROM uploads GROUP BY sender"
-        ):
-            self._stored[sender] = self._stored.get(sender, 0) + size
+        self._count_stored(connection)
         rows = connection.execute("SELECT sender, COUNT(*) FROM letters GROUP BY sender")
         self._letters = dict(rows.fetchall())
 
+    def _count_stored(self, connection: Connection) -> None:
+        rows = connection.execute(
+            "SELECT sender, CAST(SUM(size) AS BIGINT) FROM letters WHERE taken = 0 GROUP BY sender"
+        )
+        self._stored = dict(rows.fetchall())
+        for sender, size in connection.execute(
+            "SELECT sender, CAST(SUM(received) AS BIGINT) FROM uploads GROUP BY sender"
+        ):
+            self._stored[sender] = self._stored.get(sender, 0) + size
+
     # Who is at work, and what is held of it.
 
-    def check_run(self, sender: str, run: bytes) -> None:
+    def check_run(self, to: Connection, sender: str, run: bytes) -> None:
         """Refuse whoever is not at work at this seat: it has not shown its past since we opened."""
-        if self._runs.get(sender) != run:
+        if self._run_of(to, sender) != run:
             raise Refusal(
                 409,
                 "no-run",
                 f"seat {sender!r}: expected the process that took it up last, found another",
             )
 
-    def take_up(self, to: sqlite3.Connection, sender: str, run: bytes, held: HeldLetters) -> None:
+    def take_up(self, to: Connection, sender: str, run: bytes, held: HeldLetters) -> None:
         """Let a process work at a seat, if it knows all that is held of the seat."""
         if self.held(to, sender) != held:
             raise Refusal(409, "past", f"seat {sender!r}: other letters of it are held by now")
         self._runs[sender] = run
+        if self._database.shared:
+            to.execute(
+                "INSERT INTO runs VALUES (?, ?) ON CONFLICT (sender) "
+                "DO UPDATE SET run = excluded.run",
+                (sender, run),
+            )
 
-    def held(self, to: sqlite3.Connection, sender: str) -> HeldLetters:
+    def _run_of(self, to: Connection, sender: str) -> bytes | None:
+        """Where several processes take letters, all of them know who is at work."""
+        if not self._database.shared:
+            return self._runs.get(sender)
+        row = to.execute("SELECT run FROM runs WHERE sender = ?", (sender,)).fetchone()
+        return None if row is None else bytes(row[0])
+
+    def held(self, to: Connection, sender: str) -> HeldLetters:
         """What was announced by a sender, whether its bodies came or not."""
         row = to.execute(
             "SELECT letters, chain FROM senders WHERE sender = ?", (sender,)
         ).fetchone()
         return HeldLetters() if row is None else HeldLetters(*row)
 
-    def forget_sender(self, to: sqlite3.Connection, sender: str) -> None:
+    def forget_sender(self, to: Connection, sender: str) -> None:
         """The seat has another key from now on, and a new past with it."""
         to.execute("DELETE FROM senders WHERE sender = ?", (sender,))
         self._runs.pop(sender, None)
+        if self._database.shared:
+            to.execute("DELETE FROM runs WHERE sender = ?", (sender,))
 
-    def _announce(self, to: sqlite3.Connection, letter: LetterSummary) -> None:
+    def _announce(self, to: Connection, letter: LetterSummary) -> None:
         place = letter.place
         mark = mark_of(place.session, place.recipient, place.number, letter.digest)
         held = self.held(to, place.sender).after(mark)
         to.execute(
-            "INSERT OR REPLACE INTO senders VALUES (?, ?, ?)",
+            "INSERT INTO senders VALUES (?, ?, ?) ON CONFLICT (sender) "
+            "DO UPDATE SET letters = excluded.letters, chain = excluded.chain",
             (place.sender, held.letters, held.chain),
         )
 
     # Letters.
 
-    def known(self, to: sqlite3.Connection, letter: LetterSummary) -> int | None:
+    def known(self, to: Connection, letter: LetterSummary) -> int | None:
         """The position of this very letter; another one under its number is a conflict."""
         row = to.execute(
             f"SELECT position, size, digest FROM letters WHERE {_AT}",  # noqa: S608 - constant
@@ -241,12 +157,12 @@ class MailboxTables:
             )
         return int(position)
 
-    def post(self, to: sqlite3.Connection, letter: LetterSummary, body: bytes) -> int:
+    def post(self, to: Connection, letter: LetterSummary, body: bytes) -> int:
         """Store a letter in its turn; its position, the same when it is stored already."""
         if (position := self.known(to, letter)) is not None:
             return position
         self._check_turn(to, letter.place)
-        self._check_room(letter.place.sender, letter.size)
+        self._check_room(to, letter.place.sender, letter.size)
         self._announce(to, letter)
         if letter.size <= PART:
             return self._insert(to, letter, body, None)
@@ -254,7 +170,7 @@ class MailboxTables:
         self._pieces(to, position, body)
         return position
 
-    def open_upload(self, to: sqlite3.Connection, letter: LetterSummary, *, now: float) -> Progress:
+    def open_upload(self, to: Connection, letter: LetterSummary, *, now: float) -> Progress:
         """Begin an upload, or find out how far it came."""
         if (position := self.known(to, letter)) is not None:
             return Progress(letter.size, position)
@@ -264,18 +180,18 @@ class MailboxTables:
             return Progress(upload[1])
         self._check_turn(to, letter.place)
         self._check_uploads(to, letter.place.sender, now=now)
-        self._check_room(letter.place.sender, letter.size)
+        self._check_room(to, letter.place.sender, letter.size)
         self._announce(to, letter)
         self._begin(to, letter, now=now)
         return Progress(0)
 
-    def check_announced(self, to: sqlite3.Connection, letter: LetterSummary) -> None:
+    def check_announced(self, to: Connection, letter: LetterSummary) -> None:
         """Refuse bytes of a letter that was not announced with this size and digest."""
         if self.known(to, letter) is None and self._upload(to, letter) is None:
             raise Refusal(404, "no-upload", f"{letter.place}: it was not announced")
 
     def append(
-        self, to: sqlite3.Connection, letter: LetterSummary, start: int, data: bytes, *, now: float
+        self, to: Connection, letter: LetterSummary, start: int, data: bytes, *, now: float
     ) -> Progress:
         """Keep a part that begins where the last one ended."""
         if (position := self.known(to, letter)) is not None:
@@ -294,7 +210,7 @@ class MailboxTables:
             raise Refusal(400, "size", f"{letter.place}: expected a part, found no bytes")
         if start + len(data) > letter.size:
             raise Refusal(400, "size", f"{letter.place}: more bytes than its {letter.size}")
-        self._check_room(letter.place.sender, len(data))
+        self._check_room(to, letter.place.sender, len(data))
         if len(data) == letter.size <= PART:
             # Whole: its digest was compared when it was read.
             to.execute("DELETE FROM uploads WHERE id = ?", (upload,))
@@ -307,7 +223,7 @@ class MailboxTables:
         self._count(letter.place.sender, len(data))
         return Progress(received)
 
-    def finish(self, to: sqlite3.Connection, letter: LetterSummary, digest: bytes) -> int:
+    def finish(self, to: Connection, letter: LetterSummary, digest: bytes) -> int:
         """Turn an upload that is whole into a letter; the digest was taken over its pieces."""
         if (position := self.known(to, letter)) is not None:
             return position
@@ -321,20 +237,20 @@ class MailboxTables:
         self._count(letter.place.sender, -letter.size)
         return self._insert(to, letter, None, upload)
 
-    def discard(self, to: sqlite3.Connection, letter: LetterSummary) -> None:
+    def discard(self, to: Connection, letter: LetterSummary) -> None:
         """Drop an upload whose bytes turned out to be others."""
         if (upload := self._upload(to, letter)) is not None:
             self._empty(to, upload[0], upload[1], letter.place.sender)
 
-    def acknowledge(self, to: sqlite3.Connection, recipient: str, position: int) -> None:
+    def acknowledge(self, to: Connection, recipient: str, position: int) -> None:
         """Forget the bodies of what this recipient has on its own disk."""
         self._take(to, "position <= ?", recipient, position)
 
-    def take(self, to: sqlite3.Connection, recipient: str, session: bytes) -> None:
+    def take(self, to: Connection, recipient: str, session: bytes) -> None:
         """Forget the bodies that lie for this recipient in a session that is over."""
         self._take(to, "session = ?", recipient, session)
 
-    def _take(self, to: sqlite3.Connection, which: str, recipient: str, value: int | bytes) -> None:
+    def _take(self, to: Connection, which: str, recipient: str, value: int | bytes) -> None:
         rows = to.execute(
             "SELECT position, sender, size, upload FROM letters "  # noqa: S608 - constants
             f"WHERE recipient = ? AND taken = 0 AND {which}",
@@ -346,15 +262,15 @@ class MailboxTables:
                 to.execute("DELETE FROM pieces WHERE upload = ?", (upload,))
             self._count(sender, -size)
 
-    def forget(self, to: sqlite3.Connection, session: bytes) -> None:
+    def forget(self, to: Connection, session: bytes) -> None:
         """Drop everything of a session, taken or not."""
         for sender, size, count in to.execute(
-            "SELECT sender, SUM(size * (1 - taken)), COUNT(*) FROM letters "
+            "SELECT sender, CAST(SUM(size * (1 - taken)) AS BIGINT), COUNT(*) FROM letters "
             "WHERE session = ? GROUP BY sender",
             (session,),
         ).fetchall():
             self._count(sender, -size)
-            self._letters[sender] -= count
+            self._letters[sender] = self._letters.get(sender, 0) - count
         to.execute(
             "DELETE FROM pieces WHERE upload IN (SELECT upload FROM letters WHERE session = ?)",
             (session,),
@@ -366,7 +282,7 @@ class MailboxTables:
             self._empty(to, upload, received, sender)
         to.execute("DELETE FROM uploads WHERE session = ?", (session,))
 
-    def _check_turn(self, to: sqlite3.Connection, place: Place) -> None:
+    def _check_turn(self, to: Connection, place: Place) -> None:
         (last,) = to.execute(
             "SELECT MAX(number) FROM letters WHERE session = ? AND sender = ? AND recipient = ?",
             place.row[:3],
@@ -377,7 +293,11 @@ class MailboxTables:
                 409, "gap", f"{place}: expected letter {turn} before it", facts={"expected": turn}
             )
 
-    def _check_room(self, sender: str, size: int) -> None:
+    def _check_room(self, to: Connection, sender: str, size: int) -> None:
+        if self._database.shared:
+            # Others stored letters, too. All that a sender announced counts here, taken or not.
+            self._count_stored(to)
+            self._letters[sender] = self.held(to, sender).letters
         if self._letters.get(sender, 0) >= self._limits.letters_by_sender:
             raise Refusal(
                 507,
@@ -399,7 +319,9 @@ class MailboxTables:
 
         Nor do letters of one sender take most of it: senders of all studies share it.
         """
-        disk = shutil.disk_usage(self._folder)
+        if self._database.folder is None:
+            return
+        disk = shutil.disk_usage(self._database.folder)
         reserved = min(self._limits.reserved, disk.total // 4)
         free, mine = disk.free - reserved, self._stored.get(sender, 0)
         share = (free + mine) // _SENDERS
@@ -419,7 +341,7 @@ class MailboxTables:
                 hints=("the coordinator frees some space; the letter is sent again by itself",),
             )
 
-    def _check_uploads(self, to: sqlite3.Connection, sender: str, *, now: float) -> None:
+    def _check_uploads(self, to: Connection, sender: str, *, now: float) -> None:
         rows = to.execute(
             "SELECT id, received, touched FROM uploads WHERE sender = ? AND touched >= 0", (sender,)
         ).fetchall()
@@ -434,9 +356,7 @@ class MailboxTables:
                 f"{sender!r}: expected at most {self._limits.uploads} open uploads, found more",
             )
 
-    def _upload(
-        self, to: sqlite3.Connection, letter: LetterSummary
-    ) -> tuple[int, int, bool] | None:
+    def _upload(self, to: Connection, letter: LetterSummary) -> tuple[int, int, bool] | None:
         """The number of an upload, how far it came, and whether it is open."""
         row = to.execute(
             f"SELECT id, received, touched, size, digest FROM uploads WHERE {_AT}",  # noqa: S608 - constant
@@ -449,14 +369,14 @@ class MailboxTables:
             raise Refusal(409, "conflict", f"{letter.place}: announced already with other bytes")
         return upload, received, touched >= 0
 
-    def _begin(self, to: sqlite3.Connection, letter: LetterSummary, *, now: float) -> None:
+    def _begin(self, to: Connection, letter: LetterSummary, *, now: float) -> None:
         to.execute(
             "INSERT INTO uploads (session, sender, recipient, number, size, digest, touched) "
             "VALUES (?, ?, ?, ?, ?, ?, ?)",
             (*letter.place.row, letter.size, letter.digest, now),
         )
 
-    def _pieces(self, to: sqlite3.Connection, position: int, body: bytes) -> None:
+    def _pieces(self, to: Connection, position: int, body: bytes) -> None:
         """The pieces of a long letter that came whole, under a number that no upload has."""
         view = memoryview(body)
         for start in range(0, len(view), PART):
@@ -465,19 +385,20 @@ class MailboxTables:
         to.execute("UPDATE letters SET upload = ? WHERE position = ?", (-position, position))
 
     def _insert(
-        self, to: sqlite3.Connection, letter: LetterSummary, body: bytes | None, upload: int | None
+        self, to: Connection, letter: LetterSummary, body: bytes | None, upload: int | None
     ) -> int:
         cursor = to.execute(
             "INSERT INTO letters (session, sender, recipient, number, size, digest, body, upload) "
-            "VALUES (?, ?, ?, ?, ?, ?, ?, ?)",
+            "VALUES (?, ?, ?, ?, ?, ?, ?, ?) RETURNING position",
             (*letter.place.row, letter.size, letter.digest, body, upload),
         )
+        (position,) = cursor.fetchone()
         self._count(letter.place.sender, letter.size)
         self._letters[letter.place.sender] = self._letters.get(letter.place.sender, 0) + 1
-        assert cursor.lastrowid is not None
-        return cursor.lastrowid
+        self._database.stored(to, letter.place.recipient, position)
+        return int(position)
 
-    def _empty(self, to: sqlite3.Connection, upload: int, received: int, sender: str) -> None:
+    def _empty(self, to: Connection, upload: int, received: int, sender: str) -> None:
         """Drop what came of an upload; that it was announced stays known."""
         to.execute("DELETE FROM pieces WHERE upload = ?", (upload,))
         to.execute("UPDATE uploads SET received = 0, touched = -1 WHERE id = ?", (upload,))

@@ -42,6 +42,15 @@ def serve(
             help="Also answer /healthz, /readyz and /metrics there, in the clear; counts alone.",
         ),
     ] = None,
+    database: Annotated[
+        str,
+        typer.Option(
+            "--database",
+            metavar="ADDRESS",
+            help="Let letters wait in this PostgreSQL database (extra `postgres`), and not in "
+            "the studies' folders; a password is better in a passfile than in here.",
+        ),
+    ] = "",
     notify: Notify = None,
     log: LogPath = None,
     log_format: LogFormat = LogLines.TEXT,
@@ -60,6 +69,7 @@ def serve(
       sottovoce serve --log serve.log --log-format json
       sottovoce serve --monitor 127.0.0.1:9464
       sottovoce serve --host 127.0.0.1 --port 9443
+      sottovoce serve --database postgresql://letters@db.example.org/letters
     """
     from dataclasses import replace
 
@@ -69,7 +79,7 @@ def serve(
 
     site = open_home(home, passphrase_file)
     place = site.coordinator_place()
-    place = replace(place, host=host or _host(place), port=_port(place, port))
+    place = replace(place, host=host or _host(place), port=_port(place, port), database=database)
     with ExitStack() as stack:
         file = stack.enter_context(LogFile(log, log_format)) if log is not None else None
         time_warnings()

@@ -192,6 +192,7 @@ class _Opening:
                     registry,
                     self._read(registry.text),
                     at_rest=self._place.at_rest,
+                    database=self._place.database,
                     entropy=self._entropy,
                     on_event=FactKeeper(registry.folder, self._on_event),
                 )

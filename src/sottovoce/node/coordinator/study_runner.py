@@ -2,7 +2,7 @@
 
 import asyncio
 import time
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import AsyncIterator
 from dataclasses import replace
 
 from sottovoce.course.control import CONTROL, COORDINATOR, Failed, control_session
@@ -12,11 +12,12 @@ from sottovoce.course.training_record import TrainingRecord
 from sottovoce.course.training_state import TRAINING, Training
 from sottovoce.course.view import CourseView, view_of
 from sottovoce.entropy import Entropy
-from sottovoce.errors import DamagedJournalError, InputError, JournalError
+from sottovoce.errors import DamagedJournalError, InputError
 from sottovoce.keyfiles import storage
 from sottovoce.ledger import LineKind, Receipt, SiteLedger
 from sottovoce.node.api import StudyDescribed, StudyStatus
 from sottovoce.node.approval import OpenGate
+from sottovoce.node.coordinator.local_letters import LocalLetterSender, letters_of
 from sottovoce.node.coordinator.query_coordinator import QueryConditions, QueryCoordinator
 from sottovoce.node.coordinator.receipts import kept_receipt
 from sottovoce.node.coordinator.registry import Registry, Ticket
@@ -40,47 +41,16 @@ from sottovoce.paillier import SecretKey
 from sottovoce.storage.journal import Journal
 from sottovoce.storage.sealed_files import SealedFiles
 from sottovoce.storage.seat_keys import SeatKeys, key_path, study_key
-from sottovoce.study.relay import Letter, largest_letter
+from sottovoce.study.relay import largest_letter
 from sottovoce.study.roster import Role
 from sottovoce.transport.mailbox import Mailbox
 from sottovoce.transport.mailbox_tables import Place
-from sottovoce.transport.problems import Refusal
 
 # How often the server looks whether a command left an order.
 _LOOK_SECONDS = 1.0
 # How old the times may be at which seats were seen last, as the disk has them.
 _SEEN_SECONDS = 1.0
 _OVER = frozenset({Phase.FINISHED, Phase.STOPPED, Phase.CLOSED})
-
-
-class LocalLetterSender:
-    """The coordinator's own way to its mailboxes: it stands beside them."""
-
-    def __init__(self, mailbox: Mailbox, journal: Journal) -> None:
-        """Use this study's mailbox, and the journal that tells what was put into it."""
-        self._mailbox = mailbox
-        self._journal = journal
-
-    async def take_up(self) -> None:
-        """Compare mailbox and journal: one of them may come from an older copy."""
-        await asyncio.to_thread(self._journal.check_past, self._mailbox.held(COORDINATOR))
-
-    async def post(self, letter: Letter) -> int:
-        """Leave a letter; what the mailbox refuses ends this study, and no other."""
-        try:
-            return await self._mailbox.post(letter)
-        except Refusal as problem:
-            raise JournalError(
-                f"mailbox of the study: {problem.detail}; nothing was sent", hints=problem.hints
-            ) from None
-
-    async def fetch(self, after: int, *, wait: float) -> Sequence[tuple[int, Letter]]:
-        """The coordinator's own letters."""
-        return await self._mailbox.letters(COORDINATOR, after=after, wait=wait)
-
-    async def acknowledge(self, position: int) -> None:
-        """These are on our disk."""
-        await self._mailbox.acknowledge(COORDINATOR, position)
 
 
 class StudyRunner:
@@ -94,12 +64,13 @@ class StudyRunner:
         at_rest: bytes,
         entropy: Entropy,
         on_event: OnEvent,
+        database: str = "",
     ) -> None:
-        """Open everything of the study in the registry's folder."""
+        """Open everything of the study in the registry's folder, and its letters in a database."""
         self.registry = registry
         self.described = described
         self.publics = {seat.name: seat.public for seat in registry.seats().values()}
-        self.mailbox = Mailbox(registry.folder / "mailbox.db", largest=self._largest_letter)
+        self.mailbox = Mailbox(letters_of(registry, database), largest=self._largest_letter)
         self.terms = terms_of(registry.id, described)
         self._waiting = Training(self.terms, TrainingRecord(), self.publics)
         self._entropy = entropy

@@ -1,0 +1,74 @@
+"""The coordinator's own way to a study's mailbox: it stands beside it."""
+
+import asyncio
+import hashlib
+import logging
+from collections.abc import Awaitable, Callable, Sequence
+from pathlib import Path
+from typing import TypeVar
+
+from sottovoce.course.control import COORDINATOR
+from sottovoce.errors import JournalError
+from sottovoce.node.coordinator.registry import Registry
+from sottovoce.storage.journal import Journal
+from sottovoce.study.relay import Letter
+from sottovoce.transport.mailbox import Mailbox
+from sottovoce.transport.mailbox_database import AWAY, Database
+from sottovoce.transport.problems import Refusal
+
+T = TypeVar("T")
+
+# How long the coordinator waits before it asks a database again that did not answer.
+_AWAY_SECONDS = 1.0
+_log = logging.getLogger("sottovoce.node")
+
+
+class LocalLetterSender:
+    """The coordinator's own way to its mailboxes: it stands beside them."""
+
+    def __init__(self, mailbox: Mailbox, journal: Journal) -> None:
+        """Use this study's mailbox, and the journal that tells what was put into it."""
+        self._mailbox = mailbox
+        self._journal = journal
+
+    async def take_up(self) -> None:
+        """Compare mailbox and journal: one of them may come from an older copy."""
+        await asyncio.to_thread(self._journal.check_past, self._mailbox.held(COORDINATOR))
+
+    async def post(self, letter: Letter) -> int:
+        """Leave a letter; what the mailbox refuses ends this study, and no other."""
+        try:
+            return await _once_back(lambda: self._mailbox.post(letter))
+        except Refusal as problem:
+            raise JournalError(
+                f"mailbox of the study: {problem.detail}; nothing was sent", hints=problem.hints
+            ) from None
+
+    async def fetch(self, after: int, *, wait: float) -> Sequence[tuple[int, Letter]]:
+        """The coordinator's own letters."""
+        return await _once_back(lambda: self._mailbox.letters(COORDINATOR, after=after, wait=wait))
+
+    async def acknowledge(self, position: int) -> None:
+        """These are on our disk."""
+        await _once_back(lambda: self._mailbox.acknowledge(COORDINATOR, position))
+
+
+async def _once_back(call: Callable[[], Awaitable[T]]) -> T:
+    """What a call gives once the database answers: while it is away, the study waits."""
+    while True:
+        try:
+            return await call()
+        except Refusal as problem:
+            if problem.kind != AWAY:
+                raise
+            _log.warning("%s", problem.detail)
+            await asyncio.sleep(_AWAY_SECONDS)
+
+
+def letters_of(registry: Registry, database: str) -> Path | Database:
+    """Where the letters of a study wait: in its folder, or in a schema of a shared database."""
+    if not database:
+        return registry.folder / "mailbox.db"
+    from sottovoce.transport.postgres_mailbox import PostgresDatabase
+
+    return PostgresDatabase(database, hashlib.sha256(registry.id.encode()).hexdigest()[:32])
