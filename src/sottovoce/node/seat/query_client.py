@@ -151,7 +151,8 @@ class QueryClient(QuerySeat):
         self, documents: Sequence[Document], deliver: InSafety[Classified], *, explain: bool = False
     ) -> Classified:
         """The classes of every row of the documents, and the words that carried them, if asked."""
-        question = self._asked_about(documents, explain=explain)
+        # Long texts do not keep the seat from its letters.
+        question = await asyncio.to_thread(self._asked_about, documents, explain=explain)
         count, wordless = question.count, question.wordless
         if not count:
             name = self.agent.name
