@@ -224,6 +224,14 @@ def test_a_database_that_cannot_be_reached_is_named_without_its_password(postgre
     assert "hunter2" not in refused.value.message
 
 
+def test_an_address_that_is_none_is_named():
+    pytest.importorskip("psycopg", reason="the extra postgres is not installed")
+    from sottovoce.transport.postgres_mailbox import PostgresDatabase
+
+    with pytest.raises(InputError, match="an address that is none"):
+        Mailbox(PostgresDatabase("letters at home", "x"))
+
+
 # Two processes behind a balancer.
 
 

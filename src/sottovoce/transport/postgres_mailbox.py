@@ -78,9 +78,13 @@ def _away(address: str, error: Exception) -> Refusal:
 
 def place_of(address: str) -> str:
     """Host, port and database of an address, without user and password."""
+    from psycopg import ProgrammingError
     from psycopg.conninfo import conninfo_to_dict
 
-    known = conninfo_to_dict(address)
+    try:
+        known = conninfo_to_dict(address)
+    except ProgrammingError:
+        return "an address that is none (expected postgresql://USER@HOST/DATABASE)"
     host = known.get("host") or known.get("hostaddr") or "local socket"
     return f"{host}:{known.get('port') or 5432}/{known.get('dbname') or ''}"
 
