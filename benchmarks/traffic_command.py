@@ -22,9 +22,9 @@ def traffic(
       python -m benchmarks traffic
       python -m benchmarks traffic --seats 10 --letters 2000 --json
     """
-    from benchmarks.port.traffic import Traffic, measure
+    from benchmarks.port.traffic import LetterTraffic, measure
     from sottovoce.cli.measurements import show
 
     with screen.console(err=True).status("") as status:
-        facts, rows = measure(Traffic(seats, letters), progress=status.update)
+        facts, rows = measure(LetterTraffic(seats, letters), progress=status.update)
     show(facts, rows, title="a day's letters at one coordinator", as_json=as_json)

@@ -27,7 +27,7 @@ _LOOKS = 10
 
 
 @dataclass(frozen=True)
-class Traffic:
+class LetterTraffic:
     """How many seats write how many letters, all together."""
 
     seats: int = 20
@@ -86,13 +86,15 @@ class _Seat:
 
 
 def measure(
-    traffic: Traffic, *, progress: Callable[[str], None] = lambda _: None
+    traffic: LetterTraffic, *, progress: Callable[[str], None] = lambda _: None
 ) -> tuple[Row, list[Row]]:
     """The facts of a run, and a row for every tenth of it; raises if a letter is lost."""
     return asyncio.run(_measure(traffic, progress))
 
 
-async def _measure(traffic: Traffic, progress: Callable[[str], None]) -> tuple[Row, list[Row]]:
+async def _measure(
+    traffic: LetterTraffic, progress: Callable[[str], None]
+) -> tuple[Row, list[Row]]:
     tenths: list[Tenth] = []
     with tempfile.TemporaryDirectory(prefix="sottovoce-bench-") as folder:
         async with coordinator_process(folder) as coordinator:
@@ -112,7 +114,10 @@ async def _measure(traffic: Traffic, progress: Callable[[str], None]) -> tuple[R
 
 
 async def _tenth(
-    traffic: Traffic, coordinator: CoordinatorProcess, seats: dict[str, _Seat], ring: dict[str, str]
+    traffic: LetterTraffic,
+    coordinator: CoordinatorProcess,
+    seats: dict[str, _Seat],
+    ring: dict[str, str],
 ) -> Tenth:
     before, began = (await coordinator.report())["cpu"], time.perf_counter()
     async with asyncio.TaskGroup() as tasks:

@@ -6,7 +6,7 @@ import pytest
 from typer.testing import CliRunner
 
 from benchmarks.commands import app
-from benchmarks.port.traffic import Traffic, measure
+from benchmarks.port.traffic import LetterTraffic, measure
 from sottovoce.errors import InputError
 
 
@@ -21,11 +21,11 @@ def test_every_letter_comes_and_memory_is_looked_at() -> None:
 
 def test_traffic_of_nothing_is_refused() -> None:
     with pytest.raises(InputError, match="expected at least 2 seats and 10 letters of each"):
-        Traffic(seats=3, letters=20)
+        LetterTraffic(seats=3, letters=20)
 
 
 @pytest.mark.soak
 def test_memory_does_not_grow_with_what_went_through() -> None:
-    facts, _ = measure(Traffic(seats=10, letters=20_000))
+    facts, _ = measure(LetterTraffic(seats=10, letters=20_000))
     assert facts["lost"] == 0
     assert facts["grown"] < 1.5

@@ -413,8 +413,7 @@ class SeatRuntime:
 
     def _taken_down(self) -> Outgoing | None:
         """Where nobody is asked, one visit to the seat's thread does."""
-        outgoing = self._first_pending()
-        if outgoing is not None:
+        if (outgoing := self._first_pending()) is not None:
             self.may_send()
             self.audit.left_unasked(outgoing, self._stage_of(outgoing.letter))
         return outgoing
