@@ -35,6 +35,7 @@ from sottovoce.study.distrust import distrusted_places
 from sottovoce.study.grounds import Grounds
 from sottovoce.study.plan import (
     CLASS_WEIGHTS,
+    Centre,
     Contribution,
     DictionaryKind,
     Engine,
@@ -137,6 +138,7 @@ KEYS: Mapping[str, SettingKind] = {
     "contribution": one_of(Contribution),
     "rados": WHOLE,
     "labels_on": one_of(LabelsOn),
+    "centre": one_of(Centre),
 }
 # These go to the plan as they are; the others are parts of something that goes there.
 _PLAIN = (
@@ -166,6 +168,7 @@ _PLAIN = (
     "contribution",
     "rados",
     "labels_on",
+    "centre",
 )
 # What a study of [columns] alone has no use for.
 _OF_TEXT = frozenset(
@@ -173,7 +176,7 @@ _OF_TEXT = frozenset(
         *("level", "labelling", "types", "ngrams", "characters", "reach", "affix", "tail"),
         *("tail_idf", "encoder", "encoder_weight", "kernel", "kernel_weight", "kernel_width"),
         *("dictionary", "words", "select", "bucket_bits", "small_cells", "feature_min_peers"),
-        *("tf_cap", "idf", "bias", "scaled"),
+        *("tf_cap", "idf", "bias", "scaled", "centre"),
     }
 )
 # What partition `features` alone has a use for.

@@ -15,6 +15,7 @@ from typing import Any, Protocol
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
+from scipy.linalg.blas import dspmv
 
 from sottovoce.entropy import Entropy
 from sottovoce.errors import InputError, MismatchError
@@ -30,6 +31,7 @@ _ROWS = 32
 
 Planes = NDArray[np.uint32]
 Integers = NDArray[np.int64]
+Floats = NDArray[np.float64]
 
 
 @dataclass(frozen=True)
@@ -236,6 +238,35 @@ class Centred:
             for part in slices(rows, _ROWS):
                 sums = _exact_sums(self.planes[index, part], right, buffer, prime)
                 result[index, part] = reduced(sums, prime)
+        return result
+
+
+@dataclass(frozen=True, repr=False)
+class PackedSymmetric:
+    """A symmetric matrix for products with few vectors: centred residues of its upper triangle.
+
+    Row by row, which is what BLAS calls a packed lower triangle. A triangle in 64-bit floats takes
+    as much memory as the whole matrix in 32-bit ones, and is read as it is.
+    """
+
+    planes: Floats
+    side: int
+
+    def __post_init__(self) -> None:
+        if self.planes.shape[1:] != (self.side * (self.side + 1) // 2,) or self.side > DEPTH:
+            raise MismatchError(
+                f"residues: expected triangles of a side of at most {DEPTH}, "
+                f"found {self.planes.shape} for {self.side}"
+            )
+
+    def matvec(self, vectors: Planes) -> Planes:
+        """A·X."""
+        result = np.empty((len(self.planes), self.side, vectors.shape[2]), np.uint32)
+        for index, prime in enumerate(PRIMES[: len(self.planes)]):
+            right = np.ascontiguousarray(centred(vectors[index], prime).T, np.float64)
+            for column, vector in enumerate(right):
+                sums = dspmv(self.side, 1.0, self.planes[index], vector, lower=1)
+                result[index, :, column] = reduced(sums.astype(np.int64), prime)
         return result
 
 

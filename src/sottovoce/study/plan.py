@@ -121,6 +121,13 @@ class LabelsOn(StrEnum):
     PAILLIER = "paillier"
 
 
+class Centre(StrEnum):
+    """Where rows of text are measured from: the rounded joint `mean`, or what `idf` tells of it."""
+
+    MEAN = "mean"
+    IDF = "idf"
+
+
 @dataclass(frozen=True)
 class StudyPlan:
     """Every choice of a study. Peers that disagree on any of it do not start.
@@ -142,7 +149,8 @@ class StudyPlan:
     speaks for its class; without it that is 0. `contribution` "rados" takes moments of as many
     sampled `rados` of every peer instead of exact ones. In engine `quorum`
     `threshold` is how many members may pool (the largest minority unless told). `labels_on` says
-    whether labels are found on shares of the model or on a ciphertext of it.
+    whether labels are found on shares of the model or on a ciphertext of it, `centre` from where
+    rows of text are measured.
     """
 
     name: str
@@ -184,6 +192,7 @@ class StudyPlan:
     rados: int = 0
     threshold: int = 0
     labels_on: LabelsOn = LabelsOn.AUTO
+    centre: Centre = Centre.MEAN
 
     key_sizes: ClassVar[tuple[int, ...]] = PublicKey.sizes
     public_type: ClassVar[type[PublicKey]] = PublicKey
@@ -196,6 +205,7 @@ class StudyPlan:
             ("verdict", Verdict),
             ("contribution", Contribution),
             ("labels_on", LabelsOn),
+            ("centre", Centre),
             ("rare", Rare),
         ):
             object.__setattr__(self, name, one_of(kind, getattr(self, name), name))

@@ -25,7 +25,7 @@ from numpy.typing import NDArray
 from sottovoce.errors import InputError, MismatchError, ViolationError
 from sottovoce.numbers import fixed
 from sottovoce.numbers.fixed import Scale
-from sottovoce.numbers.residues import Base, Centred, Planes
+from sottovoce.numbers.residues import DEPTH, Base, Centred, PackedSymmetric, Planes
 from sottovoce.protocols.conversation import Party, Send, gather
 from sottovoce.protocols.messages import Disclosure, Message
 from sottovoce.protocols.quorum.comparison import BIT_BASE, at_least_zero
@@ -39,6 +39,8 @@ from sottovoce.protocols.shares.triangle import Triangle
 _BASE = Base()
 # Masks are dealt for so many values at a time: about 20 MB a message.
 _DEALT_VALUES = 2**19
+# With so many right-hand sides a product from the triangle is cheaper than one of whole rows.
+_FEW = 2
 
 
 class QuorumPlanHash(Message, frozen=True):
@@ -99,26 +101,36 @@ class SystemPart:
                 f"found {self.penalties.min():g}"
             )
 
-    def multiplier(self, plan: QuorumPlan) -> Centred:
+    def multiplier(self, plan: QuorumPlan) -> Centred | PackedSymmetric:
         """This member's share of A + Γ, ready for products; one plane at a time."""
-        features = plan.solve.system.features
+        features, classes = plan.solve.shape
         triangle = Triangle(features)
-        scale = Scale.covering(plan.solve.system.ceiling, fraction_bits=plan.solve.matrix_bits)
-        diagonal = _BASE.of(fixed.encode(self.penalties, scale))
+        if classes <= _FEW and features <= DEPTH:
+            packed = np.empty((_BASE.count, triangle.size))
+            for index in range(_BASE.count):
+                packed[index] = self._centred_plane(plan, index)
+            return PackedSymmetric(packed, features)
         planes = np.empty((_BASE.count, features, features), np.float32)
         for index in range(_BASE.count):
-            longer = Base(index + 1)
-            packed = self.matrix[index].copy()
-            prime = longer.primes[index]
-            places = triangle.diagonal()
-            packed[places] = (packed[places] + diagonal[index]) % np.uint32(prime)
-            if self.border is not None:
-                column = triangle.last_column()
-                packed[column] = (packed[column] + self.border[index]) % np.uint32(prime)
-            if self.tilt is not None:
-                _add_tilt(packed, triangle, self.tilt, plan.solve.matrix_bits, prime)
-            _unpack_centred(packed, triangle, prime, planes[index])
+            _unpack(self._centred_plane(plan, index), triangle, planes[index])
         return Centred(planes)
+
+    def _centred_plane(self, plan: QuorumPlan, index: int) -> NDArray[np.float32]:
+        """One plane of this member's share of A + Γ, a triangle of centred residues."""
+        triangle, prime = Triangle(plan.solve.system.features), _BASE.primes[index]
+        scale = Scale.covering(plan.solve.system.ceiling, fraction_bits=plan.solve.matrix_bits)
+        diagonal = fixed.encode(self.penalties, scale) % prime
+        packed = self.matrix[index].copy()
+        places = triangle.diagonal()
+        packed[places] = (packed[places] + diagonal.astype(np.uint32)) % np.uint32(prime)
+        if self.border is not None:
+            column = triangle.last_column()
+            packed[column] = (packed[column] + self.border[index]) % np.uint32(prime)
+        if self.tilt is not None:
+            _add_tilt(packed, triangle, self.tilt, plan.solve.matrix_bits, prime)
+        values = packed.astype(np.float32)
+        values[packed > prime // 2] -= np.float32(prime)
+        return values
 
 
 def _add_tilt(
@@ -131,12 +143,8 @@ def _add_tilt(
         packed[part] = (packed[part] + entries.astype(np.uint32)) % np.uint32(prime)
 
 
-def _unpack_centred(
-    packed: Planes, triangle: Triangle, prime: int, out: NDArray[np.float32]
-) -> None:
-    """The whole symmetric matrix of centred residues of one plane."""
-    values = packed.astype(np.float32)
-    values[packed > prime // 2] -= np.float32(prime)
+def _unpack(values: NDArray[np.float32], triangle: Triangle, out: NDArray[np.float32]) -> None:
+    """The whole symmetric matrix of one plane."""
     for row in range(triangle.side):
         out[row, row:] = values[triangle.start(row) : triangle.start(row + 1)]
     # Mirrored block by block: a whole column at a time would miss the cache at every entry.
@@ -186,7 +194,7 @@ def _solved_bit(plan: QuorumPlan) -> Opening:
 
 
 def _iterate(
-    member: QuorumMember, plan: QuorumPlan, multiplier: Centred, vectors: Planes
+    member: QuorumMember, plan: QuorumPlan, multiplier: Centred | PackedSymmetric, vectors: Planes
 ) -> Party[tuple[Planes, Planes]]:
     """The steps of the plan: shares of θ (degree t) and of the exact residual (degree 2t)."""
     truncation, quorum = plan.truncation, member.quorum

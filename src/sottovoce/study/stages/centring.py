@@ -1,8 +1,9 @@
-"""The point from which everybody measures its rows: a public guess of the column means.
+"""The point from which everybody measures its rows: about their column means.
 
 Text has a large common mean, and that is most of the largest eigenvalue of its moments.
-Measured from the mean, a solve takes far fewer steps. The true mean is nobody's business; a
-good guess of it follows from the published idf. With rows x = (u, β), the point μ and a bias
+Measured from the mean, a solve takes far fewer steps. A guess of it follows from the published
+idf, and is all that `centre = "idf"` takes; else the guess is corrected to the nearest 1/128 of
+the joint mean (joint_mean.py). With rows x = (u, β), the point μ and a bias
 of β' instead of β, everybody adds up moments of x' = (u − μ, β'). The model stays the same:
 
     θ·x = φ·x'   with   θ_u = φ_u   and   β θ_b = β' φ_b − μ·φ_u,
@@ -21,8 +22,8 @@ both numbers, rounded up, and only their sums over all peers are opened.
 
 import math
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
-from typing import Self
+from dataclasses import dataclass, replace
+from typing import Any, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -42,6 +43,8 @@ Floats = NDArray[np.float64]
 # Ends of spectra travel in units of 1/256, shares of the lower one in units of 1/1024.
 END_PARTS = 256
 WHOLE = 1024
+# The joint mean is told in units of 1/128.
+MEAN_PARTS = 128
 # Of words the point is not longer than this.
 _LONGEST = 0.5
 # Peers write the bias as 1/32; holders multiply it to where both ends are closest.
@@ -118,6 +121,32 @@ class Reference:
     def mean(self) -> Floats:
         """The point in real numbers."""
         return np.ldexp(np.array(self.point, np.float64), -self.bits)
+
+    def apart_from(self, totals: Floats, *, words: int, weight: float) -> NDArray[np.int64]:
+        """How far the mean of rows with these totals lies from the point, of every word."""
+        mean = totals[:words] / max(weight, 1e-9)
+        return np.rint(MEAN_PARTS * (mean - self.mean[:words])).astype(np.int64)
+
+    def correction(self, apart: Floats) -> NDArray[np.int64]:
+        """By how much to move the point to the joint mean, which is so far apart, of every word.
+
+        Not all of the way where the point would become longer than it may be.
+        """
+        here = self.mean[: len(apart)]
+        for tenths in range(10, 0, -1):
+            wanted = (here + apart / MEAN_PARTS) * tenths / 10
+            steps = np.rint(MEAN_PARTS * (wanted - here))
+            if _length_of(here, steps) <= _LONGEST:
+                return steps.astype(np.int64)
+        return np.zeros(len(apart), np.int64)
+
+    def corrected(self, steps: NDArray[np.int64]) -> Self | None:
+        """The point moved by so many parts, of every word; None if it would be too long."""
+        if _length_of(self.mean[: len(steps)], steps) > _LONGEST:
+            return None
+        grid = np.array(self.point, np.int64)
+        grid[: len(steps)] += steps * (2**self.bits // MEAN_PARTS)
+        return replace(self, point=tuple(grid.tolist()))
 
     def move(self, moments: Moments) -> None:
         """Measure a peer's own moments from the point, with the bias that travels."""
@@ -224,6 +253,11 @@ def moved_norm(plan: StudyPlan) -> float:
     # that have a large mean, that can be more than the sum of all squares.
     room = math.sqrt(2) if plan.beside.dense else 1.0
     return room * math.hypot(1 + _LONGEST, other, _UNIT)
+
+
+def _length_of(words: Floats, steps: NDArray[Any]) -> float:
+    """How long the words of a point are after so many parts."""
+    return float(np.linalg.norm(words + steps / MEAN_PARTS))
 
 
 def _capped_moments(rate: Floats, cap: int) -> tuple[Floats, Floats]:

@@ -5,7 +5,7 @@
       │   moments − PRG(seed), in a blind sum ──▶│                            │
       │   both ends of its spectrum, in a blind sum ─────────────────────────▶│ (and to C)
 
-Moments of text are measured from a public point near its mean (reference.py). C ends with one
+Moments of text are measured from a public point near its mean (joint_mean.py). C ends with one
 share of Σ A_p and Σ b_p, E with the other, both with c, an upper end of the joint spectrum.
 Who learns what: C and E learn the totals and c, rounded up, and who took part; all else is
 uniform. Even together they see no single peer's part, only the sum. Assuming that they do not
@@ -14,7 +14,7 @@ pool: together they could rebuild text of the union of all peers.
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import ClassVar, Protocol, Self
 
 import numpy as np
@@ -44,6 +44,13 @@ from sottovoce.study.stages.centring import (
     ToldSpectrum,
     is_moved,
     moved_norm,
+)
+from sottovoce.study.stages.joint_mean import (
+    bring_mean,
+    guess,
+    open_mean,
+    takes_mean,
+    watch_mean,
 )
 from sottovoce.study.stages.preparation import Prepared
 from sottovoce.study.stages.sampling import sampled_moments, solution_weight, upper_end_of_sample
@@ -111,6 +118,7 @@ class Contributed:
     peers: tuple[str, ...]
     spectrum: ToldSpectrum = field(default_factory=ToldSpectrum)
     words: Words | None = field(default=None, repr=False)
+    reference: Reference | None = None
 
 
 def solve_plan(plan: StudyPlan, totals: Totals, *, alpha: float, ends: Ends) -> ShareSolvePlan:
@@ -209,7 +217,11 @@ def contribute(
     study = party.study
     layout = MomentPlan.of(study.plan, prepared.totals)
     moments = drawn_moments(party, prepared, training)
-    reference = Reference.of(study.plan, prepared.idf_halves)
+    reference = guess(party, prepared)
+    if takes_mean(party, reference):
+        reference = yield from bring_mean(party, prepared, moments)
+        if reference is None:
+            return None
     if reference is not None:
         reference.move(moments)
     words, bits = layout.write(moments), layout.scales.matrix.fraction_bits
@@ -221,12 +233,16 @@ def contribute(
 
 def collect(party: PartyContext, prepared: Prepared) -> Party[Contributed]:
     """At the coordinator: the first share of the sum, and c."""
-    return (yield from first_half(party, MomentPlan.of(party.study.plan, prepared.totals)))
+    reference = yield from open_mean(party, prepared, guess(party, prepared))
+    held = yield from first_half(party, MomentPlan.of(party.study.plan, prepared.totals))
+    return replace(held, reference=reference)
 
 
 def expand(party: PartyContext, prepared: Prepared) -> Party[Contributed]:
     """At the evaluator: the second share of the sum, from the peers' seeds, and c."""
-    return (yield from second_half(party, MomentPlan.of(party.study.plan, prepared.totals)))
+    reference = yield from watch_mean(party, prepared, guess(party, prepared))
+    held = yield from second_half(party, MomentPlan.of(party.study.plan, prepared.totals))
+    return replace(held, reference=reference)
 
 
 class Shared(Protocol):

@@ -1,6 +1,8 @@
 """The contributions of a study in engine `quorum`: every peer's moments, added up in shares.
 
     peer p                                member i                        coordinator C
+      │ joint_mean.py: how far its mean lies from the guess, in shares ──────▶│
+      │◀─────────────── JointMean ────────────│◀──────────────────────────────│
       │ moments and rows, in shares ─────────▶│                               │
       │ both ends of its spectrum, in shares ▶│   quorum/moment_check.py: no more than its rows can
       │                                       │ SharesHeld ──────────────────▶│   of every peer
@@ -12,8 +14,8 @@ Each member keeps its share of the joint moments: a training that a member left 
 from these, and nothing is added up or opened a second time. Before anything is added, every peer's
 moments are held against the rows that it claimed with the totals; who fails is named, and the
 study stops. Sampled rados are of no known length, and are not compared. Who learns what: everybody
-learns the ends of the joint spectrum, rounded up, and who is in the sum. Assuming that at most t
-members pool, with or without C.
+learns the joint mean, rounded, the ends of the joint spectrum, rounded up, and who is in the sum.
+Assuming that at most t members pool, with or without C.
 """
 
 from collections.abc import Mapping, Sequence
@@ -37,11 +39,13 @@ from sottovoce.protocols.quorum.moment_check import (
 )
 from sottovoce.protocols.quorum.opening import Opener, Opening, OpeningShare, opened
 from sottovoce.protocols.quorum.sums import Summand
+from sottovoce.rados.moments import Moments
 from sottovoce.study.attempts import MOST_ATTEMPTS
 from sottovoce.study.party_context import PartyContext
 from sottovoce.study.plan import Contribution
 from sottovoce.study.stages.centring import Reference, ToldSpectrum
 from sottovoce.study.stages.contributions import MomentPlan, drawn_moments, told_parts
+from sottovoce.study.stages.joint_mean import help_mean, open_shared_mean, share_mean
 from sottovoce.study.stages.preparation import Prepared, claims_of
 from sottovoce.study.stages.quorum_sums import (
     COUNT_BASE,
@@ -88,6 +92,7 @@ class JointSums:
     peers: tuple[str, ...]
     spectrum: ToldSpectrum
     share: Planes | None = field(default=None, repr=False)
+    reference: Reference | None = None
 
 
 def contribute_moments(
@@ -95,7 +100,10 @@ def contribute_moments(
 ) -> Party[JointSums]:
     """At a peer: its moments and the end of its spectrum, in shares to the members."""
     layout = MomentPlan.of(party.study.plan, prepared.totals)
-    words, mine = _own_words(party, prepared, layout, training)
+    moments = drawn_moments(party, prepared, training)
+    reference = yield from share_mean(party, prepared, moments)
+    words, mine = _own_words(party.study, layout, moments, reference)
+    del moments
     words = np.concatenate([words, np.array(_claimed(party.study, prepared.claimed), np.int64)])
     yield from share_out(party, _moments(party, layout), words)
     del words
@@ -108,7 +116,8 @@ def contribute_moments(
             f"expected the ends of a spectrum, found {joint_ends.largest} and {joint_ends.apart}",
             party=party.study.roster.coordinator,
         )
-    return JointSums(party.peers, ToldSpectrum(joint_ends.largest, joint_ends.apart))
+    spectrum = ToldSpectrum(joint_ends.largest, joint_ends.apart)
+    return JointSums(party.peers, spectrum, reference=reference)
 
 
 def _moments(party: PartyContext, layout: MomentPlan) -> Summand:
@@ -141,12 +150,9 @@ def _bounds(party: PartyContext, prepared: Prepared) -> WeightBounds | None:
 
 
 def _own_words(
-    party: PartyContext, prepared: Prepared, layout: MomentPlan, training: Sequence[Document]
+    study: Study, layout: MomentPlan, moments: Moments, reference: Reference | None
 ) -> tuple[np.ndarray, ToldSpectrum]:
     """A peer's moments as integers, and what it tells of its spectrum."""
-    study = party.study
-    moments = drawn_moments(party, prepared, training)
-    reference = Reference.of(study.plan, prepared.idf_halves)
     if reference is not None:
         reference.move(moments)
     words, bits = layout.write(moments), layout.scales.matrix.fraction_bits
@@ -155,6 +161,7 @@ def _own_words(
 
 def collect_moments(party: PartyContext, prepared: Prepared) -> Party[JointSums]:
     """At a member: its share of the moments of all peers, and the sum of their ends."""
+    reference = yield from help_mean(party, prepared)
     layout = MomentPlan.of(party.study.plan, prepared.totals)
     bounds, parts = _bounds(party, prepared), dict[str, CheckedPart]()
 
@@ -170,7 +177,7 @@ def collect_moments(party: PartyContext, prepared: Prepared) -> Party[JointSums]
         yield from _check(party, quorum, bounds, parts)
     yield from wait_to_add(party, _SUM, what, party.peers)
     spectrum = _spectrum_of((yield from opened(quorum, _spectrum_opening(quorum), ends)))
-    return JointSums(party.peers, spectrum, share[:, : layout.length])
+    return JointSums(party.peers, spectrum, share[:, : layout.length], reference)
 
 
 def _check(
@@ -188,7 +195,8 @@ def _check(
 
 
 def add_up(party: PartyContext, prepared: Prepared) -> Party[JointSums]:
-    """At the coordinator: it opens whether moments can be true, and the sums of ends."""
+    """At the coordinator: it opens the mean, whether moments can be true, and the sums of ends."""
+    reference = yield from open_shared_mean(party, prepared)
     bounds = _bounds(party, prepared)
     if bounds is not None:
         opener = Opener(party.study.quorum_of(party.peers))
@@ -198,7 +206,7 @@ def add_up(party: PartyContext, prepared: Prepared) -> Party[JointSums]:
     spectrum = _spectrum_of((yield from opener.open(_spectrum_opening(opener.quorum))))
     for name in party.peers:
         yield Send(name, JointEnds(spectrum.largest, spectrum.apart))
-    return JointSums(party.peers, spectrum)
+    return JointSums(party.peers, spectrum, reference=reference)
 
 
 def _spectrum_opening(quorum: Quorum) -> Opening:

@@ -84,7 +84,7 @@ class QuorumSolve:
     ) -> "QuorumSolve":
         """What follows from the sum of what peers told, the same at everybody."""
         study, quorum, spectrum = party.study, party.study.quorum_of(party.peers), sums.spectrum
-        reference = Reference.of(study.plan, prepared.idf_halves)
+        reference = sums.reference
         ends, times = Ends(spectrum.largest), 1
         if reference is not None:
             interval = reference.ends(

@@ -132,7 +132,7 @@ class _Moved:
 
 
 def _work(study: Study, prepared: Prepared, contributed: Contributed, alpha: float) -> _StudySolve:
-    reference = Reference.of(study.plan, prepared.idf_halves)
+    reference = contributed.reference
     if reference is None:
         return _work_of(study, prepared, Ends(contributed.spectrum.largest), alpha)
     interval = reference.ends(

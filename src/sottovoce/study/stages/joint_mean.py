@@ -1,0 +1,172 @@
+"""Where the joint mean of all rows lies, to the nearest 1/128: one sum over all peers.
+
+    peer p                              coordinator C          evaluator E, or members
+      │ rows · (mean − guess), in units of 1/128, in a sum ▶│            │
+      │◀────────────────── JointMean ─────────│────── JointMean ────────▶│
+
+Everybody corrects the point that follows from idf (centring.py) by it. Each peer rounds before it
+sends, its number of rows up to two digits and its own mean to 1/128, so that who opens the sum
+sees no more than a mean of rounded means. The sum is opened in the first attempt at a training
+alone: later ones, with other peers, measure from the guess, as plans with `centre = "idf"` do.
+
+Who learns what: everybody learns, of every word of the dictionary, by how many 1/128 its mean
+weight in all rows differs from what idf tells. Nobody learns it of one peer: what hides a peer's
+numbers in the sum is what hides its counts for the dictionary.
+"""
+
+from collections.abc import Iterable
+from typing import ClassVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from sottovoce import wire
+from sottovoce.errors import ViolationError
+from sottovoce.numbers.ring import from_ring, to_ring
+from sottovoce.protocols.blind_sum import SummedVector, WordSpace, pairwise
+from sottovoce.protocols.blind_sum.plan import Plan
+from sottovoce.protocols.conversation import Party, Send, receive
+from sottovoce.protocols.messages import Disclosure, Message
+from sottovoce.rados.moments import Moments
+from sottovoce.study.party_context import PartyContext
+from sottovoce.study.plan import Centre
+from sottovoce.study.stages.centring import Reference
+from sottovoce.study.stages.preparation import Prepared
+from sottovoce.study.stages.quorum_sums import add_to_sum, help_sum, open_sum
+from sottovoce.study.totals import rounded_up
+
+_SUM = "mean"
+
+
+class JointMean(Message, frozen=True):
+    """By how many 1/128 the joint mean of every word lies from the guess that idf gives."""
+
+    discloses: ClassVar = Disclosure(
+        seen_by="every peer, and who computes",
+        reveals="the mean weight of every chosen word in all rows of all peers, to 1/128",
+        assuming="enough peers are in the sum that it says little of each: the card names it",
+    )
+    steps: wire.Words
+
+
+def takes_mean(party: PartyContext, reference: Reference | None) -> bool:
+    """Whether this attempt opens the joint mean: only a first one does."""
+    wanted = party.study.plan.centre is Centre.MEAN
+    return wanted and reference is not None and party.attempt.number == 1
+
+
+def guess(party: PartyContext, prepared: Prepared) -> Reference | None:
+    """The point that idf gives, where rows are measured from one."""
+    return Reference.of(party.study.plan, prepared.idf_halves)
+
+
+def own_apart(reference: Reference, moments: Moments, *, words: int) -> NDArray[np.int64]:
+    """What a peer brings: rounded rows times its rounded distance, and those rows."""
+    apart = reference.apart_from(moments.totals, words=words, weight=moments.weight)
+    rows = rounded_up(moments.count)
+    return np.append(apart * rows, rows)
+
+
+def bring_mean(
+    party: PartyContext, prepared: Prepared, moments: Moments
+) -> Party[Reference | None]:
+    """At a peer of engine shares: its own part; the corrected point, or None if it came too late.
+
+    Only where `takes_mean`.
+    """
+    reference = guess(party, prepared)
+    assert reference is not None
+    words = len(prepared.idf_halves)
+    mine = to_ring(own_apart(reference, moments, words=words))
+    summed = yield from pairwise.peer(
+        _blind_plan(party, words), [mine], who=party.member, book=party.book, entropy=party.entropy
+    )
+    if summed is None:
+        return None
+    return (yield from hear_mean(party, reference, words))
+
+
+def open_mean(
+    party: PartyContext, prepared: Prepared, reference: Reference | None
+) -> Party[Reference | None]:
+    """At the coordinator of engine shares: the sum, told to everybody."""
+    if reference is None or not takes_mean(party, reference):
+        return reference
+    plan = _blind_plan(party, len(prepared.idf_halves))
+    summed = yield from pairwise.coordinator(plan, who=party.member, book=party.book)
+    hearers = (party.study.roster.evaluator, *summed.peers)
+    return (yield from _tell(reference, from_ring(summed.sums[0]), hearers))
+
+
+def watch_mean(
+    party: PartyContext, prepared: Prepared, reference: Reference | None
+) -> Party[Reference | None]:
+    """At the evaluator: it signs the set of peers, and hears the point."""
+    if reference is None or not takes_mean(party, reference):
+        return reference
+    words = len(prepared.idf_halves)
+    yield from pairwise.evaluator(
+        _blind_plan(party, words), who=party.member, book=party.book, entropy=party.entropy
+    )
+    return (yield from hear_mean(party, reference, words))
+
+
+def share_mean(
+    party: PartyContext, prepared: Prepared, moments: Moments
+) -> Party[Reference | None]:
+    """At a peer of engine quorum: its part in shares, and the point."""
+    reference = guess(party, prepared)
+    if reference is None or not takes_mean(party, reference):
+        return reference
+    words = len(prepared.idf_halves)
+    mine = own_apart(reference, moments, words=words)
+    yield from add_to_sum(party, _SUM, mine, party.peers)
+    return (yield from hear_mean(party, reference, words))
+
+
+def help_mean(party: PartyContext, prepared: Prepared) -> Party[Reference | None]:
+    """At a member: its share of the sum, and the point."""
+    reference = guess(party, prepared)
+    if reference is None or not takes_mean(party, reference):
+        return reference
+    words = len(prepared.idf_halves)
+    yield from help_sum(party, _SUM, words + 1, party.peers)
+    return (yield from hear_mean(party, reference, words))
+
+
+def open_shared_mean(party: PartyContext, prepared: Prepared) -> Party[Reference | None]:
+    """At the coordinator of engine quorum: the sum, told to everybody."""
+    reference = guess(party, prepared)
+    if reference is None or not takes_mean(party, reference):
+        return reference
+    sums = yield from open_sum(party, _SUM, len(prepared.idf_halves) + 1, party.peers)
+    quorum = party.study.quorum_of(party.peers)
+    return (yield from _tell(reference, sums, (*quorum.members, *party.peers)))
+
+
+def hear_mean(party: PartyContext, reference: Reference, words: int) -> Party[Reference]:
+    """The corrected point, if it is one that moments of the agreed scales can be measured from."""
+    teller = party.study.roster.coordinator
+    told = yield from receive(teller, JointMean)
+    if told.steps.shape != (words,):
+        raise ViolationError(
+            f"joint mean: expected {words} numbers, found {told.steps.shape}", party=teller
+        )
+    corrected = reference.corrected(from_ring(told.steps.array()))
+    if corrected is None:
+        raise ViolationError("joint mean: expected a point of at most 1/2", party=teller)
+    return corrected
+
+
+def _tell(
+    reference: Reference, sums: NDArray[np.int64], hearers: Iterable[str]
+) -> Party[Reference | None]:
+    steps = reference.correction(sums[:-1] / max(int(sums[-1]), 1))
+    for name in hearers:
+        yield Send(name, JointMean(wire.Words.of(to_ring(steps))))
+    return reference.corrected(steps)
+
+
+def _blind_plan(party: PartyContext, words: int) -> Plan:
+    part = SummedVector(party.study.roster.coordinator, _SUM, WordSpace((words + 1,)))
+    return Plan(party.round(_SUM, party.peers), (part,))
