@@ -223,7 +223,7 @@ def steps(
     documents: Annotated[int, typer.Option(min=100, help="Made-up documents.")] = 10_000,
     as_json: Annotated[bool, typer.Option("--json", help="Print one JSON object.")] = False,
 ) -> None:
-    """Steps of a sealed solve with rows measured from the public point, and from zero.
+    """Steps of a sealed solve with rows measured from the joint mean, a guess of it, and zero.
 
     Steps follow from what peers tell of their moments: nothing is sealed for this.
 

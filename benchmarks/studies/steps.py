@@ -1,10 +1,11 @@
-"""How many steps a sealed solve takes, and would take if rows were not measured from a point.
+"""How many steps a sealed solve takes, measured from the joint mean, from a guess, and from zero.
 
 Steps follow from public numbers alone, so nothing is sealed here: the peers' moments are added up
 in plaintext, each peer tells what it would tell, and both plans are made.
 """
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from copy import deepcopy
 from dataclasses import dataclass, field, replace
 from functools import reduce
 from operator import add
@@ -19,6 +20,7 @@ from sottovoce.entropy import SystemEntropy
 from sottovoce.paper.timing import one_thread
 from sottovoce.protocols.runner import Meddler
 from sottovoce.protocols.seat import Packet
+from sottovoce.rados.moments import Moments
 from sottovoce.study import Study, StudyPlan
 from sottovoce.study.plan import Engine
 from sottovoce.study.roster import draw_roster
@@ -30,6 +32,7 @@ from sottovoce.study.stages.contributions import (
     solve_plan,
     told_parts,
 )
+from sottovoce.study.stages.joint_mean import own_apart
 from sottovoce.study.stages.preparation import Prepared
 from sottovoce.study.stages.solving import SolveNumbers
 from sottovoce.study.totals import Totals, published, rounded_up
@@ -70,9 +73,10 @@ class StepCounter(Meddler):
 
 @dataclass(frozen=True)
 class Steps:
-    """Steps of the same solve, with rows measured from the public point and from zero."""
+    """Steps of the same solve, with rows measured from the joint mean, from idf and from zero."""
 
-    moved: int
+    mean: int
+    idf: int
     unmoved: int
 
     @classmethod
@@ -82,26 +86,42 @@ class Steps:
         roster, _ = draw_roster(names, entropy=SystemEntropy())
         study = Study(plan, roster)
         prepared = _prepared(study, parts)
-        reference = Reference.of(plan, prepared.idf_halves)
-        assert reference is not None, "a plan of documents with idf"
+        guess = Reference.of(plan, prepared.idf_halves)
+        assert guess is not None, "a plan of documents with idf"
+        of_peers = [local_moments(study, prepared, part) for part in parts]
+        words = len(prepared.idf_halves)
+        sums = reduce(add, (own_apart(guess, moments, words=words) for moments in of_peers))
+        corrected = guess.corrected(guess.correction(sums[:-1] / sums[-1]))
+        assert corrected is not None, "a correction that the coordinator made"
         bits = MomentPlan.of(plan, prepared.totals).scales.matrix.fraction_bits
-        still, sums = 0, np.zeros(2, np.uint64)
-        for part in parts:
-            moments = local_moments(study, prepared, part)
-            still += told_parts(plan, moments, None, fraction_bits=bits).largest
-            reference.move(moments)
-            sums += told_parts(plan, moments, reference, fraction_bits=bits).words
-        moved = reference.ends(
-            ToldSpectrum.opened(sums),
-            penalties_of(plan, len(reference.point) + 1, plan.alphas[0]),
-            weight=float(prepared.totals.rows),
-            all_peers=True,
+        still = sum(
+            told_parts(plan, moments, None, fraction_bits=bits).largest for moments in of_peers
         )
-        plans = (
-            solve_plan(plan, prepared.totals, alpha=plan.alphas[0], ends=ends).steps
-            for ends in (moved.ends, Ends(rounded_up(still)))
+        ends = [
+            *(_moved_ends(plan, prepared, of_peers, point) for point in (guess, corrected)),
+            Ends(rounded_up(still)),
+        ]
+        idf, mean, unmoved = (
+            len(solve_plan(plan, prepared.totals, alpha=plan.alphas[0], ends=one).steps)
+            for one in ends
         )
-        return cls(*map(len, plans))
+        return cls(mean, idf, unmoved)
+
+
+def _moved_ends(
+    plan: StudyPlan, prepared: Prepared, of_peers: Sequence[Moments], point: Reference
+) -> Ends:
+    """Both ends, from what peers tell of moments measured from this point."""
+    bits = MomentPlan.of(plan, prepared.totals).scales.matrix.fraction_bits
+    told = np.zeros(2, np.uint64)
+    for moments in of_peers:
+        moved = deepcopy(moments)
+        point.move(moved)
+        told += told_parts(plan, moved, point, fraction_bits=bits).words
+    penalties = penalties_of(plan, len(point.point) + 1, plan.alphas[0])
+    weight = float(prepared.totals.rows)
+    spectrum = ToldSpectrum.opened(told)
+    return point.ends(spectrum, penalties, weight=weight, all_peers=True).ends
 
 
 def _prepared(study: Study, parts: Sequence[Sequence[Document]]) -> Prepared:
@@ -150,7 +170,8 @@ def measure(cases: Iterable[StepsCase], *, progress: Progress = lambda _: None) 
             "features": case.plan.features,
             "documents": sum(map(len, case.parts)),
             "peers": len(case.parts),
-            "steps": steps.moved,
+            "steps": steps.mean,
+            "idf_steps": steps.idf,
             "unmoved_steps": steps.unmoved,
-            "ratio": steps.moved / steps.unmoved,
+            "ratio": steps.mean / steps.unmoved,
         }

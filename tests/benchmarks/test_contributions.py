@@ -88,7 +88,7 @@ def test_steps_are_those_that_the_dealer_works_out() -> None:
     assert 5 < counter.of(study) < 200
     found = Steps.of(contest.plan, list(contest.parts.values()))
     # Under another key of the dictionary other words may fall together: 58 to 63 steps were seen.
-    assert abs(found.moved - counter.of(study)) <= 0.15 * found.moved
+    assert abs(found.mean - counter.of(study)) <= 0.15 * found.mean
     assert found.unmoved > 5
 
 

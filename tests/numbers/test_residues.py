@@ -70,6 +70,41 @@ def test_matrix_products_equal_those_of_python_integers(
     assert (base.integers(twin.matvec(left, right)) == exact).all()
 
 
+@given(base=BASES, side=st.integers(1, 40), columns=st.integers(1, 3))
+def test_products_from_a_triangle_equal_those_of_the_whole_matrix(
+    base: Base, side: int, columns: int
+) -> None:
+    whole = planes(base, side, side)
+    whole = np.triu(whole) + np.triu(whole, 1).transpose(0, 2, 1)
+    right = planes(base, side, columns, seed=1)
+    places = np.triu_indices(side)
+    packed = np.array(
+        [
+            residues.centred(plane, prime)[places]
+            for plane, prime in zip(whole, PRIMES, strict=False)
+        ],
+        np.float64,
+    )
+    product = residues.PackedSymmetric(packed, side).matvec(right)
+    assert (product == residues.PLAIN.matvec(whole, right)).all()
+
+
+@pytest.mark.parametrize("above", [0, 1])
+def test_the_largest_residues_of_a_triangle_do_not_round(above: int) -> None:
+    side, prime = 8192, PRIMES[0]
+    largest = prime // 2 + above
+    value = float(residues.centred(np.array([largest], np.uint32), prime)[0])
+    packed = np.full((1, side * (side + 1) // 2), value)
+    right = np.full((1, side, 1), largest, np.uint32)
+    product = residues.PackedSymmetric(packed, side).matvec(right)
+    assert (product == side * largest**2 % prime).all()
+
+
+def test_a_triangle_that_does_not_fit_its_side_is_refused() -> None:
+    with pytest.raises(MismatchError, match=r"a side of at most 8192, found \(1, 4\) for 3"):
+        residues.PackedSymmetric(np.zeros((1, 4)), 3)
+
+
 @pytest.mark.parametrize("depth", [8192, 8193, 16385])
 @pytest.mark.parametrize("above", [0, 1])
 def test_the_largest_residues_do_not_round(depth: int, above: int) -> None:

@@ -25,7 +25,7 @@ from numpy.typing import NDArray
 from sottovoce.errors import InputError, MismatchError, ViolationError
 from sottovoce.numbers import fixed
 from sottovoce.numbers.fixed import Scale
-from sottovoce.numbers.residues import DEPTH, Base, Centred, PackedSymmetric, Planes
+from sottovoce.numbers.residues import DEPTH, Base, Centred, PackedSymmetric, Planes, centred
 from sottovoce.protocols.conversation import Party, Send, gather
 from sottovoce.protocols.messages import Disclosure, Message
 from sottovoce.protocols.quorum.comparison import BIT_BASE, at_least_zero
@@ -128,9 +128,7 @@ class SystemPart:
             packed[column] = (packed[column] + self.border[index]) % np.uint32(prime)
         if self.tilt is not None:
             _add_tilt(packed, triangle, self.tilt, plan.solve.matrix_bits, prime)
-        values = packed.astype(np.float32)
-        values[packed > prime // 2] -= np.float32(prime)
-        return values
+        return np.asarray(centred(packed, prime), np.float32)
 
 
 def _add_tilt(

@@ -7,6 +7,7 @@ from sottovoce.study.card.query_lines import budget_lines, labels_lines, verdict
 from sottovoce.study.plan import (
     FEWEST_EVALUATED,
     FEWEST_PEERS,
+    Centre,
     Contribution,
     DictionaryKind,
     Engine,
@@ -14,6 +15,7 @@ from sottovoce.study.plan import (
 )
 from sottovoce.study.queries.thresholds import scored_names
 from sottovoce.study.release import Opens
+from sottovoce.study.stages.centring import MEAN_PARTS, is_corrected
 from sottovoce.study.study import Study
 from sottovoce.text.blocks import Blocks
 from sottovoce.wire.printable import markdown
@@ -111,6 +113,12 @@ def _guards(study: Study) -> Iterator[str]:
         "lies from where rows are measured are published rounded up to two digits. Iterations, "
         "sizes and times follow from them."
     )
+    if is_corrected(plan) and study.engine is not Engine.PAILLIER:
+        yield (
+            "- The mean weight of every chosen word in all rows of all peers is published to the "
+            f"nearest 1/{MEAN_PARTS}, once (`centre={Centre.MEAN}`): rows are measured from there, "
+            "which saves steps."
+        )
 
 
 def _queries(study: Study) -> Iterator[str]:

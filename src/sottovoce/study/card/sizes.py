@@ -19,7 +19,7 @@ from sottovoce.study.relay import padded_size
 from sottovoce.study.roster import Role
 from sottovoce.study.stages.agreement import Consent, SignedConsent
 from sottovoce.study.stages.blocks import CountsDigest, CountsKey
-from sottovoce.study.stages.centring import END_PARTS
+from sottovoce.study.stages.centring import END_PARTS, is_corrected
 from sottovoce.study.stages.contributions import ShareSeed
 from sottovoce.study.stages.encrypted_numbers import EncryptedNumbers
 from sottovoce.study.stages.kept_buckets import BucketFilter, CountSeed
@@ -42,6 +42,7 @@ TOTALS = "how many documents of each class you have"
 SUMS = "how words stand together in them (sums over all)"
 SPREAD = "how much they vary (one rounded number)"
 PARTS = "your part of the sums over all sites"
+MEAN = "how often words occur on average (rounded)"
 DRAWN = "numbers that look random"
 ROWS = "your documents as encrypted numbers, one row a document"
 _DICTIONARY = "dictionary and totals"
@@ -103,8 +104,10 @@ def _shared(study: Study) -> Iterator[Size]:
     moments = plan.width * (plan.width + 1) // 2 + plan.width * plan.labels.width
     moments += claims_of(study) if plan.contribution is Contribution.EXACT else 0
     content = f"{COUNTS}; {TOTALS}" if study.has_counts else TOTALS
+    mean = ("contributions", plan.features + 1, 2, MEAN)
     for stage, length, planes, holds in (
         (_DICTIONARY, counts, 2, content),
+        *([mean] if is_corrected(plan) else ()),
         ("contributions", moments, 7, f"{SUMS}; {SPREAD}; {TOTALS}"),
     ):
         seed = _boxed(ContributionSeed(bytes(32), bytes(200)))
@@ -183,6 +186,10 @@ def _contributions(study: Study) -> Iterator[Size]:
         yield from _counts(stage, study)
     yield from _masking(stage, study)
     if study.engine is Engine.SHARES:
+        if is_corrected(study.plan):
+            yield from _masking(stage, study)
+            mean = _masked(stage, "coordinator", study.plan.features + 1)
+            yield replace(mean, exact=False, holds=MEAN)
         seed = _boxed(ShareSeed(bytes(32)))
         yield Size(stage, kebab(ShareSeed.__name__), "evaluator", 1, seed, holds=DRAWN)
         matrix = width * study.plan.blocks or width * (width + 1) // 2

@@ -32,7 +32,7 @@ from sottovoce.numbers.ring import Words, to_ring
 from sottovoce.protocols.shares.triangle import Triangle
 from sottovoce.rados.moments import Moments
 from sottovoce.study.arrangement import Arrangement
-from sottovoce.study.plan import Contribution, DictionaryKind, StudyPlan
+from sottovoce.study.plan import Centre, Contribution, DictionaryKind, StudyPlan
 from sottovoce.study.queries.scoring import norm_bits
 from sottovoce.study.stages.spectrum import upper_end
 from sottovoce.study.totals import rounded_up
@@ -244,6 +244,11 @@ def is_moved(plan: StudyPlan) -> bool:
         and plan.arrangement == Arrangement()
         and not plan.columns
     )
+
+
+def is_corrected(plan: StudyPlan) -> bool:
+    """Whether that point is corrected by the joint mean."""
+    return is_moved(plan) and plan.centre is Centre.MEAN
 
 
 def moved_norm(plan: StudyPlan) -> float:

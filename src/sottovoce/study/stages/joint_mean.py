@@ -29,8 +29,7 @@ from sottovoce.protocols.conversation import Party, Send, receive
 from sottovoce.protocols.messages import Disclosure, Message
 from sottovoce.rados.moments import Moments
 from sottovoce.study.party_context import PartyContext
-from sottovoce.study.plan import Centre
-from sottovoce.study.stages.centring import Reference
+from sottovoce.study.stages.centring import Reference, is_corrected
 from sottovoce.study.stages.preparation import Prepared
 from sottovoce.study.stages.quorum_sums import add_to_sum, help_sum, open_sum
 from sottovoce.study.totals import rounded_up
@@ -51,8 +50,8 @@ class JointMean(Message, frozen=True):
 
 def takes_mean(party: PartyContext, reference: Reference | None) -> bool:
     """Whether this attempt opens the joint mean: only a first one does."""
-    wanted = party.study.plan.centre is Centre.MEAN
-    return wanted and reference is not None and party.attempt.number == 1
+    wanted = is_corrected(party.study.plan) and party.attempt.number == 1
+    return wanted and reference is not None
 
 
 def guess(party: PartyContext, prepared: Prepared) -> Reference | None:
