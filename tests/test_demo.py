@@ -48,9 +48,7 @@ class Played:
 def played(tmp_path_factory: pytest.TempPathFactory) -> Played:
     folder = tmp_path_factory.mktemp("demo")
     said: list[str] = []
-    result = hospitals.run(
-        documents=600, features=192, key_bits=2048, announce=said.append, folder=folder
-    )
+    result = hospitals.run(documents=600, features=192, announce=said.append, folder=folder)
     return Played(folder, result, tuple(said))
 
 
@@ -189,7 +187,11 @@ def test_every_ledger_is_whole(played: Played) -> None:
 def test_whatever_is_left_of_a_site_is_its_owners_alone(played: Played) -> None:
     for site in SITES:
         for path in (played.folder / site / "home").rglob("*"):
-            assert path.name == "sottovoce.toml" or path.stat().st_mode & 0o077 == 0, path
+            assert path.stat().st_mode & 0o077 == 0, path
+
+
+def test_the_coordinator_of_a_quorum_makes_no_paillier_key(played: Played) -> None:
+    assert not [path for path in played.folder.rglob("key") if path.is_file()]
 
 
 def test_a_command_that_fails_is_told_by_name(tmp_path: Path) -> None:
@@ -261,7 +263,7 @@ def test_a_folder_with_things_in_it_is_refused(tmp_path: Path) -> None:
 
 
 def test_notes_are_prepared_in_each_sites_own_folder(tmp_path: Path) -> None:
-    demo, notes = Demo.prepared(tmp_path, documents=300, features=64, key_bits=2048)
+    demo, notes = Demo.prepared(tmp_path, documents=300, features=64)
     assert len(notes) == 300
     assert len(demo.test) == sum(len(demo.held_out(site)) for site in SITES)
     for site in SITES:

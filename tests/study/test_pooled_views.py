@@ -14,7 +14,7 @@ from harness.studies import BINARY, notes
 from sottovoce.attacks import attack_everything, score
 from sottovoce.course.memory import StudyOutcome, run_study
 from sottovoce.numbers.residues import PRIMES
-from sottovoce.numbers.ring import decode, to_ring
+from sottovoce.numbers.ring import decode, from_ring, to_ring
 from sottovoce.protocols.quorum.opening import OpenedValues
 from sottovoce.protocols.quorum.sums import SumShare
 from sottovoce.protocols.shares.triangle import Triangle
@@ -24,6 +24,7 @@ from sottovoce.study.plan import Engine
 from sottovoce.study.roster import draw_roster
 from sottovoce.study.stages.centring import Reference
 from sottovoce.study.stages.contributions import MomentPlan, local_moments
+from sottovoce.study.stages.joint_mean import JointMean
 from sottovoce.study.stages.preparation import Prepared
 from sottovoce.study.stages.quorum_contributions import SpectrumShare
 from sottovoce.study.stages.training import training_side
@@ -159,6 +160,22 @@ def test_attacks_find_nothing_in_what_may_be_pooled(members: int) -> None:
         assert score(attack_everything(seen).documents, *rows).matched == 0, pool
 
 
+def told_point(outcome: StudyOutcome, halves: tuple[int, ...]) -> Reference:
+    """The point from which everybody measured, as every member was told it."""
+    guess = Reference.of(outcome.study.plan, halves)
+    views = views_of(outcome, one_more(outcome)[0])
+    told = next(
+        item.message
+        for view in views
+        for item in view.received
+        if isinstance(item.message, JointMean)
+    )
+    assert guess is not None
+    point = guess.corrected(from_ring(told.steps.array()))
+    assert point is not None
+    return point
+
+
 @pytest.mark.parametrize("members", SIZES)
 def test_one_member_more_rebuilds_text(members: int) -> None:
     outcome = studied(members)
@@ -166,8 +183,7 @@ def test_one_member_more_rebuilds_text(members: int) -> None:
     halves = model.space.dictionary.idf_halves
     prepared = Prepared(outcome.trained.totals, halves, model.space, model.key)
     layout = MomentPlan.of(study.plan, prepared.totals)
-    reference = Reference.of(study.plan, halves)
-    assert reference is not None
+    reference = told_point(outcome, halves)
     for pool in one_more(outcome):
         peer, shares = next(iter(moments_of(outcome, pool).items()))
         words = to_ring(integers(guessed(shares, pool, study.quorum)).astype(np.int64))

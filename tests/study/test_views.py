@@ -27,7 +27,6 @@ from sottovoce.study.queries.evaluation import JointConfusion
 from sottovoce.study.queries.model import PeerModel
 from sottovoce.study.queries.scoring import slots_of
 from sottovoce.study.stages.agreement import Agreement
-from sottovoce.study.stages.centring import Reference
 from sottovoce.study.stages.contributions import (
     MomentPlan,
     ShareSeed,
@@ -246,7 +245,7 @@ def test_coordinator_and_evaluator_together_get_the_joint_sum_and_no_single_part
     case = small(toy_key, {}, documents=60, features=300)
     outcome, parties, prepared = contributed(case)
     layout = MomentPlan.of(case.plan, prepared.totals)
-    reference = Reference.of(case.plan, prepared.idf_halves)
+    reference = outcome.results["coordinator"].reference
     moments = {
         name: local_moments(case.study, prepared, mine) for name, mine in case.documents.items()
     }

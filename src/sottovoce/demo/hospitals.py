@@ -63,7 +63,6 @@ class Result:
     documents: int
     features: int
     engine: str
-    key_bits: int
     local: Mapping[str, float]
     joint: float
     pooled: float
@@ -81,7 +80,6 @@ class Result:
             "documents": self.documents,
             "features": self.features,
             "engine": self.engine,
-            "key_bits": self.key_bits,
             "seen": {
                 view.party: {"messages": view.messages, "megabytes": view.megabytes}
                 for view in self.seen
@@ -99,13 +97,13 @@ class Demo:
 
     @classmethod
     def prepared(
-        cls, folder: Path, *, documents: int, features: int, key_bits: int
+        cls, folder: Path, *, documents: int, features: int
     ) -> tuple["Demo", ClinicalNotes]:
         """Write every hospital's notes into its own folder, and the study's text."""
         notes = clinical_notes(documents, sites=SITES, random_state=7)
         parts = {site: list(notes.at(site).documents("diagnosis")) for site in SITES}
         labels = sorted(set(notes.labels("diagnosis")))
-        text = _study_text(labels, documents=documents, features=features, key_bits=key_bits)
+        text = _study_text(labels, documents=documents, features=features)
         demo = cls(folder, parse_study(text), parts)
         (folder / "study.toml").write_text(text, encoding="utf-8")
         for site, part in parts.items():
@@ -113,9 +111,7 @@ class Demo:
             write_documents(part, folder / site / "notes.csv")
             unseen = [Document(document.text) for document in demo.held_out(site)]
             write_documents(unseen, folder / site / "new.csv", layout=TableLayout(label=None))
-            policy = f"[policy]\nkey_bits = {key_bits}\n"
             (folder / site / "home").mkdir(mode=0o700)
-            (folder / site / "home" / "sottovoce.toml").write_text(policy, encoding="utf-8")
         return demo, notes
 
     @property
@@ -141,16 +137,13 @@ def run(
     *,
     documents: int = 1500,
     features: int = 512,
-    key_bits: int = 3072,
     announce: Announce = lambda _: None,
     folder: Path | None = None,
 ) -> Result:
     """From invitations to labelled files, and what learning alone or pooled would have given."""
     with _stopped_by_signals(), _folder(folder) as place:
         announce("writing synthetic notes")
-        demo, notes = Demo.prepared(
-            place, documents=documents, features=features, key_bits=key_bits
-        )
+        demo, notes = Demo.prepared(place, documents=documents, features=features)
         with commands(place) as running:
             seconds = _study(demo, running, announce)
         predicted = [classes for site in SITES for classes in _labels(demo, site)]
@@ -179,7 +172,6 @@ def run(
         documents=documents,
         features=plan.features,
         engine=str(demo.described.rehearsed().engine),
-        key_bits=plan.key_bits,
         local=alone,
         joint=joint,
         pooled=pooled,
@@ -190,7 +182,7 @@ def run(
     )
 
 
-def _study_text(labels: Sequence[str], *, documents: int, features: int, key_bits: int) -> str:
+def _study_text(labels: Sequence[str], *, documents: int, features: int) -> str:
     quoted = ", ".join(json.dumps(label) for label in labels)
     return f"""\
 [study]
@@ -201,7 +193,6 @@ labels = [{quoted}]
 features = {features}
 ngrams = [1, 2]
 query_budget = {4 * documents}
-key_bits = {key_bits}
 
 [peers]
 northfield = "Northfield Hospital"
