@@ -43,6 +43,9 @@ def _evaluator(study: Study) -> Iterator[Size]:
     for row in solving:
         yield replace(row, seat=EVALUATOR)
         yield replace(row, seat=EVALUATOR, way="receives")
+    if study.engine is Engine.SHARES:
+        dealt = _boxed(24 * _SMALL)
+        yield _about(SOLVE, "dealt-comparisons", DEALER, 1 + _solves(study), dealt).received
     # All classes of a word share one ciphertext.
     ciphertexts = study.plan.width * study.plan.key_bits // 4
     peers, sealed = len(study.roster.peers), 0 if study.on_shares else _solves(study)
@@ -71,8 +74,9 @@ def _dealer(study: Study) -> Iterator[Size]:
     rows = (
         Size("agreement", "consent", COORDINATOR, 1, _consent(study), exact=False, holds=AGREES),
         _about(SOLVE, "dealt-seed, agreed-plan", EVALUATOR, 2 * _solves(study), _boxed(_SMALL)),
-        _about(SOLVE, "dealt-comparisons", EVALUATOR, _solves(study), _boxed(24 * _SMALL)),
-        _about(SOLVE, "dealt-comparisons", COORDINATOR, _solves(study), 24 * _SMALL),
+        # One before the first solve, of the sum of moments, and one after each.
+        _about(SOLVE, "dealt-comparisons", EVALUATOR, 1 + _solves(study), _boxed(24 * _SMALL)),
+        _about(SOLVE, "dealt-comparisons", COORDINATOR, 1 + _solves(study), 24 * _SMALL),
         _about(SOLVE, "dealt-quotients", COORDINATOR, 3 * _solves(study), 16 * _cells(study)),
         _about(SOLVE, "dealt-steps", COORDINATOR, 1, 24 * _cells(study), each="step"),
         _about(SOLVE, "solve-numbers", COORDINATOR, _solves(study), _SMALL).received,

@@ -54,6 +54,7 @@ from sottovoce.study.stages import (
     contributions,
     encrypted_training,
     intermediary,
+    joint_mean,
     kept_buckets,
     listing,
     outsourced,
@@ -65,6 +66,7 @@ from sottovoce.study.stages import (
     uploads,
 )
 from sottovoce.study.stages import quorum_sums as study_sums
+from sottovoce.study.stages.centring import is_corrected
 from sottovoce.study.study import Study
 from sottovoce.wire.tags import kebab
 
@@ -145,7 +147,7 @@ def _stages(study: Study) -> Iterator[Stage]:
 
 
 def _shared_solve(study: Study) -> Iterator[Stage]:
-    yield "contributions", (contributions,)
+    yield "contributions", (*_mean(study), contributions)
     yield (
         "sealed solve",
         (
@@ -172,8 +174,12 @@ def _encrypted_solve(study: Study) -> Iterator[Stage]:
     yield "encrypted model", (model,)
 
 
+def _mean(study: Study) -> tuple[ModuleType, ...]:
+    return (joint_mean,) if is_corrected(study.plan) else ()
+
+
 def _quorum_solve(study: Study) -> Iterator[Stage]:
-    yield "contributions", (quorum_sums, quorum_contributions)
+    yield "contributions", (quorum_sums, *_mean(study), quorum_contributions)
     if study.plan.contribution is Contribution.EXACT:
         yield "contributions", (quorum_moment_check,)
     yield "sealed solve", (dealing, opening, quorum_truncation, quorum_products)
