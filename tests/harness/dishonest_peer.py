@@ -27,6 +27,7 @@ from sottovoce.study.stages import contributions, preparation, training
 from sottovoce.study.stages.centring import _UNIT, ToldSpectrum
 from sottovoce.study.stages.contributions import MomentPlan, send_halves
 from sottovoce.study.stages.holdings import integer_rows
+from sottovoce.study.stages.joint_mean import bring_mean, guess, takes_mean
 from sottovoce.study.stages.preparation import Prepared
 from sottovoce.study.totals import rounded_up
 from sottovoce.text.documents import Document
@@ -133,6 +134,8 @@ class Mallory:
         self.pull = 0.8 * math.sqrt(self.weight * 1.2)
         # It guesses that the others' text is like its own.
         own = contributions.local_moments(self.study, prepared, docs)
+        if takes_mean(party, guess(party, prepared)):
+            yield from bring_mean(party, prepared, own)
         products = np.zeros((width, 1))
         products[:-1] = -3 * own.products[:-1]
         products[self.column] = self.pull

@@ -114,9 +114,9 @@ def check_stopped(began: StudyRun, *, by: str) -> None:
 @pytest.mark.parametrize(
     ("engine", "steps"),
     [
-        ("shares", range(1, 23, 5)),
+        ("shares", range(1, 31, 5)),
         ("paillier", range(9, 31, 10)),
-        pytest.param("shares", range(1, 23), marks=pytest.mark.soak),
+        pytest.param("shares", range(1, 31), marks=pytest.mark.soak),
         pytest.param("paillier", range(9, 31), marks=pytest.mark.soak),
     ],
 )
@@ -185,7 +185,7 @@ class Noting(SeededEntropy):
 
 
 def test_an_attempt_shares_nothing_with_the_one_before(six: Case) -> None:
-    gone = dict.fromkeys(("valley", "lakeside", "castle"), 3)
+    gone = dict.fromkeys(("valley", "lakeside", "castle"), 11)
     began, entropy = started(six, Leaving(gone, stage="training")), Noting(7)
     began.run(entropy)
     assert len(set(entropy.seeds)) == len(entropy.seeds)
@@ -209,7 +209,7 @@ def test_an_attempt_shares_nothing_with_the_one_before(six: Case) -> None:
     ("stage", "engine", "step"),
     [
         ("dictionary", "shares", 6),
-        ("training", "shares", 7),
+        ("training", "shares", 15),
         ("training", "paillier", 6),
     ],
 )
