@@ -114,7 +114,7 @@ def check_stopped(began: StudyRun, *, by: str) -> None:
 @pytest.mark.parametrize(
     ("engine", "steps"),
     [
-        ("shares", range(1, 31, 5)),
+        ("shares", range(1, 31, 7)),
         ("paillier", range(9, 31, 10)),
         pytest.param("shares", range(1, 31), marks=pytest.mark.soak),
         pytest.param("paillier", range(9, 31), marks=pytest.mark.soak),
