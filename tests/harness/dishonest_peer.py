@@ -27,7 +27,6 @@ from sottovoce.study.stages import contributions, preparation, training
 from sottovoce.study.stages.centring import _UNIT, ToldSpectrum
 from sottovoce.study.stages.contributions import MomentPlan, send_halves
 from sottovoce.study.stages.holdings import integer_rows
-from sottovoce.study.stages.joint_mean import bring_mean, guess, takes_mean
 from sottovoce.study.stages.preparation import Prepared
 from sottovoce.study.totals import rounded_up
 from sottovoce.text.documents import Document
@@ -77,8 +76,9 @@ class Mallory:
         for note in clinical_notes(1200, sites=list(SITES), random_state=4).notes:
             site = self.documents.setdefault(seats[note.site], [])
             site.append(Document(note.text, note.urgency))
+        # Mallory's numbers are made up about the point that idf gives.
         self.plan = InsecureToyPlan(
-            "victim", BINARY, features=FEATURES, key_bits=768, query_budget=10**6
+            "victim", BINARY, features=FEATURES, key_bits=768, query_budget=10**6, centre="idf"
         )
         roster, self.identities = draw_roster(tuple(self.documents), entropy=SeededEntropy(2))
         self.study = Study(self.plan, roster)
@@ -134,8 +134,6 @@ class Mallory:
         self.pull = 0.8 * math.sqrt(self.weight * 1.2)
         # It guesses that the others' text is like its own.
         own = contributions.local_moments(self.study, prepared, docs)
-        if takes_mean(party, guess(party, prepared)):
-            yield from bring_mean(party, prepared, own)
         products = np.zeros((width, 1))
         products[:-1] = -3 * own.products[:-1]
         products[self.column] = self.pull
