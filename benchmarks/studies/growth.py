@@ -40,7 +40,7 @@ SMALL = 20_000
 
 
 @dataclass(frozen=True)
-class Took:
+class PointCost:
     """What one point took: seconds of the clock and of cores, and by how much memory rose."""
 
     wall: float
@@ -146,7 +146,7 @@ AXES = (
 )
 
 
-def measured(work: Callable[[int], None], size: int) -> Took:
+def measured(work: Callable[[int], None], size: int) -> PointCost:
     """One point, in a process of its own."""
     context = get_context("spawn")
     mine, theirs = context.Pipe(duplex=False)
@@ -154,7 +154,7 @@ def measured(work: Callable[[int], None], size: int) -> Took:
     process.start()
     theirs.close()
     try:
-        took: Took = mine.recv()
+        took: PointCost = mine.recv()
     except EOFError:
         raise SystemExit(f"{work.__name__} at {size:,}: the process died") from None
     finally:
@@ -166,7 +166,7 @@ def _alone(work: Callable[[int], None], size: int, answer: Connection) -> None:
     """What the work takes beyond a process that has loaded everything."""
     cpu, memory, began = _cpu(), _peak(), time.monotonic()
     work(size)
-    answer.send(Took(time.monotonic() - began, _cpu() - cpu, max(_peak() - memory, 1.0)))
+    answer.send(PointCost(time.monotonic() - began, _cpu() - cpu, max(_peak() - memory, 1.0)))
 
 
 def _cpu() -> float:
@@ -187,7 +187,7 @@ def exponent(points: Mapping[int, float]) -> float | None:
     return float(np.polyfit(x, y, 1)[0])
 
 
-def rows_of(axis: GrowthAxis, points: Mapping[int, Took]) -> list[dict[str, object]]:
+def rows_of(axis: GrowthAxis, points: Mapping[int, PointCost]) -> list[dict[str, object]]:
     """The points of an axis as rows, and its exponents beside those that we expect."""
     rows: list[dict[str, object]] = [
         {
@@ -211,7 +211,7 @@ def rows_of(axis: GrowthAxis, points: Mapping[int, Took]) -> list[dict[str, obje
     return rows
 
 
-def _seconds(axis: GrowthAxis, took: Took) -> float:
+def _seconds(axis: GrowthAxis, took: PointCost) -> float:
     return took.wall if axis.by_clock else took.cpu
 
 
@@ -219,7 +219,7 @@ def _shown(slope: float | None) -> str:
     return "–" if slope is None else f"{round(slope, 2) + 0.0:.2f}"
 
 
-def draw(axis: GrowthAxis, points: Mapping[int, Took]) -> str:
+def draw(axis: GrowthAxis, points: Mapping[int, PointCost]) -> str:
     """The seconds of an axis as a picture; its diagonal is the growth that we expect."""
     places = [(math.log10(size), math.log10(_seconds(axis, took))) for size, took in points.items()]
     if axis.seconds < 0:
@@ -239,7 +239,7 @@ def measure(
     """Facts and rows of all axes; a picture of each in the folder."""
     rows: list[dict[str, object]] = []
     for axis in axes:
-        points: dict[int, Took] = {}
+        points: dict[int, PointCost] = {}
         for size in axis.sizes:
             progress(f"{axis.name} {size:,}")
             points[size] = measured(axis.work, size)

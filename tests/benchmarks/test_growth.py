@@ -6,9 +6,9 @@ from pathlib import Path
 import pytest
 
 from benchmarks.studies import growth
-from benchmarks.studies.growth import AXES, GrowthAxis, Took, draw, exponent, notes, rows_of
+from benchmarks.studies.growth import AXES, GrowthAxis, PointCost, draw, exponent, notes, rows_of
 
-POINTS = {size: Took(0.5 * size, size**2.0, 3.0) for size in (10, 100, 1000)}
+POINTS = {size: PointCost(0.5 * size, size**2.0, 3.0) for size in (10, 100, 1000)}
 AXIS = GrowthAxis("things", tuple(POINTS), lambda _: None, 2.0, 0.0, "squares")
 
 
