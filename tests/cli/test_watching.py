@@ -15,8 +15,7 @@ from rich.progress import Progress
 from sottovoce.cli import approval_prompt
 from sottovoce.cli.approval_prompt import PersonGate, gate_of
 from sottovoce.cli.consent import asked
-from sottovoce.cli.progress_bars import Amount, TimeLeft
-from sottovoce.cli.watching import Watch, as_line, in_words
+from sottovoce.cli.watching import Amount, TimeLeft, Watch, as_line, in_words
 from sottovoce.errors import InputError
 from sottovoce.node import events
 from sottovoce.node.approval import OpenGate, Request, ScriptGate
