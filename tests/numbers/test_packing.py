@@ -85,7 +85,7 @@ def test_packed_arithmetic_equals_arithmetic_slot_by_slot(
     assert a.plus(b).values() == [x + y for x, y in zip(xs, ys, strict=True)]
     assert a.minus(b).values() == [x - y for x, y in zip(xs, ys, strict=True)]
     assert a.negated().values() == [-x for x in xs]
-    for factor in (0, 1, -1, slots.bound // bound, -(slots.bound // bound)):
+    for factor in (0, 1, -1, slots.bound // max(bound, 1), -(slots.bound // max(bound, 1))):
         product = a.times_integer(factor)
         assert product.values() == [x * factor for x in xs]
         assert product.bound == bound * abs(factor)
@@ -97,7 +97,7 @@ def test_one_addition_more_than_fits_raises_before_it_happens(
     slots: Slots, data: st.DataObject
 ) -> None:
     bound = data.draw(st.integers(1, slots.bound))
-    left = slots.bound // bound
+    left = slots.bound // max(bound, 1)
     total = one = Packed.of([bound, -bound] * slots.count, bound=bound, slots=slots)
     full = one.times_integer(left)
     assert full.values() == [left * bound, -left * bound] * slots.count
