@@ -27,7 +27,7 @@ def network(
     """
     from benchmarks.studies.networked import NetworkTrial, measure
     from sottovoce.cli.measurements import show
-    from sottovoce.study.plan import Engine
+    from sottovoce.study.choices import Engine
 
     wanted = [NetworkTrial(Engine.SHARES, features, documents, labels)]
     with screen.console(err=True).status("") as status:

@@ -10,7 +10,7 @@ from sottovoce.cli import screen
 from sottovoce.errors import InputError
 
 if TYPE_CHECKING:
-    from sottovoce.study.plan import Engine
+    from sottovoce.study.choices import Engine
 
 
 def train(
@@ -50,7 +50,7 @@ def train(
     """
     from benchmarks.studies.train import KEY_BITS, PEERS, measure, trials
     from sottovoce.cli.measurements import show
-    from sottovoce.study.plan import Engine
+    from sottovoce.study.choices import Engine
 
     sizes, engines = _numbers("documents", documents), _engines("rows", rows)
     fewest = sorted(sizes)[:1]
@@ -309,7 +309,7 @@ def remote_parts(
 
 def _engines(what: str, text: str) -> "list[Engine]":
     """Engines with commas between them."""
-    from sottovoce.study.plan import Engine
+    from sottovoce.study.choices import Engine
 
     parts = [part.strip() for part in text.split(",") if part.strip()]
     for part in parts or [text]:

@@ -7,7 +7,7 @@ from pathlib import Path
 from sottovoce.pictures.charts import picture
 from sottovoce.pictures.html import Html, joined, tag
 from sottovoce.pictures.page import style
-from sottovoce.study.plan import Contribution, Engine
+from sottovoce.study.choices import Contribution, Engine
 from sottovoce.study.roster import Role
 from sottovoce.study.study import Study
 

@@ -57,6 +57,7 @@ NUMBERS = (int, float, complex)
 
 # Fields of such a type that anybody may see, and why.
 HARMLESS = {
+    "protocols.quorum.moment_check.WeightBounds.factors": "from public class weights",
     "study.stages.penalty_choice.Choice.told": "how many labels each peer was told",
     "study.queries.model.Trained.told": "how many labels each peer was told",
     "study.rehearsal.Rehearsed.rare": "names of classes, and how many documents, at the site",

@@ -27,8 +27,8 @@ from sottovoce.paillier import Plain, SecretKey, encrypt
 from sottovoce.paper.timing import interleaved, one_thread
 from sottovoce.protocols.runner import Conversation, Outcome
 from sottovoce.study import Study, StudyPlan
+from sottovoce.study.choices import LabelsOn, Verdict
 from sottovoce.study.party_context import PartyContext
-from sottovoce.study.plan import LabelsOn, Verdict
 from sottovoce.study.queries.budget import QueryBook
 from sottovoce.study.queries.classification import Answer, answer, ask, deal
 from sottovoce.study.queries.model import HeldShare, PeerModel, Trained, model_scale

@@ -30,7 +30,7 @@ from sottovoce.paillier import SecretKey
 from sottovoce.paper.timing import cpu_seconds, one_thread
 from sottovoce.sources import SourceOptions
 from sottovoce.study import Study, StudyPlan
-from sottovoce.study.plan import Contribution, Engine
+from sottovoce.study.choices import Contribution, Engine
 from sottovoce.study.roster import draw_roster
 from sottovoce.text.documents import Document
 

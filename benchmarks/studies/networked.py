@@ -35,7 +35,7 @@ from sottovoce.node.site.joining import join
 from sottovoce.paillier import SecretKey
 from sottovoce.paper.timing import cpu_seconds, one_thread
 from sottovoce.study import Policy, Study, StudyPlan
-from sottovoce.study.plan import Engine
+from sottovoce.study.choices import Engine
 from sottovoce.study.roster import draw_roster
 from sottovoce.text.documents import Document
 

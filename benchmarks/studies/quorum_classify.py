@@ -14,8 +14,8 @@ from sottovoce.numbers.residues import Base
 from sottovoce.protocols.quorum.sharing import split
 from sottovoce.protocols.runner import Conversation, Outcome
 from sottovoce.study import Study, StudyPlan
+from sottovoce.study.choices import Engine, LabelsOn
 from sottovoce.study.party_context import PartyContext
-from sottovoce.study.plan import Engine, LabelsOn
 from sottovoce.study.queries.budget import QueryBook
 from sottovoce.study.queries.classification import Answer
 from sottovoce.study.queries.quorum_model import MemberShare, QuorumModel, QuorumTrained

@@ -4,7 +4,7 @@ from collections.abc import Iterable
 
 from sottovoce.entropy import Entropy
 from sottovoce.protocols.identities import Identity
-from sottovoce.study.plan import Engine
+from sottovoce.study.choices import Engine
 from sottovoce.study.roster import Roster, draw_roster
 
 

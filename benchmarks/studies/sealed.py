@@ -30,7 +30,7 @@ from sottovoce.estimators.plain_text import PlainText, accuracy
 from sottovoce.paper.timing import cpu_seconds
 from sottovoce.sources import SourceOptions, open_source
 from sottovoce.study import Study, StudyPlan
-from sottovoce.study.plan import Engine
+from sottovoce.study.choices import Engine
 from sottovoce.text.blocks import Blocks
 from sottovoce.text.documents import Document
 from sottovoce.text.labels import Classes, Labels, label_name

@@ -22,7 +22,7 @@ from sottovoce.protocols.runner import Meddler
 from sottovoce.protocols.seat import Packet
 from sottovoce.rados.moments import Moments
 from sottovoce.study import Study, StudyPlan
-from sottovoce.study.plan import Engine
+from sottovoce.study.choices import Engine
 from sottovoce.study.roster import draw_roster
 from sottovoce.study.stages.centring import Ends, Reference, ToldSpectrum
 from sottovoce.study.stages.contributions import (

@@ -24,7 +24,7 @@ from sottovoce.protocols.runner import Meddler
 from sottovoce.protocols.seat import Packet
 from sottovoce.protocols.shares.handover import EncryptedShare
 from sottovoce.study import Study, StudyPlan
-from sottovoce.study.plan import Engine
+from sottovoce.study.choices import Engine
 from sottovoce.study.stages.quorum_contributions import SpectrumShare
 from sottovoce.text.documents import Document
 from sottovoce.wire.codec import tag_of

@@ -20,7 +20,7 @@ from sottovoce.paillier import SecretKey
 from sottovoce.protocols.conversation import Party
 from sottovoce.rados.moments import Moments
 from sottovoce.study import InsecureToyPlan, Study, StudyPlan
-from sottovoce.study.plan import Engine
+from sottovoce.study.choices import Engine
 from sottovoce.study.roster import draw_roster
 from sottovoce.study.stages import contributions, quorum_contributions, solving
 from sottovoce.text.documents import Document

@@ -17,7 +17,7 @@ from sottovoce.entropy import SystemEntropy
 from sottovoce.errors import InputError
 from sottovoce.sources import SourceOptions
 from sottovoce.study import InsecureToyPlan, Study
-from sottovoce.study.plan import Engine
+from sottovoce.study.choices import Engine
 from sottovoce.study.roster import draw_roster
 from sottovoce.study.stages.solving import SolveNumbers
 

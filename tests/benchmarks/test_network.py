@@ -8,7 +8,7 @@ from benchmarks.commands import app
 from benchmarks.studies import networked as bench
 from benchmarks.studies.networked import NetworkTrial, measure
 from sottovoce.study import InsecureToyPlan
-from sottovoce.study.plan import Engine
+from sottovoce.study.choices import Engine
 
 
 def test_a_row_holds_what_both_took() -> None:

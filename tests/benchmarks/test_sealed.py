@@ -15,7 +15,7 @@ from sottovoce.datasets import clinical_notes
 from sottovoce.errors import InputError
 from sottovoce.sources import SourceOptions
 from sottovoce.study import InsecureToyPlan
-from sottovoce.study.plan import Engine
+from sottovoce.study.choices import Engine
 from sottovoce.text.documents import Document
 
 

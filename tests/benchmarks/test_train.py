@@ -10,7 +10,7 @@ from benchmarks.studies import train as bench
 from benchmarks.studies.train import PeersAndTest, TrainTrial, measure, trials
 from sottovoce.errors import InputError
 from sottovoce.study import InsecureToyPlan
-from sottovoce.study.plan import Engine
+from sottovoce.study.choices import Engine
 
 COLUMNS = {
     *("engine", "features", "documents", "peers", "classes", "seconds", "solve_seconds"),

@@ -22,7 +22,7 @@ from sottovoce.node.invitations import Invitation
 from sottovoce.node.kept_facts import keep_alone, keep_evaluation
 from sottovoce.node.site.site_folder import Site, open_site
 from sottovoce.sources import open_source
-from sottovoce.study.plan import Verdict
+from sottovoce.study.choices import Verdict
 from sottovoce.study.queries.evaluation_record import KeptEvaluation
 from sottovoce.study.queries.explanations import CarryingWord
 from sottovoce.study.queries.figures import Evaluation

@@ -61,7 +61,7 @@ from sottovoce.course.queries.seat import SeatService
 from sottovoce.course.queries.seats_seen import SeatsSeen
 from sottovoce.errors import AbsenceError, MisuseError, SottovoceError
 from sottovoce.protocols.messages import Message
-from sottovoce.study.plan import Verdict
+from sottovoce.study.choices import Verdict
 from sottovoce.study.queries.evaluation import HeldEvaluations
 from sottovoce.study.stages.agreement import SignedConsent
 from sottovoce.study.study import Study

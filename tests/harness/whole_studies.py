@@ -18,8 +18,8 @@ from sottovoce.protocols.conversation import Party
 from sottovoce.protocols.runner import Conversation, Meddler, Outcome
 from sottovoce.protocols.seat import Packet
 from sottovoce.study import InsecureToyPlan, Study
+from sottovoce.study.choices import Verdict
 from sottovoce.study.party_context import PartyContext
-from sottovoce.study.plan import Verdict
 from sottovoce.study.queries.budget import QueryBook
 from sottovoce.study.queries.classification import answer, ask, deal
 from sottovoce.study.queries.query_seats import query_trio

@@ -18,7 +18,8 @@ from sottovoce.node.events import QueryGivenUp, QueryGoesOn, QueryWithoutDealer,
 from sottovoce.node.site.site_study import SiteStudy
 from sottovoce.storage.journal import Journal
 from sottovoce.storage.sealed_files import SealedFiles
-from sottovoce.study.plan import StudyPlan, Verdict
+from sottovoce.study.choices import Verdict
+from sottovoce.study.plan import StudyPlan
 from sottovoce.study.queries.classification import Answer
 from sottovoce.text.documents import Document
 

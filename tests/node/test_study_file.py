@@ -13,14 +13,8 @@ from sottovoce.config.plan_settings import KEYS
 from sottovoce.config.study_file import example, load_study, parse_study
 from sottovoce.errors import InputError
 from sottovoce.study.card.card import StudyCard
-from sottovoce.study.plan import (
-    Contribution,
-    DictionaryKind,
-    Engine,
-    InsecureToyPlan,
-    StudyPlan,
-    Verdict,
-)
+from sottovoce.study.choices import Contribution, DictionaryKind, Engine, Verdict
+from sottovoce.study.plan import InsecureToyPlan, StudyPlan
 from sottovoce.study.release import Release
 from sottovoce.study.roster import Role
 from sottovoce.text.blocks import Blocks

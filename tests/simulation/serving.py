@@ -57,7 +57,7 @@ from sottovoce.node.seat.decider_carrier import read_record
 from sottovoce.node.seat.durable_seat import DurableSeat, Packer, SeatSession
 from sottovoce.protocols.conversation import Gather, Party, Receive
 from sottovoce.storage.opened_sums import OpenedSumsBook
-from sottovoce.study.plan import Verdict
+from sottovoce.study.choices import Verdict
 from sottovoce.study.queries.budget import QueryBook
 from sottovoce.study.queries.evaluation import HeldEvaluations
 from sottovoce.study.relay import Letter

@@ -29,8 +29,8 @@ from sottovoce.protocols.quorum.sharing import put_together
 from sottovoce.rados import joined, solve
 from sottovoce.study import InsecureToyPlan
 from sottovoce.study.attempts import Stage
+from sottovoce.study.choices import Engine
 from sottovoce.study.party_context import PartyContext
-from sottovoce.study.plan import Engine
 from sottovoce.study.queries.model import HeldShare, PeerModel
 from sottovoce.study.queries.quorum_model import MemberShare
 from sottovoce.study.relay import Letter, Relay

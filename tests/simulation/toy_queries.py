@@ -17,7 +17,7 @@ from sottovoce.protocols.blind_sum import OpenedSum
 from sottovoce.protocols.conversation import Gather, Party, Send, receive
 from sottovoce.protocols.messages import Disclosure, Message
 from sottovoce.storage.opened_sums import OpenedSumsBook
-from sottovoce.study.plan import Verdict
+from sottovoce.study.choices import Verdict
 from sottovoce.study.queries.budget import QueryBook, QueryGrant, QueryRequest, granted
 from sottovoce.study.study import Study
 

@@ -3,7 +3,7 @@
 import pytest
 
 from sottovoce.study.automatic_features import Circumstances, columns
-from sottovoce.study.plan import DictionaryKind, Engine
+from sottovoce.study.choices import DictionaryKind, Engine
 from sottovoce.text.blocks import Blocks
 from sottovoce.text.reading import Level
 

@@ -11,7 +11,8 @@ from sottovoce.errors import AbsenceError, InputError, MisuseError
 from sottovoce.paillier import decrypt_residues
 from sottovoce.protocols.shares.row_scores import AskedRows
 from sottovoce.study.card.card import StudyCard
-from sottovoce.study.plan import KNOWN_QUERIES_PER_FEATURE, StudyPlan, Verdict
+from sottovoce.study.choices import Verdict
+from sottovoce.study.plan import KNOWN_QUERIES_PER_FEATURE, StudyPlan
 from sottovoce.study.queries.classification import MaskedScores, VerdictWarning
 
 

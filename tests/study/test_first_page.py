@@ -17,8 +17,8 @@ from sottovoce.study.card.first_page import LONGEST, WIDTH, short_names
 from sottovoce.study.card.leaving import leaving
 from sottovoce.study.card.seat_sizes import helper_sizes
 from sottovoce.study.card.sizes import peer_sizes
+from sottovoce.study.choices import Engine
 from sottovoce.study.grounds import Grounds
-from sottovoce.study.plan import Engine
 from sottovoce.study.roster import Participant, Role, Roster, draw_roster
 from sottovoce.study.study import Study
 from sottovoce.text.labels import Labels

@@ -11,7 +11,7 @@ from harness.studies import BINARY
 from sottovoce.errors import InputError
 from sottovoce.rados import Moments
 from sottovoce.study import InsecureToyPlan
-from sottovoce.study.plan import Centre
+from sottovoce.study.choices import Centre
 from sottovoce.study.stages.centring import MEAN_PARTS, Reference
 from sottovoce.study.stages.joint_mean import own_apart
 from sottovoce.study.totals import rounded_up

@@ -23,7 +23,7 @@ from sottovoce.protocols.shares.verdict import VerdictShare
 from sottovoce.study import InsecureToyPlan
 from sottovoce.study.arrangement import Arrangement, Weights
 from sottovoce.study.card.card import StudyCard
-from sottovoce.study.plan import LabelsOn, Verdict
+from sottovoce.study.choices import LabelsOn, Verdict
 from sottovoce.study.queries.classification import VerdictWarning
 from sottovoce.study.queries.query_seats import query_context
 from sottovoce.study.queries.scoring import ScorePlan

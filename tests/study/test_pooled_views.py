@@ -20,7 +20,7 @@ from sottovoce.protocols.quorum.sums import SumShare
 from sottovoce.protocols.shares.triangle import Triangle
 from sottovoce.protocols.view import View, leaves
 from sottovoce.study import Study, StudyPlan
-from sottovoce.study.plan import Engine
+from sottovoce.study.choices import Engine
 from sottovoce.study.roster import draw_roster
 from sottovoce.study.stages.centring import Reference
 from sottovoce.study.stages.contributions import MomentPlan, local_moments

@@ -19,7 +19,7 @@ from sottovoce.protocols.runner import Meddler
 from sottovoce.rados import joined, solve
 from sottovoce.study import Study, StudyPlan
 from sottovoce.study.card.card import StudyCard
-from sottovoce.study.plan import Engine
+from sottovoce.study.choices import Engine
 from sottovoce.study.queries.quorum_model import QuorumModel
 from sottovoce.study.roster import draw_roster
 from sottovoce.study.stages.contributions import local_moments, penalties_of

@@ -12,7 +12,7 @@ from sottovoce.datasets.notes import DIAGNOSES
 from sottovoce.errors import InputError, MisuseError
 from sottovoce.paillier import SecretKey
 from sottovoce.study import StudyPlan
-from sottovoce.study.plan import Verdict
+from sottovoce.study.choices import Verdict
 from sottovoce.study.stages.training import held_back_side
 from sottovoce.text.documents import Document
 from sottovoce.text.labels import Classes, Labels

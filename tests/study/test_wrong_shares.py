@@ -25,7 +25,7 @@ from sottovoce.protocols.quorum.truncation import MaskedDividend
 from sottovoce.protocols.runner import Meddler
 from sottovoce.protocols.seat import Packet
 from sottovoce.study import Study, StudyPlan
-from sottovoce.study.plan import Engine
+from sottovoce.study.choices import Engine
 from sottovoce.study.roster import draw_roster, member_of
 from sottovoce.study.stages.quorum_contributions import SpectrumShare
 from sottovoce.text.labels import Labels

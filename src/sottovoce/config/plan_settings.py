@@ -31,19 +31,18 @@ from sottovoce.study.automatic_features import (
     columns,
     encoder_setting,
 )
-from sottovoce.study.distrust import distrusted_places
-from sottovoce.study.grounds import Grounds
-from sottovoce.study.plan import (
-    CLASS_WEIGHTS,
+from sottovoce.study.choices import (
     Centre,
     Contribution,
     DictionaryKind,
     Engine,
     LabelsOn,
     Rare,
-    StudyPlan,
     Verdict,
 )
+from sottovoce.study.distrust import distrusted_places
+from sottovoce.study.grounds import Grounds
+from sottovoce.study.plan import CLASS_WEIGHTS, StudyPlan
 from sottovoce.study.release import RELEASES
 from sottovoce.text.blocks import Blocks
 from sottovoce.text.columns import ROW, Categorical, Column, Numeric, Wording

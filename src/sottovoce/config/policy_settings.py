@@ -5,7 +5,7 @@ from enum import StrEnum
 
 from sottovoce.config.toml_settings import TRUTH, WHOLE, SettingKind, SettingsText, listed, one_of
 from sottovoce.study.arrangement import Partition, Remote, Weights
-from sottovoce.study.plan import DictionaryKind
+from sottovoce.study.choices import DictionaryKind
 from sottovoce.study.policy import Policy
 from sottovoce.study.release import RELEASES, release_named
 

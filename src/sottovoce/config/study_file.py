@@ -16,7 +16,8 @@ from sottovoce.config.toml_settings import TEXT, TEXTS, WHOLE, SettingsText, sho
 from sottovoce.errors import InputError
 from sottovoce.protocols.identities import digest
 from sottovoce.protocols.quorum.members import FEWEST_MEMBERS, MOST_MEMBERS
-from sottovoce.study.plan import Engine, StudyPlan
+from sottovoce.study.choices import Engine
+from sottovoce.study.plan import StudyPlan
 from sottovoce.study.queries.quorum_model import BATCH
 from sottovoce.study.queries.scoring import largest_batch
 from sottovoce.study.release import Opens, Release

@@ -57,9 +57,9 @@ from sottovoce.protocols.messages import Message
 from sottovoce.protocols.runner import Conversation
 from sottovoce.protocols.view import View
 from sottovoce.study.attempts import Attempt
+from sottovoce.study.choices import Engine
 from sottovoce.study.in_memory import Record, Setting
 from sottovoce.study.party_context import PartyContext
-from sottovoce.study.plan import Engine
 from sottovoce.study.queries.entities import HeldEntities
 from sottovoce.study.queries.model import PeerModel
 from sottovoce.study.queries.quorum_model import MemberShare

@@ -20,8 +20,8 @@ from sottovoce.paillier import PublicKey, SecretKey
 from sottovoce.protocols.conversation import Party
 from sottovoce.protocols.identities import digest
 from sottovoce.study.attempts import Attempt, Stage, Stop, following
+from sottovoce.study.choices import Engine
 from sottovoce.study.party_context import PartyContext
-from sottovoce.study.plan import Engine
 from sottovoce.study.roster import Role
 from sottovoce.study.stages.agreement import Agreement, collected, consented
 from sottovoce.study.stages.intermediary import train_intermediary

@@ -12,7 +12,7 @@ from scipy import sparse
 from sottovoce.rados import Moments, solve, solve_rows
 from sottovoce.rados.rows import Floats
 from sottovoce.study import StudyPlan
-from sottovoce.study.plan import DictionaryKind
+from sottovoce.study.choices import DictionaryKind
 from sottovoce.study.queries.score_shares import decided
 from sottovoce.study.rare_classes import without_rare
 from sottovoce.study.stages.contributions import penalties_of

@@ -15,8 +15,9 @@ from sottovoce.estimators.sealed_study import SealedEstimator, check_labels, sha
 from sottovoce.estimators.tables import columns_of
 from sottovoce.study import StudyPlan
 from sottovoce.study.arrangement import Remote
+from sottovoce.study.choices import DictionaryKind
 from sottovoce.study.distrust import distrusted_places
-from sottovoce.study.plan import DictionaryKind, default_budget
+from sottovoce.study.plan import default_budget
 from sottovoce.text.columns import ROW
 from sottovoce.text.documents import Document
 from sottovoce.text.features import Weighting

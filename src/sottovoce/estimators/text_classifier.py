@@ -35,8 +35,8 @@ from sottovoce.study.automatic_features import (
     class_weight,
     columns,
 )
+from sottovoce.study.choices import DictionaryKind, Engine
 from sottovoce.study.distrust import distrusted_places
-from sottovoce.study.plan import DictionaryKind, Engine
 from sottovoce.study.queries.explanations import DocumentQuestion, Explanation
 from sottovoce.text.documents import Document
 from sottovoce.text.encoding import EncoderName, provide

@@ -27,7 +27,7 @@ from sottovoce.keyfiles import storage
 from sottovoce.numbers.fixed import Scale
 from sottovoce.paillier import Ciphertext, Layout
 from sottovoce.protocols.identities import SIGNATURE_BYTES, Identity, Pins
-from sottovoce.study.plan import DictionaryKind, Engine
+from sottovoce.study.choices import DictionaryKind, Engine
 from sottovoce.study.queries.model import PeerModel, model_scale
 from sottovoce.study.queries.quorum_model import QuorumModel
 from sottovoce.study.queries.remote import remote_form

@@ -5,13 +5,8 @@ from typing import TYPE_CHECKING
 from sottovoce.lazy_names import lazy_names
 
 if TYPE_CHECKING:
-    from sottovoce.study.plan import (
-        DictionaryKind,
-        Engine,
-        InsecureToyPlan,
-        StudyPlan,
-        Verdict,
-    )
+    from sottovoce.study.choices import DictionaryKind, Engine, Verdict
+    from sottovoce.study.plan import InsecureToyPlan, StudyPlan
     from sottovoce.study.policy import Policy
     from sottovoce.study.release import Release
     from sottovoce.study.roster import Participant, Role, Roster

@@ -8,7 +8,7 @@ them, and that every test named here exists.
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from sottovoce.study.plan import Engine
+from sottovoce.study.choices import Engine
 from sottovoce.study.policy import Policy
 from sottovoce.study.release import Opens
 from sottovoce.study.study import Study

@@ -33,7 +33,7 @@ class Stage(StrEnum):
         Members keep their shares of the sum, so a training that one of them left is tried again
         without it, and no sum is opened a second time.
         """
-        from sottovoce.study.plan import Engine
+        from sottovoce.study.choices import Engine
 
         quorum = study.engine is Engine.QUORUM
         return tuple(stage for stage in cls if quorum or stage is not cls.CONTRIBUTIONS)
@@ -73,7 +73,7 @@ class Attempt:
 
     def check(self, study: "Study") -> None:
         """Refuse peers that are not in the roster, or too few of them."""
-        from sottovoce.study.plan import Engine
+        from sottovoce.study.choices import Engine
 
         roster, fewest = study.roster.peers, study.fewest_peers
         if self.number < 1:

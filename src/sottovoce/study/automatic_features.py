@@ -9,7 +9,7 @@ from dataclasses import dataclass, fields
 from typing import Any
 
 from sottovoce.errors import InputError
-from sottovoce.study.plan import DictionaryKind, Engine
+from sottovoce.study.choices import DictionaryKind, Engine
 from sottovoce.study.setting_kinds import whole
 from sottovoce.text.blocks import Blocks
 from sottovoce.text.encoding import EncoderName

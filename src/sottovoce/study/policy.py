@@ -5,7 +5,7 @@ from dataclasses import dataclass, field
 
 from sottovoce.errors import InputError
 from sottovoce.study.arrangement import Partition, Remote, Weights
-from sottovoce.study.plan import DictionaryKind
+from sottovoce.study.choices import DictionaryKind
 from sottovoce.study.release import Release, usual_releases
 from sottovoce.study.roster import Role
 from sottovoce.study.study import Study

@@ -9,7 +9,8 @@ from collections import Counter
 from collections.abc import Collection, Sequence
 from dataclasses import replace
 
-from sottovoce.study.plan import Rare, StudyPlan
+from sottovoce.study.choices import Rare
+from sottovoce.study.plan import StudyPlan
 from sottovoce.study.totals import Totals
 from sottovoce.text.documents import Document
 from sottovoce.text.labelling import Scheme

@@ -11,7 +11,8 @@ from dataclasses import dataclass
 import numpy as np
 
 from sottovoce.errors import InputError
-from sottovoce.study.plan import DictionaryKind, Rare, StudyPlan
+from sottovoce.study.choices import DictionaryKind, Rare
+from sottovoce.study.plan import StudyPlan
 from sottovoce.study.rare_classes import rare_classes, without_rare
 from sottovoce.study.stages.holdings import EntityTable
 from sottovoce.study.stages.preparation import own_counts

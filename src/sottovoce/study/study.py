@@ -14,7 +14,8 @@ from sottovoce.protocols.quorum.plan import PART_DISTANCE, STUDY_DISTANCE
 from sottovoce.protocols.shares.holders import Trio
 from sottovoce.protocols.shares.material import Context
 from sottovoce.study.arrangement import Arrangement, Weights
-from sottovoce.study.plan import DictionaryKind, Engine, LabelsOn, StudyPlan, Verdict
+from sottovoce.study.choices import DictionaryKind, Engine, LabelsOn, Verdict
+from sottovoce.study.plan import StudyPlan
 from sottovoce.study.release import Opens
 from sottovoce.study.roster import Role, Roster, answerer_of
 from sottovoce.wire import Codec, Value

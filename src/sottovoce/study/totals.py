@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from sottovoce import wire
 from sottovoce.errors import InputError, ViolationError
 from sottovoce.numbers.rounding import rounded_up
-from sottovoce.study.plan import Rare
+from sottovoce.study.choices import Rare
 from sottovoce.study.study import Study
 
 __all__ = ["Totals", "published", "rounded_up"]

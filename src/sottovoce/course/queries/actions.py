@@ -5,7 +5,7 @@ from typing import TypeAlias
 
 from sottovoce.course.queries.conversations import ConversationId, EvaluationId, QueryId
 from sottovoce.errors import SottovoceError
-from sottovoce.study.plan import Verdict
+from sottovoce.study.choices import Verdict
 
 
 @dataclass(frozen=True)

@@ -35,7 +35,7 @@ from sottovoce.course.queries.inputs import (
 from sottovoce.course.queries.records import MOST_QUERIES, AskerRecord, wanted_verdict
 from sottovoce.course.table import Row, Turn, stepped, table_of
 from sottovoce.errors import MisuseError
-from sottovoce.study.plan import Verdict
+from sottovoce.study.choices import Verdict
 from sottovoce.study.study import Study
 
 

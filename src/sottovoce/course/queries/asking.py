@@ -36,7 +36,7 @@ from sottovoce.course.queries.inputs import (
 from sottovoce.course.queries.records import AskingRecord, OpenQuery, wanted_verdict
 from sottovoce.course.table import Row, Turn, stepped, table_of
 from sottovoce.errors import AbsenceError, MisuseError
-from sottovoce.study.plan import Verdict
+from sottovoce.study.choices import Verdict
 from sottovoce.study.queries.classification import goes_on_without
 from sottovoce.study.study import Study
 

@@ -4,7 +4,7 @@ import msgspec
 
 from sottovoce.course.control import AskedQuery, OpenedEvaluation, RefusedQuery
 from sottovoce.errors import MisuseError
-from sottovoce.study.plan import Verdict
+from sottovoce.study.choices import Verdict
 from sottovoce.wire import Value
 
 MOST_QUERIES = 2**32

@@ -4,15 +4,8 @@ from collections.abc import Callable, Iterator
 
 from sottovoce.study.card.arrangement_lines import arranged_lines
 from sottovoce.study.card.query_lines import budget_lines, labels_lines, verdict_lines
-from sottovoce.study.plan import (
-    FEWEST_EVALUATED,
-    FEWEST_PEERS,
-    Centre,
-    Contribution,
-    DictionaryKind,
-    Engine,
-    Rare,
-)
+from sottovoce.study.choices import Centre, Contribution, DictionaryKind, Engine, Rare
+from sottovoce.study.plan import FEWEST_EVALUATED, FEWEST_PEERS
 from sottovoce.study.queries.thresholds import scored_names
 from sottovoce.study.release import Opens
 from sottovoce.study.stages.centring import MEAN_PARTS, is_corrected

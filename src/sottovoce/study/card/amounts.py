@@ -5,7 +5,7 @@ from collections.abc import Iterator
 from sottovoce.study.card.query_lines import query_amount
 from sottovoce.study.card.seat_sizes import helper_sizes
 from sottovoce.study.card.sizes import ASSUMED_DOCUMENTS, peer_sizes, row_bytes, step_bytes
-from sottovoce.study.plan import Engine
+from sottovoce.study.choices import Engine
 from sottovoce.study.study import Study
 
 

@@ -11,7 +11,8 @@ from textwrap import wrap
 from sottovoce.study.card.facts import ENGINES, Holders, holders_of, keeping, poolings
 from sottovoce.study.card.leaving import LeavingLine, leaving
 from sottovoce.study.card.sizes import DRAWN
-from sottovoce.study.plan import FEWEST_EVALUATED, FEWEST_PEERS, DictionaryKind, Engine
+from sottovoce.study.choices import DictionaryKind, Engine
+from sottovoce.study.plan import FEWEST_EVALUATED, FEWEST_PEERS
 from sottovoce.study.release import Opens
 from sottovoce.study.roster import Participant, Role, Roster
 from sottovoce.study.study import Study

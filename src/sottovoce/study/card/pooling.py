@@ -4,7 +4,7 @@ from collections.abc import Iterator
 
 from sottovoce.study.adversaries import POOLS
 from sottovoce.study.card.arrangement_lines import pooled_lines
-from sottovoce.study.plan import Engine
+from sottovoce.study.choices import Engine
 from sottovoce.study.roster import Role
 from sottovoce.study.study import Study
 from sottovoce.wire.printable import markdown

@@ -2,14 +2,12 @@
 
 from collections.abc import Iterator
 
+from sottovoce.study.choices import Engine, LabelsOn, Verdict
 from sottovoce.study.plan import (
     KNOWN_QUERIES_PER_FEATURE,
     QUERIES_PER_FEATURE,
     ROWS_A_DOCUMENT,
-    Engine,
-    LabelsOn,
     StudyPlan,
-    Verdict,
 )
 from sottovoce.study.release import Opens
 from sottovoce.study.study import Study

@@ -10,7 +10,7 @@ from dataclasses import replace
 from sottovoce.protocols.sealing import OVERHEAD
 from sottovoce.study.attempts import Stage
 from sottovoce.study.card.sizes import AGREES, DRAWN, Size, peer_sizes
-from sottovoce.study.plan import Engine
+from sottovoce.study.choices import Engine
 from sottovoce.study.relay import padded_size
 from sottovoce.study.release import Opens
 from sottovoce.study.roster import Role

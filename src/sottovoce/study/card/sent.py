@@ -35,7 +35,7 @@ from sottovoce.protocols.two_party import directions, matrices, own_masks
 from sottovoce.protocols.two_party import products as two_party_products
 from sottovoce.protocols.two_party import truncation as two_party_truncation
 from sottovoce.study.arrangement import Weights
-from sottovoce.study.plan import Contribution, Engine, Verdict
+from sottovoce.study.choices import Contribution, Engine, Verdict
 from sottovoce.study.queries import (
     budget,
     classification,

@@ -13,7 +13,7 @@ from sottovoce.protocols.identities import SIGNATURE_BYTES
 from sottovoce.protocols.messages import Message
 from sottovoce.protocols.quorum.sums import ContributionPlane, ContributionSeed
 from sottovoce.protocols.sealing import KEY_BYTES, OVERHEAD
-from sottovoce.study.plan import Contribution, DictionaryKind, Engine
+from sottovoce.study.choices import Contribution, DictionaryKind, Engine
 from sottovoce.study.queries.scoring import row_norm
 from sottovoce.study.relay import padded_size
 from sottovoce.study.roster import Role

@@ -59,8 +59,8 @@ from sottovoce.protocols.shares.undealt import ask_labels, give_labels
 from sottovoce.protocols.shares.undealt_tally import ask_tally, give_tally
 from sottovoce.protocols.shares.verdict import VerdictPlan, ask_verdict, deal_verdict, give_verdict
 from sottovoce.protocols.two_party.masks import Masking
+from sottovoce.study.choices import Verdict
 from sottovoce.study.party_context import PartyContext
-from sottovoce.study.plan import Verdict
 from sottovoce.study.queries.budget import (
     QueryBook,
     QueryGrant,

@@ -31,14 +31,9 @@ from sottovoce.protocols.blind_sum.plan import Plan, Summed
 from sottovoce.protocols.conversation import Party, Send, receive
 from sottovoce.protocols.messages import Disclosure, Message
 from sottovoce.protocols.shares.rings import RING64, Ring
+from sottovoce.study.choices import Engine
 from sottovoce.study.party_context import PartyContext
-from sottovoce.study.plan import (
-    FEWEST_CELL,
-    FEWEST_EVALUATED,
-    FEWEST_PEERS,
-    Engine,
-    StudyPlan,
-)
+from sottovoce.study.plan import FEWEST_CELL, FEWEST_EVALUATED, FEWEST_PEERS, StudyPlan
 from sottovoce.study.queries.figures import Evaluation, Marks, Numbers, Tested
 from sottovoce.study.queries.scoring import counting_ring
 from sottovoce.study.stages.quorum_sums import add_to_sum, help_sum, open_sum

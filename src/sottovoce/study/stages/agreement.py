@@ -20,8 +20,8 @@ from sottovoce.paillier import PublicKey, SecretKey, check_key_proof, prove_key
 from sottovoce.protocols.conversation import Party, Send, gather, receive
 from sottovoce.protocols.messages import Disclosure, Message
 from sottovoce.protocols.sealing import KEY_BYTES, Address
+from sottovoce.study.choices import Engine
 from sottovoce.study.party_context import PartyContext
-from sottovoce.study.plan import Engine
 from sottovoce.study.study import Study
 from sottovoce.wire import Value
 

@@ -32,7 +32,8 @@ from sottovoce.numbers.ring import Words, to_ring
 from sottovoce.protocols.shares.triangle import Triangle
 from sottovoce.rados.moments import Moments
 from sottovoce.study.arrangement import Arrangement
-from sottovoce.study.plan import Centre, Contribution, DictionaryKind, StudyPlan
+from sottovoce.study.choices import Centre, Contribution, DictionaryKind
+from sottovoce.study.plan import StudyPlan
 from sottovoce.study.queries.scoring import norm_bits
 from sottovoce.study.stages.spectrum import upper_end
 from sottovoce.study.totals import rounded_up

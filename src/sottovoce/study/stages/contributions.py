@@ -33,8 +33,9 @@ from sottovoce.protocols.shares.moment_check import MomentBounds
 from sottovoce.protocols.shares.plan import ShareSolvePlan, System
 from sottovoce.protocols.shares.triangle import Triangle
 from sottovoce.rados.moments import Moments
+from sottovoce.study.choices import Contribution
 from sottovoce.study.party_context import PartyContext
-from sottovoce.study.plan import Contribution, StudyPlan
+from sottovoce.study.plan import StudyPlan
 from sottovoce.study.queries.scoring import row_norm
 from sottovoce.study.stages.centring import (
     END_PARTS,

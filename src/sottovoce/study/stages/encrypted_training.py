@@ -48,8 +48,8 @@ from sottovoce.protocols.two_party.residual import solve_checked
 from sottovoce.protocols.two_party.solve import SolvePlan, own_stages
 from sottovoce.protocols.two_party.truncation import truncate, truncation_rule
 from sottovoce.rados.moments import Moments
+from sottovoce.study.choices import Contribution
 from sottovoce.study.party_context import PartyContext
-from sottovoce.study.plan import Contribution
 from sottovoce.study.queries.model import (
     EncryptedModel,
     PeerModel,

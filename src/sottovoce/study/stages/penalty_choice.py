@@ -29,8 +29,8 @@ from sottovoce.protocols.shares.products import FactorShare
 from sottovoce.protocols.shares.row_scores import DealtScores, MaskedModel
 from sottovoce.protocols.shares.signs import ComparandShare
 from sottovoce.protocols.shares.verdict import DEALT_KINDS, VerdictTold
+from sottovoce.study.choices import Verdict
 from sottovoce.study.party_context import PartyContext
-from sottovoce.study.plan import Verdict
 from sottovoce.study.queries.budget import QueryBook
 from sottovoce.study.queries.classification import DealRequest, answer, deal_for
 from sottovoce.study.queries.evaluation import CountSum, add_counts, open_counts, witness_counts

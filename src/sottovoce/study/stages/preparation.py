@@ -35,8 +35,9 @@ from sottovoce.protocols.conversation import Party, Send, receive
 from sottovoce.protocols.identities import digest
 from sottovoce.protocols.messages import Disclosure, Message
 from sottovoce.protocols.sealing import seal, unseal
+from sottovoce.study.choices import DictionaryKind, Engine
 from sottovoce.study.party_context import PartyContext
-from sottovoce.study.plan import DictionaryKind, Engine, StudyPlan
+from sottovoce.study.plan import StudyPlan
 from sottovoce.study.stages.agreement import Agreement
 from sottovoce.study.stages.kept_buckets import (
     BucketFilter,

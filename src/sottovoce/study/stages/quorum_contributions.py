@@ -41,8 +41,8 @@ from sottovoce.protocols.quorum.opening import Opener, Opening, OpeningShare, op
 from sottovoce.protocols.quorum.sums import Summand
 from sottovoce.rados.moments import Moments
 from sottovoce.study.attempts import MOST_ATTEMPTS
+from sottovoce.study.choices import Contribution
 from sottovoce.study.party_context import PartyContext
-from sottovoce.study.plan import Contribution
 from sottovoce.study.stages.centring import Reference, ToldSpectrum
 from sottovoce.study.stages.contributions import MomentPlan, drawn_moments, told_parts
 from sottovoce.study.stages.joint_mean import help_mean, open_shared_mean, share_mean

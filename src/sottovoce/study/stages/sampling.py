@@ -19,7 +19,8 @@ from threadpoolctl import threadpool_limits
 
 from sottovoce.entropy import Expansion
 from sottovoce.rados import GivenSignatures, Moments, RadoFamily
-from sottovoce.study.plan import Contribution, StudyPlan
+from sottovoce.study.choices import Contribution
+from sottovoce.study.plan import StudyPlan
 from sottovoce.text.passes import Examples
 
 

@@ -10,8 +10,8 @@ from dataclasses import replace
 from sottovoce.errors import InputError
 from sottovoce.paillier import SecretKey
 from sottovoce.protocols.conversation import Party
+from sottovoce.study.choices import Engine
 from sottovoce.study.party_context import PartyContext
-from sottovoce.study.plan import Engine
 from sottovoce.study.queries.model import HeldShare, PeerModel, Trained, release_share, take_release
 from sottovoce.study.queries.quorum_model import MemberShare, QuorumModel, QuorumTrained
 from sottovoce.study.queries.remote import take_remotes
