@@ -151,6 +151,22 @@ DEVIATIONS: tuple[Deviation, ...] = (
     ),
     Deviation(
         COORDINATOR,
+        "tells one peer another joint mean than the others, so that its rows are measured from "
+        "elsewhere and its part in the sums shows",
+        "what is used once in the contributions (keys and masks of blind sums, seeds and shares of "
+        "engine `quorum`) is bound to a digest of the point that each was told: who was told "
+        "another and the others refuse what they get, and the study stops before it solves",
+        named_tests(
+            "published",
+            "test_who_is_told_another_mean_is_in_no_sum",
+            "test_in_a_quorum_who_is_told_another_mean_is_in_no_sum",
+            folder="study",
+        ),
+        "a point that is not the joint mean, told to everybody alike: it costs steps of the solve "
+        "and gives the same model",
+    ),
+    Deviation(
+        COORDINATOR,
         "makes a key in whose group it can take logarithms, and reads masked numbers through the "
         "randomisers of what it is asked to decrypt",
         "whatever goes to a key holder is multiplied by a uniform N-th power, and the key comes "

@@ -21,7 +21,8 @@ _NOBODY = " "
 class PartyContext:
     """One party's own things; its books outlive every conversation of the study.
 
-    `shown` stands for the dictionary that it was shown, once it was: blind sums are bound to it.
+    `shown` stands for what it was shown, once it was: the dictionary, and for contributions the
+    point that rows are measured from. Sums over peers are bound to it.
     `policy` is what its owner consents to at most, where it is an owner's.
     """
 
@@ -51,7 +52,7 @@ class PartyContext:
         return replace(self, entropy=bound(self.entropy, purpose, *inputs))
 
     def having(self, shown: bytes) -> "PartyContext":
-        """The same party after it was shown a dictionary, for which this digest stands."""
+        """The same party after it was shown that for which this digest stands."""
         return replace(self, shown=shown)
 
     @property

@@ -169,7 +169,8 @@ def collect(
 def _check_bound(summand: Summand, context: bytes, peer: str) -> None:
     if context != summand.bound():
         raise ViolationError(
-            f"{summand.purpose}: expected a share for this plan and attempt, found another",
+            f"{summand.purpose}: expected a share for this plan and attempt, found another, "
+            "or one of a peer that was shown something else than we were",
             party=peer,
         )
 

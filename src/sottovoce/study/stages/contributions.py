@@ -49,6 +49,7 @@ from sottovoce.study.stages.centring import (
 from sottovoce.study.stages.joint_mean import (
     bring_mean,
     guess,
+    measuring_from,
     open_mean,
     takes_mean,
     watch_mean,
@@ -229,20 +230,23 @@ def contribute(
     spectrum = told_parts(study.plan, moments, reference, fraction_bits=bits)
     # Sums of squares of all columns: nobody needs them while others are waited for.
     del moments
+    party = measuring_from(party, reference)
     return (yield from send_halves(party, layout, words, spectrum=spectrum))
 
 
 def collect(party: PartyContext, prepared: Prepared) -> Party[Contributed]:
     """At the coordinator: the first share of the sum, and c."""
     reference = yield from open_mean(party, prepared, guess(party, prepared))
-    held = yield from first_half(party, MomentPlan.of(party.study.plan, prepared.totals))
+    layout = MomentPlan.of(party.study.plan, prepared.totals)
+    held = yield from first_half(measuring_from(party, reference), layout)
     return replace(held, reference=reference)
 
 
 def expand(party: PartyContext, prepared: Prepared) -> Party[Contributed]:
     """At the evaluator: the second share of the sum, from the peers' seeds, and c."""
     reference = yield from watch_mean(party, prepared, guess(party, prepared))
-    held = yield from second_half(party, MomentPlan.of(party.study.plan, prepared.totals))
+    layout = MomentPlan.of(party.study.plan, prepared.totals)
+    held = yield from second_half(measuring_from(party, reference), layout)
     return replace(held, reference=reference)
 
 

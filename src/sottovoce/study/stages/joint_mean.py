@@ -12,6 +12,9 @@ alone: later ones, with other peers, measure from the guess, as plans with `cent
 Who learns what: everybody learns, of every word of the dictionary, by how many 1/128 its mean
 weight in all rows differs from what idf tells. Nobody learns it of one peer: what hides a peer's
 numbers in the sum is what hides its counts for the dictionary.
+
+A coordinator that told peers different points could tell their contributions apart; so what is
+used once in these depends on a digest of the point that each was told.
 """
 
 from collections.abc import Iterable
@@ -26,6 +29,7 @@ from sottovoce.numbers.ring import from_ring, to_ring
 from sottovoce.protocols.blind_sum import SummedVector, WordSpace, pairwise
 from sottovoce.protocols.blind_sum.plan import Plan
 from sottovoce.protocols.conversation import Party, Send, receive
+from sottovoce.protocols.identities import digest
 from sottovoce.protocols.messages import Disclosure, Message
 from sottovoce.rados.moments import Moments
 from sottovoce.study.party_context import PartyContext
@@ -57,6 +61,14 @@ def takes_mean(party: PartyContext, reference: Reference | None) -> bool:
 def guess(party: PartyContext, prepared: Prepared) -> Reference | None:
     """The point that idf gives, where rows are measured from one."""
     return Reference.of(party.study.plan, prepared.idf_halves)
+
+
+def measuring_from(party: PartyContext, reference: Reference | None) -> PartyContext:
+    """The same party, whose sums are bound to the point that it was told, where there is one."""
+    if reference is None:
+        return party
+    point = to_ring(np.array(reference.point, np.int64)).tobytes()
+    return party.having(digest("roles/measured-from/v1", party.shown, point))
 
 
 def own_apart(reference: Reference, moments: Moments, *, words: int) -> NDArray[np.int64]:

@@ -45,7 +45,12 @@ from sottovoce.study.choices import Contribution
 from sottovoce.study.party_context import PartyContext
 from sottovoce.study.stages.centring import Reference, ToldSpectrum
 from sottovoce.study.stages.contributions import MomentPlan, drawn_moments, told_parts
-from sottovoce.study.stages.joint_mean import help_mean, open_shared_mean, share_mean
+from sottovoce.study.stages.joint_mean import (
+    help_mean,
+    measuring_from,
+    open_shared_mean,
+    share_mean,
+)
 from sottovoce.study.stages.preparation import Prepared, claims_of
 from sottovoce.study.stages.quorum_sums import (
     COUNT_BASE,
@@ -102,6 +107,7 @@ def contribute_moments(
     layout = MomentPlan.of(party.study.plan, prepared.totals)
     moments = drawn_moments(party, prepared, training)
     reference = yield from share_mean(party, prepared, moments)
+    party = measuring_from(party, reference)
     words, mine = _own_words(party.study, layout, moments, reference)
     del moments
     words = np.concatenate([words, np.array(_claimed(party.study, prepared.claimed), np.int64)])
@@ -162,6 +168,7 @@ def _own_words(
 def collect_moments(party: PartyContext, prepared: Prepared) -> Party[JointSums]:
     """At a member: its share of the moments of all peers, and the sum of their ends."""
     reference = yield from help_mean(party, prepared)
+    party = measuring_from(party, reference)
     layout = MomentPlan.of(party.study.plan, prepared.totals)
     bounds, parts = _bounds(party, prepared), dict[str, CheckedPart]()
 
@@ -197,6 +204,7 @@ def _check(
 def add_up(party: PartyContext, prepared: Prepared) -> Party[JointSums]:
     """At the coordinator: it opens the mean, whether moments can be true, and the sums of ends."""
     reference = yield from open_shared_mean(party, prepared)
+    party = measuring_from(party, reference)
     bounds = _bounds(party, prepared)
     if bounds is not None:
         opener = Opener(party.study.quorum_of(party.peers))
