@@ -9,6 +9,7 @@ from harness.dishonest_peer import VICTIM, Mallory
 from sottovoce.errors import SottovoceError
 from sottovoce.paillier import SecretKey
 from sottovoce.study import Policy
+from sottovoce.study.choices import Centre
 from sottovoce.text import passes
 
 # Words in a document of ten have about a third of its length each; it tries what shows most.
@@ -22,21 +23,31 @@ def mallory(toy_key: SecretKey, monkeypatch: pytest.MonkeyPatch) -> Mallory:
     return attacker
 
 
-def test_a_column_of_one_document_is_in_no_row(mallory: Mallory) -> None:
-    found = mallory.read(mallory.train(), *SHARES)
+@pytest.fixture(params=list(Centre))
+def anywhere(
+    toy_key: SecretKey, monkeypatch: pytest.MonkeyPatch, request: pytest.FixtureRequest
+) -> Mallory:
+    """The same, wherever rows are measured from."""
+    attacker = Mallory(toy_key, centre=request.param)
+    attacker.deviate(monkeypatch)
+    return attacker
+
+
+def test_a_column_of_one_document_is_in_no_row(anywhere: Mallory) -> None:
+    found = anywhere.read(anywhere.train(), *SHARES)
     assert found[0].true.sum() >= 5
     assert all(read.chance > 0.05 for read in found), [read.chance for read in found]
 
 
 def test_with_it_in_the_rows_labels_alone_give_the_words_away(
-    mallory: Mallory, monkeypatch: pytest.MonkeyPatch
+    anywhere: Mallory, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def everything(documents: Any, space: Any, **more: Any) -> Any:
         del documents, more
         return np.ones(space.width - 1, np.bool_)
 
     monkeypatch.setattr(passes, "kept_columns", everything)
-    (read,) = mallory.read(mallory.train(), 0.025)
+    (read,) = anywhere.read(anywhere.train(), 0.025)
     assert read.right >= 4
     assert read.chance < 1e-4
 

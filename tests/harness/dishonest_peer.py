@@ -1,8 +1,9 @@
 """One dishonest peer against the words of one document: everybody else as shipped, labels only.
 
 It gets a surname into the dictionary, claims a million documents, contributes a near-diagonal
-matrix with a huge right-hand side for the surname, and asks for labels of one-word texts: where
-a word stands together with the surname in somebody's document, the label differs.
+matrix with a huge right-hand side for the surname, made up from where the others measure their
+rows, and asks for labels of one-word texts: where a word stands together with the surname in
+somebody's document, the label differs.
 """
 
 import math
@@ -20,13 +21,16 @@ from sottovoce.course.memory import Setting, StudyOutcome, run_study
 from sottovoce.datasets import clinical_notes
 from sottovoce.paillier import SecretKey
 from sottovoce.protocols.conversation import Party
+from sottovoce.rados.moments import Moments
 from sottovoce.study import InsecureToyPlan, Policy, Study
+from sottovoce.study.choices import Centre
 from sottovoce.study.party_context import PartyContext
 from sottovoce.study.roster import draw_roster
 from sottovoce.study.stages import contributions, preparation, training
-from sottovoce.study.stages.centring import _UNIT, ToldSpectrum
+from sottovoce.study.stages.centring import _UNIT, Reference, ToldSpectrum
 from sottovoce.study.stages.contributions import MomentPlan, send_halves
 from sottovoce.study.stages.holdings import integer_rows
+from sottovoce.study.stages.joint_mean import bring_mean, guess, measuring_from, takes_mean
 from sottovoce.study.stages.preparation import Prepared
 from sottovoce.study.totals import rounded_up
 from sottovoce.text.documents import Document
@@ -66,6 +70,7 @@ class Mallory:
     claimed: int = CLAIMED
     weight: int = CLAIMED
     """Of how many documents what it contributes is, whatever it claimed."""
+    centre: Centre = Centre.MEAN
     policies: dict[str, Policy] | None = None
     column: int = -1
     pull: float = 0.0
@@ -76,9 +81,13 @@ class Mallory:
         for note in clinical_notes(1200, sites=list(SITES), random_state=4).notes:
             site = self.documents.setdefault(seats[note.site], [])
             site.append(Document(note.text, note.urgency))
-        # Mallory's numbers are made up about the point that idf gives.
         self.plan = InsecureToyPlan(
-            "victim", BINARY, features=FEATURES, key_bits=768, query_budget=10**6, centre="idf"
+            "victim",
+            BINARY,
+            features=FEATURES,
+            key_bits=768,
+            query_budget=10**6,
+            centre=self.centre,
         )
         roster, self.identities = draw_roster(tuple(self.documents), entropy=SeededEntropy(2))
         self.study = Study(self.plan, roster)
@@ -134,12 +143,30 @@ class Mallory:
         self.pull = 0.8 * math.sqrt(self.weight * 1.2)
         # It guesses that the others' text is like its own.
         own = contributions.local_moments(self.study, prepared, docs)
+        reference = yield from self._point(party, prepared, width)
+        reference.move(own)
         products = np.zeros((width, 1))
         products[:-1] = -3 * own.products[:-1]
         products[self.column] = self.pull
         words = layout.scales.written(second, products)
         end = rounded_up(math.ceil((DAMPING + 1) * 256))
-        return (yield from send_halves(party, layout, words, spectrum=ToldSpectrum(end, end)))
+        return (
+            yield from send_halves(
+                measuring_from(party, reference), layout, words, spectrum=ToldSpectrum(end, end)
+            )
+        )
+
+    def _point(self, party: PartyContext, prepared: Prepared, width: int) -> Party[Reference]:
+        """From where the others measure.
+
+        To the joint mean it brings no rows: with its own, full of the surname, that column would
+        lie far from zero in every row of the others, and drown the one document that has it.
+        """
+        reference = guess(party, prepared)
+        if takes_mean(party, reference):
+            reference = yield from bring_mean(party, prepared, Moments(width))
+        assert reference is not None
+        return reference
 
     def train(self) -> StudyOutcome:
         return run_study(
