@@ -2,6 +2,7 @@
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from math import hypot
 from pathlib import Path
 
 from sottovoce.pictures.charts import picture
@@ -218,18 +219,30 @@ class Box:
 
 @dataclass(frozen=True)
 class Arrow:
-    """An arrow between two places, with words beside it."""
+    """An arrow between two places, with words above its middle, or so far from there."""
 
     start: tuple[int, int]
     end: tuple[int, int]
     words: str = ""
+    beside: tuple[int, int] = (0, -6)
 
     def drawn(self) -> Html:
-        """A line that ends in a dot, and its words above the middle."""
-        (x1, y1), (x2, y2) = self.start, self.end
-        said = tag("text", self.words, x=(x1 + x2) / 2, y=(y1 + y2) / 2 - 6, class_="value middle")
+        """A line with a head, and its words."""
+        (x1, y1), (x2, y2), (right, down) = self.start, self.end, self.beside
+        middle = {"x": (x1 + x2) / 2 + right, "y": (y1 + y2) / 2 + down}
         line = tag("line", x1=x1, y1=y1, x2=x2, y2=y2, class_="curve")
-        return joined(line, tag("circle", cx=x2, cy=y2, r=4, class_="bar"), said)
+        return joined(line, self._head(), tag("text", self.words, **middle, class_="value middle"))
+
+    def _head(self) -> Html:
+        (x1, y1), (x2, y2) = self.start, self.end
+        length = hypot(x2 - x1, y2 - y1)
+        along, across = (x2 - x1) / length, (y2 - y1) / length
+        corners = ((0, 0), (-10, 5), (-10, -5))
+        points = " ".join(
+            f"{x2 + back * along - side * across:.1f},{y2 + back * across + side * along:.1f}"
+            for back, side in corners
+        )
+        return tag("polygon", points=points, class_="bar")
 
 
 @dataclass(frozen=True)
@@ -258,54 +271,57 @@ FIGURES = (
     Figure(
         "paper-pipeline",
         "From text to a label, and what is encrypted on the way",
-        (820, 150),
+        (820, 190),
         (
-            Box(("documents", "at a site"), 10, 40, 110),
-            Box(("sparse rows", "and labels, at home"), 170, 40, 150),
-            Box(("moments of all rados", "masked or encrypted"), 390, 40, 170),
-            Box(("sealed model", "of everybody"), 640, 40, 160),
+            Box(("documents", "at a site"), 10, 20, 110),
+            Box(("sparse rows", "and labels, at home"), 170, 20, 160),
+            Box(("moments of all rados", "masked or encrypted"), 400, 20, 170),
+            Box(("sealed model", "nobody can read it"), 640, 20, 160),
+            Box(("a label", "for the asker alone"), 640, 125, 160),
+            Box(("a new document", "at a site, as a row"), 400, 125, 170),
         ),
         (
-            Arrow((120, 65), (170, 65)),
-            Arrow((320, 65), (390, 65), "sealed"),
-            Arrow((560, 65), (640, 65), "solve"),
-            Arrow((720, 90), (245, 130), "labels of new rows, to the asker alone"),
+            Arrow((120, 45), (168, 45)),
+            Arrow((330, 45), (398, 45), "sealed"),
+            Arrow((570, 45), (638, 45), "solve"),
+            Arrow((720, 70), (720, 123), "verdict", (32, 4)),
+            Arrow((570, 150), (638, 150), "sealed"),
         ),
     ),
     Figure(
         "paper-encryption",
         "How a site's rows are encrypted for an intermediary",
-        (820, 230),
+        (820, 240),
         (
-            Box(("site B", "rows x, labels y"), 10, 80),
-            Box(("intermediary of B", "⟨⟨x⟩⟩, ⟨⟨yx⟩⟩, ⟨⟨rados⟩⟩", "no key"), 320, 70, 190),
-            Box(("coordinator", "the key; sees noise"), 630, 10),
-            Box(("evaluator", "⟨⟨sum of moments⟩⟩"), 630, 160),
+            Box(("site B", "rows x, labels y"), 10, 60),
+            Box(("intermediary of B", "⟨⟨x⟩⟩, ⟨⟨yx⟩⟩, ⟨⟨rados⟩⟩", "no key"), 320, 50, 190),
+            Box(("coordinator", "the key; sees noise"), 640, 20),
+            Box(("evaluator", "⟨⟨sum of moments⟩⟩"), 640, 170),
         ),
         (
-            Arrow((180, 90), (320, 90), "⟨⟨x⟩⟩, ⟨⟨yx⟩⟩"),
-            Arrow((320, 120), (180, 120), "⟨⟨moments⟩⟩"),
-            Arrow((510, 80), (630, 40), "masked"),
-            Arrow((95, 130), (630, 190), "into the blind sum, under masks"),
-            Arrow((715, 160), (715, 60), "masked"),
+            Arrow((180, 72), (318, 72), "⟨⟨x⟩⟩, ⟨⟨yx⟩⟩"),
+            Arrow((320, 100), (182, 100), "⟨⟨moments⟩⟩", (0, 16)),
+            Arrow((510, 75), (638, 45), "masked", (-8, -10)),
+            Arrow((95, 110), (638, 195), "into the blind sum, under masks", (-70, 24)),
+            Arrow((725, 170), (725, 72), "masked", (34, 4)),
         ),
     ),
     Figure(
         "paper-architecture",
         "Who talks to whom: one port, and letters sealed end to end",
-        (820, 260),
+        (820, 250),
         (
-            Box(("coordinator", "one HTTPS port", "mailbox of sealed letters"), 300, 10, 210),
-            Box(("peer", "documents, ledger"), 10, 130),
-            Box(("peer", "documents, ledger"), 220, 180),
-            Box(("evaluator", "or members, at peers"), 430, 180, 180),
-            Box(("intermediary", "of a peer"), 640, 130),
+            Box(("coordinator", "one HTTPS port", "mailbox of sealed letters"), 305, 10, 210),
+            Box(("peer", "documents, ledger"), 10, 180),
+            Box(("peer", "documents, ledger"), 215, 180),
+            Box(("evaluator", "or members, at peers"), 420, 180, 185),
+            Box(("intermediary", "of a peer"), 640, 180),
         ),
         (
-            Arrow((95, 130), (300, 50), "outbound only"),
-            Arrow((305, 180), (360, 80)),
-            Arrow((520, 180), (450, 80)),
-            Arrow((725, 130), (510, 50), "outbound only"),
+            Arrow((95, 180), (303, 60), "outbound only", (-60, -4)),
+            Arrow((300, 180), (370, 80)),
+            Arrow((512, 180), (450, 80)),
+            Arrow((725, 180), (517, 60), "outbound only", (60, -4)),
         ),
     ),
 )
@@ -313,5 +329,5 @@ FIGURES = (
 
 if __name__ == "__main__":
     PAGE.write_text(written(PAGE.read_text(encoding="utf-8")), encoding="utf-8")
-    for one in FIGURES:
-        (HERE / f"{one.name}.svg").write_text(one.drawn(), encoding="utf-8")
+    for figure in FIGURES:
+        (HERE / f"{figure.name}.svg").write_text(figure.drawn(), encoding="utf-8")
