@@ -118,7 +118,7 @@ def test_entities_of_tokens_are_not_for_documents() -> None:
         toy(labelling="bio", entities=("Drug",)).fit(overlapping().federation_)
     with pytest.raises(InputError, match="at least one type, found no type"):
         toy(labelling="types").fit(overlapping().federation_)
-    with pytest.raises(InputError, match="labelling: expected one of label, types"):
+    with pytest.raises(InputError, match="labelling: expected one of label, levels, types"):
         toy(labelling="entity").fit(overlapping().federation_)
 
 
