@@ -15,6 +15,7 @@ from sottovoce.study.choices import DictionaryKind, Engine
 from sottovoce.study.plan import FEWEST_EVALUATED, FEWEST_PEERS
 from sottovoce.study.release import Opens
 from sottovoce.study.roster import Participant, Role, Roster
+from sottovoce.study.stages.centring import is_corrected
 from sottovoce.study.study import Study
 from sottovoce.wire.printable import markdown
 
@@ -149,12 +150,13 @@ def _later(study: Study) -> str:
 
 def _learned(study: Study) -> Iterator[str]:
     plan = study.plan
-    said = "How many documents of each class there are in all, rounded up to two digits."
+    said = "How many documents of each class there are in all, rounded up"
+    said += ", and how often chosen words occur, rounded." if is_corrected(plan) else "."
     if plan.dictionary is DictionaryKind.JOINT and not study.outsourced:
         said += (
             f" The coordinator also learns in how many each word stands that {plan.min_documents} "
-            "or more of a peer's documents have, but not the word. Every peer can test whether "
-            "a word that it thinks of was chosen."
+            "or more of a peer's documents have, but not the word. A peer can test whether "
+            "a word was chosen."
         )
     yield from _titled("What others learn from the training", said)
     yield ""
@@ -230,8 +232,8 @@ def _checked() -> Iterator[str]:
     yield from _titled(
         "How you check it",
         "`sottovoce ledger show` lists each message that left, `ledger verify` finds changed "
-        "lines. Your consent signs a fingerprint, a number for plan and people; the ledger "
-        "names it; compare its words with the others over the phone.",
+        "lines. Your consent signs a fingerprint of plan and people; the ledger names it. "
+        "Compare its words over the phone.",
     )
     yield ""
 

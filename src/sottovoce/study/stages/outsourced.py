@@ -102,7 +102,7 @@ class OpenedModel(Message, frozen=True):
 
     discloses: ClassVar = Disclosure(
         seen_by="the owner's own peer, sealed against everybody else",
-        reveals="the model, which is the owner's own",
+        reveals="the model in the clear, to the owner that has its key",
         assuming="both seats are of one organisation",
     )
     thetas: wire.Words
