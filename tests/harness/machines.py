@@ -216,7 +216,9 @@ def _be_curious(notes: Path) -> None:
     async def noted(handlers: Any, request: Any, limit: int, digest: Any) -> bytes:
         body: bytes = await real(handlers, request, limit, digest)
         if body and "to" in request.query:
-            place = tuple(request.query[one] for one in ("session", "to", "number", "offset"))
+            # Only a part of a long letter says where it begins.
+            asked = {"offset": "0", **request.query}
+            place = tuple(asked[one] for one in ("session", "to", "number", "offset"))
             sender = read_signed(request.headers).seat
             found = ReadBody(sender, place, hashlib.sha256(body).hexdigest())
             with notes.open("a") as out:
@@ -478,9 +480,7 @@ class Village:
         path = self.root / BODIES
         lines = path.read_text().splitlines() if path.exists() else []
         read = [json.loads(line) for line in lines if line[-1:] == "}"]
-        return [
-            ReadBody(one["sender"], tuple(one["coordinator-home"]), one["digest"]) for one in read
-        ]
+        return [ReadBody(one["sender"], tuple(one["place"]), one["digest"]) for one in read]
 
     def end(self) -> None:
         for one in self.machines.values():

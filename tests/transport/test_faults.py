@@ -7,6 +7,7 @@ import tracemalloc
 
 import pytest
 
+from harness.copies import bodies_read
 from harness.ports import STUDY, identity_of, served_mailbox
 from harness.wires import wire_to
 from sottovoce.errors import AbsenceError, MalformedError, ViolationError
@@ -194,6 +195,32 @@ def test_a_line_without_patience_says_what_it_waited_for_and_how_long(tmp_path):
             assert f"127.0.0.1:{port}" in str(gone.value)
             assert gone.value.party == "coordinator"
             assert "sottovoce serve" in gone.value.hints[0]
+
+    asyncio.run(story())
+
+
+def test_a_line_that_is_not_asked_for_its_body_tries_again_and_sends_none(tmp_path, monkeypatch):
+    monkeypatch.setattr("sottovoce.transport.client._ANSWER_SECONDS", 0.3)
+
+    async def story():
+        over, read_before_tries = asyncio.Event(), []
+        async with served_mailbox(tmp_path) as served:
+            announced = served.mailbox.announced
+
+            async def silent_at_first(summary, *, run):
+                read_before_tries.append(list(bodies))
+                if len(read_before_tries) == 1:
+                    await over.wait()
+                return await announced(summary, run=run)
+
+            monkeypatch.setattr(served.mailbox, "announced", silent_at_first)
+            alice, bob = await served.line("alice"), await served.line("bob")
+            with bodies_read() as bodies:
+                async with asyncio.timeout(30):
+                    await alice.post(letter())
+            over.set()
+            assert read_before_tries[:2] == [[], []]
+            assert [one.body for _, one in await bob.fetch()] == [b"body"]
 
     asyncio.run(story())
 

@@ -52,7 +52,8 @@ V = TypeVar("V", bound=Value)
 _MAX_ANSWER = 8 * 2**20
 _MAX_LETTER = Limits().letter
 _CONNECT_SECONDS = 15.0
-# Beyond the time that it asked the server to wait, a call waits so long for an answer.
+# Beyond the time that it asked the server to wait, a call waits so long for an answer, or until
+# it is asked for its body.
 _ANSWER_SECONDS = 60.0
 _FIRST_PAUSE, _LONGEST_PAUSE = 0.05, 10.0
 _SLICE = 256 * 1024
@@ -363,18 +364,22 @@ class CoordinatorLine:
         )
         if len(call.body):
             headers["Content-Length"] = str(len(call.body))
-        async with self._open().request(
-            call.asked.method,
-            URL(f"{self.route.address}{call.asked.path}", encoded=True),
-            data=_sent_as(call.body),
-            expect100=call.asked_for,
-            headers=headers,
-            timeout=timeout,
-            ssl=self._context,
-            proxy=self.route.proxy,
-            proxy_headers=self.route.proxy_headers or None,
-            allow_redirects=False,
-        ) as response:
+        # aiohttp begins to count once a body was sent: until it is asked for we count ourselves.
+        async with (
+            asyncio.timeout(_ANSWER_SECONDS if call.asked_for else None) as unasked,
+            self._open().request(
+                call.asked.method,
+                URL(f"{self.route.address}{call.asked.path}", encoded=True),
+                data=_sent_as(call.body, unasked),
+                expect100=call.asked_for,
+                headers=headers,
+                timeout=timeout,
+                ssl=self._context,
+                proxy=self.route.proxy,
+                proxy_headers=self.route.proxy_headers or None,
+                allow_redirects=False,
+            ) as response,
+        ):
             data = await _bounded(response)
         self._listen_to_clock(response.headers.get(TIME, ""))
         if response.status != 200:
@@ -415,13 +420,15 @@ _INSIDE: dict[str, type[Exception]] = {
 }
 
 
-def _sent_as(body: memoryview) -> bytes | AsyncIterator[bytes] | None:
-    if len(body) <= _SLICE:
+def _sent_as(body: memoryview, unasked: asyncio.Timeout) -> bytes | AsyncIterator[bytes] | None:
+    if unasked.when() is None and len(body) <= _SLICE:
         return bytes(body) or None
-    return _slices(body)
+    return _slices(body, unasked)
 
 
-async def _slices(body: memoryview) -> AsyncIterator[bytes]:
+async def _slices(body: memoryview, unasked: asyncio.Timeout) -> AsyncIterator[bytes]:
+    if not unasked.expired():
+        unasked.reschedule(None)
     for start in range(0, len(body), _SLICE):
         yield bytes(body[start : start + _SLICE])
 
