@@ -2,12 +2,13 @@
 
 from pathlib import Path
 
+from deviations import DEVIATIONS, ROLES, Deviation
+
 from sottovoce.study.adversaries import FACTS, POOLS
-from sottovoce.study.deviations import DEVIATIONS, ROLES, Deviation
 
 HEAD = """# Adversaries: who could do what by deviating, and what stops it
 
-Made from `study/deviations.py` and `study/adversaries.py` by `docs/make_adversaries.py`; a test
+Made from `docs/deviations.py` and `study/adversaries.py` by `docs/make_adversaries.py`; a test
 compares. The protocols
 assume that everyone follows them and may be curious about what they see. This page is about those
 who do not follow them: what is impossible, what is found out, and what nothing stops. Each test

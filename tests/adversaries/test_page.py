@@ -3,6 +3,7 @@
 import re
 import runpy
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -11,11 +12,25 @@ from harness.studies import BINARY
 from sottovoce.study import InsecureToyPlan, Study
 from sottovoce.study.adversaries import CARD, FACTS, POOLS, Fact
 from sottovoce.study.card.card import StudyCard
-from sottovoce.study.deviations import DEVIATIONS, ROLES
 from sottovoce.study.roster import draw_roster
 from sottovoce.text.blocks import Blocks
 
 ROOT = Path(__file__).parents[2]
+
+
+def script(name: str) -> dict[str, Any]:
+    """The names that a script of docs/ defines."""
+    return runpy.run_path(str(ROOT / "docs" / f"{name}.py"))
+
+
+DEVIATIONS, ROLES = (script("deviations")[name] for name in ("DEVIATIONS", "ROLES"))
+
+
+@pytest.fixture
+def make_adversaries(monkeypatch: pytest.MonkeyPatch) -> dict[str, Any]:
+    """The script that writes the page; it imports the table that stands beside it."""
+    monkeypatch.syspath_prepend(ROOT / "docs")
+    return script("make_adversaries")
 
 
 def flat(text: str) -> str:
@@ -29,8 +44,8 @@ def card(**settings: object) -> StudyCard:
     return StudyCard(Study(plan, roster))
 
 
-def test_the_page_is_what_the_code_says() -> None:
-    made = runpy.run_path(str(ROOT / "docs" / "make_adversaries.py"))["page"]()
+def test_the_page_is_what_the_code_says(make_adversaries: dict[str, Any]) -> None:
+    made = make_adversaries["page"]()
     written = (ROOT / "docs" / "adversaries.md").read_text(encoding="utf-8")
     assert made == written, "run: python docs/make_adversaries.py"
 
@@ -48,8 +63,8 @@ def test_a_fact_stands_where_people_read_it(fact: Fact) -> None:
             assert fact.says in flat(page), place
 
 
-def test_pools_stand_in_security_and_on_the_card() -> None:
-    table = runpy.run_path(str(ROOT / "docs" / "make_adversaries.py"))["pool_table"]()
+def test_pools_stand_in_security_and_on_the_card(make_adversaries: dict[str, Any]) -> None:
+    table = make_adversaries["pool_table"]()
     assert "\n".join(table) in (ROOT / "SECURITY.md").read_text(encoding="utf-8")
     shown = card()
     for pool in POOLS:
@@ -58,7 +73,7 @@ def test_pools_stand_in_security_and_on_the_card() -> None:
 
 
 def test_every_test_that_is_named_exists() -> None:
-    named = [test for one in (*DEVIATIONS, *POOLS) for test in one.tests]
+    named = [test for row in (*DEVIATIONS, *POOLS) for test in row.tests]
     assert named
     for test in named:
         path, _, name = test.partition("::")
@@ -67,7 +82,7 @@ def test_every_test_that_is_named_exists() -> None:
 
 
 def test_what_is_said_to_be_stopped_has_a_test() -> None:
-    assert {one.role for one in DEVIATIONS} <= set(ROLES)
-    for one in DEVIATIONS:
-        assert bool(one.stops) == bool(one.tests), one.does
-        assert one.remains
+    assert {deviation.role for deviation in DEVIATIONS} <= set(ROLES)
+    for deviation in DEVIATIONS:
+        assert bool(deviation.stops) == bool(deviation.tests), deviation.does
+        assert deviation.remains

@@ -1,7 +1,7 @@
 """What people should know of parties that deviate, or pool what they saw: said in one place.
 
 SECURITY.md has the same table of pools and the same facts, docs/adversaries.md is made of them and
-of deviations.py (docs/make_adversaries.py), and the study card prints them. A test compares all of
+of docs/deviations.py (docs/make_adversaries.py), and the study card prints them. A test compares all of
 them, and that every test named here exists.
 """
 

@@ -1,7 +1,7 @@
 """What each role could do by deviating, what stops it, and what nothing stops: said in one place.
 
-docs/adversaries.md is made of this (docs/make_adversaries.py); a test looks that every test named
-here exists.
+docs/make_adversaries.py writes docs/adversaries.md from this table; a test checks that every test
+named here exists.
 """
 
 from dataclasses import dataclass
