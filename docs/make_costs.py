@@ -1,13 +1,13 @@
-"""Writes docs/costs.md from the cost model in the code: python docs/make_costs.py."""
+"""Writes docs/costs.md from the cost model in the code: python -m docs.make_costs."""
 
 from collections.abc import Sequence
 from pathlib import Path
 
+from benchmarks.arithmetic import learner_costs
+from benchmarks.arithmetic.learner_costs import LearnerCost
 from sottovoce.numbers.fixed import Scale
-from sottovoce.paper import learner_costs
 from sottovoce.paper.central.printed_terms import PrintedTerms
 from sottovoce.paper.central.terms import CentralTerms, Precision, RoundedTotals
-from sottovoce.paper.learner_costs import LearnerCost
 from sottovoce.paper.rado_solver import SolverPlan
 from sottovoce.paper.table1_encrypted import CAST, KAPPA, SEALED_RIDGE, descent_plan_of
 from sottovoce.protocols.casting import Cast
@@ -20,8 +20,8 @@ MASKING = Masking(KAPPA)
 HEAD = f"""# What computing on ciphertexts costs
 
 Made from the code by `docs/make_costs.py`; a test compares. The model is in
-`src/sottovoce/protocols/two_party/costs.py` (blocks) and
-`src/sottovoce/paper/learner_costs.py` (learners), and tests compare it, number for number,
+`benchmarks/arithmetic/costs.py` (blocks) and
+`benchmarks/arithmetic/learner_costs.py` (learners), and tests compare it, number for number,
 with what counting arithmetic and the wire count in real runs.
 
 The evaluator re-randomises every ciphertext that it asks with, and the key holder decrypts it;

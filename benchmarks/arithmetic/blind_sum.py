@@ -3,10 +3,10 @@
 import numpy as np
 from numpy.typing import NDArray
 
+from benchmarks.timing import interleaved
 from sottovoce.cli.measurements import Row
 from sottovoce.entropy import Entropy, SystemEntropy
 from sottovoce.errors import InputError
-from sottovoce.paper.timing import interleaved
 from sottovoce.protocols.blind_sum import Plan, Round, SummedVector, WordSpace, pairwise
 from sottovoce.protocols.blind_sum.dealing import Dealing, deal
 from sottovoce.protocols.blind_sum.keys import Keyring, OwnKeys, members_of

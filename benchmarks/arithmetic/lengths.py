@@ -6,12 +6,12 @@ from typing import Any
 
 import numpy as np
 
+from benchmarks.timing import interleaved
 from sottovoce.cli.measurements import Row
 from sottovoce.entropy import SystemEntropy
 from sottovoce.numbers.fixed import Scale
 from sottovoce.paillier import Plain, SecretKey, decrypt, encrypt
 from sottovoce.paillier.damgard_jurik import LongSecretKey, lengthened
-from sottovoce.paper.timing import interleaved
 
 LENGTHS = (1, 2, 3)
 _COUNT = 8

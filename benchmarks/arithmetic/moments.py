@@ -9,8 +9,8 @@ from typing import Any
 import numpy as np
 from scipy import sparse
 
+from benchmarks.timing import interleaved
 from sottovoce.errors import InputError
-from sottovoce.paper.timing import interleaved
 from sottovoce.rados import Moments
 from sottovoce.rados.rows import Floats
 

@@ -12,10 +12,10 @@ from random import Random
 from typing import Any
 
 from benchmarks.arithmetic.schemes import VALUE_BITS, WORDS, LibraryScheme, Ours, partners
+from benchmarks.timing import interleaved
 from sottovoce.cli.measurements import Row
 from sottovoce.entropy import SystemEntropy
 from sottovoce.paillier import SecretKey, generate
-from sottovoce.paper.timing import interleaved
 
 SIZE = 256
 ENTRY_BITS = 20

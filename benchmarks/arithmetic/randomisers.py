@@ -1,9 +1,9 @@
 """What a ciphertext pays on its way to the key holder: a uniform r^N, beside a short power."""
 
+from benchmarks.timing import interleaved
 from sottovoce.cli.measurements import Row
 from sottovoce.entropy import SystemEntropy
 from sottovoce.paillier import PublicKey, generate
-from sottovoce.paper.timing import interleaved
 
 # So many ciphertexts a turn.
 _COUNT = 8

@@ -5,11 +5,11 @@ from functools import partial
 
 import numpy as np
 
+from benchmarks.timing import interleaved
 from sottovoce.cli.measurements import Row
 from sottovoce.entropy import SystemEntropy
 from sottovoce.errors import InputError
 from sottovoce.numbers.ring import LIMBS, NUMPY
-from sottovoce.paper.timing import interleaved
 
 # Right-hand sides of one product: one class, a dozen, a score.
 COLUMNS = (1, 12, 20)

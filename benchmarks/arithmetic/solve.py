@@ -6,10 +6,10 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from benchmarks.timing import interleaved
 from sottovoce.cli.measurements import Row
 from sottovoce.entropy import SystemEntropy
 from sottovoce.numbers import ring
-from sottovoce.paper.timing import interleaved
 from sottovoce.protocols.runner import Outcome
 from sottovoce.protocols.shares.contribution import MomentScales
 from sottovoce.protocols.shares.holders import Trio

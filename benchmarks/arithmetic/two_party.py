@@ -12,6 +12,8 @@ from typing import Any
 
 import numpy as np
 
+from benchmarks.arithmetic import costs
+from benchmarks.arithmetic.costs import Cost
 from sottovoce.cli.measurements import Row
 from sottovoce.entropy import Entropy, SystemEntropy
 from sottovoce.numbers.fixed import Scale
@@ -19,9 +21,7 @@ from sottovoce.numbers.packing import Slots
 from sottovoce.paillier import Ciphertext, Encrypted, Plain, SecretKey, decrypt, encrypt, generate
 from sottovoce.protocols.conversation import EVALUATOR, KEY_HOLDER, Party
 from sottovoce.protocols.guard import AnswerRule
-from sottovoce.protocols.two_party import costs
 from sottovoce.protocols.two_party.comparison import SignPlan, sign_rules, signs
-from sottovoce.protocols.two_party.costs import Cost
 from sottovoce.protocols.two_party.division import DivPlan, division_rule, reciprocal
 from sottovoce.protocols.two_party.exponential import ExpPlan, exponential, exponential_rule
 from sottovoce.protocols.two_party.hyperpower import InvPlan

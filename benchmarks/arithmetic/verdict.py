@@ -6,12 +6,12 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from benchmarks.timing import interleaved
 from sottovoce.cli.measurements import Row
 from sottovoce.entropy import SystemEntropy
 from sottovoce.numbers import ring
 from sottovoce.numbers.fixed import Scale
 from sottovoce.numbers.ring import Words
-from sottovoce.paper.timing import interleaved
 from sottovoce.protocols.runner import Outcome
 from sottovoce.protocols.shares.comparison import (
     Corrections,

@@ -14,8 +14,8 @@ from pathlib import Path
 
 from aiohttp import web
 
+from benchmarks.timing import cpu_seconds
 from sottovoce.errors import InputError
-from sottovoce.paper.timing import cpu_seconds
 from sottovoce.study.relay import Letter
 from sottovoce.transport import (
     Mailbox,

@@ -12,12 +12,12 @@ from typing import Any, ClassVar
 
 import numpy as np
 
+from benchmarks.timing import cpu_seconds, one_thread
 from sottovoce.cli.measurements import Row
 from sottovoce.entropy import Entropy, SystemEntropy
 from sottovoce.errors import InputError
 from sottovoce.estimators import LocalFederation, SealedClassifier
 from sottovoce.paillier import SecretKey
-from sottovoce.paper.timing import cpu_seconds, one_thread
 from sottovoce.study import StudyPlan
 from sottovoce.text.labels import Labels
 

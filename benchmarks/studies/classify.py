@@ -19,12 +19,12 @@ from scipy import sparse
 
 from benchmarks.arithmetic.schemes import Phe
 from benchmarks.studies.quorum_classify import QuorumParties
+from benchmarks.timing import interleaved, one_thread
 from sottovoce.cli.measurements import Row
 from sottovoce.entropy import SystemEntropy
 from sottovoce.errors import InputError
 from sottovoce.numbers.ring import share, to_ring
 from sottovoce.paillier import Plain, SecretKey, encrypt
-from sottovoce.paper.timing import interleaved, one_thread
 from sottovoce.protocols.runner import Conversation, Outcome
 from sottovoce.study import Study, StudyPlan
 from sottovoce.study.choices import LabelsOn, Verdict

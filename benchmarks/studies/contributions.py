@@ -21,13 +21,13 @@ from benchmarks.studies.sealed import (
     study_plan,
 )
 from benchmarks.studies.steps import StepCounter
+from benchmarks.timing import cpu_seconds, one_thread
 from sottovoce.cli.measurements import Row
 from sottovoce.course import memory
 from sottovoce.datasets import clinical_notes
 from sottovoce.entropy import SystemEntropy
 from sottovoce.estimators.plain_text import PlainText, accuracy
 from sottovoce.paillier import SecretKey
-from sottovoce.paper.timing import cpu_seconds, one_thread
 from sottovoce.sources import SourceOptions
 from sottovoce.study import Study, StudyPlan
 from sottovoce.study.choices import Contribution, Engine

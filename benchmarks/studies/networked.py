@@ -15,6 +15,7 @@ from functools import partial
 from pathlib import Path
 
 from benchmarks.studies.carried import Carried, counted
+from benchmarks.timing import cpu_seconds, one_thread
 from sottovoce.cli.measurements import Row
 from sottovoce.config.study_file import StudyDescription, parse_study
 from sottovoce.course.memory import Setting, StudyOutcome, run_study
@@ -33,7 +34,6 @@ from sottovoce.node.events import Event, Listening
 from sottovoce.node.site.asking import classify, in_hand
 from sottovoce.node.site.joining import join
 from sottovoce.paillier import SecretKey
-from sottovoce.paper.timing import cpu_seconds, one_thread
 from sottovoce.study import Policy, Study, StudyPlan
 from sottovoce.study.choices import Engine
 from sottovoce.study.roster import draw_roster

@@ -22,12 +22,12 @@ from benchmarks.studies.accuracy import (
 )
 from benchmarks.studies.corpora import mts_pair
 from benchmarks.studies.rosters import roster_for
+from benchmarks.timing import cpu_seconds
 from sottovoce.cli.measurements import Row
 from sottovoce.course.memory import StudyOutcome, run_study
 from sottovoce.entropy import SystemEntropy
 from sottovoce.errors import InputError
 from sottovoce.estimators.plain_text import PlainText, accuracy
-from sottovoce.paper.timing import cpu_seconds
 from sottovoce.sources import SourceOptions, open_source
 from sottovoce.study import Study, StudyPlan
 from sottovoce.study.choices import Engine

@@ -15,9 +15,9 @@ import numpy as np
 from benchmarks.studies.accuracy import simulated_peers
 from benchmarks.studies.sealed import SealedTask, frequent_enough, study_plan
 from benchmarks.studies.train import KEY_BITS, PeersAndTest, TrainTrial
+from benchmarks.timing import one_thread
 from sottovoce.cli.measurements import Row
 from sottovoce.entropy import SystemEntropy
-from sottovoce.paper.timing import one_thread
 from sottovoce.protocols.runner import Meddler
 from sottovoce.protocols.seat import Packet
 from sottovoce.rados.moments import Moments

@@ -15,9 +15,9 @@ from typing import Any
 
 import numpy as np
 
+from benchmarks.timing import interleaved, peak_megabytes
 from sottovoce.cli.measurements import Row
 from sottovoce.clusters import LocalCores
-from sottovoce.paper.timing import interleaved, peak_megabytes
 from sottovoce.rados import Moments
 from sottovoce.text.chunks import Workers, working_with
 from sottovoce.text.dictionaries import Dictionary, HashedDictionary

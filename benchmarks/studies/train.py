@@ -14,12 +14,12 @@ from statistics import median
 
 from benchmarks.studies.rosters import roster_for
 from benchmarks.studies.text import LABELLING, synthetic_documents
+from benchmarks.timing import cpu_seconds, forget_peak, one_thread, peak_megabytes
 from sottovoce.cli.measurements import Row
 from sottovoce.course.memory import Setting, StudyOutcome, run_study
 from sottovoce.entropy import SystemEntropy
 from sottovoce.estimators.plain_text import PlainText, accuracy
 from sottovoce.paillier import SecretKey
-from sottovoce.paper.timing import cpu_seconds, forget_peak, one_thread, peak_megabytes
 from sottovoce.protocols.runner import Meddler
 from sottovoce.protocols.seat import Packet
 from sottovoce.protocols.shares.handover import EncryptedShare

@@ -6,8 +6,8 @@ import json
 import pytest
 from rich.console import Console
 
+from benchmarks.timing import cpu_seconds, interleaved
 from sottovoce.cli.measurements import figure, show, tables
-from sottovoce.paper.timing import cpu_seconds, interleaved
 
 
 @pytest.mark.parametrize(

@@ -5,11 +5,11 @@ from pathlib import Path
 
 import pytest
 
+from benchmarks.arithmetic import costs
+from benchmarks.arithmetic.costs import Cost
+from benchmarks.arithmetic.learner_costs import LearnerCost
 from sottovoce.numbers.packing import Slots
-from sottovoce.paper.learner_costs import LearnerCost
 from sottovoce.paper.rado_learn.sealed_theta import division_plan
-from sottovoce.protocols.two_party import costs
-from sottovoce.protocols.two_party.costs import Cost
 from sottovoce.protocols.two_party.division import DivPlan
 from sottovoce.protocols.two_party.exponential import ExpPlan
 from sottovoce.protocols.two_party.solve import SolvePlan
@@ -25,7 +25,7 @@ spec.loader.exec_module(MADE)
 
 def test_the_page_is_up_to_date() -> None:
     written = (DOCS / "costs.md").read_text(encoding="utf-8")
-    assert written == MADE.page(), "run: python docs/make_costs.py"
+    assert written == MADE.page(), "run: python -m docs.make_costs"
 
 
 EXP = ExpPlan.of(4)

@@ -10,6 +10,8 @@ from typing import Any
 
 import numpy as np
 
+from benchmarks.arithmetic import costs
+from benchmarks.arithmetic.costs import Cost
 from harness.entropy import SeededEntropy
 from harness.keys import toy_key
 from sottovoce.entropy import Entropy
@@ -18,9 +20,7 @@ from sottovoce.numbers.packing import Slots
 from sottovoce.paillier import Ciphertext, Encrypted, Plain, SecretKey, decrypt, encrypt
 from sottovoce.protocols.conversation import Party
 from sottovoce.protocols.guard import AnswerRule
-from sottovoce.protocols.two_party import costs
 from sottovoce.protocols.two_party.comparison import SignPlan, sealed_signs, sign_rules, signs
-from sottovoce.protocols.two_party.costs import Cost
 from sottovoce.protocols.two_party.directions import cut_times_fixed, direction_rule
 from sottovoce.protocols.two_party.division import DivPlan, divide, division_rule, reciprocal
 from sottovoce.protocols.two_party.exponential import ExpPlan, exponential, exponential_rule

@@ -2,6 +2,9 @@
 
 import pytest
 
+from benchmarks.arithmetic import learner_costs
+from benchmarks.arithmetic.costs import Cost
+from benchmarks.arithmetic.learner_costs import LearnerCost
 from harness.counting import Counting
 from harness.descents import plan_for, rados_for, terms_for
 from harness.entropy import SeededEntropy
@@ -10,17 +13,14 @@ from harness.learners import NAMES, numeric_parts
 from harness.two_party import talk
 from sottovoce.numbers.fixed import Scale
 from sottovoce.paillier import Plain, encrypt
-from sottovoce.paper import learner_costs
 from sottovoce.paper.central import learner, printed
 from sottovoce.paper.central.printed_terms import PrintedTerms
 from sottovoce.paper.central.terms import CentralTerms, Precision, RoundedTotals
-from sottovoce.paper.learner_costs import LearnerCost
 from sottovoce.paper.rado_learn import learner as rado_learn
 from sottovoce.paper.rado_learn.plain_theta import run_showing_theta
 from sottovoce.paper.rado_solver import SolverPlan, solve_encrypted, stages
 from sottovoce.protocols.casting import Cast
 from sottovoce.protocols.conversation import EVALUATOR, KEY_HOLDER
-from sottovoce.protocols.two_party.costs import Cost
 from sottovoce.protocols.two_party.masks import Masking
 from sottovoce.rados import Moments
 

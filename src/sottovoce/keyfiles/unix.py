@@ -72,11 +72,3 @@ def allow_open_files(wanted: int) -> None:
     allowed = wanted if hard == _resource.RLIM_INFINITY else min(wanted, hard)
     with suppress(OSError, ValueError):
         _resource.setrlimit(_resource.RLIMIT_NOFILE, (allowed, hard))
-
-
-def most_memory() -> int:
-    """The most bytes that this process held at once; 0 where the system does not say."""
-    if _resource is None:
-        return 0
-    unit = 1 if sys.platform == "darwin" else 1024
-    return int(_resource.getrusage(_resource.RUSAGE_SELF).ru_maxrss) * unit

@@ -6,8 +6,10 @@ counted: a study does it once, before anybody waits.
 """
 
 import time
+import timeit
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
+from statistics import median
 from typing import TypeVar
 
 import numpy as np
@@ -32,7 +34,6 @@ from sottovoce.paper.table1 import (
     TableTrial,
     TrialResult,
 )
-from sottovoce.paper.timing import interleaved
 from sottovoce.protocols.casting import Cast
 from sottovoce.protocols.runner import Outcome
 from sottovoce.protocols.two_party.masks import Masking
@@ -111,8 +112,7 @@ class Twin:
     @classmethod
     def of(cls, learner: Callable[[], Floats]) -> "Twin":
         """Learn in plaintext, a few times to know how long it takes."""
-        seconds = interleaved({"twin": learner}, rounds=5, clock=time.perf_counter)
-        return cls(learner(), seconds["twin"])
+        return cls(learner(), median(timeit.repeat(learner, number=1, repeat=5)))
 
 
 def descent_plan(trial: TableTrial) -> DescentPlan:

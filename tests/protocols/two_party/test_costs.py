@@ -3,12 +3,12 @@
 import numpy as np
 import pytest
 
+from benchmarks.arithmetic.costs import MESSAGE_BYTES, TENSOR_BYTES, Cost
 from harness.blocks import BLOCKS, Block
 from harness.counting import Counting
 from harness.entropy import SeededEntropy
 from sottovoce.paillier import Ciphertext
 from sottovoce.protocols.conversation import EVALUATOR, KEY_HOLDER
-from sottovoce.protocols.two_party.costs import MESSAGE_BYTES, TENSOR_BYTES, Cost
 from sottovoce.protocols.two_party.table import run
 from sottovoce.protocols.view import leaves
 

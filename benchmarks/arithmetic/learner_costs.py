@@ -1,6 +1,6 @@
 """What the learners cost, from public sizes alone: what peers seal, what is asked, what goes out.
 
-Built from `two_party.costs` by the same `yield from`s as the learners are. What their
+Built from the costs of the blocks in the order in which the learners run them. What their
 blind sums exchange beside ciphertexts (keys, shares, signatures) is not in here. A test
 runs every learner on counting arithmetic and compares.
 """
@@ -8,15 +8,15 @@ runs every learner on counting arithmetic and compares.
 from dataclasses import dataclass
 from math import ceil, floor, log2, sqrt
 
+from benchmarks.arithmetic import costs
+from benchmarks.arithmetic.costs import Cost
 from sottovoce.numbers.packing import Slots
 from sottovoce.paper.central.printed_terms import PrintedTerms
 from sottovoce.paper.central.terms import CentralTerms, RoundedTotals
 from sottovoce.paper.rado_learn.plan import DescentPlan
 from sottovoce.paper.rado_learn.sealed_theta import division_plan
 from sottovoce.paper.rado_solver import SolverPlan
-from sottovoce.protocols.two_party import costs
 from sottovoce.protocols.two_party.comparison import SignPlan
-from sottovoce.protocols.two_party.costs import Cost
 from sottovoce.protocols.two_party.hyperpower import InvPlan
 from sottovoce.protocols.two_party.inverse import PROBE_BITS
 from sottovoce.protocols.two_party.masks import Masking

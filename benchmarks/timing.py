@@ -1,6 +1,8 @@
 """Fair timing on a noisy machine: rivals take turns, CPU time counts, medians are compared."""
 
 import os
+import resource
+import sys
 import time
 from collections.abc import Callable, Mapping
 from contextlib import AbstractContextManager, suppress
@@ -8,8 +10,6 @@ from pathlib import Path
 from statistics import median
 
 from threadpoolctl import threadpool_limits
-
-from sottovoce.keyfiles.unix import most_memory
 
 
 def cpu_seconds() -> float:
@@ -50,7 +50,8 @@ def peak_megabytes() -> float:
     """The most memory this process ever had; the parent's share of it is not counted (Linux)."""
     status = Path("/proc/self/status")
     if not status.exists():
-        return most_memory() / 1e6
+        unit = 1 if sys.platform == "darwin" else 1024
+        return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * unit / 1e6
     for line in status.read_text(encoding="ascii").splitlines():
         if line.startswith("VmHWM:"):
             return int(line.split()[1]) / 1000
