@@ -7,10 +7,21 @@ from numpy.typing import NDArray
 
 from sottovoce.paillier import Plain
 from sottovoce.protocols.two_party.division import DivPlan
-from sottovoce.protocols.two_party.goldschmidt import FACTOR_BITS, plain_settled
+from sottovoce.protocols.two_party.goldschmidt import FACTOR_BITS, GoldschmidtSteps
 from sottovoce.protocols.two_party.hyperpower import InvPlan
 from sottovoce.protocols.two_party.logarithm import LogPlan
 from sottovoce.protocols.two_party.solve import SolvePlan
+
+
+def plain_settled(D: Plain, N: Plain, course: GoldschmidtSteps) -> Plain:
+    """The ideal: the same steps in the clear, on the same integers, rounding down."""
+    two = 2 << course.fraction_bits
+    for move in course.moves:
+        cuts = course.cuts(D.scale, N.scale)
+        d, n = (x.integers.astype(object) >> cut.bits for x, cut in zip((D, N), cuts, strict=True))
+        D = Plain((two * d - d * d) * move.factor, course.whole(course.divisor_scale))
+        N = Plain((two * n - d * n) * move.factor, course.whole(course.numerator_scale))
+    return N
 
 
 def plain_quotients(numerators: Plain, divisors: Plain, plan: DivPlan) -> Plain:

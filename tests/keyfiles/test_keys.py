@@ -104,7 +104,7 @@ def test_a_flipped_bit_is_called_damage_in_every_region(
 
 
 def test_the_passphrase_changes_and_the_key_stays(pair: tuple[Path, Path], key: SecretKey) -> None:
-    keys.change_passphrase(pair[1], WORDS, OTHER, entropy=SeededEntropy())
+    keys.write_secret(pair[1], key, OTHER, entropy=SeededEntropy(), replace=True)
     assert keys.read_secret(pair[1], OTHER) == key
     assert stat.S_IMODE(pair[1].stat().st_mode) == 0o600
     with pytest.raises(WrongPassphraseError):
@@ -112,20 +112,22 @@ def test_the_passphrase_changes_and_the_key_stays(pair: tuple[Path, Path], key: 
 
 
 def test_a_change_that_fails_changes_nothing(
-    pair: tuple[Path, Path], monkeypatch: pytest.MonkeyPatch
+    pair: tuple[Path, Path], key: SecretKey, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     before = pair[1].read_bytes()
-    with pytest.raises(WrongPassphraseError):
-        keys.change_passphrase(pair[1], OTHER, OTHER, entropy=SeededEntropy())
+
+    def change(passphrase: Passphrase) -> None:
+        keys.write_secret(pair[1], key, passphrase, entropy=SeededEntropy(), replace=True)
+
     with pytest.raises(InputError, match="expected at least 12 characters"):
-        keys.change_passphrase(pair[1], WORDS, Passphrase("short"), entropy=SeededEntropy())
+        change(Passphrase("short"))
 
     def full(*_: object) -> None:
         raise OSError(28, "No space left on device")
 
     monkeypatch.setattr(storage.os, "fsync", full)
     with pytest.raises(KeyFileError, match="no space left on device"):
-        keys.change_passphrase(pair[1], WORDS, OTHER, entropy=SeededEntropy())
+        change(OTHER)
     assert pair[1].read_bytes() == before
 
 

@@ -272,12 +272,6 @@ MISTAKES: list[tuple[str, Callable[[], object], type[SottovoceError], str]] = [
     ),
     ("masks for other ciphertexts", lambda: X.cover([1]), MismatchError, "3 ciphertexts, 1 masks"),
     ("uncovering what is bare", lambda: X.uncover(scale=X.scale), MisuseError, "carries no masks"),
-    (
-        "elements on what is bare",
-        lambda: X.times_element(3),
-        MisuseError,
-        "expected a covered tensor",
-    ),
     ("decrypting under masks", lambda: decrypt(KEY, COVERED), MisuseError, "carries masks"),
     ("a product under masks", lambda: plain([1, 2, 3]) @ COVERED, MisuseError, "carries masks"),
     (

@@ -21,7 +21,6 @@ from sottovoce.protocols.conversation import (
     Receive,
     Send,
     ask,
-    ask_all,
     dismiss,
     gather,
     receive,
@@ -135,11 +134,6 @@ def test_questions_asked_together_share_a_trip() -> None:
     outcome = converse({"alice": program, "bob": squaring(), "carol": carol()})
     assert outcome.results["alice"] == [4, 9]
     assert outcome.results["carol"] == ["one", "two", "one", "two"]
-
-    questions = [Square(value) for value in range(5)]
-    outcome = converse({"alice": alice(ask_all("bob", questions)), "bob": squaring()})
-    assert outcome.results["alice"] == [0, 1, 4, 9, 16]
-    assert outcome.traffic.trips("alice", "bob") == 2
 
 
 def test_programs_that_wait_for_others_do_not_run_together() -> None:

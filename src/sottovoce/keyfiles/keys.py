@@ -83,11 +83,6 @@ def read_secret(path: Path, passphrase: Passphrase) -> SecretKey:
     return key
 
 
-def change_passphrase(path: Path, old: Passphrase, new: Passphrase, *, entropy: Entropy) -> None:
-    """Seal the secret key of this file anew; the old file stays until the new one is on disk."""
-    write_secret(path, read_secret(path, old), new, entropy=entropy, replace=True)
-
-
 def _text(path: Path, wanted: KeyHalf | None) -> KeyText:
     stored = storage.read_whole(path, limit=MAX_BYTES)
     text = KeyText.parse(stored.data, name=str(path))

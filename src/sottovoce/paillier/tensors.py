@@ -284,14 +284,6 @@ class Encrypted(NeverPickled):
         layout = self.layout.cover(covered=False)
         return Unsent(self.key, residues, layout, check_room(self.key, layout, scale, "uncover"))
 
-    def times_element(self, factor: int) -> "Unsent":
-        """A covered tensor times an element of Z_N."""
-        if not self.layout.covered:
-            raise MisuseError("times_element: expected a covered tensor, its numbers have no bound")
-        return self._covered(
-            self.key.square.powers_of_all(self.residues, factor % self.key.plaintexts)
-        )
-
     def for_key_holder(self, *, entropy: Entropy) -> "ForKeyHolder":
         """The same values under uniform N-th powers: even the key's maker sees the values alone.
 

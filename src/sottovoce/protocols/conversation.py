@@ -11,7 +11,7 @@ the same ones over a network, both through `seat.Seat`. Programs compose with
 a type checker know what comes back.
 """
 
-from collections.abc import Collection, Generator, Mapping, Sequence
+from collections.abc import Collection, Generator, Mapping
 from dataclasses import dataclass
 from typing import Any, TypeAlias, TypeVar
 
@@ -88,17 +88,6 @@ def ask(to: str, question: Question[A]) -> Party[A]:
     """The answer to a question: one trip."""
     answer: A = yield Ask(to, question)
     return answer
-
-
-def ask_all(to: str, questions: Sequence[Question[A]]) -> Party[list[A]]:
-    """The answers to several questions that travel together: one trip."""
-    for question in questions:
-        yield Send(to, question)
-    answers: list[A] = []
-    for question in questions:
-        answer = yield Receive(to, (question.answer_kind(),))
-        answers.append(answer)
-    return answers
 
 
 def gather(kind: type[M], senders: Collection[str]) -> Party[Mapping[str, M]]:

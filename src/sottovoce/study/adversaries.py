@@ -1,8 +1,8 @@
 """What people should know of parties that deviate, or pool what they saw: said in one place.
 
-SECURITY.md has the same table of pools and the same facts, docs/adversaries.md is made of them and
-of docs/deviations.py (docs/make_adversaries.py), and the study card prints them. A test compares all of
-them, and that every test named here exists.
+SECURITY.md has the same table of pools and the same facts, and the study card prints them.
+docs/make_adversaries.py writes docs/adversaries.md from them and from docs/deviations.py. A test
+compares all of them, and checks that every test named here exists.
 """
 
 from collections.abc import Callable

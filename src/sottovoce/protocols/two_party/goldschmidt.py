@@ -166,14 +166,3 @@ def settle(D: Unsent, N: Unsent, course: GoldschmidtSteps, *, entropy: Entropy) 
         D = D.divided(FACTOR_BITS).within(course.whole(course.divisor_scale))
         N = N.divided(FACTOR_BITS).within(course.whole(course.numerator_scale))
     return N
-
-
-def plain_settled(D: Plain, N: Plain, course: GoldschmidtSteps) -> Plain:
-    """The ideal: the same steps in the clear, on the same integers, rounding down."""
-    two = 2 << course.fraction_bits
-    for move in course.moves:
-        cuts = course.cuts(D.scale, N.scale)
-        d, n = (x.integers.astype(object) >> cut.bits for x, cut in zip((D, N), cuts, strict=True))
-        D = Plain((two * d - d * d) * move.factor, course.whole(course.divisor_scale))
-        N = Plain((two * n - d * n) * move.factor, course.whole(course.numerator_scale))
-    return N
