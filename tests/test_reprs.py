@@ -83,6 +83,8 @@ HARMLESS = {
     "protocols.sealing.Address.recipient": "a public key",
     "protocols.sealing.Address.sender": "a public key",
     "protocols.quorum.members.Quorum.points": "places of shares, 1 to n",
+    "protocols.quorum.tally.QuorumTally.rows": "how many each peer brings, rounded up and told",
+    "protocols.quorum.tally.QuorumTally.factors": "from public thresholds",
     "protocols.seat._Line.digests": "hashes of messages",
     "protocols.shares.course.ExactIteration.constants": "follow from the public spectrum",
     "protocols.shares.course.ExactIteration.directions": "follow from the public spectrum",

@@ -17,6 +17,7 @@ from sottovoce.numbers.residues import PRIMES
 from sottovoce.numbers.ring import decode, from_ring, to_ring
 from sottovoce.protocols.quorum.opening import OpenedValues
 from sottovoce.protocols.quorum.sums import SumShare
+from sottovoce.protocols.quorum.tally import TallyShare
 from sottovoce.protocols.shares.triangle import Triangle
 from sottovoce.protocols.view import View, leaves
 from sottovoce.study import Study, StudyPlan
@@ -33,7 +34,7 @@ from sottovoce.wire import Residues
 
 SIZES = {3: 1, 5: 2}
 # Shares of results that the study card lists; of masked values everything else is.
-LISTED = (SumShare, SpectrumShare)
+LISTED = (SumShare, SpectrumShare, TallyShare)
 
 
 @lru_cache
@@ -49,6 +50,7 @@ def studied(members: int) -> StudyOutcome:
         min_documents=1,
         held_out=0.5,
         alpha=4.0,
+        thresholds=(-0.25, 0.0, 0.25),
     )
     roster, identities = draw_roster(
         tuple(documents), entropy=SeededEntropy(3), with_dealer=False, with_evaluator=False

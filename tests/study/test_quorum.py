@@ -9,26 +9,24 @@ import numpy as np
 import pytest
 
 from harness.entropy import SeededEntropy
+from harness.quorum_studies import exact_counts, opened_totals, opened_weights
 from harness.studies import BINARY, notes
 from sottovoce.course.memory import Setting, StudyOutcome, run_study
 from sottovoce.errors import AbsenceError, InputError, MisuseError
 from sottovoce.keyfiles.models import read_model, write_model
-from sottovoce.numbers.residues import Base
-from sottovoce.protocols.quorum.sharing import put_together
+from sottovoce.numbers.ring import from_ring
 from sottovoce.protocols.runner import Meddler
 from sottovoce.rados import joined, solve
 from sottovoce.study import Study, StudyPlan
 from sottovoce.study.card.card import StudyCard
 from sottovoce.study.choices import Engine
+from sottovoce.study.queries.evaluation import JointConfusion
 from sottovoce.study.queries.quorum_model import QuorumModel
 from sottovoce.study.roster import draw_roster
 from sottovoce.study.stages.contributions import local_moments, penalties_of
 from sottovoce.study.stages.preparation import Prepared
 from sottovoce.study.stages.training import training_side
 from sottovoce.text.features import FeatureReader
-from sottovoce.text.labels import Labels
-
-WARDS = Labels(("cardiology", "orthopaedics", "pulmonology"))
 
 
 def plan_of(**settings: Any) -> StudyPlan:
@@ -85,14 +83,6 @@ def exact_weights(outcome: StudyOutcome) -> np.ndarray:
     return model.scores.folded(theta)
 
 
-def opened_weights(outcome: StudyOutcome) -> np.ndarray:
-    """All members' shares together, as no t of them ever are."""
-    shares = {name: held.share for name, held in outcome.shared.items()}
-    quorum = outcome.study.quorum.among(shares)
-    value = put_together(shares, degree=quorum.threshold, quorum=quorum, what="model")
-    return Base().signed(value).astype(np.int64)
-
-
 @pytest.mark.parametrize("sites", [3, 5])
 def test_the_model_is_that_of_a_trusted_friend(sites: int) -> None:
     outcome = plain(sites)
@@ -113,12 +103,24 @@ def test_labels_are_those_of_the_shared_model() -> None:
         assert outcome.classify(name, asked).classes == wanted
 
 
-def test_evaluation_adds_up_every_peers_table() -> None:
-    outcome = trained(plan_of())
-    result = outcome.evaluate(notes(sites=3, documents=180))
-    assert int(result.counts.sum()) >= 20
+@pytest.mark.parametrize(
+    ("sites", "settings"), [(3, {}), (5, {}), (3, {"thresholds": (-0.31, 0.0, 0.1, 0.77)})]
+)
+def test_evaluation_adds_up_every_peers_table_and_counts_at_every_threshold(
+    sites: int, settings: dict[str, Any]
+) -> None:
+    outcome = trained(plan_of(**settings), sites=sites)
+    documents = notes(sites=sites, documents=60 * sites)
+    result = outcome.evaluate(documents)
+    assert int(result.filled.sum()) >= 20
+    (told,) = outcome.views["north"].of(JointConfusion)
+    above, shown = from_ring(told.above.array()), told.shown.array().astype(np.bool_)
+    exact = exact_counts(outcome)
+    assert shown.any()
+    assert np.array_equal(above, np.where(shown[:, np.newaxis], exact, 0))
+    assert np.array_equal(opened_totals(outcome), exact)
     with pytest.raises(MisuseError):
-        outcome.evaluate(notes(sites=3, documents=180))
+        outcome.evaluate(documents)
 
 
 def test_a_released_model_is_the_same_at_every_peer() -> None:

@@ -21,6 +21,7 @@ from sottovoce.protocols.quorum.opening import OpeningShare
 from sottovoce.protocols.quorum.products import MaskedProduct
 from sottovoce.protocols.quorum.solve import SolvedBit
 from sottovoce.protocols.quorum.sums import SumShare
+from sottovoce.protocols.quorum.tally import TallyShare
 from sottovoce.protocols.quorum.truncation import MaskedDividend
 from sottovoce.protocols.runner import Meddler
 from sottovoce.protocols.seat import Packet
@@ -34,6 +35,7 @@ GROUPS = tuple(sorted({one.label for one in notes(90, label="diagnosis")["north"
 IN_TRAINING = (SumShare, SpectrumShare, MaskedDividend, MaskedScore, MaskedProduct, SolvedBit)
 IN_TRAINING += (CheckShare, CoinShare, WeightBit)
 IN_QUERIES = (MaskedScore, MaskedProduct, FlippedBit, QuorumLabel)
+IN_EVALUATIONS = (MaskedScore, MaskedProduct, TallyShare, SumShare)
 
 
 def documents(sites: int) -> dict[str, list[Any]]:
@@ -44,7 +46,7 @@ def documents(sites: int) -> dict[str, list[Any]]:
 def trained(sites: int, meddler: Meddler | None = None) -> StudyOutcome:
     """One member in three, and in five, may pool: five leave two shares to spare."""
     plan = StudyPlan("wrong", Labels(GROUPS), features=8, bucket_bits=11, engine=Engine.QUORUM)
-    plan = replace(plan, min_documents=1, alpha=8.0, threshold=1)
+    plan = replace(plan, min_documents=1, alpha=8.0, threshold=1, thresholds=(-0.25, 0.25))
     roster, identities = draw_roster(
         tuple(documents(sites)), entropy=SeededEntropy(3), with_dealer=False, with_evaluator=False
     )
@@ -76,7 +78,11 @@ def first_of(kind: type[Message], sender: str) -> Any:
 
 
 def test_every_kind_of_opening_is_tried() -> None:
-    known = {kind for kind in (*IN_TRAINING, *IN_QUERIES) if issubclass(kind, OpeningShare)}
+    known = {
+        kind
+        for kind in (*IN_TRAINING, *IN_QUERIES, *IN_EVALUATIONS)
+        if issubclass(kind, OpeningShare)
+    }
     ours = {kind for kind in OpeningShare.__subclasses__() if "sottovoce" in kind.__module__}
     assert known == ours
 
@@ -109,6 +115,21 @@ def test_a_wrong_share_stops_a_query(sites: int) -> None:
         elif not isinstance(found, SottovoceError):
             # With no share to spare, a wrong product may meet a zero: then nothing changes.
             assert found == expected, kind
+
+
+@pytest.mark.parametrize("sites", [3, 5])
+@pytest.mark.parametrize("kind", IN_EVALUATIONS, ids=lambda kind: kind.__name__)
+def test_a_wrong_share_stops_an_evaluation(sites: int, kind: type[Message]) -> None:
+    outcome, mine = trained(sites), documents(sites)
+    for name in mine:
+        outcome.tested(name, mine[name])
+    culprit = member_of(tuple(mine)[1])
+    outcome.meddler = meddler = first_of(kind, culprit)
+    with pytest.raises(ViolationError) as caught:
+        outcome.evaluate(mine)
+    assert meddler.done == 1
+    if sites == 5:
+        assert caught.value.party == culprit
 
 
 def _refused(outcome: StudyOutcome, asker: str, asked: list[Any]) -> Any:

@@ -46,6 +46,7 @@ from sottovoce.study.queries.figures import Evaluation, HeldOut, Tested
 from sottovoce.study.queries.model import HeldShare, PeerModel, Trained
 from sottovoce.study.queries.quorum_model import MemberShare, QuorumModel, QuorumTrained
 from sottovoce.study.queries.quorum_queries import answer_query, ask_members, help_asker
+from sottovoce.study.queries.quorum_roc import HeldOutRows
 from sottovoce.study.queries.score_shares import decided
 from sottovoce.study.queries.shared_queries import share_scores
 from sottovoce.study.queries.thresholds import unit_scores
@@ -190,7 +191,11 @@ class StudyOutcome:
             raise InputError(f"{peer}: expected held-out documents, found none")
         places = read_rows(self.study, model.space, peer, mine, key=model.key).places
         test = HeldOut.of(plan, mine, places)
-        return test.tested(self._classify(peer, mine, evaluation=True, truth=test.truth))
+        tested = test.tested(self._classify(peer, mine, evaluation=True, truth=test.truth))
+        if not self.study.members_count:
+            return tested
+        rows = integer_rows(self.study, model.space, peer, mine, key=model.key)
+        return replace(tested, held_out=HeldOutRows(model.scores, rows, test.truth))
 
     def evaluate(self, documents: Mapping[str, Sequence[Document]]) -> Evaluation:
         """The joint confusion table and ROC over the documents that every peer has held out."""
@@ -345,11 +350,10 @@ class _JointEvaluation(_Conversing):
         attempt = Attempt(Stage.TRAINING, run.evaluation.attempt, peers)
         party = replace(outcome.parties[name], attempt=attempt)
         if name == COORDINATOR:
-            ring = outcome.trained.scores.ring
-            return evaluate_coordinator(
-                party, peers, number=number, counted=outcome.counted, ring=ring
-            )
+            scores, counted = outcome.trained.scores, outcome.counted
+            return evaluate_coordinator(party, peers, number=number, scores=scores, counted=counted)
         if name in self.tested:
             return evaluate_peer(party, self.tested[name], peers, number=number)
-        help_evaluation = evaluate_member if name in outcome.shared else evaluate_evaluator
-        return help_evaluation(party, peers, number=number)
+        if name in outcome.shared:
+            return evaluate_member(party, outcome.shared[name], peers, number=number)
+        return evaluate_evaluator(party, peers, number=number)

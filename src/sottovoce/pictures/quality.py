@@ -190,11 +190,7 @@ def _cells(evaluation: EvaluationLike, place: tuple[int, ...]) -> list[list[tupl
 def roc_html(evaluation: EvaluationLike, title: str) -> Html:
     """The curves that may be shown."""
     if not evaluation.roc:
-        return tag(
-            "p",
-            "No ROC: none of its points may be shown, none was agreed on, or the engine is quorum "
-            "and scores stay sealed.",
-        )
+        return tag("p", "No ROC: none of its points may be shown, or none was agreed on.")
     curves = {
         name: (curve.false_positive_rate, curve.true_positive_rate, curve.auc)
         for name, curve in evaluation.roc.items()

@@ -196,18 +196,18 @@ class Study:
             )
 
     @property
-    def draws_joint_roc(self) -> bool:
-        """Whether a joint evaluation draws a ROC; engine quorum only from released scores."""
-        sealed = self.engine is Engine.QUORUM and self.plan.counts_sealed
-        return self.plan.draws_roc and not sealed
+    def members_count(self) -> bool:
+        """Whether the members of a quorum count at the thresholds of a joint ROC, in shares."""
+        return self.engine is Engine.QUORUM and self.plan.counts_sealed
 
     @property
     def quorum_distance(self) -> float:
         """How far all that engine quorum opens in this study is from noise, at most.
 
-        A solve for each penalty, and all queries and evaluations together, have a part each.
+        A solve for each penalty, the checks of contributions, all labels together and all joint
+        ROCs together have a part each.
         """
-        return (len(self.plan.alphas) + 1) * PART_DISTANCE
+        return (len(self.plan.alphas) + 3) * PART_DISTANCE
 
     @cached_property
     def quorum(self) -> Quorum:

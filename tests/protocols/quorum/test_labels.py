@@ -21,22 +21,24 @@ from sottovoce.protocols.messages import Message
 from sottovoce.protocols.quorum import labels
 from sottovoce.protocols.quorum.comparison import MaskedScore
 from sottovoce.protocols.quorum.dealing import QuorumMember, QuorumPrograms, run
-from sottovoce.protocols.quorum.labels import LabelPlan, QuorumLabel, Rows
+from sottovoce.protocols.quorum.labels import LabelPlan, QuorumLabel
 from sottovoce.protocols.quorum.members import Quorum
 from sottovoce.protocols.quorum.opening import Opener, OpeningShare
 from sottovoce.protocols.quorum.products import MaskedProduct
+from sottovoce.protocols.quorum.rows import RowShares, share_rows
 from sottovoce.protocols.runner import Meddler, Outcome
 from sottovoce.protocols.seat import Packet
+
+ASKER = "asker"
 
 
 @dataclass
 class Query:
-    """Rows and a model, and who asks."""
+    """Rows and a model."""
 
     quorum: Quorum
     rows: np.ndarray
     model: np.ndarray
-    asker: str = "asker"
     offsets: np.ndarray | None = None
     exclusive: bool = True
     margin: bool = False
@@ -61,45 +63,33 @@ class Query:
     def run(self, meddler: Meddler | None = None) -> Outcome:
         plan, context = self.plan, here(self.quorum)
         assert self.offsets is not None
-        brought = Rows(self.rows, self.offsets)
+        offsets = self.offsets
 
         def member(seat: QuorumMember) -> Party[Any]:
             model = self.shares[seat.name]
-            if seat.name == self.asker:
-                scores = yield from labels.share_rows(
-                    plan, context, brought, model, name=seat.name, entropy=SeededEntropy(8)
-                )
-                assert scores is not None
-            else:
-                scores = yield from labels.take_scores(
-                    plan, context, model, asker=self.asker, name=seat.name
-                )
+            scores = yield from labels.take_scores(
+                plan, context, model, asker=ASKER, name=seat.name
+            )
             give = labels.give_scores if self.margin else labels.answer
-            take = labels.take_score_shares if self.margin else labels.take_labels
-            own = yield from give(seat, plan, scores, asker=self.asker)
-            if seat.name != self.asker:
-                return None
-            return (yield from take(plan, name=seat.name, own=own))
+            yield from give(seat, plan, scores, asker=ASKER)
 
         def outside() -> Party[Any]:
             take = labels.take_score_shares if self.margin else labels.take_labels
-            yield from labels.share_rows(
-                plan, context, brought, None, name=self.asker, entropy=SeededEntropy(8)
-            )
-            return (yield from take(plan, name=self.asker))
+            sharing = plan.sharing(context)
+            yield from share_rows(sharing, self.rows, offsets, entropy=SeededEntropy(8))
+            return (yield from take(plan))
 
         def opener(party: Opener) -> Party[None]:
             if not self.margin:
                 yield from labels.open_labels(party, plan)
 
-        others = {} if self.asker in self.quorum.members else {self.asker: outside()}
         programs = QuorumPrograms(member, opener)
         return run(
             programs,
             self.quorum,
             context,
             entropy=SeededEntropy(5),
-            others=others,
+            others={ASKER: outside()},
             meddler=meddler,
         )
 
@@ -118,25 +108,15 @@ def test_labels_are_those_of_the_scores(members: int, threshold: int, scores: in
     assert mine.run().results["asker"].tolist() == mine.ideal
 
 
-@pytest.mark.parametrize("asker", ["asker", "site1", "site3"])
-def test_signs_of_scores_that_do_not_exclude_each_other(asker: str) -> None:
-    mine = query(3, 1, scores=3, exclusive=False, asker=asker)
-    assert mine.run().results[asker].tolist() == mine.ideal
+def test_signs_of_scores_that_do_not_exclude_each_other() -> None:
+    mine = query(3, 1, scores=3, exclusive=False)
+    assert mine.run().results["asker"].tolist() == mine.ideal
 
 
 @pytest.mark.parametrize(("members", "threshold"), [(3, 1), (5, 2)])
-@pytest.mark.parametrize("asker", ["asker", "site2"])
-def test_released_scores_are_the_scores(members: int, threshold: int, asker: str) -> None:
-    mine = query(members, threshold, scores=2, margin=True, asker=asker)
-    outcome = mine.run()
-    assert outcome.results[asker].tolist() == mine.ideal
-
-
-@pytest.mark.parametrize("asker", ["site1", "site2", "site3"])
-@pytest.mark.parametrize("scores", [1, 3])
-def test_a_member_may_ask(asker: str, scores: int) -> None:
-    mine = query(3, 1, scores=scores, asker=asker)
-    assert mine.run().results[asker].tolist() == mine.ideal
+def test_released_scores_are_the_scores(members: int, threshold: int) -> None:
+    mine = query(members, threshold, scores=2, margin=True)
+    assert mine.run().results["asker"].tolist() == mine.ideal
 
 
 @settings(max_examples=6)
@@ -175,7 +155,7 @@ def test_members_see_noise_of_the_rows() -> None:
     mine = Query(quorum_of(3, 1), np.ones((80, 3), np.int64), np.array([[3], [4], [5]]))
     outcome = mine.run()
     for name in ("site2", "site3"):
-        for message in outcome.views[name].of(labels.RowShares):
+        for message in outcome.views[name].of(RowShares):
             for plane, residues in enumerate(message.rows.planes()):
                 assert_looks_uniform(residues.reshape(-1).tolist(), PRIMES[plane])
 
@@ -222,10 +202,10 @@ def test_rows_for_another_query_are_refused_by_name() -> None:
         return msgspec.structs.replace(message, context=b"another")
 
     def when(packet: Packet) -> bool:
-        return is_kind(packet, labels.RowShares) and packet.recipient == "site3"
+        return is_kind(packet, RowShares) and packet.recipient == "site3"
 
     with pytest.raises(ViolationError, match="rows for this query") as caught:
-        mine.run(rewriting(when, labels.RowShares, edit))
+        mine.run(rewriting(when, RowShares, edit))
     assert caught.value.party == "asker"
 
 

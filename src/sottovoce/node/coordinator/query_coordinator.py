@@ -218,8 +218,8 @@ class QueryCoordinator(ServiceCarrier[CoordinatorService]):
         """Open the sums of an evaluation."""
         number, peers = action.evaluation.number, action.peers
         party = self.standing.party(entropy, attempt=action.evaluation.attempt, peers=peers)
-        ring = self.trained.scores.ring
-        return evaluate_coordinator(party, peers, number=number, counted=self._counted, ring=ring)
+        scores, counted = self.trained.scores, self._counted
+        return evaluate_coordinator(party, peers, number=number, scores=scores, counted=counted)
 
 
 def read_asker(journal: Journal, asker: str) -> AskerRecord:

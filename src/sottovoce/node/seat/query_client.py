@@ -4,6 +4,7 @@ import asyncio
 import time
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
+from dataclasses import replace
 from functools import partial
 from typing import Any, TypeAlias, TypeVar
 
@@ -43,6 +44,7 @@ from sottovoce.study.queries.figures import Evaluation, HeldOut, Tested, own_vie
 from sottovoce.study.queries.model import PeerModel
 from sottovoce.study.queries.quorum_model import QuorumModel
 from sottovoce.study.queries.quorum_queries import ask_members
+from sottovoce.study.queries.quorum_roc import HeldOutRows
 from sottovoce.study.queries.score_shares import decided
 from sottovoce.study.queries.thresholds import unit_scores
 from sottovoce.study.stages.holdings import integer_rows, read_rows
@@ -272,13 +274,16 @@ class QueryClient(QuerySeat):
         question = QuestionRows(rows, evaluation=True, truth=test.truth, entities=entities)
         kept = await self.agent.do(KeptTest.read, self.agent.journal)
         if kept is not None and kept.digest == question.digest:
-            return kept.tested()
-        self._price(question, told=question.count)
-        answer, query = await self._answered(question)
-        tested = test.tested(answer)
-        notes = KeptTest.of(tested, question.digest).notes()
-        await self._close_query(query, answer.left, notes)
-        return tested
+            tested = kept.tested()
+        else:
+            self._price(question, told=question.count)
+            answer, query = await self._answered(question)
+            tested = test.tested(answer)
+            notes = KeptTest.of(tested, question.digest).notes()
+            await self._close_query(query, answer.left, notes)
+        if not party.study.members_count:
+            return tested
+        return replace(tested, held_out=HeldOutRows(model.scores, rows, test.truth))
 
 
 def _resolve(waiting: _Asked | None, which: ConversationId) -> None:

@@ -107,12 +107,12 @@ class QuerySeat(ServiceCarrier[SeatService]):
                 return share_scores(party, (held,))
 
     def evaluation_program(self, action: RunEvaluation, entropy: Entropy) -> Any:
-        """Sign what an evaluation adds up."""
+        """Sign what an evaluation adds up, or add up our shares of it."""
         evaluation, peers = action.evaluation, action.peers
         party = self.standing.party(entropy, attempt=evaluation.attempt, peers=peers)
-        member = isinstance(self._helps_with, MemberShare)
-        sign = evaluate_member if member else evaluate_evaluator
-        return sign(party, peers, number=evaluation.number)
+        if isinstance(self._helps_with, MemberShare):
+            return evaluate_member(party, self._helps_with, peers, number=evaluation.number)
+        return evaluate_evaluator(party, peers, number=evaluation.number)
 
 
 def stays(study: Study, seat: str) -> bool:

@@ -26,7 +26,7 @@ import numpy as np
 from sottovoce.entropy import Entropy
 from sottovoce.errors import BoundError
 from sottovoce.numbers import limbs
-from sottovoce.numbers.residues import Base, Planes
+from sottovoce.numbers.residues import PRIMES, Base, Planes
 from sottovoce.protocols.conversation import Party
 from sottovoce.protocols.messages import Disclosure
 from sottovoce.protocols.quorum.dealing import Item, QuorumMember, dealt
@@ -36,6 +36,8 @@ from sottovoce.protocols.quorum.products import lowered, multiplied, reduction
 from sottovoce.protocols.quorum.truncation import check_range, shifted_by
 
 BIT_BASE = Base(1)
+# A wrong share of a masked score falls out of its range but for a chance of about 2^-10.
+_SPARE_BITS = 10
 
 
 class MaskedScore(OpeningShare, frozen=True):
@@ -64,6 +66,23 @@ class SharedComparison:
                 f"comparison: expected at least 1 bit and 1 of hiding, "
                 f"found {self.bits} and {self.hiding}"
             )
+
+    @classmethod
+    def fitted(
+        cls, bits: int, hiding: int, quorum: Quorum, bit_base: Base = BIT_BASE
+    ) -> "SharedComparison":
+        """In as few fields as hold a masked value, with room in which a wrong share is seen."""
+        needed = bits + hiding + (quorum.threshold + 2).bit_length() + _SPARE_BITS
+        for count in range(bit_base.count, len(PRIMES) + 1):
+            if Base(count).modulus.bit_length() > needed:
+                fitted = cls(bits, hiding, Base(count), bit_base)
+                fitted.limit(quorum)
+                return fitted
+        raise BoundError(
+            f"comparison: values of {bits} bits under masks of {hiding} more do not fit "
+            f"{len(PRIMES)} residues",
+            hints=("raise the penalty",),
+        )
 
     def limit(self, quorum: Quorum) -> int:
         """Honest shares open values below this."""

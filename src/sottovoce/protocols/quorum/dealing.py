@@ -15,6 +15,8 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, ClassVar
 
+import numpy as np
+
 from sottovoce import wire
 from sottovoce.entropy import SEED_BYTES, Entropy, Expansion
 from sottovoce.errors import MisuseError, ViolationError
@@ -147,6 +149,15 @@ def dealt_sums(
             for item, total, share in zip(items, sums, more, strict=True)
         ]
     return sums
+
+
+def renewed(member: QuorumMember, share: Planes, *, degree: int, purpose: str) -> Party[Planes]:
+    """The same value under a fresh polynomial of this degree: shares of zero are added."""
+    base = Base(len(share))
+    zeros = np.zeros_like(share)
+    item = Item(degree, base, share.shape[1:])
+    (zero,) = yield from dealt_sums(member, [item], lambda _: [zeros], purpose=purpose)
+    return base.add(share, zero)
 
 
 def _deal(

@@ -1,7 +1,7 @@
 """The labels of an asker's rows: members hold the model in shares, and nobody but the asker learns.
 
     asker                     dealers (t + 1)       member i                      opener (C)
-      │ RowSeed, RowShares ────────────────────────────▶│   its shares of every score (degree 2t)
+      │ RowSeed, RowShares ────────────────────────────▶│   (rows.py) its shares of every score
       │                           masks with shared bits│ ── MaskedScore ─────────▶│
       │                                                 │   tree of products      │ (comparison.py)
       │                           sharings of zero ────▶│
@@ -25,8 +25,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sottovoce import wire
-from sottovoce.entropy import SEED_BYTES, Entropy, Expansion
-from sottovoce.errors import BoundError, InputError, ViolationError
+from sottovoce.entropy import Entropy
+from sottovoce.errors import InputError, ViolationError
 from sottovoce.numbers.residues import FAST, PRIMES, Base, Planes
 from sottovoce.protocols.conversation import Party, Send, receive
 from sottovoce.protocols.messages import Disclosure, Message
@@ -36,7 +36,7 @@ from sottovoce.protocols.quorum.comparison import (
     at_least_zero,
     random_bits,
 )
-from sottovoce.protocols.quorum.dealing import Item, QuorumMember, dealt, dealt_sums
+from sottovoce.protocols.quorum.dealing import Item, QuorumMember, dealt, renewed
 from sottovoce.protocols.quorum.members import Quorum
 from sottovoce.protocols.quorum.opening import (
     Opener,
@@ -46,38 +46,9 @@ from sottovoce.protocols.quorum.opening import (
     read_planes,
 )
 from sottovoce.protocols.quorum.products import lowered, multiplied, reduction
-from sottovoce.protocols.quorum.sharing import put_together, shares_beside
+from sottovoce.protocols.quorum.rows import RowShape, RowSharing, take_rows
+from sottovoce.protocols.quorum.sharing import put_together
 from sottovoce.protocols.shares.material import Context
-
-# A wrong share of a masked score falls out of its range but for a chance of about this.
-_SPARE_BITS = 10
-# Rows that are shared in one message: some 20 MB at 2,048 features.
-_ROWS = 256
-
-
-class RowSeed(Message, frozen=True):
-    """The seed of one member's shares of an asker's rows."""
-
-    discloses: ClassVar = Disclosure(
-        seen_by="one member of the quorum, sealed against everybody else",
-        reveals="nothing: random bytes, and how many rows are asked for",
-        assuming="no more members than the threshold pool with each other and the opener",
-    )
-    seed: bytes
-    context: bytes
-
-
-class RowShares(Message, frozen=True):
-    """One member's shares of some of an asker's rows, and of what is taken off their scores."""
-
-    discloses: ClassVar = Disclosure(
-        seen_by="one member of the quorum, sealed against everybody else",
-        reveals="nothing: as many shares as the threshold are uniform, whatever the rows are",
-        assuming="no more members than the threshold pool with each other and the opener",
-    )
-    context: bytes
-    rows: wire.Residues
-    offsets: wire.Residues
 
 
 class FlippedBit(OpeningShare, frozen=True):
@@ -136,25 +107,22 @@ class LabelPlan:
             )
         if self.scores >= PRIMES[0] // 2:
             raise InputError(f"labels: expected fewer scores, found {self.scores}")
-        self.comparison.limit(self.quorum)
+        _ = self.comparison
 
     @cached_property
-    def base(self) -> Base:
-        """As few primes as hold a masked score, with some room in which a wrong share is seen."""
-        needed = self.bits + self.hiding + (self.quorum.threshold + 2).bit_length() + _SPARE_BITS
-        for count in range(1, len(PRIMES) + 1):
-            if Base(count).modulus.bit_length() > needed:
-                return Base(count)
-        raise BoundError(
-            f"labels: scores of {self.bits} bits under masks of {self.hiding} more do not fit "
-            f"{len(PRIMES)} residues",
-            hints=("raise the penalty",),
-        )
-
-    @property
     def comparison(self) -> SharedComparison:
         """How scores are compared."""
-        return SharedComparison(self.bits, self.hiding, self.base)
+        return SharedComparison.fitted(self.bits, self.hiding, self.quorum)
+
+    @property
+    def base(self) -> Base:
+        """The fields in which scores are shared."""
+        return self.comparison.base
+
+    def sharing(self, context: Context) -> RowSharing:
+        """How the asker's rows come to the members, and what is taken off each of their scores."""
+        shape = RowShape(self.rows, self.width, self.scores)
+        return RowSharing(shape, self.base, self.quorum, context)
 
     @property
     def has_winner(self) -> bool:
@@ -190,136 +158,33 @@ class LabelPlan:
             yield reduction(self.quorum, BIT_BASE, shape)
 
 
-@dataclass(frozen=True, repr=False)
-class Rows:
-    """What an asker brings: integer rows, and what is taken off each of their scores."""
-
-    values: NDArray[np.int64]
-    offsets: NDArray[np.int64]
-
-    def check(self, plan: LabelPlan) -> None:
-        """Refuse rows that are not as long as the model, or offsets of other shapes."""
-        if self.values.shape != (plan.rows, plan.width):
-            raise InputError(
-                f"labels: expected {plan.rows} rows of {plan.width} columns, "
-                f"found shape {self.values.shape}",
-                hints=("rows are made with the dictionary of the study",),
-            )
-        if self.offsets.shape != (plan.rows, plan.scores):
-            raise InputError(
-                f"labels: expected offsets of shape {(plan.rows, plan.scores)}, "
-                f"found {self.offsets.shape}"
-            )
-
-
-def share_rows(
-    plan: LabelPlan,
-    context: Context,
-    rows: Rows,
-    model: Planes | None,
-    *,
-    name: str,
-    entropy: Entropy,
-) -> Party[Planes | None]:
-    """At the asker: every member's shares of its rows; a member has its shares of the scores."""
-    rows.check(plan)
-    quorum, degree = plan.quorum, plan.quorum.threshold
-    seeds = {member: entropy.seed() for member in quorum.seeded(degree)}
-    for member, seed in seeds.items():
-        if member != name:
-            yield Send(member, RowSeed(seed, context.encode()))
-    scores = []
-    for start in range(0, plan.rows, _ROWS):
-        stop = min(start + _ROWS, plan.rows)
-        shared = []
-        for index, values in enumerate((rows.values[start:stop], rows.offsets[start:stop])):
-            seeded = [
-                _drawn(plan, seed, context, (start, index), values.shape) for seed in seeds.values()
-            ]
-            secret = plan.base.of(values)
-            shared.append(shares_beside(secret, seeded, degree=degree, quorum=quorum))
-        for member in quorum.members:
-            parts = [shares[member] for shares in shared]
-            if member == name and model is not None:
-                scores.append(_scores_of(plan, model, *parts))
-            elif member not in seeds:
-                residues = (wire.Residues.of(part) for part in parts)
-                yield Send(member, RowShares(context.encode(), *residues))
-    return np.concatenate(scores, axis=1) if scores else None
-
-
 def take_scores(
     plan: LabelPlan, context: Context, model: Planes, *, asker: str, name: str
 ) -> Party[Planes]:
     """At a member: its shares of degree 2t of every score, from its shares of the asker's rows."""
-    seed = b""
-    if name in plan.quorum.seeded(plan.quorum.threshold):
-        row_seed = yield from receive(asker, RowSeed)
-        _check_context(context, row_seed.context, asker)
-        if len(row_seed.seed) != SEED_BYTES:
-            raise ViolationError(f"expected a seed of {SEED_BYTES} bytes", party=asker)
-        seed = row_seed.seed
-    scores = []
-    for start in range(0, plan.rows, _ROWS):
-        count = min(_ROWS, plan.rows - start)
-        shapes = ((count, plan.width), (count, plan.scores))
-        if seed:
-            parts = [
-                _drawn(plan, seed, context, (start, index), shape)
-                for index, shape in enumerate(shapes)
-            ]
-        else:
-            message = yield from receive(asker, RowShares)
-            _check_context(context, message.context, asker)
-            parts = [
-                read_planes(residues, (plan.base.count, *shape), sender=asker, what="RowShares")
-                for residues, shape in zip((message.rows, message.offsets), shapes, strict=True)
-            ]
-        scores.append(_scores_of(plan, model, *parts))
-    return np.concatenate(scores, axis=1)
+
+    def scores_of(rows: Planes, offsets: Planes) -> Planes:
+        return plan.base.subtract(FAST.matvec(rows, model[: plan.base.count]), offsets)
+
+    parts = yield from take_rows(plan.sharing(context), scores_of, owner=asker, name=name)
+    return np.concatenate(parts, axis=1)
 
 
-def _drawn(
-    plan: LabelPlan,
-    seed: bytes,
-    context: Context,
-    place: tuple[int, int],
-    shape: tuple[int, ...],
-) -> Planes:
-    stream = Expansion(seed, f"quorum/rows/{place[0]}/{place[1]}/v1", context.encode())
-    return plan.base.draw(stream, *shape)
-
-
-def _check_context(context: Context, found: bytes, asker: str) -> None:
-    if found != context.encode():
-        raise ViolationError("expected rows for this query, found some for another", party=asker)
-
-
-def _scores_of(plan: LabelPlan, model: Planes, rows: Planes, offsets: Planes) -> Planes:
-    """Shares of degree 2t of every score: the row times the model, less its offsets."""
-    base = plan.base
-    return base.subtract(FAST.matvec(rows, model[: base.count]), offsets)
-
-
-def answer(member: QuorumMember, plan: LabelPlan, scores: Planes, *, asker: str) -> Party[Planes]:
-    """At a member: its shares of the labels, sent to the asker; the asker itself keeps them."""
+def answer(member: QuorumMember, plan: LabelPlan, scores: Planes, *, asker: str) -> Party[None]:
+    """At a member: its shares of the labels, sent to the asker."""
     label = yield from _label(member, plan, scores)
-    fresh = yield from _fresh(member, label)
-    if asker != member.name:
-        yield Send(asker, QuorumLabel(wire.Residues.of(fresh)))
-    return fresh
+    degree = member.quorum.threshold
+    fresh = yield from renewed(member, label, degree=degree, purpose="label")
+    yield Send(asker, QuorumLabel(wire.Residues.of(fresh)))
 
 
-def take_labels(
-    plan: LabelPlan, *, name: str, own: Planes | None = None
-) -> Party[NDArray[np.int64]]:
+def take_labels(plan: LabelPlan) -> Party[NDArray[np.int64]]:
     """At the asker: the labels, put together from everybody's shares."""
-    shares = {} if own is None else {name: own}
+    shares = {}
     for member in plan.quorum.members:
-        if member != name:
-            message = yield from receive(member, QuorumLabel)
-            shape = (1, *plan.labels)
-            shares[member] = read_planes(message.share, shape, sender=member, what="QuorumLabel")
+        message = yield from receive(member, QuorumLabel)
+        shape = (1, *plan.labels)
+        shares[member] = read_planes(message.share, shape, sender=member, what="QuorumLabel")
     degree = plan.quorum.threshold
     labels = put_together(shares, degree=degree, quorum=plan.quorum, what="QuorumLabel")[0]
     most = plan.scores if plan.has_winner else 2
@@ -333,27 +198,20 @@ def take_labels(
 
 def give_scores(
     member: QuorumMember, plan: LabelPlan, scores: Planes, *, asker: str
-) -> Party[Planes]:
+) -> Party[None]:
     """At a member, where the plan releases scores: its shares of them, made fresh."""
-    item = Item(2 * member.quorum.threshold, plan.base, scores.shape[1:])
-    zeros = np.zeros_like(scores)
-    (share,) = yield from dealt_sums(member, [item], lambda _: [zeros], purpose="scores")
-    fresh = plan.base.add(scores, share)
-    if asker != member.name:
-        yield Send(asker, QuorumScore(wire.Residues.of(fresh)))
-    return fresh
+    degree = 2 * plan.quorum.threshold
+    fresh = yield from renewed(member, scores, degree=degree, purpose="scores")
+    yield Send(asker, QuorumScore(wire.Residues.of(fresh)))
 
 
-def take_score_shares(
-    plan: LabelPlan, *, name: str, own: Planes | None = None
-) -> Party[NDArray[np.int64]]:
+def take_score_shares(plan: LabelPlan) -> Party[NDArray[np.int64]]:
     """At the asker, where the plan releases scores: the scores of its rows."""
-    shares = {} if own is None else {name: own}
+    shares = {}
     shape = (plan.base.count, plan.rows, plan.scores)
     for member in plan.quorum.members:
-        if member != name:
-            message = yield from receive(member, QuorumScore)
-            shares[member] = read_planes(message.share, shape, sender=member, what="QuorumScore")
+        message = yield from receive(member, QuorumScore)
+        shares[member] = read_planes(message.share, shape, sender=member, what="QuorumScore")
     degree = 2 * plan.quorum.threshold
     value = put_together(shares, degree=degree, quorum=plan.quorum, what="QuorumScore")
     scores = plan.base.signed(value)
@@ -411,7 +269,9 @@ def _in_every_field(
         coin = base.combine([coin, more[0], both], [1, 1, -2])
     product = BIT_BASE.times(bit, coin[:1])
     flipped = BIT_BASE.combine([bit, coin[:1], product], [1, 1, -2])
-    covered = BIT_BASE.add(flipped, (yield from _zero(member, shape, purpose=f"{purpose}/flip")))
+    covered = yield from renewed(
+        member, flipped, degree=2 * quorum.threshold, purpose=f"{purpose}/flip"
+    )
     public = yield from opened(quorum, _flip_opening(quorum, shape), covered)
     if (public > 1).any():
         raise ViolationError(
@@ -431,19 +291,3 @@ def _coin_openings(plan: LabelPlan, shape: tuple[int, ...]) -> Iterator[Opening]
 
 def _flip_opening(quorum: Quorum, shape: tuple[int, ...]) -> Opening:
     return Opening(FlippedBit, 2 * quorum.threshold, BIT_BASE, shape)
-
-
-def _zero(member: QuorumMember, shape: tuple[int, ...], *, purpose: str) -> Party[Planes]:
-    """A share of zero with a fresh polynomial of degree 2t."""
-    item = Item(2 * member.quorum.threshold, BIT_BASE, shape)
-    zeros = np.zeros((1, *shape), np.uint32)
-    (share,) = yield from dealt_sums(member, [item], lambda _: [zeros], purpose=purpose)
-    return share
-
-
-def _fresh(member: QuorumMember, label: Planes) -> Party[Planes]:
-    """The same label under a fresh polynomial of degree t: a share of zero is added."""
-    item = Item(member.quorum.threshold, BIT_BASE, label.shape[1:])
-    zeros = np.zeros_like(label)
-    (share,) = yield from dealt_sums(member, [item], lambda _: [zeros], purpose="label")
-    return BIT_BASE.add(label, share)

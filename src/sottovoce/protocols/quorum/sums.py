@@ -29,6 +29,10 @@ from sottovoce.protocols.quorum.members import Quorum, weights
 from sottovoce.protocols.quorum.opening import Opener, Opening, OpeningShare, given
 from sottovoce.protocols.shares.material import Context
 
+# Counts of all peers together stay far below 2^41. In one field a small error in a share would be
+# a small error in a count; in two, what is wrong in one of them is a number out of all range.
+COUNT_BASE = Base(2)
+
 
 class ContributionSeed(Message, frozen=True):
     """The seed of one member's share of a contribution."""

@@ -134,7 +134,7 @@ def _evaluation(study: Study) -> Iterator[str]:
         named = zip(scored_names(plan.labels), plan.operating_point, strict=True)
         points = ", ".join(f"{markdown(name)} above {point:g}" for name, point in named)
         yield f"- Operating point (scores are near -1 and 1): {points}."
-    if study.draws_joint_roc:
+    if plan.draws_roc:
         yield (
             f"- Its ROC is looked at {len(plan.thresholds)} public thresholds; single "
             "comparisons stay shared, and only sums over all peers are opened."

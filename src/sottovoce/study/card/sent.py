@@ -11,8 +11,10 @@ from sottovoce.protocols.quorum import comparison as quorum_comparison
 from sottovoce.protocols.quorum import dealing, labels, opening
 from sottovoce.protocols.quorum import moment_check as quorum_moment_check
 from sottovoce.protocols.quorum import products as quorum_products
+from sottovoce.protocols.quorum import rows as quorum_rows
 from sottovoce.protocols.quorum import solve as quorum_solve
 from sottovoce.protocols.quorum import sums as quorum_sums
+from sottovoce.protocols.quorum import tally as quorum_tally
 from sottovoce.protocols.quorum import truncation as quorum_truncation
 from sottovoce.protocols.shares import (
     carries,
@@ -43,6 +45,7 @@ from sottovoce.study.queries import (
     evaluation,
     model,
     quorum_queries,
+    quorum_roc,
     remote,
     shared_queries,
 )
@@ -144,6 +147,8 @@ def _stages(study: Study) -> Iterator[Stage]:
     yield from _asked(study)
     if study.plan.evaluations:
         yield "evaluation", (evaluation,)
+        if study.members_count:
+            yield "evaluation", (quorum_roc, quorum_tally)
 
 
 def _shared_solve(study: Study) -> Iterator[Stage]:
@@ -198,7 +203,7 @@ _SOLVES: Mapping[Engine, Callable[[Study], Iterator[Stage]]] = {
 def _asked(study: Study) -> Iterator[Stage]:
     if study.engine is Engine.QUORUM:
         if study.plan.release.opens is not Opens.WEIGHTS:
-            yield "queries", (budget, quorum_queries, labels)
+            yield "queries", (budget, quorum_queries, quorum_rows, labels)
         return
     if study.plan.release.opens is not Opens.WEIGHTS:
         yield "queries", (budget, classification)

@@ -1,6 +1,7 @@
 """How good the joint model is, over all peers' held-out documents, from sums alone.
 
     peers (each has asked for the labels of its own held-out documents)
+      │   engine quorum: rows for the ROC, in shares to the members (quorum_roc.py)
       │   how many documents, in a blind sum ───────▶ coordinator C, and evaluator E
       │◀──────────── EvaluationSize ─────────────────│   at least 20 documents, 3 peers
       │   who was taken for what, in a blind sum ───▶│
@@ -30,12 +31,13 @@ from sottovoce.protocols.blind_sum import RoundBook, SummedVector, WordSpace, pa
 from sottovoce.protocols.blind_sum.plan import Plan, Summed
 from sottovoce.protocols.conversation import Party, Send, receive
 from sottovoce.protocols.messages import Disclosure, Message
-from sottovoce.protocols.shares.rings import RING64, Ring
 from sottovoce.study.choices import Engine
 from sottovoce.study.party_context import PartyContext
 from sottovoce.study.plan import FEWEST_CELL, FEWEST_EVALUATED, FEWEST_PEERS, StudyPlan
 from sottovoce.study.queries.figures import Evaluation, Marks, Numbers, Tested
-from sottovoce.study.queries.scoring import counting_ring
+from sottovoce.study.queries.quorum_model import MemberShare
+from sottovoce.study.queries.quorum_roc import bring_rows, count_rows, open_counting
+from sottovoce.study.queries.scoring import ScorePlan, counting_ring
 from sottovoce.study.stages.quorum_sums import add_to_sum, help_sum, open_sum
 from sottovoce.study.study import Study
 
@@ -88,6 +90,10 @@ def evaluate_peer(
     """At a peer: its own table into the sum; None if it came too late."""
     study, coordinator = party.study, party.study.roster.coordinator
     this = _sum_of(party, number)
+    if study.members_count:
+        if tested.held_out is None:
+            raise MisuseError("evaluation: expected the rows that are held out, found none")
+        yield from bring_rows(party, tested.held_out, peers, number=number)
     tables = [to_ring(tested.table)]
     if this.counted is not None:
         none = np.zeros(this.counted, np.uint64)
@@ -114,8 +120,9 @@ def _told(study: Study, message: JointConfusion, this: "CountSum") -> Evaluation
     above, shown = message.above.shape, message.shown.shape
     if above == (0,):
         return joint
-    if this.counted is None or (above, shown) != (this.counted, (above[0], above[2])):
-        raise ViolationError(f"expected a ROC of shape {this.counted}, found {above}")
+    expected = _roc_shape(study.plan)
+    if (above, shown) != (expected, (expected[0], expected[2])):
+        raise ViolationError(f"expected a ROC of shape {expected}, found {above}")
     marks = message.shown.array().astype(np.bool_)
     return joint.with_roc(study.plan.thresholds, from_ring(message.above.array()), marks)
 
@@ -125,27 +132,30 @@ def evaluate_coordinator(
     peers: Sequence[str],
     *,
     number: int,
+    scores: ScorePlan,
     counted: Mapping[str, Words] | None = None,
-    ring: Ring = RING64,
 ) -> Party[Evaluation]:
     """At the coordinator: the joint table and ROC, shown without small cells.
 
-    `counted` are its shares of the counts of every peer, from `answer`, in the scores' `ring`.
-    Without them, and unless the peers' own counts are whole, no ROC is opened. Who asked with
-    a dealer and who asked without one are added up alike.
+    `counted` are its shares of the counts of every peer, from `answer`, in the ring of `scores`.
+    Without them, unless the peers' own counts are whole or members counted, no ROC is opened. Who
+    asked with a dealer and who asked without one are added up alike.
     """
     study, this = party.study, _sum_of(party, number)
+    tally = None
+    if study.members_count:
+        tally = yield from open_counting(party, scores, peers, number=number)
     sums, final = yield from open_counts(party, this, peers)
     result = Evaluation.of(
         study.plan.labels, from_ring(sums[0]), final, fewest=fewest_shown(study.plan, final)
     )
     above, marks = np.zeros(0, np.int64), np.zeros(0, np.bool_)
-    shares = counted or {}
-    sealed = study.plan.counts_sealed
-    if this.counted is not None and (not sealed or set(final) <= set(shares)):
-        mine = [shares[name] for name in final] if sealed else []
-        counts = counting_ring(study.plan, ring, peers=len(study.roster.peers))
-        whole = from_ring(counts.reduce(sum(mine, start=sums[1])))
+    whole = None
+    if tally is not None:
+        whole = yield from tally.open()
+    elif this.counted is not None:
+        whole = _added(study, scores, sums[1], [(counted or {}).get(name) for name in final])
+    if whole is not None:
         marks = result.points(whole)
         above = np.where(marks[:, np.newaxis], whole, 0)
         result = result.with_roc(study.plan.thresholds, above, marks)
@@ -157,14 +167,34 @@ def evaluate_coordinator(
     return result
 
 
+def _added(
+    study: Study, scores: ScorePlan, summed: Words, mine: Sequence[Words | None]
+) -> Numbers | None:
+    """The counts of a ROC: the peers' sum, with our shares where theirs are shares."""
+    if not study.plan.counts_sealed:
+        mine = []
+    shares = [share for share in mine if share is not None]
+    if len(shares) < len(mine):
+        return None
+    ring = counting_ring(study.plan, scores.ring, peers=len(study.roster.peers))
+    return from_ring(ring.reduce(sum(shares, start=summed)))
+
+
 def evaluate_evaluator(party: PartyContext, peers: Sequence[str], *, number: int) -> Party[None]:
     """At the evaluator: it signs who is in each sum."""
     yield from witness_counts(party, _sum_of(party, number), peers)
 
 
-def evaluate_member(party: PartyContext, peers: Sequence[str], *, number: int) -> Party[None]:
-    """At a member of engine quorum: it adds up shares of what every peer counted."""
-    yield from help_counts(party, _sum_of(party, number), peers)
+def evaluate_member(
+    party: PartyContext, held: MemberShare, peers: Sequence[str], *, number: int
+) -> Party[None]:
+    """At a member of engine quorum: it adds up shares of what every peer brings."""
+    this, totals = _sum_of(party, number), None
+    if party.study.members_count:
+        totals = yield from count_rows(party, held, peers, number=number)
+    yield from help_counts(party, this, peers)
+    if totals is not None:
+        yield from totals.give()
 
 
 def _words(numbers: Numbers | Marks) -> wire.Words:
@@ -193,8 +223,13 @@ def _sum_of(party: PartyContext, number: int) -> "CountSum":
     plan = study.plan
     count = len(plan.labels.names)
     shape = (count, count) if plan.labels.exclusive else (count, 2, 2)
-    counted = (plan.labels.width, 2, len(plan.thresholds)) if study.draws_joint_roc else None
+    counted = _roc_shape(plan) if plan.draws_roc and not study.members_count else None
     return CountSum(party, _name_of(number), shape, counted, series=_SERIES)
+
+
+def _roc_shape(plan: StudyPlan) -> tuple[int, int, int]:
+    """Classes, rows of each and others, thresholds."""
+    return plan.labels.width, 2, len(plan.thresholds)
 
 
 def _name_of(number: int) -> str:

@@ -22,6 +22,7 @@ from sottovoce.pictures.shown import Shown, notebook_html
 from sottovoce.study.plan import StudyPlan
 from sottovoce.study.queries.calibration import Calibration
 from sottovoce.study.queries.classification import Answer
+from sottovoce.study.queries.quorum_roc import HeldOutRows
 from sottovoce.study.queries.roc import Roc, RocSide, counted, shown_points
 from sottovoce.study.queries.thresholds import scored_names
 from sottovoce.text.documents import Document, Fragment
@@ -36,11 +37,13 @@ class Tested:
     """What a site's own held-out documents gave: its table, and its share of the ROC's counts.
 
     Without the coordinator's share the `counted` words say nothing, unless scores are released.
+    In engine quorum the members count instead, from the rows that are `held_out`.
     """
 
     documents: int
     table: Numbers
     counted: Words | None = None
+    held_out: HeldOutRows | None = None
 
 
 @dataclass(frozen=True, repr=False)

@@ -20,6 +20,7 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 import numpy as np
+from numpy.typing import NDArray
 from scipy import sparse
 
 from sottovoce.errors import InputError, SottovoceError, ViolationError
@@ -28,11 +29,9 @@ from sottovoce.protocols.messages import Disclosure, Message
 from sottovoce.protocols.quorum.dealing import seated
 from sottovoce.protocols.quorum.labels import (
     LabelPlan,
-    Rows,
     answer,
     give_scores,
     open_labels,
-    share_rows,
     take_labels,
     take_score_shares,
     take_scores,
@@ -40,6 +39,7 @@ from sottovoce.protocols.quorum.labels import (
 from sottovoce.protocols.quorum.members import Quorum
 from sottovoce.protocols.quorum.opening import Opener
 from sottovoce.protocols.quorum.plan import hiding_for
+from sottovoce.protocols.quorum.rows import share_rows
 from sottovoce.protocols.shares.material import Context
 from sottovoce.study.attempts import MOST_ATTEMPTS
 from sottovoce.study.party_context import PartyContext
@@ -52,11 +52,13 @@ from sottovoce.study.queries.budget import (
 )
 from sottovoce.study.queries.classification import Answer
 from sottovoce.study.queries.quorum_model import BATCH, MemberShare, QuorumModel, QuorumTrained
-from sottovoce.study.queries.score_shares import classes_of, decided, padded
+from sottovoce.study.queries.score_shares import classes_of, decided, padded, row_bytes
 from sottovoce.study.queries.scoring import ScorePlan
 from sottovoce.study.queries.thresholds import shifts, unit_scores
 from sottovoce.study.release import Opens
 from sottovoce.study.study import Study
+
+_ASKED = "study/asked of members/v1"
 
 
 class MembersNeeded(Message, frozen=True):
@@ -158,12 +160,17 @@ def ask_members(
             party=study.roster.coordinator,
         )
     query = _QuorumQuery.of(party, needed, model.scores, model.members)
-    brought = _rows_of(query, model, padded(rows, size))
+    filled = padded(rows, size)
+    offsets = _offsets(query, model, filled)
+    drawn = party.drawing(_ASKED, *row_bytes(rows), offsets.tobytes())
     yield from share_rows(
-        query.plan, query.context, brought, None, name=party.name, entropy=party.entropy
+        query.plan.sharing(query.context),
+        filled.toarray().astype(np.int64),
+        offsets,
+        entropy=drawn.entropy,
     )
     labels, margin = study.plan.labels, study.plan.release.opens is Opens.SCORES
-    opened = yield from (take_score_shares if margin else take_labels)(query.plan, name=party.name)
+    opened = yield from (take_score_shares if margin else take_labels)(query.plan)
     if margin:
         whole = np.ldexp(opened[:count].astype(np.float64), -model.scores.score.fraction_bits)
         margins = unit_scores(rows, whole)
@@ -171,15 +178,13 @@ def ask_members(
     return Answer(classes_of(labels, opened.reshape(-1), model.scores.classes)[:count], left)
 
 
-def _rows_of(query: _QuorumQuery, model: QuorumModel, rows: sparse.csr_array) -> Rows:
-    """What is shared: the rows, and thresholds times their norms where there are thresholds."""
+def _offsets(query: _QuorumQuery, model: QuorumModel, rows: sparse.csr_array) -> NDArray[np.int64]:
+    """What is taken off the scores: thresholds times norms, where there are thresholds."""
     plan = query.plan
-    offsets = np.zeros((plan.rows, plan.scores), np.int64)
-    released = query.study.plan.release.opens is Opens.SCORES
-    if model.operating_point and not released:
-        bits = model.scores.score.fraction_bits
-        offsets = shifts(rows, model.operating_point, bits=bits).reshape(offsets.shape)
-    return Rows(rows.toarray().astype(np.int64), offsets)
+    if not model.operating_point or query.study.plan.release.opens is Opens.SCORES:
+        return np.zeros((plan.rows, plan.scores), np.int64)
+    taken = shifts(rows, model.operating_point, bits=model.scores.score.fraction_bits)
+    return taken.reshape(plan.rows, plan.scores)
 
 
 def help_asker(party: PartyContext, held: MemberShare) -> Party[None]:

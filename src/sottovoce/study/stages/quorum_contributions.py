@@ -38,7 +38,7 @@ from sottovoce.protocols.quorum.moment_check import (
     open_weights,
 )
 from sottovoce.protocols.quorum.opening import Opener, Opening, OpeningShare, opened
-from sottovoce.protocols.quorum.sums import Summand
+from sottovoce.protocols.quorum.sums import COUNT_BASE, Summand
 from sottovoce.rados.moments import Moments
 from sottovoce.study.attempts import MOST_ATTEMPTS
 from sottovoce.study.choices import Contribution
@@ -53,7 +53,6 @@ from sottovoce.study.stages.joint_mean import (
 )
 from sottovoce.study.stages.preparation import Prepared, claims_of
 from sottovoce.study.stages.quorum_sums import (
-    COUNT_BASE,
     collect_shares,
     let_add,
     share_out,

@@ -25,11 +25,16 @@ from sottovoce.numbers.residues import Base, Planes
 from sottovoce.protocols.conversation import Party, Send, receive
 from sottovoce.protocols.messages import Disclosure, Message
 from sottovoce.protocols.quorum.opening import Opener
-from sottovoce.protocols.quorum.sums import Summand, collect, contribute, give_sum, take_sum
+from sottovoce.protocols.quorum.sums import (
+    COUNT_BASE,
+    Summand,
+    collect,
+    contribute,
+    give_sum,
+    take_sum,
+)
 from sottovoce.study.party_context import PartyContext
 
-# Counts of all peers together stay far below 2^41.
-COUNT_BASE = Base(2)
 # The rounds of one-time material of these sums; those of solves and queries are elsewhere.
 _SUM_ROUND = 2**20
 

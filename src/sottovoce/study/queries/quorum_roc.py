@@ -1,0 +1,222 @@
+"""The joint ROC of sealed scores in engine `quorum`: the members count, and open totals alone.
+
+    peer p                         coordinator C                        member i
+      │ RowsToCount ─────────────────▶│   of every peer                    │
+      │◀───────────── CountedRows ────│──────────── CountedRows ──────────▶│
+      │   quorum/tally.py: rows in shares to the members, who compare and add up
+      │──────────────────────────────▶│◀──────────────────────────────────▶│
+      │   the sums of the evaluation (evaluation.py): only if they may be opened …
+      │                               │◀──────────── TallyShare ───────────│
+
+Everything is counted before anything is opened: what fails until then is begun anew, with other
+masks. Who learns what: C and the members learn how many held-out rows each peer has, rounded up,
+which they know from its query; C learns the totals over all peers. Assuming that at most t members
+pool, with or without C; the peers' organisations may be among them.
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import ClassVar
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy import sparse
+
+from sottovoce.errors import MisuseError, ViolationError
+from sottovoce.numbers.residues import Planes
+from sottovoce.protocols.conversation import Party, Send, receive
+from sottovoce.protocols.messages import Disclosure, Message
+from sottovoce.protocols.quorum.dealing import QuorumMember, seated
+from sottovoce.protocols.quorum.opening import Opener
+from sottovoce.protocols.quorum.plan import hiding_for
+from sottovoce.protocols.quorum.rows import share_rows
+from sottovoce.protocols.quorum.tally import (
+    QuorumTally,
+    count_above,
+    give_totals,
+    marks_of,
+    open_comparisons,
+    open_totals,
+)
+from sottovoce.protocols.shares.material import Context
+from sottovoce.study.party_context import PartyContext
+from sottovoce.study.queries.quorum_model import BATCH, MemberShare
+from sottovoce.study.queries.score_shares import padded, row_bytes
+from sottovoce.study.queries.scoring import ScorePlan
+from sottovoce.study.study import Study
+from sottovoce.text.features import NORM_PARTS
+
+_COUNTED = "study/counted by members/v1"
+# The rounds of one-time material of these counts; those of sums, checks and solves are lower.
+_TALLY_ROUND = 2**22
+# Every attempt opens masked values anew: no more of them than the masks are made for.
+MOST_TALLIES = 64
+
+
+class RowsToCount(Message, frozen=True):
+    """How many held-out rows a peer brings to a joint ROC, padded."""
+
+    discloses: ClassVar = Disclosure(
+        seen_by="the coordinator",
+        reveals="how many held-out documents this peer has, rounded up",
+        assuming="batches are padded",
+    )
+    rows: int
+
+
+class CountedRows(Message, frozen=True):
+    """How many held-out rows every peer brings, padded, in the order of the peers."""
+
+    discloses: ClassVar = Disclosure(
+        seen_by="every member and every peer of the evaluation",
+        reveals="how many held-out documents every peer has, rounded up",
+        assuming="batches are padded",
+    )
+    rows: tuple[int, ...]
+
+
+@dataclass(frozen=True)
+class HeldOutRows:
+    """A peer's held-out rows of integers, which of them are of which class, and how they score."""
+
+    scores: ScorePlan
+    rows: sparse.csr_array = field(repr=False)
+    truth: NDArray[np.bool_] = field(repr=False)
+
+
+def tally_openings(study: Study) -> int:
+    """How many masked scores all joint ROCs of a study may open."""
+    plan = study.plan
+    rows = plan.budget * len(study.roster.peers) * max(1, plan.evaluations) * MOST_TALLIES
+    return rows * plan.labels.width * max(1, len(plan.thresholds))
+
+
+@dataclass(frozen=True)
+class _Tally:
+    """One tally, as everybody in it knows it."""
+
+    plan: QuorumTally
+    context: Context
+
+    @classmethod
+    def of(
+        cls, party: PartyContext, scores: ScorePlan, rows: Mapping[str, int], number: int
+    ) -> "_Tally":
+        study, attempt = party.study, party.attempt.number
+        if attempt > MOST_TALLIES:
+            raise MisuseError(
+                f"evaluation: expected at most {MOST_TALLIES} attempts, found number {attempt}",
+                hints=("a new study may evaluate again",),
+            )
+        units = np.ldexp(np.array(study.plan.thresholds), scores.score.fraction_bits) / NORM_PARTS
+        width, classes = scores.shape
+        plan = QuorumTally(
+            rows,
+            width,
+            classes,
+            tuple(int(unit) for unit in np.rint(units)),
+            scores.score.bound.bit_length(),
+            hiding_for(tally_openings(study)),
+            study.quorum_of(rows),
+        )
+        return cls(plan, party.context(rows, round=_TALLY_ROUND + number))
+
+
+def check_rows(study: Study, peer: str, rows: int) -> None:
+    """Refuse a number of rows that no evaluation has."""
+    if not 1 <= rows <= study.plan.budget or rows % BATCH:
+        raise ViolationError(
+            f"expected at most {study.plan.budget} held-out rows, padded to {BATCH}, found {rows}",
+            party=peer,
+        )
+
+
+def bring_rows(
+    party: PartyContext, held: HeldOutRows, peers: Sequence[str], *, number: int
+) -> Party[None]:
+    """At a peer: its held-out rows in shares, and which of them are of which class."""
+    size = -(-int(held.rows.shape[0]) // BATCH) * BATCH
+    yield Send(party.study.roster.coordinator, RowsToCount(size))
+    tally = yield from _told(party, held.scores, peers, number)
+    if tally.plan.rows[party.name] != size:
+        raise ViolationError(
+            f"expected {size} rows of this peer to be counted, found {tally.plan.rows[party.name]}",
+            party=party.study.roster.coordinator,
+        )
+    drawn = party.drawing(_COUNTED, *row_bytes(held.rows), held.truth.tobytes())
+    yield from share_rows(
+        tally.plan.sharing(party.name, tally.context),
+        padded(held.rows, size).toarray().astype(np.int64),
+        marks_of(held.truth, size),
+        entropy=drawn.entropy,
+    )
+
+
+def _told(
+    party: PartyContext, scores: ScorePlan, peers: Sequence[str], number: int
+) -> Party[_Tally]:
+    """How many rows of whom are counted, as the coordinator says."""
+    coordinator = party.study.roster.coordinator
+    counted = yield from receive(coordinator, CountedRows)
+    if len(counted.rows) != len(peers):
+        raise ViolationError(
+            f"expected the rows of {len(peers)} peers, found {len(counted.rows)}", party=coordinator
+        )
+    rows = dict(zip(peers, counted.rows, strict=True))
+    for peer, count in rows.items():
+        check_rows(party.study, peer, count)
+    return _Tally.of(party, scores, rows, number)
+
+
+@dataclass(frozen=True, repr=False)
+class MemberTotals:
+    """A member's shares of the totals, until they may be opened."""
+
+    member: QuorumMember
+    plan: QuorumTally
+    totals: Planes
+
+    def give(self) -> Party[None]:
+        """To the coordinator, once the evaluation's sums were opened."""
+        yield from give_totals(self.member, self.plan, self.totals)
+
+
+def count_rows(
+    party: PartyContext, held: MemberShare, peers: Sequence[str], *, number: int
+) -> Party[MemberTotals]:
+    """At a member: its shares of how many rows of all peers lie above which threshold."""
+    tally = yield from _told(party, held.scores, peers, number)
+    member = yield from seated(
+        tally.plan.quorum, party.name, tally.context, entropy=party.entropy, ledger=party.ledger
+    )
+    totals = yield from count_above(member, tally.plan, tally.context, held.share)
+    return MemberTotals(member, tally.plan, totals)
+
+
+@dataclass(frozen=True)
+class OpenedTally:
+    """The coordinator's part of a tally that is counted and not yet opened."""
+
+    opener: Opener
+    plan: QuorumTally
+
+    def open(self) -> Party[NDArray[np.int64]]:
+        """Classes × 2 × thresholds, how many rows of all peers lie above."""
+        return (yield from open_totals(self.opener, self.plan))
+
+
+def open_counting(
+    party: PartyContext, scores: ScorePlan, peers: Sequence[str], *, number: int
+) -> Party[OpenedTally]:
+    """At the coordinator: say how many rows of whom are counted, and open what is masked."""
+    rows = {}
+    for peer in peers:
+        rows[peer] = (yield from receive(peer, RowsToCount)).rows
+        check_rows(party.study, peer, rows[peer])
+    tally = _Tally.of(party, scores, rows, number)
+    counted = CountedRows(tuple(rows.values()))
+    for name in (*peers, *tally.plan.quorum.members):
+        yield Send(name, counted)
+    opener = Opener(tally.plan.quorum)
+    yield from open_comparisons(opener, tally.plan)
+    return OpenedTally(opener, tally.plan)

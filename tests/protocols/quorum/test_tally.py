@@ -1,0 +1,223 @@
+"""Counts above thresholds: those of a trusted friend, and no comparison is seen by anybody."""
+
+from dataclasses import dataclass, field
+from itertools import combinations
+from typing import Any
+
+import msgspec
+import numpy as np
+import pytest
+
+from harness.entropy import SeededEntropy
+from harness.meddling import is_kind, rewriting
+from harness.noise import assert_looks_uniform, assert_shows_structure
+from harness.pooled import guessed
+from harness.quorums import OPENER, here, quorum_of, shared
+from sottovoce import wire
+from sottovoce.errors import BoundError, InputError, ViolationError
+from sottovoce.numbers.residues import PRIMES
+from sottovoce.protocols.conversation import Party
+from sottovoce.protocols.messages import Message
+from sottovoce.protocols.quorum import tally
+from sottovoce.protocols.quorum.comparison import MaskedScore
+from sottovoce.protocols.quorum.dealing import QuorumMember, QuorumPrograms, run
+from sottovoce.protocols.quorum.members import Quorum
+from sottovoce.protocols.quorum.opening import Opener
+from sottovoce.protocols.quorum.products import MaskedProduct
+from sottovoce.protocols.quorum.rows import RowShares, share_rows
+from sottovoce.protocols.quorum.tally import QuorumTally, TallyShare, marks_of
+from sottovoce.protocols.runner import Meddler, Outcome
+from sottovoce.protocols.seat import Packet
+
+FACTORS = (-300, -7, 0, 5, 400)
+
+
+@dataclass
+class Count:
+    """Rows of several peers, whose they are, and a model."""
+
+    quorum: Quorum
+    rows: dict[str, np.ndarray]
+    truth: dict[str, np.ndarray]
+    model: np.ndarray
+    factors: tuple[int, ...] = FACTORS
+    filled: int = 0
+    hiding: int = 60
+    plan: QuorumTally = field(init=False)
+
+    def __post_init__(self) -> None:
+        sizes = {peer: len(rows) + self.filled for peer, rows in self.rows.items()}
+        width, classes = self.model.shape
+        self.plan = QuorumTally(sizes, width, classes, self.factors, 24, self.hiding, self.quorum)
+
+    @property
+    def ideal(self) -> np.ndarray:
+        total = np.zeros(self.plan.counts, np.int64)
+        for peer, rows in self.rows.items():
+            scores, norms = rows @ self.model, rows[:, -1]
+            taken = norms[:, np.newaxis] * np.array(self.factors)
+            above = scores[:, :, np.newaxis] >= taken[:, np.newaxis, :]
+            for side, those in enumerate((self.truth[peer], ~self.truth[peer])):
+                total[:, side] += (above & those[:, :, np.newaxis]).sum(axis=0)
+        return total
+
+    def run(self, meddler: Meddler | None = None) -> Outcome:
+        plan, context = self.plan, here(self.quorum)
+        shares = shared(self.quorum, self.model, plan.comparison.base)
+
+        def member(seat: QuorumMember) -> Party[Any]:
+            totals = yield from tally.count_above(seat, plan, context, shares[seat.name])
+            yield from tally.give_totals(seat, plan, totals)
+
+        def opener(party: Opener) -> Party[Any]:
+            yield from tally.open_comparisons(party, plan)
+            return (yield from tally.open_totals(party, plan))
+
+        def peer(name: str) -> Party[None]:
+            rows = np.zeros((plan.rows[name], plan.width), np.int64)
+            rows[: len(self.rows[name])] = self.rows[name]
+            marks = marks_of(self.truth[name], plan.rows[name])
+            entropy = SeededEntropy(len(name))
+            yield from share_rows(plan.sharing(name, context), rows, marks, entropy=entropy)
+
+        return run(
+            QuorumPrograms(member, opener),
+            self.quorum,
+            context,
+            entropy=SeededEntropy(5),
+            others={name: peer(name) for name in self.rows},
+            meddler=meddler,
+        )
+
+
+def count(members: int, threshold: int, *, classes: int = 2, rows: int = 5, **more: Any) -> Count:
+    rng = np.random.default_rng(classes)
+    peers = ("a", "bb", "ccc")
+    each = {peer: rng.integers(0, 4, (rows + place, 4)) for place, peer in enumerate(peers)}
+    truth = {peer: rng.random((len(mine), classes)) < 0.4 for peer, mine in each.items()}
+    model = rng.integers(-(2**9), 2**9, (4, classes))
+    return Count(quorum_of(members, threshold), each, truth, model, **more)
+
+
+@pytest.mark.parametrize(("members", "threshold"), [(3, 1), (4, 1), (5, 2)])
+@pytest.mark.parametrize("classes", [1, 3])
+def test_counts_are_those_of_a_trusted_friend(members: int, threshold: int, classes: int) -> None:
+    mine = count(members, threshold, classes=classes)
+    assert np.array_equal(mine.run().results[OPENER], mine.ideal)
+
+
+def test_rows_that_fill_up_count_nowhere() -> None:
+    mine = count(3, 1, filled=4)
+    assert np.array_equal(mine.run().results[OPENER], mine.ideal)
+
+
+def test_many_rows_are_counted_piece_by_piece(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(tally, "_COMPARED", 16)
+    mine = count(3, 1)
+    assert sum(mine.plan.pieces("a")) == 5 * 2 * len(FACTORS)
+    assert np.array_equal(mine.run().results[OPENER], mine.ideal)
+
+
+def test_a_score_on_the_threshold_is_above_it() -> None:
+    rows, truth = np.array([[2, 3], [0, 1]]), np.array([[True], [False]])
+    mine = Count(
+        quorum_of(3, 1), {"a": rows}, {"a": truth}, np.array([[9], [-6]]), factors=(-6, 0, 1)
+    )
+    # The scores are 0 and −6, the norms 3 and 1.
+    assert mine.run().results[OPENER].tolist() == [[[1, 1, 0], [1, 0, 0]]]
+
+
+@pytest.mark.parametrize(("members", "threshold"), [(3, 1), (5, 2)])
+def test_no_pool_sees_a_comparison(members: int, threshold: int) -> None:
+    """Every row is alike, and above: whoever may pool sees noise of rows, marks and masks."""
+    rows = {"a": np.ones((90, 3), np.int64)}
+    truth = {"a": np.ones((90, 1), np.bool_)}
+    mine = Count(quorum_of(members, threshold), rows, truth, np.full((3, 1), 5), factors=(0,))
+    outcome = mine.run()
+    assert outcome.results[OPENER].tolist() == [[[90], [0]]]
+    for kind in (MaskedScore, MaskedProduct):
+        for message in outcome.views[OPENER].of(kind):
+            for plane, residues in enumerate(message.share.planes()):
+                assert_looks_uniform(residues.reshape(-1).tolist(), PRIMES[plane])
+    # As many members as the threshold have noise of marks; one more has them.
+    sent = {
+        name: np.concatenate([each.beside.planes() for each in outcome.views[name].of(RowShares)])
+        for name in mine.quorum.members[threshold:]
+    }
+    for pool in combinations(sent, threshold):
+        found = guessed(sent, pool, mine.quorum)[0].reshape(-1)
+        assert_looks_uniform(found, PRIMES[0], what=str(pool))
+    for pool in combinations(sent, threshold + 1):
+        found = guessed(sent, pool, mine.quorum)[0].reshape(-1)
+        assert_shows_structure(found, PRIMES[0], what=str(pool))
+        assert found.tolist() == [1, 0] * 90
+
+
+def bits_read(outcome: Outcome, mine: Count, marks: dict[str, int]) -> bool:
+    """Whether a peer that pools with the opener divides its marks out of the totals of one row.
+
+    What is left would be shares of degree t of the comparison: three of them lie on a line.
+    """
+    prime, bits = PRIMES[0], []
+    for item in outcome.views[OPENER].received:
+        if isinstance(item.message, TallyShare):
+            total = int(item.message.share.planes()[0, 0, 0, 0])
+            bits.append(total * pow(marks[item.sender], -1, prime) % prime)
+    first, second, third = bits
+    return (first + third - 2 * second) % prime == 0
+
+
+def test_totals_of_one_row_do_not_tell_its_owner_and_the_opener_the_comparison(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    def same(member: Any, share: Any, **_: Any) -> Party[Any]:
+        return share
+        yield
+
+    mine = Count(
+        quorum_of(3, 1), {"a": np.ones((1, 2), np.int64)}, {"a": np.ones((1, 1), np.bool_)},
+        np.full((2, 1), 5), factors=(0,),
+    )  # fmt: skip
+    sharing = mine.plan.sharing("a", here(mine.quorum))
+    seed = SeededEntropy(1).seed()
+    first = int(sharing.drawn(seed, 0)[1][0, 0, 0])
+    marks = {
+        name: (1 + (first - 1) * place) % PRIMES[0]
+        for place, name in enumerate(mine.quorum.members, 1)
+    }
+    assert not bits_read(mine.run(), mine, marks)
+    monkeypatch.setattr(tally, "renewed", same)
+    assert bits_read(mine.run(), mine, marks)
+
+
+@pytest.mark.parametrize("kind", [MaskedScore, MaskedProduct, TallyShare])
+@pytest.mark.parametrize(("members", "threshold"), [(3, 1), (5, 2), (5, 1)])
+def test_one_wrong_share_is_caught_before_a_total_is_used(
+    kind: type[Message], members: int, threshold: int
+) -> None:
+    mine, seen = count(members, threshold), []
+
+    def when(packet: Packet) -> bool:
+        if packet.sender != "site2" or not is_kind(packet, kind):
+            return False
+        seen.append(packet)
+        return len(seen) == 1
+
+    def edit(message: Any) -> Message:
+        planes = message.share.planes().copy()
+        planes[0].reshape(-1)[0] = (int(planes[0].reshape(-1)[0]) + 1) % PRIMES[0]
+        return msgspec.structs.replace(message, share=wire.Residues.of(planes))
+
+    with pytest.raises(ViolationError) as caught:
+        mine.run(rewriting(when, kind, edit))
+    if members - 2 * threshold - 1 >= 2:
+        assert caught.value.party == "site2"
+
+
+def test_what_does_not_fit_is_refused_before_anything_is_sent() -> None:
+    with pytest.raises(BoundError, match="do not fit 7 residues"):
+        count(3, 1, hiding=140)
+    with pytest.raises(InputError, match="expected at least 1 peer, row"):
+        QuorumTally({}, 4, 1, FACTORS, 24, 60, quorum_of(3, 1))
+    with pytest.raises(InputError, match="expected at least 1 peer, row"):
+        QuorumTally({"a": 2}, 4, 1, (), 24, 60, quorum_of(3, 1))
