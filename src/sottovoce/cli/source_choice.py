@@ -15,6 +15,7 @@ from sottovoce.keyfiles import storage
 if TYPE_CHECKING:
     from sottovoce.node.site.site_folder import JoinedStudy, Site
     from sottovoce.sources import Problems, Source, SourceOptions
+    from sottovoce.sources.parts import SourcePart
     from sottovoce.study.plan import StudyPlan
     from sottovoce.text.documents import Document
 
@@ -169,6 +170,7 @@ class SourceChoice:
         from sottovoce.cli.progress import watched
         from sottovoce.encoders import ready
         from sottovoce.sources import open_source
+        from sottovoce.sources.parts import parts_of
         from sottovoce.text.columns import as_row
         from sottovoce.text.streams import DocumentStream
 
@@ -194,10 +196,27 @@ class SourceChoice:
                 return documents if plan.has_text else list(map(as_row, documents))
             count = len(documents)
             documents.clear()
+            parts = parts_of(self.data, options, has_text=plan.has_text)
+            if parts:
+                return self._parted(source, parts, plan)
             return DocumentStream(read, length=count + sum(1 for _ in reading))
         finally:
             if told is not None:
                 told(source.problems)
+
+    def _parted(
+        self, source: "Source", parts: tuple["SourcePart", ...], plan: "StudyPlan"
+    ) -> Sequence["Document"]:
+        """Documents that whoever works reads by itself; they are listed first."""
+        from sottovoce.encoders import ready_once
+        from sottovoce.sources.parts import list_parts
+        from sottovoce.text.parts import PartedDocuments, PartTask, mapped
+
+        listed = list_parts(parts, mapped)
+        source.findings.problems = listed.problems
+        encoder = plan.beside.encoder
+        begin = None if encoder is None else partial(ready_once, encoder, self.encoder)
+        return PartedDocuments(PartTask(listed.parts, (), begin), length=listed.documents)
 
     def _state(self) -> tuple[int, int] | None:
         """What changes when the file is written; None of folders and of what is no file."""

@@ -3,10 +3,11 @@
 import importlib.metadata
 import logging
 from collections.abc import Callable, Iterator
+from concurrent.futures import CancelledError
 from contextlib import contextmanager
 from typing import Any
 
-from sottovoce.errors import InputError
+from sottovoce.errors import InputError, MisuseError
 from sottovoce.text.chunks import Workers
 
 RETRIES = 3
@@ -16,17 +17,82 @@ _WAIT_SECONDS = "10s"
 class DaskExecutor:
     """Hands work to a dask client; a task whose worker dies is done by another."""
 
-    def __init__(self, client: Any) -> None:
-        """Work with a client that is connected."""
+    def __init__(self, client: Any, told: Callable[[int, int], None] | None = None) -> None:
+        """Work with a client that is connected; `told` hears how far it is."""
         self._client = client
+        self._told = told
 
-    def submit(self, function: Callable[..., Any], /, *arguments: Any) -> Any:
+    def submit(self, function: Callable[..., Any], /, *arguments: Any) -> "DaskTask":
         """Hand in work; it is not kept for the next time, because it is the site's text."""
+        return DaskTask(self._future(_on_worker, function, *arguments))
+
+    def tree(self, function: Callable[[Any, Any], Any], tasks: list["DaskTask"]) -> Any:
+        """Join the results of tasks two by two on the workers; one comes here."""
+        from distributed import as_completed
+
+        leaves = level = [task.future for task in tasks]
+        while len(level) > 1:
+            pairs = [level[start : start + 2] for start in range(0, len(level), 2)]
+            level = [self._future(function, *pair) if pair[1:] else pair[0] for pair in pairs]
+        for number, _ in enumerate(as_completed(leaves, loop=self._client.loop), 1):  # type: ignore[no-untyped-call]
+            if self._told is not None:
+                self._told(number, len(leaves))
+        return DaskTask(level[0]).result()
+
+    def _future(self, function: Callable[..., Any], *arguments: Any) -> Any:
         return self._client.submit(function, *arguments, pure=False, retries=RETRIES)
 
 
+class DaskTask:
+    """Work at a cluster; what goes wrong there is told in the words of this package."""
+
+    def __init__(self, future: Any) -> None:
+        """Work that was handed in."""
+        self.future = future
+
+    def result(self) -> Any:
+        """What came of it; waits."""
+        from distributed import KilledWorker
+
+        try:
+            return self.future.result()
+        except KilledWorker as error:
+            raise MisuseError(
+                f"{error.last_worker.address}: workers died {RETRIES} times at the same documents",
+                hints=("is there enough memory? dask worker --memory-limit",),
+            ) from None
+        except MemoryError:
+            raise MisuseError(
+                "cluster: expected memory for the sums of a part, found too little",
+                hints=("dask worker --memory-limit", "--cluster local reads them here"),
+            ) from None
+        except CancelledError:
+            raise MisuseError(
+                "cluster: expected a scheduler that answers, found none any more",
+                hints=("start it again, then repeat the command",),
+            ) from None
+
+    def cancel(self) -> object:
+        """Give it up: the scheduler forgets what nobody wants."""
+        return self.future.release()
+
+
+def _on_worker(function: Callable[..., Any], *arguments: Any) -> Any:
+    """At a worker: an error names it."""
+    from distributed import get_worker
+
+    try:
+        return function(*arguments)
+    except InputError as error:
+        where = f"worker {get_worker().address}: "
+        hints = (*error.hints, "every worker sees the site's files under the same path")
+        raise InputError(where + error.message, hints=hints) from None
+
+
 @contextmanager
-def dask_workers(address: str) -> Iterator[Workers]:
+def dask_workers(
+    address: str, *, told: Callable[[int, int], None] | None = None
+) -> Iterator[Workers]:
     """The workers of the scheduler at `address`, which all have this version of the package."""
     distributed = _library(address)
     try:
@@ -39,8 +105,8 @@ def dask_workers(address: str) -> Iterator[Workers]:
         ) from error
     try:
         count = _check_workers(address, client)
-        executor = DaskExecutor(client)
-        yield Workers(lambda: executor, ahead=2 * count)
+        executor = DaskExecutor(client, told)
+        yield Workers(lambda: executor, ahead=2 * count, tree=executor.tree, told=told)
     finally:
         client.close()
 

@@ -1,6 +1,6 @@
 """The workers that a site names: none, its own cores, or a dask scheduler's address."""
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Any
 
@@ -14,10 +14,15 @@ _SCHEMES = ("tcp://", "tls://", "ucx://", "inproc://")
 
 
 @contextmanager
-def open_cluster(name: str) -> Iterator[Workers | None]:
-    """Those who work: `local` (all cores), `none` (this process), or a scheduler's address."""
+def open_cluster(
+    name: str, *, told: Callable[[int, int], None] | None = None
+) -> Iterator[Workers | None]:
+    """Those who work: `local` (all cores), `none` (this process), or a scheduler's address.
+
+    `told` hears how many tasks of how many are done.
+    """
     if name.startswith(_SCHEMES):
-        with dask_workers(name) as workers:
+        with dask_workers(name, told=told) as workers:
             yield workers
         return
     if name not in {NONE, LOCAL}:
@@ -29,7 +34,7 @@ def open_cluster(name: str) -> Iterator[Workers | None]:
         yield None
         return
     with LocalCores() as cores:
-        yield Workers(lambda: cores, ahead=2 * cores.count)
+        yield Workers(lambda: cores, ahead=2 * cores.count, told=told)
 
 
 def executor_workers(executor: Any) -> Workers | None:

@@ -70,6 +70,12 @@ def ready(name: EncoderName | None, place: str | Path | None = None) -> None:
             return
 
 
+def ready_once(name: EncoderName, place: str | Path | None = None) -> None:
+    """At a worker, before every task: open the encoder if this process has not yet."""
+    if not is_provided(name):
+        ready(name, place)
+
+
 def _installed(package: str) -> Path | None:
     module, inside = PACKAGES[package]
     spec = find_spec(module)

@@ -13,6 +13,7 @@ from sottovoce.sources.options import Format, SourceOptions
 from sottovoce.sources.problems import SourceProblem
 from sottovoce.sources.rows import Row, RowReader, select
 from sottovoce.sources.source import Findings
+from sottovoce.sources.stretches import Stretch, grouped_stretches
 from sottovoce.text.documents import Document, Origin
 
 
@@ -43,13 +44,29 @@ class ColumnarFileReader:
         with self._opened() as (schema, _, _):
             return Header(self.name, tuple(schema.names))
 
-    def read(self, findings: Findings) -> Iterator[Document | SourceProblem]:
+    def stretches(self) -> tuple[Stretch, ...]:
+        """Row groups of Parquet; an Arrow file is read as a whole."""
+        if self.format is not Format.PARQUET:
+            return ()
+        from pyarrow.parquet import ParquetFile
+
+        with self._opened(), ParquetFile(self._path) as file:
+            groups = map(file.metadata.row_group, range(file.metadata.num_row_groups))
+            return grouped_stretches([(group.num_rows, group.total_byte_size) for group in groups])
+
+    def read(
+        self, findings: Findings, stretch: Stretch | None = None
+    ) -> Iterator[Document | SourceProblem]:
         """One document a row; only the columns that are used are read."""
         with self._opened() as (schema, count, batches):
             findings.total = count
             rows = _rows(Header(self.name, tuple(schema.names)), self._options, findings)
-            number = 0
-            for batch in batches(rows.selection.columns):
+            number, chosen = 0, {}
+            if stretch is not None:
+                number = stretch.before
+                findings.began, findings.ended = stretch.start, stretch.stop
+                chosen = {"row_groups": list(range(stretch.start, stretch.stop))}
+            for batch in batches(rows.selection.columns, **chosen):
                 for row in _slices(batch, self._options.limits.batch_rows):
                     number += 1
                     yield rows.read(row, Origin(self._path.name, number, "row"))
@@ -86,8 +103,8 @@ def _parquet(path: Path, batch_rows: int) -> Iterator[tuple[Any, int | None, Any
     # Without a buffer, or with it filled ahead, a row group would be read as a whole.
     with ParquetFile(path, buffer_size=2**20, pre_buffer=False) as file:
 
-        def batches(columns: tuple[str, ...]) -> Iterator[Any]:
-            return file.iter_batches(batch_size=batch_rows, columns=list(columns))  # type: ignore[no-any-return]
+        def batches(columns: tuple[str, ...], **chosen: list[int]) -> Iterator[Any]:
+            return file.iter_batches(batch_size=batch_rows, columns=list(columns), **chosen)  # type: ignore[no-any-return]
 
         yield file.schema_arrow, file.metadata.num_rows, batches
 

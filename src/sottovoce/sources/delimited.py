@@ -9,22 +9,26 @@ import csv
 from collections import deque
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
+from itertools import islice
 from pathlib import Path
-from typing import NamedTuple, Self
+from typing import BinaryIO, NamedTuple, Self
 
 from sottovoce.errors import InputError
 from sottovoce.sources.columns import Header
 from sottovoce.sources.encodings import HEAD_BYTES, TextEncoding, find_encoding
 from sottovoce.sources.files import open_file, size_of
-from sottovoce.sources.lines import Flaw, Lines, TextLine, too_long
+from sottovoce.sources.lines import Flaw, Lines, TextLine, next_line, too_long
 from sottovoce.sources.options import Format, SourceOptions, named
 from sottovoce.sources.problems import ProblemKind, SourceProblem
 from sottovoce.sources.rows import Row, RowReader, asks_for, select
 from sottovoce.sources.source import Findings
+from sottovoce.sources.stretches import Stretch, stretches_of_bytes
 from sottovoce.text.documents import Document, Origin
 from sottovoce.wire.formula_guard import unguarded
 
 _DELIMITERS = ",;\t|"
+_TRIED_LINES, _TRIED_RECORDS, _TRIED_BYTES = 256, 4, 2**20
+"""How a record is looked for where a stretch was cut."""
 
 
 class DelimitedRecord(NamedTuple):
@@ -65,6 +69,13 @@ class _Feed:
                 raise _CutShortError
         return line.text
 
+    @property
+    def position(self) -> tuple[int, int]:
+        """Where the next record begins, and how many lines lie before it."""
+        if self._again:
+            return self._again[0].offset, self._again[0].number - 1
+        return self._lines.passed, self._lines.number
+
     def begin(self) -> None:
         """A new record starts with the next line."""
         self.held.clear()
@@ -85,8 +96,23 @@ class _Feed:
         return Flaw(ProblemKind.MALFORMED, "the record ends in a line that is too long")
 
 
-def records(lines: Lines, *, delimiter: str, quoted: bool, limit: int) -> Iterator[DelimitedRecord]:
-    """The records of a delimited file; blank lines are passed over."""
+@dataclass(frozen=True, slots=True)
+class _Dialect:
+    """How records are written."""
+
+    delimiter: str
+    quoted: bool
+    limit: int
+
+
+def records(
+    lines: Lines, dialect: _Dialect, *, stop: int | None = None, findings: Findings | None = None
+) -> Iterator[DelimitedRecord]:
+    """The records of a delimited file; blank lines are passed over.
+
+    Those that begin before `stop`; `findings` are told where the next one begins.
+    """
+    delimiter, quoted, limit = dialect.delimiter, dialect.quoted, dialect.limit
     # The limit of the csv module is the process's; raising it is all that one reader may do.
     csv.field_size_limit(max(csv.field_size_limit(), limit))
     feed = _Feed(lines, limit)
@@ -95,6 +121,10 @@ def records(lines: Lines, *, delimiter: str, quoted: bool, limit: int) -> Iterat
     else:
         reader = csv.reader(feed, delimiter=delimiter, quoting=csv.QUOTE_NONE)
     while True:
+        if stop is not None and findings is not None:
+            findings.ended, findings.lines = feed.position
+            if findings.ended >= stop:
+                return
         feed.begin()
         try:
             fields = next(reader)
@@ -146,12 +176,28 @@ class DelimitedReader:
         """The names in the first record, which may be data if nobody asked for one of them."""
         return self._header(self._shape())
 
-    def read(self, findings: Findings) -> Iterator[Document | SourceProblem]:
+    def stretches(self) -> tuple[Stretch, ...]:
+        """Stretches of lines, where these end in the one byte LF; the header is in none."""
+        shape = self._shape()
+        if shape.encoding.newline != b"\n":
+            return ()
+        with open_file(self._path) as file:
+            lines = Lines(file, shape.encoding, limit=self._options.limits.document_bytes)
+            records = self._records(lines, shape.delimiter)
+            if self._options.table.header:
+                next(records, None)
+            start, before = lines.passed, lines.number
+        first, *others = stretches_of_bytes(self._path, start=start, guessed=True) or (None,)
+        return () if first is None else (replace(first, before=before), *others)
+
+    def read(
+        self, findings: Findings, stretch: Stretch | None = None
+    ) -> Iterator[Document | SourceProblem]:
         """One document a record."""
         shape = self._shape()
         header = self._header(shape)
         rows = RowReader(select(header, self._options), self._options)
-        for origin, row in self._rows(shape, rows.selection.columns, findings):
+        for origin, row in self._rows(shape, rows.selection.columns, findings, stretch):
             document = row if isinstance(row, SourceProblem) else rows.read(row, origin)
             if isinstance(document, SourceProblem) and not header.certain:
                 # A reason names columns, and these names may be the first document.
@@ -168,7 +214,11 @@ class DelimitedReader:
         return self._rows(shape, shape.columns, findings)
 
     def _rows(
-        self, shape: _Shape, columns: tuple[str, ...], findings: Findings
+        self,
+        shape: _Shape,
+        columns: tuple[str, ...],
+        findings: Findings,
+        stretch: Stretch | None = None,
     ) -> Iterator[tuple[Origin, Row | SourceProblem]]:
         self._note(shape, findings)
         places = [(column, shape.columns.index(column)) for column in columns]
@@ -176,8 +226,17 @@ class DelimitedReader:
         limit = self._options.limits.document_bytes
         with open_file(self._path) as file:
             findings.total = size_of(self._path)
-            lines = Lines(file, shape.encoding, limit=limit)
-            for record in self._below_header(lines, shape):
+            if stretch is None:
+                lines = Lines(file, shape.encoding, limit=limit)
+                below = self._below_header(lines, shape)
+            else:
+                findings.began = self._beginning(file, shape, stretch)
+                lines = Lines(
+                    file, shape.encoding, limit=limit, start=findings.began, number=stretch.before
+                )
+                dialect = self._dialect(shape.delimiter)
+                below = records(lines, dialect, stop=stretch.stop, findings=findings)
+            for record in below:
                 findings.done = lines.passed
                 origin = Origin(self._path.name, record.line, "line")
                 if record.flaw:
@@ -201,13 +260,32 @@ class DelimitedReader:
             next(records, None)
         return records
 
+    def _beginning(self, file: BinaryIO, shape: _Shape, stretch: Stretch) -> int:
+        """Where the first record of a stretch begins, as far as its neighbours tell.
+
+        The first line from which a few records have the right number of fields: a line inside
+        a quoted text rarely looks like one. Who lists all stretches notices a wrong guess.
+        """
+        if not stretch.guessed:
+            return stretch.start
+        first = place = next_line(file, stretch.start)
+        dialect = replace(self._dialect(shape.delimiter), limit=_TRIED_BYTES)
+        for _ in range(_TRIED_LINES):
+            if place >= stretch.stop:
+                break
+            lines = Lines(file, shape.encoding, limit=_TRIED_BYTES, start=place)
+            some = list(islice(records(lines, dialect), _TRIED_RECORDS))
+            if all(not one.flaw and len(one.fields) == len(shape.columns) for one in some):
+                return place
+            place = next_line(file, place + 1)
+        return first
+
+    def _dialect(self, delimiter: str) -> _Dialect:
+        limit = self._options.limits.document_bytes
+        return _Dialect(delimiter, self._options.table.quoted, limit)
+
     def _records(self, lines: Lines, delimiter: str) -> Iterator[DelimitedRecord]:
-        return records(
-            lines,
-            delimiter=delimiter,
-            quoted=self._options.table.quoted,
-            limit=self._options.limits.document_bytes,
-        )
+        return records(lines, self._dialect(delimiter))
 
     def _usual_delimiter(self) -> str:
         return "\t" if self.format is Format.TSV else ","

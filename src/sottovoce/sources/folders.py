@@ -11,8 +11,11 @@ from sottovoce.sources.options import Format, SourceOptions
 from sottovoce.sources.problems import SourceProblem
 from sottovoce.sources.sheets import FileRows
 from sottovoce.sources.source import Findings
+from sottovoce.sources.stretches import MOST_STRETCHES, Stretch
 from sottovoce.sources.tree import Folder, read_text, walk
 from sottovoce.text.documents import Document
+
+_FEWEST_FILES = 256
 
 
 class FolderReader:
@@ -30,8 +33,25 @@ class FolderReader:
         """A folder has no columns of its own: each file is one text."""
         return Header(self.name, ("text", "label"))
 
-    def read(self, findings: Findings) -> Iterator[Document | SourceProblem]:
+    def stretches(self) -> tuple[Stretch, ...]:
+        """Runs of files, where no labels file has to be held against all of them."""
+        if self._options.labels_file is not None:
+            return ()
+        places = (place for place in walk(self._path) if isinstance(place, Folder))
+        files = sum(map(self._matches, (name for place in places for name in place.files)))
+        step = max(_FEWEST_FILES, files // MOST_STRETCHES)
+        return tuple(Stretch(start, start + step) for start in range(0, files, step))
+
+    def _matches(self, name: str) -> bool:
+        return fnmatchcase(name, self._options.pattern)
+
+    def read(
+        self, findings: Findings, stretch: Stretch | None = None
+    ) -> Iterator[Document | SourceProblem]:
         """One document a file."""
+        if stretch is not None:
+            yield from self._read_some(findings, stretch)
+            return
         nested = has_folders(self._path)
         rows = FileRows(self._options, findings, root=self._path, nested=nested)
         others: Counter[str] = Counter()
@@ -40,13 +60,29 @@ class FolderReader:
                 yield place
                 continue
             for name in place.files:
-                if fnmatchcase(name, self._options.pattern):
+                if self._matches(name):
                     findings.done += 1
                     yield self._document(place, name, rows, findings)
                 else:
                     others[PurePath(name).suffix or name] += 1
         yield from rows.left_over()
         self._mention(others, findings)
+
+    def _read_some(
+        self, findings: Findings, stretch: Stretch
+    ) -> Iterator[Document | SourceProblem]:
+        """The files of a stretch; what is not a file counts to the first one."""
+        rows = FileRows(self._options, findings, root=self._path, nested=has_folders(self._path))
+        findings.began, findings.ended = stretch.start, stretch.stop
+        for place in walk(self._path):
+            if isinstance(place, SourceProblem):
+                if stretch.start == 0:
+                    yield place
+                continue
+            for name in filter(self._matches, place.files):
+                if stretch.start <= findings.done < stretch.stop:
+                    yield self._document(place, name, rows, findings)
+                findings.done += 1
 
     def _document(
         self, place: Folder, name: str, rows: FileRows, findings: Findings

@@ -12,11 +12,12 @@ import msgspec
 from sottovoce.errors import InputError
 from sottovoce.sources.encodings import HEAD_BYTES, TextEncoding, find_encoding
 from sottovoce.sources.files import open_file, size_of
-from sottovoce.sources.lines import Lines, too_long
+from sottovoce.sources.lines import Lines, next_line, too_long
 from sottovoce.sources.options import SourceOptions
 from sottovoce.sources.problems import ProblemKind, SourceProblem
 from sottovoce.sources.rows import Row
 from sottovoce.sources.source import Findings
+from sottovoce.sources.stretches import Stretch, stretches_of_bytes
 from sottovoce.text.documents import Origin
 
 _BYTE = re.compile(r"\(byte \d+\)")
@@ -36,7 +37,7 @@ class JsonRecords:
     path: Path
     options: SourceOptions
 
-    def read(self, findings: Findings) -> Iterator[Outcome]:
+    def read(self, findings: Findings, stretch: Stretch | None = None) -> Iterator[Outcome]:
         """Every object, and the problem in the place of one that cannot be read."""
         with open_file(self.path) as file:
             encoding, is_array = self._look(file)
@@ -44,7 +45,15 @@ class JsonRecords:
             if is_array:
                 yield from self._members(file, encoding)
             else:
-                yield from self._lines(file, encoding, findings)
+                yield from self._lines(file, encoding, findings, stretch)
+
+    def stretches(self) -> tuple[Stretch, ...]:
+        """Stretches of lines, where these end in the one byte LF; an array has none."""
+        with open_file(self.path) as file:
+            encoding, is_array = self._look(file)
+        if is_array or encoding.newline != b"\n":
+            return ()
+        return stretches_of_bytes(self.path, start=encoding.mark, guessed=True)
 
     def first(self, count: int) -> Iterator[Row]:
         """The first objects that can be read."""
@@ -65,17 +74,33 @@ class JsonRecords:
         return encoding, start.startswith("[")
 
     def _lines(
-        self, file: BinaryIO, encoding: TextEncoding, findings: Findings
+        self,
+        file: BinaryIO,
+        encoding: TextEncoding,
+        findings: Findings,
+        stretch: Stretch | None,
     ) -> Iterator[Outcome]:
-        lines = Lines(file, encoding, limit=self.options.limits.document_bytes)
+        start, before = encoding.mark, 0
+        if stretch is not None:
+            guessed = stretch.guessed
+            start = next_line(file, stretch.start) if guessed else stretch.start
+            before = stretch.before
+        lines = Lines(
+            file, encoding, limit=self.options.limits.document_bytes, start=start, number=before
+        )
         findings.total = size_of(self.path)
-        for line in lines:
+        findings.began, stop = start, None if stretch is None else stretch.stop
+        while stop is None or lines.passed < stop:
+            line = next(lines, None)
+            if line is None:
+                break
             findings.done = lines.passed
             origin = Origin(self.path.name, line.number, "line")
             if line.flaw:
                 yield origin, SourceProblem(origin, *line.flaw)
             elif not line.text.isspace():
                 yield origin, _object(line.text, origin)
+        findings.ended, findings.lines = lines.passed, lines.number
 
     def _members(self, file: BinaryIO, encoding: TextEncoding) -> Iterator[Outcome]:
         file.seek(encoding.mark)

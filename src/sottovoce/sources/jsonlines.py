@@ -11,6 +11,7 @@ from sottovoce.sources.options import Format, SourceOptions
 from sottovoce.sources.problems import SourceProblem
 from sottovoce.sources.rows import RowReader, select
 from sottovoce.sources.source import Findings
+from sottovoce.sources.stretches import Stretch
 from sottovoce.text.documents import Document
 
 HEAD_ROWS = 100
@@ -35,10 +36,16 @@ class JsonLinesReader:
             names.update(dict.fromkeys(row))
         return Header(self.name, tuple(names))
 
-    def read(self, findings: Findings) -> Iterator[Document | SourceProblem]:
+    def stretches(self) -> tuple[Stretch, ...]:
+        """Stretches of lines."""
+        return self._records.stretches()
+
+    def read(
+        self, findings: Findings, stretch: Stretch | None = None
+    ) -> Iterator[Document | SourceProblem]:
         """One document an object, with its spans; blank lines are passed over."""
         rows: RowReader | None = None
-        for origin, row in self._records.read(findings):
+        for origin, row in self._records.read(findings, stretch):
             if isinstance(row, SourceProblem):
                 yield row
             else:

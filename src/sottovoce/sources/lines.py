@@ -33,14 +33,25 @@ class TextLine(NamedTuple):
 class Lines:
     """An iterator over a file's lines that knows how many bytes it has passed."""
 
-    def __init__(self, file: BinaryIO, encoding: TextEncoding, *, limit: int) -> None:
-        """Read `file` from its start, behind the byte order mark."""
-        file.seek(encoding.mark)
+    def __init__(
+        self,
+        file: BinaryIO,
+        encoding: TextEncoding,
+        *,
+        limit: int,
+        start: int | None = None,
+        number: int = 0,
+    ) -> None:
+        """Read `file` from its start, behind the byte order mark, or from a line that begins there.
+
+        `number` is how many lines lie before that.
+        """
+        self.passed = encoding.mark if start is None else start
+        file.seek(self.passed)
         self._encoding = encoding
         self._limit = limit
         self._pieces = _pieces(file, encoding, limit)
-        self.passed = encoding.mark
-        self.number = 0
+        self.number = number
 
     def __iter__(self) -> Iterator[TextLine]:
         return self
@@ -78,6 +89,15 @@ class Lines:
         before = len(text[: text.index("\0")].encode(self._encoding.name))
         flaw = Flaw(ProblemKind.NUL, f"NUL byte at byte {start + before} of the file")
         return TextLine(self.number, start, text, flaw)
+
+
+def next_line(file: BinaryIO, at: int) -> int:
+    """Where the first line begins that does not begin before `at`, in a file with LF."""
+    file.seek(at - 1)
+    while piece := file.readline(_CHUNK):
+        if piece.endswith(b"\n"):
+            break
+    return file.tell()
 
 
 def too_long(found: int, limit: int) -> str:

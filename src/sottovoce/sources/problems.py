@@ -6,7 +6,7 @@ names files, lines, bytes, columns and (shortened) labels.
 
 from collections import Counter
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import StrEnum
 from shlex import quote
 
@@ -60,6 +60,13 @@ class SourceProblem:
     def __str__(self) -> str:
         return f"{self.origin}: {self.reason}"
 
+    def moved(self, lines: int) -> "SourceProblem":
+        """The same, so many lines further down."""
+        position = self.origin.position
+        if not lines or position is None:
+            return self
+        return replace(self, origin=replace(self.origin, position=position + lines))
+
 
 class Problems:
     """Every problem of one pass counted by kind, the first ones kept to be shown."""
@@ -86,6 +93,17 @@ class Problems:
         if self._kept_of[problem.kind] < self._keep:
             self._kept_of[problem.kind] += 1
             self._kept.append(problem)
+
+    def join(self, later: "Problems", *, lines: int = 0) -> None:
+        """Add those of a part that was read by itself, before which so many more lines lie."""
+        self.counts += later.counts
+        self.spellings += later.spellings
+        self.documents += later.documents
+        self.annotations += later.annotations
+        for problem in later:
+            if self._kept_of[problem.kind] < self._keep:
+                self._kept_of[problem.kind] += 1
+                self._kept.append(problem.moved(lines))
 
     def __len__(self) -> int:
         return self.documents + self.annotations

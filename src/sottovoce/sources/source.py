@@ -36,6 +36,12 @@ class Findings:
         self.found: Counter[str] = Counter()
         self.done = 0
         self.total: int | None = None
+        self.began = 0
+        """Where the first record of a stretch began."""
+        self.ended = 0
+        """Where the first record behind a stretch begins."""
+        self.lines = 0
+        """How many lines lie between the two."""
 
     def note(self, words: str) -> None:
         """Remember something that a user should know, once, and not a thousand such things."""
@@ -66,7 +72,7 @@ class Source:
 
     def __init__(self, reader: Reader, options: SourceOptions) -> None:
         """Read with `reader` as `options` say; nothing is opened yet."""
-        self._reader = reader
+        self.reader = reader
         self.options = options
         self.findings = Findings(keep=options.limits.problems)
 
@@ -76,22 +82,22 @@ class Source:
     @property
     def name(self) -> str:
         """What messages call the source."""
-        return self._reader.name
+        return self.reader.name
 
     @property
     def format(self) -> Format:
         """The kind of source."""
-        return self._reader.format
+        return self.reader.format
 
     @property
     def columns(self) -> tuple[str, ...]:
         """The columns that are known before everything is read."""
-        return self._reader.header().columns
+        return self.reader.header().columns
 
     @property
     def header(self) -> Header:
         """The columns there are, and whether a message may list them."""
-        return self._reader.header()
+        return self.reader.header()
 
     @property
     def problems(self) -> Problems:
@@ -106,7 +112,7 @@ class Source:
     def outcomes(self) -> Iterator[Document | SourceProblem]:
         """Every document and every problem in order, also where no document is usable."""
         self.findings = findings = Findings(keep=self.options.limits.problems)
-        for outcome in self._reader.read(findings):
+        for outcome in self.reader.read(findings):
             if isinstance(outcome, SourceProblem):
                 findings.problems.add(outcome)
             yield outcome

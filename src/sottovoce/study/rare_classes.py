@@ -6,14 +6,17 @@ then has no documents.
 """
 
 from collections import Counter
-from collections.abc import Collection, Sequence
-from dataclasses import replace
+from collections.abc import Callable, Collection, Iterator, Sequence
+from dataclasses import dataclass, replace
+from typing import Self
 
 from sottovoce.study.choices import Rare
 from sottovoce.study.plan import StudyPlan
 from sottovoce.study.totals import Totals
 from sottovoce.text.documents import Document
 from sottovoce.text.labelling import Scheme
+from sottovoce.text.labels import Labels
+from sottovoce.text.parts import PartedDocuments, summed
 from sottovoce.text.streams import refined
 
 OTHER = "other"
@@ -31,7 +34,11 @@ def rare_classes(plan: StudyPlan, documents: Sequence[Document]) -> dict[str, in
     """The classes of a peer that have fewer documents than the minimum, and how many."""
     if not is_tolerant(plan):
         return {}
-    counts = Counter(plan.labels.classes(document)[0] for document in documents)
+    job = _ClassJob(plan.labels)
+    if isinstance(documents, PartedDocuments):
+        counts = summed(job, documents).counts
+    else:
+        counts = job.prepare()(None, iter(documents)).counts
     return {
         name: counts[name] for name in plan.labels.names if 0 < counts[name] < plan.min_documents
     }
@@ -62,11 +69,46 @@ def _without(
 ) -> Sequence[Document]:
     if not rare:
         return documents
-    joined = join and plan.rare is Rare.OTHER
+    rule = _RareRule(plan.labels, frozenset(rare), join and plan.rare is Rare.OTHER)
+    return refined(documents, rule)
 
-    def change(document: Document) -> Document | None:
-        if plan.labels.classes(document)[0] not in rare:
+
+@dataclass(frozen=True, slots=True)
+class _RareRule:
+    """Leaves rare classes out, or joins them; a value, so that it can travel to the documents."""
+
+    labels: Labels
+    rare: frozenset[str]
+    joined: bool
+
+    def __call__(self, document: Document) -> Document | None:
+        if self.labels.classes(document)[0] not in self.rare:
             return document
-        return replace(document, label=OTHER) if joined else None
+        return replace(document, label=OTHER) if self.joined else None
 
-    return refined(documents, change)
+
+@dataclass
+class _ClassCounts:
+    """How many documents each class has."""
+
+    counts: Counter[str]
+
+    def merge(self, other: Self) -> None:
+        self.counts += other.counts
+
+
+@dataclass(frozen=True)
+class _ClassJob:
+    labels: Labels
+
+    @property
+    def name(self) -> tuple[str, Labels]:
+        return "classes", self.labels
+
+    def prepare(self) -> Callable[[_ClassCounts | None, Iterator[Document]], _ClassCounts]:
+        return self._count
+
+    def _count(self, total: _ClassCounts | None, documents: Iterator[Document]) -> _ClassCounts:
+        total = total or _ClassCounts(Counter())
+        total.counts.update(self.labels.classes(document)[0] for document in documents)
+        return total

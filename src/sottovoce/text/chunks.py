@@ -72,6 +72,10 @@ class Workers:
 
     open: Callable[[], TaskExecutor]
     ahead: int
+    tree: Callable[[Callable[[Any, Any], Any], list[Any]], Any] | None = None
+    """Joins the results of tasks two by two where they lie; None where they all come here."""
+    told: Callable[[int, int], None] | None = None
+    """Hears how many tasks of how many are done."""
 
     def __post_init__(self) -> None:
         if self.ahead < 1:
@@ -92,6 +96,11 @@ def working_with(workers: Workers | None) -> Iterator[None]:
         yield
     finally:
         _workers.remove(workers)
+
+
+def current_workers() -> Workers | None:
+    """Who works on many documents, if anybody but this process does."""
+    return _workers[-1] if _workers else None
 
 
 class Job(Protocol[U_co]):
@@ -135,15 +144,19 @@ class _Prepared(threading.local):
     """What this thread of a worker prepared last: what it remembers of texts is its own."""
 
     name: Hashable = None
-    work: Callable[[Sequence[Document]], Any] | None = None
+    work: Any = None
 
 
 _prepared = _Prepared()
 
 
+def prepared_once(name: Hashable, prepare: Callable[[], U]) -> U:
+    """In a worker: jobs arrive anew with every task, and find by name what was prepared."""
+    if _prepared.work is None or _prepared.name != name:
+        _prepared.name, _prepared.work = name, prepare()
+    work: U = _prepared.work
+    return work
+
+
 def _remotely(job: Job[U], chunk: PackedDocuments) -> U:
-    """In a worker: jobs arrive anew with every chunk, and find by name what was prepared."""
-    if _prepared.work is None or _prepared.name != job.name:
-        _prepared.name, _prepared.work = job.name, job.prepare()
-    result: U = _prepared.work(chunk.documents())
-    return result
+    return prepared_once(job.name, job.prepare)(chunk.documents())

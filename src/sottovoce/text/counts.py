@@ -196,6 +196,13 @@ class Distinct:
             place = np.count_nonzero(self._seen[now], axis=1)
             self._seen[now, place] = groups[first]
 
+    def merge(self, other: Self) -> None:
+        """Add what another one has seen."""
+        self._alone += other._alone
+        if other._seen is not None:
+            cells, places = other._seen.nonzero()
+            self.add(cells, other._seen[cells, places])
+
     def reaches(self, threshold: int) -> Booleans:
         """Which cells were seen in at least `threshold` (up to `most`) distinct groups."""
         grouped = 0 if self._seen is None else np.count_nonzero(self._seen, axis=1)
@@ -243,6 +250,16 @@ class Tally:
             self._by_class[index] += np.bincount(inside.buckets, minlength=len(self._total))
             if self._cells:
                 self._cells[index].add(*inside.by_document(numbers))
+
+    def merge(self, other: Self) -> None:
+        """Add what another part of the peer's documents gave."""
+        self._rows += other._rows
+        self._rows_by_class += other._rows_by_class
+        self._total += other._total
+        self._by_class += other._by_class
+        self._documents.merge(other._documents)
+        for mine, theirs in zip(self._cells, other._cells, strict=True):
+            mine.merge(theirs)
 
     def suppressed(self) -> Counts:
         """What may leave this peer."""

@@ -3,10 +3,11 @@
 Each streams: memory is the result and a few chunks, however many documents there are.
 """
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
 from itertools import chain
+from typing import Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -30,6 +31,7 @@ from sottovoce.text.fingerprints import fingerprint
 from sottovoce.text.hashing import DictionaryKey
 from sottovoce.text.labelling import Labelling
 from sottovoce.text.occurrences import Numbers, PieceMemory
+from sottovoce.text.parts import PartedDocuments, summed
 from sottovoce.text.reading import Level, Reading
 
 # Adding a block to moments touches all d² of them, so blocks are larger than chunks.
@@ -74,19 +76,20 @@ def count(
 
     A `memory` learns what pieces are, for the next pass over the same documents in this process.
     """
-    tally = Tally(plan.labelling.labels, plan.suppression, bits=plan.bits)
-    seen = words = 0
-    chunks = _chunks(documents, plan.reading.level)
-    for chunk in in_order(_CountJob(plan, key, memory), chunks):
-        tally.add(chunk.presence, chunk.membership, chunk.groups)
-        seen += len(chunk.groups)
-        words += len(chunk.presence.rows)
-    if not words:
+    job = _CountJob(plan, key, memory)
+    if isinstance(documents, PartedDocuments):
+        counting = summed(_CountSum(replace(job, memory=None)), documents)
+    else:
+        counting = _Counting.of(plan)
+        for chunk in in_order(job, _chunks(documents, plan.reading.level)):
+            counting.add(chunk)
+    if not counting.words:
         raise InputError(
-            f"counting: expected documents with words, found {seen} documents and not one word",
-            hints=("is --text the right column?",) if seen else (),
+            f"counting: expected documents with words, found {counting.seen} documents and "
+            "not one word",
+            hints=("is --text the right column?",) if counting.seen else (),
         )
-    return tally.suppressed()
+    return counting.tally.suppressed()
 
 
 def rounded_count(
@@ -135,6 +138,35 @@ def training_examples(
     return _blocks(in_order(job, _chunks(documents, space.reading.level)))
 
 
+@dataclass(frozen=True)
+class PartReader:
+    """Reads parts of one peer's documents into blocks of rows, wherever they lie."""
+
+    space: FeatureSpace
+    labelling: Labelling
+    key: DictionaryKey
+    kept: Booleans = field(repr=False, compare=False)
+
+    @property
+    def name(self) -> Hashable:
+        """Equal for readers that read alike."""
+        return self._job.name
+
+    @property
+    def width(self) -> int:
+        """How many columns a row has."""
+        return self.space.width
+
+    def prepare(self) -> Callable[[Iterable[Document]], Iterator[Examples]]:
+        """The function that reads."""
+        read, level = self._job.prepare(), self.space.reading.level
+        return lambda documents: _blocks(map(read, _chunks(documents, level)))
+
+    @property
+    def _job(self) -> "_ReadJob":
+        return _ReadJob(self.space, self.labelling, self.key, None, self.kept)
+
+
 def kept_columns(
     documents: Iterable[Document],
     space: FeatureSpace,
@@ -147,10 +179,13 @@ def kept_columns(
 
     Columns of an encoder's vectors are kept: every document has them.
     """
-    seen = Distinct(space.width - 1, fewest)
-    chunks = _chunks(documents, space.reading.level)
-    for columns, groups in in_order(_PresenceJob(space, key, memory), chunks):
-        seen.add(columns, groups)
+    job = _PresenceJob(space, key, memory)
+    if isinstance(documents, PartedDocuments):
+        seen = summed(_PresenceSum(replace(job, memory=None), fewest), documents)
+    else:
+        seen = Distinct(space.width - 1, fewest)
+        for columns, groups in in_order(job, _chunks(documents, space.reading.level)):
+            seen.add(columns, groups)
     kept = seen.reaches(fewest)
     first = space.dictionary.size + space.blocks.tail
     kept[first : space.dictionary.size + space.blocks.width] = True
@@ -214,6 +249,51 @@ class _CountJob:
         )
 
 
+@dataclass
+class _Counting:
+    """Counts while documents are read; words are counted before anything is suppressed."""
+
+    tally: Tally
+    seen: int = 0
+    words: int = 0
+
+    @classmethod
+    def of(cls, plan: CountPlan) -> Self:
+        return cls(Tally(plan.labelling.labels, plan.suppression, bits=plan.bits))
+
+    def add(self, chunk: _Counted) -> None:
+        self.tally.add(chunk.presence, chunk.membership, chunk.groups)
+        self.seen += len(chunk.groups)
+        self.words += len(chunk.presence.rows)
+
+    def merge(self, other: Self) -> None:
+        self.tally.merge(other.tally)
+        self.seen += other.seen
+        self.words += other.words
+
+
+@dataclass(frozen=True)
+class _CountSum:
+    """The first pass over parts, each counted where it lies."""
+
+    job: _CountJob
+
+    @property
+    def name(self) -> tuple[str, object]:
+        return "counts", self.job.name
+
+    def prepare(self) -> Callable[[_Counting | None, Iterator[Document]], _Counting]:
+        plan, count_chunk = self.job.plan, self.job.prepare()
+
+        def work(total: _Counting | None, documents: Iterator[Document]) -> _Counting:
+            total = total or _Counting.of(plan)
+            for chunk in _chunks(documents, plan.reading.level):
+                total.add(count_chunk(chunk))
+            return total
+
+        return work
+
+
 @dataclass(frozen=True)
 class _ReadJob:
     space: FeatureSpace
@@ -266,6 +346,29 @@ class _PresenceJob:
         groups = np.array([group_number(document.group) for document in documents], np.uint64)
         of_document, columns = reader.presence(documents)
         return columns, groups[of_document]
+
+
+@dataclass(frozen=True)
+class _PresenceSum:
+    """Which columns enough documents have, over parts."""
+
+    job: _PresenceJob
+    fewest: int
+
+    @property
+    def name(self) -> tuple[object, int]:
+        return self.job.name, self.fewest
+
+    def prepare(self) -> Callable[[Distinct | None, Iterator[Document]], Distinct]:
+        space, find, fewest = self.job.space, self.job.prepare(), self.fewest
+
+        def work(total: Distinct | None, documents: Iterator[Document]) -> Distinct:
+            total = total or Distinct(space.width - 1, fewest)
+            for chunk in _chunks(documents, space.reading.level):
+                total.add(*find(chunk))
+            return total
+
+        return work
 
 
 def _membership(

@@ -50,9 +50,18 @@ class Split:
 
     def part(self, documents: Sequence[Document], side: Side) -> Sequence[Document]:
         """The documents on one side."""
-        return refined(
-            documents, lambda document: document if self.side(document) is side else None
-        )
+        return refined(documents, _SideRule(self, side))
+
+
+@dataclass(frozen=True, slots=True)
+class _SideRule:
+    """Leaves the documents of one side; a value, so that it can travel to where they lie."""
+
+    split: Split
+    side: Side
+
+    def __call__(self, document: Document) -> Document | None:
+        return document if self.split.side(document) is self.side else None
 
 
 def position(document: Document, *, purpose: str) -> float:

@@ -54,13 +54,15 @@ from sottovoce.study.stages.joint_mean import (
     takes_mean,
     watch_mean,
 )
+from sottovoce.study.stages.moment_sums import RowWeights, parted_moments
 from sottovoce.study.stages.preparation import Prepared
 from sottovoce.study.stages.sampling import sampled_moments, solution_weight, upper_end_of_sample
 from sottovoce.study.stages.spectrum import upper_end
 from sottovoce.study.study import Study
 from sottovoce.study.totals import Totals, rounded_up
 from sottovoce.text.documents import Document
-from sottovoce.text.passes import Examples, training_examples
+from sottovoce.text.parts import PartedDocuments
+from sottovoce.text.passes import Examples, PartReader, kept_columns, training_examples
 
 _ROUND = "contributions"
 
@@ -173,6 +175,8 @@ def local_moments(
     plan, totals = study.plan, prepared.totals
     # The order in which several BLAS threads add shows in the last bits, and a peer that was
     # interrupted must come to the very same words again.
+    if isinstance(training, PartedDocuments) and plan.contribution is not Contribution.RADOS:
+        return _moments_of_parts(study, prepared, training)
     with threadpool_limits(1, user_api="blas"):
         blocks = training_examples(
             training,
@@ -193,6 +197,23 @@ def local_moments(
     return moments
 
 
+def _moments_of_parts(study: Study, prepared: Prepared, training: PartedDocuments) -> Moments:
+    """The same, read and summed where the parts of the documents lie."""
+    assert prepared.space is not None
+    plan = study.plan
+    space, key = prepared.space, prepared.key
+    plan.labelled.check(space.reading.level)
+    kept = kept_columns(training, space, fewest=plan.min_documents, key=key)
+    return parted_moments(
+        training,
+        PartReader(space, plan.labelled, key, kept),
+        _weights(study, prepared.totals),
+        classes=plan.labels.width,
+        rows=prepared.totals.rows,
+        row_norm=row_norm(plan),
+    )
+
+
 def drawn_moments(party: PartyContext, prepared: Prepared, training: Sequence[Document]) -> Moments:
     """At a peer: its own moments, with signatures of its own where rados are sampled."""
     sampled = party.study.plan.contribution is Contribution.RADOS
@@ -204,12 +225,12 @@ def drawn_moments(party: PartyContext, prepared: Prepared, training: Sequence[Do
 
 def row_weights(study: Study, totals: Totals, block: Examples) -> NDArray[np.float64] | None:
     """What each row counts, where the plan weighs classes."""
-    if study.plan.class_weight is None:
-        return None
-    of_class = totals.weights(study.plan.class_weight)
-    binary = study.plan.labels.width == 1
-    number = block.targets[:, 0] > 0 if binary else block.targets.argmax(axis=1)
-    return np.asarray(of_class[number.astype(np.int64)])
+    return _weights(study, totals).of(block)
+
+
+def _weights(study: Study, totals: Totals) -> RowWeights:
+    name, binary = study.plan.class_weight, study.plan.labels.width == 1
+    return RowWeights(None if name is None else tuple(totals.weights(name).tolist()), binary)
 
 
 def contribute(

@@ -1,0 +1,133 @@
+"""Parts of a source that other processes and machines read by themselves, and their listing.
+
+A source is listed once: how many documents each part holds, what could not be used, and where it
+begins. Whoever reads a part later finds the same documents there, or says that the file changed.
+"""
+
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import cast
+
+from sottovoce.errors import InputError
+from sottovoce.sources.files import size_of
+from sottovoce.sources.opening import open_source
+from sottovoce.sources.options import SourceOptions
+from sottovoce.sources.problems import Problems, SourceProblem
+from sottovoce.sources.source import Findings
+from sottovoce.sources.stretches import Stretch, StretchReader
+from sottovoce.text.columns import as_row
+from sottovoce.text.documents import Document
+
+
+@dataclass(frozen=True, slots=True)
+class SourcePart:
+    """One stretch of a source, read wherever this is sent."""
+
+    place: str
+    options: SourceOptions
+    stretch: Stretch
+    size: int | None
+    has_text: bool = True
+
+    def documents(self) -> Iterator[Document]:
+        """The usable documents, the same ones as when the source was listed."""
+        count = 0
+        for outcome in self.outcomes(Findings()):
+            if isinstance(outcome, Document):
+                count += 1
+                yield outcome if self.has_text else as_row(outcome)
+        if count != self.stretch.documents:
+            raise self._changed()
+
+    def outcomes(self, findings: Findings) -> Iterator[Document | SourceProblem]:
+        """Every document, and every problem in its place."""
+        reader = cast("StretchReader", open_source(self.place, self.options).reader)
+        if self.size != _size(self.place):
+            raise self._changed()
+        return reader.read(findings, self.stretch)
+
+    def _changed(self) -> InputError:
+        return InputError(
+            f"{self.place}: expected the file as it was, found one that was changed",
+            hints=("leave it as it is until the training is over",),
+        )
+
+
+@dataclass(frozen=True)
+class PartListing:
+    """What is in one part: where it began and ended, how many lines, what was left out."""
+
+    part: SourcePart
+    began: int
+    ended: int
+    lines: int
+    documents: int
+    problems: Problems
+
+
+@dataclass(frozen=True)
+class ListedSource:
+    """A source in parts, all of which were read once."""
+
+    parts: tuple[SourcePart, ...]
+    documents: int
+    problems: Problems
+
+
+Lister = Callable[[SourcePart], PartListing]
+Mapping = Callable[[Lister, Iterable[SourcePart]], Iterable[PartListing]]
+
+
+def parts_of(
+    place: str, options: SourceOptions, *, has_text: bool = True
+) -> tuple[SourcePart, ...]:
+    """The parts of a source before they are listed; empty where it is read as a whole."""
+    reader = open_source(place, options).reader
+    if not hasattr(reader, "stretches"):
+        return ()
+    return tuple(
+        SourcePart(place, options, stretch, _size(place), has_text)
+        for stretch in cast("StretchReader", reader).stretches()
+    )
+
+
+def list_parts(parts: tuple[SourcePart, ...], mapping: Mapping) -> ListedSource:
+    """List all parts with `mapping`, which has others do it, and set right what was guessed."""
+    listed: list[SourcePart] = []
+    problems = Problems(keep=parts[0].options.limits.problems)
+    documents, end, lines = 0, parts[0].stretch.start, parts[0].stretch.before
+    by_bytes = any(part.stretch.guessed for part in parts)
+    for listing in mapping(list_part, parts):
+        found = listing
+        if by_bytes and end >= found.part.stretch.stop:
+            continue  # a record of the part before reaches over all of it
+        if by_bytes and found.began != end:
+            exact = found.part.stretch.begun_at(end)
+            found = list_part(replace(found.part, stretch=exact))
+        before = lines if by_bytes else found.part.stretch.before
+        problems.join(found.problems, lines=before - found.part.stretch.before)
+        stretch = replace(
+            found.part.stretch.begun_at(found.began), before=before, documents=found.documents
+        )
+        listed.append(replace(found.part, stretch=stretch))
+        documents, end, lines = documents + found.documents, found.ended, before + found.lines
+    return ListedSource(tuple(listed), documents, problems)
+
+
+def list_part(part: SourcePart) -> PartListing:
+    """Read one part for what is in it; nothing of it is kept."""
+    findings, documents = Findings(), 0
+    problems = Problems(keep=part.options.limits.problems)
+    for outcome in part.outcomes(findings):
+        if isinstance(outcome, SourceProblem):
+            problems.add(outcome)
+        else:
+            documents += 1
+    lines = max(0, findings.lines - part.stretch.before)
+    return PartListing(part, findings.began, findings.ended, lines, documents, problems)
+
+
+def _size(place: str) -> int | None:
+    path = Path(place)
+    return size_of(path) if path.is_file() else None

@@ -1,0 +1,81 @@
+"""Stretches of a source: where each begins and ends follows from the source alone.
+
+A stretch of a table of lines is guessed first, in the middle of what may be a quoted text, and
+listed by whoever works. A listing tells where it really began and ended; where one does not begin
+at the end of the one before it, it is listed again from there. So all stretches together hold
+exactly the records that are read from the first line on.
+"""
+
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from itertools import pairwise
+from pathlib import Path
+from typing import Protocol
+
+from sottovoce.sources.files import size_of
+from sottovoce.sources.problems import SourceProblem
+from sottovoce.sources.source import Findings, Reader
+from sottovoce.text.documents import Document
+
+MOST_STRETCHES = 64
+"""A source has about so many, unless they would become smaller or larger than these:"""
+SMALLEST_BYTES, LARGEST_BYTES = 2**20, 2**26
+
+
+@dataclass(frozen=True, slots=True)
+class Stretch:
+    """Bytes of a file, row groups, batches or files of a folder: from `start` to before `stop`."""
+
+    start: int
+    stop: int
+    before: int = 0
+    """How many lines or rows lie before it."""
+    guessed: bool = False
+    """Whether `start` may lie inside a record; the first one behind it is meant."""
+    documents: int | None = None
+    """How many documents it holds, once it was listed."""
+
+    def begun_at(self, start: int) -> "Stretch":
+        """The same from where a record is known to begin."""
+        return replace(self, start=start, guessed=False)
+
+
+class StretchReader(Reader, Protocol):
+    """A reader that can read a part of its source alone."""
+
+    def stretches(self) -> tuple[Stretch, ...]:
+        """Where the parts lie; empty where the source can only be read as a whole."""
+
+    def read(
+        self, findings: Findings, stretch: Stretch | None = None
+    ) -> Iterator[Document | SourceProblem]:
+        """Every document and problem, of a stretch or of all."""
+
+
+def stretches_of_bytes(path: Path, *, start: int, guessed: bool) -> tuple[Stretch, ...]:
+    """Stretches of a file of lines, behind its header; a packed file has none."""
+    size = size_of(path)
+    if size is None:
+        return ()
+    step = stretch_size(size)
+    cuts = [start, *range(start + step, size, step), size]
+    return tuple(
+        Stretch(first, stop, guessed=guessed and first > start) for first, stop in pairwise(cuts)
+    )
+
+
+def stretch_size(size: int) -> int:
+    """How many bytes a stretch of a source of this size has."""
+    return min(max(size // MOST_STRETCHES, SMALLEST_BYTES), LARGEST_BYTES)
+
+
+def grouped_stretches(sizes: list[tuple[int, int]]) -> tuple[Stretch, ...]:
+    """Stretches of groups, of which each has so many rows and bytes."""
+    step = stretch_size(sum(size for _, size in sizes))
+    stretches, begin, rows, inside, held = [], 0, 0, 0, 0
+    for number, (count, size) in enumerate(sizes, 1):
+        inside, held = inside + count, held + size
+        if held >= step or number == len(sizes):
+            stretches.append(Stretch(begin, number, rows))
+            begin, rows, inside, held = number, rows + inside, 0, 0
+    return tuple(stretches)

@@ -1,0 +1,210 @@
+"""Documents in parts that whoever works on them reads, and sums over these parts.
+
+A part says where documents lie: a stretch of a file, some row groups, some files of a folder. It
+travels instead of the documents. Where parts begin depends on the data alone; what a job makes of
+a part are whole numbers, and these add up to the same in every order and every grouping. So one
+process, all cores, a cluster, and a cluster whose worker died give the same bytes. Any engine
+that hands `sum_of_parts` its arguments and adds up the results will do.
+"""
+
+from collections import deque
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from copy import deepcopy
+from dataclasses import dataclass, field
+from functools import reduce
+from typing import Any, Protocol, Self, TypeVar
+
+from sottovoce.errors import InputError, OurError
+from sottovoce.text.chunks import Workers, current_workers, prepared_once
+from sottovoce.text.documents import Document
+from sottovoce.text.streams import DocumentStream, Rule
+
+TASKS_A_WORKER = 4
+"""Parts are handed out in about so many runs for each task that is under way."""
+
+
+class Part(Protocol):
+    """Where some documents lie."""
+
+    def documents(self) -> Iterator[Document]:
+        """The documents, read where this is called."""
+
+
+class Total(Protocol):
+    """A sum of whole numbers, which others of its kind can be added to."""
+
+    def merge(self, other: Self) -> None:
+        """Add another one."""
+
+
+A = TypeVar("A")
+B = TypeVar("B")
+T = TypeVar("T", bound=Total)
+
+
+class SumJob(Protocol[T]):
+    """What is summed over documents: it takes some preparing, once here or in every worker."""
+
+    @property
+    def name(self) -> Any:
+        """Equal for jobs that are prepared alike."""
+
+    def prepare(self) -> Callable[[T | None, Iterator[Document]], T]:
+        """A function that adds one part's documents to a sum, or begins one."""
+
+
+@dataclass(frozen=True)
+class PartTask:
+    """A run of parts, with what is to be done to their documents before they are added up."""
+
+    parts: tuple[Part, ...]
+    rules: tuple[Rule, ...] = ()
+    begin: Callable[[], None] | None = None
+    """Called in the process that works, before the first part: it opens an encoder there."""
+
+    def read(self, part: Part) -> Iterator[Document]:
+        """The documents of a part that the rules leave, as they leave them."""
+        return _ruled(part.documents(), self.rules)
+
+
+class PartedDocuments(DocumentStream):
+    """Documents in parts; they are read here where they are wanted one by one."""
+
+    def __init__(self, task: PartTask, *, length: int | None = None) -> None:
+        """The documents of all parts of `task`."""
+        super().__init__(self._all, length=length)
+        self.task = task
+
+    def _all(self) -> Iterator[Document]:
+        for part in self.task.parts:
+            yield from self.task.read(part)
+
+    def __len__(self) -> int:
+        if self._length is None:
+            self._length = summed(_Lengths(), self).count
+        return self._length
+
+    def refined(self, rule: Rule) -> "PartedDocuments":
+        """The documents that a rule leaves; it travels with the parts, and is applied there."""
+        rules = (*self.task.rules, rule)
+        return PartedDocuments(PartTask(self.task.parts, rules, self.task.begin))
+
+
+def mapped(function: Callable[[A], B], items: Iterable[A]) -> Iterator[B]:
+    """What a function makes of each item, in order, by whoever works."""
+    workers = current_workers()
+    if workers is None:
+        yield from map(function, items)
+        return
+    executor, rest = workers.open(), list(items)
+    waiting = deque(executor.submit(_guarded, function, item) for item in rest)
+    try:
+        yield from _results(waiting, workers)
+    finally:
+        for task in waiting:
+            task.cancel()
+
+
+def summed(job: SumJob[T], documents: PartedDocuments) -> T:
+    """What `job` makes of all documents, by whoever works."""
+    task, workers = documents.task, current_workers()
+    if workers is None or len(task.parts) == 1:
+        return sum_of_parts(job, task)
+    runs = [PartTask(run, task.rules, task.begin) for run in _runs(task.parts, workers)]
+    return _gathered(job, runs, workers)
+
+
+def sum_of_parts(job: SumJob[T], task: PartTask) -> T:
+    """The sum over a run of parts, where this is called: the one function that an engine runs."""
+    total: T = _guarded(_sum, job, task)
+    return total
+
+
+def _sum(job: SumJob[T], task: PartTask) -> T | None:
+    if task.begin is not None:
+        task.begin()
+    work = prepared_once(job.name, job.prepare)
+    total: T | None = None
+    for part in task.parts:
+        total = work(total, task.read(part))
+    return total
+
+
+def _guarded(function: Callable[..., Any], *arguments: Any) -> Any:
+    """Call it; a cluster logs what a task raises, and a library's words could quote a text."""
+    try:
+        return function(*arguments)
+    except (OurError, MemoryError):
+        raise
+    except OSError as error:
+        # The operating system's words name a file or a device, and quote nothing.
+        raise InputError(f"reading documents: {error.strerror or type(error).__name__}") from None
+    except Exception as error:  # noqa: BLE001 - whatever a library raises
+        raise InputError(f"reading documents failed with {type(error).__name__}") from None
+
+
+def _merged(one: T, other: T) -> T:
+    one.merge(other)
+    return one
+
+
+def _sum_of_two(one: T, other: T) -> T:
+    """On a cluster, which may need both once more if a worker dies: neither is changed."""
+    return _merged(deepcopy(one), other)
+
+
+def _gathered(job: SumJob[T], runs: Sequence[PartTask], workers: Workers) -> T:
+    executor = workers.open()
+    tasks = deque(executor.submit(sum_of_parts, job, run) for run in runs)
+    try:
+        if workers.tree is not None:
+            result: T = workers.tree(_sum_of_two, list(tasks))
+            return result
+        total: T = reduce(_merged, _results(tasks, workers))
+        return total
+    finally:
+        for task in tasks:
+            task.cancel()
+
+
+def _results(tasks: deque[Any], workers: Workers) -> Iterator[Any]:
+    count = len(tasks)
+    while tasks:
+        yield tasks.popleft().result()
+        if workers.told is not None:
+            workers.told(count - len(tasks), count)
+
+
+def _runs(parts: tuple[Part, ...], workers: Workers) -> Iterator[tuple[Part, ...]]:
+    length = max(1, len(parts) // (TASKS_A_WORKER * workers.ahead))
+    return (parts[start : start + length] for start in range(0, len(parts), length))
+
+
+def _ruled(documents: Iterator[Document], rules: tuple[Rule, ...]) -> Iterator[Document]:
+    for document in documents:
+        left: Document | None = document
+        for rule in rules:
+            left = None if left is None else rule(left)
+        if left is not None:
+            yield left
+
+
+@dataclass
+class _Length:
+    count: int = 0
+
+    def merge(self, other: Self) -> None:
+        self.count += other.count
+
+
+@dataclass(frozen=True)
+class _Lengths:
+    name: str = field(default="length", init=False)
+
+    def prepare(self) -> Callable[[_Length | None, Iterator[Document]], _Length]:
+        def work(total: _Length | None, documents: Iterator[Document]) -> _Length:
+            total = total or _Length()
+            total.count += sum(1 for _ in documents)
+            return total
+
+        return work
