@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 
 from harness.encoders import SmallEncoder
-from sottovoce.clusters import LocalCores
+from sottovoce.clusters import LocalCores, executor_workers
 from sottovoce.clusters.dask_cluster import dask_workers
 from sottovoce.errors import InputError
 from sottovoce.sources import SourceOptions, stretches
@@ -144,3 +144,19 @@ def test_a_dask_cluster_gives_the_same_bytes_and_names_what_is_wrong(
             (tmp_path / "elsewhere.csv").rename(table)
         logs: Any = (cluster.get_logs(), *told)
         assert "w82" not in str(logs)
+
+
+def test_spark_runs_the_same_tasks_by_the_recipe_of_the_manual(table: Path, expected: str) -> None:
+    spark_sql = pytest.importorskip("pyspark.sql", reason="pyspark is not installed")
+    page = (Path(__file__).parents[2] / "docs" / "operating.md").read_text()
+    recipe: dict[str, Any] = {}
+    exec(page.split("```python spark\n")[1].split("```")[0], recipe)  # noqa: S102 - our own page
+    spark = spark_sql.SparkSession.builder.master("local[2]").getOrCreate()
+    try:
+        with recipe["SparkTasks"](spark, 4) as pool:
+            workers = executor_workers(pool)
+            assert workers is not None
+            with working_with(workers):
+                assert digest(task_of(table)) == expected
+    finally:
+        spark.stop()

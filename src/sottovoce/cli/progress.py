@@ -13,6 +13,7 @@ SHOWN_AFTER = 2.0
 """Seconds without a word that people do not mind."""
 
 _EVERY = 64
+_LINE_EVERY = 10.0
 T = TypeVar("T")
 
 
@@ -40,3 +41,19 @@ def watched(
     finally:
         if bar.live.is_started:
             bar.stop()
+
+
+class PartLines:
+    """A line now and then about parts of the documents that were read, by whomever."""
+
+    def __init__(self, *, clock: Callable[[], float] = time.monotonic) -> None:
+        """Nothing read yet."""
+        self._clock = clock
+        self._next = clock() + SHOWN_AFTER
+
+    def __call__(self, done: int, of: int) -> None:
+        """So many tasks of so many are done."""
+        now = self._clock()
+        if now >= self._next and done < of:
+            self._next = now + _LINE_EVERY
+            screen.say(f"documents: {done:,} of {of:,} parts of this pass are read", err=True)

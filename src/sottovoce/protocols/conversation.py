@@ -11,7 +11,7 @@ the same ones over a network, both through `seat.Seat`. Programs compose with
 a type checker know what comes back.
 """
 
-from collections.abc import Collection, Generator, Mapping
+from collections.abc import Callable, Collection, Generator, Mapping
 from dataclasses import dataclass
 from typing import Any, TypeAlias, TypeVar
 
@@ -66,6 +66,8 @@ class Gather:
 
     kind: type[Message]
     senders: tuple[str, ...]
+    keep: Callable[[str, Any], Message] | None = None
+    """What stays of each message, called once when it comes: a sum need not hold its parts."""
 
 
 Action: TypeAlias = Send | Receive | Ask | Gather
@@ -90,9 +92,14 @@ def ask(to: str, question: Question[A]) -> Party[A]:
     return answer
 
 
-def gather(kind: type[M], senders: Collection[str]) -> Party[Mapping[str, M]]:
-    """One message of this kind from each sender that made it before the time was up."""
-    messages: Mapping[str, M] = yield Gather(kind, tuple(senders))
+def gather(
+    kind: type[M], senders: Collection[str], *, keep: Callable[[str, M], M] | None = None
+) -> Party[Mapping[str, M]]:
+    """One message of this kind from each sender that made it before the time was up.
+
+    `keep` sees each when it comes, and gives what stays of it.
+    """
+    messages: Mapping[str, M] = yield Gather(kind, tuple(senders), keep)
     return messages
 
 

@@ -11,7 +11,7 @@ after a crash) is ignored.
 import hashlib
 from collections import deque
 from collections.abc import Collection
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, Generic, TypeVar
 
 from cryptography.hazmat.primitives.ciphers.aead import AESGCM
@@ -99,6 +99,7 @@ class Seat(Generic[R]):
         self._lines = {partner: _Line() for partner in partners}
         self._outbox: list[Packet] = []
         self._written: tuple[Message, bytes] | None = None
+        self._reduced: set[str] = set()
         self._fingerprints = Fingerprints()
         self._result: R | None = None
 
@@ -195,7 +196,7 @@ class Seat(Generic[R]):
         match self.waiting:
             case Receive(sender, _):
                 return (sender,)
-            case Gather(_, senders):
+            case Gather(_, senders, _):
                 lines = {name: self._lines[name] for name in senders}
                 return tuple(
                     name for name in senders if not (lines[name].waiting or lines[name].left)
@@ -207,7 +208,7 @@ class Seat(Generic[R]):
         match self.waiting:
             case Receive(sender, kinds):
                 return f"waits for {_names(kinds)} from {sender!r}"
-            case Gather(kind, _):
+            case Gather(kind, _, _):
                 return f"gathers {kind.__name__} from {', '.join(map(repr, self.late))}"
         return "has finished" if self.finished else "has not started"
 
@@ -288,9 +289,21 @@ class Seat(Generic[R]):
             self._drop_missed(line)
             if line.waiting and not isinstance(line.waiting[0].message, wait.kind):
                 return self._refusal(sender, wait.kind.__name__, line.waiting.popleft().message)
+            try:
+                self._reduce(wait, sender, line)
+            except TheirError as error:
+                line.waiting.popleft()
+                return _Next(error=error.by(sender))
         if all(line.waiting or line.left for line in lines.values()):
             return _Next(self._close(wait))
         return None
+
+    def _reduce(self, wait: Gather, sender: str, line: _Line) -> None:
+        """Keep of a message that came what the program wants of it."""
+        if wait.keep is not None and line.waiting and sender not in self._reduced:
+            self._reduced.add(sender)
+            received = line.waiting[0]
+            line.waiting[0] = replace(received, message=wait.keep(sender, received.message))
 
     def _close(self, wait: Gather) -> dict[str, Message]:
         came = {}
@@ -334,9 +347,10 @@ class Seat(Generic[R]):
             case Receive(sender, _):
                 self._known(sender)
                 return action
-            case Gather(_, senders):
+            case Gather(_, senders, _):
                 for sender in senders:
                     self._known(sender)
+                self._reduced.clear()
                 return action
         raise MisuseError(
             f"{self.name}: expected a program that yields actions, found {type(action).__name__}"

@@ -33,6 +33,7 @@ from sottovoce.protocols.blind_sum import (
     SummedVector,
     TwoPeersWarning,
     WordSpace,
+    masked_sums,
 )
 from sottovoce.protocols.blind_sum.keys import members_of
 from sottovoce.protocols.blind_sum.messages import (
@@ -271,6 +272,39 @@ def test_one_late_half_excludes_both() -> None:
     )
     outcome = run(plan, values, entropy=SeededEntropy(), meddler=meddler)
     assert check(plan, values, outcome) == ("alice", "bob", "dave")
+
+
+@pytest.mark.parametrize("held", [0, 2])
+def test_older_contributions_are_a_sum_that_nobody_leaves(
+    held: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(masked_sums, "HELD", held)
+    plan = plan_for(PEERS)
+    values = values_for(plan)
+    assert check(plan, values, run(plan, values, entropy=SeededEntropy(5))) == PEERS
+    late = dropping(lambda packet: packet.sender == "alice" and packet.recipient == "evaluator")
+    with pytest.raises(AbsenceError, match="one receiver and not to the other") as raised:
+        run(plan, values, entropy=SeededEntropy(5), meddler=late)
+    assert raised.value.party == "alice"
+
+
+def test_an_inbox_keeps_nothing_of_what_is_summed() -> None:
+    plan = Plan(
+        Round("study", "moments", PEERS), (SummedVector("coordinator", "half", WordSpace((9,))),)
+    )
+    values = values_for(plan)
+    conversation = table(plan, values, entropy=SeededEntropy(6))
+    masked: list[Any] = []
+    kept = masked_sums.MaskedSums.take
+
+    def take(sums: Any, peer: str, message: MaskedParts) -> MaskedParts:
+        masked.append(kept(sums, peer, message))
+        return masked[-1]
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(masked_sums.MaskedSums, "take", take)
+        check(plan, values, conversation.run())
+    assert [message.parts for message in masked] == [()] * len(PEERS)
 
 
 def test_everything_sent_twice_changes_nothing() -> None:
@@ -555,6 +589,29 @@ def test_a_share_book_that_cannot_be_is_refused() -> None:
     refused(rewriting(chosen, ShareBook, without_last), "coordinator", "our own shares in the book")
 
 
+def test_a_peer_sees_the_commitments_that_it_needs_and_no_others() -> None:
+    plan = plan_for(names(40))
+    values = values_for(plan)
+    outcome = run(plan, values, entropy=SeededEntropy(1))
+    (book,) = outcome.views["peer 07"].of(ShareBook)
+    shown = {signed.peer for signed in book.shares if signed.commitments}
+    assert shown == {box.sender for box in book.boxes} | {"peer 07"}
+    assert 20 < len(shown) < 40
+    (whole,) = outcome.views["evaluator"].of(ShareBook)
+    assert all(signed.commitments for signed in whole.shares)
+
+    def without_one(message: ShareBook) -> ShareBook:
+        missing = message.boxes[0].sender
+        shares = tuple(
+            msgspec.structs.replace(signed, commitments=()) if signed.peer == missing else signed
+            for signed in message.shares
+        )
+        return ShareBook(shares, message.boxes)
+
+    chosen = from_to(ShareBook, "coordinator", "dave")
+    refused(rewriting(chosen, ShareBook, without_one), "coordinator", "expected 4 commitments")
+
+
 def test_shares_that_were_changed_on_the_way_are_refused() -> None:
     def damage(message: DealtShares) -> DealtShares:
         first, *others = message.boxes
@@ -577,7 +634,18 @@ def test_shares_that_were_changed_on_the_way_are_refused() -> None:
         )
         return DealtShares(shares, message.boxes)
 
-    refused(rewriting(from_to(DealtShares, "bob"), DealtShares, recommit), "bob", "pinned identity")
+    refused(
+        rewriting(from_to(DealtShares, "bob"), DealtShares, recommit),
+        "bob",
+        "expected the commitments that 'bob' signed, found others",
+    )
+
+    def signed_by_nobody(message: DealtShares) -> DealtShares:
+        shares = msgspec.structs.replace(message.shares, digest=bytes(32))
+        return DealtShares(shares, message.boxes)
+
+    rewritten = rewriting(from_to(DealtShares, "bob"), DealtShares, signed_by_nobody)
+    refused(rewritten, "bob", "pinned identity")
 
     def boxes_swapped(message: ShareBook) -> ShareBook:
         first, second, *others = message.boxes

@@ -120,7 +120,7 @@ def test_thresholds_never_allow_both_secrets_of_a_peer(count: int) -> None:
 def bare_dealing(peers: tuple[str, ...]) -> Dealing:
     this = Round("study", "round", peers)
     keyring = Keyring(this, {p: SignedKeys(p, b"", b"", b"", b"") for p in peers})
-    shares = {p: SignedShares(p, b"", (), b"") for p in peers}
+    shares = {p: SignedShares(p, b"", b"", b"") for p in peers}
     return Dealing(keyring, Graph.over(peers, seed=bytes(32)), shares)
 
 

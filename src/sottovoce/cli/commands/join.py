@@ -133,11 +133,13 @@ def join(
         who = f"{invited.short_name} is invited by {invited.address}"
         screen.say(f"{invited.title}: {who}", err=True)
 
+    from sottovoce.cli.progress import PartLines
     from sottovoce.clusters import open_cluster
     from sottovoce.text.chunks import working_with
 
     joining = Joining(site, joined_study, choice, yes=yes, dry_run=dry_run, as_json=as_json)
-    with open_cluster(cluster) as workers, working_with(workers):
+    told = None if as_json else PartLines()
+    with open_cluster(cluster, told=told) as workers, working_with(workers):
         joining.run(approve=approve, stay=stay, log=log, lines=log_format, notify=notify)
 
 

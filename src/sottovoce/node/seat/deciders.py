@@ -134,7 +134,7 @@ class RunningProgram:
         match self.waiting:
             case Receive(_, kinds):
                 return " or ".join(kebab(kind.__name__) for kind in kinds)
-            case Gather(kind, _):
+            case Gather(kind, _, _):
                 return kebab(kind.__name__)
         return "nothing"
 

@@ -18,7 +18,7 @@ from sottovoce.protocols.blind_sum.messages import BoxFrom, DealtShares, SignedS
 from sottovoce.protocols.identities import Pins, digest, shown_by
 from sottovoce.protocols.sealing import OVERHEAD, Address, X25519Key, seal, unseal
 
-_SIGNED_SHARES = "blind-sum/shares/v1"
+_SIGNED_SHARES = "blind-sum/shares/v2"
 _USE = "blind-sum/dealing/v1"
 _CONTENT_BYTES = 2 * shamir.SHARE_BYTES
 BOX_BYTES = _CONTENT_BYTES + OVERHEAD
@@ -51,9 +51,18 @@ class Dealing:
 
     @classmethod
     def of(
-        cls, keyring: Keyring, book: Sequence[SignedShares], pins: Pins, *, teller: str
+        cls,
+        keyring: Keyring,
+        book: Sequence[SignedShares],
+        pins: Pins,
+        *,
+        teller: str,
+        holder: str | None = None,
     ) -> "Dealing":
-        """The dealing in a book that `teller` showed; what peers did not sign is refused."""
+        """The dealing in a book that `teller` showed; what peers did not sign is refused.
+
+        Who adds up has everybody's commitments; a `holder` those of the peers that dealt to it.
+        """
         graph = keyring.graph
         shares = {signed.peer: signed for signed in book}
         expected = [peer for peer in keyring.peers if peer in shares]
@@ -62,8 +71,10 @@ class Dealing:
                 "expected the shares of peers with keys, each once and in order, found others",
                 party=teller,
             )
+        near = keyring.peers if holder is None else graph.holders(holder)
         for signed in book:
-            check_shares(keyring, graph, signed, pins, teller=teller)
+            bare = signed.peer not in near
+            check_shares(keyring, graph, signed, pins, teller=teller, bare=bare)
         dealing = cls(keyring, graph, shares)
         dealing.check_set(tuple(shares), "shares")
         return dealing
@@ -176,13 +187,14 @@ def deal(
     pairs = shamir.split(own.pair.secret, count=count, threshold=threshold, entropy=entropy)
     dealt = {h: TwoShares(s, p) for h, s, p in zip(holders, seeds, pairs, strict=True)}
     commitments = tuple(two.commitments(keyring, who.name, h) for h, two in dealt.items())
-    signature = who.identity.sign(_SIGNED_SHARES, keyring.hash, who.name.encode(), *commitments)
+    short = _digest(commitments)
+    signature = who.identity.sign(_SIGNED_SHARES, keyring.hash, who.name.encode(), short)
     boxes = tuple(
         _box(two, keyring.address(who.name, holder, _USE), holder, own=own, entropy=entropy)
         for holder, two in dealt.items()
         if holder != who.name
     )
-    signed = SignedShares(who.name, keyring.hash, commitments, signature)
+    signed = SignedShares(who.name, keyring.hash, short, signature, commitments)
     return DealtShares(signed, boxes), dealt[who.name]
 
 
@@ -220,20 +232,37 @@ def open_boxes(
 
 
 def check_shares(
-    keyring: Keyring, graph: Graph, signed: SignedShares, pins: Pins, *, teller: str
+    keyring: Keyring,
+    graph: Graph,
+    signed: SignedShares,
+    pins: Pins,
+    *,
+    teller: str,
+    bare: bool = False,
 ) -> None:
-    """Refuse shares without the peer's signature, or for another book than `teller` showed us."""
+    """Refuse shares without the peer's signature, or for another book than `teller` showed us.
+
+    Where they are `bare`, there are no commitments: their digest is signed all the same.
+    """
     if signed.book != keyring.hash:
         raise ViolationError(
             f"expected one book of keys for everybody, found that {signed.peer!r} saw another",
             party=teller,
         )
-    holders = len(graph.holders(signed.peer))
+    holders = 0 if bare else len(graph.holders(signed.peer))
     if [len(c) for c in signed.commitments] != [2 * _HASH_BYTES] * holders:
-        raise ViolationError(f"expected {holders} commitments, found others", party=signed.peer)
-    said = (keyring.hash, signed.peer.encode(), *signed.commitments)
+        raise ViolationError(f"expected {holders} commitments, found others", party=teller)
+    said = (keyring.hash, signed.peer.encode(), signed.digest)
     with shown_by(teller):
         pins.check(signed.peer, signed.signature, _SIGNED_SHARES, *said)
+    if not bare and _digest(signed.commitments) != signed.digest:
+        raise ViolationError(
+            f"expected the commitments that {signed.peer!r} signed, found others", party=teller
+        )
+
+
+def _digest(commitments: Sequence[bytes]) -> bytes:
+    return digest("blind-sum/commitments/v1", *commitments)
 
 
 def boxes_for(dealt: Mapping[str, DealtShares], graph: Graph) -> dict[str, tuple[BoxFrom, ...]]:

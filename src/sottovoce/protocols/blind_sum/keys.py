@@ -182,8 +182,9 @@ def collect_keys(this: Round, pins: Pins, *, listeners: Sequence[str] = ()) -> P
     keyring = Keyring.of(
         this, [message.keys for message in came.values()], pins, teller=this.coordinator
     )
+    book = KeyBook(tuple(keyring.keys.values()))  # one message, which is written once for all
     for party in (*keyring.peers, *listeners):
-        yield Send(party, KeyBook(tuple(keyring.keys.values())))
+        yield Send(party, book)
     if bound is not None:
         keyring = yield from _pass_nonce(keyring, bound, pins)
     for peer in this.peers:

@@ -26,13 +26,15 @@ class SignedShares(Value, frozen=True):
     """What one peer says in public about the shares that it dealt, signed by its identity.
 
     `book` is the hash of the keys that it saw; one commitment for each holder
-    (to both of its shares) lets everybody check a share that is revealed later.
+    (to both of its shares) lets who has them check a share that is revealed later. Signed
+    is their `digest`: a peer sees the commitments of those alone whose shares it holds.
     """
 
     peer: str
     book: bytes
-    commitments: tuple[bytes, ...]
+    digest: bytes
     signature: bytes
+    commitments: tuple[bytes, ...] = ()
 
 
 class BoxFrom(Value, frozen=True):
@@ -112,7 +114,7 @@ class DealtShares(Message, frozen=True):
 
 
 class ShareBook(Message, frozen=True):
-    """Who dealt shares, their public commitments, and the recipient's own boxes."""
+    """Who dealt shares, the commitments that the recipient needs, and its own boxes."""
 
     discloses: ClassVar = Disclosure(
         seen_by="each peer (with its own boxes), and the evaluator (without any)",

@@ -39,8 +39,10 @@ A transport seals what C carries from a peer to E end to end.
 from collections.abc import Collection, Mapping, Sequence
 from typing import Any
 
+from msgspec.structs import replace
+
 from sottovoce.entropy import Entropy
-from sottovoce.errors import MalformedError, MismatchError, ViolationError
+from sottovoce.errors import ViolationError
 from sottovoce.protocols.blind_sum.dealing import (
     Dealing,
     TwoShares,
@@ -60,6 +62,7 @@ from sottovoce.protocols.blind_sum.keys import (
     hear_keys,
     members_of,
 )
+from sottovoce.protocols.blind_sum.masked_sums import MaskedSums, gather_masked
 from sottovoce.protocols.blind_sum.masks import Masker, left_mask
 from sottovoce.protocols.blind_sum.messages import (
     AgreedSet,
@@ -98,7 +101,9 @@ def peer(
     share_book = yield Receive(this.coordinator, (ShareBook, LeftOut))
     if isinstance(share_book, LeftOut):
         return None
-    dealing = Dealing.of(keyring, share_book.shares, who.pins, teller=this.coordinator)
+    dealing = Dealing.of(
+        keyring, share_book.shares, who.pins, teller=this.coordinator, holder=who.name
+    )
     if dealing.shares.get(who.name) != dealt.shares:
         raise ViolationError(
             "expected our own shares in the book as we dealt them, found others",
@@ -125,9 +130,10 @@ def coordinator(plan: Plan, *, who: Member, book: RoundBook) -> Party[Summed]:
     book.begin(this)
     keyring = yield from collect_keys(this, who.pins, listeners=(this.evaluator,))
     dealing = yield from _collect_shares(keyring, who.pins)
-    masked = yield from _gather_masked(plan, dealing, who.name)
+    masked = yield from gather_masked(plan, dealing, who.name)
     arrived = yield from receive(this.evaluator, Arrived)
-    final = tuple(p for p in dealing.peers if p in arrived.peers and p in masked)
+    masked.check_left_out(set(arrived.peers))
+    final = tuple(p for p in dealing.peers if p in arrived.peers and p in masked.peers)
     dealing.check_set(final, "contributions")
     book.spend(this, final)
     signature = sign_set(dealing, final, who.identity)
@@ -158,12 +164,13 @@ def evaluator(
     keyring = yield from hear_keys(this, who, entropy=entropy)
     share_book = yield from receive(this.coordinator, ShareBook)
     dealing = Dealing.of(keyring, share_book.shares, who.pins, teller=this.coordinator)
-    masked = yield from _gather_masked(plan, dealing, who.name)
+    masked = yield from gather_masked(plan, dealing, who.name)
     here = dealing.peers if among is None else among
-    arrived = tuple(p for p in dealing.peers if p in masked and p in here)
+    arrived = tuple(p for p in dealing.peers if p in masked.peers and p in here)
     yield Send(this.coordinator, Arrived(arrived))
     proposed = yield from receive(this.coordinator, ProposedSet)
     check_proposed(dealing, proposed, arrived, who.pins)
+    masked.check_left_out(set(proposed.peers))
     book.spend(this, proposed.peers)
     yield Send(this.coordinator, AgreedSet(sign_set(dealing, proposed.peers, who.identity)))
     return (yield from _unmask(plan, dealing, masked, proposed.peers, receiver=who.name))
@@ -181,8 +188,11 @@ def _collect_shares(keyring: Keyring, pins: Pins) -> Party[Dealing]:
     this.check_enough(dealt, "shares")
     shares = tuple(message.shares for message in dealt.values())
     dealing = Dealing.of(keyring, shares, pins, teller=this.coordinator)
+    bare = {signed.peer: replace(signed, commitments=()) for signed in shares}
     for name, boxes in boxes_for(dealt, graph).items():
-        yield Send(name, ShareBook(shares, boxes))
+        # Everybody's commitments for everybody would be the square of all peers.
+        near = {signed.peer: signed for signed in shares if signed.peer in graph.holders(name)}
+        yield Send(name, ShareBook(tuple({**bare, **near}.values()), boxes))
     yield Send(this.evaluator, ShareBook(shares, ()))
     for name in keyring.peers:
         if name not in dealt:
@@ -202,29 +212,6 @@ def _covered(
     return MaskedParts(masker.dealing.hash, forms)
 
 
-def _gather_masked(
-    plan: Plan, dealing: Dealing, receiver: str
-) -> Party[Mapping[str, MaskedParts | None]]:
-    """The contributions that came in time; everybody's, if this party adds nothing up."""
-    parts = plan.parts_for(receiver)
-    if not parts:
-        return dict.fromkeys(dealing.peers)
-    masked = yield from gather(MaskedParts, dealing.peers)
-    for name, message in masked.items():
-        if message.agreed != dealing.hash:
-            raise ViolationError("masked for another agreed set than ours", party=name)
-        if len(message.parts) != len(parts):
-            raise ViolationError(
-                f"expected {len(parts)} parts, found {len(message.parts)}", party=name
-            )
-        for part, form in zip(parts, message.parts, strict=True):
-            try:
-                part.space.check(form)
-            except (MismatchError, MalformedError) as error:
-                raise ViolationError(f"{part.purpose}: {error}", party=name) from error
-    return masked
-
-
 def reveal(
     dealing: Dealing, held: Mapping[str, TwoShares], me: str, final: Sequence[str]
 ) -> RevealedShares:
@@ -240,7 +227,7 @@ def reveal(
 def _unmask(
     plan: Plan,
     dealing: Dealing,
-    masked: Mapping[str, MaskedParts | None],
+    masked: MaskedSums,
     final: tuple[str, ...],
     *,
     receiver: str,
@@ -256,8 +243,7 @@ def _unmask(
     pairs = {owner: dealing.pair_key_of(owner, by_owner[owner]) for owner in gone}
     sums = []
     for index, part in enumerate(parts):
-        messages = [masked[name] for name in final]
-        forms = [message.parts[index] for message in messages if message is not None]
+        forms = masked.forms(index, final)
         sums.append(
             part.space.total(forms, left_mask(dealing, part, seeds, pairs), count=len(final))
         )

@@ -1,0 +1,85 @@
+"""Masked contributions as they come to whoever adds them up: few are held, the others are a sum.
+
+Who is in a sum is agreed when all have come, and somebody whose contribution came to one receiver
+and not to the other is left out of both. So the latest contributions are held one by one. Older
+ones are in a running sum already, which nobody can be taken out of again: if it turns out that one
+of them has to be, the attempt ends with its name, and the next one is made without it.
+"""
+
+from collections.abc import Container, Sequence
+
+from sottovoce.errors import AbsenceError, MalformedError, MismatchError, ViolationError
+from sottovoce.protocols.blind_sum.dealing import Dealing
+from sottovoce.protocols.blind_sum.messages import MaskedParts
+from sottovoce.protocols.blind_sum.plan import Plan, SummedVector
+from sottovoce.protocols.blind_sum.spaces import Form, WordSpace
+from sottovoce.protocols.conversation import Party, gather
+from sottovoce.wire import Words
+
+HELD = 32
+"""Contributions that are held one by one, at least: up to so many peers, all of them."""
+
+
+class MaskedSums:
+    """What came to one receiver; of words, beyond the latest ones, only their sum is kept."""
+
+    def __init__(self, dealing: Dealing, parts: Sequence[SummedVector]) -> None:
+        """Nothing came yet."""
+        self._dealing = dealing
+        self._parts = tuple(parts)
+        self._held: dict[str, tuple[Form, ...]] = {}
+        self._added: dict[str, None] = {}
+        self._sums = [part.space.mask() for part in parts if isinstance(part.space, WordSpace)]
+        self.peers: Container[str] = dealing.peers
+        """Whose contributions came in time; everybody, if this party adds nothing up."""
+
+    def take(self, peer: str, message: MaskedParts) -> MaskedParts:
+        """Check a contribution, and keep it or add it; what the inbox keeps is without it."""
+        self._check(peer, message)
+        self._held[peer] = message.parts
+        if len(self._sums) == len(self._parts) and len(self._held) > HELD:
+            oldest = next(iter(self._held))
+            for sums, form in zip(self._sums, self._held.pop(oldest), strict=True):
+                assert isinstance(form, Words)
+                sums.words += form.array()
+            self._added[oldest] = None
+        return MaskedParts(message.agreed, ())
+
+    def check_left_out(self, among: Container[str]) -> None:
+        """Stop, before anything is signed, if somebody is in the sum who may not be."""
+        for peer in self._added:
+            if peer not in among:
+                raise AbsenceError(
+                    "its contribution came to one receiver and not to the other; "
+                    "nothing was revealed",
+                    party=peer,
+                )
+
+    def forms(self, index: int, final: Sequence[str]) -> list[Form]:
+        """One part of the contributions of these peers, of which the running sum is one."""
+        forms = [self._held[peer][index] for peer in final if peer in self._held]
+        if self._added:
+            forms.append(Words.of(self._sums[index].words))
+        return forms
+
+    def _check(self, peer: str, message: MaskedParts) -> None:
+        if message.agreed != self._dealing.hash:
+            raise ViolationError("masked for another agreed set than ours", party=peer)
+        if len(message.parts) != len(self._parts):
+            raise ViolationError(
+                f"expected {len(self._parts)} parts, found {len(message.parts)}", party=peer
+            )
+        for part, form in zip(self._parts, message.parts, strict=True):
+            try:
+                part.space.check(form)
+            except (MismatchError, MalformedError) as error:
+                raise ViolationError(f"{part.purpose}: {error}", party=peer) from error
+
+
+def gather_masked(plan: Plan, dealing: Dealing, receiver: str) -> Party[MaskedSums]:
+    """The contributions that came in time; everybody's, if this party adds nothing up."""
+    parts = plan.parts_for(receiver)
+    sums = MaskedSums(dealing, parts)
+    if parts:
+        sums.peers = yield from gather(MaskedParts, dealing.peers, keep=sums.take)
+    return sums
