@@ -23,6 +23,7 @@ from sottovoce.node.approval import OpenGate, Request, ScriptGate
 MOVED = events.Moved("s-1", "north", "training", 3, 2_000_000)
 EVENTS = [
     events.Listening("https://a:1", b"\1", ("s-1",)),
+    events.StandingBy("coordinator"),
     events.Enrolled("s-1", "north"),
     events.SeatWaiting("s-1", "north", "enrolment", ("harbour",), 60.0),
     events.RosterKnown("s-1", "north", ("north",), ("aardvark",)),
@@ -54,11 +55,11 @@ def test_every_event_has_words_or_a_reason_for_none() -> None:
     for event in EVENTS:
         assert bool(in_words(event)) != isinstance(event, silent), event
     waits = "north: waits for harbour (enrolment) until 1970-01-01 00:01:00 UTC"
-    assert in_words(EVENTS[2]) == waits
-    endless = replace(EVENTS[2], until=0.0)
+    assert in_words(EVENTS[3]) == waits
+    endless = replace(EVENTS[3], until=0.0)
     assert in_words(endless) == "north: waits for harbour (enrolment) for as long as it takes"
-    assert "attempt 2" in in_words(EVENTS[4])
-    assert "because of harbour" in in_words(EVENTS[11])
+    assert "attempt 2" in in_words(EVENTS[5])
+    assert "because of harbour" in in_words(EVENTS[12])
 
 
 def test_every_event_is_a_json_line() -> None:
@@ -102,7 +103,7 @@ def test_a_bar_at_a_terminal() -> None:
         found.on_event(events.Moved("s-1", "north", "training", 4, 9_000_000))
         found.paused()
         found.resumed()
-        found.on_event(EVENTS[6])
+        found.on_event(EVENTS[7])
     assert "north: training" in shown.getvalue()
     assert "training done in 1.2 s" in shown.getvalue()
 
@@ -152,7 +153,7 @@ def test_scripts_get_lines_or_nothing(capsys: pytest.CaptureFixture[str]) -> Non
         found, shown = watch(terminal=True, **settings)
         with found:
             found.on_event(MOVED)
-            found.on_event(EVENTS[1])
+            found.on_event(EVENTS[2])
         assert shown.getvalue() == ""
         assert len(capsys.readouterr().out.splitlines()) == count
 
@@ -160,7 +161,7 @@ def test_scripts_get_lines_or_nothing(capsys: pytest.CaptureFixture[str]) -> Non
 def test_a_study_that_stops_is_told_once_by_the_command() -> None:
     for ends, count in ((True, 1), (False, 0)):
         found, shown = watch(terminal=False, ends=ends)
-        found.on_event(EVENTS[11])
+        found.on_event(EVENTS[12])
         assert shown.getvalue().count("the study stopped: too few") == count
 
 

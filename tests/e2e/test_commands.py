@@ -11,7 +11,9 @@ from typing import Any
 
 import pytest
 
+from harness.balancer import Balancer
 from harness.machines import free_port
+from harness.postgres import postgres_server
 from harness.studies import notes
 
 SITES = ("north", "harbour", "valley")
@@ -85,7 +87,8 @@ class Commands:
         return self.root / f"{site}.jsonl"
 
     def _command(self, site: str, words: tuple[str, ...]) -> list[str]:
-        return [sys.executable, "-m", "sottovoce", *words, "--home", str(self.root / site)]
+        home = () if "--home" in words else ("--home", str(self.root / site))
+        return [sys.executable, "-m", "sottovoce", *words, *home]
 
 
 def write(path: Path, documents: Any, *, labelled: bool = True) -> None:
@@ -95,25 +98,73 @@ def write(path: Path, documents: Any, *, labelled: bool = True) -> None:
         rows.writerows([one.text, one.label] if labelled else [one.text] for one in documents)
 
 
+def created(root: Path, here: Commands, port: int) -> None:
+    """The study and its invitations."""
+    (root / "study.toml").write_text(TEXT)
+    address = ("--address", f"https://127.0.0.1:{port}", "--out", "letters")
+    here.run("coordinator-home", "study", "create", "study.toml", *address)
+
+
+def test_a_second_server_is_refused_or_stands_by_and_follows_a_killed_one(tmp_path: Path) -> None:
+    here = Commands(tmp_path)
+    created(tmp_path, here, here.port)
+    serve = ("serve", "--host", "127.0.0.1", "--home", str(tmp_path / "coordinator-home"))
+    try:
+        here.start("coordinator-home", *serve, "--port", str(here.port))
+        here.until("coordinator-home", "listening")
+        here.start("second", *serve, "--port", "0", "--stand-by")
+        here.until("second", "standing-by")
+        here.start("third", *serve, "--port", "0")
+        assert here.running["third"].wait(60) == 1
+        assert "found that another process does" in (tmp_path / "third.jsonl").read_text()
+        here.kill("coordinator-home")
+        here.until("second", "listening")
+    finally:
+        here.end()
+
+
+@pytest.mark.soak
+def test_a_study_over_two_servers_and_a_database_of_which_the_first_is_killed(
+    tmp_path: Path,
+) -> None:
+    documents = notes(300)
+    here = Commands(tmp_path)
+    ports = (free_port(), free_port())
+    balancer = Balancer(*ports)
+    created(tmp_path, here, balancer.port)
+    serve = ("serve", "--host", "127.0.0.1", "--home", str(tmp_path / "coordinator-home"))
+    with postgres_server() as server:
+        try:
+            for name, port in zip(("first", "second"), ports, strict=True):
+                where = ("--port", str(port), "--database", server.address, "--stand-by")
+                here.start(name, *serve, *where)
+                here.until(name, "listening" if name == "first" else "standing-by")
+            for site in SITES:
+                write(tmp_path / f"{site}.csv", documents[site])
+                data = ("--data", f"{site}.csv", "--text", "note", "--label", "urgency", "--yes")
+                here.start(site, "join", f"letters/{site}", *data)
+            here.until("first", "stage-began", stage="dictionary")
+            here.kill("first")
+            here.until("second", "listening")
+            server.stop()
+            server.start()
+            for site in SITES:
+                assert here.running[site].wait(240) == 0, site
+                here.run(site, "ledger", "verify")
+        finally:
+            here.end()
+            balancer.close()
+    assert not list(tmp_path.rglob("mailbox.db"))
+
+
 @pytest.mark.soak
 def test_commands_that_are_killed_go_on_and_label_a_file(tmp_path: Path) -> None:
     documents = notes(600)
     for site in SITES:
         write(tmp_path / f"{site}.csv", documents[site][:-20])
-    (tmp_path / "study.toml").write_text(TEXT)
     here = Commands(tmp_path)
+    created(tmp_path, here, here.port)
     serve = ("serve", "--host", "127.0.0.1", "--port", str(here.port))
-    address = f"https://127.0.0.1:{here.port}"
-    here.run(
-        "coordinator-home",
-        "study",
-        "create",
-        "study.toml",
-        "--address",
-        address,
-        "--out",
-        "letters",
-    )
     try:
         here.start("coordinator-home", *serve)
         for site in SITES:

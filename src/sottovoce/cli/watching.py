@@ -234,6 +234,9 @@ def _without(event: events.QueryWithoutDealer) -> str:
 
 _WORDS: Mapping[type[Any], Callable[[Any], str]] = {
     events.Listening: _listening,
+    events.StandingBy: lambda event: (
+        f"{event.folder} is served by another process: this one takes over when that ends"
+    ),
     events.Enrolled: lambda event: f"{event.seat}: enrolled",
     events.SeatWaiting: _waiting,
     events.StageBegan: _began,

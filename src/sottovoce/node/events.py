@@ -46,6 +46,7 @@ __all__ = [
     "SeatWithdrawn",
     "StageBegan",
     "StageEnded",
+    "StandingBy",
     "StudyClosed",
     "StudyFinished",
     "StudyStopped",
@@ -60,6 +61,13 @@ class Listening:
     address: str
     fingerprint: bytes
     studies: tuple[str, ...]
+
+
+@dataclass(frozen=True)
+class StandingBy:
+    """Another process serves this folder; this one takes over when that ends."""
+
+    folder: str
 
 
 @dataclass(frozen=True)
@@ -150,6 +158,7 @@ class LineBack:
 
 Event: TypeAlias = (
     Listening
+    | StandingBy
     | Enrolled
     | SeatWaiting
     | RosterKnown

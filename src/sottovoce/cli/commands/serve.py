@@ -1,6 +1,6 @@
 """`sottovoce serve`: the coordinator's one port, for all its studies."""
 
-from contextlib import ExitStack
+from contextlib import AsyncExitStack, ExitStack
 from typing import TYPE_CHECKING, Annotated
 
 import typer
@@ -51,6 +51,12 @@ def serve(
             "the studies' folders; a password is better in a passfile than in here.",
         ),
     ] = "",
+    stand_by: Annotated[
+        bool,
+        typer.Option(
+            "--stand-by", help="Wait while another process serves this home, and follow it."
+        ),
+    ] = False,
     notify: Notify = None,
     log: LogPath = None,
     log_format: LogFormat = LogLines.TEXT,
@@ -70,6 +76,7 @@ def serve(
       sottovoce serve --monitor 127.0.0.1:9464
       sottovoce serve --host 127.0.0.1 --port 9443
       sottovoce serve --database postgresql://letters@db.example.org/letters
+      sottovoce serve --stand-by --monitor 127.0.0.1:9465
     """
     from dataclasses import replace
 
@@ -88,27 +95,30 @@ def serve(
         if notify is not None:
             hearers.append(stack.enter_context(Notices(notify)).on_event)
         run(
-            _served(place, hearers, monitor),
+            _served(place, hearers, monitor, stand_by=stand_by),
             afterwards="`sottovoce serve` again goes on",
             log=file,
         )
 
 
-async def _served(place: "CoordinatorPlace", hearers: "list[OnEvent]", monitor: str | None) -> None:
+async def _served(
+    place: "CoordinatorPlace", hearers: "list[OnEvent]", monitor: str | None, *, stand_by: bool
+) -> None:
     """The coordinator, and beside it what an operator's tools ask."""
     from sottovoce.node.coordinator.monitor import Monitor, address_of
     from sottovoce.node.coordinator.serving import run_coordinator
+    from sottovoce.node.coordinator.stand_by import serving_alone
 
     def on_event(event: "Event") -> None:
         for hear in hearers:
             hear(event)
 
-    if monitor is None:
-        await run_coordinator(place, on_event=on_event)
-        return
-    address, watching = address_of(monitor), Monitor(place)
-    hearers.append(watching.on_event)
-    async with watching.serving(*address):
+    async with AsyncExitStack() as stack:
+        if monitor is not None:
+            address, watching = address_of(monitor), Monitor(place)
+            hearers.append(watching.on_event)
+            await stack.enter_async_context(watching.serving(*address))
+        await stack.enter_async_context(serving_alone(place, stand_by=stand_by, on_event=on_event))
         await run_coordinator(place, on_event=on_event)
 
 
