@@ -7,6 +7,7 @@ import typer
 from benchmarks.growth_command import growth
 from benchmarks.network_command import network
 from benchmarks.serve_command import serve
+from benchmarks.site_command import site
 from benchmarks.startup_command import startup
 from benchmarks.study_commands import (
     arrangements,
@@ -36,6 +37,7 @@ app.command(short_help="Sealed training beside plaintext training.")(train)
 app.command(short_help="Private labels beside scores with phe.")(classify)
 app.command(short_help="Many peers at one coordinator beside a bare echo.")(serve)
 app.command(short_help="How cost grows beside how it should.")(growth)
+app.command(short_help="A site with many documents, to a trained study.")(site)
 app.command(short_help="Short commands beside an empty Python.")(startup)
 app.command(short_help="A day's letters at one coordinator.")(traffic)
 app.command(short_help="A study over TLS beside one in memory.")(network)

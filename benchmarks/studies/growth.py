@@ -6,11 +6,13 @@ exponent is the slope of the points in logarithms: 1 is in proportion, 0 is no g
 
 import math
 import os
-import random
 import resource
+import tempfile
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
+from functools import partial
 from multiprocessing import get_context
 from multiprocessing.connection import Connection
 from pathlib import Path
@@ -18,23 +20,19 @@ from pathlib import Path
 import numpy as np
 
 from benchmarks.arithmetic.blind_sum import whole_round
-from sottovoce.clusters.local_cores import LocalCores
+from benchmarks.studies.site import WORDS_A_DOCUMENT, by_processes, parted, write_notes
 from sottovoce.pictures.charts import Axis, line
 from sottovoce.pictures.page import style
-from sottovoce.rados.moments import Moments
-from sottovoce.text.chunks import Workers, working_with
+from sottovoce.study.stages.moment_sums import RowWeights, parted_moments
 from sottovoce.text.dictionaries import HashedDictionary
-from sottovoce.text.documents import Document
 from sottovoce.text.features import FeatureSpace
 from sottovoce.text.hashing import PUBLIC
 from sottovoce.text.labelling import Labelling
 from sottovoce.text.labels import Labels
-from sottovoce.text.passes import CountPlan, count, training_examples
+from sottovoce.text.parts import PartedDocuments
+from sottovoce.text.passes import CountPlan, PartReader, count, kept_columns
 from sottovoce.text.selection import Selection, chosen
-from sottovoce.text.streams import DocumentStream
 
-WORDS_A_DOCUMENT = 12
-VOCABULARY = 50_000
 SMALL = 20_000
 """Documents of the axes on which something else grows."""
 
@@ -68,41 +66,55 @@ class GrowthAxis:
         )
 
 
-def notes(documents: int, *, classes: int = 2) -> DocumentStream:
-    """Made-up short documents, the same ones in every pass."""
+@contextmanager
+def notes(documents: int, *, classes: int = 2) -> Iterator[PartedDocuments]:
+    """Made-up short documents in a file, in parts; writing them is not measured."""
+    with tempfile.TemporaryDirectory(prefix="sottovoce-growth-") as folder:
+        path = Path(folder) / "notes.csv"
+        _unmeasured(partial(write_notes, path, documents, classes=classes))
+        yield parted(path)
 
-    def read() -> Iterator[Document]:
-        # Words by Zipf's law; what is made up needs no door for secrets.
-        draw = random.Random(17)  # noqa: S311
-        for number in range(documents):
-            ranks = (int(VOCABULARY ** draw.random()) for _ in range(WORDS_A_DOCUMENT))
-            label = str(number % classes)
-            yield Document(f"w{label} " + " ".join(f"word{rank}" for rank in ranks), label)
 
-    return DocumentStream(read, length=documents)
+def _unmeasured(work: Callable[[], None]) -> None:
+    """Do it in a process of its own, and note what is not to be counted."""
+    before, began = _cpu(), time.monotonic()
+    process = get_context("fork").Process(target=work)
+    process.start()
+    process.join()
+    _left_out.append((time.monotonic() - began, _cpu() - before))
+
+
+_left_out: list[tuple[float, float]] = []
 
 
 def passes(documents: int, *, features: int = 512, classes: int = 2) -> None:
-    """Both passes of a site: counts for a dictionary, and rows to moments."""
+    """All passes of a site: listing, counts for a dictionary, and rows to moments."""
     labelling = Labelling(Labels(tuple(map(str, range(classes)))))
     plan = CountPlan(labelling)
-    corpus = notes(documents, classes=classes)
-    counts = count(corpus, plan, key=PUBLIC)
-    words = chosen(counts, Selection(features), exclusive=True)
-    _add_up(corpus, FeatureSpace(words, plan.reading), labelling)
+    with notes(documents, classes=classes) as corpus:
+        counts = count(corpus, plan, key=PUBLIC)
+        words = chosen(counts, Selection(features), exclusive=True)
+        _add_up(corpus, FeatureSpace(words, plan.reading), labelling)
 
 
-def _add_up(corpus: DocumentStream, space: FeatureSpace, labelling: Labelling) -> None:
-    moments = Moments(space.width, labelling.labels.width)
-    for block in training_examples(corpus, space, labelling, fewest=3, key=PUBLIC):
-        moments.add(block.rows, block.targets)
+def _add_up(corpus: PartedDocuments, space: FeatureSpace, labelling: Labelling) -> None:
+    kept = kept_columns(corpus, space, fewest=3, key=PUBLIC)
+    parted_moments(
+        corpus,
+        PartReader(space, labelling, PUBLIC, kept),
+        RowWeights(None, binary=labelling.labels.width == 1),
+        classes=labelling.labels.width,
+        rows=len(corpus),
+        row_norm=2.0,
+    )
 
 
 def with_features(features: int) -> None:
     """The second pass into exactly so many columns, and their moments."""
     labelling = Labelling(Labels(("0", "1")))
     space = FeatureSpace(HashedDictionary(features), CountPlan(labelling).reading)
-    _add_up(notes(SMALL), space, labelling)
+    with notes(SMALL) as corpus:
+        _add_up(corpus, space, labelling)
 
 
 def with_classes(classes: int) -> None:
@@ -117,8 +129,8 @@ def with_peers(peers: int) -> None:
 
 def with_workers(workers: int) -> None:
     """Both passes, read by so many processes of this machine."""
-    with LocalCores(workers) as cores, working_with(Workers(lambda: cores, ahead=2 * workers)):
-        passes(5 * SMALL)
+    with by_processes(workers):
+        passes(10 * SMALL)
 
 
 AXES = (
@@ -166,7 +178,10 @@ def _alone(work: Callable[[int], None], size: int, answer: Connection) -> None:
     """What the work takes beyond a process that has loaded everything."""
     cpu, memory, began = _cpu(), _peak(), time.monotonic()
     work(size)
-    answer.send(PointCost(time.monotonic() - began, _cpu() - cpu, max(_peak() - memory, 1.0)))
+    wall, used = time.monotonic() - began, _cpu() - cpu
+    for other_wall, other_cpu in _left_out:
+        wall, used = wall - other_wall, used - other_cpu
+    answer.send(PointCost(wall, used, max(_peak() - memory, 1.0)))
 
 
 def _cpu() -> float:

@@ -34,9 +34,22 @@ def test_a_picture_is_drawn_along_its_diagonal_where_growth_is_as_expected() -> 
 
 
 def test_made_up_documents_are_the_same_in_every_pass() -> None:
-    documents = notes(50, classes=5)
-    assert list(documents) == list(documents)
-    assert {document.label for document in documents} == {"0", "1", "2", "3", "4"}
+    with notes(50, classes=5) as documents:
+        assert list(documents) == list(documents)
+        assert {document.label for document in documents} == {"0", "1", "2", "3", "4"}
+
+
+def test_a_large_site_is_read_in_parts_and_trained_with_two_small_ones(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    from benchmarks.studies import site
+    from sottovoce.sources import stretches
+
+    monkeypatch.setattr(stretches, "SMALLEST_BYTES", 10_000)
+    monkeypatch.setattr(site, "_FEW", 300)
+    facts, rows = site.measure(site.LargeSite(500, 16, 1), lambda _: None)
+    assert [row["step"] for row in rows] == ["list", "rehearse", "train", "all"]
+    assert facts["labels_right_of_200"] > 150
 
 
 @pytest.mark.parametrize("axis", AXES, ids=lambda axis: axis.name)

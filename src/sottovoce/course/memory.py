@@ -328,7 +328,7 @@ class StudyRun:
 
 def _learnt(
     study: Study, documents: Mapping[str, Sequence[Document]], name: str
-) -> list[Document] | None:
+) -> Sequence[Document] | None:
     """What a peer learns from; None at everybody else."""
     return labelled(study, documents[name]) if name in documents else None
 

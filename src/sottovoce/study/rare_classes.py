@@ -16,7 +16,7 @@ from sottovoce.study.totals import Totals
 from sottovoce.text.documents import Document
 from sottovoce.text.labelling import Scheme
 from sottovoce.text.labels import Labels
-from sottovoce.text.parts import PartedDocuments, summed
+from sottovoce.text.parts import PartedDocuments
 from sottovoce.text.streams import refined
 
 OTHER = "other"
@@ -36,7 +36,7 @@ def rare_classes(plan: StudyPlan, documents: Sequence[Document]) -> dict[str, in
         return {}
     job = _ClassJob(plan.labels)
     if isinstance(documents, PartedDocuments):
-        counts = summed(job, documents).counts
+        counts = documents.summed_once(job).counts
     else:
         counts = job.prepare()(None, iter(documents)).counts
     return {

@@ -8,7 +8,7 @@ that hands `sum_of_parts` its arguments and adds up the results will do.
 """
 
 from collections import deque
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
 from copy import deepcopy
 from dataclasses import dataclass, field
 from functools import reduce
@@ -70,10 +70,17 @@ class PartTask:
 class PartedDocuments(DocumentStream):
     """Documents in parts; they are read here where they are wanted one by one."""
 
-    def __init__(self, task: PartTask, *, length: int | None = None) -> None:
-        """The documents of all parts of `task`."""
+    def __init__(
+        self,
+        task: PartTask,
+        *,
+        length: int | None = None,
+        facts: dict[Hashable, Any] | None = None,
+    ) -> None:
+        """The documents of all parts of `task`; `facts` are small sums that were taken before."""
         super().__init__(self._all, length=length)
         self.task = task
+        self._facts = {} if facts is None else facts
 
     def _all(self) -> Iterator[Document]:
         for part in self.task.parts:
@@ -81,13 +88,22 @@ class PartedDocuments(DocumentStream):
 
     def __len__(self) -> int:
         if self._length is None:
-            self._length = summed(_Lengths(), self).count
+            self._length = self.summed_once(_Lengths()).count
         return self._length
 
     def refined(self, rule: Rule) -> "PartedDocuments":
         """The documents that a rule leaves; it travels with the parts, and is applied there."""
         rules = (*self.task.rules, rule)
-        return PartedDocuments(PartTask(self.task.parts, rules, self.task.begin))
+        task = PartTask(self.task.parts, rules, self.task.begin)
+        return PartedDocuments(task, facts=self._facts)
+
+    def summed_once(self, job: "SumJob[T]") -> "T":
+        """A small sum, which is remembered for these documents, however they were refined to."""
+        fact = (self.task.rules, job.name)
+        if fact not in self._facts:
+            self._facts[fact] = summed(job, self)
+        total: T = self._facts[fact]
+        return total
 
 
 def mapped(function: Callable[[A], B], items: Iterable[A]) -> Iterator[B]:

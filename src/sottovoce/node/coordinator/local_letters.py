@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import TypeVar
 
 from sottovoce.course.control import COORDINATOR
+from sottovoce.course.letter_chain import HeldLetters
 from sottovoce.errors import JournalError
 from sottovoce.node.coordinator.registry import Registry
 from sottovoce.storage.journal import Journal
@@ -33,12 +34,16 @@ class LocalLetterSender:
 
     async def take_up(self) -> None:
         """Compare mailbox and journal: one of them may come from an older copy."""
-        await asyncio.to_thread(self._journal.check_past, self._mailbox.held(COORDINATOR))
+        held = await once_back(self._held)
+        await asyncio.to_thread(self._journal.check_past, held)
+
+    async def _held(self) -> HeldLetters:
+        return self._mailbox.held(COORDINATOR)
 
     async def post(self, letter: Letter) -> int:
         """Leave a letter; what the mailbox refuses ends this study, and no other."""
         try:
-            return await _once_back(lambda: self._mailbox.post(letter))
+            return await once_back(lambda: self._mailbox.post(letter))
         except Refusal as problem:
             raise JournalError(
                 f"mailbox of the study: {problem.detail}; nothing was sent", hints=problem.hints
@@ -46,14 +51,14 @@ class LocalLetterSender:
 
     async def fetch(self, after: int, *, wait: float) -> Sequence[tuple[int, Letter]]:
         """The coordinator's own letters."""
-        return await _once_back(lambda: self._mailbox.letters(COORDINATOR, after=after, wait=wait))
+        return await once_back(lambda: self._mailbox.letters(COORDINATOR, after=after, wait=wait))
 
     async def acknowledge(self, position: int) -> None:
         """These are on our disk."""
-        await _once_back(lambda: self._mailbox.acknowledge(COORDINATOR, position))
+        await once_back(lambda: self._mailbox.acknowledge(COORDINATOR, position))
 
 
-async def _once_back(call: Callable[[], Awaitable[T]]) -> T:
+async def once_back(call: Callable[[], Awaitable[T]]) -> T:
     """What a call gives once the database answers: while it is away, the study waits."""
     while True:
         try:

@@ -21,6 +21,8 @@ from sottovoce.node.events import Listening, OnEvent, StudyStopped, unheard
 from sottovoce.node.kept_facts import FactKeeper
 from sottovoce.node.seat.deciders import one_error
 from sottovoce.transport.certificates import fingerprint_of, make_certificate, server_context
+from sottovoce.transport.mailbox_database import AWAY
+from sottovoce.transport.problems import Refusal
 from sottovoce.transport.server import build_app, serve
 
 # How often the server looks for studies that were made while it runs.
@@ -196,6 +198,11 @@ class _Opening:
                     entropy=self._entropy,
                     on_event=FactKeeper(registry.folder, self._on_event),
                 )
+            except Refusal as problem:
+                if problem.kind != AWAY:
+                    raise
+                _log.warning("%s", problem.detail)
+                continue  # the database is away: it is looked for again
             except Exception as error:  # noqa: BLE001 - every study has its own fate
                 self._fails(registry.id, error)
                 continue

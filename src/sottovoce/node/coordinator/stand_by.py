@@ -32,7 +32,7 @@ async def serving_alone(
             if not stand_by:
                 raise InputError(
                     f"{place.folder}: expected to serve it alone, found that another process does",
-                    hints=("sottovoce serve --stand-by takes over when that one ends",),
+                    hints=("sottovoce serve --stand-by",),
                 )
             on_event(StandingBy(str(place.folder)))
             while not unix.lock_alone(descriptor):  # noqa: ASYNC110 - another process lets go

@@ -4,6 +4,7 @@ import asyncio
 import time
 from collections.abc import AsyncIterator
 from dataclasses import replace
+from functools import partial
 
 from sottovoce.course.control import CONTROL, COORDINATOR, Failed, control_session
 from sottovoce.course.inputs import Order, Ordered, SeatTaken, Seen, Started
@@ -17,7 +18,7 @@ from sottovoce.keyfiles import storage
 from sottovoce.ledger import LineKind, Receipt, SiteLedger
 from sottovoce.node.api import StudyDescribed, StudyStatus
 from sottovoce.node.approval import OpenGate
-from sottovoce.node.coordinator.local_letters import LocalLetterSender, letters_of
+from sottovoce.node.coordinator.local_letters import LocalLetterSender, letters_of, once_back
 from sottovoce.node.coordinator.query_coordinator import QueryConditions, QueryCoordinator
 from sottovoce.node.coordinator.receipts import kept_receipt
 from sottovoce.node.coordinator.registry import Registry, Ticket
@@ -283,9 +284,9 @@ class StudyRunner:
             await self.agent.drop(session)
         await self.agent.do(journal.forget, *sessions)
         for session in sessions:
-            await self.mailbox.take(COORDINATOR, session)
+            await once_back(partial(self.mailbox.take, COORDINATOR, session))
         # What we were sent must not lie about in free pages of the file either.
-        await self.mailbox.compact()
+        await once_back(self.mailbox.compact)
         await self.agent.settle_known()
         note = f"deleted seeds and steps of {len(sessions)} sessions"
         await self.agent.do(self._audit.note, LineKind.DELETION, note)
@@ -335,8 +336,8 @@ class StudyRunner:
         if self._trains and self._is_over:
             journal = self.agent.journal
             for session in set(journal.sessions()) - set(journal.remembered()):
-                await self.mailbox.take(COORDINATOR, session)
-            await self.mailbox.compact()
+                await once_back(partial(self.mailbox.take, COORDINATOR, session))
+            await once_back(self.mailbox.compact)
 
     async def _compact_later(self) -> None:
         """When the training is over, and everybody had a stage's time to take its last letters."""

@@ -201,8 +201,8 @@ class EntityTable:
         return cls(peer, by_name)
 
 
-def labelled(study: Study, documents: Sequence[Document]) -> list[Document]:
+def labelled(study: Study, documents: Sequence[Document]) -> Sequence[Document]:
     """The rows to learn from: in partition `features` those without a label only answer."""
     if not study.plan.arrangement.by_features:
-        return list(documents)
+        return documents
     return [document for document in documents if document.label is not None]
