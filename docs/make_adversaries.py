@@ -1,4 +1,7 @@
-"""Writes docs/adversaries.md from what the code says: python docs/make_adversaries.py."""
+"""Writes docs/adversaries.md, and SECURITY.md's table of pools, from what the code says.
+
+Run it as python docs/make_adversaries.py.
+"""
 
 from pathlib import Path
 
@@ -48,5 +51,15 @@ def _capital(text: str) -> str:
     return text[0].upper() + text[1:]
 
 
+def security_page(written: str) -> str:
+    """SECURITY.md with the table of pools as the code has it."""
+    lines = written.split("\n")
+    start = lines.index(pool_table()[0])
+    stop = next(place for place in range(start, len(lines)) if not lines[place].startswith("|"))
+    return "\n".join([*lines[:start], *pool_table(), *lines[stop:]])
+
+
 if __name__ == "__main__":
     Path(__file__).with_name("adversaries.md").write_text(page(), encoding="utf-8")
+    security = Path(__file__).parents[1] / "SECURITY.md"
+    security.write_text(security_page(security.read_text(encoding="utf-8")), encoding="utf-8")

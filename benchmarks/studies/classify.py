@@ -218,13 +218,14 @@ def measure(
         progress(f"{trial.words} words of {trial.features}: asking")
         quorums = [
             QuorumParties.of(
-                plan,
+                replace(plan, verdict=verdict),
                 size,
                 halves=(IDF_HALVES,) * plan.features,
                 ends=Ends(256 * CEILING),
                 rows=ROWS,
             )
             for size in MEMBERS
+            for verdict in (Verdict.AUTO, Verdict.FSS)
         ]
         yield from _rows(trial, parties, quorums, documents)
 
@@ -253,7 +254,7 @@ def _rows(
     few = documents.first(min(QUORUM_DOCUMENTS, trial.documents))
     for quorum in quorums:
         quorum.check(few.rows)
-        turns[f"quorum {len(quorum.shares)}"] = partial(quorum.asked, few.rows)
+        turns[quorum.named] = partial(quorum.asked, few.rows)
     with one_thread():
         seconds = interleaved({**turns, "phe": partner.scores}, rounds=trial.rounds)
     rates = {way: size / seconds[" ".join(way)] for way, size in sizes.items()}
@@ -280,7 +281,7 @@ def _rows(
         }
     asked = few.rows.shape[0]
     for quorum in quorums:
-        rate = asked / seconds[f"quorum {len(quorum.shares)}"]
+        rate = asked / seconds[quorum.named]
         yield {
             "bits": sealed.study.plan.key_bits,
             "words": trial.words,
@@ -289,7 +290,7 @@ def _rows(
             "members": len(quorum.shares),
             "threshold": quorum.threshold,
             "labels": "shares",
-            "verdict": "shared bits",
+            "verdict": quorum.verdict,
             "documents_per_s": rate,
             "score_documents_per_s": None,
             "phe_documents_per_s": theirs,

@@ -49,6 +49,7 @@ class QuorumParties:
     ) -> "QuorumParties":
         """With weights made up at random, as large as weights of unit rows are."""
         # All values that the queries of a study may open count towards its distance from noise.
+        # The plan's verdict says at which strength labels are found.
         plan = replace(plan, engine=Engine.QUORUM, labels_on=LabelsOn.AUTO, query_budget=1_000_000)
         entropy, names = SystemEntropy(), SITES[:members]
         roster, identities = roster_for(Engine.QUORUM, names, entropy=entropy)
@@ -72,6 +73,16 @@ class QuorumParties:
         }
         trained = QuorumTrained(scores, totals, names, quorum.members)
         return cls(study, parties, model, held, trained, weights)
+
+    @property
+    def verdict(self) -> str:
+        """How labels are found: without a dealer, or with a member that deals."""
+        return "fss" if self.study.fast_labels else "shared bits"
+
+    @property
+    def named(self) -> str:
+        """How it stands among others."""
+        return f"quorum {len(self.shares)} {self.verdict}"
 
     @property
     def threshold(self) -> int:

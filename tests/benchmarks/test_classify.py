@@ -28,8 +28,9 @@ def test_a_row_holds_rates_of_both() -> None:
     found = [(row["labels"], row["verdict"], row["members"], row["threshold"]) for row in rows]
     assert found == [
         *(("shares", "fss", None, None), ("paillier", "fss", None, None)),
-        *(("paillier", "dgk", None, None), ("shares", "shared bits", 3, 1)),
-        ("shares", "shared bits", 5, 2),
+        ("paillier", "dgk", None, None),
+        *(("shares", verdict, 3, 1) for verdict in ("shared bits", "fss")),
+        *(("shares", verdict, 5, 2) for verdict in ("shared bits", "fss")),
     ]
     for row in rows:
         assert list(row) == COLUMNS

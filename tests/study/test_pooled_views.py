@@ -16,12 +16,15 @@ from sottovoce.course.memory import StudyOutcome, run_study
 from sottovoce.numbers.residues import PRIMES
 from sottovoce.numbers.ring import decode, from_ring, to_ring
 from sottovoce.protocols.quorum.opening import OpenedValues
+from sottovoce.protocols.quorum.rows import RowSeed, RowShares
 from sottovoce.protocols.quorum.sums import SumShare
 from sottovoce.protocols.quorum.tally import TallyShare
 from sottovoce.protocols.shares.triangle import Triangle
 from sottovoce.protocols.view import View, leaves
 from sottovoce.study import Study, StudyPlan
 from sottovoce.study.choices import Engine
+from sottovoce.study.queries.quorum_model import QuorumModel
+from sottovoce.study.queries.quorum_queries import MembersNeeded, _QuorumQuery
 from sottovoce.study.roster import draw_roster
 from sottovoce.study.stages.centring import Reference
 from sottovoce.study.stages.contributions import MomentPlan, local_moments
@@ -200,6 +203,43 @@ def test_one_member_more_rebuilds_text(members: int) -> None:
     moments.move(-np.append(reference.mean, 0.0))
     found = attack_everything([moments.second]).documents
     assert score(found, *truth(outcome)).matched > 0
+
+
+def rows_of(outcome: StudyOutcome, pool: tuple[str, ...], asker: str) -> dict[str, Any]:
+    """What each of the pool has of the rows of an asker's first query."""
+    model = outcome.models[asker]
+    told = next(
+        item.message
+        for item in outcome.views[pool[0]].received
+        if isinstance(item.message, MembersNeeded) and item.message.asker == asker
+    )
+    assert isinstance(model, QuorumModel)
+    query = _QuorumQuery.of(outcome.parties[pool[0]], told, model.scores, model.members)
+    sharing, found = query.plan.sharing(query.context), {}
+    for member in pool:
+        for item in outcome.views[member].received:
+            message = item.message
+            if not isinstance(message, RowSeed | RowShares) or item.sender != asker:
+                continue
+            if message.context == sharing.context.encode() and member not in found:
+                seeded = isinstance(message, RowSeed)
+                planes = sharing.drawn(message.seed, 0)[0] if seeded else message.rows.planes()
+                found[member] = planes.reshape(len(planes), -1)
+    return found
+
+
+@pytest.mark.parametrize("members", SIZES)
+def test_one_member_more_reads_the_rows_of_a_query(members: int) -> None:
+    outcome, asker = studied(members), "north"
+    quorum, model = outcome.study.quorum, outcome.models[asker]
+    asked = documents_of(outcome)[asker][:4]
+    rows = FeatureReader(model.space, model.key).read(asked).integers().toarray()
+    for pool in one_more(outcome):
+        found = integers(guessed(rows_of(outcome, pool, asker), pool, quorum))
+        assert np.array_equal(found.reshape(-1, rows.shape[1])[: len(rows)], rows)
+    for pool in allowed(outcome)[1:]:
+        found = guessed(rows_of(outcome, pool, asker), pool, quorum)[0]
+        assert_looks_uniform(found, PRIMES[0], what=f"what {pool} have of a query")
 
 
 @pytest.mark.parametrize("members", SIZES)

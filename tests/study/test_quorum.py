@@ -1,5 +1,7 @@
 """Whole studies in engine `quorum`, in memory: every model equals the plain one."""
 
+from collections.abc import Iterable
+from contextlib import suppress
 from dataclasses import replace
 from functools import lru_cache
 from pathlib import Path
@@ -16,10 +18,13 @@ from sottovoce.errors import AbsenceError, InputError, MisuseError
 from sottovoce.keyfiles.models import read_model, write_model
 from sottovoce.numbers.ring import from_ring
 from sottovoce.protocols.runner import Meddler
+from sottovoce.protocols.seat import Packet
+from sottovoce.protocols.shares.holders import DealtSeed
+from sottovoce.protocols.shares.verdict import VerdictShare
 from sottovoce.rados import joined, solve
 from sottovoce.study import Study, StudyPlan
 from sottovoce.study.card.card import StudyCard
-from sottovoce.study.choices import Engine
+from sottovoce.study.choices import Engine, Verdict
 from sottovoce.study.queries.evaluation import JointConfusion
 from sottovoce.study.queries.quorum_model import QuorumModel
 from sottovoce.study.roster import draw_roster
@@ -154,6 +159,52 @@ def test_members_may_be_named_and_the_others_contribute() -> None:
     assert len(outcome.classify(names[3], documents).classes) == 3
 
 
+@pytest.mark.parametrize("sites", [3, 5])
+def test_labels_that_a_member_deals_for_are_those_of_full_strength(sites: int) -> None:
+    full, fast = plain(sites), plain(sites, verdict="fss")
+    documents = notes(sites=sites, documents=60 * sites)
+    for name in full.models:
+        asked = documents[name][:9]
+        answer = fast.classify(name, asked)
+        assert answer.classes == full.classify(name, asked).classes
+        assert answer.verdict is Verdict.FSS
+        # Nobody of the asker's organisation compares with it, or deals for it.
+        senders = {item.sender for item in fast.views[name].received if is_verdict(item.message)}
+        assert senders
+        assert f"member-{name}" not in senders
+    text = " ".join(StudyCard(fast.study).markdown().split())
+    assert "one of them deals (`fss`)" in text
+    assert ("These labels are weaker" in text) == (sites == 5)
+    named = {line.name for line in StudyCard(fast.study).lines}
+    assert set(fast.traffic.kinds) <= named
+
+
+def is_verdict(message: Any) -> bool:
+    return isinstance(message, VerdictShare | DealtSeed)
+
+
+def test_a_query_that_a_member_deals_for_is_counted_before_labels_are_told() -> None:
+    outcome = trained(plan_of(verdict="fss"))
+    asked, budget = notes(sites=3, documents=180)["north"][:3], outcome.study.plan.budget
+    for step, spent in ((4, 0), (40, 32)):
+        outcome.meddler = Stopped("north", step)
+        with suppress(AbsenceError):
+            outcome.classify("north", asked)
+        outcome.meddler = None
+        assert budget - outcome.queries.left("north") == spent
+
+
+class Stopped(Meddler):
+    """One party's words do not come any more, after so many messages of everybody."""
+
+    def __init__(self, party: str, messages: int) -> None:
+        self.party, self.left = party, messages
+
+    def carry(self, packet: Packet) -> Iterable[Packet]:
+        self.left -= 1
+        return () if self.left < 0 and packet.sender == self.party else (packet,)
+
+
 def test_queries_go_on_without_a_member_where_enough_are_left() -> None:
     outcome = trained(plan_of(), sites=4)
     names = list(outcome.models)
@@ -242,8 +293,10 @@ def test_the_card_says_who_may_pool_and_names_every_message_that_was_sent() -> N
     card = StudyCard(outcome.study)
     text = " ".join(card.markdown().split())
     assert "at most 2 of the 5 members" in text
-    assert "any 3 members together can rebuild text" in text
+    assert "The threshold of this study is 2: no 3 members may pool." in text
     assert "evaluator and dealer pool" not in text
+    assert "An asker sends up to 467 bytes a document to each of 3 members" in text
+    assert "A query takes at most 22 trips." in text
     named = {line.name for line in card.lines}
     assert set(outcome.traffic.kinds) <= named
     for organisation in (*outcome.models, "coordinator"):

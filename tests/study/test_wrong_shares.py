@@ -15,6 +15,7 @@ from sottovoce.errors import SottovoceError, ViolationError
 from sottovoce.numbers.residues import PRIMES
 from sottovoce.protocols.messages import Message
 from sottovoce.protocols.quorum.comparison import MaskedScore
+from sottovoce.protocols.quorum.fast_labels import CoveredScore
 from sottovoce.protocols.quorum.labels import FlippedBit, QuorumLabel
 from sottovoce.protocols.quorum.moment_check import CheckShare, CoinShare, WeightBit
 from sottovoce.protocols.quorum.opening import OpeningShare
@@ -43,10 +44,11 @@ def documents(sites: int) -> dict[str, list[Any]]:
     return {name: [one for one in mine if one.label in GROUPS] for name, mine in found.items()}
 
 
-def trained(sites: int, meddler: Meddler | None = None) -> StudyOutcome:
+def trained(sites: int, meddler: Meddler | None = None, *, verdict: str = "auto") -> StudyOutcome:
     """One member in three, and in five, may pool: five leave two shares to spare."""
     plan = StudyPlan("wrong", Labels(GROUPS), features=8, bucket_bits=11, engine=Engine.QUORUM)
     plan = replace(plan, min_documents=1, alpha=8.0, threshold=1, thresholds=(-0.25, 0.25))
+    plan = replace(plan, verdict=verdict)  # type: ignore[arg-type]
     roster, identities = draw_roster(
         tuple(documents(sites)), entropy=SeededEntropy(3), with_dealer=False, with_evaluator=False
     )
@@ -115,6 +117,18 @@ def test_a_wrong_share_stops_a_query(sites: int) -> None:
         elif not isinstance(found, SottovoceError):
             # With no share to spare, a wrong product may meet a zero: then nothing changes.
             assert found == expected, kind
+
+
+@pytest.mark.parametrize("sites", [3, 5])
+def test_a_wrong_share_stops_a_query_that_a_member_deals_for(sites: int) -> None:
+    outcome, mine = trained(sites, verdict="fss"), documents(sites)
+    asker, other, *_ = mine
+    outcome.meddler = meddler = first_of(CoveredScore, member_of(other))
+    with pytest.raises(ViolationError) as caught:
+        outcome.classify(asker, mine[asker][:3])
+    assert meddler.done == 1
+    if sites == 5:
+        assert caught.value.party == member_of(other)
 
 
 @pytest.mark.parametrize("sites", [3, 5])

@@ -156,6 +156,11 @@ class LocalFederation:
         return notebook_html(table(("peer", "documents", "labels"), rows))
 
     @property
+    def names_helpers(self) -> bool:
+        """Whether it says who evaluates, deals or works for a peer."""
+        return bool(self.evaluator_at or self.dealer_at or self.intermediaries)
+
+    @property
     def peers(self) -> tuple[str, ...]:
         """The names of the peers."""
         return tuple(self.documents)

@@ -41,7 +41,8 @@ class SealedClassifier(SealedEstimator):
     categories : the values of each categorical column by name; any other value is none of them.
     wordings : the words of each column with a text by name: which of them the text has.
     missing : what stands for a number that is missing; without it that is an error.
-    engine : "shares" (with a dealer), "paillier" (without, few columns) or "auto".
+    engine : "quorum" (the peers by themselves, from three on), "shares" (with an evaluator and a
+        dealer), "paillier" (without a dealer, few columns), or "auto": the first that can be.
     release : "sealed" (labels only), "margin" (scores to the asker) or "peers" (weights too).
     alpha : Ridge's penalty, or a tuple of penalties to choose from jointly.
     distrusted : columns by name whose penalty is `epsilon` times alpha: the paper's Γ.

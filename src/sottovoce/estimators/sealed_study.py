@@ -27,6 +27,7 @@ from sottovoce.keyfiles.models import PartSummary, look, read_model, write_model
 from sottovoce.protocols.identities import Identity
 from sottovoce.protocols.runner import Meddler
 from sottovoce.study import Study, StudyPlan
+from sottovoce.study.choices import Engine
 from sottovoce.study.policy import Policy
 from sottovoce.study.queries.figures import Evaluation, own_view
 from sottovoce.study.queries.model import PeerModel
@@ -35,6 +36,7 @@ from sottovoce.study.queries.thresholds import operating_faults, scored_names
 from sottovoce.study.release import Opens, Release
 from sottovoce.study.roster import Roster, draw_outsourced, draw_roster
 from sottovoce.study.stages.training import OnStage
+from sottovoce.study.study import suits_quorum
 from sottovoce.text.chunks import working_with
 from sottovoce.text.documents import Document
 from sottovoce.text.labels import Classes
@@ -90,13 +92,16 @@ class SealedEstimator(BaseEstimator, ABC):  # type: ignore[misc]  # scikit-learn
         if federation.outsourced_to is not None:
             (owner,) = federation.peers
             return draw_outsourced(owner, evaluator_at=federation.outsourced_to, entropy=entropy)
+        helped = plan.engine is not Engine.QUORUM
+        if plan.engine is Engine.AUTO and not federation.names_helpers:
+            helped = not suits_quorum(plan, federation.peers)
         return draw_roster(
             federation.peers,
             entropy=entropy,
             evaluator_at=federation.evaluator_at,
             dealer_at=federation.dealer_at,
-            with_dealer=self.engine not in {"paillier", "quorum"},
-            with_evaluator=self.engine != "quorum",
+            with_dealer=helped and plan.engine is not Engine.PAILLIER,
+            with_evaluator=helped,
             intermediaries=federation.intermediaries,
             answerers=plan.arrangement.answerers,
         )

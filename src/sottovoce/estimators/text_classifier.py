@@ -75,7 +75,8 @@ class TextClassifier(SealedEstimator):
     ----------
     features : how many words, word pairs and stretches of characters are selected jointly, at
         most; "auto" goes by the number of classes, and adds a tail.
-    engine : "shares" (with a dealer), "paillier" (without, few features) or "auto".
+    engine : "quorum" (the peers by themselves, from three on), "shares" (with an evaluator and a
+        dealer), "paillier" (without a dealer, few features), or "auto": the first that can be.
     release : "sealed" (labels only), "margin" (scores to the asker) or "peers" (weights too).
     alpha : Ridge's penalty on unit rows, or a tuple of penalties to choose from jointly.
     dictionary : "joint" (words are chosen by all peers together, sealed), "given" or "hashed".

@@ -39,6 +39,22 @@ def _holds_ciphertexts(study: Study) -> bool:
     return not study.on_shares and not _is_quorum(study)
 
 
+def _asks_shares(study: Study) -> bool:
+    return study.asks_shares
+
+
+def _keeps_shares(study: Study) -> bool:
+    return study.on_shares or _is_quorum(study)
+
+
+def _deals_itself(study: Study) -> bool:
+    return study.deals_itself
+
+
+def _is_fast(study: Study) -> bool:
+    return study.fast_labels
+
+
 def _is_dealt(study: Study) -> bool:
     return (
         _holds_ciphertexts(study) and study.roster.dealer is not None and study.plan.deals_verdicts
@@ -199,14 +215,25 @@ POOLS: tuple[PoolingParties, ...] = (
         "`quorum`",
         "as many members as the threshold (one of three, two of five), or fewer",
         "nothing: any value fits the shares that they hold",
-        _MINORITY,
+        _MINORITY
+        + named_tests(
+            "pooled_views",
+            "test_what_may_be_pooled_is_noise",
+            "test_attacks_find_nothing_in_what_may_be_pooled",
+            folder="study",
+        ),
         applies=_is_quorum,
     ),
     PoolingParties(
         "`quorum`",
         "the coordinator and as many members as the threshold",
         "the dictionary by word, with its counts in the union of all peers; nothing of moments, "
-        "model, queries or labels",
+        "model, rows, scores or labels of others",
+        named_tests(
+            "tally",
+            "test_totals_of_one_row_do_not_tell_its_owner_and_the_opener_the_comparison",
+            folder="protocols/quorum",
+        ),
         applies=_is_quorum,
     ),
     PoolingParties(
@@ -215,11 +242,43 @@ POOLS: tuple[PoolingParties, ...] = (
         "the counts and the moments of every single peer, and from them text and whose it is; the "
         "weights; the rows of every query",
         _MINORITY
-        + named_tests("pooled_views", "test_one_member_more_rebuilds_text", folder="study"),
+        + named_tests(
+            "pooled_views",
+            "test_one_member_more_rebuilds_text",
+            "test_one_member_more_reads_the_model",
+            "test_one_member_more_reads_the_rows_of_a_query",
+            folder="study",
+        ),
         applies=_is_quorum,
     ),
     PoolingParties(
+        '`quorum` with `verdict = "fss"`',
+        "an asker and the member that compares with it, or that member and the one that deals",
+        "the asker's scores, and from as many of them as there are features the weights: from a "
+        "threshold of 2 on these are fewer organisations than for anything else",
+        named_tests(
+            "fast_labels",
+            "test_the_asker_and_its_counterpart_read_the_scores",
+            "test_the_counterpart_and_the_dealer_read_the_scores",
+            folder="protocols/quorum",
+        ),
+        applies=_is_fast,
+    ),
+    PoolingParties(
         "`shares`", "any two of coordinator, evaluator and dealer", _UNION, applies=_is_shared
+    ),
+    PoolingParties(
+        "`shares` with labels on shares",
+        "any two of coordinator, evaluator and dealer, once there is a model",
+        "the weights, and the rows of every query; an asker and any one of them no more than the "
+        "asker's labels",
+        applies=_asks_shares,
+    ),
+    PoolingParties(
+        "`shares` with labels on shares",
+        "an asker that deals for itself, as without a dealer, and coordinator or evaluator",
+        "the weights",
+        applies=_deals_itself,
     ),
     PoolingParties("`paillier`", "coordinator and evaluator", _UNION, applies=_is_encrypted),
     PoolingParties(
@@ -239,6 +298,12 @@ POOLS: tuple[PoolingParties, ...] = (
             "test_the_shipped_example_makes_no_peer_dealer_or_evaluator",
         ),
         applies=_is_dealt,
+    ),
+    PoolingParties(
+        "`shares` with labels on shares, `quorum`",
+        "the coordinator and any peer",
+        "the dictionary by word",
+        applies=_keeps_shares,
     ),
     PoolingParties(
         "`paillier`, `shares`",

@@ -38,7 +38,8 @@ class Contribution(StrEnum):
 class Verdict(StrEnum):
     """How a label is found: `fss` with a dealer and never else, `dgk` without one.
 
-    `auto` takes `fss` where an asker has a dealer that answers, else `dgk`, and says so.
+    `auto` takes `fss` where an asker has a dealer that answers, else `dgk`, and says so. In engine
+    `quorum` the members compare by themselves, unless `fss` lets one of them deal.
     """
 
     AUTO = "auto"

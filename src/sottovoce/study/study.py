@@ -9,7 +9,7 @@ from sottovoce.paillier import PublicKey
 from sottovoce.protocols.blind_sum import Member
 from sottovoce.protocols.ciphertexts import ciphertexts_under
 from sottovoce.protocols.identities import Identity, digest
-from sottovoce.protocols.quorum.members import Quorum, largest_minority
+from sottovoce.protocols.quorum.members import FEWEST_MEMBERS, Quorum, largest_minority
 from sottovoce.protocols.quorum.plan import PART_DISTANCE, STUDY_DISTANCE
 from sottovoce.protocols.shares.holders import Trio
 from sottovoce.protocols.shares.material import Context
@@ -199,6 +199,12 @@ class Study:
     def members_count(self) -> bool:
         """Whether the members of a quorum count at the thresholds of a joint ROC, in shares."""
         return self.engine is Engine.QUORUM and self.plan.counts_sealed
+
+    @property
+    def fast_labels(self) -> bool:
+        """Whether labels in engine quorum are found with a dealer among the members."""
+        sealed = self.plan.release.opens is Opens.LABELS
+        return self.engine is Engine.QUORUM and sealed and self.plan.verdict is Verdict.FSS
 
     @property
     def quorum_distance(self) -> float:
@@ -408,6 +414,14 @@ class Study:
         """How this study's messages travel; ciphertexts under its key, once there is one."""
         hooks = () if key is None else ciphertexts_under(key)
         return Codec(hooks, limit=largest_message(self.plan))
+
+
+def suits_quorum(plan: StudyPlan, peers: Collection[str]) -> bool:
+    """Whether these peers could do a study by themselves, without an evaluator or a dealer."""
+    leaves_out = plan.dictionary is DictionaryKind.JOINT and plan.feature_min_peers > 1
+    dealt = plan.verdict is not Verdict.AUTO or plan.labels_on is not LabelsOn.AUTO
+    alone = plan.arrangement == Arrangement() and not leaves_out and not dealt
+    return alone and len(peers) >= FEWEST_MEMBERS
 
 
 def largest_message(plan: StudyPlan) -> int:

@@ -10,19 +10,11 @@ from sottovoce.study.study import Study
 from sottovoce.wire.printable import markdown
 
 
-def _shared_lines(study: Study) -> Iterator[str]:
-    """What pooling would give where the model stays in two halves."""
-    yield "- The coordinator with any peer learns the dictionary by word."
-    if study.asks_shares:
-        yield (
-            "- Any two of coordinator, evaluator and dealer can also read the model, and the rows "
-            "of every query. An asker with any one of them learns its own labels, and no more."
-        )
-    if study.deals_itself:
-        yield (
-            "- Where an asker deals for itself, as without a dealer, it and the coordinator, or it "
-            "and the evaluator, can read the model."
-        )
+def _pool_lines(study: Study) -> Iterator[str]:
+    """What who would get by pooling, as SECURITY.md says it."""
+    for pool in POOLS:
+        if pool.applies(study):
+            yield f"- If they pool, {pool.who}: {pool.gets}."
 
 
 def pooling_section(study: Study) -> Iterator[str]:
@@ -38,12 +30,8 @@ def pooling_section(study: Study) -> Iterator[str]:
         "evaluator and dealer pool what they saw."
     )
     yield ""
-    for pool in POOLS:
-        if pool.applies(study):
-            yield f"- If they pool, {pool.who}: {pool.gets}."
+    yield from _pool_lines(study)
     yield from pooled_lines(study)
-    if study.on_shares:
-        yield from _shared_lines(study)
     organisations = {participant.organisation for participant in roster.having(Role.PEER)}
     for role in (Role.EVALUATOR, Role.DEALER):
         for participant in roster.having(role):
@@ -66,13 +54,8 @@ def _quorum_lines(study: Study) -> Iterator[str]:
         f"({names}) pool what they saw, with or without the coordinator, who holds nothing."
     )
     yield ""
-    yield (
-        f"- What pooling would give: any {t + 1} members together can rebuild text of the union "
-        "of all peers, though not say whose, and read the model and the rows that are asked "
-        f"about. With {t} of them, also together with the coordinator, it is nothing but what "
-        "stands here."
-    )
-    yield "- The coordinator with any peer learns the dictionary by word."
+    yield f"- The threshold of this study is {t}: no {t + 1} members may pool."
+    yield from _pool_lines(study)
     yield (
         f"- {quorum.needed} of the members finish a training and answer queries; with fewer, "
         "nobody gets labels any more."

@@ -2,6 +2,8 @@
 
 from collections.abc import Iterator
 
+from sottovoce.numbers.residues import PRIMES
+from sottovoce.protocols.quorum.labels import LabelPlan
 from sottovoce.study.choices import Engine, LabelsOn, Verdict
 from sottovoce.study.plan import (
     KNOWN_QUERIES_PER_FEATURE,
@@ -19,10 +21,7 @@ def verdict_lines(study: Study) -> Iterator[str]:
     if plan.release.opens is not Opens.LABELS:
         return
     if study.engine is Engine.QUORUM:
-        yield (
-            "- Labels are found by the members on shares, without a dealer, at full strength: "
-            f"{study.quorum.threshold} of them together learn no row, no score and no label."
-        )
+        yield from _quorum_lines(study)
         return
     alone = [name for name in study.roster.peers if study.verdict_for(name) is Verdict.DGK]
     if len(alone) == len(study.roster.peers):
@@ -51,12 +50,45 @@ def verdict_lines(study: Study) -> Iterator[str]:
         )
 
 
+def _quorum_lines(study: Study) -> Iterator[str]:
+    """How the members find labels, and what is weaker where one of them deals."""
+    threshold = study.quorum.threshold
+    if not study.fast_labels:
+        yield (
+            "- Labels are found by the members on shares, without a dealer, at full strength: "
+            f"{threshold} of them together learn no row, no score and no label."
+        )
+        return
+    yield (
+        f"- Labels are found by the members on shares, and one of them deals (`{Verdict.FSS}`): "
+        "faster than without. The asker and the member that compares with it, or that one and the "
+        "member that deals, together read the asker's scores, and as many scores as there are "
+        "features give the model. Both members are of other organisations than the asker."
+    )
+    if threshold > 1:
+        yield (
+            "- **These labels are weaker than the rest of this study: two organisations are enough "
+            f"to read scores, where everything else takes {threshold + 1}. "
+            f"`verdict={Verdict.AUTO}` finds labels at full strength.**"
+        )
+    elif len(study.quorum.members) < len(study.roster.peers):
+        yield (
+            "- **For an asker whose organisation is no member, it and one member are enough to "
+            f"read its scores. `verdict={Verdict.AUTO}` finds labels at full strength.**"
+        )
+
+
 def labels_lines(study: Study) -> Iterator[str]:
     """What labels are found on, with bytes, trips and whom that trusts."""
     if study.plan.release.opens is Opens.WEIGHTS or study.outsourced:
         return
     if study.engine is Engine.QUORUM:
-        return  # `verdict_lines` says it all
+        yield (
+            "- Labels are found on shares: no member has more of the model than its own. "
+            f"{query_amount(study)} A query takes at most {_quorum_trips(study)} trips. Whom it "
+            "trusts: stands under what must hold."
+        )
+        return
     if not study.on_shares:
         yield (
             f"- Labels are found on ciphertexts (`labels_on={LabelsOn.PAILLIER}`): every peer "
@@ -77,6 +109,14 @@ def query_amount(study: Study) -> str:
     """How much a query sends, in a sentence."""
     if study.plan.release.opens is Opens.WEIGHTS:
         return "Queries are answered at home."
+    if study.engine is Engine.QUORUM:
+        quorum = study.quorum
+        most = -(-study.plan.width * len(PRIMES) * 8 // 3)
+        reached = len(quorum.members) - quorum.threshold
+        return (
+            f"An asker sends up to {most:,} bytes a document to each of {reached} members, who "
+            "send each other more to compare."
+        )
     if not study.on_shares:
         return "A query sends a few kilobytes for each batch of documents."
     columns = study.plan.width + 1
@@ -90,6 +130,20 @@ def _verdict_trips(study: Study) -> int:
     """How often the two holders of scores wait for each other until there is a label."""
     classes = study.plan.labels.width if study.plan.labels.exclusive else 1
     return 1 if classes == 1 else 2 * (classes - 1).bit_length()
+
+
+def _quorum_trips(study: Study) -> int:
+    """How often somebody waits for another one, from the request to the labels."""
+    labels = study.plan.labels
+    if study.fast_labels:
+        return 7 + _verdict_trips(study)
+    if study.plan.release.opens is Opens.SCORES:
+        return 4
+    # From 33 to 64 bits a comparison has as many levels; shorter scores have fewer.
+    plan = LabelPlan(
+        1, study.plan.width, labels.width, 40, 60, study.quorum, exclusive=labels.exclusive
+    )
+    return 4 + 2 * len(list(plan.openings()))
 
 
 def budget_lines(plan: StudyPlan) -> Iterator[str]:

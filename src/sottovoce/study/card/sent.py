@@ -8,7 +8,7 @@ from sottovoce.protocols import messages
 from sottovoce.protocols.blind_sum import messages as blind_sums
 from sottovoce.protocols.messages import Disclosure, Message
 from sottovoce.protocols.quorum import comparison as quorum_comparison
-from sottovoce.protocols.quorum import dealing, labels, opening
+from sottovoce.protocols.quorum import dealing, fast_labels, labels, opening
 from sottovoce.protocols.quorum import moment_check as quorum_moment_check
 from sottovoce.protocols.quorum import products as quorum_products
 from sottovoce.protocols.quorum import rows as quorum_rows
@@ -203,7 +203,8 @@ _SOLVES: Mapping[Engine, Callable[[Study], Iterator[Stage]]] = {
 def _asked(study: Study) -> Iterator[Stage]:
     if study.engine is Engine.QUORUM:
         if study.plan.release.opens is not Opens.WEIGHTS:
-            yield "queries", (budget, quorum_queries, quorum_rows, labels)
+            yield "queries", (budget, quorum_queries, quorum_rows)
+            yield "queries", (fast_labels, *_DEALT, verdict) if study.fast_labels else (labels,)
         return
     if study.plan.release.opens is not Opens.WEIGHTS:
         yield "queries", (budget, classification)
@@ -278,6 +279,8 @@ _ONLY: Mapping[type[Message], Callable[[Study], bool]] = {
     blind_sums.RingTotal: _never,
     holders.MaskedShare: _never,
     quorum_training.ReleasedPart: _opens(Opens.WEIGHTS),
+    quorum_queries.LabelsReady: lambda study: study.fast_labels,
+    quorum_queries.TellLabels: lambda study: study.fast_labels,
     labels.QuorumScore: _opens(Opens.SCORES),
     labels.QuorumLabel: _opens(Opens.LABELS),
     labels.FlippedBit: _tournament,

@@ -7,12 +7,19 @@
       │   quorum/labels.py: rows in shares to the members, labels in shares back
       │◀────────────────────────────▶│◀─────────────────────────────────▶│
 
+With `verdict = "fss"` one member deals for the comparison, which another one makes with the asker
+(quorum/fast_labels.py); before they do, C hears of it and counts the query:
+
+      │                              │◀── LabelsReady ─── counterpart ───│
+      │                              │─── TellLabels ────────────────────▶│
+
 Any 2t + 1 of the members that hold the model answer; C says who. Who learns what: the asker
 learns labels (scores, where the plan releases margins); C and the members learn who asked, when,
 and for how many documents, rounded up. Assuming that at most t members pool, with or without C;
 the asker's organisation may be one of them. Labels of many chosen documents give the model away:
 C counts them.
-A query is charged once C has opened the last value from which labels follow.
+A query is charged once C has opened the last value from which labels follow, or said that they
+may be told.
 """
 
 from collections.abc import Sequence
@@ -26,7 +33,14 @@ from scipy import sparse
 from sottovoce.errors import InputError, SottovoceError, ViolationError
 from sottovoce.protocols.conversation import Party, Send, receive
 from sottovoce.protocols.messages import Disclosure, Message
-from sottovoce.protocols.quorum.dealing import seated
+from sottovoce.protocols.quorum.dealing import QuorumMember, seated
+from sottovoce.protocols.quorum.fast_labels import (
+    FastLabels,
+    ask_fast,
+    cover_scores,
+    deal_fast,
+    give_fast,
+)
 from sottovoce.protocols.quorum.labels import (
     LabelPlan,
     answer,
@@ -40,8 +54,10 @@ from sottovoce.protocols.quorum.members import Quorum
 from sottovoce.protocols.quorum.opening import Opener
 from sottovoce.protocols.quorum.plan import hiding_for
 from sottovoce.protocols.quorum.rows import share_rows
+from sottovoce.protocols.shares.holders import Trio
 from sottovoce.protocols.shares.material import Context
 from sottovoce.study.attempts import MOST_ATTEMPTS
+from sottovoce.study.choices import Verdict
 from sottovoce.study.party_context import PartyContext
 from sottovoce.study.queries.budget import (
     QueryBook,
@@ -73,6 +89,26 @@ class MembersNeeded(Message, frozen=True):
     number: int
     documents: int
     members: tuple[str, ...]
+
+
+class LabelsReady(Message, frozen=True):
+    """The asker has its covered scores: with the verdict that comes next it learns labels."""
+
+    discloses: ClassVar = Disclosure(
+        seen_by="the coordinator, who counts queries",
+        reveals="nothing but that this step of the query is over",
+        assuming="the time of a query is public",
+    )
+
+
+class TellLabels(Message, frozen=True):
+    """The query is counted, and its labels may be told."""
+
+    discloses: ClassVar = Disclosure(
+        seen_by="the member that finds labels with the asker",
+        reveals="nothing but that the query is counted",
+        assuming="the time of a query is public",
+    )
 
 
 def label_openings(study: Study) -> int:
@@ -117,8 +153,28 @@ class _QuorumQuery:
         return Context.among(name, who, round=self.told.number, attempt=self.attempt)
 
     @property
+    def fast(self) -> FastLabels:
+        """How its labels are found where a member deals for them."""
+        documents, (width, _) = self.told.documents, self.scores.shape
+        verdict = self.scores.verdict(documents)
+        return FastLabels(documents, width, verdict, self._trio, self.quorum)
+
+    @property
+    def _trio(self) -> Trio:
+        """The counterpart, the asker and the dealer: three organisations."""
+        roster, asker = self.study.roster, self.told.asker
+        others = [
+            name
+            for name in self.quorum.members
+            if roster.organisation(name) != roster.organisation(asker)
+        ]
+        counterpart = next(name for name in self.quorum.dealers if name in others)
+        dealer = next(name for name in others if name != counterpart)
+        return Trio(counterpart, asker, dealer)
+
+    @property
     def plan(self) -> LabelPlan:
-        """How its labels are found."""
+        """How its labels are found at full strength."""
         width, classes = self.scores.shape
         bound = self.scores.score.bound * (2 if classes > 1 else 1)
         return LabelPlan(
@@ -163,12 +219,17 @@ def ask_members(
     filled = padded(rows, size)
     offsets = _offsets(query, model, filled)
     drawn = party.drawing(_ASKED, *row_bytes(rows), offsets.tobytes())
+    how = query.fast if study.fast_labels else query.plan
     yield from share_rows(
-        query.plan.sharing(query.context),
+        how.sharing(query.context),
         filled.toarray().astype(np.int64),
         offsets,
         entropy=drawn.entropy,
     )
+    if isinstance(how, FastLabels):
+        found = yield from ask_fast(how, query.context, ledger=party.ledger)
+        classes = classes_of(study.plan.labels, found, model.scores.classes)
+        return Answer(classes[:count], left, verdict=Verdict.FSS)
     labels, margin = study.plan.labels, study.plan.release.opens is Opens.SCORES
     opened = yield from (take_score_shares if margin else take_labels)(query.plan)
     if margin:
@@ -196,15 +257,32 @@ def help_asker(party: PartyContext, held: MemberShare) -> Party[None]:
             "expected a query that this member answers, found another",
             party=party.study.roster.coordinator,
         )
-    scores = yield from take_scores(
-        query.plan, query.context, held.share, asker=needed.asker, name=party.name
-    )
     member = yield from seated(
         query.quorum, party.name, query.context, entropy=party.entropy, ledger=party.ledger
+    )
+    if party.study.fast_labels:
+        yield from _help_fast(party, query, member, held)
+        return
+    scores = yield from take_scores(
+        query.plan, query.context, held.share, asker=needed.asker, name=party.name
     )
     margin = party.study.plan.release.opens is Opens.SCORES
     give = give_scores if margin else answer
     yield from give(member, query.plan, scores, asker=needed.asker)
+
+
+def _help_fast(
+    party: PartyContext, query: _QuorumQuery, member: QuorumMember, held: MemberShare
+) -> Party[None]:
+    """At a member: its part of a query for which a member deals."""
+    plan, context, coordinator = query.fast, query.context, party.study.roster.coordinator
+    words = yield from cover_scores(member, plan, context, held.share)
+    if party.name == plan.trio.first:
+        yield Send(coordinator, LabelsReady())
+        yield from receive(coordinator, TellLabels)
+        yield from give_fast(plan, context, words, ledger=party.ledger)
+    elif party.name == plan.trio.dealer:
+        yield from deal_fast(plan, context, entropy=party.entropy, ledger=party.ledger)
 
 
 def answer_query(
@@ -232,7 +310,11 @@ def answer_query(
         query = _QuorumQuery.of(party, needed, trained.scores, trained.members)
         for name in (asker, *query.quorum.members):
             yield Send(name, needed)
-        if study.plan.release.opens is not Opens.SCORES:
+        if study.fast_labels:
+            counterpart = query.fast.trio.first
+            yield from receive(counterpart, LabelsReady)
+            yield Send(counterpart, TellLabels())
+        elif study.plan.release.opens is not Opens.SCORES:
             yield from open_labels(Opener(query.quorum), query.plan)
     except (SottovoceError, GeneratorExit):
         book.give_back(asker)
