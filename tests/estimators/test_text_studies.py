@@ -4,6 +4,7 @@ their places, words that speak for a class, parts in files, and documents of eve
 import stat
 from dataclasses import replace
 from functools import cache
+from typing import Any
 
 import numpy as np
 import pytest
@@ -176,7 +177,7 @@ def test_text_in_another_script_is_learnt_like_any_other() -> None:
 def test_a_budget_that_is_spent_is_said_before_and_after() -> None:
     texts = ["heart pain", "bone break"] * 9
     parts = dict.fromkeys(PEERS, (texts, ["heart", "bone"] * 9))
-    batch = toy(features=4).fit(LocalFederation(parts)).study_.models["north"].scores.batch
+    batch = toy(features=4).fit(LocalFederation(parts)).study_.models["north"].batch
     model = toy(features=4, query_budget=batch).fit(LocalFederation(parts))
     with pytest.warns(QueryBudgetWarning, match=f"0 of {batch} labels of documents are left"):
         model.predict(["heart pain"])
@@ -184,6 +185,32 @@ def test_a_budget_that_is_spent_is_said_before_and_after() -> None:
         model.predict(["heart pain"])
     with pytest.warns(QueryBudgetWarning):
         assert model.predict(["heart pain"], peer="harbour").tolist() == ["heart"]
+
+
+@pytest.mark.filterwarnings("ignore:blind sum .* may be over two peers")
+@pytest.mark.parametrize(
+    ("peers", "helpers", "settings", "engine"),
+    [
+        (3, {}, {}, "quorum"),
+        (4, {}, {"release": "sealed"}, "quorum"),
+        (2, {}, {"min_peers": 2}, "shares"),
+        (3, {"dealer_at": "north"}, {}, "shares"),
+        (3, {}, {"verdict": "fss"}, "shares"),
+        (3, {}, {"engine": "quorum", "verdict": "fss"}, "quorum"),
+        (3, {}, {"engine": "shares"}, "shares"),
+    ],
+)
+def test_auto_lets_three_peers_compute_by_themselves(
+    peers: int, helpers: dict[str, str], settings: dict[str, Any], engine: str
+) -> None:
+    texts, labels = ["heart pain", "bone break"] * 5, ["heart", "bone"] * 5
+    parts = dict.fromkeys(("north", "harbour", "valley", "lake")[:peers], (texts, labels))
+    federation = LocalFederation(parts, policy=ANYTHING, **helpers)
+    model = toy(features=4, **settings).fit(federation)
+    assert model.engine_ == engine
+    seats = set(model.study_.study.roster.names)
+    assert ("evaluator" in seats) == (engine != "quorum")
+    assert model.predict(["heart pain"]).tolist() == ["heart"]
 
 
 def test_a_dealer_that_leaves_after_the_training_is_done_without_and_said() -> None:

@@ -227,6 +227,23 @@ class Gone(Meddler):
         return party == self.party and step == self.step
 
 
+@pytest.mark.parametrize("sites", [4, 6])
+@pytest.mark.parametrize("verdict", ["auto", "fss"])
+def test_a_query_begins_anew_without_a_member_that_leaves_in_it(sites: int, verdict: str) -> None:
+    outcome = plain(sites, verdict=verdict)
+    north, other, *_, last = outcome.models
+    asked, budget = notes(sites=sites, documents=60 * sites)[north][:3], outcome.queries.left(north)
+    before = outcome.classify(north, asked).classes
+    for place, step in enumerate((1, 3, 5, 12), 2):
+        # Nobody waits for a member that deals no masks, once it has what it deals for.
+        outcome.meddler = Gone(f"member-{last if step > 3 else other}", step)
+        try:
+            assert outcome.classify(north, asked).classes == before
+        finally:
+            outcome.meddler = None
+        assert outcome.queries.left(north) >= budget - 64 * place
+
+
 @pytest.mark.parametrize("step", [2, 6])
 def test_a_member_that_leaves_before_a_sum_is_opened_is_left_out(step: int) -> None:
     names = tuple(notes(sites=4, documents=60))

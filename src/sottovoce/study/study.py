@@ -226,6 +226,11 @@ class Study:
         """The members of these peers' organisations, or `AbsenceError` where they are too few."""
         return self.quorum.among({self.roster.member(peer) or "" for peer in peers})
 
+    def can_spare(self, seat: str) -> bool:
+        """Whether this is a member, and there are more of them than a query needs."""
+        members = self.roster.members
+        return seat in members and len(members) > self.quorum.needed
+
     def may_leave(self, seats: Collection[str]) -> bool:
         """Whether others can go on without these seats, as far as their roles tell."""
         return set(seats) <= {*self.roster.peers, *self.roster.members}

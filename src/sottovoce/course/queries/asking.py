@@ -210,11 +210,15 @@ def _close_query(turn: _Turn) -> None:
 
 
 def _be_overdue(turn: _Turn, happened: ConversationOverdue) -> None:
-    """Begin anew without the dealer, or end with the query on disk: it can be gone on with."""
+    """Begin anew without a member or the dealer, or end with a query that can be gone on with."""
     state = turn.state
     if happened.which != state.query:
         return
     reason, party = f"does not answer: {happened.waited}", happened.party
+    if state.tries < _TRIES and state.study.can_spare(party):
+        # The coordinator lets those members answer that it saw lately.
+        _replace(turn, state.open)
+        return
     if state.tries < _TRIES and _can_go_without(state, party):
         _try_again(turn, RefusedQuery(state.open.number, 0, reason, party))
         return

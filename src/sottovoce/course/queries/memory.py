@@ -119,6 +119,7 @@ class QueriesInMemory:
         self._held = dict.fromkeys(names, NONE_HELD)
         self._questions = 0
         self._results: list[Answer | Evaluation] = []
+        self._here: set[str] = set()
         self._ends: list[EndAsking | EndEvaluating] = []
         self._step(COORDINATOR, Started())
 
@@ -144,6 +145,7 @@ class QueriesInMemory:
         """
         self._results = []
         self._questions += 1
+        self._here = here
         self._see(here)
         self._due.append((peer, QuestionAsked(self._questions.to_bytes(8), documents)))
         self._carry(programs)
@@ -155,7 +157,7 @@ class QueriesInMemory:
         self, peers: Collection[str], programs: ConversationPrograms, here: set[str]
     ) -> Evaluation:
         """The joint figures, once all these peers want them."""
-        self._results = []
+        self._results, self._here = [], here
         self._see(here)
         until = self._now + 2 * self._limits.gather
         self._due.extend((peer, EvaluationWanted(until)) for peer in peers)
@@ -282,6 +284,8 @@ class QueriesInMemory:
         except BaseException as failure:  # noqa: BLE001 - raised where the question was asked
             error = failure
         self._over[which] = _Ended(results, gone, error)
+        if isinstance(error, AbsenceError):
+            self._see(self._here - set(gone))
         for name in runs:
             self._due.append((name, self._happened(name, which)))
 

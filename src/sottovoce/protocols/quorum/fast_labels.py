@@ -33,11 +33,11 @@ from sottovoce.errors import BoundError, InputError, ViolationError
 from sottovoce.numbers import limbs
 from sottovoce.numbers.residues import FAST, PRIMES, Base, Planes
 from sottovoce.numbers.ring import Words
-from sottovoce.protocols.conversation import Party, Send, receive
+from sottovoce.protocols.conversation import Party, Send
 from sottovoce.protocols.messages import Disclosure, Message
 from sottovoce.protocols.quorum.dealing import Item, QuorumMember, dealt_sums
 from sottovoce.protocols.quorum.members import Quorum
-from sottovoce.protocols.quorum.opening import read_planes
+from sottovoce.protocols.quorum.opening import enough, read_planes
 from sottovoce.protocols.quorum.rows import RowShape, RowSharing, take_rows
 from sottovoce.protocols.quorum.sharing import put_together
 from sottovoce.protocols.quorum.truncation import shifted_by
@@ -146,9 +146,7 @@ def cover_scores(
 def take_covered(plan: FastLabels) -> Party[Words]:
     """At the asker: its shares of the scores, put together from everybody's covered ones."""
     base, what, values = plan.base, CoveredScore.__name__, []
-    messages = {}
-    for member in plan.quorum.members:
-        messages[member] = yield from receive(member, CoveredScore)
+    messages = yield from enough(CoveredScore, plan.quorum)
     for field, shape in (("share", (plan.rows, plan.scores)), ("check", (1,))):
         shares = {
             member: read_planes(

@@ -28,7 +28,7 @@ from sottovoce import wire
 from sottovoce.entropy import Entropy
 from sottovoce.errors import InputError, ViolationError
 from sottovoce.numbers.residues import FAST, PRIMES, Base, Planes
-from sottovoce.protocols.conversation import Party, Send, receive
+from sottovoce.protocols.conversation import Party, Send
 from sottovoce.protocols.messages import Disclosure, Message
 from sottovoce.protocols.quorum.comparison import (
     BIT_BASE,
@@ -42,6 +42,7 @@ from sottovoce.protocols.quorum.opening import (
     Opener,
     Opening,
     OpeningShare,
+    enough,
     opened,
     read_planes,
 )
@@ -180,11 +181,11 @@ def answer(member: QuorumMember, plan: LabelPlan, scores: Planes, *, asker: str)
 
 def take_labels(plan: LabelPlan) -> Party[NDArray[np.int64]]:
     """At the asker: the labels, put together from everybody's shares."""
-    shares = {}
-    for member in plan.quorum.members:
-        message = yield from receive(member, QuorumLabel)
-        shape = (1, *plan.labels)
-        shares[member] = read_planes(message.share, shape, sender=member, what="QuorumLabel")
+    messages = yield from enough(QuorumLabel, plan.quorum)
+    shares = {
+        member: read_planes(message.share, (1, *plan.labels), sender=member, what="QuorumLabel")
+        for member, message in messages.items()
+    }
     degree = plan.quorum.threshold
     labels = put_together(shares, degree=degree, quorum=plan.quorum, what="QuorumLabel")[0]
     most = plan.scores if plan.has_winner else 2
@@ -207,11 +208,12 @@ def give_scores(
 
 def take_score_shares(plan: LabelPlan) -> Party[NDArray[np.int64]]:
     """At the asker, where the plan releases scores: the scores of its rows."""
-    shares = {}
     shape = (plan.base.count, plan.rows, plan.scores)
-    for member in plan.quorum.members:
-        message = yield from receive(member, QuorumScore)
-        shares[member] = read_planes(message.share, shape, sender=member, what="QuorumScore")
+    messages = yield from enough(QuorumScore, plan.quorum)
+    shares = {
+        member: read_planes(message.share, shape, sender=member, what="QuorumScore")
+        for member, message in messages.items()
+    }
     degree = 2 * plan.quorum.threshold
     value = put_together(shares, degree=degree, quorum=plan.quorum, what="QuorumScore")
     scores = plan.base.signed(value)

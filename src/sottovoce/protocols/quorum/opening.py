@@ -12,7 +12,7 @@ allows (a bit is 0 or 1). A member that stays away is not waited for a second ti
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import ClassVar
+from typing import ClassVar, TypeVar
 
 from sottovoce import wire
 from sottovoce.errors import ViolationError
@@ -22,6 +22,8 @@ from sottovoce.protocols.conversation import Party, Send, gather, receive
 from sottovoce.protocols.messages import Disclosure, Message
 from sottovoce.protocols.quorum.members import Quorum
 from sottovoce.protocols.quorum.sharing import put_together
+
+M = TypeVar("M", bound=Message)
 
 
 class OpeningShare(Message, frozen=True):
@@ -124,6 +126,13 @@ def given(quorum: Quorum, opening: Opening, share: Planes) -> Party[None]:
             f"found {share.shape}"
         )
     yield Send(quorum.opener, opening.kind(wire.Residues.of(share)))
+
+
+def enough(kind: type[M], quorum: Quorum) -> Party[Mapping[str, M]]:
+    """At who is sent shares by the members: what those send who are there, if they are enough."""
+    messages = yield from gather(kind, quorum.members)
+    quorum.among(messages)
+    return messages
 
 
 def read_planes(
