@@ -19,6 +19,7 @@ from sottovoce.cli.watching import Amount, TimeLeft, Watch, as_line, in_words
 from sottovoce.errors import InputError
 from sottovoce.node import events
 from sottovoce.node.approval import OpenGate, Request, ScriptGate
+from sottovoce.node.stage_progress import StageProgress
 
 MOVED = events.Moved("s-1", "north", "training", 3, 2_000_000)
 EVENTS = [
@@ -108,21 +109,29 @@ def test_a_bar_at_a_terminal() -> None:
     assert "training done in 1.2 s" in shown.getvalue()
 
 
-def test_a_bar_says_how_much_how_fast_and_how_long() -> None:
-    def beside(moved: int, expected: int | None, *, after: float) -> list[str]:
+def test_a_bar_says_how_much_and_how_long() -> None:
+    def beside(
+        moved: int, expected: int, *, after: float, steps: tuple[int, ...] = ()
+    ) -> list[str]:
         now = [0.0]
-        bars = Progress(get_time=lambda: now[0])
-        task = bars.add_task("training", total=expected, expected=expected, letters=0)
+        bars, progress = Progress(get_time=lambda: now[0]), StageProgress(0.0, expected)
+        bars.add_task("training", total=None, progress=progress)
+        if moved:
+            progress.note(events.Moved("s", "north", "training", 2, moved), 0.0)
+        for left in steps:
+            progress.note(events.Moved("s", "north", "training", 2, moved, left), now[0])
+            now[0] = after
         now[0] = after
-        bars.update(task, completed=moved, letters=2 if moved else 0)
         return [column.render(bars.tasks[0]).plain for column in (Amount(), TimeLeft())]
 
-    assert beside(0, None, after=7.0) == ["", "for 0:07"]
-    assert beside(1_500, None, after=70.0) == ["1.5 kB, 2 letters", "for 1:10"]
+    assert beside(0, 0, after=7.0) == ["", "for 0:07"]
+    assert beside(1_500, 0, after=70.0) == ["1.5 kB, 2 letters", "for 1:10"]
     assert beside(1_000, 4_000_000, after=5.0) == ["1.0 kB of 4.0 MB", "for 0:05"]
     assert beside(1_000_000, 4_000_000, after=5.0) == ["1.0 MB of 4.0 MB", "0:15 left"]
     assert beside(1_000_000, 4_000_000, after=3600.0)[1] == "3:00:00 left"
     assert beside(4_000_000, 4_000_000, after=5.0) == ["4.0 MB, 2 letters", "for 0:05"]
+    # Once steps are counted, they say more than bytes do.
+    assert beside(9, 1_000, after=4.0, steps=(80, 60)) == ["step 21 of 80", "0:12 left"]
 
 
 def test_the_bars_of_a_site_fit_in_eighty_columns() -> None:
@@ -136,15 +145,20 @@ def test_the_bars_of_a_site_fit_in_eighty_columns() -> None:
         for seat in ("stanmore", "evaluator"):
             found.on_event(events.StageBegan("s", seat, "dictionary", 1, ("north",)))
             found.on_event(events.Moved("s", seat, "dictionary", 1_276, 2_345_678))
+        longest = ("member-stanmore", "contributions")
+        found.on_event(events.StageBegan("s", *longest, 1, ("north",)))
+        found.on_event(events.Moved("s", *longest, 1_276, 412_345_678))
         found._bars.refresh()
         found.on_event(events.StudyStopped("s", "stanmore", "too few", ""))
         found.on_event(events.StudyStopped("s", "evaluator", "too few", ""))
+        found.on_event(events.StudyStopped("s", "member-stanmore", "too few", ""))
         assert found._tasks == {}
     lines = re.sub(r"\x1b\[[0-9;?]*[A-Za-z]", "", shown.getvalue()).replace("\r", "\n").split("\n")
     assert sum(line.startswith("waits until everybody has come") for line in lines) >= 1
     assert not any(line.startswith("evaluator: waits") for line in lines)
     assert any(re.match("stanmore: dictionary .* 2.3 MB of 4.2 MB .* left", one) for one in lines)
     assert any(re.match("evaluator: dictionary .* 2.3 MB, 1,276 letters", one) for one in lines)
+    assert any(re.match("member-stanmore: contributions .* 1,276 letters", one) for one in lines)
     assert max(map(len, map(str.rstrip, lines))) <= 80
 
 

@@ -173,7 +173,7 @@ def test_the_coordinator_acts_by_forms(coordinator_home: Path) -> None:
             text = await answer.text()
         assert "<script>alert" not in text
         assert "&lt;script&gt;alert(1)" in text
-        assert "Waited for: north, member-north, harbour, member-harbour, stanmore" in text
+        assert "Waited for: Northfield Hospital, Harbour Clinic, &lt;script" in text
         async with session.post(
             f"{where}/invite", data={**word, "organisation": "north"}, headers=headers
         ) as answer:

@@ -146,6 +146,12 @@ class Tab:
         scheme = {"name": "prefers-color-scheme", "value": "dark" if dark else "light"}
         await self.wire.call("Emulation.setEmulatedMedia", self.session, features=[scheme])
 
+    async def scripts(self, *, enabled: bool) -> None:
+        """Whether pages may run scripts of their own."""
+        await self.wire.call(
+            "Emulation.setScriptExecutionDisabled", self.session, value=not enabled
+        )
+
     async def screenshot(self, path: Path) -> None:
         """The whole page as a picture."""
         found = await self.wire.call(

@@ -6,6 +6,7 @@ from pathlib import Path
 from harness.entropy import SeededEntropy
 from harness.network import Network, described, network
 from sottovoce.course.memory import StudyOutcome, run_study
+from sottovoce.node.events import Moved
 from sottovoce.study import Study
 from sottovoce.study.roster import draw_roster
 
@@ -29,6 +30,14 @@ def in_memory(net: Network) -> StudyOutcome:
     return run_study(study, net.documents, identities=identities, entropy=SeededEntropy(3))
 
 
+def steps_left(net: Network, seat: str) -> list[int]:
+    return [
+        event.steps_left
+        for event in net.events
+        if isinstance(event, Moved) and event.seat == seat and event.steps_left is not None
+    ]
+
+
 def test_three_sites_train_and_use_a_model_that_nobody_holds(tmp_path: Path) -> None:
     net = quorum_network(tmp_path)
 
@@ -36,6 +45,11 @@ def test_three_sites_train_and_use_a_model_that_nobody_holds(tmp_path: Path) -> 
         async with net.serving():
             joined = await net.join_all(*SITES)
         assert all(one.model is not None and one.model.exists() for one in joined)
+        for seat in ("coordinator", "member-north"):
+            left = steps_left(net, seat)
+            assert left == sorted(left, reverse=True), "people are told how many steps follow"
+            assert left[0] > 5
+            assert left[-1] <= 1
         # Everybody's process has ended; fresh ones go on from their disks.
         async with net.serving(), net.staying(*SITES):
             mine = net.documents["valley"][:20]

@@ -20,7 +20,7 @@ def parsed(html: str) -> ET.Element:
 def test_bars_have_a_bar_a_row_and_say_their_values(rows: int) -> None:
     drawn = bars("Seconds", [Bar(f"stage {one}", one, f"{one} s") for one in range(rows)])
     found = parsed(drawn)
-    assert sum(one.tag.endswith("rect") for one in found.iter()) == rows
+    assert sum(one.get("class") == "bar" for one in found.iter()) == rows
     title = next(one.text or "" for one in found.iter() if one.tag.endswith("title"))
     assert all(f"stage {one} {one} s" in title for one in range(rows))
 
@@ -36,9 +36,17 @@ def test_a_confusion_picture_has_a_cell_a_pair(classes: int) -> None:
 def test_a_roc_begins_and_ends_in_the_corners() -> None:
     found = parsed(roc("ROC", {"urgent": ((0, 0.2, 1), (0, 0.9, 1), 0.85)}))
     line = next(one for one in found.iter() if one.tag.endswith("polyline"))
-    assert line.get("points", "").split()[0] == "40.0,310.0"
-    assert line.get("points", "").split()[-1] == "340.0,10.0"
-    assert "urgent: area 0.850" in ET.tostring(found, encoding="unicode")
+    assert line.get("points", "").split()[0] == "52.0,310.0"
+    assert line.get("points", "").split()[-1] == "352.0,10.0"
+    shown = ET.tostring(found, encoding="unicode")
+    for words in ("urgent: area 0.850", "false positive rate", "true positive rate", ">0.25<"):
+        assert words in shown
+
+
+def test_a_number_in_a_dark_cell_has_the_colour_of_the_paper() -> None:
+    found = parsed(confusion("Confusion", ("a", "b"), [[(9.0, "9"), (1.0, "1")], [(0.0, "0")] * 2]))
+    kinds = [one.get("class") for one in found.iter() if "count" in one.get("class", "")]
+    assert kinds == ["count middle over", "count middle", "count middle", "count middle"]
 
 
 def test_flows_are_thicker_where_more_went() -> None:
@@ -55,7 +63,7 @@ def test_hostile_names_are_shown_harmlessly() -> None:
         confusion(HOSTILE, [HOSTILE], [[(1.0, HOSTILE)]]),
         roc(HOSTILE, {HOSTILE: ((0, 1), (0, 1), 0.5)}),
         flows(HOSTILE, [Flow(HOSTILE, HOSTILE, 1, 1)]),
-        table((HOSTILE,), [(HOSTILE, HOSTILE)], caption=HOSTILE),
+        table((HOSTILE, HOSTILE), [(HOSTILE, HOSTILE)], caption=HOSTILE),
         tag("p", HOSTILE, title=HOSTILE),
     ):
         assert "<script" not in drawn

@@ -20,8 +20,10 @@ from sottovoce.protocols.conversation import (
     Party,
     Receive,
     Send,
+    ahead,
     ask,
     dismiss,
+    followed_by,
     gather,
     receive,
     send,
@@ -537,3 +539,33 @@ def test_a_view_flattens_to_numbers() -> None:
     assert small.tolist() == [3]
     assert repr(view.received[0].message) == "Mixed(words, parts, count)"
     assert Gather(Note, ("a",)).senders == ("a",)
+
+
+def test_steps_that_follow_are_said_with_each_wait_and_change_nothing_else() -> None:
+    def step() -> Party[str]:
+        yield Send("bob", Note("hello"))
+        try:
+            first = yield from receive("bob", Note)
+        except AbsenceError as error:
+            return f"without {error.party}"
+        notes = yield from gather(Note, ("bob", "carol"))
+        return first.text + "".join(note.text for note in notes.values())
+
+    def steps() -> Party[list[str]]:
+        yield Receive("carol", (Note,))
+        first = yield from ahead(1, step())
+        second = yield from ahead(0, step())
+        return [first, second]
+
+    program = followed_by(10, steps())
+    assert program.send(None).steps_left is None, "not counted yet"
+    assert program.send(Note("ready")) == Send("bob", Note("hello"))
+    waits = program.send(None)
+    assert waits == Receive("bob", (Note,))
+    assert waits.steps_left == 11
+    assert program.send(Note("a")).steps_left == 11
+    assert program.send({"bob": Note("b"), "carol": Note("c")}) == Send("bob", Note("hello"))
+    assert program.send(None).steps_left == 10
+    with pytest.raises(StopIteration) as ended:
+        program.throw(AbsenceError("gone", party="bob"))
+    assert ended.value.value == ["abc", "without bob"]

@@ -72,12 +72,13 @@ def test_every_part_stands_in_the_report() -> None:
     text = words(page)
     for said in (
         "north, alone",
-        "Accuracy 88.9%",
+        "Accuracy  88.9%",
         "17-abcdef",
         "sottovoce serve",
         "1 was chosen of 0.3, 1",
         "Intended use",
         "Legal basis",
+        "two years after the study is closed. Numbers of the computation",
         "north: 300 documents",
         "has not been audited",
         "training 12.5 s",

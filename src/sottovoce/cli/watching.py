@@ -16,6 +16,7 @@ from sottovoce.cli import screen
 from sottovoce.cli.log_file import LogFile, stamped
 from sottovoce.cli.screen import names, waiting
 from sottovoce.node import events
+from sottovoce.node.stage_progress import StageProgress
 from sottovoce.wire.printable import escaped
 from sottovoce.wire.tags import kebab
 
@@ -48,18 +49,22 @@ class Watch:
     clock: Callable[[], float] = time.monotonic
     log: LogFile | None = None
     _tasks: dict[tuple[str, str], TaskID] = field(default_factory=dict)
+    _progresses: dict[tuple[str, str], StageProgress] = field(default_factory=dict)
     _told: dict[tuple[str, str], float] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         columns = (
             TextColumn("{task.description}", markup=False),
-            BarColumn(bar_width=18),
+            BarColumn(bar_width=14),
             Amount(),
-            Rate(),
             TimeLeft(),
         )
         self._bars = Progress(
-            *columns, console=self.console, transient=True, refresh_per_second=_DRAWN_A_SECOND
+            *columns,
+            console=self.console,
+            transient=True,
+            refresh_per_second=_DRAWN_A_SECOND,
+            get_time=self.clock,
         )
         self._drawn = self.console.is_terminal and not (self.as_json or self.quiet)
 
@@ -117,14 +122,11 @@ class Watch:
     def _moved(self, event: events.Moved) -> None:
         place, now = (event.seat, event.stage), self.clock()
         if self._drawn:
-            known = self.expected.get(place)
-            self._bars.update(
-                self._bar(*place),
-                completed=event.bytes,
-                letters=event.letters,
-                # Once all of it moved, others are waited for: nobody knows how long.
-                total=known if known and event.bytes < known else None,
-            )
+            task = self._bar(*place)
+            progress = self._progresses[place]
+            progress.note(event, now)
+            share = progress.share
+            self._bars.update(task, completed=share or 0, total=1 if share is not None else None)
         elif now >= self._told.setdefault(place, now + _QUIET_SECONDS):
             self._told[place] = now + _QUIET_SECONDS
             moved = f"{event.letters:,} letters, {decimal(event.bytes)}"
@@ -147,8 +149,10 @@ class Watch:
     def _bar(self, seat: str, stage: str) -> TaskID:
         place = (seat, stage)
         if place not in self._tasks:
-            title, known = f"{seat}: {stage}" if seat else stage, self.expected.get(place)
-            self._tasks[place] = self._bars.add_task(title, total=None, expected=known, letters=0)
+            title = f"{seat}: {stage}" if seat else stage
+            progress = StageProgress(self.clock(), self.expected.get(place, 0))
+            self._progresses[place] = progress
+            self._tasks[place] = self._bars.add_task(title, total=None, progress=progress)
         return self._tasks[place]
 
     def _done(self, place: tuple[str, str]) -> None:
@@ -262,30 +266,21 @@ _WORDS: Mapping[type[Any], Callable[[Any], str]] = {
 }
 
 
-_EARLY = 0.05
-
-
 class Amount(ProgressColumn):
-    """What moved, and of how much; where that is not known, in how many letters."""
+    """Which step it is, or what moved and of how much; else in how many letters."""
 
     def render(self, task: Task) -> Text:
         """In the unit that fits."""
-        moved = decimal(int(task.completed))
-        letters = task.fields.get("letters", 0)
-        known = task.fields.get("expected")
-        if known and task.completed < known:
-            return Text(f"{moved} of {decimal(int(known))}")
+        progress: StageProgress = task.fields["progress"]
+        if progress.steps:
+            step = progress.steps - progress.steps_left + 1
+            return Text(f"step {min(step, progress.steps):,} of {progress.steps:,}", no_wrap=True)
+        moved = decimal(progress.moved)
+        if progress.share is not None:
+            return Text(f"{moved} of {decimal(progress.expected)}", no_wrap=True)
+        letters = progress.letters
         many = f", {letters:,} letter{'s' if letters != 1 else ''}"
-        return Text(f"{moved}{many}" if letters else "")
-
-
-class Rate(ProgressColumn):
-    """How fast it moves now; nothing where nothing moves."""
-
-    def render(self, task: Task) -> Text:
-        """Bytes a second."""
-        speed = task.finished_speed or task.speed
-        return Text(f"{decimal(int(speed))}/s" if speed and speed >= 1 else "")
+        return Text(f"{moved}{many}" if letters else "", no_wrap=True)
 
 
 class TimeLeft(ProgressColumn):
@@ -293,11 +288,9 @@ class TimeLeft(ProgressColumn):
 
     def render(self, task: Task) -> Text:
         """Time left, or time spent."""
-        known, spent = task.fields.get("expected") or 0, task.elapsed or 0.0
-        if not _EARLY * known <= task.completed < known:
-            return Text(f"for {_clock(spent)}")
-        # By the whole stage so far: letters come in bursts, and waits are part of it.
-        return Text(f"{_clock(spent * (known / task.completed - 1))} left")
+        left = task.fields["progress"].seconds_left(task.get_time())
+        said = f"for {_clock(task.elapsed or 0.0)}" if left is None else f"{_clock(left)} left"
+        return Text(said, no_wrap=True)
 
 
 def _clock(seconds: float) -> str:

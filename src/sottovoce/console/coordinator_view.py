@@ -1,12 +1,12 @@
 """The console's page of a study for its coordinator: who is there, who is waited for, how good."""
 
 import time
-from collections.abc import Iterator
-from datetime import UTC, datetime
+from collections.abc import Iterator, Sequence
 
 from sottovoce.config.study_file import StudyDescription, parse_study
 from sottovoce.console.guard import ConsoleGuard
-from sottovoce.console.layout import choice, field, form
+from sottovoce.console.layout import button, field, form
+from sottovoce.console.progress_view import ago, bar, lead, moment, steps, until
 from sottovoce.course.phases import OVER, Phase
 from sottovoce.node.api import StudyStatus
 from sottovoce.node.coordinator.registry import Registry
@@ -14,11 +14,12 @@ from sottovoce.node.kept_facts import kept_costs, kept_evaluations
 from sottovoce.node.phone_words import in_lines
 from sottovoce.pictures.charts import Bar, Flow, amount, bars
 from sottovoce.pictures.html import Html, joined, table, tag
-from sottovoce.pictures.page import section
+from sottovoce.pictures.page import coded, folded, section
 from sottovoce.pictures.quality import evaluation_html
 from sottovoce.study.attempts import Stage
 
 _FRESH_SECONDS = 120.0
+_WAITS = {"enrolment": "to come", "consent": "to consent", "their reports": "to report"}
 
 
 def coordinator_sections(
@@ -28,128 +29,146 @@ def coordinator_sections(
     described = parse_study(registry.text)
     now = registry.status(described)
     received = {flow.sender: flow.bytes for flow in flows}
-    yield _state(now)
-    yield _progress(described, now)
-    yield section("Sites", _sites(described, now, received), _awaited(described, registry, now))
-    if now.words:
-        said = "The sites compare these words over the phone; they must have the same:"
-        words = tag("p", "\n".join(in_lines(now.words)), class_="words")
-        yield section("Words", tag("p", said), words)
-    yield section("Invitations", *_invitations(described, registry, guard, now))
-    yield section("Cost so far", _costs(registry))
-    yield section("Evaluation", *_evaluations(registry))
-    yield section("Stop or close", *_ends(registry, guard, now))
+    yield lead(now.phase, reason=now.reason, attempt=now.attempt)
+    if now.phase not in OVER:
+        yield section("Now", steps(described, now.phase), *_now(described, registry, now))
+    early = now.phase in {Phase.ENROLMENT, Phase.AGREEMENT}
+    if now.words and early:
+        yield section("Words", *_words(now))
+    if early:
+        yield section("Invitations", *_invitations(described, registry, guard, now))
+    yield section("Sites", _sites(described, now, received))
+    if now.phase == Phase.FINISHED or kept_evaluations(registry.folder):
+        yield section("Evaluation", *_evaluations(registry))
+    if kept_costs(registry.folder).seconds:
+        yield section("Time", _costs(registry))
+    if not early:
+        yield section("Invitations and words", *_later(described, registry, guard, now))
+    yield section("The end of the study", *_ends(registry, guard, now))
 
 
-def _state(now: StudyStatus) -> Html:
-    attempt = f", attempt {now.attempt}" if now.attempt > 1 else ""
-    because = f": {now.reason}" if now.reason else ""
-    return tag("p", f"State: {now.phase}{attempt}{because}.")
+def _now(described: StudyDescription, registry: Registry, now: StudyStatus) -> Iterator[Html]:
+    """Which stage is under way, how long it takes, and who is waited for."""
+    if now.done:
+        seconds = max(now.ends - time.time(), 0.0) if now.ends else None
+        yield from bar(str(now.phase).capitalize(), now.done, seconds)
+    yield _awaited(described, registry, now)
 
 
-def _progress(described: StudyDescription, now: StudyStatus) -> Html:
-    """Which of the stages is under way; nothing before the first and after the last."""
-    stages = [str(stage) for stage in Stage.of(described.rehearsed())]
-    if now.phase not in stages:
-        return Html("")
-    done = stages.index(now.phase)
-    bar = tag("progress", value=done, max=len(stages), aria_label="Stages that are done")
-    return tag("p", joined(f"Stage {done + 1} of {len(stages)} ", bar))
+def _awaited(described: StudyDescription, registry: Registry, now: StudyStatus) -> Html:
+    """Who is waited for, and until when, as far as the server wrote it down."""
+    if now.phase == Phase.FINISHED:
+        return tag("p", "Nobody is waited for.")
+    if now.waits_for:
+        whom = _organisations(described, now.waits_for)
+        what = _WAITS.get(now.waits_what, f"for a message: {now.waits_what}")
+        return tag("p", f"Waited for: {whom} ({what}), {until(now.waits_until)}.")
+    if now.phase == Phase.ENROLMENT:
+        missing = [name for name in now.expected if name not in now.enrolled]
+        made = (registry.folder / "study.toml").stat().st_mtime
+        limit = until(made + described.deadlines.enrolment.total_seconds())
+        serving = "" if now.seen else " Sites can come once `sottovoce serve` runs."
+        whom = _organisations(described, missing) or "nobody"
+        return tag("p", coded(f"Waited for: {whom} (to come), {limit}.{serving}"))
+    silent = [
+        name
+        for name in now.enrolled
+        if time.time() - dict(now.seen).get(name, 0.0) > _FRESH_SECONDS
+    ]
+    if not silent:
+        return tag("p", "Nobody is waited for: every site was seen within two minutes.")
+    minutes = described.deadlines.stage.total_seconds() / 60
+    whom = _organisations(described, silent)
+    return tag("p", f"Not seen for two minutes: {whom}. A stage waits {minutes:g} minutes for it.")
+
+
+def _organisations(described: StudyDescription, seats: Sequence[str]) -> str:
+    """Whose seats these are; each organisation once."""
+    whose = (seat.organisation for seat in described.seats if seat.name in seats)
+    return ", ".join(dict.fromkeys(whose))
 
 
 def _sites(described: StudyDescription, now: StudyStatus, received: dict[str, int]) -> Html:
+    """A row an organisation: its seats speak for the same people."""
     seen, versions = dict(now.seen), dict(now.versions)
-    organisations = {seat.name: seat.organisation for seat in described.seats}
-    rows: list[tuple[object, ...]] = [
-        (
-            name,
-            organisations.get(name, ""),
-            _stage(name, now),
-            amount(received.get(name, 0)),
-            _ago(seen[name]) if name in seen else "never",
-            versions.get(name, ""),
+    rows: list[tuple[object, ...]] = []
+    for invited in described.organisations:
+        own = {seat.name for seat in invited.seats}
+        seats = [name for name in now.expected if name in own]
+        times = [seen[name] for name in seats if name in seen]
+        rows.append(
+            (
+                invited.organisation,
+                ", ".join(seats),
+                "; ".join(dict.fromkeys(_stage(name, now) for name in seats)),
+                ago(max(times)) if times else "never",
+                amount(sum(received.get(name, 0) for name in seats)),
+                ", ".join(dict.fromkeys(versions[name] for name in seats if name in versions)),
+            )
         )
-        for name in now.expected
-    ]
-    heads = ("seat", "organisation", "stage", "received from it", "last seen", "version")
+    heads = ("organisation", "seats", "stage", "last seen", "received", "version")
     return table(heads, rows)
 
 
 def _stage(name: str, now: StudyStatus) -> str:
     """How far a seat is: not there yet, or where the study is."""
     if name not in now.enrolled:
-        return "not enrolled"
+        return "has not come"
     said = f", {dict(now.reported)[name]}" if name in dict(now.reported) else ""
-    attempt = f", attempt {now.attempt}" if now.attempt > 1 else ""
-    return f"{now.phase}{attempt}{said}"
+    came = "has come" if now.phase == Phase.ENROLMENT else str(now.phase)
+    return f"{came}{said}"
 
 
-def _awaited(described: StudyDescription, registry: Registry, now: StudyStatus) -> Html:
-    """Who is waited for, and until when, as far as the server wrote it down."""
-    if now.phase in OVER or now.phase == Phase.FINISHED:
-        return tag("p", "Nobody is waited for.")
-    if now.waits_for:
-        said = f"Waited for: {', '.join(now.waits_for)} ({now.waits_what}), "
-        return tag("p", f"{said}until {_moment(now.waits_until)}.")
-    if now.phase == Phase.ENROLMENT:
-        missing = [name for name in now.expected if name not in now.enrolled]
-        made = (registry.folder / "study.toml").stat().st_mtime
-        until = made + described.deadlines.enrolment.total_seconds()
-        return tag("p", f"Waited for: {', '.join(missing) or 'nobody'}, until {_moment(until)}.")
-    silent = [
-        name
-        for name in now.enrolled
-        if time.time() - dict(now.seen).get(name, 0.0) > _FRESH_SECONDS
-    ]
-    long = described.deadlines.stage
-    said = f"Not seen for two minutes: {', '.join(silent) or 'nobody'}. "
-    return tag("p", f"{said}A stage waits {long} for one that is silent.")
+def _words(now: StudyStatus) -> Iterator[Html]:
+    yield tag("p", "The sites compare these words over the phone; they must have the same:")
+    yield tag("p", "\n".join(in_lines(now.words)), class_="words")
+
+
+def _later(
+    described: StudyDescription, registry: Registry, guard: ConsoleGuard, now: StudyStatus
+) -> Iterator[Html]:
+    """What was needed at the beginning: folded, as it is seldom looked for afterwards."""
+    rows = _invitations(described, registry, guard, now)
+    yield folded("Invitations, also for a site that lost its disk", *rows, name="invitations")
+    if now.words:
+        yield folded("The words that the sites compared", *_words(now), name="words")
 
 
 def _invitations(
     described: StudyDescription, registry: Registry, guard: ConsoleGuard, now: StudyStatus
 ) -> Iterator[Html]:
-    open_ones = [one for one in registry.tickets() if not set(one.seats) & set(now.enrolled)]
-    rows: list[tuple[object, ...]] = [
-        (
-            ticket.organisation,
-            ", ".join(ticket.seats),
-            f"open until {_moment(ticket.expires)}" if ticket in open_ones else "used",
-        )
-        for ticket in registry.tickets()
-    ]
-    yield table(("organisation", "seats", "invitation"), rows)
-    if now.phase in OVER:
-        return
     names = {invited.organisation: invited.name for invited in described.organisations}
-    yield form(
-        guard,
-        f"/study/{registry.id}/invite",
-        choice(
-            "organisation", "Organisation", names.values(), hint="its old invitation is void then"
-        ),
-        button="Make a new invitation",
+    rows: list[tuple[object, ...]] = []
+    for ticket in registry.tickets():
+        is_open = not set(ticket.seats) & set(now.enrolled)
+        acts = [Html("")]
+        if now.phase not in OVER:
+            acts = [_act(registry, guard, names[ticket.organisation], "invite", "New line")]
+            if is_open:
+                acts.append(_act(registry, guard, names[ticket.organisation], "revoke", "Revoke"))
+        said = f"open until {moment(ticket.expires)}" if is_open else "used"
+        rows.append((ticket.organisation, said, joined(*acts)))
+    yield table(("organisation", "invitation", "change"), rows)
+    if now.phase not in OVER and not guard.read_only:
+        yield tag("p", "A new line makes the old one void; so does revoking it.", class_="soft")
+
+
+def _act(registry: Registry, guard: ConsoleGuard, name: str, act: str, words: str) -> Html:
+    """One organisation's invitation made anew, or void."""
+    whose = tag("input", type="hidden", name="organisation", value=name)
+    kind = "danger" if act == "revoke" else "second"
+    # Who hears pages needs to hear whose invitation it is.
+    sends = tag(
+        "button", words, type="submit", class_=kind, aria_label=f"{words}: invitation of {name}"
     )
-    if open_ones:
-        yield form(
-            guard,
-            f"/study/{registry.id}/revoke",
-            choice(
-                "organisation",
-                "Organisation whose invitation becomes void",
-                [names[ticket.organisation] for ticket in open_ones],
-                hint="only one that has not come yet",
-                at="revoked-organisation",
-            ),
-            button="Revoke the invitation",
-            danger=True,
-        )
+    return form(guard, f"/study/{registry.id}/{act}", whose, button=sends, kind="line")
 
 
 def _costs(registry: Registry) -> Html:
-    costs = kept_costs(registry.folder)
-    rows = [Bar(stage, spent, f"{spent:.1f} s") for stage, spent in costs.seconds.items()]
-    return bars("Seconds by stage", rows) if rows else tag("p", "No stage has ended yet.")
+    spent = kept_costs(registry.folder).seconds
+    rows = [Bar(stage, seconds, f"{seconds:,.1f} s") for stage, seconds in spent.items()]
+    said = "In the agreement, people are waited for." if Stage.AGREEMENT in spent else ""
+    return joined(bars("Seconds by stage", rows), tag("p", said, class_="soft"))
 
 
 def _evaluations(registry: Registry) -> Iterator[Html]:
@@ -159,41 +178,38 @@ def _evaluations(registry: Registry) -> Iterator[Html]:
         if kept_evaluation.joint is not None
     ]
     if not kept:
-        yield tag("p", "No evaluation was held yet: the sites run `sottovoce evaluate`.")
+        yield tag(
+            "p",
+            coded(
+                "None was held yet. Once enough sites run `sottovoce evaluate`, or press Evaluate "
+                "in their consoles, the joint figures stand here."
+            ),
+        )
     for evaluation in kept[-1:]:
         assert evaluation.joint is not None
-        yield evaluation_html(evaluation.joint, f"all sites, {_moment(evaluation.at)}")
+        yield evaluation_html(evaluation.joint, f"all sites, {moment(evaluation.at)}")
 
 
 def _ends(registry: Registry, guard: ConsoleGuard, now: StudyStatus) -> Iterator[Html]:
     if now.phase in OVER:
-        yield tag("p", "The study is over.")
+        yield tag("p", "It is over. Its report, figures and ledger stay here.")
         return
     finished = now.phase == Phase.FINISHED
     act, what = ("close", "Close") if finished else ("cancel", "Stop")
     destroys = (
-        "Closing deletes key and parts of the model, here and where they are computed with: nobody "
-        "gets labels from it any more."
+        "Closing deletes what labels need, here and at the sites: nobody gets labels from this "
+        "model any more. Ledgers, figures and this page stay."
         if finished
         else "Stopping ends the study for everybody; what was computed so far is deleted."
     )
-    yield tag("p", destroys, class_="notice")
-    yield form(
-        guard,
-        f"/study/{registry.id}/{act}",
-        field("name", f"Type the study's name to {act} it", hint=now.name),
-        button=f"{what} this study",
-        danger=True,
+    yield folded(
+        f"{what} this study",
+        tag("p", destroys, class_="notice"),
+        form(
+            guard,
+            f"/study/{registry.id}/{act}",
+            field("name", f"Type the study's name to {what.lower()} it", hint=now.name),
+            button=button(f"{what} this study", kind="danger"),
+        ),
+        name="ends",
     )
-
-
-def _ago(seconds: float) -> str:
-    spent = max(time.time() - seconds, 0.0)
-    for unit, size in (("days", 86400), ("hours", 3600), ("minutes", 60)):
-        if spent >= 2 * size:
-            return f"{spent / size:.0f} {unit} ago"
-    return f"{spent:.0f} seconds ago"
-
-
-def _moment(seconds: float) -> str:
-    return f"{datetime.fromtimestamp(seconds, UTC):%Y-%m-%d %H:%M} UTC"

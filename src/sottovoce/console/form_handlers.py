@@ -8,9 +8,11 @@ from aiohttp import web
 
 from sottovoce.cli.source_choice import SourceChoice, recall
 from sottovoce.config.study_file import StudyDescription, parse_study
+from sottovoce.console.guard import ConsoleGuard
 from sottovoce.console.layout import study_page
+from sottovoce.console.progress_view import moment
 from sottovoce.console.qr import qr_picture
-from sottovoce.console.site_view import inspected
+from sottovoce.console.site_view import inspected, join_form
 from sottovoce.console.work import ConsoleWork, labelled_path
 from sottovoce.errors import InputError
 from sottovoce.node.api import AskOptions, Classified
@@ -38,9 +40,10 @@ Act = Callable[[str, web.Request], Awaitable[web.StreamResponse]]
 class FormHandlers:
     """The forms of one site's console."""
 
-    def __init__(self, work: ConsoleWork) -> None:
-        """Act for `work.site`."""
+    def __init__(self, work: ConsoleWork, guard: ConsoleGuard) -> None:
+        """Act for `work.site`, where `guard` let a person in."""
         self._work = work
+        self._guard = guard
 
     def _joined(self, study: str) -> JoinedStudy | None:
         return next(
@@ -89,14 +92,20 @@ class FormHandlers:
             token.secret,
             datetime.fromtimestamp(token.expires, UTC),
         )
-        words = f"For {invited.organisation} alone, by a way that you trust. It is shown once."
+        words = (
+            f"Send this line to {invited.organisation} alone, by a way that you trust. It is shown "
+            f"once, and good until {moment(token.expires)}. The line that they had before is void."
+        )
         return study_page(
             study,
-            "A new invitation",
-            tag("p", words),
-            tag("pre", made.line, id="invitation"),
-            tag("button", "Copy", type="button", data_copies="invitation"),
-            qr_picture(made.line, title=f"The same line, for {invited.organisation}'s camera"),
+            f"An invitation for {invited.organisation}",
+            section(
+                "The line",
+                tag("p", words),
+                tag("pre", made.line, id="invitation"),
+                tag("button", "Copy", type="button", data_copies="invitation"),
+                qr_picture(made.line, title=f"The same line, for {invited.organisation}'s camera"),
+            ),
         )
 
     async def _revoke(self, study: str, request: web.Request) -> web.StreamResponse:
@@ -157,7 +166,9 @@ class FormHandlers:
         source = open_source(choice.data, choice.options(described.plan))
         inspection = await asyncio.to_thread(inspect, source)
         rehearsed = await asyncio.to_thread(_rehearsed, described, joined, choice)
-        return study_page(study, "The data", *inspected(inspection), rehearsed)
+        found = section("What is in it", *inspected(inspection))
+        again = section("Take part", join_form(joined, self._guard, choice))
+        return study_page(study, "The data", found, rehearsed, again)
 
     async def _join(self, study: str, request: web.Request) -> web.StreamResponse:
         joined, choice = self._site_study(study), await self._choice(request)

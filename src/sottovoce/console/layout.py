@@ -26,11 +26,16 @@ def page(title: str, *content: object, ways: tuple[Link, ...] = (), here: str = 
         tag("li", tag("a", name, href=to, aria_current="page" if to == here else None))
         for to, name in (("/", "Studies"), *ways)
     ]
+    top = tag(
+        "div",
+        tag("a", "Sottovoce", href="/", class_="brand"),
+        tag("nav", tag("ul", *items), aria_label="Pages"),
+        tag("button", "Print", type="button", class_="print", hidden="hidden"),
+    )
     body = tag(
         "body",
         tag("a", "To the content", href="#live", class_="skip"),
-        tag("nav", tag("ul", *items), aria_label="Pages"),
-        tag("button", "Print", type="button", class_="print", hidden="hidden"),
+        tag("header", top, class_="top"),
         tag("main", tag("h1", title), joined(*content), id="live"),
     )
     return f"<!doctype html>\n{tag('html', head, body, lang='en')}\n"
@@ -43,16 +48,12 @@ def study_page(study: str, title: str, *content: object, here: str = "") -> web.
 
 
 def form(
-    guard: ConsoleGuard,
-    action: str,
-    *fields: object,
-    button: str,
-    danger: bool = False,
-    drops: bool = False,
+    guard: ConsoleGuard, action: str, *fields: object, button: Html, kind: str | None = None
 ) -> Html:
     """A form that carries this session's word; nothing where the console only shows.
 
-    Where it `drops`, a file that is dropped on it is the file of its field.
+    Of kind "drops", a file that is dropped on it is the file of its field; one of kind "line"
+    stands in a line of text.
     """
     if guard.read_only:
         return Html("")
@@ -60,12 +61,17 @@ def form(
         "form",
         tag("input", type="hidden", name="word", value=guard.form_word),
         *fields,
-        tag("button", button, type="submit", class_="danger" if danger else None),
+        button,
         method="post",
         action=action,
-        class_="drops" if drops else None,
+        class_=kind,
         enctype="multipart/form-data",
     )
+
+
+def button(words: str, *, kind: str | None = None, to: str | None = None) -> Html:
+    """What sends a form: its main button, one of kind "second" or "danger", or to another place."""
+    return tag("button", words, type="submit", class_=kind, formaction=to)
 
 
 def field(

@@ -3,27 +3,33 @@
 from collections import Counter
 from collections.abc import Iterator
 
+from sottovoce.config.study_file import parse_study
 from sottovoce.errors import SottovoceError
 from sottovoce.ledger import LineKind, read_ledger
 from sottovoce.ledger import verify as verify_ledger
+from sottovoce.node.coordinator.serving import registries
 from sottovoce.node.report_facts import flows_of
 from sottovoce.node.site.ledgers import SeatLedger, ledgers_of
 from sottovoce.node.site.site_folder import Site
 from sottovoce.pictures.charts import amount, flows
 from sottovoce.pictures.html import Html, table, tag
-from sottovoce.pictures.page import section
+from sottovoce.pictures.page import coded, folded, section
 
 _LETTERS = frozenset({LineKind.SENT, LineKind.RECEIVED, LineKind.APPROVAL})
+_Kind = tuple[str, str, str, str]
+"""Seat, stage, kind of message, and what it reveals."""
 
 
 def officer_sections(site: Site, study: str) -> Iterator[Html]:
     """The ledgers of this site in one study."""
     ledgers = ledgers_of(site, study)
     if not ledgers:
-        yield tag("p", "No ledger yet: one begins when a site joins.")
+        yield section("Nothing left yet", tag("p", "A ledger begins when this site joins a study."))
         return
-    yield section("Is it whole?", *(_checked(ledger) for ledger in ledgers))
-    yield section("What left, to whom", *_left(ledgers))
+    checked = [_checked(ledger) for ledger in ledgers]
+    says = coded("`sottovoce ledger verify` does the same, `--online` with the newest receipt.")
+    yield section("Is the ledger whole?", *checked, tag("p", says, class_="soft"))
+    yield section("What left, to whom", *_left(ledgers, _organisations(site, study)))
     yield section("Decisions and deletions", _decided(ledgers))
 
 
@@ -33,30 +39,70 @@ def _checked(ledger: SeatLedger) -> Html:
     except SottovoceError as error:
         return tag("p", f"{ledger.seat}: {error}", class_="notice bad")
     held = "; ".join(done.against) or "nothing but its own signatures"
-    said = f"{ledger.seat}: whole, {done.lines:,} lines, ends {done.words}; held to {held}."
-    return tag("p", said, class_="good")
+    said = f"{ledger.seat}: whole, {done.lines:,} lines, ends "
+    return tag("p", said, tag("code", done.words), f"; held to {held}.", class_="notice good")
 
 
-def _left(ledgers: list[SeatLedger]) -> Iterator[Html]:
-    sent = [
-        flow for flow in flows_of(ledgers) if flow.sender in {ledger.seat for ledger in ledgers}
+def _organisations(site: Site, study: str) -> dict[str, str]:
+    """Whose seat is whose, as the study says."""
+    texts = [
+        registry.text for registry in registries(site.coordinator_place()) if registry.id == study
     ]
-    if sent:
-        yield flows("Who was sent how much", sent)
-    counts: Counter[tuple[str, str, str, str, str]] = Counter()
-    sizes: Counter[tuple[str, str, str, str, str]] = Counter()
+    described = [parse_study(text) for text in texts]
+    described += [
+        joined.description
+        for joined in site.joined()
+        if joined.id == study and joined.description is not None
+    ]
+    return {seat.name: seat.organisation for study in described for seat in study.seats}
+
+
+def _left(ledgers: list[SeatLedger], organisations: dict[str, str]) -> Iterator[Html]:
+    own = {ledger.seat for ledger in ledgers}
+    ours = {organisations.get(seat, seat) for seat in own}
+    sent = [flow for flow in flows_of(ledgers) if flow.sender in own]
+    if not sent:
+        yield tag("p", "No message has left yet.")
+        return
+    counts: dict[str, Counter[_Kind]] = {}
+    sizes: dict[str, Counter[_Kind]] = {}
     for ledger in ledgers:
         for line in read_ledger(ledger.path):
             if line.what == LineKind.SENT:
-                key = (ledger.seat, line.party, line.stage, line.kind, line.reveals)
-                counts[key] += 1
-                sizes[key] += line.bytes
+                kind = (ledger.seat, line.stage, line.kind, line.reveals)
+                counts.setdefault(line.party, Counter())[kind] += 1
+                sizes.setdefault(line.party, Counter())[kind] += line.bytes
+    yield flows("Who was sent how much: a line is thicker where more was", sent)
+    whose = {party: organisations.get(party, party) for party in counts}
     rows: list[tuple[object, ...]] = [
-        (seat, to, stage, kind, counts[seat, to, stage, kind, count],
-         amount(sizes[seat, to, stage, kind, count]), count)
-        for seat, to, stage, kind, count in counts
-    ]  # fmt: skip
-    yield table(("seat", "to", "stage", "message", "times", "bytes", "reveals"), rows)
+        (
+            party,
+            whose[party] + (" (this organisation)" if whose[party] in ours else ""),
+            counts[party].total(),
+            amount(sizes[party].total()),
+        )
+        for party in counts
+    ]
+    yield table(("to", "organisation", "messages", "bytes"), rows)
+    for party, kinds in counts.items():
+        yield folded(
+            f"Every kind of message to {party}, and what it reveals",
+            table(
+                ("from", "stage", "message", "times", "bytes", "reveals"),
+                [
+                    (
+                        seat,
+                        stage,
+                        kind,
+                        count,
+                        amount(sizes[party][seat, stage, kind, reveals]),
+                        reveals,
+                    )
+                    for (seat, stage, kind, reveals), count in kinds.items()
+                ],
+            ),
+            name=f"to-{party}",
+        )
 
 
 def _decided(ledgers: list[SeatLedger]) -> Html:

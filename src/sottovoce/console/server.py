@@ -11,8 +11,10 @@ from sottovoce.config.study_file import parse_study
 from sottovoce.console.coordinator_view import coordinator_sections
 from sottovoce.console.form_handlers import FormHandlers
 from sottovoce.console.guard import COOKIE, ConsoleGuard
-from sottovoce.console.layout import field, form, page, study_page
+from sottovoce.console.layout import button, field, form, page, study_page
 from sottovoce.console.listening import ConsoleAddress, check_loopback
+from sottovoce.console.progress_view import badge
+from sottovoce.console.report_view import REPORT_FILE, console_facts
 from sottovoce.console.site_view import site_sections
 from sottovoce.console.study_pages import STUDY_PAGES
 from sottovoce.console.work import ConsoleWork
@@ -26,7 +28,8 @@ from sottovoce.node.site.ledgers import ledgers_of
 from sottovoce.node.site.seat_status import status
 from sottovoce.node.site.site_folder import JoinedStudy
 from sottovoce.pictures.html import table, tag
-from sottovoce.pictures.page import section, style
+from sottovoce.pictures.page import coded, section, style
+from sottovoce.report.report import report
 
 _LARGEST_UPLOAD = 256 * 2**20
 _STATIC = Path(__file__).parent / "static"
@@ -39,7 +42,7 @@ class ConsolePages:
         """Show `work.site` to whoever `guard` lets in."""
         self.work = work
         self.guard = guard
-        self._forms = FormHandlers(work)
+        self._forms = FormHandlers(work, guard)
 
     def app(self) -> web.Application:
         """Every route behind the guard."""
@@ -58,6 +61,7 @@ class ConsolePages:
                 web.static("/static", _STATIC),
                 web.post("/accept", self.accept),
                 web.get("/study/{study}", self.study),
+                web.get(f"/study/{{study}}/{REPORT_FILE}", self.report_file),
                 web.get("/study/{study}/{page}", self.study_page),
                 web.get("/study/{study}/labelled/{name}", self.labelled),
                 web.post("/study/{study}/{act}", self.act),
@@ -79,8 +83,9 @@ class ConsolePages:
             return await handler(request)
         except SottovoceError as error:
             hints = [tag("li", hint) for hint in getattr(error, "hints", ())]
-            message = tag("p", str(error), class_="notice")
-            shown = page("That did not work", message, tag("ul", *hints))
+            message = tag("p", f"{error}.", class_="notice")
+            back = tag("p", "The browser's back button leads to where you were.", class_="soft")
+            shown = page("That did not work", section("Why", message, tag("ul", *hints), back))
             return web.Response(status=400, text=shown, content_type="text/html")
 
     async def open(self, request: web.Request) -> web.StreamResponse:
@@ -137,30 +142,31 @@ class ConsolePages:
     async def index(self, _: web.Request) -> web.StreamResponse:
         """Every study, and a place for an invitation."""
         site = self.work.site
-        run: list[tuple[object, ...]] = [
-            (tag("a", study.name, href=f"/study/{study.study}"), "coordinator", str(study.phase))
+        rows: list[tuple[object, ...]] = [
+            (tag("a", study.name, href=f"/study/{study.study}"), "coordinator", badge(study.phase))
             for study in studies(site.coordinator_place())
         ]
-        joined: list[tuple[object, ...]] = [
-            (
-                tag("a", joined_study.invitation.title, href=f"/study/{joined_study.id}"),
-                ", ".join(joined_study.invitation.seats),
-                ", ".join(
-                    dict.fromkeys(str(seat.phase) for seat in status(joined_study.membership))
-                ),
-            )
-            for joined_study in site.joined()
-        ]
-        studies_table = table(("study", "as", "phase"), run + joined)
-        none = tag("p", "No study here yet. A coordinator begins with `sottovoce study create`.")
+        for joined in site.joined():
+            phases = dict.fromkeys(seat.phase for seat in status(joined.membership))
+            link = tag("a", joined.invitation.title, href=f"/study/{joined.id}")
+            rows.append((link, ", ".join(joined.invitation.seats), badge(next(iter(phases)))))
+        none = (
+            "No study here yet. A coordinator makes one with `sottovoce study create study.toml`; "
+            "a site that was invited looks at it below."
+        )
         invite = form(
             self.guard,
             "/accept",
             field("invitation", "Invitation", hint="the line that the coordinator sent"),
-            button="Look at this study",
+            tag("p", "The study's card is fetched and shown. Nothing else leaves.", class_="soft"),
+            button=button("Look at this study"),
         )
+        here = table(("study", "as", "phase"), rows) if rows else tag("p", coded(none))
         shown = page(
-            "Studies", studies_table if run or joined else none, section("Join a study", invite)
+            "Studies",
+            section("Here", here),
+            section("Join a study", invite) if invite else "",
+            here="/",
         )
         return web.Response(text=shown, content_type="text/html")
 
@@ -208,6 +214,13 @@ class ConsolePages:
         content = asked.sections(self.work.site, study)
         return study_page(study, asked.title, *content, here=f"/study/{study}/{asked.name}")
 
+    async def report_file(self, request: web.Request) -> web.StreamResponse:
+        """The report as one file."""
+        facts = console_facts(self.work.site, request.match_info["study"])
+        disposition = f'attachment; filename="{request.match_info["study"]}-{REPORT_FILE}"'
+        headers = {"Content-Disposition": disposition}
+        return web.Response(text=report(facts), content_type="text/html", headers=headers)
+
     async def labelled(self, request: web.Request) -> web.StreamResponse:
         """A labelled file of this site."""
         joined = self._joined(request.match_info["study"])
@@ -242,7 +255,7 @@ def _enter_page(*said: object) -> str:
         action="/enter",
         enctype="multipart/form-data",
     )
-    return page("Enter", *said, asked)
+    return page("Sottovoce", section("Enter", *said, asked))
 
 
 async def run_console(

@@ -2,13 +2,13 @@
 
 import time
 from collections.abc import Iterator
-from datetime import UTC, datetime
 
-from sottovoce.cli.source_choice import has_begun
+from sottovoce.cli.source_choice import SourceChoice, has_begun
 from sottovoce.config.study_file import StudyDescription
 from sottovoce.console.guard import ConsoleGuard
-from sottovoce.console.layout import field, form
-from sottovoce.console.work import Activity, StageMove
+from sottovoce.console.layout import button, field, form
+from sottovoce.console.progress_view import bar, lead, moment, steps, until
+from sottovoce.console.work import Activity
 from sottovoce.course.phases import OVER, Phase
 from sottovoce.node.api import ConsentQuestion, SeatStatus
 from sottovoce.node.approval import Request
@@ -21,7 +21,7 @@ from sottovoce.node.site.site_folder import JoinedStudy
 from sottovoce.pictures.charts import Bar, amount, bars
 from sottovoce.pictures.html import Html, joined, table, tag
 from sottovoce.pictures.markdown import html_of
-from sottovoce.pictures.page import section
+from sottovoce.pictures.page import coded, folded, section, tiles
 from sottovoce.pictures.quality import compared_html, evaluation_html
 from sottovoce.sources.inspection import Inspection
 from sottovoce.study.release import Opens
@@ -29,25 +29,54 @@ from sottovoce.study.roster import Role
 from sottovoce.study.study import grouped
 
 _SHOWN_LINES = 40
+_EARLY = frozenset({Phase.INVITED, Phase.ENROLMENT, Phase.CONSENT})
+_HELPS = "Others get labels only while enough sites are there to compute for them."
 
 
 def site_sections(study: JoinedStudy, activity: Activity, guard: ConsoleGuard) -> Iterator[Html]:
     """Everything that a site sees of one study; what it must decide stands first."""
     seats = status(study.membership)
+    phases = {seat.phase for seat in seats}
+    yield lead(seats[0].phase, reason=seats[0].reason, attempt=seats[0].attempt)
     if activity.consent is not None:
         yield _consent(study, activity.consent[0], guard)
     if activity.letter is not None:
         yield _approval(study, activity.letter[0], guard)
-    yield section("Where it stands", *_standing(study.description, seats, activity))
-    over = all(seat.phase in OVER for seat in seats)
-    trained = any(seat.phase == Phase.FINISHED for seat in seats)
-    if not over and not (activity.asks or (activity.joins and not trained)):
-        yield section("Next", *_next(study, seats, guard))
-    yield section("Evaluation", *_evaluations(study))
-    yield section("Labelled files", *_labelled(study))
-    yield section("The study card", _card(study))
-    if not over:
-        yield section("Leave", *_leave(study, guard))
+    if phases != {Phase.INVITED} or activity.joins or activity.error:
+        yield section("Now", *_standing(study.description, seats, activity))
+    early, over = phases.issubset(_EARLY), phases.issubset(OVER)
+    if early:
+        yield section("The study card", _card(study))
+    if not over and not guard.read_only:
+        yield from _acts(study, seats, activity, guard)
+    yield from _results(study)
+    if not early:
+        yield section("The study card", _consented(study))
+    if not over and not guard.read_only:
+        yield section("Leave", _leave(study, guard))
+
+
+def _acts(
+    study: JoinedStudy, seats: tuple[SeatStatus, ...], activity: Activity, guard: ConsoleGuard
+) -> Iterator[Html]:
+    """What a person may do next."""
+    runs = activity.joins or any(map(is_running, seats))
+    if not any(seat.phase == Phase.FINISHED for seat in seats):
+        if not runs:
+            yield section("Take part", join_form(study, guard))
+        return
+    if not activity.asks:
+        yield section("Use the model", *_use(study, guard))
+    if not runs and len(seats) > 1:
+        yield section("Help the others", tag("p", _HELPS), join_form(study, guard))
+
+
+def _results(study: JoinedStudy) -> Iterator[Html]:
+    """What came of it so far, where something did."""
+    if site_evaluations(study):
+        yield section("Evaluation", *_evaluations(study))
+    if files := _labelled(study):
+        yield section("Labelled files", files)
 
 
 def _consent(study: JoinedStudy, question: ConsentQuestion, guard: ConsoleGuard) -> Html:
@@ -61,24 +90,24 @@ def _consent(study: JoinedStudy, question: ConsentQuestion, guard: ConsoleGuard)
         tag("p", "\n".join(in_lines(question.words)), class_="words"),
         tag(
             "p",
-            f"The others wait for your answer until {_moment(question.until)}; for a site that was "
-            "away, as long from when everybody had come. The console may be stopped meanwhile.",
+            f"The others wait for your answer {until(question.until)}. A site that was away has as "
+            "long, counted from when everybody had come. The console may be stopped meanwhile.",
         ),
-        tag("p", joined("Fingerprint: ", tag("code", grouped(question.study.digest)))),
-        table(("seat", "organisation", "role"), rows),
         form(
             guard,
             f"/study/{study.id}/consent",
-            field("name", "Your name: it is kept with your consent"),
+            field("name", "Your name", hint="it is kept with your consent, in this site's ledger"),
             tag("p", "By sending this you say that the others have the same words."),
-            button="The words are the same, and we consent",
+            button=button("The words are the same, and we consent"),
         ),
         form(
             guard,
             f"/study/{study.id}/refuse",
-            button="The words differ, or we do not consent",
-            danger=True,
+            button=button("The words differ, or we do not consent", kind="danger"),
         ),
+        tag("h3", "What your consent signs"),
+        tag("p", joined("Fingerprint: ", tag("code", grouped(question.study.digest)))),
+        table(("seat", "organisation", "role"), rows),
     )
 
 
@@ -97,13 +126,12 @@ def _approval(study: JoinedStudy, request: Request, guard: ConsoleGuard) -> Html
     return section(
         "A message wants to leave",
         table(("what", "value"), rows),
-        form(guard, f"/study/{study.id}/let-go", shown, button="Let it go"),
+        form(guard, f"/study/{study.id}/let-go", shown, button=button("Let it go")),
         form(
             guard,
             f"/study/{study.id}/hold-back",
             shown,
-            button="Hold it back, and leave the study",
-            danger=True,
+            button=button("Hold it back, and leave the study", kind="danger"),
         ),
     )
 
@@ -111,32 +139,46 @@ def _approval(study: JoinedStudy, request: Request, guard: ConsoleGuard) -> Html
 def _standing(
     described: StudyDescription | None, seats: tuple[SeatStatus, ...], activity: Activity
 ) -> Iterator[Html]:
-    rows: list[tuple[object, ...]] = [
-        (seat.seat, str(seat.phase), seat.attempt or "", seat.letters) for seat in seats
-    ]
-    yield table(("seat", "phase", "attempt", "letters"), rows)
-    for reason in dict.fromkeys(seat.reason for seat in seats if seat.reason):
-        yield tag("p", f"It ended because {reason}.", class_="notice")
-    if activity.joins or activity.asks:
-        yield tag("p", f"This console is {activity.what}.")
-    elif any(map(is_running, seats)) and not any(seat.phase in OVER for seat in seats):
-        yield tag("p", "A `sottovoce join` of this site takes part in it now.")
-    now = time.time()
-    for (name, stage), move in activity.moves.items():
-        yield _progress(f"{name}: {stage}", move, now)
+    phase = seats[0].phase
+    if described is not None and phase not in OVER:
+        yield steps(described, phase)
+    yield from _moving(activity)
+    if activity.waits is not None:
+        whom = ", ".join(activity.waits.whom)
+        yield tag("p", f"Waits for {whom} ({activity.waits.what}), {until(activity.waits.until)}.")
+    if phase not in OVER:
+        yield tag("p", coded(_who_runs(seats, activity)))
     for seat in seats:
         labels = _budget_left(described, seat)
         if labels is not None:
-            yield tag("p", f"{seat.seat}: {labels:,} labels left of the budget.")
-    if activity.waits is not None:
-        whom, until = ", ".join(activity.waits.whom), activity.waits.until
-        limit = f"until {_moment(until)}" if until else "for as long as it takes"
-        yield tag("p", f"Waits for {whom} ({activity.waits.what}) {limit}.")
+            yield tag("p", f"Labels left of this site's budget: {labels:,}.")
     if activity.error:
         yield tag("p", activity.error, class_="notice")
+    if len({seat.phase for seat in seats}) > 1:
+        yield table(("seat", "phase"), [(seat.seat, str(seat.phase)) for seat in seats])
     if activity.said:
         lines = tag("pre", "\n".join(activity.said[-_SHOWN_LINES:]))
-        yield tag("details", tag("summary", "What happened"), lines)
+        yield folded("What happened", lines, name="happened")
+
+
+def _who_runs(seats: tuple[SeatStatus, ...], activity: Activity) -> str:
+    """Which process takes part for this site."""
+    if activity.joins or activity.asks:
+        return f"This console is {activity.what}."
+    if any(map(is_running, seats)):
+        return "A `sottovoce join` of this site takes part in it now."
+    return "No process of this site takes part now."
+
+
+def _moving(activity: Activity) -> Iterator[Html]:
+    """How far each seat's stage is, with the time left where that can be said."""
+    now = time.time()
+    for (name, stage), progress in activity.moves.items():
+        share = progress.share
+        if share is None:
+            yield tag("p", f"{name}: {stage}, {amount(progress.moved)} moved.")
+        else:
+            yield from bar(f"{name}: {stage}", share, progress.seconds_left(now))
 
 
 def _budget_left(described: StudyDescription | None, seat: SeatStatus) -> int | None:
@@ -152,79 +194,68 @@ def _budget_left(described: StudyDescription | None, seat: SeatStatus) -> int | 
     return plan.budget if seat.labels_left is None else seat.labels_left
 
 
-def _progress(name: str, move: StageMove, now: float) -> Html:
-    """How far a stage is, with the time left where that can be said."""
-    left = move.seconds_left(now)
-    said = f"{name}, {amount(move.moved)}"
-    if not move.expected:
-        return tag("p", f"{said} moved.")
-    most = max(move.expected, move.moved)
-    bar = tag("progress", value=move.moved, max=most, aria_label=name)
-    when = f", about {left:.0f} seconds left" if left is not None else ""
-    return tag("p", joined(f"{said} of {amount(most)}{when} ", bar))
-
-
-def _next(study: JoinedStudy, seats: tuple[SeatStatus, ...], guard: ConsoleGuard) -> Iterator[Html]:
-    trained = any(seat.phase == Phase.FINISHED for seat in seats)
-    if trained:
-        yield form(
-            guard,
-            f"/study/{study.id}/evaluate",
-            tag("p", "Joint figures are opened once enough peers do this at the same time."),
-            button="Evaluate on the documents held out",
-        )
-        yield form(
-            guard,
-            f"/study/{study.id}/classify",
-            tag("label", "A file to label: choose it, or drop it here", for_="file"),
-            tag("input", type="file", id="file", name="file", required="required"),
-            button="Label this file",
-            drops=True,
-        )
-        return
-    begun = has_begun(study)
-    asked = (
-        ()
-        if begun
-        else (
-            field("data", "File or folder with this site's documents", hint="as a full path"),
-            field("text", "Column of the text", value="text"),
-            field("label", "Column of the label", value="label"),
-            field("group", "Column of the group, such as the patient", needed=False),
-        )
-    )
-    each = tag("input", type="checkbox", id="each", name="each", value="yes")
-    approve = tag("label", "Ask me before each message", for_="each")
-    if not begun:
-        yield form(guard, f"/study/{study.id}/inspect", *asked, button="Look at the data first")
+def _use(study: JoinedStudy, guard: ConsoleGuard) -> Iterator[Html]:
+    """What a site does with a model: label a file, and see how good it is."""
     yield form(
         guard,
-        f"/study/{study.id}/join",
-        *(_again(request) for request in asked),
-        tag("p", each, approve, class_="inline"),
-        button="Go on" if begun else "Take part, as the card says",
+        f"/study/{study.id}/classify",
+        tag("label", "A file to label: choose it, or drop it here", for_="file"),
+        tag("input", type="file", id="file", name="file", required="required"),
+        tag("small", "Nobody else learns its labels.", class_="soft"),
+        button=button("Label this file"),
+        kind="drops",
+    )
+    yield form(
+        guard,
+        f"/study/{study.id}/evaluate",
+        tag(
+            "p",
+            "How good is the model on documents that nobody trained on? This site's figures come "
+            "at once; joint ones once enough other sites evaluate, too.",
+        ),
+        button=button("Evaluate on the documents held out", kind="second"),
     )
 
 
-def _again(asked: Html) -> Html:
-    """The same field in a second form, under an id of its own."""
-    for name in ("data", "text", "label", "group"):
-        asked = Html(
-            asked.replace(f'for="{name}"', f'for="join-{name}"')
-            .replace(f'id="{name}"', f'id="join-{name}"')
-            .replace(f'="{name}-hint"', f'="join-{name}-hint"')
-        )
-    return asked
+def join_form(study: JoinedStudy, guard: ConsoleGuard, given: SourceChoice | None = None) -> Html:
+    """Where the documents are, to look at them or to take part; what was typed stays."""
+    join = f"/study/{study.id}/join"
+    each = tag("input", type="checkbox", id="each", name="each", value="yes")
+    approve = tag("label", "Ask me before each message that leaves", for_="each")
+    asks = tag("p", each, approve, class_="inline")
+    if has_begun(study):
+        return form(guard, join, asks, button=button("Go on"))
+    text = given.text[0] if given and given.text else "text"
+    label = given.label[0] if given and given.label else "label"
+    group = (given.group or "") if given else ""
+    data = given.data if given else ""
+    looks = button("Look at the data first", kind="second", to=f"/study/{study.id}/inspect")
+    return form(
+        guard,
+        join,
+        field("data", "File or folder with this site's documents", value=data, hint="a full path"),
+        field("text", "Column of the text", value=text),
+        field("label", "Column of the label", value=label),
+        field(
+            "group",
+            "Column of the group, such as the patient (optional)",
+            value=group,
+            hint="documents of one group are never split between training and evaluation",
+            needed=False,
+        ),
+        asks,
+        button=joined(looks, button("Take part, as the card says")),
+    )
 
 
 def inspected(inspection: Inspection) -> Iterator[Html]:
     """What a look at the data finds: numbers and balance, never text."""
-    rows: list[tuple[object, ...]] = [
-        ("documents", inspection.documents),
-        ("skipped", inspection.skipped),
-        ("labels", inspection.distinct_labels),
-    ]
-    yield table(("what", "how many"), rows)
+    figures = (
+        (f"{inspection.documents:,}", "documents"),
+        (f"{inspection.skipped:,}", "skipped"),
+        (f"{inspection.distinct_labels:,}", "labels"),
+    )
+    yield tiles(figures)
     shares = [
         Bar(label.label, label.documents, f"{label.documents:,}")
         for label in inspection.labels[:30]
@@ -236,11 +267,7 @@ def inspected(inspection: Inspection) -> Iterator[Html]:
 
 
 def _evaluations(study: JoinedStudy) -> Iterator[Html]:
-    kept = site_evaluations(study)
-    if not kept:
-        yield tag("p", "None was held here yet.")
-        return
-    last = kept[-1]
+    last = site_evaluations(study)[-1]
     alone = kept_alone(study.folder)
     measured = {} if alone is None else {"alone, here": alone}
     sides = {"joint, here": last.own, "joint, all sites": last.joint}
@@ -249,28 +276,25 @@ def _evaluations(study: JoinedStudy) -> Iterator[Html]:
     if last.joint is None:
         yield tag("p", "The joint figures come once enough other sites evaluate, too.")
     if last.own is not None:
-        yield evaluation_html(last.own, f"joint model, documents of this site, {_moment(last.at)}")
+        yield evaluation_html(last.own, f"joint model, documents of this site, {moment(last.at)}")
     if last.joint is not None:
         yield evaluation_html(last.joint, "joint model, documents of all sites")
 
 
-def _labelled(study: JoinedStudy) -> Iterator[Html]:
+def _labelled(study: JoinedStudy) -> Html:
+    """The files that this console labelled; nothing where there is none."""
     folder = study.folder / "labelled"
     # One that is being written has a name with a dot before it.
     files = sorted(folder.glob("[!.]*")) if folder.is_dir() else []
-    if not files:
-        yield tag("p", "None yet.")
-        return
-    yield tag(
-        "ul",
-        *(
-            tag("li", tag("a", file.name, href=f"/study/{study.id}/labelled/{file.name}"))
-            for file in files
-        ),
+    links = (
+        tag("li", tag("a", file.name, href=f"/study/{study.id}/labelled/{file.name}"))
+        for file in files
     )
+    return tag("ul", *links) if files else Html("")
 
 
 def _card(study: JoinedStudy) -> Html:
+    """The first page of the card, before anybody consented."""
     described = study.description
     if described is None:
         return tag("p", "The study's text has not come yet.")
@@ -281,29 +305,37 @@ def _card(study: JoinedStudy) -> Html:
         if agreed is None
         else agreed_card(described, agreed, organisation)
     )
-    said = "" if agreed is None else f"Consented by {agreed.by} on {_moment(agreed.at)}."
-    return joined(
-        html_of(card.first_page().replace("# Study card", "### Study card", 1)),
-        tag("p", said),
-        tag("p", tag("a", "The whole card, to print and sign", href=f"/study/{study.id}/card")),
+    title, _, page = card.first_page().partition("\n")
+    assert title.startswith("# "), "the page has this heading already"
+    return joined(html_of(page), _whole_card(study))
+
+
+def _consented(study: JoinedStudy) -> Html:
+    """Who consented when, and where the card is."""
+    agreed = kept_consent(study.folder)
+    said = "" if agreed is None else f"Consented by {agreed.by} on {moment(agreed.at)}."
+    return joined(tag("p", said), _whole_card(study))
+
+
+def _whole_card(study: JoinedStudy) -> Html:
+    where = f"/study/{study.id}/card"
+    return tag("p", tag("a", "The whole card, to print and sign", href=where))
+
+
+def _leave(study: JoinedStudy, guard: ConsoleGuard) -> Html:
+    return folded(
+        "Leave this study",
+        tag(
+            "p",
+            "Leaving deletes this site's journals and its part of the model. What is in a sum "
+            "already cannot be taken out of it.",
+            class_="notice",
+        ),
+        form(
+            guard,
+            f"/study/{study.id}/withdraw",
+            field("name", "Type the study's name to leave it", hint=study.invitation.title),
+            button=button("Leave this study", kind="danger"),
+        ),
+        name="leave",
     )
-
-
-def _leave(study: JoinedStudy, guard: ConsoleGuard) -> Iterator[Html]:
-    yield tag(
-        "p",
-        "Leaving deletes this site's journals and its part of the model. What is in a sum already "
-        "cannot be taken out of it.",
-        class_="notice",
-    )
-    yield form(
-        guard,
-        f"/study/{study.id}/withdraw",
-        field("name", "Type the study's name to leave it", hint=study.invitation.title),
-        button="Leave this study",
-        danger=True,
-    )
-
-
-def _moment(seconds: float) -> str:
-    return f"{datetime.fromtimestamp(seconds, UTC):%Y-%m-%d %H:%M:%S} UTC"

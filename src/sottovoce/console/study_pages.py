@@ -8,6 +8,7 @@ from dataclasses import dataclass
 
 from sottovoce.console.card_view import card_sections
 from sottovoce.console.officer_view import officer_sections
+from sottovoce.console.report_view import report_page_sections
 from sottovoce.node.site.site_folder import Site
 from sottovoce.pictures.html import Html
 
@@ -26,6 +27,7 @@ STUDY_PAGES: dict[str, StudyPage] = {
     for page in (
         StudyPage("card", "Card", card_sections),
         StudyPage("officer", "What left", officer_sections),
+        StudyPage("report", "Report", report_page_sections),
     )
 }
 

@@ -28,27 +28,11 @@ from sottovoce.node.site.asking import classify, evaluate
 from sottovoce.node.site.joining import join
 from sottovoce.node.site.shown_card import keep_consent
 from sottovoce.node.site.site_folder import JoinedStudy, Site
+from sottovoce.node.stage_progress import StageProgress
 from sottovoce.study.card.stage_bytes import stage_bytes
 from sottovoce.text.documents import Document
 
 _KEPT_LINES = 200
-_EARLY = 0.05
-"""Before this share of a stage moved, nobody can say how long it takes."""
-
-
-@dataclass
-class StageMove:
-    """How much a seat moved in a stage that goes on: since when, and of how many bytes."""
-
-    begun: float
-    expected: int
-    moved: int = 0
-
-    def seconds_left(self, now: float) -> float | None:
-        """By the whole stage so far, as letters come in bursts; None where nobody can say."""
-        if not _EARLY * self.expected <= self.moved < self.expected:
-            return None
-        return (now - self.begun) * (self.expected / self.moved - 1)
 
 
 @dataclass
@@ -60,7 +44,7 @@ class Activity:
     what: str = ""
     error: str = ""
     said: list[str] = field(default_factory=list)
-    moves: dict[tuple[str, str], StageMove] = field(default_factory=dict)
+    moves: dict[tuple[str, str], StageProgress] = field(default_factory=dict)
     expected: Mapping[tuple[str, str], int] = field(default_factory=dict)
     waits: SeatWaiting | None = None
     consent: tuple[ConsentQuestion, asyncio.Future[str]] | None = None
@@ -222,14 +206,14 @@ class ConsoleWork:
         def on_event(event: StudyEvent) -> None:
             match event:
                 case Moved() if (event.seat, event.stage) in activity.moves:
-                    activity.moves[event.seat, event.stage].moved = event.bytes
+                    activity.moves[event.seat, event.stage].note(event, time.time())
                     activity.waits = None
                 case SeatWaiting():
                     activity.waits = event
                 case StageBegan():
                     place = (event.seat, event.stage)
                     known = activity.expected.get(place, 0)
-                    activity.moves[place] = StageMove(time.time(), known)
+                    activity.moves[place] = StageProgress(time.time(), known)
                 case StageEnded():
                     activity.moves.pop((event.seat, event.stage), None)
             words = in_words(event)

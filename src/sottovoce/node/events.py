@@ -91,13 +91,17 @@ class RosterKnown:
 
 @dataclass(frozen=True)
 class Moved:
-    """A letter came in or went out in a stage: how many so far, and how many bytes altogether."""
+    """A letter came in or went out in a stage: how many so far, and how many bytes altogether.
+
+    `steps_left` is how many steps of the computation follow, where the program knows it.
+    """
 
     study: str
     seat: str
     stage: str
     letters: int
     bytes: int
+    steps_left: int | None = None
 
 
 @dataclass(frozen=True)

@@ -53,7 +53,8 @@ class StudyStatus:
 
     What is waited for, for whom, and until when (seconds since 1970; 0 if for nobody). `words` are
     what people compare over the phone, once everybody is known; `reported` is what a seat said
-    last about the attempt under way, `versions` which version of the program it says it is.
+    last about the attempt under way, `versions` which version of the program it says it is. `done`
+    is the share of the stage that is behind, `ends` about when it ends; 0 where nobody can say.
     """
 
     study: str
@@ -70,6 +71,8 @@ class StudyStatus:
     words: tuple[str, ...] = ()
     reported: tuple[tuple[str, str], ...] = ()
     versions: tuple[tuple[str, str], ...] = ()
+    done: float = 0.0
+    ends: float = 0.0
 
 
 @dataclass(frozen=True)

@@ -4,7 +4,7 @@ Colours are classes of the page's style, so that pictures follow dark and light,
 picture has a title and a description in words for who does not see it.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from math import log10
 
@@ -18,6 +18,9 @@ _LONGEST_BAR_NAME = 34
 _WIDE = 440
 _LONGEST_NAME = 20
 """What fits beside a bar; a page of 400 pixels then shows letters that can be read."""
+_SIDE, _EDGE = 300, 52
+_DARK = 0.55
+"""From how dark a cell is on, its number is written in the colour of the paper."""
 
 
 @dataclass(frozen=True)
@@ -33,7 +36,7 @@ def bars(title: str, rows: Sequence[Bar], *, top: float | None = None) -> Html:
     """Horizontal bars, one below the other, with as much room for names as they need."""
     most = top or max((row.value for row in rows), default=0) or 1
     named = [cut(row.name, _LONGEST_BAR_NAME) for row in rows]
-    edge = max(_NAMES, 14 + _LETTER * max(map(len, named), default=0))
+    edge = 14 + _LETTER * max(map(len, named), default=0)
     drawn = []
     for place, (row, name) in enumerate(zip(rows, named, strict=True)):
         y = place * _LINE
@@ -41,39 +44,40 @@ def bars(title: str, rows: Sequence[Bar], *, top: float | None = None) -> Html:
         middle = y + _LINE / 2 + 4
         drawn += [
             tag("text", name, x=edge - 8, y=middle, class_="name end"),
-            tag("rect", x=edge, y=y + 4, width=f"{length:.1f}", height=_LINE - 8, class_="bar"),
-            tag("text", row.shown, x=f"{edge + length + 6:.1f}", y=middle, class_="value"),
+            tag("rect", x=edge, y=y + 5, width=_BAR, height=_LINE - 10, rx=3, class_="track"),
+            tag(
+                "rect",
+                x=edge,
+                y=y + 5,
+                width=f"{length:.1f}",
+                height=_LINE - 10,
+                rx=3,
+                class_="bar",
+            ),
+            tag("text", row.shown, x=edge + _BAR + 8, y=middle, class_="value"),
         ]
     said = "; ".join(f"{row.name} {row.shown}" for row in rows)
-    return picture(title, said, (edge + _BAR + 74, max(len(rows), 1) * _LINE), *drawn)
+    return picture(title, said, (edge + _BAR + 84, max(len(rows), 1) * _LINE), *drawn)
 
 
 def roc(title: str, curves: Mapping[str, tuple[Sequence[float], Sequence[float], float]]) -> Html:
     """Curves of true positives over false positives; (false, true, area) by name."""
-    side, edge = 300, 40
-    drawn = [
-        tag("rect", x=edge, y=10, width=side, height=side, class_="frame"),
-        tag("line", x1=edge, y1=10 + side, x2=edge + side, y2=10, class_="chance"),
-        tag("text", "false positive rate", x=edge + side / 2, y=side + 44, class_="name middle"),
-        tag("text", "0", x=edge, y=side + 26, class_="value middle"),
-        tag("text", "1", x=edge + side, y=side + 26, class_="value middle"),
-        tag("text", "true positive rate", x=12, y=8, class_="name", transform="rotate(90 12 8)"),
-    ]
-    below = side + 72
+    drawn = list(_plane(Axis("false positive rate", 0, 1), Axis("true positive rate", 0, 1)))
+    below = _SIDE + 74
     for place, (name, (false, true, area)) in enumerate(curves.items()):
         points = " ".join(
-            f"{edge + side * x:.1f},{10 + side * (1 - y):.1f}"
+            f"{_EDGE + _SIDE * x:.1f},{10 + _SIDE * (1 - y):.1f}"
             for x, y in zip(false, true, strict=True)
         )
         kind = f"curve c{place % 8}"
         y = below + 22 * place
         drawn += [
             tag("polyline", points=points, class_=kind),
-            tag("line", x1=edge, y1=y - 4, x2=edge + 24, y2=y - 4, class_=kind),
-            tag("text", f"{cut(name)}: AUC {area:.3f}", x=edge + 32, y=y, class_="value"),
+            tag("line", x1=_EDGE, y1=y - 4, x2=_EDGE + 24, y2=y - 4, class_=kind),
+            tag("text", f"{cut(name)}: AUC {area:.3f}", x=_EDGE + 32, y=y, class_="value"),
         ]
     said = "; ".join(f"{name}: area {area:.3f}" for name, (_, _, area) in curves.items())
-    return picture(title, said, (side + 2 * edge, below + 22 * len(curves)), *drawn)
+    return picture(title, said, (_SIDE + _EDGE + 20, below + 22 * len(curves) - 10), *drawn)
 
 
 @dataclass(frozen=True)
@@ -85,64 +89,87 @@ class Axis:
     high: float
 
 
+def _plane(across: Axis, up: Axis) -> Iterator[Html]:
+    """A square with named axes, their ticks, and the diagonal from the lower left."""
+    yield tag("rect", x=_EDGE, y=10, width=_SIDE, height=_SIDE, class_="frame")
+    for part in (0.0, 0.25, 0.5, 0.75, 1.0):
+        x, y = _EDGE + _SIDE * part, 10 + _SIDE * (1 - part)
+        if 0 < part < 1:
+            yield tag("line", x1=x, y1=10, x2=x, y2=10 + _SIDE, class_="grid")
+            yield tag("line", x1=_EDGE, y1=y, x2=_EDGE + _SIDE, y2=y, class_="grid")
+        for axis, place in ((across, (x, _SIDE + 27)), (up, (_EDGE - 6, y + 4))):
+            shown = f"{axis.low + (axis.high - axis.low) * part:g}"
+            kind = "axis middle" if axis is across else "axis end"
+            if len(shown) <= 5:
+                yield tag("text", shown, x=place[0], y=place[1], class_=kind)
+    yield tag("line", x1=_EDGE, y1=10 + _SIDE, x2=_EDGE + _SIDE, y2=10, class_="chance")
+    middle = 10 + _SIDE / 2
+    yield tag("text", across.name, x=_EDGE + _SIDE / 2, y=_SIDE + 48, class_="name middle")
+    turned = f"rotate(-90 12 {middle:.0f})"
+    yield tag("text", up.name, x=12, y=middle, class_="name middle", transform=turned)
+
+
 def line(title: str, points: Sequence[tuple[float, float]], axes: tuple[Axis, Axis]) -> Html:
     """Points joined by a line, over the diagonal from the lower left to the upper right."""
-    side, edge = 300, 46
     across, up = axes
 
     def at(x: float, y: float) -> tuple[float, float]:
         right = (x - across.low) / ((across.high - across.low) or 1)
         above = (y - up.low) / ((up.high - up.low) or 1)
-        return edge + side * min(max(right, 0), 1), 10 + side * (1 - min(max(above, 0), 1))
+        return _EDGE + _SIDE * min(max(right, 0), 1), 10 + _SIDE * (1 - min(max(above, 0), 1))
 
     places = [at(x, y) for x, y in points]
     drawn = [
-        tag("rect", x=edge, y=10, width=side, height=side, class_="frame"),
-        tag("line", x1=edge, y1=10 + side, x2=edge + side, y2=10, class_="chance"),
-        tag("text", across.name, x=edge + side / 2, y=side + 44, class_="name middle"),
-        tag("text", f"{across.low:g}", x=edge, y=side + 26, class_="value middle"),
-        tag("text", f"{across.high:g}", x=edge + side, y=side + 26, class_="value middle"),
-        tag("text", up.name, x=12, y=8, class_="name", transform="rotate(90 12 8)"),
-        tag("text", f"{up.high:g}", x=edge - 6, y=18, class_="value end"),
-        tag("text", f"{up.low:g}", x=edge - 6, y=10 + side, class_="value end"),
+        *_plane(across, up),
         tag("polyline", points=" ".join(f"{x:.1f},{y:.1f}" for x, y in places), class_="curve c0"),
         *(tag("circle", cx=f"{x:.1f}", cy=f"{y:.1f}", r=4, class_="bar") for x, y in places),
     ]
     said = "; ".join(f"{across.name} {x:g}: {y:.3f}" for x, y in points)
-    return picture(title, said, (side + 2 * edge, side + 56), *drawn)
+    return picture(title, said, (_SIDE + _EDGE + 20, _SIDE + 58), *drawn)
 
 
 def confusion(
     title: str, names: Sequence[str], cells: Sequence[Sequence[tuple[float, str]]]
 ) -> Html:
     """A table of true × found, darker where more; each cell a number and how it is written."""
-    size = max(30, min(64, 360 // max(len(names), 1)))
-    edge, top = _NAMES, 96
+    size = max(34, min(72, 400 // max(len(names), 1)))
+    edge = 40 + _LETTER * max((len(cut(name)) for name in names), default=0)
+    # Names stand level where they fit above their column, else they are turned.
+    level = max((_LETTER * len(name) for name in names), default=0) <= size
+    top = 44 if level else 44 + 6 * max((len(cut(name, 16)) for name in names), default=0)
+    width, middle = len(names) * size, top + len(names) * size / 2
     drawn = [
-        tag("text", "found as", x=edge, y=14, class_="name"),
-        tag("text", "true class", x=8, y=top - 8, class_="name"),
-    ]
+        tag("text", "found as", x=edge + width / 2, y=14, class_="axis middle"),
+        tag("text", "true class", x=12, y=middle, class_="axis middle",
+            transform=f"rotate(-90 12 {middle:.0f})"),
+    ]  # fmt: skip
     for row, (name, values) in enumerate(zip(names, cells, strict=True)):
         y, whole = top + row * size, sum(value for value, _ in values) or 1
-        drawn.append(tag("text", cut(name), x=edge - 8, y=y + size / 2 + 4, class_="name end"))
+        drawn.append(tag("text", cut(name), x=edge - 10, y=y + size / 2 + 4, class_="name end"))
         x = edge + row * size + size / 2
-        turned = f"rotate(-40 {x:.0f} {top - 8})"
-        drawn.append(tag("text", cut(name, 16), x=x, y=top - 8, class_="name", transform=turned))
+        turned = None if level else f"rotate(-40 {x:.0f} {top - 8})"
+        kind = "name middle" if level else "name"
+        drawn.append(tag("text", cut(name, 16), x=x, y=top - 8, class_=kind, transform=turned))
         for column, (value, shown) in enumerate(values):
             at = edge + column * size
             kind = "right" if row == column else "wrong"
-            share = f"{min(1.0, 0.06 + 0.94 * value / whole):.2f}"
-            place = {"x": at, "y": y, "width": size - 2, "height": size - 2}
+            share = min(1.0, 0.06 + 0.94 * value / whole)
+            place = {"x": at, "y": y, "width": size - 2, "height": size - 2, "rx": 3}
+            over = " over" if share > _DARK else ""
             drawn += [
-                tag("rect", **place, class_=f"cell {kind}", fill_opacity=share),
-                tag("text", shown, x=at + size / 2, y=y + size / 2 + 4, class_="count middle"),
-            ]
+                tag("rect", **place, class_=f"cell {kind}", fill_opacity=f"{share:.2f}"),
+                tag(
+                    "text", shown, x=at + size / 2 - 1, y=y + size / 2 + 4,
+                    class_=f"count middle{over}",
+                ),
+            ]  # fmt: skip
     said = "; ".join(
         f"{name} as {predicted}: {shown}"
         for name, values in zip(names, cells, strict=True)
         for predicted, (_, shown) in zip(names, values, strict=True)
     )
-    return picture(title, said, (edge + len(names) * size + 60, top + len(names) * size), *drawn)
+    margin = 8 if level else 70
+    return picture(title, said, (edge + width + margin, top + len(names) * size), *drawn)
 
 
 @dataclass(frozen=True)
@@ -189,7 +216,7 @@ def picture(title: str, said: str, size: tuple[int, int], *drawn: object) -> Htm
         role="img",
         xmlns="http://www.w3.org/2000/svg",
     )
-    return tag("figure", svg, tag("figcaption", title))
+    return tag("figure", tag("figcaption", title), svg)
 
 
 def cut(name: str, longest: int = _LONGEST_NAME) -> str:

@@ -1,10 +1,12 @@
 """HTML as nested calls; whatever is not HTML already is escaped."""
 
+import re
 from html import escape
 from typing import Any
 
 from sottovoce.wire.printable import escaped_lines
 
+_NUMBER = re.compile(r"[0-9][0-9.,]*( ?(%|s|bytes|kB|MB|GB))?")
 _ALONE = frozenset({"br", "hr", "img", "input", "link", "meta"})
 
 
@@ -38,7 +40,11 @@ def joined(*children: object) -> Html:
 
 def table(head: tuple[str, ...], rows: list[tuple[object, ...]], *, caption: str = "") -> Html:
     """A table whose first column names the row; numbers stand right."""
-    heads = tag("tr", *(tag("th", cell, scope="col") for cell in head))
+    numbers = [_is_number(cell) for cell in rows[0]] if rows else [False] * len(head)
+    numbers[:1] = [False]
+    kinds = ["number" if number else None for number in numbers]
+    cells = zip(head, kinds, strict=True)
+    heads = tag("tr", *(tag("th", cell, scope="col", class_=kind) for cell, kind in cells))
     body = [
         tag("tr", tag("th", row[0], scope="row"), *(_cell(cell) for cell in row[1:]))
         for row in rows
@@ -51,6 +57,9 @@ def table(head: tuple[str, ...], rows: list[tuple[object, ...]], *, caption: str
 
 
 def _cell(value: object) -> Html:
-    is_number = isinstance(value, int | float) or str(value)[:1].isdigit()
     shown = f"{value:,}" if isinstance(value, int) else value
-    return tag("td", shown, class_="number" if is_number else None)
+    return tag("td", shown, class_="number" if _is_number(value) else None)
+
+
+def _is_number(value: object) -> bool:
+    return isinstance(value, int | float) or _NUMBER.fullmatch(str(value)) is not None

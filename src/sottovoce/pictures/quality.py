@@ -152,11 +152,19 @@ def evaluation_html(evaluation: EvaluationLike, title: str) -> Html:
     head = ("class", "precision", "recall", "F1", "rows")
     parts = [
         tag("h3", title),
-        tag("p", f"Accuracy {evaluation.accuracy:.1%} over {', '.join(evaluation.peers)}."),
+        tag(
+            "p",
+            joined("Accuracy ", tag("strong", f"{evaluation.accuracy:.1%}")),
+            f" over {', '.join(evaluation.peers)}.",
+        ),
         table(head, rows),
-        confusion_html(evaluation, f"Confusion, {title}"),
-        roc_html(evaluation, f"ROC, {title}"),
-        reliability_html(evaluation, f"Reliability, {title}"),
+        tag(
+            "div",
+            confusion_html(evaluation, f"Confusion, {title}"),
+            roc_html(evaluation, f"ROC, {title}"),
+            reliability_html(evaluation, f"Reliability, {title}"),
+            class_="figures",
+        ),
     ]
     if evaluation.left_out.any():
         few = f"Cells under {evaluation.fewest} are not shown; they count as half of that."
@@ -190,7 +198,8 @@ def _cells(evaluation: EvaluationLike, place: tuple[int, ...]) -> list[list[tupl
 def roc_html(evaluation: EvaluationLike, title: str) -> Html:
     """The curves that may be shown."""
     if not evaluation.roc:
-        return tag("p", "No ROC: none of its points may be shown, or none was agreed on.")
+        why = "No ROC and no reliability diagram: no point of it was opened, or none may be shown."
+        return tag("p", why, class_="soft")
     curves = {
         name: (curve.false_positive_rate, curve.true_positive_rate, curve.auc)
         for name, curve in evaluation.roc.items()
@@ -215,8 +224,10 @@ def reliability_html(evaluation: EvaluationLike, title: str) -> Html:
         if len(points) > 1:
             axes = (Axis(f"score for {name}", -1, 1), Axis("share that is right", 0, 1))
             drawn.append(line(f"{title}: {name}", points, axes))
-    missing = "No reliability diagram: too few points of a ROC may be shown."
-    return joined(*drawn) if drawn else tag("p", missing, class_="soft")
+    missing = "No reliability diagram: too few points of the ROC may be shown."
+    if drawn or not evaluation.roc:
+        return joined(*drawn)
+    return tag("p", missing, class_="soft")
 
 
 def _reliability(curve: Curve, rows: int, others: int) -> list[tuple[float, float]]:

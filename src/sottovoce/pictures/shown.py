@@ -22,5 +22,7 @@ class Shown:
 
 def notebook_html(*content: object) -> str:
     """Content in a box of its own, with the style of our pages inside it alone."""
-    scoped = f"@scope (.sottovoce) {{ {style().replace(':root', ':scope')} }}"
+    # Colours follow the browser and not the notebook, so the ground beneath them is ours, too.
+    inner = style().replace(":root", ":scope").replace("body {", ":scope {")
+    scoped = f"@scope (.sottovoce) {{ {inner} }}"
     return tag("div", tag("style", Html(scoped)), joined(*content), class_="sottovoce")

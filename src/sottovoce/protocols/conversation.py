@@ -12,7 +12,7 @@ a type checker know what comes back.
 """
 
 from collections.abc import Callable, Collection, Generator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from typing import Any, TypeAlias, TypeVar
 
 from sottovoce.errors import MisuseError
@@ -40,11 +40,12 @@ class Receive:
     """Wait for the next message of `sender`, which must be of one of `kinds`; comes back with it.
 
     Raises `ViolationError` in the program for anything else, and `AbsenceError`
-    when the sender has left.
+    when the sender has left. `steps_left` is for whoever watches (`ahead`).
     """
 
     sender: str
     kinds: tuple[type[Message], ...]
+    steps_left: int | None = field(default=None, compare=False)
 
 
 @dataclass(frozen=True)
@@ -68,6 +69,7 @@ class Gather:
     senders: tuple[str, ...]
     keep: Callable[[str, Any], Message] | None = None
     """What stays of each message, called once when it comes: a sum need not hold its parts."""
+    steps_left: int | None = field(default=None, compare=False)
 
 
 Action: TypeAlias = Send | Receive | Ask | Gather
@@ -106,6 +108,37 @@ def gather(
 def dismiss(to: str) -> Party[None]:
     """Tell the party that answers that no more questions come."""
     yield Send(to, Enough())
+
+
+def ahead(steps: int, program: Party[R]) -> Party[R]:
+    """Run one of several steps that are alike, and say with each wait how many follow it.
+
+    Only whoever watches the program hears it, to tell people how long it takes.
+    """
+    return _said_left(program, lambda left: steps if left is None else left)
+
+
+def followed_by(steps: int, program: Party[R]) -> Party[R]:
+    """Run a program that counts its steps, where so many others follow after it."""
+    return _said_left(program, lambda left: None if left is None else left + steps)
+
+
+def _said_left(program: Party[R], left: Callable[[int | None], int | None]) -> Party[R]:
+    """Run a program whose waits say how many steps are left, by what they said before."""
+    try:
+        action = next(program)
+        while True:
+            if isinstance(action, Receive | Gather):
+                action = replace(action, steps_left=left(action.steps_left))
+            try:
+                answer = yield action
+            except Exception as error:  # noqa: BLE001 - it is the program's own to handle
+                action = program.throw(error)
+            else:
+                action = program.send(answer)
+    except StopIteration as end:
+        result: R = end.value
+        return result
 
 
 def together(*programs: Party[R]) -> Party[list[R]]:

@@ -4,9 +4,9 @@ from collections.abc import Iterator
 
 from sottovoce.pictures.charts import Bar, amount, bars, flows
 from sottovoce.pictures.html import Html, joined, table, tag
-from sottovoce.pictures.page import page, section
+from sottovoce.pictures.page import folded, linked, page, section, tiles
 from sottovoce.pictures.quality import compared_html, evaluation_html, growth_html
-from sottovoce.report.card_page import card_html
+from sottovoce.report.card_page import card_in_short
 from sottovoce.report.facts import ReportFacts
 from sottovoce.report.statements import dpia, model_card
 from sottovoce.study.study import Study
@@ -23,25 +23,31 @@ _NO_GROWTH = (
 def report(facts: ReportFacts) -> str:
     """The whole page."""
     plan = facts.card.study.plan
-    return page(f"Report: {plan.name}", *_sections(facts))
+    return page(f"Report: {plan.name}", tag("h1", f"Report: {plan.name}"), *report_sections(facts))
 
 
-def _sections(facts: ReportFacts) -> Iterator[Html]:
-    yield _summary(facts)
-    yield section("How good the model is", *_quality(facts))
-    yield section("Time and bytes", *_costs(facts))
-    yield section("What each party saw", *_seen(facts))
-    yield section("Settings", _settings(facts.card.study))
-    yield section("Ledger", *_ledgers(facts))
-    yield section("How to reproduce", tag("pre", "\n".join(facts.reproduce)))
-    yield section("Model card", *model_card(facts))
-    yield section("For a data protection impact assessment", *dpia(facts))
-    yield section("The study card", card_html(facts.card))
+def report_sections(facts: ReportFacts) -> Iterator[Html]:
+    """The parts of the page, after its title: what matters most stands first."""
+    parts = {
+        "How good the model is": _quality(facts),
+        "Time and bytes": _costs(facts),
+        "What each party saw": _seen(facts),
+        "Settings": [_settings(facts.card.study)],
+        "Ledger": _ledgers(facts),
+        "How to reproduce": [tag("pre", "\n".join(facts.reproduce))],
+        "Model card": model_card(facts),
+        "For a data protection impact assessment": dpia(facts),
+        "The study card": [card_in_short(facts.card)],
+    }
+    yield _summary(facts, tuple(parts))
+    for title, content in parts.items():
+        yield section(title, *content)
 
 
-def _summary(facts: ReportFacts) -> Html:
+def _summary(facts: ReportFacts, titles: tuple[str, ...]) -> Html:
     study = facts.card.study
-    best = max(facts.compared.items(), key=lambda entrytence: entrytence[1], default=None)
+    when = f" on {facts.when}" if facts.when else ""
+    seen = f"As {facts.seen_from} sees it{when}, by Sottovoce {facts.version}."
     said = [
         (
             f"{len(study.roster.peers)} peers, labels {', '.join(study.plan.labels.names)}, "
@@ -50,17 +56,14 @@ def _summary(facts: ReportFacts) -> Html:
     ]
     if facts.state:
         said.append(f"State: {facts.state}.")
-    if best:
-        said.append("; ".join(f"{name}: {value:.1%}" for name, value in facts.compared.items()))
-    when = f" on {facts.when}" if facts.when else ""
+    figures = [(f"{value:.1%}", name) for name, value in facts.compared.items()]
     return tag(
-        "header",
-        tag("h1", f"Report: {study.plan.name}"),
-        tag(
-            "p", f"As {facts.seen_from} sees it{when}, by Sottovoce {facts.version}.", class_="soft"
-        ),
-        *(tag("p", entrytence) for entrytence in said),
+        "section",
+        tag("p", seen, class_="soft"),
+        *(tag("p", sentence) for sentence in said),
+        tiles(figures) if figures else "",
         tag("p", "Sottovoce has not been audited.", class_="notice"),
+        tag("ul", *(tag("li", linked(title)) for title in titles), class_="contents"),
     )
 
 
@@ -95,12 +98,16 @@ def _costs(facts: ReportFacts) -> Iterator[Html]:
 
 def _seen(facts: ReportFacts) -> Iterator[Html]:
     if facts.flows:
-        yield flows("Who sent how much to whom", facts.flows)
-        yield table(
-            ("from", "to", "messages", "bytes"),
-            [(flow.sender, flow.recipient, flow.messages, flow.bytes) for flow in facts.flows],
+        yield flows("Who sent how much to whom: a line is thicker where more was", facts.flows)
+        rows: list[tuple[object, ...]] = [
+            (flow.sender, flow.recipient, flow.messages, amount(flow.bytes)) for flow in facts.flows
+        ]
+        yield folded(
+            "The same in numbers",
+            table(("from", "to", "messages", "bytes"), rows),
+            name="flows",
         )
-    yield table(
+    kinds = table(
         ("message", "stage", "seen by", "reveals", "assuming"),
         [
             (
@@ -114,10 +121,12 @@ def _seen(facts: ReportFacts) -> Iterator[Html]:
         ],
         caption="Every kind of message that this study can send",
     )
+    yield folded("Every kind of message, who sees it, and what it reveals", kinds, name="messages")
 
 
 def _settings(study: Study) -> Html:
-    return table(("setting", "value"), [(name, value) for name, value in study.settings])
+    rows: list[tuple[object, ...]] = [(name, value) for name, value in study.settings]
+    return folded("All of them", table(("setting", "value"), rows), name="all-settings")
 
 
 def _ledgers(facts: ReportFacts) -> Iterator[Html]:

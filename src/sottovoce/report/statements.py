@@ -51,7 +51,7 @@ def dpia(facts: ReportFacts) -> Iterator[Html]:
     yield _said("Purpose", grounds.purpose or _MISSING)
     yield _said("Legal basis", grounds.legal_basis or _MISSING)
     yield _said("Controller", grounds.controller or _MISSING)
-    yield _said("Retention", " ".join((grounds.retention or _MISSING, *_kept(study))))
+    yield _said("Retention", " ".join((_ended(grounds.retention or _MISSING), *_kept(study))))
     yield _said("Contact", grounds.contact or _MISSING)
     yield tag("h3", "Risks")
     yield tag("ul", *(tag("li", risk) for risk in _risks(study)))
@@ -88,6 +88,11 @@ def _measures(study: Study) -> Iterator[str]:
     yield f"At least {plan.min_peers} peers; totals are rounded up; small cells are left out."
     yield "Each site consents to plan and people by signature, and keeps a signed ledger."
     yield "Whatever passes the coordinator between others is sealed end to end."
+
+
+def _ended(words: str) -> str:
+    """What somebody else wrote, as a sentence of its own."""
+    return words if words.endswith((".", "!", "?")) else f"{words}."
 
 
 _MISSING = "(to be filled in by the controller)"

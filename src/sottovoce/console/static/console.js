@@ -1,5 +1,5 @@
-// Replaces the part of the page that changes when the server says that something did, but never
-// while somebody types there: what was typed would be lost.
+// Replaces the parts of the page that changed when the server says that something did, but never
+// one in which somebody types: what was typed would be lost.
 "use strict";
 (function () {
   var live = document.getElementById("live");
@@ -8,22 +8,58 @@
   var waiting = false;
   var again = false;
 
-  function inUse() {
+  function inUse(part) {
     var active = document.activeElement;
-    if (active && live.contains(active) && /INPUT|SELECT|TEXTAREA/.test(active.tagName)) { return true; }
-    return Array.from(live.querySelectorAll("input:not([type=hidden]), textarea")).some(function (field) {
+    if (active && part.contains(active) && /INPUT|SELECT|TEXTAREA/.test(active.tagName)) { return true; }
+    return Array.from(part.querySelectorAll("input:not([type=hidden]), textarea")).some(function (field) {
+      if (field.type === "checkbox") { return field.checked !== field.defaultChecked; }
       return field.type === "file" ? field.files.length > 0 : field.value !== field.defaultValue;
     });
   }
 
+  // What was unfolded stays so, and the focus stays where it was.
+  function put(fresh, old) {
+    var active = document.activeElement;
+    var focus = old.contains(active) && Array.from(fresh.querySelectorAll(active.tagName)).find(function (one) {
+      return one.textContent === active.textContent;
+    });
+    Array.from(old.querySelectorAll("details[open]")).forEach(function (details) {
+      var same = details.id && fresh.querySelector("#" + CSS.escape(details.id));
+      if (same) { same.open = true; }
+    });
+    old.replaceWith(fresh);
+    if (focus) { focus.focus({ preventScroll: true }); }
+  }
+
+  function shape(part) {
+    var copy = part.cloneNode(true);
+    Array.from(copy.querySelectorAll("details[open]")).forEach(function (details) { details.removeAttribute("open"); });
+    return copy.outerHTML;
+  }
+
+  // Whether anything that changed is in use, and must wait.
+  function renew(fresh) {
+    var news = Array.from(fresh.children), olds = Array.from(live.children);
+    var heads = function (parts) { return parts.map(function (part) { return part.tagName + (part.querySelector("h2") || {}).textContent; }).join("\n"); };
+    if (heads(news) !== heads(olds)) {
+      if (olds.some(inUse)) { return false; }
+      live.replaceChildren.apply(live, news);
+      return true;
+    }
+    return olds.map(function (old, place) {
+      if (shape(old) === shape(news[place])) { return true; }
+      if (inUse(old)) { return false; }
+      put(news[place], old);
+      return true;
+    }).every(Boolean);
+  }
+
   function refresh() {
-    if (inUse()) { window.setTimeout(refresh, 1000); return; }
     fetch(window.location.href, { credentials: "same-origin" })
       .then(function (answer) { return answer.text(); })
       .then(function (text) {
-        if (inUse()) { window.setTimeout(refresh, 1000); return; }
         var fresh = new DOMParser().parseFromString(text, "text/html").getElementById("live");
-        if (fresh) { live.replaceChildren.apply(live, Array.from(fresh.childNodes)); }
+        if (fresh && !renew(fresh)) { window.setTimeout(refresh, 1000); return; }
         done();
       })
       .catch(done);
@@ -53,6 +89,10 @@
   });
   var print = document.querySelector("button.print");
   if (print) { print.hidden = false; print.addEventListener("click", function () { window.print(); }); }
+  // What is folded on the screen is on the paper.
+  window.addEventListener("beforeprint", function () {
+    Array.from(document.querySelectorAll("details")).forEach(function (details) { details.open = true; });
+  });
 
   // A file that is dropped on a form becomes the file of its field.
   function formAt(event) { return event.target.closest ? event.target.closest("form.drops") : null; }

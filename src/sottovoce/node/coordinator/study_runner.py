@@ -26,7 +26,12 @@ from sottovoce.node.coordinator.training_coordinator import TrainingConditions, 
 from sottovoce.node.course_terms import terms_of
 from sottovoce.node.events import (
     Enrolled,
+    Event,
+    Moved,
     OnEvent,
+    StageBegan,
+    StageEnded,
+    StudyStopped,
 )
 from sottovoce.node.phone_words import in_words
 from sottovoce.node.seat.after_training import (
@@ -38,10 +43,12 @@ from sottovoce.node.seat.decider_carrier import read_record
 from sottovoce.node.seat.deciders import Effect, Waits
 from sottovoce.node.seat.letter_audit import LetterAudit
 from sottovoce.node.seat.seat_runtime import SeatRuntime
+from sottovoce.node.stage_progress import StageProgress
 from sottovoce.paillier import SecretKey
 from sottovoce.storage.journal import Journal
 from sottovoce.storage.sealed_files import SealedFiles
 from sottovoce.storage.seat_keys import SeatKeys, key_path, study_key
+from sottovoce.study.card.stage_bytes import stage_bytes
 from sottovoce.study.relay import largest_letter
 from sottovoce.study.roster import Role
 from sottovoce.transport.mailbox import Mailbox
@@ -76,6 +83,8 @@ class StudyRunner:
         self._waiting = Training(self.terms, TrainingRecord(), self.publics)
         self._entropy = entropy
         self._on_event = on_event
+        self._expected = stage_bytes(described.rehearsed())
+        self._progress: StageProgress | None = None
         kept = registry.status(described)
         self._seen_before = dict(kept.seen)
         self._versions = dict(kept.versions)
@@ -99,7 +108,7 @@ class StudyRunner:
             audit=self._audit,
             control=lambda seat: control_session(registry.id, self.publics.get(seat, b"")),
             waits=Waits(limits.gather, limits.receive, people=limits.enrolment),
-            on_event=on_event,
+            on_event=self._watched,
         )
         self.agent.held_bytes = 2 * largest_letter(described.plan)
 
@@ -164,6 +173,17 @@ class StudyRunner:
         await self.mailbox.acknowledge(seat, 2**62)
         await self.mailbox.forget_sender(seat)
 
+    def _watched(self, event: Event) -> None:
+        """Keep how far our own part of the stage is, for whoever asks how long it takes."""
+        match event:
+            case StageBegan(_, seat, stage):
+                self._progress = StageProgress(time.time(), self._expected.get((seat, stage), 0))
+            case Moved() if self._progress is not None:
+                self._progress.note(event, time.time())
+            case StageEnded() | StudyStopped():
+                self._progress = None
+        self._on_event(event)
+
     def view(self) -> CourseView:
         """How far the study is now, and who is waited for until when."""
         state = self.training.state if self._trains else self._waiting
@@ -182,7 +202,8 @@ class StudyRunner:
         """How far the study is now."""
         view = self.view()
         seen = {seat.name: seat.seen for seat in view.seats if seat.seen is not None}
-        wait = view.wait
+        wait, progress, now = view.wait, self._progress, time.time()
+        left = progress.seconds_left(now) if progress is not None else None
         return StudyStatus(
             self.registry.id,
             view.name,
@@ -198,6 +219,8 @@ class StudyRunner:
             words=in_words(view.fingerprint) if view.fingerprint else (),
             reported=tuple((seat.name, seat.reported) for seat in view.seats if seat.reported),
             versions=tuple(self._versions.items()),
+            done=round(progress.share or 0.0, 3) if progress is not None else 0.0,
+            ends=round(now + left) if left is not None else 0.0,
         )
 
     async def receipt(self, seat: str) -> Receipt | None:
@@ -317,9 +340,8 @@ class StudyRunner:
         try:
             async for _ in self.training.states():
                 status = self.status()
-                moved = written is None or replace(status, seen=()) != replace(written, seen=())
-                if not moved:
-                    # That somebody was seen is written once in a while, all else at once.
+                if written is not None and _lasting(status) == _lasting(written):
+                    # Who was seen and how far a stage is: now and then; all else at once.
                     await asyncio.sleep(_SEEN_SECONDS)
                     status = self.status()
                 if status != written:
@@ -363,3 +385,8 @@ class StudyRunner:
     queries: QueryCoordinator
     _key: SecretKey | None
     _trains = False
+
+
+def _lasting(status: StudyStatus) -> StudyStatus:
+    """A status without what changes from second to second."""
+    return replace(status, seen=(), done=0.0, ends=0.0)

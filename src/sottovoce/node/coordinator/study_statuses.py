@@ -42,6 +42,8 @@ def read_status(folder: Path) -> StudyStatus | None:
             tuple(str(word) for word in status["words"]),
             tuple((str(name), str(report)) for name, report in status["reported"]),
             tuple((str(name), str(said)) for name, said in status.get("versions", ())),
+            float(status.get("done", 0.0)),
+            float(status.get("ends", 0.0)),
         )
     except (ValueError, KeyError, TypeError, KeyFileError):
         # The server writes it anew within a second or so; nothing depends on it.

@@ -429,9 +429,9 @@ class SeatRuntime:
     def _count(self, running: RunningProgram, size: int) -> None:
         running.letters += 1
         running.bytes += size
-        self.tell_watcher(
-            Moved(self.study, self.name, running.stage, running.letters, running.bytes)
-        )
+        left = running.waiting.steps_left if running.waiting is not None else None
+        moved = (running.letters, running.bytes, left)
+        self.tell_watcher(Moved(self.study, self.name, running.stage, *moved))
 
     # Time.
 

@@ -26,7 +26,7 @@ from sottovoce.errors import InputError, MismatchError, ViolationError
 from sottovoce.numbers import fixed
 from sottovoce.numbers.fixed import Scale
 from sottovoce.numbers.residues import DEPTH, Base, Centred, PackedSymmetric, Planes, centred
-from sottovoce.protocols.conversation import Party, Send, gather
+from sottovoce.protocols.conversation import Party, Send, ahead, gather
 from sottovoce.protocols.messages import Disclosure, Message
 from sottovoce.protocols.quorum.comparison import BIT_BASE, at_least_zero
 from sottovoce.protocols.quorum.dealing import QuorumMember, dealt_sums
@@ -172,8 +172,9 @@ def open_solve(opener: Opener, plan: QuorumPlan) -> Party[None]:
         if message.digest != digest:
             raise ViolationError("expected the same plan for the solve, found another", party=name)
     opener.present = list(opener.quorum.among(hashes).members)
-    for opening in solve_openings(plan):
-        value = yield from opener.open(opening)
+    openings = tuple(solve_openings(plan))
+    for left, opening in zip(reversed(range(len(openings))), openings, strict=True):
+        value = yield from ahead(left, opener.open(opening))
     _check_bit(plan, value)
 
 
@@ -204,7 +205,9 @@ def _iterate(
             masks = yield from _next_masks(member, plan, index)
         mask, quotient = next(masks)
         dividend = _dividend(plan, step, direction, residual)
-        z = yield from opened(quorum, opening, truncation.masked(dividend, mask))
+        left = len(plan.solve.steps) - index
+        masked = truncation.masked(dividend, mask)
+        z = yield from ahead(left, opened(quorum, opening, masked))
         direction = truncation.finish(z, quotient)
         residual = _BASE.subtract(residual, multiplier.matvec(direction))
         theta = _BASE.add(theta, direction)

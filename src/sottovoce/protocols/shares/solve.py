@@ -37,7 +37,7 @@ from sottovoce.entropy import Entropy
 from sottovoce.errors import InputError, MismatchError, ViolationError
 from sottovoce.numbers.fixed import Scale
 from sottovoce.numbers.ring import Words, encode
-from sottovoce.protocols.conversation import Party, Send, receive
+from sottovoce.protocols.conversation import Party, Send, ahead, receive
 from sottovoce.protocols.messages import Disclosure, Message
 from sottovoce.protocols.runner import Meddler, Outcome
 from sottovoce.protocols.shares import holders
@@ -200,7 +200,7 @@ def _iterate(
         half = dealt.pop(0)
         dividend = _dividend(plan, step, direction, residual)
         masked = truncation.masked(dividend, half.truncation, first=holder.first)
-        z = yield from opened(holder, DividendShare, masked)
+        z = yield from ahead(len(plan.steps) - index, opened(holder, DividendShare, masked))
         direction = truncation.finish(z, half.truncation, first=holder.first)
         residual = residual - (
             yield from multiplied_by(holder, multiplier, direction, dealt=half.product, step=index)

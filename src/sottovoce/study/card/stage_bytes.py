@@ -1,22 +1,54 @@
-"""How many bytes each peer moves in a stage, as the card says: for bars and the time left."""
+"""How many bytes a seat moves in a stage, as the card says: for bars and the time left."""
 
+from collections import Counter
 from collections.abc import Mapping
 
+from sottovoce.protocols.conversation import COORDINATOR
 from sottovoce.study.attempts import Stage
 from sottovoce.study.card.seat_sizes import MODEL, helper_sizes
-from sottovoce.study.card.sizes import peer_sizes
+from sottovoce.study.card.sizes import MEMBERS, Size, member_sizes, peer_sizes
+from sottovoce.study.choices import Engine
 from sottovoce.study.study import Study
 
-_STAGES = {str(Stage.AGREEMENT): Stage.AGREEMENT, "dictionary and totals": Stage.DICTIONARY}
+_STAGES = {"agreement": Stage.AGREEMENT, "dictionary and totals": Stage.DICTIONARY}
 
 
 def stage_bytes(study: Study) -> Mapping[tuple[str, str], int]:
-    """By peer and stage: what it sends, and its part of the model."""
-    moved: dict[tuple[str, str], int] = {}
-    for peer in study.roster.peers:
-        for row in peer_sizes(study):
-            place = (peer, str(_STAGES.get(row.stage, Stage.TRAINING)))
-            moved[place] = moved.get(place, 0) + row.total
-        sent = (row for row in helper_sizes(study) if row.stage == MODEL and row.to == "peers")
-        moved[peer, str(Stage.TRAINING)] += sum(row.bytes for row in sent)
+    """By seat and stage: what it sends and, at members and the coordinator, what it is sent.
+
+    How many steps a solve takes is not known beforehand, so no step is counted.
+    """
+    moved: Counter[tuple[str, str]] = Counter()
+    by_seat = dict.fromkeys(study.roster.peers, peer_sizes(study))
+    if study.engine is Engine.QUORUM:
+        by_seat |= dict.fromkeys(study.quorum.members, member_sizes(study))
+    for seat, rows in by_seat.items():
+        for row in rows:
+            stage = str(_stage_of(study, row.stage))
+            if not row.each:
+                moved[seat, stage] += row.total
+                for recipient, size in _received(study, row).items():
+                    moved[recipient, stage] += size
+    for row in helper_sizes(study):
+        if row.stage == MODEL and row.to == "peers":
+            for peer in study.roster.peers:
+                moved[peer, str(Stage.TRAINING)] += row.bytes
     return moved
+
+
+def _received(study: Study, row: Size) -> Mapping[str, int]:
+    """Who receives how much of what a seat sends, of those whose bars count it."""
+    if row.to == COORDINATOR:
+        return {COORDINATOR: row.total}
+    if row.to != MEMBERS:
+        return {}
+    # The first members get a seed, from which their part follows, and the others theirs.
+    members, seeded = study.quorum.members, study.quorum.threshold
+    chosen = members[:seeded] if row.kind == "contribution-seed" else members[seeded:]
+    return dict.fromkeys(chosen, row.total // len(chosen))
+
+
+def _stage_of(study: Study, named: str) -> Stage:
+    """The session of a row of the card: only engine quorum adds up in one of its own."""
+    stage = _STAGES.get(named, Stage.CONTRIBUTIONS)
+    return stage if stage in Stage.of(study) else Stage.TRAINING

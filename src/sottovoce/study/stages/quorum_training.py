@@ -22,7 +22,7 @@ import numpy as np
 from sottovoce import wire
 from sottovoce.errors import InputError, ViolationError
 from sottovoce.numbers.residues import Base, Planes
-from sottovoce.protocols.conversation import Party, Send, gather, receive
+from sottovoce.protocols.conversation import Party, Send, followed_by, gather, receive
 from sottovoce.protocols.messages import Disclosure, Message
 from sottovoce.protocols.quorum.dealing import seated
 from sottovoce.protocols.quorum.opening import Opener, read_planes
@@ -142,10 +142,16 @@ def solve_members(
     shares = []
     for index, alpha in enumerate(party.study.plan.alphas):
         work = QuorumSolve.of(party, prepared, sums, alpha)
-        share = yield from _solved(party, work, sums.share, index)
+        later = _later_steps(party, work, index)
+        share = yield from followed_by(later, _solved(party, work, sums.share, index))
         members = work.plan.quorum.members
         shares.append(MemberShare(prepared.idf_halves, work.scores, members, share))
     return shares
+
+
+def _later_steps(party: PartyContext, work: QuorumSolve, index: int) -> int:
+    """About how many steps the solves for the penalties after this one take."""
+    return (len(party.study.plan.alphas) - index - 1) * len(work.plan.solve.steps)
 
 
 def _solved(party: PartyContext, work: QuorumSolve, share: Planes, index: int) -> Party[Planes]:
@@ -166,9 +172,9 @@ def open_solves(
     """At the coordinator: it opens what is masked, and holds nothing."""
     opener = Opener(party.study.quorum_of(party.peers))
     plans = []
-    for alpha in party.study.plan.alphas:
+    for index, alpha in enumerate(party.study.plan.alphas):
         work = QuorumSolve.of(party, prepared, sums, alpha)
-        yield from open_solve(opener, work.plan)
+        yield from followed_by(_later_steps(party, work, index), open_solve(opener, work.plan))
         for cut in work.cuts():
             yield from opener.open(cut.opening(opener.quorum, work.plan.solve.shape))
         plans.append(work.scores)

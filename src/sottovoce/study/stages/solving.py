@@ -26,7 +26,7 @@ from sottovoce import wire
 from sottovoce.errors import ViolationError
 from sottovoce.numbers.ring import Words
 from sottovoce.paillier import PublicKey, SecretKey
-from sottovoce.protocols.conversation import Party, Send, receive
+from sottovoce.protocols.conversation import Party, Send, followed_by, receive
 from sottovoce.protocols.messages import Disclosure, Message
 from sottovoce.protocols.shares.handover import give_share, take_share
 from sottovoce.protocols.shares.holders import Dealer, Holder, deal_seeds, take_seed
@@ -175,7 +175,8 @@ def solve_first(
         yield Send(study.trio.dealer, work.numbers(prepared.totals, contributed))
         holder = yield from _seated(party, contributed.peers, index)
         yield from _check_first(holder, study, prepared, contributed, index=index)
-        share = yield from _model_share(holder, work, contributed)
+        later = (len(study.plan.alphas) - index - 1) * len(work.plan.steps)
+        share = yield from followed_by(later, _model_share(holder, work, contributed))
         if not study.on_shares:
             model, to = work.scores.model, study.roster.evaluator
             yield from give_share(share, model, key, to=to, entropy=party.entropy)
@@ -193,7 +194,8 @@ def solve_second(
         work = _work(study, prepared, contributed, alpha)
         holder = yield from _seated(party, contributed.peers, index)
         yield from _check_first(holder, study, prepared, contributed, index=index)
-        share = yield from _model_share(holder, work, contributed)
+        later = (len(study.plan.alphas) - index - 1) * len(work.plan.steps)
+        share = yield from followed_by(later, _model_share(holder, work, contributed))
         if study.on_shares:
             for name in contributed.peers:
                 yield Send(name, SharedModel(work.ends.ceiling_parts, work.ends.floor_share))

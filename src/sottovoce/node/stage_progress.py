@@ -1,0 +1,61 @@
+"""How far a stage is and how long it still takes: one estimate for every screen."""
+
+from dataclasses import dataclass
+
+from sottovoce.node.events import Moved
+
+_EARLY = 0.05
+"""Before this share of a stage is done, nobody can say how long it takes."""
+
+
+@dataclass
+class StageProgress:
+    """What a seat moved in a stage that goes on: since when, and of how many bytes.
+
+    Once the program says how many steps of the computation follow, they count instead.
+    """
+
+    begun: float
+    expected: int = 0
+    moved: int = 0
+    letters: int = 0
+    steps: int = 0
+    steps_left: int = 0
+    _stepping: float = 0.0
+
+    def note(self, event: Moved, now: float) -> None:
+        """A letter came in or went out."""
+        self.moved, self.letters = event.bytes, event.letters
+        if event.steps_left is None:
+            return
+        if not self.steps:
+            self.steps, self._stepping = event.steps_left, now
+        self.steps_left = event.steps_left
+
+    @property
+    def share(self) -> float | None:
+        """How much of the stage is done, from 0 to 1; None where nobody can say."""
+        if self.steps:
+            return 1 - self.steps_left / self.steps
+        if self.expected and self.moved < self.expected:
+            return self.moved / self.expected
+        # Once all of it moved, others are waited for: nobody knows how long.
+        return None
+
+    def seconds_left(self, now: float) -> float | None:
+        """By the whole stage so far, as letters come in bursts; None where nobody can say."""
+        share, since = self.share, self._stepping if self.steps else self.begun
+        if share is None or share < _EARLY:
+            return None
+        return (now - since) * (1 / share - 1)
+
+
+def time_left(seconds: float) -> str:
+    """An estimate as people say it: no more exact than it is."""
+    if seconds < 50:
+        return f"about {max(5, 5 * round(seconds / 5))} seconds left"
+    if seconds < 50 * 60:
+        minutes = max(1, round(seconds / 60))
+        return f"about {minutes} minute{'s' if minutes != 1 else ''} left"
+    hours = max(1, round(seconds / 3600))
+    return f"about {hours} hour{'s' if hours != 1 else ''} left"
