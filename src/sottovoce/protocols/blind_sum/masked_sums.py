@@ -10,8 +10,9 @@ from collections.abc import Container, Sequence
 
 from sottovoce.errors import AbsenceError, MalformedError, MismatchError, ViolationError
 from sottovoce.protocols.blind_sum.dealing import Dealing
+from sottovoce.protocols.blind_sum.masks import SummedVector
 from sottovoce.protocols.blind_sum.messages import MaskedParts
-from sottovoce.protocols.blind_sum.plan import Plan, SummedVector
+from sottovoce.protocols.blind_sum.plan import Plan
 from sottovoce.protocols.blind_sum.spaces import Form, WordSpace
 from sottovoce.protocols.conversation import Party, gather
 from sottovoce.wire import Words
