@@ -147,11 +147,12 @@ def test_a_dask_cluster_gives_the_same_bytes_and_names_what_is_wrong(
 
 
 def test_spark_runs_the_same_tasks_by_the_recipe_of_the_manual(table: Path, expected: str) -> None:
-    spark_sql = pytest.importorskip("pyspark.sql", reason="pyspark is not installed")
+    pyspark = pytest.importorskip("pyspark", reason="pyspark is not installed")
     page = (Path(__file__).parents[2] / "docs" / "operating.md").read_text()
     recipe: dict[str, Any] = {}
     exec(page.split("```python spark\n")[1].split("```")[0], recipe)  # noqa: S102 - our own page
-    spark = spark_sql.SparkSession.builder.master("local[2]").getOrCreate()
+    settings = {"spark.ui.enabled": "false", "spark.driver.bindAddress": "127.0.0.1"}
+    spark = pyspark.SparkContext("local[2]", conf=pyspark.SparkConf().setAll(settings.items()))
     try:
         with recipe["SparkTasks"](spark, 4) as pool:
             workers = executor_workers(pool)

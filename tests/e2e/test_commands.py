@@ -149,8 +149,9 @@ def test_a_study_over_two_servers_and_a_database_of_which_the_first_is_killed(
             server.stop()
             server.start()
             for site in SITES:
-                assert here.running[site].wait(240) == 0, site
-                here.run(site, "ledger", "verify")
+                here.until(site, "model-stored")
+            assert here.running["valley"].wait(240) == 0
+            here.run("valley", "ledger", "verify")
         finally:
             here.end()
             balancer.close()
