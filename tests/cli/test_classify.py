@@ -12,6 +12,7 @@ import pytest
 from typer.testing import CliRunner
 
 from sottovoce import cli
+from sottovoce.cli import large_questions
 from sottovoce.cli.commands import classify as command
 from sottovoce.cli.source_choice import SourceChoice, check_brings_text, recall, remember
 from sottovoce.config.study_file import example, parse_study
@@ -331,3 +332,39 @@ def test_what_is_read_follows_from_the_plan() -> None:
     assert (learning.categorical, learning.numeric, learning.group) == (("sex",), ("age",), "p")
     asking = SourceChoice("notes.csv", label=("dx",)).options(plan, learning=False)
     assert (asking.labels, asking.unlabelled) == ((), True)
+
+
+def test_a_large_file_is_asked_about_in_slices_and_goes_on_after_a_crash(
+    site: Site, asked: list[Sequence[Document]], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(large_questions, "SLICE", 4)
+    file, study = tmp_path / "new.csv", site.study(None)
+    file.write_text("note,age\n" + "".join(f"fever {n},{n}\n" for n in range(10)) + ",9\n")
+    ask = command._ask
+
+    def dies(*words: Any, **how: Any) -> object:
+        if len(asked) == 2:
+            raise RuntimeError("the machine went away")
+        return ask(*words, **how)
+
+    words = (file, "--out", tmp_path / "out.csv", "--remark-column", "remark")
+    with monkeypatch.context() as patch:
+        patch.setattr(command, "_ask", dies)
+        with pytest.raises(RuntimeError, match="went away"):
+            call(site, *words)
+    assert [len(documents) for documents in asked] == [4, 4]
+    assert not (tmp_path / "out.csv").exists()
+    (kept,) = (study.folder / "labelling").iterdir()
+    assert b"urgent" not in b"".join(piece.read_bytes() for piece in kept.iterdir())
+    said = call(site, *words)
+    assert [len(documents) for documents in asked] == [4, 4, 3]
+    assert "11 rows labelled, counted as 48; 7 labels left" in said
+    with (tmp_path / "out.csv").open(encoding="utf-8", newline="") as table:
+        rows = list(csv.DictReader(table))
+    assert [row["age"] for row in rows] == [*map(str, range(10)), "9"]
+    assert [row["remark"] for row in rows] == [""] * 10 + ["no known word"]
+    assert not list((study.folder / "labelling").iterdir())
+    # A file that was changed is asked about anew; one that is small enough, all at once.
+    file.write_text("note,age\nfever,1\n")
+    call(site, *words, "--replace")
+    assert len(asked[-1]) == 1

@@ -151,7 +151,7 @@ def test_spark_runs_the_same_tasks_by_the_recipe_of_the_manual(table: Path, expe
     page = (Path(__file__).parents[2] / "docs" / "operating.md").read_text()
     recipe: dict[str, Any] = {}
     exec(page.split("```python spark\n")[1].split("```")[0], recipe)  # noqa: S102 - our own page
-    settings = {"spark.ui.enabled": "false", "spark.driver.bindAddress": "127.0.0.1"}
+    settings = {"spark.ui.enabled": "false", "spark.driver.host": "127.0.0.1"}
     spark = pyspark.SparkContext("local[2]", conf=pyspark.SparkConf().setAll(settings.items()))
     try:
         with recipe["SparkTasks"](spark, 4) as pool:

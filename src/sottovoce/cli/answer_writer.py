@@ -1,6 +1,7 @@
 """Where labelled documents go: a table, a folder, standard output, or an annotation tool."""
 
 from dataclasses import dataclass
+from itertools import chain
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -10,7 +11,7 @@ from sottovoce.cli import options
 from sottovoce.errors import InputError
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Iterable, Iterator, Sequence
 
     from sottovoce.node.api import Classified
     from sottovoce.node.site.labelled import Found
@@ -130,26 +131,37 @@ class AnswerWriter:
         self, documents: "Sequence[Document]", answer: "Classified", plan: "StudyPlan"
     ) -> int:
         """Write them; how many rows were labelled."""
-        from sottovoce.node.site.labelled import (
-            as_spans,
-            as_table,
-            by_document,
-            remarked,
-        )
+        from sottovoce.node.site.labelled import as_spans, by_document
         from sottovoce.sources import Format
         from sottovoce.sources.annotations.predictions import TOOLS
-        from sottovoce.sources.writing import TableLayout, write_documents, write_stream
+        from sottovoce.sources.writing import write_documents
 
-        answers = by_document(documents, answer.classes, plan)
         if self._kind is Format.BRAT:
+            answers = by_document(documents, answer.classes, plan)
             write_documents(as_spans(answers, plan), self._out, format=self._kind)
             return len(answer.classes)
         if self._kind in TOOLS:
-            return self._write_tasks(answers, answer, plan)
-        rows = list(as_table(answers, plan))
-        for column, remarks in self._remarks(answer, plan):
-            rows = list(remarked(rows, column, remarks))
-        taken = rows[0].columns if rows else {}
+            return self._write_tasks(by_document(documents, answer.classes, plan), answer, plan)
+        return self.write_slices([(documents, answer)], plan)
+
+    def takes_slices(self, plan: "StudyPlan") -> bool:
+        """Whether documents can be written as they come: one a row, and in their order."""
+        from sottovoce.sources import Format
+        from sottovoce.sources.annotations.predictions import TOOLS
+        from sottovoce.text.reading import Level
+
+        return plan.level is Level.DOCUMENT and self._kind not in {Format.BRAT, *TOOLS}
+
+    def write_slices(
+        self, slices: "Iterable[tuple[Sequence[Document], Classified]]", plan: "StudyPlan"
+    ) -> int:
+        """Write a table of slices as they come; how many rows were labelled."""
+        from sottovoce.sources.writing import TableLayout, write_documents, write_stream
+
+        remaining = (row for part in slices for row in self._rows(*part, plan))
+        first = next(remaining, None)
+        rows = remaining if first is None else chain([first], remaining)
+        taken = {} if first is None else first.columns
         column = self._columns.label or ("label" if "label" not in taken else "predicted_label")
         layout = TableLayout(text=self._text, label=column, group=self._group or "group")
         if str(self._out) == STDOUT:
@@ -160,6 +172,16 @@ class AnswerWriter:
         return write_documents(
             rows, self._out, format=self._kind, layout=layout, replace=self._replace
         )
+
+    def _rows(
+        self, documents: "Sequence[Document]", answer: "Classified", plan: "StudyPlan"
+    ) -> "list[Document]":
+        from sottovoce.node.site.labelled import as_table, by_document, remarked
+
+        rows = list(as_table(by_document(documents, answer.classes, plan), plan))
+        for column, remarks in self._remarks(answer, plan):
+            rows = list(remarked(rows, column, remarks))
+        return rows
 
     def _remarks(
         self, answer: "Classified", plan: "StudyPlan"

@@ -1,6 +1,8 @@
 """`sottovoce classify`: labels for new documents, which nobody but this site learns."""
 
 from dataclasses import dataclass
+from functools import partial
+from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -11,10 +13,13 @@ from sottovoce.cli.home import AsJson, Home, PassphraseFile, StudyName, open_hom
 from sottovoce.errors import InputError
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Callable, Iterator, Sequence
 
+    from sottovoce.cli.answer_writer import AnswerWriter
+    from sottovoce.cli.large_questions import LargeQuestion
     from sottovoce.cli.source_choice import SourceChoice
     from sottovoce.node.api import Classified
+    from sottovoce.sources import Source
     from sottovoce.study.plan import StudyPlan
     from sottovoce.text.documents import Document
 
@@ -102,6 +107,10 @@ def classify(
     alone gives, and is counted on the screen. The columns of the text are those that this site
     joined with, unless told.
 
+    Of more than 16,384 documents in a file none is kept in memory: they are asked about in slices
+    of so many, each counted by itself, and a command that was stopped asks only what it has no
+    answer to.
+
     For an annotation tool the rows are tasks with predictions, the least certain ones first where
     the study releases scores.
 
@@ -124,6 +133,7 @@ def classify(
     from sottovoce.cli.alone import answer_alone, is_better_alone
     from sottovoce.cli.answer_writer import STDOUT, AnswerColumns, AnswerWriter, kind_of
     from sottovoce.cli.exit_states import check_goes_on, check_trained
+    from sottovoce.cli.large_questions import SLICE, LargeQuestion
     from sottovoce.cli.source_choice import SourceChoice, recall
 
     site = open_home(home, passphrase_file)
@@ -154,7 +164,23 @@ def classify(
     writer = AnswerWriter(out, kind, columns, names=(shown, group), replace=replace)
     writer.check()
     mine = next(iter(described.organisation(joined_study.invitation.short_name).peers), "")
-    documents = _read(choice, described.plan, keep, peer=mine)
+    source = _opened(choice, described.plan, keep, peer=mine)
+    reading = _documents(source, described.plan)
+    documents = list(islice(reading, SLICE + 1))
+    sliced = len(documents) > SLICE and not (own or explain) and file.is_file()
+    if sliced and writer.takes_slices(described.plan):
+        question = LargeQuestion.about(
+            site,
+            joined_study,
+            lambda: _documents(source, described.plan),
+            source=file,
+            asked=(choice, keep),
+        )
+        _ask_in_slices(question, writer, out, as_json=as_json)
+        _tell_lost(source)
+        return
+    documents += reading
+    _tell_lost(source)
     written = 0
 
     def deliver(answer: "Classified") -> None:
@@ -169,12 +195,7 @@ def classify(
     else:
         answer = _ask(joined_study.membership, documents, deliver, as_json=as_json, explain=explain)
     done = _Labelled(joined_study.id, out, written, answer, own=alone, explain=explain)
-    if as_json:
-        import json
-
-        screen.say(json.dumps(done.facts(len(documents))))
-        return
-    done.tell(err=str(out) == STDOUT)
+    _say(done, len(documents), as_json=as_json)
 
 
 @dataclass(frozen=True)
@@ -256,14 +277,39 @@ def _ask(
         )
 
 
-def _read(
+def _ask_in_slices(
+    question: "LargeQuestion", writer: "AnswerWriter", out: Path, *, as_json: bool
+) -> None:
+    study = question.study
+    assert study.description is not None
+    ask = partial(_ask, study.membership, as_json=as_json, explain=False)
+    answer = question.ask(ask, told=None if as_json else _told)
+    written = writer.write_slices(question.answered(), study.description.plan)
+    question.forget()
+    done = _Labelled(study.id, out, written, answer, own=False, explain=False)
+    _say(done, len(answer.classes), as_json=as_json)
+
+
+def _say(labelled: _Labelled, documents: int, *, as_json: bool) -> None:
+    if as_json:
+        import json
+
+        screen.say(json.dumps(labelled.facts(documents)))
+        return
+    labelled.tell(err=str(labelled.out) == "-")
+
+
+def _told(documents: int) -> None:
+    screen.say(f"{documents:,} documents have their labels", err=True)
+
+
+def _opened(
     choice: "SourceChoice", plan: "StudyPlan", keep: list[str] | None, *, peer: str = ""
-) -> "Sequence[Document]":
-    """Every document, also an empty one, with the columns that are carried along."""
+) -> "Source":
+    """The documents, with the columns that are carried along."""
     from dataclasses import replace
 
     from sottovoce.sources import Format, open_source
-    from sottovoce.text.columns import ROW
 
     asked = choice.options(plan, peer=peer, learning=False)
     source = open_source(choice.data, asked)
@@ -277,14 +323,23 @@ def _read(
     used = {*text, choice.group, *(column.name for column in plan.columns)}
     carried = tuple(name for name in kept if name not in used)
     wider = replace(asked, categorical=(*asked.categorical, *carried))
-    source = open_source(choice.data, wider)
-    documents = list(source.documents())
-    if not plan.has_text:
-        documents = [replace(row, text=ROW) for row in documents]
+    return open_source(choice.data, wider)
+
+
+def _documents(source: "Source", plan: "StudyPlan") -> "Iterator[Document]":
+    """Every document, also an empty one."""
+    from dataclasses import replace
+
+    from sottovoce.text.columns import ROW
+
+    for document in source.documents():
+        yield document if plan.has_text else replace(document, text=ROW)
+
+
+def _tell_lost(source: "Source") -> None:
     lost = source.problems.documents
     if lost:
         screen.say(
             f"{source.name}: {lost:,} documents were skipped ({source.problems.summary()})",
             err=True,
         )
-    return documents
