@@ -5,6 +5,7 @@ import re
 import shutil
 from collections.abc import Callable
 from contextlib import suppress
+from functools import partial
 from pathlib import Path
 
 import pytest
@@ -15,17 +16,19 @@ from harness.copies import Copying, bodies_read
 from harness.homes import Homes, homes
 from harness.lives import KilledError
 from harness.network import Network, network, read_toy
+from sottovoce.cli.large_questions import LargeQuestion
 from sottovoce.cli.source_choice import SourceChoice, mark_begun, remember
 from sottovoce.console.listening import console_tls
 from sottovoce.console.work import labelled_path
 from sottovoce.course.control import COORDINATOR
 from sottovoce.course.training_state import Training
 from sottovoce.errors import InputError, JournalError, SottovoceError, ViolationError
-from sottovoce.node.api import ConsentQuestion, Joined
+from sottovoce.node.api import Classified, ConsentQuestion, Joined
 from sottovoce.node.events import Event, RosterKnown, StageBegan, StudyFinished
 from sottovoce.node.kept_facts import keep_alone
 from sottovoce.node.site.shown_card import keep_consent
 from sottovoce.study.card.card import StudyCard
+from sottovoce.text.documents import Document
 
 ROOT = Path(__file__).parents[2]
 PAGE = (ROOT / "docs" / "backup.md").read_text(encoding="utf-8")
@@ -139,7 +142,12 @@ def _write_as_commands_do(net: Homes) -> None:
     remember(site, joined, SourceChoice("notes.csv"))
     mark_begun(joined)
     keep_alone(joined.folder, 0.7)
-    labelled_path(joined, "new.csv").write_text("label\n", encoding="utf-8")
+    labelled = labelled_path(joined, "new.csv")
+    labelled.write_text("label\n", encoding="utf-8")
+    question_of = partial(LargeQuestion.about, site, joined, lambda: iter([Document("a note")]))
+    question_of(source=labelled, asked="").ask(
+        lambda _, deliver: deliver(Classified([("urgent",)], 7)), told=None
+    )
     console_tls(site.home)
 
 
