@@ -1,12 +1,18 @@
 """What a terminal of 80 columns shows: lines break between words, and a long card can be read."""
 
+import io
 import os
+from contextlib import nullcontext
 
 import pytest
+from rich.console import Console
 
 from sottovoce.cli import consent
 from sottovoce.cli.commands import serve
 from sottovoce.cli.screen import folded
+from sottovoce.cli.watching import Watch
+from sottovoce.node.events import Enrolled
+from sottovoce.node.memberships import StudyStatus
 
 WAITS = (
     "r6m6zevlhqwj3hyz: coordinator: waits for north, member-north, harbour, member-harbour, "
@@ -74,3 +80,44 @@ def test_serve_listens_where_the_invitations_say(
     found = [Named(address) for address in addresses]
     monkeypatch.setattr("sottovoce.node.coordinator.serving.registries", lambda _: found)
     assert serve._host(None) == host  # type: ignore[arg-type]
+
+
+def test_a_moment_stays_on_one_line() -> None:
+    lines = folded(f"{WAITS} and more", 80).splitlines()
+    assert any("2026-11-24 22:21:06 UTC" in line for line in lines)
+
+
+@pytest.mark.parametrize("pages", [True, False])
+def test_who_answered_beforehand_waits_for_no_pager(
+    pages: bool,  # noqa: FBT001 - a parameter of the test
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    class Card:
+        def markdown(self) -> str:
+            return "line\n\n" * 100
+
+    class Paging(Console):
+        def pager(self, **_: object) -> nullcontext[None]:  # type: ignore[override]
+            paged.append(True)
+            return nullcontext()
+
+    paged: list[bool] = []
+    console = Paging(file=io.StringIO(), force_terminal=True, width=80, height=24)
+    monkeypatch.setattr("sottovoce.cli.screen.console", lambda: console)
+    monkeypatch.setattr("sys.stdin.isatty", lambda: True, raising=False)
+    consent.show_card(Card(), pages=pages)  # type: ignore[arg-type]
+    assert bool(paged) is pages
+
+
+def test_lines_of_a_server_name_the_study(monkeypatch: pytest.MonkeyPatch) -> None:
+    def status(study: str, name: str) -> StudyStatus:
+        return StudyStatus(study, name, "enrolment", 0, (), (), "", ())
+
+    known = [status("s-1", "spam"), status("s-2", "urgency"), status("s-3", "urgency")]
+    monkeypatch.setattr("sottovoce.node.coordinator.study_statuses.studies", lambda _: known)
+    named = serve.StudyNames(None)  # type: ignore[arg-type]
+    assert [named("s-1"), named("s-2"), named("s-4")] == ["spam", "urgency (s-2)", "s-4"]
+    shown = io.StringIO()
+    console = Console(file=shown, width=80)
+    Watch(console=console, study_name=named).on_event(Enrolled("s-1", "north"))
+    assert shown.getvalue().endswith("Z spam: north: enrolled\n")

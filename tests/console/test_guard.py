@@ -263,6 +263,18 @@ def test_others_come_in_by_tls_and_passphrase_alone(coordinator_home: Path, tmp_
     asyncio.run(asyncio.wait_for(story(), 400))
 
 
+def test_a_port_that_is_taken_is_named_with_what_to_do(coordinator_home: Path) -> None:
+    async def story(_: aiohttp.ClientSession, link: str, console: ConsolePages) -> None:
+        taken = ConsoleAddress(port=urlsplit(link).port or 0)
+        with pytest.raises(
+            InputError, match="cannot listen there \\(address already in use"
+        ) as why:
+            await run_console(console, at=taken, told=print, until=asyncio.Event())
+        assert why.value.hints[0] == "sottovoce console --port 0"
+
+    played(coordinator_home, story)
+
+
 def test_listening_without_a_passphrase_is_refused(tmp_path: Path) -> None:
     with pytest.raises(InputError, match="expected --access-file FILE"):
         access_of(None)

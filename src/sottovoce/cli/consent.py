@@ -34,8 +34,11 @@ def card_facts(described: "StudyDescription", card: "StudyCard | None" = None) -
     }
 
 
-def show_card(card: "StudyCard") -> None:
-    """The card as a page on the terminal, as plain Markdown elsewhere."""
+def show_card(card: "StudyCard", *, pages: bool = True) -> None:
+    """The card as a page on the terminal, as plain Markdown elsewhere.
+
+    A long one goes through a pager, where it `pages`: who answered beforehand waits for nobody.
+    """
     from rich.markdown import Markdown
 
     console = screen.console()
@@ -44,7 +47,7 @@ def show_card(card: "StudyCard") -> None:
         return
     page = Markdown(card.markdown())
     lines = len(console.render_lines(page))
-    if sys.stdin.isatty() and lines > console.height:
+    if pages and sys.stdin.isatty() and lines > console.height:
         with console.pager(styles=_pager_shows_styles()):
             console.print(page)
     else:
@@ -104,6 +107,7 @@ def show_roster(question: "ConsentQuestion") -> None:
     show_words(question.words)
     if question.until:
         screen.say(
-            f"The others wait for your answer until {moment(question.until)} (a site that was "
-            "away: as long\nfrom when everybody had come). It may be interrupted meanwhile.\n"
+            f"The others wait for your answer until {moment(question.until)}. A site that was "
+            "away has as long, counted from when everybody had come. This may be interrupted "
+            "meanwhile.\n"
         )

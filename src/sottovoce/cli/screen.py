@@ -17,6 +17,8 @@ if TYPE_CHECKING:
     from rich.console import Console
 
 _COMMANDS = ("hint: ", "next: ", "sottovoce ")
+# What stays on one line: a command, and a moment.
+_WHOLE = re.compile(r"`[^`]*`|\d{4}-\d\d-\d\d \d\d:\d\d(:\d\d)? UTC")
 
 
 def say(text: object = "", *, nl: bool = True, err: bool = False, **style: Any) -> None:
@@ -36,7 +38,7 @@ def _folded(line: str, width: int) -> str:
     if len(line) <= width or line.lstrip().startswith(_COMMANDS):
         return line
     indent, end = line[: len(line) - len(line.lstrip())], line[len(line.rstrip()) :]
-    kept = re.sub(r"`[^`]*`", lambda command: command[0].replace(" ", "\N{NO-BREAK SPACE}"), line)
+    kept = _WHOLE.sub(lambda found: found[0].replace(" ", "\N{NO-BREAK SPACE}"), line)
     lines = wrap(
         kept.replace("\t", " "),
         width,

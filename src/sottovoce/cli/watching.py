@@ -35,7 +35,7 @@ _DRAWN_A_SECOND = 2
 class Watch:
     """Shows events as they come; `expected` says how many bytes a stage moves, where known.
 
-    With `names_study` every line says which study it is about. A `quiet` one shows nothing: a
+    With `study_name` every line says which study it is about. A `quiet` one shows nothing: a
     script waits for the result alone. Without `ends` it leaves
     it to the command to say that a study stopped, once for all its seats.
     """
@@ -43,7 +43,7 @@ class Watch:
     as_json: bool = False
     quiet: bool = False
     ends: bool = True
-    names_study: bool = False
+    study_name: Callable[[str], str] | None = None
     expected: Mapping[tuple[str, str], int] = field(default_factory=dict)
     console: Console = field(default_factory=lambda: screen.console(err=True))
     clock: Callable[[], float] = time.monotonic
@@ -90,8 +90,9 @@ class Watch:
     def on_event(self, event: "Event") -> None:
         """Show one event."""
         words = in_words(event)
-        study = getattr(event, "study", "") if self.names_study else ""
-        words = f"{study}: {words}" if study and words else words
+        study = getattr(event, "study", "")
+        if self.study_name is not None and study and words:
+            words = f"{self.study_name(study)}: {words}"
         if self.log is not None and words:
             self.log.line(words)
         if self.quiet:

@@ -1,6 +1,7 @@
 """The console's pages and acts behind one loopback port."""
 
 import asyncio
+import os
 from collections.abc import Awaitable, Callable
 from datetime import UTC, datetime
 from pathlib import Path
@@ -258,6 +259,18 @@ def _enter_page(*said: object) -> str:
     return page("Sottovoce", section("Enter", *said, asked))
 
 
+async def _begin(site: web.TCPSite, at: ConsoleAddress) -> None:
+    """Listen, or say what is in the way."""
+    try:
+        await site.start()
+    except OSError as error:
+        reason = os.strerror(error.errno or 0).lower()
+        raise InputError(
+            f"address {at.host}:{at.port}: the console cannot listen there ({reason})",
+            hints=("sottovoce console --port 0", "another console may run there already"),
+        ) from None
+
+
 async def run_console(
     console: ConsolePages,
     *,
@@ -273,7 +286,7 @@ async def run_console(
     try:
         host = at.host if at.tls is not None else check_loopback(at.host)
         site = web.TCPSite(runner, host, at.port, ssl_context=at.tls)
-        await site.start()
+        await _begin(site, at)
         bound = runner.addresses[0][1]
         names = [at.host, "localhost", *at.names]
         shown = [f"[{name}]" if ":" in name else name for name in names]

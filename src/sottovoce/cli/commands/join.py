@@ -194,7 +194,7 @@ class Joining:
         check_brings_text(seats, peers, self._choice)
         begun = has_begun(self._study)
         if not self._as_json and (self._dry_run or not begun):
-            show_card(card_of(described, self._house(described)))
+            show_card(card_of(described, self._house(described)), pages=not self._yes)
         self._site.policy.check(described.rehearsed())
         mine = sorted(set(peers) & set(seats))
         documents = self._documents(described, () if begun else mine)

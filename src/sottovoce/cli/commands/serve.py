@@ -90,7 +90,8 @@ def serve(
     with ExitStack() as stack:
         file = stack.enter_context(LogFile(log, log_format)) if log is not None else None
         time_warnings()
-        watch = stack.enter_context(Watch(as_json=as_json, names_study=True, log=file))
+        named = StudyNames(place)
+        watch = stack.enter_context(Watch(as_json=as_json, study_name=named, log=file))
         hearers: list[OnEvent] = [watch.on_event]
         if notify is not None:
             hearers.append(stack.enter_context(Notices(notify)).on_event)
@@ -99,6 +100,24 @@ def serve(
             afterwards="`sottovoce serve` again goes on",
             log=file,
         )
+
+
+class StudyNames:
+    """What people call the studies of a coordinator; two of one name have their ids beside it."""
+
+    def __init__(self, place: "CoordinatorPlace") -> None:
+        """Look them up at `place`, as they come."""
+        self._place = place
+        self._names: dict[str, str] = {}
+
+    def __call__(self, study: str) -> str:
+        """The name of a study, by its id."""
+        from sottovoce.node.coordinator.study_statuses import studies
+
+        if study not in self._names:
+            self._names = {known.study: known.name for known in studies(self._place)}
+        name = self._names.setdefault(study, study)
+        return name if [*self._names.values()].count(name) == 1 else f"{name} ({study})"
 
 
 async def _served(

@@ -130,8 +130,8 @@ def _be_ready(turn: _Turn, until: float) -> None:
     """Tell the coordinator, and wait until then for the others."""
     turn.change(until=until)
     state = turn.state
-    peers = state.study.roster.peers
-    waiting = SeatWaiting(state.study_name, state.name, "the other peers to be ready", peers, until)
+    others = tuple(peer for peer in state.study.roster.peers if peer != state.name)
+    waiting = SeatWaiting(state.study_name, state.name, "to evaluate, too", others, until)
     turn.act(Tell((COORDINATOR,), AskedEvaluation()), Emit(waiting), WakeAt(until))
 
 
