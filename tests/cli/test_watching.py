@@ -31,6 +31,7 @@ EVENTS = [
     events.StageBegan("s-1", "north", "training", 2, ("north", "harbour")),
     MOVED,
     events.StageEnded("s-1", "north", "training", 2, 1.25),
+    events.ProgramEnded("s-1", "north", "query"),
     events.AttemptFailed("s-1", "north", "training", 1, "silence", ("harbour",)),
     events.ModelStored("s-1", "north", Path("model")),
     events.JournalDeleted("s-1", "north"),
@@ -52,7 +53,8 @@ EVENTS = [
 
 def test_every_event_has_words_or_a_reason_for_none() -> None:
     assert {type(one) for one in EVENTS} == set(get_args(events.Event))
-    silent = (events.Moved, events.RosterKnown)  # the bar, and the words that consent shows
+    # The bar, its end, and the words that consent shows.
+    silent = (events.Moved, events.ProgramEnded, events.RosterKnown)
     for event in EVENTS:
         assert bool(in_words(event)) != isinstance(event, silent), event
     waits = "north: waits for harbour (enrolment) until 1970-01-01 00:01:00 UTC"
@@ -60,7 +62,7 @@ def test_every_event_has_words_or_a_reason_for_none() -> None:
     endless = replace(EVENTS[3], until=0.0)
     assert in_words(endless) == "north: waits for harbour (enrolment) for as long as it takes"
     assert "attempt 2" in in_words(EVENTS[5])
-    assert "because of harbour" in in_words(EVENTS[12])
+    assert "because of harbour" in in_words(EVENTS[13])
 
 
 def test_every_event_is_a_json_line() -> None:
@@ -134,6 +136,15 @@ def test_a_bar_says_how_much_and_how_long() -> None:
     assert beside(9, 1_000, after=4.0, steps=(80, 60)) == ["step 21 of 80", "0:12 left"]
 
 
+def test_the_bar_of_a_query_ends_with_it() -> None:
+    found, _ = watch(terminal=True)
+    with found:
+        found.on_event(events.Moved("s", "member-north", "query", 3, 2_000))
+        assert found._tasks
+        found.on_event(events.ProgramEnded("s", "member-north", "query"))
+        assert found._tasks == {}
+
+
 def test_the_bars_of_a_site_fit_in_eighty_columns() -> None:
     shown = io.StringIO()
     console = Console(file=shown, force_terminal=True, width=80, highlight=False)
@@ -175,7 +186,7 @@ def test_scripts_get_lines_or_nothing(capsys: pytest.CaptureFixture[str]) -> Non
 def test_a_study_that_stops_is_told_once_by_the_command() -> None:
     for ends, count in ((True, 1), (False, 0)):
         found, shown = watch(terminal=False, ends=ends)
-        found.on_event(EVENTS[12])
+        found.on_event(EVENTS[13])
         assert shown.getvalue().count("the study stopped: too few") == count
 
 

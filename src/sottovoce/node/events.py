@@ -35,6 +35,7 @@ __all__ = [
     "ModelStored",
     "Moved",
     "OnEvent",
+    "ProgramEnded",
     "QueryGivenUp",
     "QueryGoesOn",
     "QueryPriced",
@@ -105,6 +106,15 @@ class Moved:
 
 
 @dataclass(frozen=True)
+class ProgramEnded:
+    """A seat's part in a stage, a query or an evaluation is over, with whatever result."""
+
+    study: str
+    seat: str
+    stage: str
+
+
+@dataclass(frozen=True)
 class ModelStored:
     """A peer's sealed model lies on its disk."""
 
@@ -168,6 +178,7 @@ Event: TypeAlias = (
     | RosterKnown
     | StageBegan
     | Moved
+    | ProgramEnded
     | StageEnded
     | AttemptFailed
     | ModelStored

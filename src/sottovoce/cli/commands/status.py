@@ -95,14 +95,16 @@ def _show_seats(seats: "list[SeatStatus]", titles: dict[str, str]) -> None:
             (name, seat.seat, seat.phase, f"{seat.attempt or ''}", f"{seat.letters:,}", runs)
         )
     screen.table(("study", "seat", "phase", "attempt", "letters", "process"), rows)
+    several = len({seat.study for seat in seats}) > 1
     for seat in seats:
+        whose = f"{titles.get(seat.study, seat.study)}, {seat.seat}" if several else seat.seat
         if seat.reason:
             party = f" (because of {seat.party})" if seat.party else ""
-            screen.say(f"{seat.seat}: {seat.phase} because {seat.reason}{party}")
+            screen.say(f"{whose}: {seat.phase} because {seat.reason}{party}")
         if seat.waits_for:
-            screen.say(f"{seat.seat} {_waits(seat)}")
+            screen.say(f"{whose} {_waits(seat)}")
         if seat.labels_left is not None:
-            screen.say(f"{seat.seat}: {seat.labels_left:,} labels left of this study's budget")
+            screen.say(f"{whose}: {seat.labels_left:,} labels left of this study's budget")
 
 
 def _waits(status: "StudyStatus | SeatStatus") -> str:

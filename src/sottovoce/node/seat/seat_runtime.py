@@ -22,7 +22,7 @@ from sottovoce.errors import (
     SottovoceError,
     ViolationError,
 )
-from sottovoce.node.events import Moved, OnEvent, SeatWaiting, unheard
+from sottovoce.node.events import Moved, OnEvent, ProgramEnded, SeatWaiting, unheard
 from sottovoce.node.seat.deciders import (
     Decider,
     Effect,
@@ -444,6 +444,7 @@ class SeatRuntime:
         if here and running.seat.finished:
             del self.running[running.sitting.session]
             self._over.add(running.sitting.session)
+            self.tell_watcher(ProgramEnded(self.study, self.name, running.stage))
             self.decider.ended(running)
 
     async def _watch(self) -> None:
