@@ -1,7 +1,8 @@
 """What a newcomer gets, beside what one place with all the text would get, and each site alone.
 
 Joint is the plaintext twin of a study with default settings: the same peers, suppression, rows
-and penalty, which sealing does not change (tests compare label by label). Beside it stand
+and penalty, which sealing does not change (tests compare label by label), and, as by default, some
+of the documents held out to evaluate with. Beside it stand
 `LogisticRegression(C=10)` and `LinearSVC()` on `TfidfVectorizer(sublinear_tf=True, min_df=2)` of
 all text in one place, and the same logistic regression at each site alone.
 """
@@ -18,7 +19,14 @@ from benchmarks.studies.accuracy import KEY, SplitPair, label_of, simulated_peer
 from sottovoce.estimators.own_model import OwnModel
 from sottovoce.estimators.plain_text import PlainText, on_side
 from sottovoce.study import StudyPlan
-from sottovoce.study.automatic_features import AUTO, Circumstances, class_weight, columns
+from sottovoce.study.automatic_features import (
+    AUTO,
+    Circumstances,
+    class_weight,
+    columns,
+    held_out,
+    penalty,
+)
 from sottovoce.text.documents import Document
 from sottovoce.text.encoding import EncoderName
 from sottovoce.text.labels import Labels, label_name
@@ -87,7 +95,7 @@ class CorpusContest:
         self, pair: SplitPair, spread: str
     ) -> Iterator[tuple[int, tuple[float, float, float]]]:
         """For every site its test documents, and its accuracy alone, joint, and by its choice."""
-        plan = self._plan(pair, None, held_out=0.2)
+        plan = self._plan(pair, None)
         parts = spread_documents(pair.train, self.peers, spread)
         joint = PlainText.learn(plan, parts, key=KEY)
         for part, test in zip(parts, spread_documents(pair.test, self.peers, spread), strict=True):
@@ -99,10 +107,10 @@ class CorpusContest:
     def _joint(
         self, pair: SplitPair, parts: Sequence[Sequence[Document]], encoder: EncoderName | None
     ) -> Names:
-        learnt = PlainText.learn(self._plan(pair, encoder, held_out=0.0), parts, key=KEY)
+        learnt = PlainText.learn(self._plan(pair, encoder), parts, key=KEY)
         return np.array([found[0] for found in learnt.predict(pair.test)])
 
-    def _plan(self, pair: SplitPair, encoder: EncoderName | None, *, held_out: float) -> StudyPlan:
+    def _plan(self, pair: SplitPair, encoder: EncoderName | None) -> StudyPlan:
         """The plan of somebody who changes nothing."""
         labels = Labels.found(label_of(one) for one in pair.train)
         about = Circumstances(len(labels.names), documents=len(pair.train))
@@ -113,8 +121,9 @@ class CorpusContest:
             features=row.features,
             reading=Reading(ngrams=row.ngrams),
             beside=row.beside,
+            alpha=penalty(AUTO, about, features=self.settings.get("features", AUTO)),
             class_weight=class_weight(AUTO, about, exclusive=True),
-            held_out=held_out,
+            held_out=held_out(AUTO, about),
         )
 
 

@@ -6,10 +6,12 @@ import pytest
 from sottovoce.datasets import clinical_notes
 from sottovoce.errors import MisuseError
 from sottovoce.estimators import LocalFederation, TextClassifier
-from sottovoce.estimators.probabilities import calibrations, from_scores
+from sottovoce.estimators.probabilities import calibrations, from_labels, from_scores
 from sottovoce.study import InsecureToyPlan
 from sottovoce.study.policy import Policy
+from sottovoce.study.queries.figures import Evaluation
 from sottovoce.study.release import Release
+from sottovoce.text.labels import Labels
 
 PEERS = ("north", "harbour", "stanmore")
 CONSENTED = Policy(releases=frozenset({Release.SEALED, Release.MARGIN}))
@@ -57,9 +59,24 @@ def test_sealed_scores_of_two_classes_give_a_bin_and_are_charged() -> None:
     assert model.predict_proba(TEXTS[:1]).shape == (1, 2)
 
 
-def test_sealed_scores_of_many_classes_have_no_bins() -> None:
+def test_labels_of_many_sealed_classes_mean_what_the_joint_table_counted() -> None:
     model = toy(rare="leave out").fit(federation("diagnosis"))
     evaluation = model.evaluate()
-    with pytest.raises(MisuseError, match=r"may be shown|of sealed scores two classes have bins"):
-        model.predict_proba(TEXTS)
-    assert len(evaluation.labels.names) > 2
+    found, said = model.predict_proba(TEXTS), model.predict(TEXTS)
+    assert found.shape == (3, len(evaluation.labels.names)) > (3, 2)
+    assert np.allclose(found.sum(axis=1), 1)
+    names = evaluation.labels.names
+    place = names.index(said[0])
+    column = evaluation.filled[:, place]
+    assert abs(found[0, place] - column[place] / column.sum()) < 1 / column.sum()
+    assert model.predict_proba([]).shape == (0, len(names))
+
+
+def test_a_label_that_was_never_given_is_likelier_than_its_share() -> None:
+    labels = Labels(("a", "b", "c"))
+    counts = np.array([[30, 0, 0], [10, 0, 0], [0, 0, 40]])
+    table = Evaluation(labels, counts, counts < 0, 5, PEERS)
+    found = from_labels([("a",), ("b",), ("c",)], table)
+    assert np.allclose(found.sum(axis=1), 1)
+    assert np.allclose(found[0], [(30 + 0.5 + 0.1875) / 41, (10 + 0.0625) / 41, 0.25 / 41])
+    assert found[1, 1] == found[1].max() > 0.5

@@ -71,6 +71,18 @@ def test_prodigy_s_rejected_answers_are_no_labels(tmp_path: Path) -> None:
     assert "expected answer accept, found reject" in str(next(iter(source.problems)))
 
 
+def test_prodigy_s_answers_count_where_its_hashes_were_taken_out(tmp_path: Path) -> None:
+    records = [
+        {"text": "good day", "label": "POS", "answer": "accept"},
+        {"text": "bad day", "label": "POS", "answer": "reject"},
+    ]
+    source = lines(tmp_path, records)
+    assert source.format is Format.PRODIGY
+    assert decided(source) == [("good day", "POS")]
+    plain = lines(tmp_path, [{"text": "may I?", "answer": "accept"}], label=("answer",))
+    assert decided(plain) == [("may I?", "accept")]
+
+
 def test_what_was_rejected_can_still_be_asked_about(tmp_path: Path) -> None:
     records = [prodigy("bad day", "reject", label="POS"), prodigy("good day", label="POS")]
     assert decided(lines(tmp_path, records, label=())) == [("bad day", None), ("good day", None)]

@@ -2,7 +2,7 @@
 
 import pytest
 
-from sottovoce.study.automatic_features import Circumstances, columns
+from sottovoce.study.automatic_features import AUTO, Circumstances, columns, held_out, penalty
 from sottovoce.study.choices import DictionaryKind, Engine
 from sottovoce.text.blocks import Blocks
 from sottovoce.text.reading import Level
@@ -16,8 +16,8 @@ KERNEL = {"kernel": 2048, "kernel_weight": 2.0, "kernel_width": 1.0}
         (Circumstances(2), 2048, Blocks(tail=2048, tail_idf=2.0)),
         (Circumstances(2, documents=100), 2048, Blocks(tail=256, tail_idf=2.0)),
         (Circumstances(2, documents=700), 2048, Blocks(tail=2048, tail_idf=2.0)),
-        (Circumstances(32, documents=1024), 3072, Blocks(tail=2048, tail_idf=2.0)),
-        (Circumstances(32, documents=9000), 3072, Blocks(tail=3072, tail_idf=2.0)),
+        (Circumstances(32, documents=1024), 4096, Blocks(tail=1024, tail_idf=2.0)),
+        (Circumstances(32, documents=9000), 4096, Blocks(tail=1024, tail_idf=2.0)),
         (Circumstances(33, documents=9000), 2048, Blocks(tail=2048, **KERNEL)),
         (Circumstances(33), 2048, Blocks(tail=2048, **KERNEL)),
         (Circumstances(33, Level.TOKEN, documents=9000), 2048, Blocks()),
@@ -37,3 +37,22 @@ def test_what_is_given_holds_and_a_number_of_features_has_nothing_beside() -> No
     assert columns({"features": 500}, about).beside == Blocks()
     given = columns({"tail": 64, "tail_idf": 4.0, "kernel": 0}, Circumstances(2))
     assert given.beside == Blocks(tail=64, tail_idf=4.0)
+
+
+def test_the_penalty_is_stronger_where_the_rules_add_a_tail_and_no_kernel() -> None:
+    few, many = Circumstances(2), Circumstances(40)
+    assert penalty(AUTO, few, features=AUTO) > penalty(AUTO, few, features=500) == 1.0
+    assert penalty(AUTO, many, features=AUTO) == 1.0
+    assert penalty(AUTO, Circumstances(2, engine=Engine.PAILLIER), features=AUTO) == 1.0
+    assert penalty(AUTO, Circumstances(2, Level.TOKEN), features=AUTO) == 1.0
+    assert penalty((0.3, 1.0), few, features=AUTO) == (0.3, 1.0)
+
+
+@pytest.mark.parametrize(
+    ("documents", "share"), [(None, 0.2), (0, 0.2), (800, 0.2), (2_000, 0.1), (90_000, 0.05)]
+)
+def test_as_many_documents_are_held_out_as_it_takes_to_judge(
+    documents: int | None, share: float
+) -> None:
+    assert held_out(AUTO, Circumstances(2, documents=documents)) == share
+    assert held_out(0.3, Circumstances(2, documents=documents)) == 0.3

@@ -30,6 +30,7 @@ from sottovoce.study.automatic_features import (
     class_weight,
     columns,
     encoder_setting,
+    penalty,
 )
 from sottovoce.study.choices import (
     Centre,
@@ -118,7 +119,7 @@ KEYS: Mapping[str, SettingKind] = {
     "bias": NUMBER,
     "scaled": TRUTH,
     "engine": one_of(Engine),
-    "alpha": _PENALTY,
+    "alpha": _or_auto(_PENALTY),
     "distrusted": TEXTS,
     "epsilon": NUMBER,
     "class_weight": one_of((AUTO, "none", *CLASS_WEIGHTS)),
@@ -147,7 +148,6 @@ _PLAIN = (
     "select",
     "bucket_bits",
     "engine",
-    "alpha",
     "epsilon",
     "rare",
     "min_documents",
@@ -215,7 +215,8 @@ def read_plan(settings: SettingsText, *, plan_type: type[StudyPlan] = StudyPlan)
             raise settings.missing(("study", key), TEXT.expected, *_hint(key))
     try:
         labels, labelling = _labelling(settings, given)
-        row = _row(given, labels)
+        about = _about(given, labels)
+        row = _row(given, about)
         plan = plan_type(
             given["name"],
             labels,
@@ -227,8 +228,9 @@ def read_plan(settings: SettingsText, *, plan_type: type[StudyPlan] = StudyPlan)
             features=row.features,
             beside=row.beside,
             distrusted=_distrusted(settings, given, row.beside),
+            alpha=penalty(given.get("alpha", AUTO), about, features=given.get("features", AUTO)),
             class_weight=class_weight(
-                given.get("class_weight", AUTO), _about(given, labels), exclusive=labels.exclusive
+                given.get("class_weight", AUTO), about, exclusive=labels.exclusive
             ),
             grounds=Grounds(**_some(given, *GROUNDS)),
             **_some(given, *_PLAIN),
@@ -277,12 +279,11 @@ def _labelling(settings: SettingsText, given: Mapping[str, Any]) -> tuple[Labels
     return labelling.labels, labelling
 
 
-def _row(given: Mapping[str, Any], labels: Labels) -> Columns:
+def _row(given: Mapping[str, Any], about: Circumstances) -> Columns:
     """What a row is made of: as given, and by the rules what is left to them."""
     asked = _some(given, "features", "ngrams", "characters", *BESIDE)
     if "encoder" in asked:
         asked["encoder"] = encoder_setting(asked["encoder"])
-    about = _about(given, labels)
     if about.dictionary is DictionaryKind.GIVEN:
         asked.setdefault("features", len(given.get("words", ())) or FEATURES)
     return columns(asked, about)

@@ -1,4 +1,4 @@
-"""Probabilities of classes, from scores or their bins, and from what an evaluation counted."""
+"""Probabilities of classes, from scores, their bins or labels, and what an evaluation counted."""
 
 from collections.abc import Callable, Mapping, Sequence
 
@@ -9,19 +9,25 @@ from sottovoce.errors import MisuseError
 from sottovoce.study.queries.calibration import Calibration
 from sottovoce.study.queries.figures import Evaluation
 from sottovoce.study.queries.thresholds import scored_names
+from sottovoce.text.labels import Classes
 
 Floats = NDArray[np.float64]
 Above = Callable[[NDArray[np.int64], float], NDArray[np.bool_]]
 """Which of some texts, by number, have a score of at least a threshold."""
 
 
-def calibrations(evaluation: Evaluation | None) -> Sequence[Calibration]:
-    """What every score means, or an error that says how to come to know."""
+def held(evaluation: Evaluation | None) -> Evaluation:
+    """The joint evaluation, or an error where there was none."""
     if evaluation is None:
         raise MisuseError(
             "predict_proba: expected a joint evaluation to calibrate with, found none yet",
             hints=("evaluate() first",),
         )
+    return evaluation
+
+
+def calibrations(evaluation: Evaluation) -> Sequence[Calibration]:
+    """What every score means, or an error that says how to come to know."""
     by_class: Mapping[str, Calibration] = evaluation.calibration
     missing = [name for name in scored_names(evaluation.labels) if name not in by_class]
     if missing:
@@ -59,6 +65,20 @@ def from_bins(count: int, mean: Calibration, above: Above) -> Floats:
             low[asked[reached]] = number + 1
             high[asked[~reached]] = number
     return _two_sided(np.array(mean.shares)[low][:, np.newaxis])
+
+
+def from_labels(predicted: Sequence[Classes], evaluation: Evaluation) -> Floats:
+    """The same from labels alone: how often a document with this label was of which class.
+
+    It follows from the joint confusion table. Where that is thin, the label itself and the share
+    of each class count a little: together as much as one document.
+    """
+    names, table = evaluation.labels.names, evaluation.filled.astype(np.float64)
+    shares = table.sum(axis=1) / max(float(table.sum()), 1.0)
+    places = [names.index(name) for (name,) in predicted]
+    found = table[:, places].T + shares / 2
+    found[np.arange(len(places)), places] += 0.5
+    return np.asarray(found / found.sum(axis=1, keepdims=True))
 
 
 def _two_sided(second: Floats) -> Floats:

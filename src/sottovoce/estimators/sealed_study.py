@@ -21,7 +21,13 @@ from sottovoce.estimators.asking import PeerClassifier
 from sottovoce.estimators.federation import LocalFederation
 from sottovoce.estimators.operating_point import OperatingPoint, written
 from sottovoce.estimators.own_model import OwnModel
-from sottovoce.estimators.probabilities import calibrations, from_bins, from_scores
+from sottovoce.estimators.probabilities import (
+    calibrations,
+    from_bins,
+    from_labels,
+    from_scores,
+    held,
+)
 from sottovoce.estimators.progress import FitProgress
 from sottovoce.keyfiles.models import PartSummary, look, read_model, write_model
 from sottovoce.protocols.identities import Identity
@@ -256,17 +262,21 @@ class SealedEstimator(BaseEstimator, ABC):  # type: ignore[misc]  # scikit-learn
 
     def _probabilities(self, documents: Sequence[Document], asker: str) -> NDArray[np.float64]:
         plan = self._outcome.study.plan
-        means = calibrations(getattr(self, "evaluation_", None))
+        evaluation = held(getattr(self, "evaluation_", None))
         exclusive = plan.labels.exclusive
         if plan.release.opens is not Opens.LABELS:
             scores = self._scores(documents, asker).reshape(len(documents), -1)
-            return from_scores(scores, means, exclusive=exclusive)
-        if not exclusive or len(means) > 1:
+            return from_scores(scores, calibrations(evaluation), exclusive=exclusive)
+        if not exclusive:
             raise MisuseError(
-                "predict_proba: of sealed scores two classes have bins, "
-                f"found {len(plan.labels.names)} classes",
+                "predict_proba: expected classes that exclude each other, or scores, found sealed "
+                f"scores of {len(plan.labels.names)} classes that overlap",
                 hints=(f'{type(self).__name__}(release="margin") gives scores to who asks',),
             )
+        if plan.labels.width > 1 or not evaluation.calibration:
+            predicted = self._outcome.classify(asker, documents).classes if documents else []
+            return from_labels(predicted, evaluation)
+        means = calibrations(evaluation)
 
         def above(numbers: NDArray[np.int64], threshold: float) -> NDArray[np.bool_]:
             return self._above([documents[number] for number in numbers], asker, threshold)

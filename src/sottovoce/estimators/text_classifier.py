@@ -34,6 +34,8 @@ from sottovoce.study.automatic_features import (
     Columns,
     class_weight,
     columns,
+    held_out,
+    penalty,
 )
 from sottovoce.study.choices import DictionaryKind, Engine
 from sottovoce.study.distrust import distrusted_places
@@ -78,7 +80,8 @@ class TextClassifier(SealedEstimator):
     engine : "quorum" (the peers by themselves, from three on), "shares" (with an evaluator and a
         dealer), "paillier" (without a dealer, few features), or "auto": the first that can be.
     release : "sealed" (labels only), "margin" (scores to the asker) or "peers" (weights too).
-    alpha : Ridge's penalty on unit rows, or a tuple of penalties to choose from jointly.
+    alpha : Ridge's penalty on unit rows, or a tuple of penalties to choose from jointly; "auto"
+        goes by the columns.
     dictionary : "joint" (words are chosen by all peers together, sealed), "given" or "hashed".
     words : the dictionary, where it is given.
     weighting : "tf-idf" (rows of unit length), "one-hot" (a word is there or not, rows are not
@@ -110,7 +113,8 @@ class TextClassifier(SealedEstimator):
     rare : what becomes of a class with too few documents: "leave out", "other" or "stop".
     query_budget : how many documents each peer may have labelled; None is two a feature, and at
         least 512.
-    held_out : the share of documents that `evaluate` is done on.
+    held_out : the share of documents that `evaluate` is done on, and nobody learns from; "auto"
+        is about 200 documents, a twentieth at least and a fifth at most.
     operating_point : the threshold above which the second of two classes is said, or one by
         class, {"urgent": 0.2}; scores are near -1 and 1, and without it the threshold is 0.
     contribution : "exact" moments of a peer's documents, or "rados", those of a sample.
@@ -126,7 +130,7 @@ class TextClassifier(SealedEstimator):
         *,
         engine: str = "auto",
         release: str = "sealed",
-        alpha: float | tuple[float, ...] = 1.0,
+        alpha: float | tuple[float, ...] | str = "auto",
         ngrams: tuple[int, int] = WORDS,
         characters: tuple[int, int] | str | None = "auto",
         tail: int | str = "auto",
@@ -144,7 +148,7 @@ class TextClassifier(SealedEstimator):
         class_weight: str | None = "auto",
         rare: str = "leave out",
         query_budget: int | None = None,
-        held_out: float = 0.2,
+        held_out: float | str = "auto",
         verdict: str = "auto",
         operating_point: OperatingPoint = None,
         contribution: str = "exact",
@@ -231,7 +235,9 @@ class TextClassifier(SealedEstimator):
         """The probability of every class, calibrated by the joint evaluation (`evaluate` first).
 
         Of sealed scores of two classes the asker learns one of eight bins, by three labels at
-        different thresholds, which are charged as three.
+        different thresholds, which are charged as three. Of more classes, and where no ROC was
+        counted, it is told labels, and gets how often documents with that label were of which
+        class.
         """
         if self.level != Level.DOCUMENT:
             raise MisuseError(f"predict_proba: expected level document, found {self.level}")
@@ -376,7 +382,7 @@ class TextClassifier(SealedEstimator):
             reading=Reading(level=level, ngrams=row.ngrams),
             beside=row.beside,
             engine=self.engine,  # type: ignore[arg-type]  # the plan knows the names
-            alpha=self.alpha,
+            alpha=penalty(self.alpha, about, features=self.features),
             class_weight=class_weight(self.class_weight, about, exclusive=exclusive),
             rare=self.rare,  # type: ignore[arg-type]
             min_documents=self.min_documents,
@@ -384,7 +390,7 @@ class TextClassifier(SealedEstimator):
             release=self.release,  # type: ignore[arg-type]
             key_bits=self.key_bits,
             query_budget=self.query_budget,
-            held_out=self.held_out,
+            held_out=held_out(self.held_out, about),
             verdict=self.verdict,  # type: ignore[arg-type]
             operating_point=written(labelling.labels, self.operating_point),
             contribution=self.contribution,  # type: ignore[arg-type]

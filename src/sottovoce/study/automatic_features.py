@@ -22,8 +22,8 @@ BESIDE = tuple(setting.name for setting in fields(Blocks))
 """The settings of the blocks beside the words, by name."""
 
 FEATURES = 2048
-# With few classes, and documents enough to pay for them, so many words and as wide a tail.
-_WIDE = 3072
+# With few classes, and documents enough to pay for them, so many words and a narrower tail.
+_WIDE, _WIDE_TAIL = 4096, 1024
 _ENOUGH_DOCUMENTS = 1024
 # Engine paillier solves on ciphertexts, at most 128 columns.
 _FEW_FEATURES = 128
@@ -34,6 +34,12 @@ _LIGHT_TAIL: Mapping[str, Any] = {"tail_idf": 2.0}
 # A tail wider than this many times the documents has nothing more to tell apart.
 _TAIL_PER_DOCUMENT = 2
 _NARROWEST_TAIL = 256
+# Ridge's penalty on unit rows; beside a wide tail twice as much.
+_PENALTY = 1.0
+_STRONG_PENALTY = 2.0
+# Documents that nobody learns from: enough to judge by, and no more.
+_JUDGED_DOCUMENTS = 200
+_LEAST_HELD_OUT, _MOST_HELD_OUT = 0.05, 0.2
 # With many classes, narrow and heavy kernel columns; with few, these would overfit.
 _KERNEL: Mapping[str, Any] = {"kernel": 2048, "kernel_weight": 2.0, "kernel_width": 1.0}
 
@@ -109,10 +115,11 @@ def _features(about: Circumstances) -> int:
 def _tail(about: Circumstances) -> int:
     if about.takes_few:
         return 0
+    widest = _WIDE_TAIL if _features(about) == _WIDE else FEATURES
     if about.documents is None:
-        return _features(about)
+        return widest
     wanted = max(_NARROWEST_TAIL, _TAIL_PER_DOCUMENT * about.documents)
-    return min(_features(about), 1 << (wanted - 1).bit_length())
+    return min(widest, 1 << (wanted - 1).bit_length())
 
 
 def _ngrams(asked: Mapping[str, Any], about: Circumstances) -> NGrams:
@@ -142,6 +149,31 @@ def class_weight(given: str | None, about: Circumstances, *, exclusive: bool) ->
     if given == AUTO:
         return "root" if exclusive and about.level is not Level.TOKEN else None
     return None if given == "none" else given
+
+
+def penalty(given: Any, about: Circumstances, *, features: Any) -> float | tuple[float, ...]:
+    """Ridge's penalty: as given, and by the rule for words and tail of few classes a stronger one.
+
+    Where `features` is a number, or the rules add kernel columns, it is 1.
+    """
+    if not _is_auto(given):
+        return given  # type: ignore[no-any-return]  # the plan looks at it
+    by_rule = _is_auto(features) and about.chooses
+    plain = about.takes_few or about.has_many_classes
+    return _STRONG_PENALTY if by_rule and not plain else _PENALTY
+
+
+def held_out(given: Any, about: Circumstances) -> float:
+    """The share of documents to judge by: as given, and by the rule about two hundred documents.
+
+    A fifth at most, and a twentieth at least; a fifth where nobody knows how many there are.
+    """
+    if not _is_auto(given):
+        return given  # type: ignore[no-any-return]  # as above
+    if about.documents is None:
+        return _MOST_HELD_OUT
+    wanted = _JUDGED_DOCUMENTS / max(about.documents, 1)
+    return round(min(_MOST_HELD_OUT, max(_LEAST_HELD_OUT, wanted)), 2)
 
 
 def encoder_setting(value: Any) -> EncoderName | None:

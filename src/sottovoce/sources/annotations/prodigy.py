@@ -10,6 +10,7 @@ from sottovoce.sources.problems import ProblemKind
 from sottovoce.sources.rows import Row
 
 _ANSWERS = ("accept", "reject", "ignore")
+_ASKED = {"_task_hash", "_input_hash", "label", "accept", "spans"}
 _OWN = {"label", "accept", "spans", "options", "answer", "tokens", "config", "meta"}
 
 
@@ -19,8 +20,8 @@ class Prodigy:
     format = Format.PRODIGY
 
     def wrote(self, record: Row) -> bool:
-        """Its objects carry an answer and two hashes."""
-        return record.get("answer") in _ANSWERS and "_task_hash" in record
+        """Its objects carry an answer beside what was asked, and hashes that people strip."""
+        return record.get("answer") in _ANSWERS and not _ASKED.isdisjoint(record)
 
     def decided(self, record: Row, options: SourceOptions) -> Decided:
         """The label or the accepted choices, and the spans; `options` play no part."""
