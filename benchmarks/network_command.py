@@ -12,24 +12,38 @@ def network(
     documents: Annotated[int, typer.Option(min=90, help="Notes of all sites together.")] = 900,
     labels: Annotated[int, typer.Option(min=1, help="Labels that one site asks for.")] = 500,
     bits: Annotated[int, typer.Option(help="Size of the key: 2048, 3072, 4096.")] = 3072,
+    engine: Annotated[str, typer.Option(help="shares (with two helpers) or quorum.")] = "shares",
+    tail: Annotated[int, typer.Option(min=0, help="Columns of the tail.")] = 0,
+    kernel: Annotated[int, typer.Option(min=0, help="Columns of the kernel.")] = 0,
+    encoder: Annotated[
+        str | None, typer.Option(metavar="PLACE", help="Also with this encoder's vectors.")
+    ] = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print one JSON object.")] = False,
 ) -> None:
     """The same small study in memory and over TLS on loopback, CPU of all parties of each.
 
-    Three sites and two helpers, engine shares, all in this process; the Paillier key is made
-    before. Over TLS every letter is sealed, signed, stored and written into ledgers. Sites count
-    their documents before they take a seat, which memory does not: these seconds stand apart, too.
+    Three sites (and two helpers in engine shares), all in this process on one thread; the Paillier
+    key is made before. Over TLS every letter is sealed, signed, stored and written into ledgers.
+    Sites count their documents before they take a seat, which memory does not: these seconds
+    stand apart, too.
 
     \b
     Examples:
       python -m benchmarks network
       python -m benchmarks network --features 2048 --documents 3000 --json
+      python -m benchmarks network --features 2048 --tail 2048 --encoder wordllama --engine quorum
     """
     from benchmarks.studies.networked import NetworkTrial, measure
     from sottovoce.cli.measurements import show
+    from sottovoce.encoders import find_encoder, ready
     from sottovoce.study.choices import Engine
 
-    wanted = [NetworkTrial(Engine.SHARES, features, documents, labels)]
+    name = find_encoder(encoder or "none")
+    ready(name)
+    beside: dict[str, int | str] = {"tail": tail, "kernel": kernel}
+    if name is not None:
+        beside["encoder"] = str(name)
+    wanted = [NetworkTrial(Engine(engine), features, documents, labels, beside)]
     with screen.console(err=True).status("") as status:
         rows = list(measure(wanted, key_bits=bits, progress=status.update))
     show({"bits": bits}, rows, title="over TLS beside in memory, CPU seconds", as_json=as_json)

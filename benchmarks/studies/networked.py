@@ -8,6 +8,7 @@ the seats of the others are up.
 
 import asyncio
 import tempfile
+import time
 from collections.abc import AsyncIterator, Callable, Iterator, Mapping
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field, replace
@@ -55,6 +56,7 @@ bucket_bits = 14
 key_bits = {key_bits}
 query_budget = 1000000
 engine = "{engine}"
+{beside}
 [peers]
 north = "Northfield Hospital"
 harbour = "Harbour Clinic"
@@ -80,6 +82,8 @@ class NetworkTrial:
     features: int = 256
     documents: int = 900
     labels: int = 500
+    beside: Mapping[str, int | str] = field(default_factory=dict)
+    """The settings of the blocks of columns beside the words, by name."""
 
     def text(self, key_bits: int) -> str:
         """The study's file."""
@@ -88,6 +92,7 @@ class NetworkTrial:
             key_bits=key_bits,
             engine=self.engine,
             roles=ROLES[self.engine],
+            beside="\n".join(f"{name} = {value!r}" for name, value in self.beside.items()),
         )
 
 
@@ -120,11 +125,13 @@ def measure(
         yield {
             "engine": str(trial.engine),
             "features": trial.features,
+            **{name: str(value)[:16] for name, value in trial.beside.items()},
             "documents": trial.documents,
             "messages": memory.messages,
             "memory_seconds": memory.training,
             "network_seconds": networked.training,
             "ratio": networked.training / memory.training,
+            "network_wall_seconds": networked.wall,
             "rehearsal_seconds": networked.carried.rehearsal,
             "requests": networked.carried.requests,
             "letters": networked.carried.letters,
@@ -138,12 +145,13 @@ def measure(
 
 @dataclass(frozen=True)
 class Seconds:
-    """CPU seconds of a training and of queries, and what a training carries."""
+    """CPU seconds of a training and of queries, what a training carries, and how long it takes."""
 
     training: float
     asking: float
     messages: int = 0
     first: float = 0.0
+    wall: float = 0.0
     carried: Carried = field(default_factory=Carried)
 
 
@@ -203,12 +211,13 @@ class _CoordinatorAndSites:
         """A training of all seats, a small query, and then the query."""
         storage.make_folder(self.root / "coordinator")
         documents, labels = notes(self.trial), asked(self.trial)
-        start = cpu_seconds()
+        start, began = cpu_seconds(), time.monotonic()
         place = CoordinatorPlace(self.root / "coordinator", b"\x01" * 32, "127.0.0.1", 0)
         self.tokens = create_study(place, self.trial.text(self.key.bits), read=self.read)
         async with self._serving(place):
             await asyncio.gather(*(self._join(token, documents) for token in self.tokens))
             trained, training = cpu_seconds(), replace(carried)
+            wall = time.monotonic() - began
             asking, *others = sorted(self.tokens, key=lambda token: SITES[0] not in token.seats)
             helping = [
                 asyncio.create_task(self._join(token, documents, stay=True)) for token in others
@@ -220,7 +229,9 @@ class _CoordinatorAndSites:
             for task in helping:
                 task.cancel()
             await asyncio.gather(*helping, return_exceptions=True)
-        return Seconds(trained - start, done - first, first=first - trained, carried=training)
+        return Seconds(
+            trained - start, done - first, first=first - trained, wall=wall, carried=training
+        )
 
     async def _ask(self, asking: InvitationToken, documents: list[Document]) -> None:
         membership, options = self._membership(asking), self._options()
