@@ -5,6 +5,7 @@ from pathlib import Path
 
 import aiohttp
 import pytest
+from aiohttp import web
 
 from sottovoce.errors import InputError
 from sottovoce.node.api import CoordinatorPlace
@@ -57,6 +58,44 @@ def test_metrics_count_and_name_nobody(monitor: Monitor) -> None:
     assert "sottovoce_ready 1.0" in lines
     assert any(line.startswith("process_resident_memory_bytes ") for line in lines)
     assert not [name for name in NAMES if name in text]
+
+
+def test_metrics_are_sent_where_nobody_may_call_in(
+    monitor: Monitor, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    monkeypatch.setattr(module, "PUSH_SECONDS", 0.01)
+    came: list[tuple[str, str]] = []
+
+    async def take(request: web.Request) -> web.Response:
+        came.append((request.method, await request.text()))
+        return web.Response()
+
+    async def story() -> None:
+        app = web.Application()
+        app.router.add_route("*", "/metrics/job/sottovoce", take)
+        runner = web.AppRunner(app)
+        await runner.setup()
+        await web.TCPSite(runner, "127.0.0.1", 0).start()
+        address = f"http://127.0.0.1:{runner.addresses[0][1]}/metrics/job/sottovoce"
+        async with monitor.pushing(address):
+            while len(came) < 2:  # noqa: ASYNC110 - the server beside counts
+                await asyncio.sleep(0.01)
+        await runner.cleanup()
+        # Nobody is there any more: it is logged, and nothing ends.
+        async with monitor.pushing(address):
+            pass
+
+    asyncio.run(asyncio.wait_for(story(), 60))
+    assert {method for method, _ in came} == {"PUT"}
+    assert "sottovoce_ready 0.0" in came[0][1].splitlines()
+    assert "metrics were not taken" in caplog.text
+
+    async def refused() -> None:
+        async with monitor.pushing("gateway:9091"):
+            raise AssertionError
+
+    with pytest.raises(InputError, match="expected an http or https address"):
+        asyncio.run(refused())
 
 
 def test_addresses_that_are_none_are_refused(monitor: Monitor) -> None:

@@ -42,6 +42,14 @@ def serve(
             help="Also answer /healthz, /readyz and /metrics there, in the clear; counts alone.",
         ),
     ] = None,
+    push_metrics: Annotated[
+        str | None,
+        typer.Option(
+            "--push-metrics",
+            metavar="URL",
+            help="Send the metrics there every 30 seconds (PUT), where nobody may call in.",
+        ),
+    ] = None,
     database: Annotated[
         str,
         typer.Option(
@@ -96,7 +104,7 @@ def serve(
         if notify is not None:
             hearers.append(stack.enter_context(Notices(notify)).on_event)
         run(
-            _served(place, hearers, monitor, stand_by=stand_by),
+            _served(place, hearers, (monitor, push_metrics), stand_by=stand_by),
             afterwards="`sottovoce serve` again goes on",
             log=file,
         )
@@ -121,7 +129,11 @@ class StudyNames:
 
 
 async def _served(
-    place: "CoordinatorPlace", hearers: "list[OnEvent]", monitor: str | None, *, stand_by: bool
+    place: "CoordinatorPlace",
+    hearers: "list[OnEvent]",
+    watched: tuple[str | None, str | None],
+    *,
+    stand_by: bool,
 ) -> None:
     """The coordinator, and beside it what an operator's tools ask."""
     from sottovoce.node.coordinator.monitor import Monitor, address_of
@@ -133,10 +145,12 @@ async def _served(
             hear(event)
 
     async with AsyncExitStack() as stack:
+        watching, (monitor, push) = Monitor(place), watched
+        hearers.append(watching.on_event)
         if monitor is not None:
-            address, watching = address_of(monitor), Monitor(place)
-            hearers.append(watching.on_event)
-            await stack.enter_async_context(watching.serving(*address))
+            await stack.enter_async_context(watching.serving(*address_of(monitor)))
+        if push is not None:
+            await stack.enter_async_context(watching.pushing(push))
         await stack.enter_async_context(serving_alone(place, stand_by=stand_by, on_event=on_event))
         await run_coordinator(place, on_event=on_event)
 

@@ -8,11 +8,15 @@ answers with counts alone: no name of a study, a seat or an organisation is in t
     GET /metrics   for Prometheus (extra `metrics`), names as OpenTelemetry has them
 """
 
+import asyncio
+import logging
 import shutil
+import urllib.request
 from collections import Counter
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from typing import Any
+from urllib.parse import urlsplit
 
 from aiohttp import web
 
@@ -25,8 +29,12 @@ from sottovoce.wire.tags import kebab
 
 LEAST_FREE = 2**26
 """Bytes below which a disk is full for a coordinator: a letter must be kept before it is taken."""
+PUSH_SECONDS = 30.0
+_PUSH_TIMEOUT = 10
 _PROMETHEUS = "text/plain; version=0.0.4; charset=utf-8"
 _PHASES = ("enrolment", "agreement", "dictionary", "training", "finished", "stopped", "closed")
+
+_log = logging.getLogger("sottovoce.coordinator")
 
 
 class Monitor:
@@ -72,6 +80,58 @@ class Monitor:
         finally:
             await runner.cleanup()
 
+    @asynccontextmanager
+    async def pushing(self, address: str) -> AsyncIterator[None]:
+        """Send the metrics there, again and again, as long as the block lasts, and at its end.
+
+        For a coordinator that nobody may call: a Pushgateway, or whatever takes them by PUT.
+        """
+        if urlsplit(address).scheme not in {"http", "https"}:
+            raise InputError(
+                f"--push-metrics: expected an http or https address, found {address!r}",
+                hints=("--push-metrics https://gateway.example.org/metrics/job/sottovoce",),
+            )
+        if self._text() is None:
+            raise InputError(
+                "--push-metrics: expected the package prometheus-client, found none",
+                hints=("pip install 'sottovoce[metrics]'",),
+            )
+        task = asyncio.create_task(self._push_often(address))
+        try:
+            yield
+        finally:
+            task.cancel()
+            await asyncio.gather(task, return_exceptions=True)
+            await asyncio.to_thread(self._push, address)
+
+    async def _push_often(self, address: str) -> None:
+        while True:
+            await asyncio.sleep(PUSH_SECONDS)
+            await asyncio.to_thread(self._push, address)
+
+    def _push(self, address: str) -> None:
+        """Send them once; that nobody takes them holds nothing up."""
+        headers = {"Content-Type": _PROMETHEUS}
+        request = urllib.request.Request(  # noqa: S310 - http and https alone, as checked
+            address, data=self._text(), headers=headers, method="PUT"
+        )
+        try:
+            with urllib.request.urlopen(request, timeout=_PUSH_TIMEOUT):  # noqa: S310 - as above
+                pass
+        except OSError as error:
+            _log.warning("metrics were not taken: %s", type(error).__name__)
+
+    def _text(self) -> bytes | None:
+        """The metrics as Prometheus reads them; None without the package that writes them."""
+        try:
+            import prometheus_client
+        except ImportError:
+            return None
+        text: bytes = prometheus_client.generate_latest(
+            _Collected(self, prometheus_client).registry
+        )
+        return text
+
     def why_not_ready(self) -> str:
         """What keeps this coordinator from serving; empty where nothing does."""
         if not self._listening:
@@ -91,11 +151,9 @@ class Monitor:
         return web.Response(text=f"{reason or 'ok'}\n", status=503 if reason else 200)
 
     async def _metrics(self, _: web.Request) -> web.Response:
-        try:
-            import prometheus_client
-        except ImportError:
+        text = self._text()
+        if text is None:
             return web.Response(text="pip install 'sottovoce[metrics]'\n", status=501)
-        text = prometheus_client.generate_latest(_Collected(self, prometheus_client).registry)
         return web.Response(body=text, headers={"Content-Type": _PROMETHEUS})
 
     def counted(self) -> Counter[str]:
