@@ -13,7 +13,7 @@ def growth(
     axes: Annotated[
         list[str] | None,
         typer.Option(
-            "--axis", help="documents, features, classes, peers or workers; all unless told."
+            "--axis", help="documents, features, classes, peers or workers; all by default."
         ),
     ] = None,
     most_documents: Annotated[

@@ -37,7 +37,7 @@ def test_the_session_in_four_terminals_works(machine: Machine) -> None:
     carol, (join,) = exported(lines_of(3))
     shown = machine.done(f"{join} --dry-run", "dry.log", home=carol)
     assert "| contributions | contribution-plane | members |" in shown
-    assert "dry run: nothing was sent" in shown
+    assert "dry run: only the request" in shown
     assert "stanmore: enrolled" not in (machine.folder / "serve.log").read_text(encoding="utf-8")
     third = machine.type(join, "join.log", home=carol)
     assert third.stdin is not None

@@ -180,7 +180,7 @@ def test_a_column_says_how_far_each_label_is_from_another_one(
 ) -> None:
     (tmp_path / "new.csv").write_text(ROWS, encoding="utf-8")
     given = (tmp_path / "new.csv", "--out", tmp_path / "out.csv", "--score-column", "certainty")
-    with pytest.raises(InputError, match="--score-column: expected a study that releases scores"):
+    with pytest.raises(InputError, match="--score-column: this study releases labels only"):
         call(site, *given)
     released = example().replace('# release = "sealed" ', 'release = "margin"')
     site = joined(tmp_path / "other", released)
@@ -212,7 +212,7 @@ def test_the_better_one_of_the_own_and_the_joint_model_answers(
     source = SourceChoice(str(tmp_path / "notes.csv"), text=("note",), label=("dx",))
     remember(site, study, source)
     given = (tmp_path / "new.csv", "--out", tmp_path / "out.csv", "--own", "--json")
-    with pytest.raises(InputError, match="--own: expected an evaluation of study s-1"):
+    with pytest.raises(InputError, match="--own: study s-1 was not evaluated"):
         call(site, *given)
     labels = parse_study(example()).plan.labels
     keep_alone(study.folder, alone)
@@ -245,7 +245,7 @@ def test_folders_and_brat(site: Site, asked: list[Sequence[Document]], tmp_path:
     ("words", "says"),
     [
         (("new.csv", "--out", "out.docx"), r"--out: expected \.csv.* found 'out.docx'"),
-        (("new.csv", "--out", "new.csv"), "new.csv: exists already, and nothing was asked"),
+        (("new.csv", "--out", "new.csv"), "new.csv: already exists; nothing was asked"),
         (("new.csv", "--out", "none/out.csv"), "expected a folder to write to, found none"),
         (("none.csv", "--out", "out.csv"), "none.csv"),
         (("new.csv", "--out", "out.csv", "--text", "nte"), "nte"),
@@ -264,7 +264,7 @@ def test_folders_and_brat(site: Site, asked: list[Sequence[Document]], tmp_path:
         ),
         (
             ("new.csv", "--out", "out.csv", "--own", "--explain"),
-            "--own: expected no --explain, found both",
+            "--own and --explain do not go together",
         ),
     ],
 )
@@ -318,7 +318,7 @@ def test_who_brings_text() -> None:
     choice = SourceChoice("notes.csv")
     check_brings_text(("north", "evaluator"), ("north",), choice)
     check_brings_text(("evaluator",), ("north",), None)
-    with pytest.raises(InputError, match="north: expected the documents of this site, found none"):
+    with pytest.raises(InputError, match="north: a peer needs --data with its documents"):
         check_brings_text(("north",), ("north",), None)
     with pytest.raises(InputError, match="--data: expected no documents for evaluator"):
         check_brings_text(("evaluator",), ("north",), choice)

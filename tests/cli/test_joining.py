@@ -48,7 +48,7 @@ def empty(path: Path) -> Path:
         (("--data", "folder"), r"folder: expected files that match '\*.txt', found "),
         (("--data", "notes.csv", "--text", "note", "--format", "xls"), "format: expected one of"),
         (("--approve", "nosuch"), "--approve: expected `each` or a program of this site"),
-        (("--label", "urgency"), "--text, --label: expected --data with them, found none"),
+        (("--label", "urgency"), "--text, --label: these need --data"),
     ],
     ids=lambda value: " ".join(value) if isinstance(value, tuple) else "",
 )
@@ -140,7 +140,7 @@ def test_anothers_invitation_does_not_take_the_place_of_a_seat(
         InputError, match=r"expected one for stanmore, .* found one for north"
     ) as it:
         call("join", tmp_path / "sent" / "north", "--home", home, "--yes")
-    assert it.value.hints[0] == f"to go on: sottovoce join --study {joined.id}"
+    assert it.value.hints[0] == f"to continue: sottovoce join --study {joined.id}"
     (row,) = json.loads(call("study", "list", "--home", home, "--json"))
     assert row["phase"] == "finished"
 

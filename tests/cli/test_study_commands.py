@@ -45,7 +45,7 @@ def test_a_plan_is_tried_on_text_at_hand_before_anybody_is_invited(
     assert 60 < sum(one["documents"] for one in tried["peers"].values()) < 120
     assert tried["accuracy"] == 1.0
     assert tried["columns"] <= 65
-    assert "in plaintext the plan is right on 100.0% of the text held out" in call(
+    assert "in plaintext the model is right on 100.0% of the held-out text" in call(
         *given, "--label", "dx"
     )
     (tmp_path / "notes.csv").write_text("note,dx\n" + "".join(rows[:9]), encoding="utf-8")
@@ -133,7 +133,7 @@ def test_the_coordinator_reports_and_shows_evaluations_again(
     coordinator_home: Path, tmp_path: Path
 ) -> None:
     (one,) = json.loads(call("study", "list", "--home", coordinator_home, "--json"))
-    with pytest.raises(InputError, match="expected an evaluation that was held, found none"):
+    with pytest.raises(InputError, match="it was not evaluated yet"):
         call("evaluate", "--last", "--home", coordinator_home)
     labels = Labels(("routine", "urgent"))
     table = np.array([[40, 5], [6, 30]])
@@ -166,7 +166,7 @@ def test_a_site_without_studies(tmp_path: Path) -> None:
     for words in (("study", "show"), ("join",), ("ledger", "show")):
         with pytest.raises(InputError, match="expected a"):
             call(*words, "--home", home)
-    with pytest.raises(InputError, match="expected one that this site runs, found none"):
+    with pytest.raises(InputError, match="this site runs no study"):
         call("study", "cancel", "--home", home)
 
 
@@ -178,9 +178,9 @@ def test_stopping_a_study_is_asked_for(coordinator_home: Path) -> None:
     for command in ("cancel", "close"):
         if command == "close":
             in_phase(coordinator_home, "finished")
-        with pytest.raises(InputError, match="expected an answer, found nobody") as caught:
+        with pytest.raises(InputError, match="nobody is here to answer") as caught:
             call("study", command, "--home", coordinator_home)
-        assert caught.value.hints == ("--yes answers beforehand",)
+        assert caught.value.hints == ("add --yes to answer in advance",)
     assert "will be closed" in call("study", "close", "--home", coordinator_home, "--yes")
 
 

@@ -62,7 +62,7 @@ def test_generate_show_check_and_change(tmp_path: Path) -> None:
     again = run("generate", "--out", str(keys), *options)
     assert again.returncode == 1
     assert "error: " in again.stderr
-    assert "public.key: exists already, and nothing was changed" in again.stderr
+    assert "public.key: already exists; nothing was changed" in again.stderr
 
     anew = run("generate", "--out", str(keys), *options, "--replace")
     assert anew.returncode == 0, anew.stderr

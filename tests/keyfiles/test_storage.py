@@ -55,7 +55,7 @@ def test_no_moment_at_which_others_could_read(
 def test_an_existing_file_is_left_alone(folder: Path) -> None:
     path = folder / "k"
     storage.write_whole(path, b"old", mode=0o600)
-    with pytest.raises(KeyFileError, match="k: exists already, and nothing was changed"):
+    with pytest.raises(KeyFileError, match="k: already exists; nothing was changed"):
         storage.write_whole(path, b"new", mode=0o600)
     with pytest.raises(KeyFileError, match="exists already"):
         storage.check_absent(path)

@@ -194,7 +194,7 @@ def test_what_the_settings_say() -> None:
     assert (arrangement.partition, arrangement.remote) == (Partition.FEATURES, Remote.NORMALISED)
     assert arrangement.columns_of("valley") == ("ward", "sight")
     held_out = parse_study(text.replace("held_out = 0.0", "held_out = 0.2")).plan
-    with pytest.raises(InputError, match="--group: expected the column that names whom a row"):
+    with pytest.raises(InputError, match="--group: name the column that says whom a row"):
         SourceChoice("rows.csv").options(held_out, peer="valley")
 
 

@@ -110,5 +110,5 @@ def test_a_file_that_changes_between_passes_is_refused_by_name(
     streamed = SourceChoice(str(notes), ("text",), ("label",)).read(PLAN)
     text = notes.read_text(encoding="utf-8")
     notes.write_text(text.replace("note 7 ", "note seven "), encoding="utf-8")
-    with pytest.raises(InputError, match=r"notes\.csv: expected the file as it was"):
+    with pytest.raises(InputError, match=r"notes\.csv: the file was changed"):
         list(streamed)

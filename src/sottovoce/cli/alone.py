@@ -1,6 +1,6 @@
-"""What a site would reach without the others: a model of its own documents, learnt in plaintext.
+"""A site's own model, learnt in plaintext from its own documents, without the other sites.
 
-It stays at the site, and answers there where it is the better one.
+It stays at the site, and labels documents there if it is better than the joint model.
 """
 
 from collections.abc import Sequence
@@ -20,7 +20,7 @@ from sottovoce.text.splits import Side
 def measure_alone(
     joined: JoinedStudy, described: StudyDescription, documents: Sequence[Document]
 ) -> float | None:
-    """Its accuracy on this site's documents held out, which is kept; None where rows are parts."""
+    """Measure its accuracy on the held-out documents and keep it; None if rows are parts."""
     plan = described.plan
     model = learn_alone(plan, documents)
     if model is None:
@@ -31,13 +31,12 @@ def measure_alone(
 
 
 def is_better_alone(joined: JoinedStudy) -> bool:
-    """Whether this site's own model was clearly better than the joint one, by `evaluate`."""
+    """Whether `evaluate` found this site's own model clearly better than the joint one."""
     alone, held = kept_alone(joined.folder), kept_evaluations(joined.folder)
     own = held[-1].own if held else None
     if alone is None or own is None:
         raise InputError(
-            f"--own: expected an evaluation of study {joined.id} at this site, found none, and "
-            "nothing was asked",
+            f"--own: study {joined.id} was not evaluated at this site yet; nothing was asked",
             hints=(f"sottovoce evaluate --study {joined.id}",),
         )
     table = own.counts if own.labels.exclusive else own.counts[0]
@@ -47,8 +46,8 @@ def is_better_alone(joined: JoinedStudy) -> bool:
 def answer_alone(
     plan: StudyPlan, learnt_from: Sequence[Document], documents: Sequence[Document]
 ) -> Classified:
-    """What a model of this site's documents alone says of others; nothing is asked or counted."""
+    """Label documents with the site's own model; nothing is asked or counted."""
     model = learn_alone(plan, learnt_from)
     if model is None:
-        raise InputError("--own: expected some documents held out at level document, found none")
+        raise InputError("--own: no documents are held out at level document")
     return Classified(model.predict(documents), 0, model.scores(documents))

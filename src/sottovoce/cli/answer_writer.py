@@ -24,7 +24,7 @@ _WORDLESS = "no known word"
 
 
 def kind_of(out: Path, named: str | None, plan: "StudyPlan") -> "Format":
-    """How the labelled documents are written: as stated, by the suffix, else as a folder."""
+    """The format of the labelled documents: as given, by the suffix, or a folder."""
     from sottovoce.sources import Format
     from sottovoce.sources.opening import format_of_name
     from sottovoce.text.reading import Level
@@ -52,7 +52,7 @@ def kind_of(out: Path, named: str | None, plan: "StudyPlan") -> "Format":
 
 @dataclass(frozen=True)
 class AnswerColumns:
-    """How the new columns of a table are called; those without a name are left out."""
+    """The names of a table's new columns; a column without a name is left out."""
 
     label: str | None = None
     remark: str | None = None
@@ -61,7 +61,7 @@ class AnswerColumns:
 
     @property
     def beside(self) -> tuple[tuple[str, str | None], ...]:
-        """The columns beside the label's, each with the option that asks for it."""
+        """The columns other than the label, each with the option that asks for it."""
         return (
             ("--remark-column", self.remark),
             ("--explain", self.because),
@@ -69,13 +69,12 @@ class AnswerColumns:
         )
 
     def check(self, plan: "StudyPlan") -> None:
-        """Refuse a column that the plan has nothing for."""
+        """Refuse a column that the plan cannot fill."""
         from sottovoce.study.release import Opens
 
         if self.score is not None and plan.release.opens is Opens.LABELS:
             raise InputError(
-                "--score-column: expected a study that releases scores, found one that gives "
-                "labels only, and nothing was asked",
+                "--score-column: this study releases labels only, no scores; nothing was asked",
             )
 
 
@@ -106,8 +105,8 @@ class AnswerWriter:
         label = self._columns.label
         if label is not None and label in {self._text, self._group}:
             raise InputError(
-                f"--label-column: expected a name of its own, found {label!r}, which is "
-                "the text's or the group's, and nothing was asked",
+                f"--label-column: {label!r} is already the column of the text or the group; "
+                "nothing was asked",
                 hints=("--label-column label",),
             )
         for option, column in self._columns.beside:
@@ -121,11 +120,11 @@ class AnswerWriter:
             return
         if self._out.exists() and not self._replace:
             raise InputError(
-                f"{self._out}: exists already, and nothing was asked",
+                f"{self._out}: already exists; nothing was asked",
                 hints=("--replace", "or another --out"),
             )
         if not self._out.absolute().parent.is_dir():
-            raise InputError(f"{self._out}: expected a folder to write to, found none")
+            raise InputError(f"{self._out}: its folder does not exist")
 
     def write(
         self, documents: "Sequence[Document]", answer: "Classified", plan: "StudyPlan"
@@ -186,7 +185,7 @@ class AnswerWriter:
     def _remarks(
         self, answer: "Classified", plan: "StudyPlan"
     ) -> "Iterator[tuple[str, dict[int, str]]]":
-        """Each further column, and what stands in it, by the number of a row."""
+        """Each further column with its values, by row number."""
         from sottovoce.node.site.labelled import explained, margins
 
         columns = self._columns

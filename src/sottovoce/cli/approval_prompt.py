@@ -1,4 +1,4 @@
-"""Who lets a site's messages go: nobody is asked, a person for each, or a program of the site."""
+"""Who approves a site's outgoing messages: nobody, a person, or a program of the site."""
 
 import os
 from pathlib import Path
@@ -14,14 +14,14 @@ if TYPE_CHECKING:
 
 
 class PersonGate:
-    """Shows a person what wants to leave, and asks."""
+    """Shows a person each outgoing message, and asks."""
 
     def __init__(self, watch: "Watch") -> None:
-        """The watch's bars make room while it asks."""
+        """The progress bars of `watch` are hidden while it asks."""
         self._watch = watch
 
     def ask(self, request: "Request") -> bool:
-        """What the person says; anything but yes refuses, and the site leaves the study."""
+        """The person's answer; anything but yes refuses, and the site leaves the study."""
         from sottovoce.cli.consent import asked
 
         self._watch.paused()
@@ -39,7 +39,7 @@ class PersonGate:
 
 
 def gate_name(approve: str | None) -> None:
-    """Refuse what is neither `each` nor a program, before anything else is done."""
+    """Refuse a value that is neither `each` nor a program, before anything else is done."""
     if approve is None or approve == "each":
         return
     if not Path(approve).is_file():
@@ -55,7 +55,7 @@ def gate_name(approve: str | None) -> None:
 
 
 def gate_of(approve: str | None, watch: "Watch") -> "Gate":
-    """Who lets messages go: nobody is asked, a person for each, or a program of the site."""
+    """Who approves outgoing messages: nobody, a person, or a program of the site."""
     from sottovoce.node.approval import OpenGate, ScriptGate
 
     gate_name(approve)

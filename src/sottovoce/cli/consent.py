@@ -55,7 +55,7 @@ def show_card(card: "StudyCard", *, pages: bool = True) -> None:
 
 
 def _pager_shows_styles() -> bool:
-    """Whether the pager draws bold as bold: `less` does if it is told; of others nobody knows."""
+    """Whether the pager shows bold text: `less` does with -R; other pagers may not."""
     if {"PAGER", "MANPAGER"} & set(os.environ) or shutil.which("less") is None:
         return False
     os.environ["PAGER"] = "less"
@@ -63,7 +63,7 @@ def _pager_shows_styles() -> bool:
 
 
 def asked(question: str, *, yes: bool) -> bool:
-    """A person's answer; yes beforehand where the command says --yes."""
+    """A person's answer; yes if the command has --yes."""
     if yes:
         return True
     while True:
@@ -72,8 +72,8 @@ def asked(question: str, *, yes: bool) -> bool:
         if not answer:
             screen.say("", err=True)
             raise InputError(
-                f"{question!r}: expected an answer, found nobody to ask, and nothing was done",
-                hints=("--yes answers beforehand",),
+                f"{question!r}: nobody is here to answer, and nothing was done",
+                hints=("add --yes to answer in advance",),
             )
         if answer.strip().lower() in {"y", "yes"}:
             return True
@@ -83,17 +83,17 @@ def asked(question: str, *, yes: bool) -> bool:
 
 
 def show_words(words: tuple[str, ...], *, err: bool = False) -> None:
-    """The words of the roster, for the phone."""
+    """Show the words of the roster, to compare by phone."""
     from sottovoce.node.phone_words import in_lines
 
-    screen.say("\nCompare these words with the other sites over the phone:\n", err=err)
+    screen.say("\nCompare these words with the other sites by phone:\n", err=err)
     for line in in_lines(words):
         screen.say(f"    {line}", err=err)
     screen.say("", err=err)
 
 
 def show_roster(question: "ConsentQuestion") -> None:
-    """Who came and who did not, and the words that stand for exactly these people and keys."""
+    """Show who takes part, who does not, and the words that identify these people and keys."""
     from sottovoce.cli.screen import moment
     from sottovoce.study.study import grouped
 

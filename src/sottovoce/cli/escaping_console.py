@@ -1,4 +1,4 @@
-"""Rich's console; the terminal's escapes that it writes are its own, never those of a text."""
+"""Rich's console, which escapes control characters in every text that it shows."""
 
 from collections.abc import Iterable
 from typing import Any
@@ -20,7 +20,7 @@ class EscapingConsole(Console):
     def render(
         self, renderable: RenderableType, options: ConsoleOptions | None = None
     ) -> Iterable[Segment]:
-        """Escape what came another way, such as the text of a Markdown page or a bar."""
+        """Escape text that comes another way, such as a Markdown page or a progress bar."""
         for segment in super().render(renderable, options):
             if segment.control:
                 yield segment

@@ -8,7 +8,7 @@ if TYPE_CHECKING:
     from sottovoce.study.queries.figures import Evaluation
 
 _MOST_COLUMNS = 5
-"""So many classes fit side by side on eighty columns."""
+"""The number of classes that fit side by side in eighty columns."""
 
 
 def show_evaluation(title: str, evaluation: "Evaluation", console: "Console") -> None:
@@ -33,7 +33,7 @@ def show_evaluation(title: str, evaluation: "Evaluation", console: "Console") ->
 
 
 def _show_long(evaluation: "Evaluation", console: "Console") -> None:
-    """Many classes: a line each, and for what each was taken most often instead."""
+    """Many classes: one line for each, with the class that it was most often mistaken for."""
     from rich.table import Column, Table
 
     from sottovoce.pictures.quality import by_class
@@ -56,7 +56,7 @@ def _show_long(evaluation: "Evaluation", console: "Console") -> None:
 
 
 def _cells(evaluation: "Evaluation", row: int) -> list[str]:
-    """How often this class was taken for each; small numbers are not shown."""
+    """How often this class was taken for each class; small numbers are hidden."""
     numbers, hidden = evaluation.counts[row].tolist(), evaluation.left_out[row].tolist()
     few = f"under {evaluation.fewest}"
     return [few if small else f"{count:,}" for count, small in zip(numbers, hidden, strict=True)]

@@ -1,4 +1,4 @@
-"""How a command that failed says so: an error line and hints for people, one object for scripts."""
+"""How a failed command reports it: an error line and hints for people, one object for scripts."""
 
 import json
 import sys
@@ -14,8 +14,8 @@ from sottovoce.wire.printable import escaped
 from sottovoce.wire.tags import kebab
 
 OURS, USAGE, THEIRS, REFUSED, INTERRUPTED = 1, 2, 3, 4, 130
-"""How a program ends that failed: a mistake at this site, a wrong option, another party's fault
-or a study that was stopped, no consent, interrupted at the keyboard."""
+"""The exit codes of failures: a mistake at this site, a wrong option, another party's fault or "
+"a stopped study, no consent, interrupted at the keyboard."""
 
 # typer keeps the class of all wrong options to itself.
 UsageError: type[Any] = typer.BadParameter.__bases__[0]
@@ -30,26 +30,26 @@ def note_json(asked: bool) -> bool:
 
 
 def wants_json() -> bool:
-    """Whether this command answers a script; where its options cannot be read, by its words."""
+    """Whether the command was asked for JSON; if its options cannot be parsed, by its words."""
     return _asked.get() or "--json" in sys.argv[1:]
 
 
 def code_of(error: SottovoceError) -> int:
-    """How a program ends that this error ended."""
+    """The exit code for this error."""
     if isinstance(error, WithdrawnError):
         return REFUSED
     return THEIRS if isinstance(error, TheirError) else OURS
 
 
 def tell(error: SottovoceError) -> int:
-    """Say what failed; how the program ends."""
+    """Report the error; return the exit code."""
     kind = kebab(type(error).__name__).removesuffix("-error")
     party = getattr(error, "party", "")
     return tell_words(str(error), error.hints, kind=kind, code=code_of(error), party=party)
 
 
 def tell_code(code: int) -> int:
-    """Say what a command did not say that ended by itself; how the program ends."""
+    """Report a command that ended by itself without a message; return the exit code."""
     if code == INTERRUPTED and not wants_json():
         screen.say("stopped", err=True)
     elif code in {INTERRUPTED, REFUSED} and wants_json():
@@ -59,7 +59,7 @@ def tell_code(code: int) -> int:
 
 
 def tell_usage(error: Any) -> int:
-    """Say which word or option of the command is wrong; how the program ends."""
+    """Report which word or option of the command is wrong; return the exit code."""
     if error.format_message().startswith("Usage: "):
         # A group of commands without one of them: its help is the answer.
         error.show()
@@ -73,7 +73,7 @@ def tell_usage(error: Any) -> int:
 def tell_words(
     message: str, hints: tuple[str, ...] = (), *, kind: str, code: int, party: str = ""
 ) -> int:
-    """Say it on standard error: what a command prints for scripts stays whole, or empty."""
+    """Print on standard error, so that standard output holds only what scripts read."""
     hints = tuple(map(placed, hints))
     if wants_json():
         fields: dict[str, Any] = {"kind": kind, "message": message, "hints": list(hints)}

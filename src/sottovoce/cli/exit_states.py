@@ -1,4 +1,4 @@
-"""A study that is over at this site: what ended it, and what can be done."""
+"""Errors about a study that is over at this site: why it ended, and what can be done."""
 
 from typing import TYPE_CHECKING
 
@@ -9,9 +9,9 @@ if TYPE_CHECKING:
 
 
 def check_goes_on(study: "JoinedStudy", *, asking: bool = False) -> None:
-    """Refuse a study that is over here, from this site's own disk and before anybody is asked.
+    """Refuse a study that is over here, by this site's own disk, before anybody is asked.
 
-    Where one seat was stopped, another may go on taking part; to ask, none may have been.
+    If one seat was stopped, another can still take part; a query needs all of them.
     """
     from sottovoce.course.phases import OVER, Phase
     from sottovoce.node.site.seat_status import status
@@ -31,7 +31,7 @@ def check_goes_on(study: "JoinedStudy", *, asking: bool = False) -> None:
 
 
 def check_trained(study: "JoinedStudy") -> None:
-    """Refuse to ask while the training goes on: there is no model yet, and waiting is all to do."""
+    """Refuse a query while the training is not finished: there is no model yet."""
     from sottovoce.course.phases import Phase
     from sottovoce.node.site.seat_status import status
 
@@ -43,18 +43,18 @@ def check_trained(study: "JoinedStudy") -> None:
     raise InputError(
         f"study {study.invitation.title!r}: expected a finished training, found {phases}",
         hints=(
-            f"how far it is: sottovoce status --study {study.id}",
-            f"to go on with it: sottovoce join --study {study.id}",
+            f"its progress: sottovoce status --study {study.id}",
+            f"to continue it: sottovoce join --study {study.id}",
         ),
     )
 
 
 def stopped(study: "JoinedStudy", why: str) -> StoppedError:
-    """The error for a study that was stopped, and what people can do about it."""
+    """The error for a stopped study, and what people can do about it."""
     return StoppedError(
         f"study {study.invitation.title!r} is over: {why}",
         hints=(
-            f"the coordinator can begin anew: sottovoce study create --from {study.id}",
+            f"the coordinator can begin again: sottovoce study create --from {study.id}",
             f"what left this site: sottovoce ledger show --study {study.id}",
         ),
     )
@@ -64,7 +64,7 @@ def withdrawn(study: "JoinedStudy", why: str = "") -> SottovoceError:
     """The error for a study in which this site takes no part."""
     because = why or "it did not consent or withdrew"
     return WithdrawnError(
-        f"study {study.invitation.title!r}: this site takes no part, because {because}, "
-        "and cannot come back",
+        f"study {study.invitation.title!r}: this site takes no part, because {because}, and "
+        f"cannot return",
         hints=(f"what left this site before: sottovoce ledger show --study {study.id}",),
     )

@@ -1,4 +1,4 @@
-"""The options that say whose folder it is, and what stands in its settings and the environment."""
+"""The options that choose a site's folder, and options from settings and the environment."""
 
 import os
 import shlex
@@ -30,13 +30,13 @@ ELSEWHERE = {
     "new_passphrase_file": "a way to a secret",
     "new_passphrase_fd": "a way to a secret",
 }
-"""The options that no settings file and no variable of their own hold, and why."""
+"""The options that have no setting and no environment variable, and why."""
 
 
 def take_settings(ctx: typer.Context) -> None:
     """Let SOTTOVOCE_JOIN_TEXT stand for --text of `join`, and so on for every option.
 
-    A command that has no site of its own takes what the settings of the usual one say.
+    A command without a site takes the settings of the default site.
     """
     ctx.default_map = _from_environment(ctx.command, (PREFIX,))
     name = ctx.invoked_subcommand or ""
@@ -52,7 +52,7 @@ def _has_home(command: Any) -> bool:
 
 
 def _below(low: dict[str, Any], high: Mapping[str, Any]) -> dict[str, Any]:
-    """The first, where the second says nothing else."""
+    """The first mapping, overridden by the second."""
     both = {name: _below(low[name], high[name]) for name in low if isinstance(high.get(name), dict)}
     return {**low, **high, **both}
 
@@ -71,7 +71,7 @@ def _from_environment(command: Any, names: tuple[str, ...]) -> dict[str, Any]:
 
 
 def _settle(ctx: typer.Context, home: Path | None) -> Path | None:
-    """Take this command's options from the site's sottovoce.toml, below the environment's."""
+    """Take this command's options from the site's sottovoce.toml; the environment comes first."""
     source: Any = ctx.get_parameter_source("home")
     note_home(home if source is not None and source.name == "COMMANDLINE" else None)
     if not ctx.resilient_parsing:
@@ -85,7 +85,7 @@ def _settle(ctx: typer.Context, home: Path | None) -> Path | None:
 def _from_settings(
     ctx: typer.Context, home: Path | None, commands: Mapping[str, Any], path: tuple[str, ...] = ()
 ) -> dict[str, Any]:
-    """What sottovoce.toml says about these commands, by the names of their parameters."""
+    """The settings of sottovoce.toml for these commands, by the names of their parameters."""
     from sottovoce.config.site_settings import read_settings
     from sottovoce.node.site.site_folder import SETTINGS, home_folder
 
@@ -117,7 +117,7 @@ def _check(
     command: Any,
     path: tuple[str, ...] = (),
 ) -> None:
-    """Refuse a table that is no command, a key that is no option, a value that it cannot have."""
+    """Refuse a table that is no command, a key that is no option, and a wrong value."""
     settable = (option for option in _options(command) if option.name not in ELSEWHERE)
     options = {setting_of(option): option for option in settable}
     inner = getattr(command, "commands", {})
@@ -144,7 +144,7 @@ def _check_value(
         expected = "a list" if option.multiple else "a single value"
         raise source.fault(path, expected, shown(value))
     try:
-        # What an option does besides is done when its command runs.
+        # Side effects of an option happen when its command runs.
         alone = copy(option)
         alone.callback = None
         alone.process_value(ctx, value)
@@ -158,7 +158,7 @@ def _options(command: Any) -> list[Any]:
 
 
 def setting_of(option: Any) -> str:
-    """What an option is called in settings and in the environment: as it is typed."""
+    """The name of an option in settings and in the environment: as it is typed."""
     written: list[str] = option.opts
     return next(name for name in written if name.startswith("--")).removeprefix("--")
 
@@ -186,13 +186,13 @@ PassphraseFile = Annotated[
 ]
 StudyName = Annotated[
     str | None,
-    typer.Option("--study", metavar="NAME", help="Which study, where this site has several."),
+    typer.Option("--study", metavar="NAME", help="Which study, if this site has several."),
 ]
 AsJson = Annotated[bool, typer.Option("--json", callback=note_json, help="Print JSON for scripts.")]
 
 
 def open_home(home: Path | None, passphrase_file: Path | None = None) -> "Site":
-    """The site of these options; asks for its passphrase where its key lies under one."""
+    """The site of these options; asks for its passphrase if its key has one."""
     from sottovoce.entropy import SystemEntropy
     from sottovoce.keyfiles.passphrase import Passphrase
     from sottovoce.node.site.site_folder import home_folder, open_site

@@ -1,4 +1,4 @@
-"""Invitations as they are handed out: printed, as JSON, or each in a file of its own."""
+"""Invitations as the coordinator gets them: printed, as JSON, or one file each."""
 
 import json
 from pathlib import Path
@@ -17,7 +17,7 @@ PORT = 8443
 
 
 def checked_address(given: str | None, *, known: str = "") -> str:
-    """Where peers reach the server: as given, as they were told before, by this machine's name."""
+    """The server's address for peers: as given, as in the earlier study, or this machine's name."""
     from socket import getfqdn
     from urllib.parse import urlsplit
 
@@ -42,7 +42,7 @@ def invitation_for(
     token: "InvitationToken",
     address: str,
 ) -> tuple["InvitedOrganisation", "Invitation"]:
-    """The invitation that carries a token to its organisation."""
+    """The invitation with an organisation's token."""
     from datetime import UTC, datetime
 
     from sottovoce.node.coordinator.serving import certificate_fingerprint
@@ -64,7 +64,7 @@ def invitation_for(
 
 
 def checked_out(out: Path | None, *names: str) -> None:
-    """Refuse a place that is none, or that holds invitations already, before anything is made."""
+    """Refuse a folder that cannot be used or already holds invitations, before anything is made."""
     from sottovoce.keyfiles import storage
 
     if out is not None:
@@ -74,7 +74,7 @@ def checked_out(out: Path | None, *names: str) -> None:
         taken = next((out / name for name in names if (out / name).exists()), None)
         if taken is not None:
             raise InputError(
-                f"--out: expected no invitation there yet, found {taken}",
+                f"--out: there is already an invitation at {taken}",
                 hints=("name another folder: --out new-invitations",),
             )
 
@@ -86,7 +86,7 @@ def hand_out(
     out: Path | None,
     as_json: bool,
 ) -> None:
-    """Print the invitations; with `out` they stand in files, and their names are printed."""
+    """Print the invitations; with `out` write them to files and print the files' names."""
     from sottovoce.keyfiles import storage
 
     if out is not None:

@@ -1,4 +1,4 @@
-"""An invitation as it is given to a command: the line itself, a file with it, or standard input."""
+"""Reads an invitation that a command was given: the line itself, a file, or standard input."""
 
 import sys
 from datetime import UTC, datetime
@@ -13,13 +13,13 @@ if TYPE_CHECKING:
     from sottovoce.node.site.site_folder import Site
 
 _LONGEST = 8192
-"""Characters of a file that are read in the hope of an invitation."""
+"""The most characters of a file that may hold an invitation."""
 _BEGINNING = "sottovoce-"
 _SHOWN = 40
 
 
 def read_invitation(given: str) -> "Invitation":
-    """The invitation, still good; arguments show in `ps`, so a file may hold it."""
+    """Read a valid invitation. Arguments show in `ps`, so a file may hold it."""
     from sottovoce.node.invitations import Invitation
 
     if given.startswith(_BEGINNING) and not Path(given[:255]).is_file():
@@ -35,7 +35,7 @@ def read_invitation(given: str) -> "Invitation":
 
 
 def check_seats(site: "Site", given: "Invitation") -> None:
-    """Refuses another's invitation to a study in which this site sits: its model would be lost."""
+    """Refuse another site's invitation to a study that this site already joined."""
     from sottovoce.course.phases import Phase
     from sottovoce.node.site.seat_status import status
 
@@ -43,20 +43,21 @@ def check_seats(site: "Site", given: "Invitation") -> None:
         seats = study.invitation.seats
         if study.id != given.study or set(seats) == set(given.seats):
             continue
-        # Who only looked at a wrong invitation, or was refused with it, may take the right one.
+        # A site that only looked at a wrong invitation, or was refused with it, may use the right
+        # one.
         if any(seat.phase != Phase.INVITED for seat in status(study.membership)):
             raise InputError(
-                f"invitation: expected one for {', '.join(seats)}, as which this site takes part "
-                f"in {study.id}, found one for {', '.join(given.seats)}, and nothing was changed",
+                f"invitation: expected one for {', '.join(seats)}, this site's seats in "
+                f"{study.id}, found one for {', '.join(given.seats)}, and nothing was changed",
                 hints=(
-                    f"to go on: sottovoce join --study {study.id}",
+                    f"to continue: sottovoce join --study {study.id}",
                     "or join as another site: --home FOLDER",
                 ),
             )
 
 
 def _content(given: str) -> tuple[str, str]:
-    """Where the line stands, and the line."""
+    """Where the line was read, and the line."""
     if given == "-":
         return "standard input", sys.stdin.read(_LONGEST)
     path = Path(given)

@@ -1,4 +1,4 @@
-"""A log that a service manager can rotate: lines with their times, in a file that is reopened."""
+"""A log file with timed lines, which a service manager can rotate."""
 
 import json
 import logging
@@ -19,7 +19,7 @@ _MODE = 0o600
 
 
 class LogLines(StrEnum):
-    """How a line of a log is written."""
+    """The format of a log line."""
 
     TEXT = "text"
     JSON = "json"
@@ -39,7 +39,7 @@ LogPath = Annotated[
         "--log",
         metavar="FILE",
         dir_okay=False,
-        help="Append every line, with its time, to this file too; SIGHUP opens it anew.",
+        help="Append every line, with its time, to this file too; SIGHUP reopens it.",
     ),
 ]
 
@@ -63,7 +63,7 @@ def stamped(line: str) -> str:
 
 
 class LogFile:
-    """Appends lines to a file that only its owner reads; after a rename it begins a new one."""
+    """Appends lines to a file that only its owner can read; after a rename it starts a new one."""
 
     def __init__(self, path: Path, lines: LogLines = LogLines.TEXT) -> None:
         """Open the file, or make it."""
@@ -86,14 +86,14 @@ class LogFile:
         self.write((_object(text) if self._as_objects else stamped(text)) + "\n")
 
     def write(self, text: str) -> int:
-        """Append text; a disk that is full loses lines of a log, and nothing else."""
+        """Append text; on a full disk log lines are lost, and nothing else."""
         try:
             return os.write(self._descriptor, text.encode(errors="replace"))
         except OSError:
             return 0
 
     def reopen(self) -> None:
-        """Go on in a new file where the old one was renamed, or in the old one."""
+        """Continue in a new file if the old one was renamed."""
         try:
             opened = self._opened()
         except InputError:

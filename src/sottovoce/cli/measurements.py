@@ -19,7 +19,7 @@ _EDGES = 3
 
 
 def figure(value: object) -> str:
-    """A number as people read it: three digits that matter, thousands apart."""
+    """A number for people: three significant digits, separated thousands."""
     if isinstance(value, float):
         if value == 0:
             return "0"
@@ -46,7 +46,7 @@ def show(facts: Row, rows: Sequence[Row], *, title: str, as_json: bool) -> None:
 
 
 def as_text(facts: Row) -> str:
-    """One JSON object; a figure that is no number is null, because JSON has no word for it."""
+    """One JSON object; NaN and infinities become null, because JSON has no word for them."""
     return json.dumps(_finite(facts), allow_nan=False)
 
 
@@ -61,10 +61,10 @@ def _finite(value: object) -> object:
 
 
 def tables(rows: Sequence[Row], *, width: int) -> list[Table]:
-    """The rows in a form that breaks no word at `width`.
+    """The rows as tables that break no word at `width`.
 
-    That is a line a row; where the columns are too many, a column a row; and
-    where these are too many as well, a table a row.
+    One line for each row; with too many columns, one column for each row; with too many of these,
+    one table for each row.
     """
     columns = list(dict.fromkeys(name for row in rows for name in row))
     cells = [[name.replace("_", " "), *(figure(row.get(name)) for row in rows)] for name in columns]
@@ -90,7 +90,7 @@ def _drawn(cells: Sequence[Sequence[str]], numeric: Sequence[bool], width: int) 
 
 
 def _widths(columns: Sequence[Sequence[str]], room: int) -> list[int]:
-    """As wide as the content; where that is too much, headings are broken first, then the rest."""
+    """As wide as the content; if that is too wide, headings are broken first, then the rest."""
     widths = [max(map(len, column)) for column in columns]
     words = _narrowest(columns)
     bodies = [max(word, *map(len, column[1:])) for word, column in zip(words, columns, strict=True)]

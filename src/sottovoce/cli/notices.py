@@ -1,4 +1,4 @@
-"""A notice to people when a site needs them: to a program of the site, or to a web address."""
+"""Notices for people whom a site needs: to a program of the site, or to a web address."""
 
 import json
 import logging
@@ -31,12 +31,12 @@ NEEDED = (
     events.AttemptFailed,
     events.LineLost,
 )
-"""What people at a site should hear of without looking."""
+"""The events of which people get a notice."""
 
 
 @dataclass
 class Notices:
-    """Hands notices on, one after the other, and never holds up a study."""
+    """Delivers notices one after the other, and never delays a study."""
 
     place: str
     _queue: "Queue[bytes | None]" = field(default_factory=lambda: Queue(_WAITING))
@@ -54,7 +54,7 @@ class Notices:
         self._thread.join(_SECONDS)
 
     def on_event(self, event: "Event") -> None:
-        """Pass on what people are needed for: what it is, of which study and seat, and when."""
+        """Queue a notice of an event that needs people, with its study, seat and time."""
         if not isinstance(event, NEEDED) or self._queue.full():
             return
         kind = kebab(type(event).__name__)
@@ -70,7 +70,7 @@ class Notices:
 
 
 def _delivery(place: str) -> Callable[[bytes], None]:
-    """How notices reach this place; refused where they never could."""
+    """The delivery of notices to this place; an impossible place is refused."""
     parts = urlsplit(place)
     if parts.scheme in {"http", "https"}:
         if parts.scheme == "http" and parts.hostname not in {"127.0.0.1", "::1", "localhost"}:

@@ -1,4 +1,4 @@
-"""The options that say what to read from a source, the same in every command that reads one."""
+"""The options that describe a source, the same in every command that reads one."""
 
 from collections.abc import Callable
 from dataclasses import dataclass, fields, is_dataclass
@@ -25,7 +25,7 @@ LabelColumns = Annotated[
     typer.Option(
         "--label",
         metavar="COLUMN",
-        help="Column of the label; several are yes/no marks, one a label.",
+        help="Column of the label; several are yes/no columns, one for each label.",
     ),
 ]
 LabelMapping = Annotated[
@@ -39,7 +39,7 @@ LabelMapping = Annotated[
 LabelSeparator = Annotated[
     str | None,
     typer.Option(
-        "--label-separator", metavar="TEXT", help="What stands between several labels in one field."
+        "--label-separator", metavar="TEXT", help="Separator of several labels in one field."
     ),
 ]
 StudyLabels = Annotated[
@@ -47,7 +47,7 @@ StudyLabels = Annotated[
     typer.Option(
         "--labels",
         metavar="NAMES",
-        help="The study's labels, with commas between; others are told.",
+        help="The study's labels, separated by commas; other labels are reported.",
     ),
 ]
 GroupColumn = Annotated[
@@ -71,33 +71,35 @@ FormatName = Annotated[
     typer.Option(
         "--format",
         metavar="NAME",
-        help="Its format, such as csv, jsonl or brat; else by its look.",
+        help="Its format, such as csv, jsonl or brat; detected by default.",
     ),
 ]
 EncodingName = Annotated[
     str | None,
     typer.Option(
-        "--encoding", metavar="NAME", help="Encoding, e.g. utf-8, cp1252, utf-16; else by its look."
+        "--encoding",
+        metavar="NAME",
+        help="Encoding, e.g. utf-8, cp1252, utf-16; detected by default.",
     ),
 ]
 Delimiter = Annotated[
     str | None,
     typer.Option(
-        "--delimiter", metavar="CHARACTER", help="What stands between fields; else by its look."
+        "--delimiter", metavar="CHARACTER", help="Separator of fields; detected by default."
     ),
 ]
 Header = Annotated[
     bool,
     typer.Option(
         "--header/--no-header",
-        help="Whether the first row names the columns; else they are 1, 2, 3.",
+        help="Whether the first row names the columns; otherwise they are 1, 2, 3.",
     ),
 ]
 Quotes = Annotated[
     bool,
     typer.Option(
         "--quotes/--no-quotes",
-        help="Whether quotes hold a field together, or are plain characters.",
+        help="Whether quotes enclose a field, or are plain characters.",
     ),
 ]
 LabelsFile = Annotated[
@@ -111,7 +113,7 @@ EncoderPlace = Annotated[
     typer.Option(
         "--encoder",
         metavar="PLACE",
-        help="Folder or package that holds the study's encoder, where it has one.",
+        help="Folder or package with the study's encoder, if it has one.",
     ),
 ]
 Notify = Annotated[
@@ -119,7 +121,7 @@ Notify = Annotated[
     typer.Option(
         "--notify",
         metavar="PROGRAM|URL",
-        help="Tell a program (one JSON object) or an https address when people are needed.",
+        help="Notify a program (one JSON object) or an https address when people are needed.",
     ),
 ]
 ClusterName = Annotated[
@@ -127,8 +129,8 @@ ClusterName = Annotated[
     typer.Option(
         "--cluster",
         metavar="local|none|ADDRESS",
-        help="Who reads many documents: all cores of this machine, this process alone, or a dask "
-        "scheduler such as tcp://10.0.0.5:8786.",
+        help="What reads many documents: all cores of this machine, this process alone, "
+        "or a dask scheduler such as tcp://10.0.0.5:8786.",
     ),
 ]
 Pattern = Annotated[
@@ -136,9 +138,7 @@ Pattern = Annotated[
 ]
 Longest = Annotated[
     int,
-    typer.Option(
-        "--longest", metavar="BYTES", help="Bytes that the longest document may have.", min=1
-    ),
+    typer.Option("--longest", metavar="BYTES", help="The most bytes of one document.", min=1),
 ]
 
 
@@ -154,7 +154,7 @@ class ColumnFlags:
 
 @dataclass(frozen=True)
 class FileFlags:
-    """How a source is written."""
+    """The format of a source."""
 
     format: FormatName = None
     encoding: EncodingName = None
@@ -166,7 +166,7 @@ class FileFlags:
 
 
 def grouped(command: Callable[..., None]) -> Callable[..., None]:
-    """Give a command the options of every group of flags among its parameters."""
+    """Give a command the options of every group of flags in its parameters."""
     hints = get_type_hints(command, include_extras=True)
     groups: dict[str, Any] = {name: kind for name, kind in hints.items() if is_dataclass(kind)}
     spread: list[Parameter] = []
@@ -191,17 +191,17 @@ def grouped(command: Callable[..., None]) -> Callable[..., None]:
 
 
 def several(names: list[str] | None) -> tuple[str, ...] | None:
-    """Columns as they were named, None where none was."""
+    """The columns, or None if there are none."""
     return tuple(names) if names else None
 
 
 def listed(names: str | None) -> tuple[str, ...]:
-    """Names with commas between them."""
+    """The names in a list separated by commas."""
     return tuple(name.strip() for name in names.split(",")) if names else ()
 
 
 def label_map(given: str | None) -> "LabelMap | None":
-    """The label map that was written out, or stands in a file."""
+    """The label map, given directly or in a file."""
     from sottovoce.sources import LabelMap
 
     return LabelMap.of(given) if given else None
@@ -223,7 +223,7 @@ def format_named(name: str | None) -> "Format | None":
 
 
 def table(delimiter: str | None, *, quotes: bool, header: bool) -> "DelimitedFormat":
-    """How a delimited file is written; a tab is hard to type, so it may be written out."""
+    """The form of a delimited file; a tab is hard to type, so it may be given as \t."""
     from sottovoce.sources import DelimitedFormat
 
     written_out = {"\\t": "\t", "tab": "\t"}

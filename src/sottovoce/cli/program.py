@@ -22,26 +22,26 @@ _COMMANDS = {
     "study": ("study", None),
     "serve": ("serve", "Serve all studies of this coordinator at one port."),
     "join": ("join", "Take part in a study."),
-    "assist": ("assist", "Work for others, on numbers that nobody here can read."),
-    "status": ("status", "How far the studies of this site are."),
+    "assist": ("assist", "Compute for others, on numbers that nobody here can read."),
+    "status": ("status", "Show the progress of this site's studies."),
     "classify": ("classify", "Label new documents with a trained study."),
-    "evaluate": ("evaluate", "How good the model is, here and over all sites."),
-    "export": ("export", "A released model as a file of its own."),
-    "report": ("report", "One study on one page, with pictures."),
-    "console": ("console", "The same in a browser, on this machine."),
+    "evaluate": ("evaluate", "Measure the model, here and over all sites."),
+    "export": ("export", "Write a released model to a file."),
+    "report": ("report", "Write one study as a page with pictures."),
+    "console": ("console", "Show the studies in a browser on this machine."),
     "ledger": ("ledger", None),
-    "withdraw": ("withdraw", "Withdraw from a study (sums that were made stay)."),
-    "hand": ("hand", "The model again for a peer that lost its disk."),
-    "backup": ("backup", "This site's whole folder in one file."),
-    "restore": ("backup", "A site's folder again, from such a file."),
+    "withdraw": ("withdraw", "Withdraw from a study (what was added up stays)."),
+    "hand": ("hand", "Give the model again to a peer that lost its disk."),
+    "backup": ("backup", "Copy this site's whole folder into one file."),
+    "restore": ("backup", "Restore a site's folder from such a file."),
     "data": ("data", None),
     "encoder": ("encoder", None),
     "keys": ("keys", None),
-    "notes": ("notes", "Write made-up clinical notes, to try things on."),
-    "table1": ("table1", "The paper's table, its figures beside ours."),
-    "attack": ("attack", "Get notes back from rados that were not encrypted."),
+    "notes": ("notes", "Write synthetic clinical notes to try things with."),
+    "table1": ("table1", "Reproduce the paper's table, its figures beside ours."),
+    "attack": ("attack", "Reconstruct notes from rados that were not encrypted."),
 }
-"""Every command, the module that holds it, and its help in the list; groups bring their own."""
+"""Every command with its module and its line in the list; groups bring their own."""
 
 
 def _version(asked: bool) -> None:
@@ -62,7 +62,7 @@ def root(
 
 
 def program_of(names: Iterable[str]) -> typer.Typer:
-    """The program with these of its commands: loading and reading all of them takes time."""
+    """The program with only these commands: loading all of them takes time."""
     program = typer.Typer(
         name="sottovoce",
         help="Several owners of confidential text train one classifier together, "
@@ -111,8 +111,8 @@ shell_words.propose_commands_of(whole_program)
 def run_process() -> NoReturn:
     """Run the command, and end its process at once.
 
-    Taking hundreds of modules apart takes as long as a short command. What was asked to be done
-    at the end is done, and threads that still work are waited for.
+    Unloading hundreds of modules takes as long as a short command. Exit handlers still run, and
+    working threads are waited for.
     """
     try:
         main()
@@ -128,7 +128,7 @@ def run_process() -> NoReturn:
 
 
 def main() -> NoReturn:
-    """Run the command; a mistake of the user's is one line and hints, never a stack trace."""
+    """Run the command; a user's mistake is one line with hints, never a stack trace."""
     for stream in (sys.stdout, sys.stderr):
         # A terminal that cannot show a character gets a question mark in its place.
         if isinstance(stream, TextIOWrapper):
@@ -137,7 +137,7 @@ def main() -> NoReturn:
 
 
 def named(words: Sequence[str]) -> Sequence[str]:
-    """The command that the words of a line name, or all of them where they name none."""
+    """The command that the arguments name, or all commands if they name none."""
     completes = "_SOTTOVOCE_COMPLETE" in os.environ
     return words[:1] if words and words[0] in _COMMANDS and not completes else tuple(_COMMANDS)
 
@@ -155,7 +155,7 @@ def run(program: typer.Typer, *, name: str) -> int:
     except (KeyboardInterrupt, typer.Abort):
         return event_text.tell_code(event_text.INTERRUPTED)
     except OSError as error:
-        # What is still in the buffer cannot be written either, and would be tried once more.
+        # The rest of the buffer cannot be written either, and Python would try it once more.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         reason = (error.strerror or type(error).__name__).lower()
         message = f"{error.filename or 'output'}: cannot be read or written ({reason})"

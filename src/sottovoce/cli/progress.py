@@ -1,4 +1,4 @@
-"""A progress bar for whatever takes longer than two seconds."""
+"""A progress bar for work that takes longer than two seconds."""
 
 import time
 from collections.abc import Callable, Iterable, Iterator
@@ -10,7 +10,7 @@ from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn
 from sottovoce.cli import screen
 
 SHOWN_AFTER = 2.0
-"""Seconds without a word that people do not mind."""
+"""Seconds that people wait without asking for a progress bar."""
 
 _EVERY = 64
 _LINE_EVERY = 10.0
@@ -25,7 +25,7 @@ def watched(
     clock: Callable[[], float] = time.monotonic,
     console: Console | None = None,
 ) -> Iterator[T]:
-    """Hand on `items`; after two seconds show how far `position` (done, of how many) has come."""
+    """Yield `items`; after two seconds show a bar of `position` (done, of how many)."""
     columns = (TextColumn("{task.description}", markup=False), BarColumn(), TimeRemainingColumn())
     terminal = console or screen.console(err=True)
     bar = Progress(*columns, console=terminal, transient=True)

@@ -1,7 +1,7 @@
-"""Try a plan on text at hand, before anybody is invited.
+"""Try a plan on your own text, before anybody is invited.
 
-The text is dealt by chance to as many peers as the study has; each is checked as `join` would, and
-a model is learnt in plaintext. No site's text is needed, and nothing is sent.
+The text is dealt at random to as many peers as the study has. Each part is checked as `join` checks
+it, and a model is learnt in plaintext. No site's text is needed, and nothing is sent.
 """
 
 from collections.abc import Iterator, Sequence
@@ -32,8 +32,8 @@ class PlanRehearsal:
         plan, study = described.plan, described.rehearsed()
         if plan.arrangement.by_features:
             raise InputError(
-                "rehearse: expected partition documents, found features: no table at hand has "
-                "what the peers hold of the same entities"
+                "rehearse: expected partition documents, found features: one table cannot stand "
+                "for the columns of several peers"
             )
         parts = _dealt(documents, study.roster.peers)
         rehearsed = {name: check_documents(study, name, part) for name, part in parts.items()}
@@ -57,7 +57,7 @@ class PlanRehearsal:
             yield from (f"{name}: {line}" for line in brought.told(self.described.plan))
         yield f"a row has {self.columns:,} columns; each peer moves about {self.sent / 1e6:,.1f} MB"
         if self.accuracy is not None:
-            yield f"in plaintext the plan is right on {self.accuracy:.1%} of the text held out"
+            yield f"in plaintext the model is right on {self.accuracy:.1%} of the held-out text"
 
     def facts(self) -> dict[str, object]:
         """The same for scripts."""
@@ -77,7 +77,7 @@ class PlanRehearsal:
 
 
 def _dealt(documents: Sequence[Document], peers: Sequence[str]) -> dict[str, list[Document]]:
-    """The documents of each peer, by chance; copies stay together."""
+    """The documents of each peer, dealt at random; copies stay together."""
     parts: dict[str, list[Document]] = {name: [] for name in peers}
     for document in documents:
         share = position(document, purpose="rehearsed peers")

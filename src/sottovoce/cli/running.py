@@ -1,4 +1,4 @@
-"""Programs that wait for others: run to their end, or stopped by a signal with nothing lost."""
+"""Runs programs that wait for others to their end; a signal stops them without loss."""
 
 import asyncio
 import signal
@@ -17,9 +17,9 @@ T = TypeVar("T")
 
 
 def run(program: Coroutine[Any, Any, T], *, afterwards: str, log: "LogFile | None" = None) -> T:
-    """What the program returns; where it is stopped, `afterwards` says how to go on.
+    """Run the program and return its result; if it is stopped, `afterwards` says how to continue.
 
-    Ctrl-C interrupts it; a service manager that ends it (SIGTERM) finds it done: nothing failed.
+    Ctrl-C interrupts it (exit code 130); SIGTERM of a service manager ends it with exit code 0.
     """
     came: list[signal.Signals] = []
     try:

@@ -1,4 +1,4 @@
-"""The one door to the terminal: text from outside is shown escaped, and never read as markup."""
+"""The only module that prints to the terminal: outside text is escaped, never read as markup."""
 
 import re
 import shutil
@@ -22,7 +22,7 @@ _WHOLE = re.compile(r"`[^`]*`|\d{4}-\d\d-\d\d \d\d:\d\d(:\d\d)? UTC")
 
 
 def say(text: object = "", *, nl: bool = True, err: bool = False, **style: Any) -> None:
-    """Print text, every character of it in its place; `style` is ours and applies to all of it."""
+    """Print text with control characters escaped; `style` applies to all of it."""
     shown = escaped_lines(str(text))
     if (sys.stderr if err else sys.stdout).isatty():
         shown = folded(shown, shutil.get_terminal_size().columns)
@@ -30,7 +30,7 @@ def say(text: object = "", *, nl: bool = True, err: bool = False, **style: Any) 
 
 
 def folded(text: str, width: int) -> str:
-    """Lines that are too long, broken between words; never a command, which somebody may copy."""
+    """Break long lines between words; a command stays whole, because somebody may copy it."""
     return "\n".join(_folded(line, width) for line in text.split("\n"))
 
 
@@ -50,12 +50,12 @@ def _folded(line: str, width: int) -> str:
 
 
 def say_json(text: str, *, nl: bool = True, err: bool = False) -> None:
-    """Print what is JSON already, with JSON's own escapes."""
+    """Print a text that is already JSON."""
     typer.echo(escaped_json(text), nl=nl, err=err)
 
 
 def table(head: Sequence[str], rows: Iterable[Sequence[str]]) -> None:
-    """Print columns, each as wide as its widest cell; needs nothing that takes time to load."""
+    """Print columns, each as wide as its widest cell, without modules that take time to load."""
     cells = [[escaped_lines(cell) for cell in row] for row in (head, *rows)]
     widths = [max(map(_width, column)) for column in zip(*cells, strict=True)]
     cells.insert(1, ["─" * width for width in widths])
@@ -67,7 +67,7 @@ def table(head: Sequence[str], rows: Iterable[Sequence[str]]) -> None:
 
 
 def _width(cell: str) -> int:
-    """How many places of a terminal a cell takes."""
+    """The width of a cell on a terminal."""
     return sum(
         0 if combining(character) else 1 + (east_asian_width(character) in {"F", "W"})
         for character in cell
@@ -82,16 +82,16 @@ def console(*, err: bool = False) -> "Console":
 
 
 def moment(seconds: float) -> str:
-    """A moment in UTC, as people write it."""
+    """A moment in UTC, for people."""
     return f"{datetime.fromtimestamp(seconds, UTC):%Y-%m-%d %H:%M:%S} UTC"
 
 
 def names(listed: tuple[str, ...]) -> str:
-    """Names beside each other."""
+    """The names in one line."""
     return ", ".join(listed) or "nobody"
 
 
 def waiting(what: str, whom: tuple[str, ...], until: float) -> str:
-    """What is waited for, for whom, and until when; 0 where nobody gives up."""
+    """A sentence that says who is waited for, for what, and until when (0: without limit)."""
     limit = f"until {moment(until)}" if until else "for as long as it takes"
     return f"waits for {names(whom)} ({what}) {limit}"

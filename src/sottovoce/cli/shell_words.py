@@ -1,4 +1,4 @@
-"""Commands that we propose work where they are typed: they name the folder that `--home` gave."""
+"""Adds `--home` to the commands in our hints, so that they work where they are typed."""
 
 import re
 import shlex
@@ -15,17 +15,17 @@ _programs: list[Callable[[], typer.Typer]] = []
 
 
 def propose_commands_of(program: Callable[[], typer.Typer]) -> None:
-    """Say which program's commands stand in our messages and settings; made when it is needed."""
+    """Set the program whose commands appear in our messages; it is made when needed."""
     _programs[:] = [program]
 
 
 def note_home(home: Path | None) -> None:
-    """Remember the folder that this command was given; one of the environment stays there."""
+    """Remember the folder of --home; one from the environment needs no reminder."""
     _given.set(home)
 
 
 def placed(words: str) -> str:
-    """The same words, every command in them with our `--home`, if it takes one."""
+    """The same text, in which every command that takes `--home` has ours."""
     home = _given.get()
     if home is None:
         return words
@@ -41,7 +41,7 @@ def placed(words: str) -> str:
 
 
 def _path(names: list[str]) -> tuple[str, ...]:
-    """As many of the first words as name a command."""
+    """The longest beginning of these words that names a command."""
     command = root_command()
     for count, name in enumerate(names):
         command = getattr(command, "commands", {}).get(name)
@@ -58,5 +58,5 @@ def _takes_home(names: tuple[str, ...]) -> bool:
 
 
 def root_command() -> Any:
-    """The program with all its commands, of which perhaps one alone was loaded to run."""
+    """The program with all its commands, even if only one was loaded to run."""
     return typer.main.get_command(_programs[0]())

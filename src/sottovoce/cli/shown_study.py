@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class KnownStudy:
-    """Its name, its text, its card for this site, and the evaluations that were held."""
+    """A study's name, text, card for this site, and evaluations."""
 
     id: str
     described: "StudyDescription"
@@ -61,7 +61,7 @@ class KnownStudy:
 
 
 def show_kept(kept: "KeptEvaluation") -> None:
-    """An evaluation that was kept, with its day."""
+    """Show a kept evaluation and its day."""
     from sottovoce.cli.evaluation_table import show_evaluation
     from sottovoce.cli.screen import moment
 
@@ -89,7 +89,7 @@ def known_study(site: "Site", name: str | None, *, option: str = "") -> KnownStu
     titles |= {study: joined_study.invitation.title for study, joined_study in joined.items()}
     if not titles:
         raise InputError(
-            f"{site.home}: expected a study, found none",
+            f"{site.home}: there is no study in this folder",
             hints=("sottovoce study create", "sottovoce join INVITATION", "or another --home"),
         )
     chosen = choose(name, titles, option=option)
@@ -100,7 +100,7 @@ def known_study(site: "Site", name: str | None, *, option: str = "") -> KnownStu
     chosen_study = joined[chosen]
     if chosen_study.description is None:
         raise InputError(
-            f"study {chosen}: expected its text, found none yet",
+            f"study {chosen}: its description has not arrived yet",
             hints=(f"sottovoce join --study {chosen}",),
         )
     organisation = chosen_study.description.organisation(

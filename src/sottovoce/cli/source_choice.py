@@ -1,4 +1,4 @@
-"""What a peer brings: which source, which columns; remembered, so that a restart reads the same."""
+"""A peer's choice of source and columns, kept so that a restart reads the same."""
 
 import json
 from collections.abc import Callable, Iterator, Sequence
@@ -21,9 +21,9 @@ if TYPE_CHECKING:
 
 
 NO_TEXT = ("none",)
-"""What a site says that brings columns alone."""
+"""The value of --text at a site that brings columns only."""
 MOST_KEPT = 2**16
-"""Documents that are kept in memory, about a kilobyte each; of more none is."""
+"""The most documents kept in memory, about a kilobyte each; a larger source is read again."""
 
 
 @dataclass(frozen=True)
@@ -57,14 +57,14 @@ class SourceChoice:
         file: options.FileFlags,
         encoder: str | None = None,
     ) -> "SourceChoice":
-        """The source that the flags of a command speak of."""
+        """The source that the options of a command describe."""
         labels_file = None if columns.labels_file is None else str(columns.labels_file)
         flags = {**vars(columns), **vars(file), "label": options.several(columns.label)}
         flags["labels_file"] = labels_file
         return cls(data, options.several(text), group=group, encoder=encoder, **flags)
 
     def absolute(self) -> "SourceChoice":
-        """The same from wherever the command is run next."""
+        """The same choice with absolute paths."""
         file = None if self.labels_file is None else str(Path(self.labels_file).absolute())
         place = self.encoder
         encoder = str(Path(place).absolute()) if place and Path(place).exists() else place
@@ -74,9 +74,9 @@ class SourceChoice:
     def options(
         self, plan: "StudyPlan", *, peer: str = "", learning: bool = True
     ) -> "SourceOptions":
-        """What to read for this plan: its labels for learning, none for asking.
+        """What to read for this plan: with labels for training, without for a query.
 
-        Where peers hold different features, those of `peer`.
+        In partition `features`, the columns of `peer`.
         """
         from sottovoce.sources import Empty, SourceLimits
         from sottovoce.text.columns import Numeric
@@ -102,21 +102,20 @@ class SourceChoice:
         return further if learning else replace(further, label_map=None, label_separator=None)
 
     def _check_text(self, plan: "StudyPlan") -> None:
-        """Whether rows have text the study says, and a site that brings none says so, too."""
+        """Check that text columns are given exactly if the study's rows have text."""
         if plan.has_text and self.text == NO_TEXT:
             raise InputError(
-                "--text: expected the column that holds the text, found none",
+                "--text: name the column that holds the text",
                 hints=("--text note",),
             )
         if not plan.has_text and self.text not in {None, NO_TEXT}:
             raise InputError(
-                "--text: expected none, as rows of this study are columns alone, "
-                f"found {', '.join(self.text or ())}",
+                "--text: rows of this study have no text, found {', '.join(self.text or ())}",
                 hints=("--text none",),
             )
 
     def _check_entities(self, plan: "StudyPlan", *, learning: bool) -> None:
-        """Peers hold out the same entities by their names, and look up others' by them."""
+        """Check that a column names the entities: peers hold out and look up by it."""
         if self.group is None and learning and (plan.held_out or len(plan.alphas) > 1):
             reason = "peers with different columns hold the same ones out"
         elif self.group is None and plan.arrangement.asks_holders:
@@ -124,12 +123,12 @@ class SourceChoice:
         else:
             return
         raise InputError(
-            "--group: expected the column that names whom a row is about, found none: " + reason,
+            "--group: name the column that says whom a row is about: " + reason,
             hints=("--group patient",),
         )
 
     def check(self) -> None:
-        """Refuse a place or a column that is not there; what a study wants of it comes later."""
+        """Refuse a missing file or column; the study's own checks come later."""
         from sottovoce.sources import open_source
 
         source = open_source(self.data, self.typed())
@@ -137,7 +136,7 @@ class SourceChoice:
             raise source.nothing_usable()
 
     def typed(self) -> "SourceOptions":
-        """The options as they were typed, without what a study adds."""
+        """The options as typed, without the study's additions."""
         from sottovoce.sources import SourceOptions
 
         return SourceOptions(
@@ -161,11 +160,11 @@ class SourceChoice:
         learning: bool = True,
         told: Callable[["Problems"], None] | None = None,
     ) -> Sequence["Document"]:
-        """Every usable document, in order; the plan's encoder is opened, too.
+        """Every usable document, in order; the plan's encoder is opened too.
 
-        Many are not kept, but read anew for every pass.
+        A large source is not kept in memory, but read again for every pass.
 
-        `told` hears what was left out, also where nothing is left.
+        `told` is called with what was skipped, even if nothing is left.
         """
         from sottovoce.cli.progress import watched
         from sottovoce.encoders import ready
@@ -183,8 +182,8 @@ class SourceChoice:
             yield from documents if plan.has_text else map(as_row, documents)
             if self._state() != before:
                 raise InputError(
-                    f"{self.data}: expected the file as it was, found one that was changed",
-                    hints=("leave it as it is until the training is over",),
+                    f"{self.data}: the file was changed since this site joined",
+                    hints=("do not change it until the training is over",),
                 )
 
         source = open_source(self.data, options)
@@ -219,7 +218,7 @@ class SourceChoice:
         return PartedDocuments(PartTask(listed.parts, (), begin), length=listed.documents)
 
     def _state(self) -> tuple[int, int] | None:
-        """What changes when the file is written; None of folders and of what is no file."""
+        """The file's size and time of change; None for folders and other things."""
         path = Path(self.data)
         if not path.is_file():
             return None
@@ -232,13 +231,13 @@ def _position(source: "Source") -> tuple[int, int | None]:
 
 
 def remember(site: "Site", study: "JoinedStudy", choice: SourceChoice) -> None:
-    """Keep the choice in the study's folder, sealed: it names files of this site."""
+    """Keep the choice in the study's folder, sealed, because it names files of this site."""
     data = json.dumps(asdict(choice)).encode()
     site.files.write(study.folder / "source", data, entropy=site.entropy, replace=True)
 
 
 def recall(site: "Site", study: "JoinedStudy") -> SourceChoice | None:
-    """The choice that was made when this site joined."""
+    """The choice that this site made when it joined."""
     path = study.folder / "source"
     if not path.exists():
         return None
@@ -252,11 +251,11 @@ def recall(site: "Site", study: "JoinedStudy") -> SourceChoice | None:
 
 
 def check_brings_text(seats: tuple[str, ...], peers: Sequence[str], choice: object) -> None:
-    """A peer brings documents, and an organisation without a peer's seat brings none."""
+    """Check that a peer brings documents, and an organisation without a peer's seat brings none."""
     peer = next((seat for seat in seats if seat in peers), None)
     if peer is not None and choice is None:
         raise InputError(
-            f"{peer}: expected the documents of this site, found none",
+            f"{peer}: a peer needs --data with its documents",
             hints=("--data notes.csv --text note --label diagnosis",),
         )
     if peer is None and choice is not None:
@@ -267,7 +266,7 @@ def check_brings_text(seats: tuple[str, ...], peers: Sequence[str], choice: obje
 
 
 def mark_begun(study: "JoinedStudy") -> None:
-    """Note that this site's person consented to the card: `join` goes on without asking again."""
+    """Note that this site's person consented to the card, so that `join` does not ask again."""
     storage.write_whole(_begun(study), b"", mode=storage.SECRET_MODE, replace=True)
 
 

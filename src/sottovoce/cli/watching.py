@@ -1,4 +1,4 @@
-"""What a service tells while it runs: a bar at a terminal, plain lines or JSON elsewhere."""
+"""Shows the events of a running service: a bar on a terminal, plain lines or JSON elsewhere."""
 
 import time
 from collections.abc import Callable, Mapping
@@ -23,17 +23,17 @@ from sottovoce.wire.tags import kebab
 if TYPE_CHECKING:
     from sottovoce.node.events import Event
 
-_ENROLMENT = ("", "waits until everybody has come")
-"""The bar of all seats of a site, before there are stages."""
+_ENROLMENT = ("", "waits until everybody has joined")
+"""The bar that all seats of a site share before the first stage."""
 _QUIET_SECONDS = 10.0
-"""How often a plain log repeats that letters are moving."""
+"""Seconds between two progress lines of a plain log."""
 _DRAWN_A_SECOND = 2
 """Rich draws ten times a second, which costs 4 % of a core for as long as a study waits."""
 
 
 @dataclass
 class Watch:
-    """Shows events as they come; `expected` says how many bytes a stage moves, where known.
+    """Shows events as they come; `expected` is the number of bytes of a stage, if known.
 
     With `study_name` every line says which study it is about. A `quiet` one shows nothing: a
     script waits for the result alone. Without `ends` it leaves
@@ -78,7 +78,7 @@ class Watch:
             self._bars.stop()
 
     def paused(self) -> None:
-        """Take the bars away while a person is asked something."""
+        """Hide the bars while a person is asked something."""
         if self._drawn:
             self._bars.stop()
 
@@ -109,12 +109,12 @@ class Watch:
             self._line(words)
 
     def say(self, words: str) -> None:
-        """Show a line that is no event, for people alone."""
+        """Show a line that is no event, for people only."""
         if not (self.quiet or self.as_json):
             self._line(words)
 
     def _line(self, words: str) -> None:
-        """One event is one line, with its time where it goes to a log; names may hold brackets."""
+        """Print an event as one line, with its time in a log; names may hold brackets."""
         console = self.console
         shown = screen.folded(escaped(words), console.width)
         line = shown if console.is_terminal else stamped(words)
@@ -134,7 +134,7 @@ class Watch:
             self._line(f"{event.seat}: {event.stage}, {moved}")
 
     def _open_or_close(self, event: "Event") -> None:
-        """Have a bar for every stage that goes on, and for the wait before the first."""
+        """Keep a bar for every running stage, and one for the wait before the first."""
         match event:
             case events.Enrolled() if not self.ends:
                 self._bar(*_ENROLMENT)
@@ -208,8 +208,8 @@ def _listening(event: events.Listening) -> str:
 
 def _given_up(event: events.QueryGivenUp) -> str:
     return (
-        f"{event.seat}: query {event.number}, of {event.documents:,} other rows, was broken off "
-        "and is given up; it is charged only if its labels were sent already"
+        f"{event.seat}: query {event.number}, of {event.documents:,} other rows, was interrupted "
+        f"and is given up; it is charged only if its labels were already sent"
     )
 
 
@@ -222,18 +222,18 @@ def _priced(event: events.QueryPriced) -> str:
 
 def _held(event: events.EvaluationHeld) -> str:
     return (
-        f"{event.seat}: accuracy {event.accuracy:.1%} on documents held out of {names(event.peers)}"
+        f"{event.seat}: accuracy {event.accuracy:.1%} on held-out documents of {names(event.peers)}"
     )
 
 
 def _goes_on(event: events.QueryGoesOn) -> str:
-    return f"{event.seat}: query {event.number} goes on where it was broken off, charged once"
+    return f"{event.seat}: query {event.number} continues after an interruption, charged once"
 
 
 def _without(event: events.QueryWithoutDealer) -> str:
     return (
-        f"{event.seat}: {event.dealer} does not answer: query {event.number} finds the labels "
-        "without a dealer, which takes longer; they are charged once"
+        f"{event.seat}: {event.dealer} does not answer: query {event.number} computes the labels "
+        f"without a dealer, which takes longer; they are charged once"
     )
 
 
@@ -247,12 +247,12 @@ _WORDS: Mapping[type[Any], Callable[[Any], str]] = {
     events.StageBegan: _began,
     events.StageEnded: lambda event: f"{event.seat}: {event.stage} done in {event.seconds:.1f} s",
     events.AttemptFailed: _failed,
-    events.ModelStored: lambda event: f"{event.seat}: the sealed model lies at {event.path}",
+    events.ModelStored: lambda event: f"{event.seat}: the sealed model is at {event.path}",
     events.JournalDeleted: lambda event: f"{event.seat}: shares, masks and journals deleted",
     events.StudyFinished: lambda event: f"{event.seat}: the training is finished",
     events.StudyStopped: _stopped,
     events.StudyClosed: lambda event: f"{event.seat}: the study was closed, and queries are over",
-    events.SeatWithdrawn: lambda event: f"{event.seat}: takes no part any longer",
+    events.SeatWithdrawn: lambda event: f"{event.seat}: takes no further part",
     events.QueryServed: lambda event: (
         f"{event.seat}: query {event.number + 1} of {event.asker} served"
     ),
@@ -262,8 +262,8 @@ _WORDS: Mapping[type[Any], Callable[[Any], str]] = {
     events.QueryGivenUp: _given_up,
     events.QueryWithoutDealer: _without,
     events.EvaluationHeld: _held,
-    events.LineLost: lambda event: f"{event.seat}: no line ({event.reason}), trying again",
-    events.LineBack: lambda event: f"{event.seat}: the line is back",
+    events.LineLost: lambda event: f"{event.seat}: no connection ({event.reason}), trying again",
+    events.LineBack: lambda event: f"{event.seat}: the connection is back",
 }
 
 
@@ -285,7 +285,7 @@ class Amount(ProgressColumn):
 
 
 class TimeLeft(ProgressColumn):
-    """The time left, where it can be estimated; else the time so far."""
+    """The time left if it can be estimated, otherwise the time so far."""
 
     def render(self, task: Task) -> Text:
         """Time left, or time spent."""

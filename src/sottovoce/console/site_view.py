@@ -86,7 +86,7 @@ def _consent(study: JoinedStudy, question: ConsentQuestion, guard: ConsoleGuard)
     ]
     return section(
         "Your consent is needed",
-        tag("p", "Compare these words with the other sites over the phone:"),
+        tag("p", "Compare these words with the other sites by phone:"),
         tag("p", "\n".join(in_lines(question.words)), class_="words"),
         tag(
             "p",

@@ -241,7 +241,7 @@ class ConsoleWork:
 def _described(study: JoinedStudy) -> StudyDescription:
     description = study.description
     if description is None:
-        raise InputError(f"study {study.id}: expected its text, found none yet")
+        raise InputError(f"study {study.id}: its description has not arrived yet")
     return description
 
 

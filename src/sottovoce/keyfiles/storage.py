@@ -204,7 +204,7 @@ def _sync_folder(folder: Path) -> None:
 
 
 def _exists(path: Path) -> KeyFileError:
-    return KeyFileError(f"{path}: exists already, and nothing was changed")
+    return KeyFileError(f"{path}: already exists; nothing was changed")
 
 
 def _cannot_write(path: Path, error: OSError) -> KeyFileError:

@@ -1,1 +1,1 @@
-"""One module a command: what it asks, what it does, what it says."""
+"""One module for each command."""

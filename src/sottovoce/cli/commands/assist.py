@@ -16,7 +16,7 @@ def assist(
         typer.Argument(
             metavar="[INVITATION]",
             help="The line from the coordinator, a file with it, or - to read it from standard "
-            "input. Not needed to go on.",
+            "input. Not needed to continue.",
         ),
     ] = None,
     study: StudyName = None,
@@ -36,9 +36,9 @@ def assist(
     """Work for others in a study, on numbers that this machine cannot read.
 
     For an organisation without documents: an intermediary, which builds the contribution of a peer
-    from ciphertexts, an evaluator, or a dealer. An intermediary is done when the model is
-    there; who is needed for queries stays. Interrupted or crashed, `sottovoce assist` without
-    an invitation goes on where it was.
+    from ciphertexts, an evaluator, or a dealer. An intermediary is done when the model is trained;
+    a machine that queries need stays. After an interruption or a crash, `sottovoce assist` without
+    an invitation continues.
 
     \b
     Exit codes: 0 finished, or ended by SIGTERM, 1 a mistake at this site,

@@ -1,4 +1,4 @@
-"""`sottovoce attack`: how much of synthetic notes comes back from what nobody may see."""
+"""`sottovoce attack`: how much of synthetic notes can be reconstructed from exposed numbers."""
 
 from enum import StrEnum
 from pathlib import Path
@@ -61,14 +61,14 @@ def attack(
     rados: Annotated[
         int, typer.Option("--rados", min=1, max=5000, help="How many rados were seen.")
     ] = 250,
-    seed: Annotated[int, typer.Option("--seed", min=0, help="Which notes are made up.")] = 0,
+    seed: Annotated[int, typer.Option("--seed", min=0, help="Seed of the synthetic notes.")] = 0,
     data: Annotated[
         Path | None,
         typer.Option("--data", help="For dictionary: labelled text (columns text, label)."),
     ] = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print one JSON object.")] = False,
 ) -> None:
-    """Reconstruct synthetic notes from exposed rados, moments or block sums, or name words.
+    """Reconstruct synthetic notes from exposed rados, moments or block sums, or name hidden words.
 
     Rados of sparse text are not irreversible. The attacks know nothing but the numbers; what
     they recover is then compared with the notes. The last row is the control: every attack on
@@ -103,7 +103,7 @@ def attack(
     for row in rows:
         del row["documents"]
     shown = [{_SAID.get(name, name): value for name, value in row.items()} for row in rows]
-    show(facts, shown, title=f"notes that came back from exposed {on.value}", as_json=False)
+    show(facts, shown, title=f"notes reconstructed from exposed {on.value}", as_json=False)
     screen.console().print(f"\n{_MEANS[on]}")
 
 
@@ -136,7 +136,7 @@ def _trials(
 
 
 def _on_dictionary(documents: int, seed: int, data: Path | None, *, as_json: bool) -> None:
-    """Half of the documents are the sites', half are what anybody could read elsewhere."""
+    """Half of the documents belong to the sites, half stand for public text of the same kind."""
     from dataclasses import asdict
 
     from sottovoce.attacks.frequencies import FREQUENT

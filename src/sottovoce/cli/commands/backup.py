@@ -1,4 +1,4 @@
-"""`sottovoce backup` and `sottovoce restore`: a home in one file, and back."""
+"""`sottovoce backup` and `sottovoce restore`: a site's folder as one file, and back."""
 
 from dataclasses import asdict
 from pathlib import Path
@@ -14,15 +14,15 @@ def backup(
     out: Annotated[Path, typer.Argument(metavar="FILE", help="The file to write, e.g. home.tar.")],
     with_key: Annotated[
         bool,
-        typer.Option("--with-key", help="Also the key that opens what is sealed; keep it apart."),
+        typer.Option("--with-key", help="Include the key that opens sealed files."),
     ] = False,
     home: Home = None,
     as_json: AsJson = False,
 ) -> None:
-    """Copy this site's whole folder into one file, all of it at one moment.
+    """Copy this site's whole folder into one file.
 
-    Stop `serve` and `join` first: a database that is in use is not copied. The key
-    (storage.key) is left out unless asked for; without it no copy is of use.
+    Stop `serve` and `join` first: a database that is in use is not copied. The key (storage.key) is
+    left out by default; without it no copy can be used.
 
     \b
     Examples:
@@ -38,7 +38,7 @@ def backup(
 
         screen.say(json.dumps({**asdict(summary), "out": str(out)}))
         return
-    key = "the key among them" if summary.has_key else "without storage.key, which you keep apart"
+    key = "including storage.key" if summary.has_key else "without storage.key"
     screen.say(f"{out}: {summary.files:,} files, {summary.size:,} bytes, {key}")
 
 
@@ -46,15 +46,15 @@ def restore(
     file: Annotated[Path, typer.Argument(metavar="FILE", help="What `sottovoce backup` wrote.")],
     key: Annotated[
         Path | None,
-        typer.Option("--key", metavar="FILE", help="The copy of storage.key that was kept apart."),
+        typer.Option("--key", metavar="FILE", help="The copy of storage.key that you kept."),
     ] = None,
     home: Home = None,
     as_json: AsJson = False,
 ) -> None:
-    """Bring a copy of a site's folder back, where there is no folder yet.
+    """Restore a copy of a site's folder to a place where there is no folder yet.
 
-    The folder that it was copied from must not be used any longer. A seat that sent something
-    after the copy was made finds out at its next start, stops, and sends nothing.
+    Do not use the original folder any longer. A seat that sent something after the copy was made
+    notices it at its next start, stops, and sends nothing.
 
     \b
     Examples:
@@ -71,4 +71,4 @@ def restore(
         screen.say(json.dumps({**asdict(summary), "home": str(place)}))
         return
     screen.say(f"{place}: {summary.files:,} files as they were at {summary.at}")
-    screen.say("use the folder that they were copied from no longer", err=True)
+    screen.say("do not use the original folder any longer", err=True)

@@ -37,7 +37,7 @@ def classify(
         typer.Option(
             "--out",
             metavar="PLACE",
-            help="Where they go: .csv, .tsv, .jsonl, .parquet, .arrow, a folder, or - (stdout).",
+            help="Output: .csv, .tsv, .jsonl, .parquet, .arrow, a folder, or - (stdout).",
         ),
     ],
     out_format: Annotated[
@@ -55,17 +55,19 @@ def classify(
         typer.Option(
             "--keep",
             metavar="COLUMN",
-            help="Column to carry along; all unless told.",
+            help="Column to copy to the output; all by default.",
         ),
     ] = None,
     label_column: Annotated[
         str | None,
-        typer.Option("--label-column", metavar="NAME", help="How the new column is called."),
+        typer.Option("--label-column", metavar="NAME", help="Name of the new column."),
     ] = None,
     remark_column: Annotated[
         str | None,
         typer.Option(
-            "--remark-column", metavar="NAME", help="Also a column that marks rows without a word."
+            "--remark-column",
+            metavar="NAME",
+            help="Add a column that marks rows without a known word.",
         ),
     ] = None,
     score_column: Annotated[
@@ -73,26 +75,27 @@ def classify(
         typer.Option(
             "--score-column",
             metavar="NAME",
-            help="Also how far each label is from another one, where scores are released.",
+            help="Add a column with the margin of each label, if the study releases scores.",
         ),
     ] = None,
     explain: Annotated[
         bool,
         typer.Option(
-            "--explain", help="Also a column of the words that carried the label; costs nothing."
+            "--explain",
+            help="Add a column with the words that decided the label; costs nothing extra.",
         ),
     ] = False,
     own: Annotated[
         bool,
         typer.Option(
             "--own",
-            help="Ask this site's own model instead, where `evaluate` found it clearly better.",
+            help="Use this site's own model instead, if `evaluate` found it clearly better.",
         ),
     ] = False,
     file_flags: options.FileFlags = options.FileFlags(),
     encoder: options.EncoderPlace = None,
     replace: Annotated[
-        bool, typer.Option("--replace", help="Replace a file that is there already.")
+        bool, typer.Option("--replace", help="Replace a file that already exists.")
     ] = False,
     study: StudyName = None,
     home: Home = None,
@@ -102,10 +105,10 @@ def classify(
     """Label FILE with a trained study. Only this site learns the labels.
 
     The coordinator learns that this site asks, and for how many documents, rounded up to whole
-    batches; so many are counted against this site's budget. Stopped and run again it goes on,
-    and is charged once. A row without a word that the model knows gets the label that the bias
-    alone gives, and is counted on the screen. The columns of the text are those that this site
-    joined with, unless told.
+    batches; this number is charged to the site's budget. If the command is stopped and run again,
+    it continues and is charged once. A row without any known word gets the label that the bias
+    alone gives; the screen says how many there are. By default the text columns are those with
+    which this site joined.
 
     Of more than 16,384 documents in a file none is kept in memory: they are asked about in slices
     of so many, each counted by itself, and a command that was stopped asks only what it has no
@@ -114,12 +117,12 @@ def classify(
     For an annotation tool the rows are tasks with predictions, the least certain ones first where
     the study releases scores.
 
-    With --own the labels are those of a model of this site's documents alone, if that was better
-    on this site's documents held out than the joint one by more than a standard error; it is
-    learnt anew from the documents that this site joined with, and nothing is asked or counted.
+    With --own the labels come from a model of this site's documents alone, if it was better than
+    the joint model on this site's held-out documents by more than a standard error. It is learnt
+    again from the documents with which this site joined, and nothing is asked or counted.
 
-    With --explain the places of a batch that would stay empty, and are charged all the same, hold
-    copies without one word each: a word is named if the label is another one without it.
+    With --explain the free places of the last batch, which are charged anyway, hold copies of rows
+    with one word left out: a word is named if the label changes without it.
 
     \b
     Examples:
@@ -142,9 +145,7 @@ def classify(
     check_trained(joined_study)
     described = joined_study.description
     if described is None:
-        raise InputError(
-            f"study {joined_study.id}: expected its text, found none: it was never joined"
-        )
+        raise InputError(f"study {joined_study.id}: this site never joined it")
     known = recall(site, joined_study)
     choice = SourceChoice(
         str(file),
@@ -155,11 +156,11 @@ def classify(
     )
     kind = kind_of(out, out_format, described.plan)
     if str(out) == STDOUT and as_json:
-        raise InputError("expected --out FILE with --json, found --out -: both write to stdout")
+        raise InputError("--json needs --out FILE, not --out -: both write to stdout")
     columns = AnswerColumns(label_column, remark_column, BECAUSE if explain else None, score_column)
     columns.check(described.plan)
     if own and explain:
-        raise InputError("--own: expected no --explain, found both: only the joint model explains")
+        raise InputError("--own and --explain do not go together: only the joint model explains")
     shown = (choice.text or ("text",)) if described.plan.has_text else ()
     writer = AnswerWriter(out, kind, columns, names=(shown, group), replace=replace)
     writer.check()
@@ -184,7 +185,7 @@ def classify(
     written = 0
 
     def deliver(answer: "Classified") -> None:
-        # Inside the query: until the labels are in the file, a restart brings them again.
+        # Inside the query: until the labels are in the file, a restart delivers them again.
         nonlocal written
         written = writer.write(documents, answer, described.plan)
 
@@ -200,7 +201,7 @@ def classify(
 
 @dataclass(frozen=True)
 class _Labelled:
-    """What became of a question: how many rows were labelled, by which model, at what cost."""
+    """The result of a question: how many rows were labelled, by which model, at what cost."""
 
     study: str
     out: Path
@@ -230,10 +231,10 @@ class _Labelled:
         }
 
     def tell(self, *, err: bool) -> None:
-        """Say it on the screen, or where standard output has the table, beside it."""
+        """Show it on the screen, or on standard error if standard output has the table."""
         answer, rows = self.answer, f"{self.written:,} rows labelled"
         if self.own:
-            said = "by this site's own model, which was better on its documents held out"
+            said = "by this site's own model, which was better on its held-out documents"
             screen.say(f"{self.out}: {rows} {said}; nothing was asked", err=err)
             return
         screen.say(
@@ -243,14 +244,14 @@ class _Labelled:
         )
         if self.explain:
             screen.say(
-                f"{self._explained:,} of {len(answer.because):,} rows are explained, with the "
-                "places of the last batch that were free",
+                f"{self._explained:,} of {len(answer.because):,} rows are explained, in the free "
+                f"places of the last batch",
                 err=True,
             )
         if answer.wordless:
             screen.say(
                 f"{len(answer.wordless):,} of {len(answer.classes):,} rows have no word that the "
-                "model knows: their label is the one that the bias alone gives",
+                f"model knows; their label comes from the bias alone",
                 err=True,
             )
 
@@ -273,7 +274,7 @@ def _ask(
         asked = AskOptions(parse_study, on_event=watch.on_event)
         return run(
             ask(membership, documents, options=asked, deliver=deliver, explain=explain),
-            afterwards="the same command again goes on, and is charged once",
+            afterwards="run the same command again to continue; it is charged once",
         )
 
 
@@ -315,7 +316,7 @@ def _opened(
     source = open_source(choice.data, asked)
     text = (choice.text or ("text",)) if plan.has_text else ()
     if source.columns:
-        # A table without the text would be labelled all the same, as empty documents are.
+        # A table without the text would be labelled too, as empty documents are.
         source.header.find(text, option="--text")
     kept = tuple(keep or ())
     if ALL in kept or (keep is None and source.format in {Format.CSV, Format.TSV, Format.JSONL}):

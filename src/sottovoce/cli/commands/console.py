@@ -1,4 +1,4 @@
-"""`sottovoce console`: a web page at this machine for the person who sits at it."""
+"""`sottovoce console`: a web page on this machine for the person who uses it."""
 
 from pathlib import Path
 from typing import Annotated
@@ -19,12 +19,12 @@ def console(
         typer.Option(
             "--listen",
             metavar="ADDRESS",
-            help="Let others of your organisation in, over TLS and with --access-file.",
+            help="Address for others of your organisation, over TLS and with --access-file.",
         ),
     ] = None,
     name: Annotated[
         str | None,
-        typer.Option("--name", metavar="HOST", help="What others call this machine."),
+        typer.Option("--name", metavar="HOST", help="Name of this machine for others."),
     ] = None,
     access_file: Annotated[
         Path | None,
@@ -35,10 +35,10 @@ def console(
         ),
     ] = None,
     port: Annotated[
-        int, typer.Option("--port", min=0, max=65535, help="0 takes any that is free.")
+        int, typer.Option("--port", min=0, max=65535, help="0 takes any free port.")
     ] = 8450,
     read_only: Annotated[
-        bool, typer.Option("--read-only", help="Only show; no form does anything.")
+        bool, typer.Option("--read-only", help="Only show; forms are disabled.")
     ] = False,
     open_browser: Annotated[
         bool, typer.Option("--browser/--no-browser", help="Whether to open a browser.")
@@ -46,7 +46,7 @@ def console(
     passphrase_file: PassphraseFile = None,
     as_json: AsJson = False,
 ) -> None:
-    """Show this site's studies in a browser, until stopped; unless told, on this machine alone.
+    """Show this site's studies in a browser until stopped; by default on this machine alone.
 
     For a coordinator: who is there, who is waited for, how good the model is. For a site: the
     card, consent, approval of messages, progress, evaluation, files to label. For the officer:
@@ -82,9 +82,9 @@ def console(
             screen.say(json.dumps({"link": link}))
         elif shown_certificate:
             screen.say(f"others open this link, and type the passphrase:\n\n    {link}\n")
-            screen.say(f"its certificate has the SHA-256 fingerprint\n    {shown_certificate}")
+            screen.say(f"SHA-256 fingerprint of its certificate:\n    {shown_certificate}")
         else:
-            screen.say(f"open this link, which is good once and for ten minutes:\n\n    {link}\n")
+            screen.say(f"open this link; it works once, for ten minutes:\n\n    {link}\n")
             if open_browser:
                 webbrowser.open(link)
 
@@ -93,4 +93,4 @@ def console(
         shown = ConsolePages(ConsoleWork(site), guard)
         await run_console(shown, at=at, told=told, until=asyncio.Event())
 
-    run(serve(), afterwards="`sottovoce console` again shows the same")
+    run(serve(), afterwards="run `sottovoce console` to open it again")

@@ -23,7 +23,7 @@ def root() -> None:
     """Look at a source before it becomes part of a study."""
 
 
-@app.command(short_help="Say what a source holds, without showing any text.")
+@app.command(short_help="Summarise a source without showing any text.")
 @options.grouped
 def inspect(
     source: Annotated[
@@ -41,7 +41,7 @@ def inspect(
     ] = 10,
     as_json: Annotated[bool, typer.Option("--json", help="Print JSON for scripts.")] = False,
 ) -> None:
-    """Say what SOURCE holds: documents, labels, lengths, duplicates, and what would be skipped.
+    """Summarise SOURCE: documents, labels, lengths, duplicates, and what would be skipped.
 
     No text is shown, and nothing leaves this machine.
 
@@ -84,7 +84,7 @@ def _inspect(place: str, asked: "SourceOptions", *, problems: int, as_json: bool
     _show(inspector.result(), problems=problems, as_json=as_json)
     if inspector.documents == 0:
         error = source.nothing_usable()
-        error.hints = error.hints[:1]  # the other one is this very command
+        error.hints = error.hints[:1]  # the other hint is this very command
         raise error
 
 

@@ -23,14 +23,14 @@ def demo(
     features: Annotated[int, typer.Option(min=16, help="Words selected jointly.")] = 512,
     folder: Annotated[
         Path | None,
-        typer.Option("--folder", metavar="FOLDER", help="Keep everything there, to look at it."),
+        typer.Option("--folder", metavar="FOLDER", help="Keep all files in this folder."),
     ] = None,
     report: Annotated[
         Path | None,
         typer.Option(
             "--report",
             metavar="FILE.html",
-            help="Where the page with pictures goes: sottovoce-demo.html unless told.",
+            help="File for the page with pictures; sottovoce-demo.html by default.",
         ),
     ] = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print one JSON object.")] = False,
@@ -52,7 +52,7 @@ def demo(
     from sottovoce.demo.hospitals import run
 
     if folder is not None and folder.exists() and any(folder.iterdir()):
-        raise InputError(f"{folder}: expected a new folder, found things in it")
+        raise InputError(f"{folder}: expected an empty or new folder, found files in it")
     console = screen.console(err=True)
     with console.status("") as status:
         announce = status.update if console.is_terminal else console.print
@@ -63,7 +63,7 @@ def demo(
         screen.say(json.dumps(result.as_json() | {"report": str(page)}))
     else:
         _show(result, screen.console())
-        screen.say(f"\nthe same with pictures, to open in a browser: {page.resolve()}")
+        screen.say(f"\nthe same with pictures, as a web page: {page.resolve()}")
 
 
 def _show(result: "Result", console: "Console") -> None:
@@ -93,7 +93,7 @@ def _show(result: "Result", console: "Console") -> None:
         table.add_row(seen.party, f"{seen.messages:,}", f"{seen.megabytes:.1f}", seen.learns)
     console.print(table)
     console.print(
-        f"\nWhy all this: of rados sent in the clear, an onlooker gets back {result.exposed}. "
+        f"\nWhy all this: from rados sent in the clear, an observer reconstructs {result.exposed}. "
         "`sottovoce attack --on rados` shows how."
     )
 

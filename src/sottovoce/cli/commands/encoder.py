@@ -9,7 +9,7 @@ from sottovoce.cli.home import AsJson
 
 app = typer.Typer(no_args_is_help=True, help="Look at a frozen encoder before a study uses it.")
 
-# As long as a short note, made of words that any tokenizer knows.
+# The length of a short note, in words that any tokenizer knows.
 _SAMPLE = "no fever, some pain in the left knee since last week, no earlier injury is known"
 _TEXTS = 512
 
@@ -19,7 +19,7 @@ def root() -> None:
     """Look at a frozen encoder before a study uses it."""
 
 
-@app.command(short_help="Say which encoder a folder holds, how wide it is, and how fast.")
+@app.command(short_help="Show which encoder a folder holds, how wide it is, and how fast.")
 def inspect(
     place: Annotated[
         str,
@@ -27,7 +27,7 @@ def inspect(
     ],
     as_json: AsJson = False,
 ) -> None:
-    """Say which encoder FOLDER holds: kind, columns, SHA-256, and texts a second here.
+    """Show which encoder FOLDER holds: kind, columns, SHA-256, and texts a second on this machine.
 
     The line for study.toml names the encoder by its hash, so that every site uses the same.
     Nothing is downloaded, and nothing leaves this machine.

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 def evaluate(
     data: Annotated[
         Path | None,
-        typer.Option("--data", metavar="SOURCE", help="Another place of the same documents."),
+        typer.Option("--data", metavar="SOURCE", help="New path of the same documents."),
     ] = None,
     last: Annotated[
         bool, typer.Option("--last", help="Show the newest evaluation again; nothing is asked.")
@@ -28,7 +28,7 @@ def evaluate(
     passphrase_file: PassphraseFile = None,
     as_json: AsJson = False,
 ) -> None:
-    """Accuracy, F1, confusion and ROC on the documents held out, here and over all sites.
+    """Accuracy, F1, confusion and ROC on the held-out documents, here and over all sites.
 
     This site's own table stays here. The joint one is a blind sum, opened once enough peers
     run this command, and only over enough documents; it counts against the study's budget of
@@ -61,7 +61,7 @@ def evaluate(
     check_trained(joined_study)
     described, choice = joined_study.description, recall(site, joined_study)
     if described is None or choice is None:
-        raise InputError(f"study {joined_study.id}: expected documents that this site joined with")
+        raise InputError(f"study {joined_study.id}: this site joined it without documents")
     check_enough_peers(described.rehearsed())
     if data is not None:
         choice = replace(choice, data=str(data))
@@ -72,18 +72,18 @@ def evaluate(
         asked = AskOptions(parse_study, on_event=watch.on_event)
 
         def deliver(came: "EvaluationTables") -> None:
-            # Inside the evaluation: until it is shown, a restart brings it again.
+            # Inside the evaluation: until it is shown, a restart delivers it again.
             watch.paused()
             _tell(came, alone, as_json=as_json)
 
         run(
             ask(joined_study.membership, documents, options=asked, deliver=deliver),
-            afterwards="`sottovoce evaluate` again goes on, and is charged once",
+            afterwards="run `sottovoce evaluate` again to continue; it is charged once",
         )
 
 
 def _show_last(site: "Site", study: str | None, *, as_json: bool) -> None:
-    """The newest evaluation that this site, or this coordinator, knows of."""
+    """Show the newest evaluation that this site or coordinator has."""
     import json
 
     from sottovoce.cli.shown_study import known_study, show_kept
@@ -91,7 +91,7 @@ def _show_last(site: "Site", study: str | None, *, as_json: bool) -> None:
     known = known_study(site, study, option="--study ")
     if known.last is None:
         raise InputError(
-            f"study {known.id}: expected an evaluation that was held, found none",
+            f"study {known.id}: it was not evaluated yet",
             hints=(f"sottovoce evaluate --study {known.id}",),
         )
     if as_json:
@@ -113,6 +113,6 @@ def _tell(came: "EvaluationTables", alone: float | None, *, as_json: bool) -> No
     console = screen.console()
     if alone is not None:
         said = f"a model of this site's documents alone reaches {alone:.1%}"
-        console.print(f"{said} on its documents held out, the joint one {came.own.accuracy:.1%}")
+        console.print(f"{said} on its held-out documents, the joint model {came.own.accuracy:.1%}")
     show_evaluation("this site (stays here)", came.own, console)
     show_evaluation(f"all of {', '.join(came.joint.peers)}", came.joint, console)

@@ -1,4 +1,4 @@
-"""`sottovoce export`: a released model as a file of its own."""
+"""`sottovoce export`: a released model as one file."""
 
 from pathlib import Path
 from typing import Annotated
@@ -12,17 +12,17 @@ from sottovoce.cli.home import AsJson, Home, PassphraseFile, StudyName, open_hom
 def export(
     out: Annotated[Path, typer.Argument(metavar="FILE", help="The file to write.")],
     replace: Annotated[
-        bool, typer.Option("--replace", help="Replace a file that is there already.")
+        bool, typer.Option("--replace", help="Replace a file that already exists.")
     ] = False,
     study: StudyName = None,
     home: Home = None,
     passphrase_file: PassphraseFile = None,
     as_json: AsJson = False,
 ) -> None:
-    """Write a released model to FILE, which labels text without the study and without a server.
+    """Write a released model to FILE, which labels text without the study or a server.
 
     Only where the study released its weights to the peers (release = "peers"). Nothing is sent.
-    The file holds the key that hashes words, and is for its owner alone to read; in Python
+    The file holds the key that hashes words, and only its owner can read it; in Python
     `sottovoce.ReleasedClassifier.load(FILE)` labels text with it.
 
     \b
@@ -42,4 +42,4 @@ def export(
         facts = {"study": joined_study.id, "columns": columns, "labels": list(model.labels.names)}
         screen.say(json.dumps({**facts, "out": str(out)}))
         return
-    screen.say(f"{out}: {labels} labels, {columns:,} columns; for this site alone to read")
+    screen.say(f"{out}: {labels} labels, {columns:,} columns; only this site may read it")

@@ -1,4 +1,4 @@
-"""`sottovoce hand`: the model again for a peer that lost its disk."""
+"""`sottovoce hand`: give the model again to a peer that lost its disk."""
 
 from typing import TYPE_CHECKING, Annotated
 
@@ -20,11 +20,11 @@ def hand(
     passphrase_file: PassphraseFile = None,
     as_json: AsJson = False,
 ) -> None:
-    """Give the model again to PEER, which lost its disk and was invited anew.
+    """Give the model again to PEER, which lost its disk and was invited again.
 
-    The coordinator could open the model, so it comes from another peer, sealed to the new keys
-    of PEER, and only after a person heard the same words at both ends: call PEER by phone. PEER
-    runs `sottovoce join` with its new invitation meanwhile.
+    The coordinator could open the model, so another peer gives it, sealed to the new keys of PEER,
+    and only after two people compared the same words by phone. Meanwhile PEER runs `sottovoce join`
+    with its new invitation.
 
     \b
     Examples:
@@ -54,11 +54,11 @@ def hand(
         options = JoinOptions(parse_study, confirm, on_event=watch.on_event)
         run(
             hand_model(joined_study.membership, peer, options=options),
-            afterwards=f"`sottovoce hand {peer}` again goes on",
+            afterwards=f"run `sottovoce hand {peer}` again to continue",
         )
     if as_json:
         import json
 
         screen.say(json.dumps({"study": joined_study.id, "handed_to": peer}))
     else:
-        screen.say(f"{peer} has the model again, as soon as it fetches its letters")
+        screen.say(f"{peer} has the model again as soon as it fetches its letters")

@@ -28,8 +28,8 @@ if TYPE_CHECKING:
     from sottovoce.text.documents import Document
 
 _STAYS = (
-    "this goes on, to compute for the others' queries; label files in another terminal: "
-    "`sottovoce classify FILE --out labelled.csv`"
+    "this command keeps running, to compute for the others' queries; label files in another "
+    "terminal: `sottovoce classify FILE --out labelled.csv`"
 )
 Data = Annotated[
     Path | None,
@@ -44,7 +44,7 @@ Approve = Annotated[
     typer.Option(
         "--approve",
         metavar="each|SCRIPT",
-        help="Hold every outgoing message until a person, or a program, lets it go.",
+        help="Hold every outgoing message until a person or a program approves it.",
     ),
 ]
 
@@ -56,7 +56,7 @@ def join(
         typer.Argument(
             metavar="[INVITATION]",
             help="The line from the coordinator, a file with it, or - to read it from standard "
-            "input. Not needed to go on.",
+            "input. Not needed to continue.",
         ),
     ] = None,
     data: Data = None,
@@ -77,7 +77,7 @@ def join(
         bool,
         typer.Option(
             "--stay/--no-stay",
-            help="Whether who helps (member, evaluator, dealer) stays to serve queries.",
+            help="Whether a helper (member, evaluator, dealer) stays to serve queries.",
         ),
     ] = True,
     notify: options.Notify = None,
@@ -87,11 +87,11 @@ def join(
     passphrase_file: PassphraseFile = None,
     as_json: AsJson = False,
 ) -> None:
-    """Take part in a study: read its card, consent, and follow it until the model is here.
+    """Take part in a study: read its card, consent, and follow it until the model is trained.
 
-    Nothing but a request for the study's description is sent before you consent, and with
-    --dry-run nothing else at all. Interrupted or crashed, `sottovoce join` without an
-    invitation goes on where it was, with the same documents.
+    Before you consent, only a request for the study's description is sent; with --dry-run nothing
+    else is sent at all. After an interruption or a crash, `sottovoce join` without an invitation
+    continues, with the same documents.
 
     \b
     Exit codes: 0 finished, or ended by SIGTERM, 1 a mistake at this site,
@@ -110,7 +110,8 @@ def join(
     from sottovoce.cli.invitation_prompt import check_seats, read_invitation
     from sottovoce.cli.source_choice import SourceChoice
 
-    # What is wrong at this site is told first: before a passphrase, and before anything is sent.
+    # Mistakes at this site are reported first: before a passphrase is asked for or anything is
+    # sent.
     choice = None
     if data is not None:
         choice = SourceChoice.of(
@@ -128,7 +129,7 @@ def join(
     joined_study = site.study(study) if given is None else site.accept(given)
     check_goes_on(joined_study)
     if not as_json:
-        # All that follows takes a second to load, so say first what is being done.
+        # The imports below take a second, so say first what is being done.
         invited = joined_study.invitation
         who = f"{invited.short_name} is invited by {invited.address}"
         screen.say(f"{invited.title}: {who}", err=True)
@@ -201,9 +202,9 @@ class Joining:
         if self._dry_run:
             self._rehearse(described, len(documents))
             return
-        if not begun and not asked("Take part in this study, as the card says?", yes=self._yes):
+        if not begun and not asked("Take part as the card describes it?", yes=self._yes):
             screen.say(
-                "not joined: nothing was sent but the request for the study's description", err=True
+                "not joined: only the request for the study's description was sent", err=True
             )
             raise typer.Exit(REFUSED)
         if self._fresh and self._choice is not None:
@@ -218,7 +219,7 @@ class Joining:
     def _documents(
         self, described: "StudyDescription", peers: "Sequence[str]"
     ) -> "Sequence[Document]":
-        """What this site brings, said in numbers; refused where a peer's part would not do."""
+        """Read and check this site's documents, and show how many there are."""
         from sottovoce.study.rehearsal import check_documents
 
         if self._choice is None:
@@ -234,7 +235,7 @@ class Joining:
         return documents
 
     def _told_losses(self, problems: "Problems") -> None:
-        """Which rows of the source take no part, and how labels might be meant."""
+        """Warn about rows that are skipped, and suggest a label map."""
         assert self._choice is not None
         self._left_out = {str(kind): count for kind, count in problems.counts.most_common()}
         if not self._as_json:
@@ -242,13 +243,13 @@ class Joining:
                 screen.say(f"{self._choice.data}: {line}", err=True)
 
     def _house(self, described: "StudyDescription") -> str:
-        """This site's organisation, as the study calls it."""
+        """This site's organisation, as the study names it."""
         return described.organisation(self._study.invitation.short_name).organisation
 
     def _rehearse(self, described: "StudyDescription", documents: int) -> None:
-        """What would be sent, which is told and not done."""
+        """Show what would be sent, and send nothing."""
         if not self._as_json:
-            screen.say("dry run: nothing was sent but the request for the study's description")
+            screen.say("dry run: only the request for the study's description was sent")
             return
         import json
 
@@ -264,7 +265,7 @@ class Joining:
         screen.say(json.dumps({"study": self._study.id, **mine, **facts}))
 
     def _described(self) -> "StudyDescription":
-        """What the study says: from this disk, else from the coordinator."""
+        """The study's description: from this disk, or else from the coordinator."""
         from sottovoce.cli.running import run
         from sottovoce.node.site.joining import describe
 
@@ -279,7 +280,7 @@ class Joining:
         return self._study.keep_text(text)
 
     def _closed(self) -> bool:
-        """Whether this site stayed until no query is answered any longer."""
+        """Whether this site stayed until the study was closed."""
         from sottovoce.course.phases import Phase
         from sottovoce.node.site.seat_status import status
 
@@ -308,8 +309,8 @@ class Joining:
         if not (has_begun(self._study) or self._as_json):
             screen.say(
                 placed(
-                    "the study begins when everybody has come; this may be interrupted, and "
-                    f"`sottovoce join --study {self._study.id}` goes on"
+                    "the study begins when everybody has joined; you may interrupt this command, "
+                    "and `sottovoce join --study {self._study.id}` continues"
                 ),
                 err=True,
             )
@@ -330,7 +331,7 @@ class Joining:
             try:
                 joined = run(
                     follow(self._study.membership, source, options=asked),
-                    afterwards=f"`sottovoce join --study {self._study.id}` goes on",
+                    afterwards=f"`sottovoce join --study {self._study.id}` continues",
                     log=log,
                 )
             except StoppedError as error:
@@ -346,7 +347,7 @@ class Joining:
             screen.say(placed("next: sottovoce classify FILE --out labelled.csv"))
 
     def _heard_by(self, watch: "Watch", *, stays: bool) -> "OnEvent":
-        """Show every event on the screen, and send notices of those that need people."""
+        """Show every event on the screen, and send notices of those that need a person."""
         from sottovoce.node.events import StudyFinished
 
         notices, finished = self._notices, set[str]()
@@ -363,7 +364,7 @@ class Joining:
         return on_event
 
     def _consent(self, watch: "Watch") -> "Consent":
-        """Asks whether the words are the same everywhere, once everybody's keys are known."""
+        """Ask whether the words are the same at every site, once everybody's keys are known."""
         import asyncio
         import time
 
@@ -375,7 +376,7 @@ class Joining:
             watch.paused()
             if not self._as_json:
                 show_roster(question)
-            agreed = asked("Are these the words of the other sites, too?", yes=self._yes)
+            agreed = asked("Do the other sites have the same words?", yes=self._yes)
             person = _person()
             if agreed:
                 keep_consent(self._study.folder, question, by=person, at=time.time())
@@ -389,20 +390,20 @@ class Joining:
 
 
 def _person() -> str:
-    """Who sits here, as this machine knows them."""
+    """The person at this machine, by account name."""
     import getpass
 
     try:
         return getpass.getuser()
     except (OSError, KeyError, ImportError):
-        return "somebody without a name on this machine"
+        return "an account without a name on this machine"
 
 
 def _refuse_columns_alone(*columns: list[str] | None) -> None:
-    """A site that goes on reads what it read before; other columns would go unheard."""
+    """A site that continues reads the same columns as before; others would be ignored."""
     if any(columns):
         raise InputError(
-            "--text, --label: expected --data with them, found none: a study goes on with the "
-            "documents that it began with",
-            hints=("leave them out to go on",),
+            "--text, --label: these need --data; a study continues with the documents that it "
+            "began with",
+            hints=("leave them out to continue",),
         )

@@ -46,7 +46,7 @@ def generate(
         bool,
         typer.Option(
             "--replace",
-            help="Set key files that are there aside, as *.old-1, instead of refusing.",
+            help="Rename existing key files to *.old-1 instead of refusing.",
         ),
     ] = False,
     as_json: AsJson = False,
@@ -69,15 +69,15 @@ def generate(
     old = [out / name for name in (keys.PUBLIC_NAME, keys.SECRET_NAME) if (out / name).exists()]
     if old and not replace:
         raise KeyFileError(
-            f"{old[0]}: exists already, and nothing was changed",
-            hints=("choose another --out, or set the old files aside with --replace",),
+            f"{old[0]}: already exists; nothing was changed",
+            hints=("choose another --out, or rename the old files with --replace",),
         )
     storage.make_folder(out)
     passphrase = _passphrase(passphrase_file, passphrase_fd, new=True)
     with _busy(f"making a {bits}-bit key"):
         key = generate_key(bits, wanted, entropy=entropy)
     for path in old:
-        screen.say(f"{path}: set aside as {storage.set_aside(path).name}", err=True)
+        screen.say(f"{path}: renamed to {storage.set_aside(path).name}", err=True)
     public, secret = keys.make_pair(out, key, passphrase, entropy=entropy)
     _print_facts(
         {
@@ -93,7 +93,7 @@ def generate(
 
 @app.command(short_help="Fingerprint, size and profile of a key.")
 def show(file: KeyFile, as_json: AsJson = False) -> None:
-    """Show what may be known about a key: fingerprint, size, profile and what it assumes.
+    """Show what is public about a key: fingerprint, size, profile and assumption.
 
     \b
     Examples:
@@ -188,7 +188,7 @@ def passphrase(
     from sottovoce.entropy import SystemEntropy
     from sottovoce.keyfiles import keys
 
-    # A wrong passphrase is told before a new one is asked for.
+    # A wrong passphrase is reported before a new one is asked for.
     key = keys.read_secret(file, _passphrase(passphrase_file, passphrase_fd))
     new = _passphrase(new_passphrase_file, new_passphrase_fd, new=True)
     keys.write_secret(file, key, new, entropy=SystemEntropy(), replace=True)

@@ -20,7 +20,7 @@ app = typer.Typer(no_args_is_help=True, help="What left this site and what came,
 
 SeatName = Annotated[
     str | None,
-    typer.Option("--seat", metavar="NAME", help="One seat of this site; all of them unless told."),
+    typer.Option("--seat", metavar="NAME", help="One seat of this site; all seats by default."),
 ]
 
 
@@ -38,7 +38,7 @@ def show(
         typer.Option("--what", metavar="SORT", help="sent, received, consent, deletion, …"),
     ] = None,
     party: Annotated[
-        str | None, typer.Option("--party", metavar="NAME", help="To or from this party alone.")
+        str | None, typer.Option("--party", metavar="NAME", help="Only to or from this party.")
     ] = None,
     home: Home = None,
     passphrase_file: PassphraseFile = None,
@@ -78,7 +78,7 @@ def verify(
     against: Annotated[
         str | None,
         typer.Option(
-            "--against", metavar="WORDS", help="The end that somebody wrote down earlier."
+            "--against", metavar="WORDS", help="The end of the ledger that you wrote down earlier."
         ),
     ] = None,
     beside: Annotated[
@@ -92,7 +92,7 @@ def verify(
         typer.Option(
             "--receipt",
             metavar="FILE",
-            help="The coordinator's receipt that was put away; else the one beside the ledger.",
+            help="A saved receipt of the coordinator; by default the one beside the ledger.",
         ),
     ] = None,
     online: Annotated[
@@ -103,13 +103,12 @@ def verify(
     passphrase_file: PassphraseFile = None,
     as_json: AsJson = False,
 ) -> None:
-    """Check every line's signature and place, and that the end was not cut off.
+    """Check every line's signature and position, and that no line is missing at the end.
 
-    Prints the end in a form to write down: given to --against later, it shows whether
-    anything before it was taken away since. The coordinator's receipts show it too: the last
-    one lies beside the ledger, a copy elsewhere is given by --receipt, and --online asks the
-    coordinator itself. So does another seat's ledger (--beside): what came there from here
-    must stand here.
+    Prints the end in a form that can be written down: given to --against later, it shows whether
+    lines were removed since. The coordinator's receipts show it too: the last one is beside the
+    ledger, --receipt names a copy, and --online asks the coordinator. Another seat's ledger
+    (--beside) shows it as well: every letter that it received from here must be in this ledger.
 
     \b
     Examples:
@@ -142,13 +141,13 @@ def verify(
                 f"{place.seat}: whole, {done.lines:,} lines, ends {done.words}; held to {held}"
             )
             if beside is not None:
-                screen.say(f"{place.seat}: {alike:,} letters stand in {beside} alike")
+                screen.say(f"{place.seat}: {alike:,} letters are the same in {beside}")
     if as_json:
         screen.say(json.dumps(verified))
 
 
 def _compared(ours: Path, theirs: Path) -> int:
-    """How many letters stand in both ledgers alike; a difference is an error."""
+    """The number of letters that both ledgers have; a difference is an error."""
     from sottovoce.errors import LedgerError
     from sottovoce.ledger import compare, read_ledger
 
@@ -161,7 +160,7 @@ def _compared(ours: Path, theirs: Path) -> int:
 
 
 def _exported(path: Path) -> "list[LedgerLine]":
-    """Another seat's lines: its ledger, or what `ledger export` wrote as JSON or JSON Lines."""
+    """Another seat's lines: its ledger, or the JSON or JSON Lines of `ledger export`."""
     import msgspec
 
     from sottovoce.errors import LedgerError
@@ -232,7 +231,7 @@ def _places(site: "Site", study: str | None, seat: str | None) -> "list[SeatLedg
     ledgers = ledgers_of(site, study)
     if not ledgers:
         raise InputError(
-            f"{site.home}: expected a ledger, found none",
+            f"{site.home}: there is no ledger yet",
             hints=("a ledger begins when a site joins: sottovoce join",),
         )
     wanted = [place for place in ledgers if seat in {None, place.seat}]

@@ -1,4 +1,4 @@
-"""`sottovoce notes`: synthetic clinical notes as files, to try a study on nobody's record."""
+"""`sottovoce notes`: synthetic clinical notes as files, to try a study without real records."""
 
 from enum import StrEnum
 from pathlib import Path
@@ -18,22 +18,22 @@ class NotesFormat(StrEnum):
 
 
 def notes(
-    out: Annotated[Path, typer.Option("--out", help="Folder to write to; made where needed.")],
+    out: Annotated[Path, typer.Option("--out", help="Folder to write to; made if needed.")],
     sites: Annotated[int, typer.Option("--sites", min=1, max=1000, help="How many sites.")] = 3,
     documents: Annotated[
-        int, typer.Option("--documents", min=1, help="How many notes in all, dealt evenly.")
+        int, typer.Option("--documents", min=1, help="Number of notes, over all sites.")
     ] = 1500,
     kind: Annotated[
-        NotesFormat, typer.Option("--format", help="A file a site, or a folder a site (brat).")
+        NotesFormat, typer.Option("--format", help="One file for each site, or one folder (brat).")
     ] = NotesFormat.CSV,
-    seed: Annotated[int, typer.Option("--seed", min=0, help="Which notes are made up.")] = 0,
+    seed: Annotated[int, typer.Option("--seed", min=0, help="Seed of the synthetic notes.")] = 0,
     as_json: Annotated[bool, typer.Option("--json", help="Print one JSON object.")] = False,
 ) -> None:
     """Write made-up clinical notes of several sites, with labels of every level.
 
     Columns: text, diagnosis (eight groups), urgency (routine, urgent), patient, sex, age, site,
     origin. JSON Lines and BRAT hold sections, drugs, symptoms, diseases, names and dates too.
-    The notes are synthetic: no patient stands behind any of them, and the files say so.
+    The notes are synthetic: they describe no real patient, and the files say so.
 
     \b
     Examples:

@@ -18,7 +18,7 @@ def report(
     study: StudyName = None,
     out: Annotated[
         Path | None,
-        typer.Option("--out", metavar="FILE.html", help="Where to; STUDY.html unless told."),
+        typer.Option("--out", metavar="FILE.html", help="File to write; STUDY.html by default."),
     ] = None,
     home: Home = None,
     passphrase_file: PassphraseFile = None,
@@ -64,7 +64,7 @@ def _facts(site: "Site", study: str | None) -> "tuple[str, ReportFacts]":
     titles = run | {name: joined_study.invitation.title for name, joined_study in joined.items()}
     if not titles:
         raise InputError(
-            f"{site.home}: expected a study, found none",
+            f"{site.home}: there is no study in this folder",
             hints=("sottovoce study create", "sottovoce join INVITATION", "or another --home"),
         )
     chosen = choose(study, titles)
@@ -72,7 +72,7 @@ def _facts(site: "Site", study: str | None) -> "tuple[str, ReportFacts]":
         return chosen, coordinator_facts(site, chosen)
     if joined[chosen].description is None:
         raise InputError(
-            f"study {chosen}: expected its text, found none yet",
+            f"study {chosen}: its description has not arrived yet",
             hints=(f"sottovoce join --study {chosen}",),
         )
     return chosen, site_facts(site, joined[chosen])

@@ -24,14 +24,17 @@ def serve(
         typer.Option(
             "--host",
             metavar="ADDRESS",
-            help="Where to listen; unless told, everywhere, or on this machine alone if studies "
-            "name no other.",
+            help="Address to listen on; by default all, or this machine alone if studies name no "
+            "other.",
         ),
     ] = None,
     port: Annotated[
         int | None,
         typer.Option(
-            "--port", min=0, max=65535, help="The one port; unless told, the one that studies name."
+            "--port",
+            min=0,
+            max=65535,
+            help="Port to listen on; by default the one that studies name.",
         ),
     ] = None,
     monitor: Annotated[
@@ -39,7 +42,7 @@ def serve(
         typer.Option(
             "--monitor",
             metavar="HOST:PORT",
-            help="Also answer /healthz, /readyz and /metrics there, in the clear; counts alone.",
+            help="Also answer /healthz, /readyz and /metrics there, without TLS; counts only.",
         ),
     ] = None,
     push_metrics: Annotated[
@@ -55,8 +58,8 @@ def serve(
         typer.Option(
             "--database",
             metavar="ADDRESS",
-            help="Let letters wait in this PostgreSQL database (extra `postgres`), and not in "
-            "the studies' folders; a password is better in a passfile than in here.",
+            help="Keep waiting letters in this PostgreSQL database (extra `postgres`) instead of "
+            "the studies' folders; put its password into a passfile, not into this address.",
         ),
     ] = "",
     stand_by: Annotated[
@@ -74,7 +77,7 @@ def serve(
     """Serve all studies of this coordinator over HTTPS, until stopped.
 
     Peers only ever connect to this port; nothing connects to them. Everything that arrives is
-    on disk before it is acknowledged: after a crash or Ctrl-C, run it again and it goes on. A
+    on disk before it is acknowledged: after a crash or Ctrl-C, run it again and it continues. A
     service manager ends it with SIGTERM (exit code 0).
 
     \b
@@ -156,7 +159,7 @@ async def _served(
 
 
 def _host(place: "CoordinatorPlace") -> str:
-    """Everywhere, unless every invitation names this machine itself, as those of a trial do."""
+    """Every address, unless all invitations name this machine itself, as those of a trial do."""
     from urllib.parse import urlsplit
 
     from sottovoce.node.coordinator.serving import registries
@@ -166,7 +169,7 @@ def _host(place: "CoordinatorPlace") -> str:
 
 
 def _port(place: "CoordinatorPlace", given: int | None) -> int:
-    """Where to listen: as told, else where the invitations say; a difference is said aloud."""
+    """The port: as given, or else as the invitations say; a difference is a warning."""
     from urllib.parse import urlsplit
 
     from sottovoce.cli.invitation_files import PORT
@@ -182,8 +185,8 @@ def _port(place: "CoordinatorPlace", given: int | None) -> int:
     for study, wanted in named.items():
         if port and wanted != port:
             screen.say(
-                f"warning: the invitations to {study} name port {wanted}, this is {port}: they "
-                "arrive only if something passes them on",
+                f"warning: the invitations to {study} name port {wanted}, this is {port}: peers "
+                f"reach it only if something forwards that port",
                 err=True,
             )
     return port

@@ -1,4 +1,4 @@
-"""`sottovoce status`: how far every study of this site is."""
+"""`sottovoce status`: the progress of every study of this site."""
 
 from dataclasses import asdict
 from typing import TYPE_CHECKING, Any
@@ -17,7 +17,7 @@ def status(
     passphrase_file: PassphraseFile = None,
     as_json: AsJson = False,
 ) -> None:
-    """Say how far the studies are that this site runs or joined, from its own disk.
+    """Show the progress of the studies that this site runs or joined, from its own disk.
 
     \b
     Examples:
@@ -37,7 +37,7 @@ def status(
     }
     if not titles:
         raise InputError(
-            f"{site.home}: expected a study, found none",
+            f"{site.home}: there is no study in this folder",
             hints=("sottovoce study create", "sottovoce join INVITATION", "or another --home"),
         )
     wanted = titles if study is None else {choose(study, titles)}
@@ -68,7 +68,7 @@ def _show_run(study: "StudyStatus") -> None:
     if study.waits_for:
         screen.say(f"  {_waits(study)}")
     if study.words:
-        screen.say("  words that the sites compare over the phone:")
+        screen.say("  words that the sites compare by phone:")
         for line in in_lines(study.words):
             screen.say(f"    {line}")
     seen, versions = {name: moment(when) for name, when in study.seen}, dict(study.versions)

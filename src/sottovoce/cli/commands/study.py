@@ -25,8 +25,8 @@ Address = Annotated[
     typer.Option(
         "--address",
         metavar="URL",
-        help="Where peers reach the server: https://HOST:PORT. Unless told, as the study said "
-        "before, or this machine's name.",
+        help="Where peers reach the server: https://HOST:PORT. By default the study's earlier "
+        "address or this machine's name.",
     ),
 ]
 Out = Annotated[
@@ -34,7 +34,7 @@ Out = Annotated[
     typer.Option("--out", metavar="FOLDER", help="Write each invitation to a file of its own."),
 ]
 Name = Annotated[
-    str | None, typer.Argument(metavar="[STUDY]", help="Its name, or the beginning of it.")
+    str | None, typer.Argument(metavar="[STUDY]", help="Name of the study, or the beginning of it.")
 ]
 
 
@@ -51,10 +51,10 @@ def create(
     home: Home = None,
     old: Annotated[
         str | None,
-        typer.Option("--from", metavar="STUDY", help="As an earlier study of this coordinator."),
+        typer.Option("--from", metavar="STUDY", help="Take the settings of an earlier study."),
     ] = None,
     name: Annotated[
-        str | None, typer.Option("--name", metavar="NAME", help="Another name, with --from.")
+        str | None, typer.Option("--name", metavar="NAME", help="The new name, with --from.")
     ] = None,
     example: Annotated[
         bool, typer.Option("--example", help="Print a study.toml with every setting explained.")
@@ -66,8 +66,8 @@ def create(
 ) -> None:
     """Make a study from FILE and print one invitation for every organisation in it.
 
-    An invitation is one line, good once and until the enrolment ends. Send each to its
-    organisation alone, by a way that you trust: it pins this server's certificate.
+    An invitation is one line that works once, until the enrolment ends. Send each to its
+    organisation only, in a way that you trust: it pins this server's certificate.
 
     \b
     Examples:
@@ -85,10 +85,10 @@ def create(
         return
     if name is not None and old is None:
         raise InputError(
-            "--name: expected --from with it, found none",
+            "--name: this option needs --from",
             hints=(f"or write name = {name!r} in {file}",),
         )
-    # Whatever can be wrong is told before anything is made.
+    # Every mistake is reported before anything is made.
     if file is not None:
         load_study(file)
     if address is not None:
@@ -107,7 +107,7 @@ def create(
     hand_out(described, letters, out=out, as_json=as_json)
 
 
-@app.command(short_help="Try a study.toml on text at hand, before anybody is invited.")
+@app.command(short_help="Try a study.toml on your own text, before anybody is invited.")
 def rehearse(
     file: Annotated[Path, typer.Argument(metavar="FILE", help="study.toml")],
     data: Annotated[
@@ -120,10 +120,10 @@ def rehearse(
     home: Home = None,  # noqa: ARG001 - for its settings
     as_json: AsJson = False,
 ) -> None:
-    """Say what FILE would do with text of your own, dealt to its peers by chance.
+    """Try FILE on text of your own, dealt at random to its peers.
 
-    Every peer's part is checked as `join` checks it; columns, bytes and the accuracy in plaintext
-    are told. Nothing is sent, and no study is made.
+    Every peer's part is checked as `join` checks it. Shows columns, bytes and the accuracy in
+    plaintext. Nothing is sent, and no study is made.
 
     \b
     Examples:
@@ -152,7 +152,7 @@ def rehearse(
         screen.say(line)
 
 
-@app.command(short_help="A new invitation for an organisation that lost its own.")
+@app.command(short_help="Print a new invitation for an organisation that lost its own.")
 def invite(
     short_name: Annotated[
         str, typer.Argument(metavar="NAME", help="Its short name in study.toml.")
@@ -166,10 +166,10 @@ def invite(
     passphrase_file: PassphraseFile = None,
     as_json: AsJson = False,
 ) -> None:
-    """Print a new invitation for an organisation; its old one is void from now on.
+    """Print a new invitation for an organisation; its old one becomes void.
 
-    A study that has begun takes nobody new. An organisation that took part and lost its
-    disk may come back: after it joined again, another peer runs `sottovoce hand`.
+    A study that has begun admits nobody new. An organisation that took part and lost its disk can
+    return: after it joined again, another peer runs `sottovoce hand`.
 
     \b
     Examples:
@@ -190,7 +190,7 @@ def invite(
     reached = checked_address(address, known=registry.address)
     checked_out(out)
     if out is not None and (out / short_name).exists():
-        screen.say(f"{out / short_name}: the old invitation is void, and is replaced", err=True)
+        screen.say(f"{out / short_name}: the old invitation is void and was replaced", err=True)
     token = invite_again(place, study_id, organisation)
     if address is not None:
         registry.address = reached
@@ -198,7 +198,7 @@ def invite(
     hand_out(described, letters, out=out, as_json=as_json)
 
 
-@app.command(short_help="Make an invitation void that was not used yet.")
+@app.command(short_help="Make an unused invitation void.")
 def revoke(
     short_name: Annotated[
         str, typer.Argument(metavar="NAME", help="Its short name in study.toml.")
@@ -210,7 +210,7 @@ def revoke(
     passphrase_file: PassphraseFile = None,
     as_json: AsJson = False,
 ) -> None:
-    """Make an organisation's invitation void, as long as nobody came in by it.
+    """Make an organisation's invitation void, if it was not used yet.
 
     \b
     Examples:
@@ -230,7 +230,7 @@ def revoke(
         screen.say(placed(f"a new one: sottovoce study invite {short_name} --study {study_id}"))
 
 
-@app.command(short_help="The study card, or the text that travels.")
+@app.command(short_help="Show the study card, or the text of the study.")
 def show(
     study: Name = None,
     home: Home = None,
@@ -241,7 +241,7 @@ def show(
         Path | None,
         typer.Option("--html", metavar="FILE", help="The card as a page to print and sign."),
     ] = None,
-    toml: Annotated[bool, typer.Option("--toml", help="Print study.toml as it travels.")] = False,
+    toml: Annotated[bool, typer.Option("--toml", help="Print study.toml as sites get it.")] = False,
     passphrase_file: PassphraseFile = None,
     as_json: AsJson = False,
 ) -> None:
@@ -332,7 +332,7 @@ def cancel(
     _ordered(study_id, described, "stopped", as_json=as_json)
 
 
-@app.command(short_help="End a finished study: what answers need is deleted.")
+@app.command(short_help="End a finished study: the keys or shares that answer queries are deleted.")
 def close(
     study: Name = None,
     home: Home = None,
@@ -358,7 +358,7 @@ def close(
 
 
 def _check_phase(place: "CoordinatorPlace", study: str, *, finished: bool) -> None:
-    """Refuse an order that would never be obeyed, and name the one that would."""
+    """Refuse an order that the study cannot follow in its phase, and name the right one."""
     from sottovoce.course.phases import OVER, Phase
     from sottovoce.node.coordinator.serving import study_status
 
@@ -379,12 +379,12 @@ def _ordered(study: str, described: "StudyDescription", what: str, *, as_json: b
     if as_json:
         _print({"study": study, "name": described.plan.name, "ordered": what})
     else:
-        when = "at once if it runs, else when it does"
-        screen.say(f"{study}: will be {what} by the server: {when}")
+        when = "at once, or when it is started"
+        screen.say(f"{study}: the server ends it as {what}, {when}")
 
 
 def _again(place: "CoordinatorPlace", old: str, name: str | None) -> tuple["StudyDescription", str]:
-    """An earlier study's text, under another name where one is given, and its address."""
+    """An earlier study's text, with the new name if one is given, and its address."""
     from sottovoce.config.study_file import parse_study, renamed
     from sottovoce.node.coordinator.serving import registry_of
 
@@ -396,7 +396,7 @@ def _again(place: "CoordinatorPlace", old: str, name: str | None) -> tuple["Stud
 def _chosen(
     place: "CoordinatorPlace", name: str | None, *, option: str = ""
 ) -> tuple[str, "StudyDescription"]:
-    """Which study of this coordinator is meant, and what it says."""
+    """The chosen study of this coordinator, and its description."""
     from sottovoce.config.study_file import parse_study
     from sottovoce.node.coordinator.serving import registries
     from sottovoce.node.site.site_folder import choose
@@ -404,8 +404,8 @@ def _chosen(
     described_by_id = {registry.id: parse_study(registry.text) for registry in registries(place)}
     if not described_by_id:
         raise InputError(
-            "study: expected one that this site runs, found none",
-            hints=("sottovoce study create study.toml", "or name another --home"),
+            "study: this site runs no study",
+            hints=("sottovoce study create study.toml", "or give another --home"),
         )
     titles = {study: described.plan.name for study, described in described_by_id.items()}
     chosen = choose(name, titles, option=option)

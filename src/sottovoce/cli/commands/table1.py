@@ -30,7 +30,7 @@ class KeySize(StrEnum):
 
 def table1(
     seeds: Annotated[
-        int, typer.Option("--seeds", min=1, help="Random draws that each row is averaged over.")
+        int, typer.Option("--seeds", min=1, help="Random draws over which each row is averaged.")
     ] = 20,
     rows: Annotated[TableRows, typer.Option("--rows", help="Which rows; plain ones are quick.")] = (
         TableRows.ALL

@@ -19,8 +19,8 @@ def withdraw(
     """Withdraw this site from a study; what was already added up stays.
 
     Nothing more is sent, and this site's journals and its part of the model are deleted.
-    What is in a sum cannot be taken out of it, which is what protected it: after the
-    dictionary its word counts stay, after the training its contribution.
+    A sum cannot be undone: after the dictionary stage this site's word counts stay in it, after the
+    training its contribution.
 
     \b
     Examples:
@@ -45,7 +45,7 @@ def withdraw(
             leave(
                 joined_study.membership, options=AskOptions(parse_study, on_event=watch.on_event)
             ),
-            afterwards="`sottovoce withdraw` again goes on",
+            afterwards="run `sottovoce withdraw` again to continue",
         )
     if as_json:
         import json

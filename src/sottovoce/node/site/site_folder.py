@@ -164,7 +164,7 @@ class Site:
         if not known:
             raise InputError(
                 f"{self.home}: expected a study that this site joined, found none",
-                hints=("join one: sottovoce join INVITATION --data FILE", "or name another --home"),
+                hints=("join one: sottovoce join INVITATION --data FILE", "or give another --home"),
             )
         titles = {joined_study.id: joined_study.invitation.title for joined_study in known}
         chosen = choose(name, titles, option=option)
