@@ -65,7 +65,7 @@ def interrupt(machine: Machine, join: str) -> None:
     waiting.send_signal(signal.SIGINT)
     assert waiting.wait(timeout=WAIT_SECONDS) == 130
     said = (machine.folder / "harbour.log").read_text(encoding="utf-8")
-    again = r"stopped, and nothing is lost: `sottovoce join --home harbour --study \w+` goes on"
+    again = r"stopped, and nothing is lost: `sottovoce join --home harbour --study \w+` continues"
     assert re.search(again, said)
     machine.type("sottovoce join --home harbour --yes", "again.log")
 
@@ -74,7 +74,8 @@ def check_mistakes(machine: Machine, join: str) -> None:
     """The same server, and people who do not do as they should."""
     again = machine.type(f"{join} --yes", "reused.log", home="thief")
     assert again.wait(timeout=WAIT_SECONDS) == 1
-    assert "not used yet" in (machine.folder / "reused.log").read_text(encoding="utf-8")
+    log = (machine.folder / "reused.log").read_text(encoding="utf-8")
+    assert "already used with another key" in log
     column = join.replace("--label urgency", "--label urgncy")
     wrong = machine.type(f"{column} --dry-run", "column.log", home="carol-again")
     assert wrong.wait(timeout=WAIT_SECONDS) == 1

@@ -246,7 +246,7 @@ def test_folders_and_brat(site: Site, asked: list[Sequence[Document]], tmp_path:
     [
         (("new.csv", "--out", "out.docx"), r"--out: expected \.csv.* found 'out.docx'"),
         (("new.csv", "--out", "new.csv"), "new.csv: already exists; nothing was asked"),
-        (("new.csv", "--out", "none/out.csv"), "expected a folder to write to, found none"),
+        (("new.csv", "--out", "none/out.csv"), "its folder does not exist"),
         (("none.csv", "--out", "out.csv"), "none.csv"),
         (("new.csv", "--out", "out.csv", "--text", "nte"), "nte"),
         (("new.csv", "--out", "out.csv", "--keep", "aeg"), "aeg"),

@@ -46,7 +46,7 @@ FILES = {
     "restore the file from a backup": f"{HERE}test_a_key_file",
     "sed -i 's/\\r//' …": f"{HERE}test_a_key_file",
     "bring the whole ledger back from a copy": f"{HERE}test_a_ledger",
-    "bring the file back from a copy": f"{HERE}test_the_text_of_a_study",
+    "restore the file from a copy": f"{HERE}test_the_text_of_a_study",
     "the file was changed; when a copy of the folder helps: docs/backup.md": (
         f"{HERE}test_a_journal"
     ),
@@ -280,7 +280,7 @@ def test_the_text_of_a_study(coordinator_home: Path) -> None:
     path.write_bytes(b"\xff\xfe")
     with pytest.raises(DamagedFileError) as caught:
         _ = Registry(path.parent).text
-    assert _said(caught.value) == "bring the file back from a copy"
+    assert _said(caught.value) == "restore the file from a copy"
     path.write_bytes(kept)
     assert Registry(path.parent).text.encode() == kept
 

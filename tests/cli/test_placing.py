@@ -25,8 +25,8 @@ def test_without_the_option_nothing_is_added() -> None:
     [
         ("sottovoce status", "sottovoce status --home 'my site'"),
         (
-            "`sottovoce join --study a1` goes on",
-            "`sottovoce join --home 'my site' --study a1` goes on",
+            "`sottovoce join --study a1` continues",
+            "`sottovoce join --home 'my site' --study a1` continues",
         ),
         ("sottovoce study invite NAME", "sottovoce study invite --home 'my site' NAME"),
         ("sottovoce join, until it is over", "sottovoce join --home 'my site', until it is over"),

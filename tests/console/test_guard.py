@@ -291,7 +291,7 @@ def test_an_invitation_that_was_revoked_is_void(coordinator_home: Path) -> None:
         0
     ]
     assert {one.organisation for one in registry.tickets()}.isdisjoint({"Northfield Hospital"})
-    with pytest.raises(InputError, match="expected an invitation of Northfield Hospital"):
+    with pytest.raises(InputError, match="Northfield Hospital has no open invitation"):
         call("study", "revoke", "north", "--home", coordinator_home)
 
 

@@ -137,7 +137,7 @@ def test_an_expired_gather_stays_expired(tmp_path: Path) -> None:
 def test_a_program_with_other_inputs_is_refused_and_sends_nothing(tmp_path: Path) -> None:
     path = tmp_path / "alice.journal"
     again(path, Chat(size=16).first, "bob")
-    with pytest.raises(ReplayError, match="another message 0 for 'bob'; of that nothing"):
+    with pytest.raises(ReplayError, match="another message 0 for 'bob'; nothing of it"):
         again(path, Chat(size=17).first, "bob")
     with pytest.raises(ReplayError, match="sent 0 messages, before 1"):
         again(path, gathering, "bob", "carol")
@@ -163,7 +163,7 @@ def test_a_seat_ahead_of_its_journal_does_nothing_more(
         patch.setattr(journal, "commit", full)
         with pytest.raises(JournalError, match="no room"):
             seat.deliver(noise("bob", "alice", 0, b"x"), 1)
-    with pytest.raises(MisuseError, match="expected a seat that stands where its journal does"):
+    with pytest.raises(MisuseError, match="left this seat ahead of its journal"):
         seat.deliver(noise("bob", "alice", 0, b"x"), 1)
     fresh = DurableSeat.begin(journal, sitting("alice", "bob"), Chat().first)
     fresh.deliver(noise("bob", "alice", 0, b"x"), 1)

@@ -36,7 +36,7 @@ def test_an_invitation_is_for_one_house_one_study_and_one_set_of_keys(tmp_path: 
         async with net.serving():
             membership = net.membership("valley")
             assert await describe(membership) == net.text
-            await refused("expected the token of an invitation", token=b"x" * 32)
+            await refused("belongs to no open invitation", token=b"x" * 32)
             await refused("no study", study="another")
             await refused("expected a seat of it", seats=("north",))
             await refused("another certificate|certificate", fingerprint=b"\x09" * 32)
@@ -46,13 +46,13 @@ def test_an_invitation_is_for_one_house_one_study_and_one_set_of_keys(tmp_path: 
             # A thief with the same invitation has other keys.
             thief = replace(membership, folder=tmp_path / "thief")
             thief.folder.mkdir(mode=0o700)
-            with pytest.raises((InputError, TheirError), match="not used yet"):
+            with pytest.raises((InputError, TheirError), match="already used with another key"):
                 await join(thief, documents, options=net.options())
             joining.cancel()
             await asyncio.gather(joining, return_exceptions=True)
             # A newer invitation makes the older one void.
             invite_again(net.place, net.study, "Northfield Hospital", read=read_toy)
-            with pytest.raises((InputError, TheirError), match="expected the token"):
+            with pytest.raises((InputError, TheirError), match="belongs to no open invitation"):
                 await net.join("north")
 
     asyncio.run(story())
@@ -122,7 +122,7 @@ def test_enrolment_that_ends_with_enough_goes_on_and_takes_nobody_later(
             assert found[0].study.roster.peers == tuple(here)
             late = invite_again(net.place, net.study, "Valley Practice", read=read_toy)
             net.tokens = (*(one for one in net.tokens if "valley" not in one.seats), late)
-            with pytest.raises((InputError, TheirError), match="expected seats before it began"):
+            with pytest.raises((InputError, TheirError), match="cannot enrol any more"):
                 await net.join("valley")
 
     asyncio.run(story())

@@ -44,9 +44,9 @@ def test_a_site_labels_alone_with_what_was_released(
         return name, replace(model, released=None)
 
     monkeypatch.setattr(exporting, "read_model", without_weights)
-    with pytest.raises(MisuseError, match="expected weights that the study released"):
+    with pytest.raises(MisuseError, match="the study did not release its weights"):
         export_model(membership, tmp_path / "other", read=read_toy)
     assert not (tmp_path / "other").exists()
     (membership.folder / "valley" / "model").unlink()
-    with pytest.raises(InputError, match="expected the model of a finished study, found none"):
+    with pytest.raises(InputError, match="there is no model; the study is not finished"):
         export_model(membership, tmp_path / "other", read=read_toy)

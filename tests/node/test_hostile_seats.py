@@ -122,7 +122,7 @@ def test_the_number_of_open_studies_is_bounded(
     monkeypatch.setattr(serving, "MOST_STUDIES", 2)
     net = network(tmp_path)
     create_study(net.place, net.text, read=read_toy)
-    with pytest.raises(InputError, match="expected less than 2 open ones") as refused:
+    with pytest.raises(InputError, match="expected fewer than 2 open studies") as refused:
         create_study(net.place, net.text, read=read_toy)
     assert "sottovoce study close STUDY" in refused.value.hints
 

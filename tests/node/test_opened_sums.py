@@ -138,7 +138,7 @@ def test_a_session_that_is_over_is_run_again_for_its_result_alone(tmp_path: Path
         sums = OpenedSumsBook.read(journal)
         sitting = SeatSession("alice", b"table 1", ("coordinator",), Plain(), sums=sums)
         seat = DurableSeat.recall(journal, sitting, opening(sums, this, FOUR))
-        with pytest.raises(MisuseError, match="stands where its journal does"):
+        with pytest.raises(MisuseError, match="ahead of its journal"):
             ask(seat, 1)
         assert not seat.finished
         assert len(list(journal.steps(b"table 1"))) == 2
@@ -151,7 +151,7 @@ def test_a_session_that_never_began_has_no_past(tmp_path: Path) -> None:
         sums = OpenedSumsBook()
         sitting = SeatSession("alice", b"table 1", ("coordinator",), Plain(), sums=sums)
         for _ in range(2):
-            with pytest.raises(MisuseError, match="expected a session that was begun"):
+            with pytest.raises(MisuseError, match="this session was never begun"):
                 DurableSeat.recall(journal, sitting, opening(sums, this, FOUR))
             # As after a crash between the session's first line and its first step.
             journal.open_session(b"table 1")

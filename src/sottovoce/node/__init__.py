@@ -1,1 +1,1 @@
-"""A study between machines: who serves it, who joins it, and what each keeps on disk."""
+"""Runs studies between machines: the coordinator that serves them, and the sites that join them."""

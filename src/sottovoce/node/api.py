@@ -1,4 +1,4 @@
-"""What the commands call: serve studies, join one, ask a trained one, leave one, and see how it is.
+"""The functions that commands call: serve studies, join, query and leave one, and see its state.
 
     at the coordinator (node/coordinator/serving.py)
       create_study(place, text, *, read=…, entropy=…) -> tuple[Token, ...]   one an organisation
@@ -16,10 +16,10 @@
       async classify(membership, documents, *, options) -> Classified         labels, and their cost
       async evaluate(membership, documents, *, options) -> Evaluated          own table, joint one
 
-A `source` is a function without arguments that returns the peer's documents; it is called when
-they are first needed, and again after a restart, and must then return the same ones.
-Everything that a site keeps of a study lies below `Membership.folder`, everything of the
-coordinator below `CoordinatorPlace.folder`; both are folders of mode 700 that the caller made.
+A `source` is a function without arguments that returns the peer's documents. It is called when they
+are first needed and again after a restart, and must return the same documents. A site keeps
+everything of a study below `Membership.folder`, the coordinator below `CoordinatorPlace.folder`;
+the caller makes both folders with mode 700.
 """
 
 from collections.abc import Awaitable, Callable, Sequence
@@ -72,7 +72,7 @@ __all__ = [
 
 
 class SeatDescribed(Protocol):
-    """One seat that the study file names: who may sit there."""
+    """One seat that the study file names."""
 
     @property
     def name(self) -> str:
@@ -80,7 +80,7 @@ class SeatDescribed(Protocol):
 
     @property
     def organisation(self) -> str:
-        """Whose it is."""
+        """The organisation that holds it."""
 
     @property
     def role(self) -> Role:
@@ -88,34 +88,34 @@ class SeatDescribed(Protocol):
 
 
 class DeadlinesDescribed(Protocol):
-    """How long people and machines wait for each other."""
+    """The deadlines of people and machines."""
 
     @property
     def enrolment(self) -> timedelta:
-        """Until when everybody may enrol."""
+        """The time until which everybody may enrol."""
 
     @property
     def stage(self) -> timedelta:
-        """How long a stage waits for one that is silent."""
+        """The seconds that a stage waits for a silent party."""
 
 
 class StudyDescribed(Protocol):
-    """What the text of study.toml says; everybody reads the same text."""
+    """The content of study.toml, the same for everybody."""
 
     @property
     def plan(self) -> StudyPlan:
-        """What is done."""
+        """The plan of the study."""
 
     @property
     def seats(self) -> Sequence[SeatDescribed]:
-        """Who may take part, the coordinator too, in the roster's order."""
+        """Who may take part, including the coordinator, in the roster's order."""
 
     @property
     def deadlines(self) -> DeadlinesDescribed:
-        """How long everybody waits."""
+        """The deadlines."""
 
     def rehearsed(self) -> Study:
-        """The study as it will be if everybody comes, with keys that are none."""
+        """The study as it will be if everybody joins, with placeholder keys."""
 
 
 ReadStudy: TypeAlias = Callable[[str], StudyDescribed]
@@ -123,9 +123,9 @@ ReadStudy: TypeAlias = Callable[[str], StudyDescribed]
 
 @dataclass(frozen=True)
 class ConsentQuestion:
-    """What a person is shown before anything but public keys leaves the site.
+    """The question that a person answers before anything but public keys leaves the site.
 
-    `until` is when the others stop waiting for the answer (seconds since 1970; 0 if nobody does).
+    The others wait for the answer until `until` (seconds since 1970; 0 for no limit).
     """
 
     study: Study
@@ -137,20 +137,20 @@ class ConsentQuestion:
 
 @dataclass(frozen=True)
 class ConsentBy:
-    """Yes, by this person, who compared the words over the phone or consented beforehand."""
+    """Consent by this person, who compared the words by phone or consented in advance."""
 
     name: str
     compared: bool
 
     @property
     def note(self) -> str:
-        """Who it was, for the ledger."""
+        """The person, for the ledger."""
         how = "the words were compared" if self.compared else "beforehand"
         return f"by {escaped(self.name)[:MAX_NAME]} ({how}) "
 
 
 Consent: TypeAlias = Callable[[ConsentQuestion], Awaitable[bool | ConsentBy]]
-"""What a person answers; a script need not say who it is."""
+"""A person's answer; a script need not name the person."""
 
 
 Documents: TypeAlias = Callable[[], Sequence[Document]]
@@ -158,7 +158,7 @@ Documents: TypeAlias = Callable[[], Sequence[Document]]
 
 @dataclass(frozen=True)
 class AskOptions:
-    """How a site talks: how it reads a study's text, who lets letters go, and who watches."""
+    """Options of a site: how it reads a study's text, who approves letters, who gets events."""
 
     read: ReadStudy
     gate: Gate = field(default_factory=OpenGate, kw_only=True)
@@ -167,7 +167,7 @@ class AskOptions:
 
 @dataclass(frozen=True)
 class JoinOptions(AskOptions):
-    """How a site takes part: who consents, and under which policy."""
+    """Options of joining: who consents, and under which policy."""
 
     consent: Consent
     policy: Policy = field(default_factory=Policy, kw_only=True)
@@ -177,7 +177,7 @@ class JoinOptions(AskOptions):
 
 @dataclass(frozen=True)
 class Joined:
-    """What came of joining: the sealed model's file, if this site is a peer that was in time."""
+    """The result of joining: the sealed model's file, at a peer that took part to the end."""
 
     study: Study
     model: Path | None
@@ -185,10 +185,10 @@ class Joined:
 
 @dataclass(frozen=True)
 class Classified(Answer):
-    """An answer, what it cost, and the numbers of rows without a word that the model knows.
+    """The labels, their cost, and the numbers of rows without a known word.
 
-    Such a row has the label that the bias alone gives. `because` holds the words that carried
-    each label, where they were asked for.
+    The bias alone decides the label of such a row. `because` holds the words that decided each
+    label, if they were asked for.
     """
 
     charged: int = 0
@@ -198,7 +198,7 @@ class Classified(Answer):
 
 @dataclass(frozen=True)
 class EvaluationTables:
-    """A site's own table, which stays at the site, and the joint one over all that took part."""
+    """A site's own table, which stays at the site, and the joint table of all peers."""
 
     own: Evaluation
     joint: Evaluation
@@ -206,7 +206,7 @@ class EvaluationTables:
 
 @dataclass(frozen=True)
 class Withdrawal:
-    """How far a withdrawal goes: whether the contribution is in a sum, and what ends now."""
+    """The effect of a withdrawal: whether the contribution is in a sum, and what ends now."""
 
     in_sum: bool
     says: str

@@ -1,8 +1,8 @@
-"""A site's veto: a letter waits until a person or a script has seen what it is, and lets it go.
+"""A site's veto: a letter waits until a person or a script approves it.
 
-Whoever refuses leaves the study with all seats of the site; nothing of the letter, and nothing
-after it but the word that the site leaves, is sent. What was let go is written down before it
-goes, and so is a refusal, so a crash asks about neither again.
+After a refusal all seats of the site leave the study. The letter is not sent, and after it only the
+notice that the site leaves. Approvals and refusals are written down first, so a restart asks about
+none of them again.
 """
 
 import subprocess
@@ -23,7 +23,7 @@ _ALLOW, _REFUSE = 0, 1
 
 @dataclass(frozen=True)
 class Request:
-    """What a person is shown of a letter that wants to leave: everything but its content."""
+    """What a person sees of an outgoing letter: everything but its content."""
 
     study: str
     stage: str
@@ -37,14 +37,14 @@ class Request:
 
 
 class Gate(Protocol):
-    """Decides about one letter after the other; may take its time."""
+    """Decides about one letter after the other, in its own time."""
 
     def ask(self, request: Request) -> bool:
         """Whether the letter may leave."""
 
 
 class OpenGate:
-    """Lets everything go: the consent to the study card stands for every letter."""
+    """Approves every letter: the consent to the study card covers them all."""
 
     def ask(self, request: Request) -> bool:
         """Yes."""
@@ -54,14 +54,14 @@ class OpenGate:
 
 @dataclass
 class ScriptGate:
-    """Asks a program of the site: JSON on its input, exit code 0 lets go, 1 refuses."""
+    """Asks a program of the site: JSON on its input; exit code 0 approves, 1 refuses."""
 
     command: Path
     seconds: float = SCRIPT_SECONDS
     _running: set["subprocess.Popen[bytes]"] = field(default_factory=set, init=False, repr=False)
 
     def ask(self, request: Request) -> bool:
-        """What the program says; any other end of it is an error, and nothing is sent."""
+        """The program's answer; any other exit code is an error, and nothing is sent."""
         try:
             with subprocess.Popen(  # noqa: S603 - the site's own command, without a shell
                 [self.command], stdin=subprocess.PIPE, stdout=subprocess.DEVNULL
@@ -77,19 +77,19 @@ class ScriptGate:
             raise InputError(f"approval by {self.command}: {reason.lower()}") from None
         if running.returncode not in {_ALLOW, _REFUSE}:
             raise InputError(
-                f"approval by {self.command}: expected exit code {_ALLOW} (let go) or {_REFUSE} "
+                f"approval by {self.command}: expected exit code {_ALLOW} (approved) or {_REFUSE} "
                 f"(refuse), found {running.returncode}"
             )
         return running.returncode == _ALLOW
 
     def give_up(self) -> None:
-        """Nobody waits for the answer any longer: end the program."""
+        """End the program, because nobody waits for its answer any longer."""
         for running in tuple(self._running):
             running.kill()
 
 
 class Gatekeeper:
-    """Stands before the line of one seat: asks the gate, and writes down what was let go."""
+    """Asks the gate about every letter of one seat, and writes the approvals down."""
 
     def __init__(self, gate: Gate, ledger: SiteLedger, *, study: str) -> None:
         """Ask this gate, and write to this ledger."""
@@ -103,12 +103,12 @@ class Gatekeeper:
         return not isinstance(self._gate, OpenGate)
 
     def give_up(self) -> None:
-        """Nobody waits for an answer any longer; a person is left to finish the sentence."""
+        """End a waiting question; a person's prompt stays open."""
         if isinstance(self._gate, ScriptGate):
             self._gate.give_up()
 
     def lets_go(self, outgoing: Outgoing, *, stage: str) -> bool:
-        """Whether this letter may leave; a refusal is final, and is written down as leaving."""
+        """Whether this letter may leave; a refusal is final and is written down."""
         letter = outgoing.letter
         entry = Entry.of_letter(
             LineKind.APPROVAL, letter, study=self._study, stage=stage, kind=outgoing.kind

@@ -1,4 +1,4 @@
-"""A study's text as its course knows it: who may sit where, and how long all wait."""
+"""A study's text as terms of its course: who may take which seat, and the deadlines."""
 
 from sottovoce.config.deadlines import DECISION_STAGES
 from sottovoce.course.terms import Terms, WaitingLimits, planned
@@ -7,12 +7,12 @@ from sottovoce.transport.limits import LONGEST_WAIT
 
 
 def poll_seconds(stage: float) -> float:
-    """How long a seat's request for letters waits: shorter where stages are."""
+    """The seconds that a request for letters waits: shorter if stages are short."""
     return min(LONGEST_WAIT, max(0.5, stage / 4))
 
 
 def terms_of(study: str, described: StudyDescribed) -> Terms:
-    """The text of a study, as its course knows it at the coordinator."""
+    """The terms of a study's course at the coordinator."""
     stage = described.deadlines.stage.total_seconds()
     limits = WaitingLimits(
         gather=stage,

@@ -57,7 +57,7 @@ __all__ = [
 
 @dataclass(frozen=True)
 class Listening:
-    """The coordinator answers at this address, under a certificate with this fingerprint."""
+    """The coordinator listens at this address, with a certificate of this fingerprint."""
 
     address: str
     fingerprint: bytes
@@ -81,7 +81,7 @@ class Enrolled:
 
 @dataclass(frozen=True)
 class RosterKnown:
-    """Everybody who will take part is known; people compare the words over the phone."""
+    """Everybody who will take part is known; people compare the words by phone."""
 
     study: str
     seat: str
@@ -116,7 +116,7 @@ class ProgramEnded:
 
 @dataclass(frozen=True)
 class ModelStored:
-    """A peer's sealed model lies on its disk."""
+    """A peer's sealed model is on its disk."""
 
     study: str
     seat: str
@@ -125,7 +125,7 @@ class ModelStored:
 
 @dataclass(frozen=True)
 class JournalDeleted:
-    """Shares, seeds, masks and journals of a seat are gone, and its ledger says so."""
+    """Shares, seeds, masks and journals of a seat were deleted, and its ledger records it."""
 
     study: str
     seat: str
@@ -133,7 +133,7 @@ class JournalDeleted:
 
 @dataclass(frozen=True)
 class SeatWithdrawn:
-    """This site takes no part, or no further one, with this seat."""
+    """This site takes no further part with this seat."""
 
     study: str
     seat: str
@@ -141,7 +141,7 @@ class SeatWithdrawn:
 
 @dataclass(frozen=True)
 class EvaluationHeld:
-    """A seat has figures: a site its own first, and everybody the joint ones over these peers.
+    """A seat has figures of an evaluation: first a site's own, then the joint ones of these peers.
 
     `figures` is the JSON that is kept, and shown again.
     """
@@ -201,5 +201,5 @@ OnEvent: TypeAlias = Callable[[Event], None]
 
 
 def unheard(event: Event) -> None:
-    """Nobody watches."""
+    """Ignore the event."""
     del event

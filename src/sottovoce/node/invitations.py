@@ -1,8 +1,8 @@
 """Invitations: one line that lets one organisation into one study, once, until it expires.
 
-The line carries where the coordinator's server is and which certificate it must show, so that
-whoever has it from the coordinator's own hand cannot be led to another server. The server
-keeps a hash of the token alone: reading its disk gives no invitation.
+The line holds the address of the coordinator's server and the fingerprint of its certificate, so an
+invitation that really comes from the coordinator cannot lead to another server. The server keeps
+only a hash of the token, so its disk gives no invitation away.
 """
 
 import binascii
@@ -44,7 +44,7 @@ class _Written(Value, frozen=True):
 
 @dataclass(frozen=True)
 class Invitation:
-    """Who is invited where: server, certificate, study, organisation and its seats."""
+    """An invitation: server, certificate, study, organisation and its seats."""
 
     address: str
     """`https://host:port`"""
@@ -58,7 +58,7 @@ class Invitation:
     expires: datetime
 
     def __post_init__(self) -> None:
-        """Refuse what could repaint a screen or lead to a path outside this site's folder."""
+        """Refuse control characters, and names that lead outside this site's folder."""
         for what, text in (
             ("address", self.address),
             ("title", self.title),
@@ -82,7 +82,7 @@ class Invitation:
 
     @property
     def line(self) -> str:
-        """The one line that is sent to the invited."""
+        """The line that is sent to the organisation."""
         written = _Written(
             self.address,
             self.fingerprint,
@@ -99,7 +99,7 @@ class Invitation:
 
     @classmethod
     def parse(cls, line: str) -> "Invitation":
-        """The invitation of a line, which a mail program may have broken."""
+        """The invitation in a line, which a mail program may have wrapped."""
         compact = "".join(line.split()).strip("\"'<>")
         match = _ANY.fullmatch(compact)
         if match is None or len(compact) > _LONGEST:
@@ -138,23 +138,23 @@ class Invitation:
         )
 
     def check_time(self, now: datetime) -> None:
-        """Refuse an invitation whose time is over."""
+        """Refuse an expired invitation."""
         if now > self.expires:
             raise _expired(self.short_name, self.expires)
 
 
 def hash_of(token: bytes) -> bytes:
-    """What may be stored of a token: tokens are uniform, so a plain hash hides them."""
+    """The hash of a token that may be stored: tokens are uniform, so a plain hash hides them."""
     return digest("service/invitation-token/v1", token)
 
 
 def _body(written: str) -> bytes:
-    """What stands between length and checksum; an error says in which way it is not whole."""
+    """The text between length and checksum; an error says how it is damaged."""
     padded = written.upper() + "=" * (-len(written) % 8)
     try:
         framed = b32decode(padded)
     except (binascii.Error, ValueError):
-        # Whether it was cut or changed shows its length, if that much can still be read.
+        # The length shows whether it was cut or changed, if it can still be read.
         framed = _beginning(written)
     size = _LENGTH_BYTES + int.from_bytes(framed[:_LENGTH_BYTES]) + _CHECKSUM_BYTES
     expected = -(-size * 8 // 5)
@@ -166,7 +166,7 @@ def _body(written: str) -> bytes:
             hints=(_AGAIN,),
         )
     body = framed[_LENGTH_BYTES:-_CHECKSUM_BYTES]
-    # The last character has bits to spare: of those that say the same, one was written.
+    # The last character has spare bits: only one of its equivalent forms is valid.
     whole = len(framed) == size and b32encode(framed).decode().rstrip("=") == written.upper()
     if not whole or not hmac.compare_digest(_checksum(body), framed[-_CHECKSUM_BYTES:]):
         raise InputError(
@@ -184,14 +184,13 @@ def _beginning(written: str) -> bytes:
 
 
 def _checksum(body: bytes) -> bytes:
-    """Against slips of the hand only."""
+    """A checksum against typing mistakes only."""
     return digest("service/invitation/v1", body)[:_CHECKSUM_BYTES]
 
 
 def _expired(short_name: str, expires: datetime) -> InputError:
     return InputError(
-        f"invitation of {short_name!r}: expected one that is still good, "
-        f"found one that expired on {_day(expires)}",
+        f"invitation of {short_name!r}: it expired on {_day(expires)}",
         hints=(f"the coordinator makes a new one: sottovoce study invite {short_name}",),
     )
 

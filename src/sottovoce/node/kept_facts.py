@@ -1,4 +1,4 @@
-"""What commands show again later: evaluations that were held, and what each stage cost."""
+"""Facts that commands show later: evaluations, and the cost of each stage."""
 
 import json
 import logging
@@ -19,7 +19,7 @@ _log = logging.getLogger("sottovoce.facts")
 
 
 def keep_evaluation(folder: Path, kept: KeptEvaluation) -> None:
-    """Write an evaluation beside the earlier ones."""
+    """Keep an evaluation beside the earlier ones."""
     into = folder / _EVALUATIONS
     try:
         storage.make_folder(into)
@@ -28,14 +28,14 @@ def keep_evaluation(folder: Path, kept: KeptEvaluation) -> None:
         return
     before = sorted(into.glob("*.json"))
     last = _read(before[-1]) if before else None
-    # A site's own figures come first, and make room for the same with the joint ones.
+    # A site's own figures come first, and are replaced when the joint ones arrive.
     goes_on = last is not None and last.joint is None
     path = before[-1] if goes_on else into / f"{len(before) + 1:04}.json"
     storage.write_for_information(path, kept.encode())
 
 
 def kept_evaluations(folder: Path) -> tuple[KeptEvaluation, ...]:
-    """Every evaluation that was kept and can be read, the oldest first."""
+    """Every readable evaluation, the oldest first."""
     into = folder / _EVALUATIONS
     paths = sorted(into.glob("*.json")) if into.is_dir() else ()
     return tuple(evaluation for evaluation in map(_read, paths) if evaluation is not None)
@@ -51,12 +51,12 @@ def _read(path: Path) -> KeptEvaluation | None:
 
 
 def keep_alone(folder: Path, accuracy: float) -> None:
-    """Write down what a model of this site's documents alone reached on those held out."""
+    """Keep the accuracy of this site's own model on the held-out documents."""
     storage.write_for_information(folder / _ALONE, json.dumps({"accuracy": accuracy}).encode())
 
 
 def kept_alone(folder: Path) -> float | None:
-    """What this site alone reached, if that was measured."""
+    """The accuracy of this site's own model, if it was measured."""
     path = folder / _ALONE
     if not path.exists():
         return None
@@ -69,14 +69,14 @@ def kept_alone(folder: Path) -> float | None:
 
 @dataclass(frozen=True)
 class StageCosts:
-    """Seconds and bytes of every stage that ended, by its name."""
+    """Seconds and bytes of every finished stage, by its name."""
 
     seconds: Mapping[str, float] = field(default_factory=dict)
     bytes: Mapping[str, int] = field(default_factory=dict)
 
 
 def kept_costs(folder: Path) -> StageCosts:
-    """What the stages cost, of those that were written down."""
+    """The costs of the stages that were kept."""
     path = folder / _COSTS
     if not path.exists():
         return StageCosts()
@@ -86,24 +86,24 @@ def kept_costs(folder: Path) -> StageCosts:
         sent = {str(stage): int(amount) for stage, amount in status["bytes"].items()}
         return StageCosts(seconds, sent)
     except (ValueError, KeyError, TypeError, AttributeError, KeyFileError):
-        _log.warning("%s: cannot be read as what the stages cost, and is begun anew", path)
+        _log.warning("%s: cannot be read as costs of stages, and is written again", path)
         return StageCosts()
 
 
 class FactKeeper:
-    """Passes events on, and keeps what people will ask for after the study.
+    """Passes events on, and keeps facts that people ask for after the study.
 
-    The files only inform: where one is damaged or cannot be written, the study goes on.
+    The files only inform: if one is damaged or cannot be written, the study continues.
     """
 
     def __init__(self, folder: Path, on_event: OnEvent) -> None:
-        """Keep below `folder` what goes to `on_event`."""
+        """Keep facts below `folder`, and pass events to `on_event`."""
         self._folder = folder
         self._on_event = on_event
         self._moved: dict[str, int] = {}
 
     def __call__(self, event: Event) -> None:
-        """Pass an event on, after what it says lies on disk."""
+        """Pass an event on, after its facts are on disk."""
         match event:
             case Moved(_, _, stage, _, size):
                 self._moved[stage] = size

@@ -1,6 +1,6 @@
-"""What a site and a coordinator keep of a study, and how far it is: small enough for every command.
+"""Memberships and statuses of studies: records that every command can load quickly.
 
-Nothing here loads the mathematics of a study, so `sottovoce status` answers at once.
+Nothing here imports numerical code, so `sottovoce status` answers at once.
 """
 
 from dataclasses import dataclass, field
@@ -9,7 +9,7 @@ from pathlib import Path
 
 @dataclass(frozen=True)
 class Membership:
-    """What a site knows of one study from its invitation, and where it keeps the rest.
+    """A site's membership in one study: its invitation, and the folder that holds the rest.
 
     `seats` are the seats of this organisation (its peer's name, "evaluator", "dealer"). The
     `token` lets each of them enrol once. `at_rest` encrypts journals on this disk.
@@ -26,11 +26,11 @@ class Membership:
 
 @dataclass(frozen=True)
 class SeatStatus:
-    """How far one seat of this site is (a `Phase`), and why it ended, from its own disk.
+    """The status of one seat of this site: its phase, and why it ended.
 
-    What it waits for, for whom, and until when (seconds since 1970; 0 if for nobody). `process` is
-    the number of the process that took part last, and `labels_left` what was left of the budget
-    of labels after the newest query, None before the first.
+    It says for whom and what it waits, and until when (seconds since 1970; 0 for no limit).
+    `process` is the last process that took part, and `labels_left` the rest of the budget after the
+    newest query, None before the first.
     """
 
     study: str
@@ -49,7 +49,7 @@ class SeatStatus:
 
 @dataclass(frozen=True)
 class StudyStatus:
-    """How far a study is (a `Phase`), at the coordinator: who is enrolled, who was seen when.
+    """The status of a study at the coordinator: its phase, who is enrolled, who was seen when.
 
     What is waited for, for whom, and until when (seconds since 1970; 0 if for nobody). `words` are
     what people compare over the phone, once everybody is known; `reported` is what a seat said
@@ -77,19 +77,19 @@ class StudyStatus:
 
 @dataclass(frozen=True)
 class CoordinatorPlace:
-    """Where a coordinator keeps its studies, and where it answers."""
+    """A coordinator's folder and address."""
 
     folder: Path
     at_rest: bytes = field(repr=False)
     host: str = "127.0.0.1"
     port: int = 8443
     database: str = field(default="", repr=False)
-    """The PostgreSQL database that letters wait in; without one, a file of every study's folder."""
+    """The PostgreSQL database for letters; without one, a file in every study's folder."""
 
 
 @dataclass(frozen=True)
 class InvitationToken:
-    """What one organisation's invitation must carry; the server keeps a hash of it only."""
+    """The token of one organisation's invitation; the server keeps only its hash."""
 
     study: str
     organisation: str

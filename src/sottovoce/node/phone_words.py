@@ -1,7 +1,7 @@
-"""A fingerprint as words that people read to each other over the phone.
+"""A fingerprint as words that people read to each other by phone.
 
 The list is the PGP word list (Juola and Zimmermann, 1995): even places have words of two
-syllables, odd places of three, so that a word that was left out or swapped is heard.
+syllables, odd places of three, so that people hear a missing or swapped word.
 """
 
 from functools import cache
@@ -9,13 +9,13 @@ from importlib.resources import files
 
 from sottovoce.errors import MisuseError
 
-# Whoever can choose keys could look for two rosters with the same words: 2^64 trials at 16.
+# An attacker who chooses keys could search for two rosters with the same words: 2^64 trials at 16.
 WORDS = 16
 _GROUP = 4
 
 
 def in_words(fingerprint: bytes, *, count: int = WORDS) -> tuple[str, ...]:
-    """The first `count` bytes, a word each."""
+    """The first `count` bytes, one word for each."""
     if len(fingerprint) < count:
         raise MisuseError(f"words: expected at least {count} bytes, found {len(fingerprint)}")
     table = _table()
@@ -23,13 +23,13 @@ def in_words(fingerprint: bytes, *, count: int = WORDS) -> tuple[str, ...]:
 
 
 def in_lines(words: tuple[str, ...]) -> tuple[str, ...]:
-    """The words four a line, as people read them aloud."""
+    """The words, four in a line."""
     return tuple(" ".join(words[start : start + _GROUP]) for start in range(0, len(words), _GROUP))
 
 
 @cache
 def _table() -> tuple[tuple[str, str], ...]:
-    """For every byte its word in an even and in an odd place."""
+    """The two words of every byte, for an even and an odd position."""
     text = files("sottovoce.node").joinpath("words.txt").read_text(encoding="ascii")
     pairs = (line.split() for line in text.splitlines())
     return tuple((even, odd) for even, odd in pairs)

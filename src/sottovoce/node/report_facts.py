@@ -1,4 +1,4 @@
-"""What a coordinator, or a site, knows for a report: from its own disk, and nothing else."""
+"""The facts of a report, from the disk of the coordinator or site that writes it."""
 
 from collections import Counter
 from datetime import UTC, datetime
@@ -20,7 +20,7 @@ from sottovoce.study.queries.evaluation_record import KeptEvaluation
 
 
 def coordinator_facts(site: Site, study: str) -> ReportFacts:
-    """As the coordinator of a study sees it."""
+    """The facts that the coordinator of a study has."""
     registry = registry_of(site.coordinator_place(), study)
     described = parse_study(registry.text)
     organisation = described.coordinator.organisation
@@ -52,7 +52,7 @@ def coordinator_facts(site: Site, study: str) -> ReportFacts:
 
 
 def site_facts(site: Site, joined: JoinedStudy) -> ReportFacts:
-    """As a site that joined a study sees it."""
+    """The facts that a joined site has."""
     described = joined.description
     assert described is not None, "a site without the study's text has nothing to report"
     organisation = described.organisation(joined.invitation.short_name).organisation
@@ -90,7 +90,7 @@ def site_facts(site: Site, joined: JoinedStudy) -> ReportFacts:
 
 
 def site_evaluations(joined: JoinedStudy) -> tuple[KeptEvaluation, ...]:
-    """Every evaluation that a seat of this site took part in, the oldest first."""
+    """Every evaluation of this site's seats, the oldest first."""
     evaluations = (
         evaluation
         for seat in joined.invitation.seats
@@ -100,7 +100,7 @@ def site_evaluations(joined: JoinedStudy) -> tuple[KeptEvaluation, ...]:
 
 
 def stage_costs(folder: Path) -> tuple[StageCost, ...]:
-    """Seconds and bytes of every stage that ended."""
+    """Seconds and bytes of every finished stage."""
     costs = kept_costs(folder)
     name = folder.name if folder.parent.name != "studies" else "coordinator"
     return tuple(
@@ -110,7 +110,7 @@ def stage_costs(folder: Path) -> tuple[StageCost, ...]:
 
 
 def flows_of(ledgers: list[SeatLedger]) -> tuple[Flow, ...]:
-    """Who sent how much to whom, as these ledgers say."""
+    """Who sent how many bytes to whom, according to these ledgers."""
     messages: Counter[tuple[str, str]] = Counter()
     sizes: Counter[tuple[str, str]] = Counter()
     for ledger in ledgers:

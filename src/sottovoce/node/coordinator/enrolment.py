@@ -1,4 +1,4 @@
-"""What the server asks the service: who may enrol, whose key is whose, where letters go."""
+"""Answers the server's questions: who may enrol, whose key is whose, where letters go."""
 
 import json
 import time
@@ -12,10 +12,10 @@ from sottovoce.transport.problems import Refusal
 
 
 class Enrolment:
-    """What a server with several studies answers to requests."""
+    """Answers the requests of a server with several studies."""
 
     def __init__(self, runners: Mapping[str, StudyRunner], failed: Collection[str] = ()) -> None:
-        """Serve these studies; the mapping may grow, and so may those that `failed` to go on."""
+        """Serve these studies; both mappings may grow while the server runs."""
         self._runners = runners
         self._failed = failed
 
@@ -26,7 +26,7 @@ class Enrolment:
         return runner.registry.text.encode()
 
     async def enrol(self, study: str, seat: str, key: bytes, request: bytes) -> bytes:
-        """Take a seat: the request is the token, and its signature proves who holds the key."""
+        """Take a seat: the request is the token, and its signature proves the key."""
         runner = self._runner(study)
         ticket = runner.registry.admitted(request, now=time.time())
         await runner.enrol(seat, key, ticket)
@@ -38,7 +38,7 @@ class Enrolment:
         return self._runner(study).registry.text.encode()
 
     async def status(self, study: str, seat: str) -> bytes:
-        """How far the study is, and the receipt of this seat's ledger, as JSON."""
+        """The study's status and the receipt of this seat's ledger, as JSON."""
         runner = self._runner(study)
         receipt = await runner.receipt(seat)
         kept = None if receipt is None else receipt.encoded().decode()
@@ -51,11 +51,11 @@ class Enrolment:
         return None if runner is None else runner.publics.get(seat)
 
     def seen(self, study: str, seat: str, version: str) -> None:
-        """A seat made a request, and proved that it is the seat."""
+        """Note that a seat made an authenticated request."""
         self._runner(study).seen(seat, version)
 
     async def lose(self, study: str, seat: str) -> None:
-        """A seat cannot go on: its study hears it as if the seat had written."""
+        """A seat cannot continue: tell its study, as if the seat had written."""
         await self._runner(study).lose(seat)
 
     def takes_letters(self, study: str, seat: str) -> bool:
@@ -68,12 +68,12 @@ class Enrolment:
         return self._runner(study).mailbox
 
     def _check(self, study: str) -> None:
-        """A study that cannot go on may be mended: its seats wait, and lose nothing."""
+        """The study; one that failed may be repaired, so its seats are asked to wait."""
         if study in self._failed:
             raise Refusal(
                 503,
                 "study-down",
-                f"study {study!r}: its coordinator cannot go on with it at the moment",
+                f"study {study!r}: its coordinator cannot run it at the moment",
                 hints=("ask the coordinator what its server says; nothing is lost",),
             )
 

@@ -1,4 +1,4 @@
-"""The coordinator's own way to a study's mailbox: it stands beside it."""
+"""The coordinator's own access to a study's mailbox, without the network."""
 
 import asyncio
 import hashlib
@@ -19,16 +19,16 @@ from sottovoce.transport.problems import Refusal
 
 T = TypeVar("T")
 
-# How long the coordinator waits before it asks a database again that did not answer.
+# Seconds before the coordinator asks a silent database again.
 _AWAY_SECONDS = 1.0
 _log = logging.getLogger("sottovoce.node")
 
 
 class LocalLetterSender:
-    """The coordinator's own way to its mailboxes: it stands beside them."""
+    """Reads and writes the coordinator's letters in the mailbox on the same machine."""
 
     def __init__(self, mailbox: Mailbox, journal: Journal) -> None:
-        """Use this study's mailbox, and the journal that tells what was put into it."""
+        """Use this study's mailbox, and the journal that knows what was put into it."""
         self._mailbox = mailbox
         self._journal = journal
 
@@ -41,7 +41,7 @@ class LocalLetterSender:
         return self._mailbox.held(COORDINATOR)
 
     async def post(self, letter: Letter) -> int:
-        """Leave a letter; what the mailbox refuses ends this study, and no other."""
+        """Leave a letter; a refusal of the mailbox ends this study only."""
         try:
             return await once_back(lambda: self._mailbox.post(letter))
         except Refusal as problem:
@@ -71,7 +71,7 @@ async def once_back(call: Callable[[], Awaitable[T]]) -> T:
 
 
 def letters_of(registry: Registry, database: str) -> Path | Database:
-    """Where the letters of a study wait: in its folder, or in a schema of a shared database."""
+    """The mailbox of a study: in its folder, or in a schema of a shared database."""
     if not database:
         return registry.folder / "mailbox.db"
     from sottovoce.transport.postgres_mailbox import PostgresDatabase

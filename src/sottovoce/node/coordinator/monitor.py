@@ -1,7 +1,7 @@
-"""What an operator's tools ask a coordinator: whether it lives, is ready, and its metrics.
+"""A coordinator's health, readiness and metrics, for an operator's tools.
 
-A port of its own, in the clear, on this machine unless told otherwise; off unless asked for. It
-answers with counts alone: no name of a study, a seat or an organisation is in them.
+It has its own port without TLS, by default on this machine, and is off by default. Its answers are
+counts: they name no study, seat or organisation.
 
     GET /healthz   200 while the process answers
     GET /readyz    200 once studies are served and there is room on the disk, else 503 and why
@@ -38,7 +38,7 @@ _log = logging.getLogger("sottovoce.coordinator")
 
 
 class Monitor:
-    """Counts what happens at a coordinator, and answers an operator's tools."""
+    """Counts a coordinator's events, and answers an operator's tools."""
 
     def __init__(self, place: CoordinatorPlace) -> None:
         """Watch this coordinator; nothing is served yet."""
@@ -54,7 +54,7 @@ class Monitor:
 
     @asynccontextmanager
     async def serving(self, host: str, port: int) -> AsyncIterator[None]:
-        """Answer at this address as long as the block lasts; port 0 lets the system choose."""
+        """Answer at this address while the block runs; with port 0 the system chooses one."""
         app = web.Application()
         app.add_routes(
             [
@@ -133,7 +133,7 @@ class Monitor:
         return text
 
     def why_not_ready(self) -> str:
-        """What keeps this coordinator from serving; empty where nothing does."""
+        """The reason why this coordinator is not ready; empty if it is."""
         if not self._listening:
             return "studies are not served yet"
         if self._free() < LEAST_FREE:
@@ -157,29 +157,29 @@ class Monitor:
         return web.Response(body=text, headers={"Content-Type": _PROMETHEUS})
 
     def counted(self) -> Counter[str]:
-        """How often each kind of event came."""
+        """The number of events of each kind."""
         return self._events.copy()
 
     def phases(self) -> dict[str, int]:
-        """How many studies are in which phase."""
+        """The number of studies in each phase."""
         by_phase = Counter(str(study.phase) for study in studies(self._place))
         return {phase: by_phase[phase] for phase in (*_PHASES, *(by_phase.keys() - set(_PHASES)))}
 
     @property
     def free(self) -> int:
-        """Bytes that are left on the disk of this coordinator."""
+        """The free bytes on this coordinator's disk."""
         return self._free()
 
 
 class _Collected:
-    """The metrics at one moment, in a registry of their own."""
+    """The metrics at one moment, in their own registry."""
 
     def __init__(self, monitor: Monitor, library: Any) -> None:
         self.registry = registry = library.CollectorRegistry()
         library.ProcessCollector(registry=registry)
         target = library.Info("target", "What is measured.", registry=registry)
         target.info({"service_name": "sottovoce", "service_version": __version__})
-        ready = library.Gauge("sottovoce_ready", "1 where studies are served.", registry=registry)
+        ready = library.Gauge("sottovoce_ready", "1 while studies are served.", registry=registry)
         ready.set(not monitor.why_not_ready())
         free = library.Gauge(
             "sottovoce_storage_free_bytes", "Bytes left on the disk.", registry=registry

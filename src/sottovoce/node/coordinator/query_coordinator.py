@@ -1,4 +1,4 @@
-"""The coordinator after the training, in the network: carries `course.queries.coordinator`."""
+"""Runs the coordinator after the training over the network (`course.queries.coordinator`)."""
 
 import time
 from collections import Counter
@@ -65,7 +65,7 @@ from sottovoce.wire import Codec
 
 @dataclass(frozen=True)
 class QueryConditions:
-    """The roster of the training, whose keys are enrolled now, when seats were seen, and waits."""
+    """The roster of the training, the current keys, when seats were seen, and waits."""
 
     seating: Seating
     publics: Callable[[], Mapping[str, bytes]] = field(repr=False)
@@ -83,7 +83,7 @@ class QueryCoordinator(ServiceCarrier[CoordinatorService]):
         trained: Trained | QuorumTrained,
         around: QueryConditions,
     ) -> None:
-        """Go on from what the coordinator's journal remembers."""
+        """Continue from the coordinator's journal."""
         journal, peers, roster = agent.journal, trained.peers, standing.study.roster
         self._rejoined = dict(_read_rejoined(journal, standing))
         state = CoordinatorService.of(
@@ -102,10 +102,10 @@ class QueryCoordinator(ServiceCarrier[CoordinatorService]):
         self._books: dict[ConversationId, QueryBook] = {}
         self._counted: dict[str, Any] = {}
 
-    # What the agent tells.
+    # Called by the seat's runtime.
 
     async def hear(self, sender: str, message: Message, notes: Mapping[str, bytes]) -> None:
-        """Receipts are no decision; a seat's new keys are checked before anybody hears of them."""
+        """Handle receipts here; check a seat's new keys before others hear of them."""
         match message:
             case LedgerHead():
                 seat, study = LedgerSeat(sender, self._around.publics()[sender]), self.agent.study
@@ -122,12 +122,12 @@ class QueryCoordinator(ServiceCarrier[CoordinatorService]):
                 await self.take(Heard(sender, message), notes)
 
     def outcome(self, which: ConversationId, running: RunningProgram) -> ConversationEnded:
-        """What became of a program, and which labels it told."""
+        """The result of a program, and the labels that it told."""
         ended = super().outcome(which, running)
         if not isinstance(which, QueryId):
             return ended
         book, record = self._books[which], self.state.askers[which.asker].record
-        # Also where it failed in another way than the program expects.
+        # Also if it failed in a way that the program does not expect.
         book.give_back(which.asker)
         return ConversationEnded(
             which,
@@ -139,14 +139,14 @@ class QueryCoordinator(ServiceCarrier[CoordinatorService]):
         )
 
     def not_replayed(self, which: ConversationId, error: ReplayError) -> None:
-        """Only the journal knows what a query told: nobody is answered until it can be read."""
+        """Only the journal knows what a query told, so nobody is answered until it can be read."""
         del which
         raise error
 
     # Seats that enrolled again.
 
     async def reseat(self, seat: str, public: bytes) -> None:
-        """Tell a seat with a new key who the others are; once for every key."""
+        """Tell a seat with a new key who the others are, once for every key."""
         key = f"reseated/{public.hex()}"
         seating, proof = self._around.seating, self.standing.agreement.proof
         known = any((member.name, member.public) == (seat, public) for member in seating.seats)
@@ -166,10 +166,10 @@ class QueryCoordinator(ServiceCarrier[CoordinatorService]):
         return Seating(seating.number, seats)
 
     def asker_standing(self, query: QueryId) -> AfterTraining:
-        """The study with the keys that an asker has now."""
+        """The study with the current keys of an asker."""
         return self._rejoined.get(query.asker, self.standing)
 
-    # What is done.
+    # Actions.
 
     async def serve(self) -> None:
         """Answer until cancelled."""
@@ -177,7 +177,7 @@ class QueryCoordinator(ServiceCarrier[CoordinatorService]):
         await self.run()
 
     async def perform(self, action: Action) -> None:
-        """Do one thing that a step asked for."""
+        """Perform one action of a step."""
         if isinstance(action, ShowEvaluation):
             joint = self.results[action.evaluation]
             figures = KeptEvaluation(time.time(), joint=joint).encode().decode()
@@ -187,7 +187,7 @@ class QueryCoordinator(ServiceCarrier[CoordinatorService]):
             await super().perform(action)
 
     def kept(self, action: Action) -> Mapping[str, bytes]:
-        """Our shares of what a query counted, until an evaluation adds them up."""
+        """Keep our shares of a query's counts until an evaluation adds them up."""
         if isinstance(action, KeepCounts):
             counts = wire.Words.of(self.results[action.query])
             return {_counted(action.query.asker): Codec().encode(counts)}
@@ -195,7 +195,7 @@ class QueryCoordinator(ServiceCarrier[CoordinatorService]):
         return {_counted(peer): b"" for peer in action.peers}
 
     async def prepare(self, action: RunEvaluation) -> None:
-        """Our shares of what the peers' queries counted."""
+        """Read our shares of the counts of the peers' queries."""
         self._counted = {}
         for peer in action.peers:
             data = await self.agent.do(self.agent.journal.note, _counted(peer))
@@ -203,7 +203,7 @@ class QueryCoordinator(ServiceCarrier[CoordinatorService]):
                 self._counted[peer] = Codec().decode(data, wire.Words).array()
 
     def query_program(self, action: RunQuery, entropy: Entropy) -> Any:
-        """Answer a query, and count what it told."""
+        """The program that answers a query and counts what it told."""
         query, plan = action.query, self.standing.study.plan
         asker, record = query.asker, self.state.askers[query.asker].record
         spent, evaluated = Counter({asker: record.spent}), Counter({asker: record.evaluated})
@@ -215,7 +215,7 @@ class QueryCoordinator(ServiceCarrier[CoordinatorService]):
         return answer(party, self.trained, book, asker=asker, verdict=action.verdict)
 
     def evaluation_program(self, action: RunEvaluation, entropy: Entropy) -> Any:
-        """Open the sums of an evaluation."""
+        """The program that opens the sums of an evaluation."""
         number, peers = action.evaluation.number, action.peers
         party = self.standing.party(entropy, attempt=action.evaluation.attempt, peers=peers)
         scores, counted = self.trained.scores, self._counted
@@ -223,14 +223,14 @@ class QueryCoordinator(ServiceCarrier[CoordinatorService]):
 
 
 def read_asker(journal: Journal, asker: str) -> AskerRecord:
-    """What the coordinator's journal knows of a peer's queries."""
+    """A peer's queries, from the coordinator's journal."""
     return read_record(journal, asker_note(asker), AskerRecord)
 
 
 def _read_rejoined(
     journal: Journal, standing: AfterTraining
 ) -> Iterator[tuple[str, AfterTraining]]:
-    """Seats that enrolled again before this process began, each with its new keys."""
+    """Seats that enrolled again before this process started, with their new keys."""
     for seat in standing.study.roster.peers:
         data = journal.note(_rejoining(seat))
         if data is not None:

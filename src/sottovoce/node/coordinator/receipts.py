@@ -1,4 +1,4 @@
-"""The coordinator remembers how long every seat's ledger was, and hands out receipts of it."""
+"""The coordinator keeps the length of every seat's ledger, and gives receipts of it."""
 
 from datetime import UTC, datetime
 
@@ -14,10 +14,10 @@ from sottovoce.storage.journal import Journal
 def take_head(
     journal: Journal, identity: Identity, told: LedgerHead, *, seat: LedgerSeat, study: str
 ) -> Effect:
-    """Keep the longest end of a seat's ledger, and answer with its receipt.
+    """Keep the longest known end of a seat's ledger, and answer with its receipt.
 
-    A seat whose ledger became shorter, or another, gets the receipt that shows it. What is not
-    signed by the seat's own key is nobody's word, and leads nowhere.
+    A seat whose ledger became shorter, or differs, gets the receipt that shows it. A head that the
+    seat's own key did not sign is ignored.
     """
     kept = kept_receipt(journal, seat.public)
     head = Head(

@@ -1,14 +1,14 @@
 """The coordinator's folder of one study: its text, who was invited, who enrolled, what was ordered.
 
-COORDINATOR/studies/ID/study.toml          the text that travels
+COORDINATOR/studies/ID/study.toml          the text that sites get
 COORDINATOR/studies/ID/address             where its people reach the server
 COORDINATOR/studies/ID/invitations/…       a hash of every token, its seats, its expiry
 COORDINATOR/studies/ID/seats/…             the public identity of every seat that enrolled
 COORDINATOR/studies/ID/orders/…            cancel or close, given by a command while the server runs
 COORDINATOR/studies/ID/status.json         how far it is, written by the server
 
-Commands and the server share these files, each written whole; everything else in the folder
-belongs to the server's process alone.
+Commands and the server share these files, which are written atomically; everything else in the
+folder belongs to the server's process.
 """
 
 import hmac
@@ -35,7 +35,7 @@ V = TypeVar("V", bound=Value)
 
 
 class Ticket(Value, frozen=True):
-    """What the server keeps of an invitation."""
+    """The server's record of an invitation."""
 
     organisation: str
     seats: tuple[str, ...]
@@ -44,7 +44,7 @@ class Ticket(Value, frozen=True):
 
 
 class EnrolledSeat(Value, frozen=True):
-    """Whose key sits where, and by which invitation."""
+    """A seat that enrolled: its key, and the invitation it used."""
 
     name: str
     public: bytes
@@ -65,9 +65,9 @@ class Registry:
 
     @classmethod
     def create(cls, studies: Path, text: str, *, address: str, entropy: Entropy) -> "Registry":
-        """A folder for a new study, under a name that nobody had before.
+        """Make a folder for a new study, under a new name.
 
-        It lies aside until it is `opened`: a server, or a crash, never sees half a study.
+        It is hidden until it is `opened`, so that nobody sees half a study after a crash.
         """
         name = b32encode(entropy.read(10)).decode().lower()
         registry = cls(studies.with_name("making") / name)
@@ -79,7 +79,7 @@ class Registry:
         return registry
 
     def opened(self, studies: Path) -> "Registry":
-        """The study in its place, whole."""
+        """Put the complete study in its place."""
         storage.make_folder(studies)
         return Registry(self.folder.rename(studies / self.id))
 
@@ -90,7 +90,7 @@ class Registry:
 
     @property
     def address(self) -> str:
-        """Where its people were told to find the server; empty if they were told nothing."""
+        """The server's address in the invitations; empty if none was given."""
         path = self.folder / "address"
         return storage.read_whole(path, limit=_LARGEST).data.decode() if path.exists() else ""
 
@@ -104,7 +104,7 @@ class Registry:
     def invite(
         self, described: StudyDescribed, organisation: str, *, expires: float, entropy: Entropy
     ) -> InvitationToken:
-        """A new token for an organisation; an older one is good no longer."""
+        """Make a new token for an organisation; an older one becomes void."""
         seats = tuple(
             seat.name
             for seat in described.seats
@@ -124,9 +124,9 @@ class Registry:
         return InvitationToken(self.id, organisation, seats, secret, float(int(expires)))
 
     def check_open(self, described: StudyDescribed, organisation: str) -> Phase:
-        """Refuse to invite where nobody can come in; how far the study is, else.
+        """Refuse to invite if nobody can join any more; otherwise return the study's phase.
 
-        A study that has begun takes nobody new, but one that lost its disk may come back.
+        A study that has begun admits nobody new, but an organisation that lost its disk can return.
         """
         now = self.status(described)
         phase = Phase(now.phase)
@@ -136,55 +136,52 @@ class Registry:
         if phase in OVER:
             because = f": {now.reason}" if now.reason else ""
             raise InputError(
-                f"study {self.id}: expected one that goes on, found one that is {phase}{because}",
+                f"study {self.id}: it is {phase}{because}, and invites nobody",
                 hints=(again,),
             )
         seats = {seat.name for seat in described.seats if seat.organisation == organisation}
         if phase is not Phase.ENROLMENT and not seats & set(now.enrolled):
             raise InputError(
-                f"study {self.id}: expected one whose enrolment goes on, found {phase}: "
-                f"{organisation} did not come in time",
+                f"study {self.id}: enrolment is over ({phase}), and {organisation} did not join "
+                f"in time",
                 hints=(again,),
             )
         return phase
 
     def revoke(self, described: StudyDescribed, organisation: str) -> None:
-        """Make an organisation's invitation void; one that came in already stays."""
+        """Make an organisation's invitation void; one that already joined stays."""
         seats = {seat.name for seat in described.seats if seat.organisation == organisation}
         came = sorted(seats & set(self.seats()))
         if came:
             raise InputError(
-                f"study {self.id}: expected an organisation that has not come, found "
-                f"{organisation} enrolled as {', '.join(came)}",
+                f"study {self.id}: {organisation} already enrolled as {', '.join(came)}",
                 hints=(f"sottovoce study cancel {self.id}",),
             )
         path = self._ticket_path(organisation)
         if not path.exists():
             raise InputError(
-                f"study {self.id}: expected an invitation of {organisation} that is out, "
-                "found none",
+                f"study {self.id}: {organisation} has no open invitation",
                 hints=("sottovoce study list",),
             )
         path.unlink()
 
     def tickets(self) -> list[Ticket]:
-        """Every invitation that is out."""
+        """Every open invitation."""
         return [self._read(path, Ticket) for path in _files(self.folder / "invitations")]
 
     def admitted(self, token: bytes, *, now: float) -> Ticket:
-        """The ticket of a token, or a refusal that says why."""
+        """The ticket of a token; raises a refusal with its reason."""
         given_hash = hash_of(token)
         for ticket in self.tickets():
             if hmac.compare_digest(ticket.token_hash, given_hash):
                 if now > ticket.expires:
                     raise InputError(
-                        f"invitation of {ticket.organisation!r}: expected one that is still good, "
-                        "found one that expired",
+                        f"invitation of {ticket.organisation!r}: it expired",
                         hints=("ask the coordinator for a new one: sottovoce study invite NAME",),
                     )
                 return ticket
         raise InputError(
-            f"study {self.id}: expected the token of an invitation to it, found another",
+            f"study {self.id}: this token belongs to no open invitation",
             hints=("use the newest invitation, or ask the coordinator for one",),
         )
 
@@ -200,31 +197,30 @@ class Registry:
         known = self.seats().get(seat)
         if known is not None and known.public == public:
             return
-        gone_on = "the others go on without this site, or begin anew: docs/backup.md"
+        gone_on = "the others continue without this site, or begin again: docs/backup.md"
         invite = "ask the coordinator for a new invitation: sottovoce study invite NAME"
         if known is not None and known.token_hash == ticket.token_hash:
             raise InputError(
-                f"seat {seat!r}: expected an invitation that was not used yet, found one under "
-                "which another key enrolled",
+                f"seat {seat!r}: this invitation was already used with another key",
                 hints=(invite if replacing else gone_on,),
             )
         if known is not None and not replacing:
             raise InputError(
-                f"seat {seat!r}: expected the key under which it enrolled, found another: "
-                "only a peer may come back with a new key, and only once the training is over",
+                f"seat {seat!r}: it enrolled with another key; only a peer may return with a new "
+                f"key, and only after the training",
                 hints=(gone_on,),
             )
         self._write(self.folder / "seats" / seat, EnrolledSeat(seat, public, ticket.token_hash))
 
     def seats(self) -> dict[str, EnrolledSeat]:
-        """Everybody that enrolled, by seat."""
+        """Every enrolled seat, by its name."""
         enrolled = (self._read(path, EnrolledSeat) for path in _files(self.folder / "seats"))
         return {path.name: path for path in enrolled}
 
     # Orders and status.
 
     def order(self, what: Order, reason: str = "") -> None:
-        """Tell the server, which looks here while it runs and when it starts."""
+        """Leave an order for the server, which looks here while it runs and when it starts."""
         storage.write_whole(
             self.folder / "orders" / what,
             reason.encode(),
@@ -233,14 +229,14 @@ class Registry:
         )
 
     def ordered(self, what: Order) -> str | None:
-        """The reason of an order, if it was given."""
+        """The reason of an order, if there is one."""
         path = self.folder / "orders" / what
         if not path.exists():
             return None
         return storage.read_whole(path, limit=_LARGEST).data.decode()
 
     def write_status(self, status: StudyStatus) -> None:
-        """Let commands see how far the study is."""
+        """Write the study's status for commands."""
         study_statuses.write_status(self.folder, status)
 
     def status(self, described: StudyDescribed) -> StudyStatus:

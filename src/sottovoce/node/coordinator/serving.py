@@ -25,7 +25,7 @@ from sottovoce.transport.mailbox_database import AWAY
 from sottovoce.transport.problems import Refusal
 from sottovoce.transport.server import build_app, serve
 
-# How often the server looks for studies that were made while it runs.
+# Seconds between two looks for studies that were made while the server runs.
 _LOOK_SECONDS = 1.0
 _CERTIFICATE, _KEY = "certificate.pem", "certificate.key"
 _LARGEST = 2**16
@@ -42,14 +42,14 @@ def create_study(
     read: ReadStudy = parse_study,
     entropy: Entropy | None = None,
 ) -> tuple[InvitationToken, ...]:
-    """A new study, and a token for the invitation of every organisation in it."""
+    """Make a study, and a token for the invitation of every organisation in it."""
     described = read(text)
     entropy = entropy or SystemEntropy()
     open_ones = [study for study in studies(place, read=read) if study.phase not in OVER]
     if len(open_ones) >= MOST_STUDIES:
         raise InputError(
-            f"studies: expected less than {MOST_STUDIES} open ones at one coordinator, "
-            f"found {len(open_ones)}",
+            f"studies: expected fewer than {MOST_STUDIES} open studies at one coordinator, found "
+            f"{len(open_ones)}",
             hints=("sottovoce study list", "sottovoce study close STUDY"),
         )
     folder = place.folder / "studies"
@@ -75,7 +75,7 @@ def invite_again(
     read: ReadStudy = parse_study,
     entropy: Entropy | None = None,
 ) -> InvitationToken:
-    """A new token for an organisation that lost its invitation; the old one is void."""
+    """Make a new token for an organisation that lost its invitation; the old one becomes void."""
     registry = registry_of(place, study)
     described = read(registry.text)
     expires = time.time() + described.deadlines.enrolment.total_seconds()
@@ -85,7 +85,7 @@ def invite_again(
 
 
 def certificate_fingerprint(place: CoordinatorPlace) -> bytes:
-    """What invitations pin; the certificate is made when it is first needed."""
+    """The fingerprint of the certificate, which invitations pin; it is made on first use."""
     path = place.folder / _CERTIFICATE
     if not path.exists():
         made = make_certificate("sottovoce coordinator", now=datetime.now(UTC))
@@ -115,18 +115,18 @@ def registry_of(place: CoordinatorPlace, study: str) -> Registry:
 def study_status(
     place: CoordinatorPlace, study: str, *, read: ReadStudy = parse_study
 ) -> StudyStatus:
-    """How far one study is."""
+    """The status of one study."""
     registry = registry_of(place, study)
     return registry.status(read(registry.text))
 
 
 def cancel_study(place: CoordinatorPlace, study: str, *, reason: str) -> None:
-    """Stop a study before it is finished; the server tells everybody when it next looks."""
+    """Stop a study that is not finished; the server tells everybody when it next looks."""
     registry_of(place, study).order(Order.CANCEL, reason)
 
 
 def close_study(place: CoordinatorPlace, study: str) -> None:
-    """Delete the key of a finished study: no query is answered any longer."""
+    """Delete the key of a finished study; no query is answered after that."""
     registry_of(place, study).order(Order.CLOSE)
 
 
@@ -138,7 +138,7 @@ async def run_coordinator(
     until: asyncio.Event | None = None,
     entropy: Entropy | None = None,
 ) -> None:
-    """Serve all studies of this coordinator at one port, until told to stop."""
+    """Serve all studies of this coordinator at one port, until stopped."""
     fingerprint = certificate_fingerprint(place)
     context = server_context(place.folder / _CERTIFICATE, place.folder / _KEY)
     runners: dict[str, StudyRunner] = {}
@@ -166,7 +166,7 @@ async def run_coordinator(
 
 
 class _Opening:
-    """Opens halls for studies that are there, also for those made while the server runs."""
+    """Starts a runner for every study, including those made while the server runs."""
 
     def __init__(
         self,
@@ -185,7 +185,7 @@ class _Opening:
         self.running: list[asyncio.Task[None]] = []
 
     def look(self, tasks: asyncio.TaskGroup) -> None:
-        """Open what is not open yet."""
+        """Start the studies that do not run yet."""
         for registry in registries(self._place):
             if registry.id in self._runners or registry.id in self.failed:
                 continue
@@ -210,19 +210,19 @@ class _Opening:
             self.running.append(tasks.create_task(self._run(runner)))
 
     async def _run(self, runner: StudyRunner) -> None:
-        """Run a study; one that fails does not take the others with it, if there are any."""
+        """Run a study; its failure does not end the others."""
         try:
             with one_error():
                 await runner.run()
-        except Exception as error:  # noqa: BLE001 - every study has its own fate
+        except Exception as error:  # noqa: BLE001 - one study's error must not end the others
             self._fails(runner.registry.id, error)
 
     def _fails(self, study: str, error: Exception) -> None:
-        """Tell that a study cannot go on; the server ends only if no study is left."""
+        """Report that a study failed; the server ends only if no study is left."""
         self.failed.add(study)
         if self.failed >= {registry.id for registry in registries(self._place)}:
             raise error
-        # The words of our own errors are made to be read; others may carry content, or paths.
+        # Our own error messages are safe to log; others may hold content or paths.
         known = isinstance(error, SottovoceError)
         words = error.message if isinstance(error, SottovoceError) else type(error).__name__
         party = error.party if isinstance(error, TheirError) else ""
@@ -231,7 +231,7 @@ class _Opening:
         self._on_event(StudyStopped(study, COORDINATOR, words, party))
 
     async def keep_looking(self, tasks: asyncio.TaskGroup) -> None:
-        """Look again and again."""
+        """Look for new studies until cancelled."""
         while True:
             await asyncio.sleep(_LOOK_SECONDS)
             self.look(tasks)

@@ -1,4 +1,4 @@
-"""One study at its coordinator: its mailbox, its journal, its ledger, and its course."""
+"""One study at its coordinator: mailbox, journal, ledger and course."""
 
 import asyncio
 import time
@@ -54,9 +54,9 @@ from sottovoce.study.roster import Role
 from sottovoce.transport.mailbox import Mailbox
 from sottovoce.transport.mailbox_tables import Place
 
-# How often the server looks whether a command left an order.
+# Seconds between two looks for orders that a command left.
 _LOOK_SECONDS = 1.0
-# How old the times may be at which seats were seen last, as the disk has them.
+# The times at which seats were last seen are written to disk this often, in seconds.
 _SEEN_SECONDS = 1.0
 _OVER = frozenset({Phase.FINISHED, Phase.STOPPED, Phase.CLOSED})
 
@@ -74,7 +74,7 @@ class StudyRunner:
         on_event: OnEvent,
         database: str = "",
     ) -> None:
-        """Open everything of the study in the registry's folder, and its letters in a database."""
+        """Open the study's files in the registry's folder, and its letters."""
         self.registry = registry
         self.described = described
         self.publics = {seat.name: seat.public for seat in registry.seats().values()}
@@ -113,16 +113,16 @@ class StudyRunner:
         self.agent.held_bytes = 2 * largest_letter(described.plan)
 
     def _largest_letter(self, place: Place) -> int:
-        """A control letter is small; in a conversation the plan says how large the largest is."""
+        """The most bytes of a letter: control letters are small, the plan bounds the others."""
         seat = place.recipient if place.sender == COORDINATOR else place.sender
         if place.session == control_session(self.registry.id, self.publics.get(seat, b"")):
             return CONTROL.limit
         return largest_letter(self.described.plan)
 
-    # What the server asks of a study.
+    # Called by the server.
 
     def seen(self, seat: str, version: str) -> None:
-        """A seat made a request, with this version of the program."""
+        """Note that a seat made a request, with this version of the program."""
         self._versions[seat] = version
         if self._trains:
             self.training.see(Seen(seat))
@@ -132,7 +132,7 @@ class StudyRunner:
             self._seen_before[seat] = time.time()
 
     async def lose(self, seat: str) -> None:
-        """A seat lost what it needs to go on: told once, and in the training alone."""
+        """A seat lost what it needs to continue; reported once, during the training only."""
         kind = DamagedJournalError.__name__
         if not self._trains or self.training.state.phase not in STAGES:
             return
@@ -142,15 +142,14 @@ class StudyRunner:
             await self.training.hear(seat, Failed(b"", kind, seat), {})
 
     async def enrol(self, seat: str, public: bytes, ticket: Ticket) -> None:
-        """Pin a seat's identity: before there is a roster, or again after the training."""
+        """Pin a seat's identity, before there is a roster or again after the training."""
         phase = self.training.state.phase if self._trains else Phase.ENROLMENT
         if phase is Phase.FINISHED:
             await self.training.followed.wait()
         again = phase is Phase.FINISHED and seat in self.queries.trained.peers
         if phase is not Phase.ENROLMENT and seat not in self.publics:
             raise InputError(
-                f"study {self.registry.id}: expected seats before it began, found {seat!r} "
-                "after that",
+                f"study {self.registry.id}: it has begun, and {seat!r} cannot enrol any more",
                 hints=("ask the coordinator for another study",),
             )
         enrolling = phase is Phase.ENROLMENT
@@ -162,13 +161,13 @@ class StudyRunner:
             self.publics[seat] = public
             self._on_event(Enrolled(self.registry.id, seat))
         if self._trains:
-            # Also if it asks again: perhaps we fell before our answer reached it.
+            # Also if it asks again: perhaps we crashed before our answer reached it.
             await self.training.take(SeatTaken(seat, public))
         if again:
             await self.queries.reseat(seat, public)
 
     async def _void(self, seat: str, public: bytes) -> None:
-        """What was under way with the key that a seat had before is over."""
+        """End the conversations that a seat had under its earlier key."""
         await self.agent.drop(control_session(self.registry.id, public))
         await self.mailbox.acknowledge(seat, 2**62)
         await self.mailbox.forget_sender(seat)
@@ -185,12 +184,12 @@ class StudyRunner:
         self._on_event(event)
 
     def view(self) -> CourseView:
-        """How far the study is now, and who is waited for until when."""
+        """The study's current phase, and who is waited for until when."""
         state = self.training.state if self._trains else self._waiting
         return view_of(state)
 
     async def views(self) -> AsyncIterator[CourseView]:
-        """The view now, and after every change: a subscription that can only be read."""
+        """The current view, and a new one after every change: a read-only subscription."""
         last: CourseView | None = None
         async for state in self.training.states():
             view = view_of(state)
@@ -199,7 +198,7 @@ class StudyRunner:
             last = view
 
     def status(self) -> StudyStatus:
-        """How far the study is now."""
+        """The study's current status."""
         view = self.view()
         seen = {seat.name: seat.seen for seat in view.seats if seat.seen is not None}
         wait, progress, now = view.wait, self._progress, time.time()
@@ -224,7 +223,7 @@ class StudyRunner:
         )
 
     async def receipt(self, seat: str) -> Receipt | None:
-        """How long we were told that a seat's ledger is."""
+        """The receipt of a seat's ledger."""
         return await self.agent.do(kept_receipt, self.agent.journal, self.publics.get(seat, b""))
 
     # The course.
@@ -234,7 +233,7 @@ class StudyRunner:
         record = read_record(self.agent.journal, TRAINING, TrainingRecord)
         key, keyless = None, any(seat.role is Role.MEMBER for seat in self.terms.seats)
         if record.phase not in {Phase.STOPPED, Phase.CLOSED} and not keyless:
-            # Once it is deleted, no other takes its place.
+            # After its deletion no new key is made.
             plan, entropy = self.described.plan, self._entropy
             key = await asyncio.to_thread(study_key, self._files, plan, entropy=entropy)
         self._key = key
@@ -247,7 +246,7 @@ class StudyRunner:
         await self.training.take(Started(opened))
         self._trains = True
         for seat, public in tuple(self.publics.items()):
-            # Who enrolled while the key was made or read.
+            # Seats that enrolled while the key was made or read.
             if self.training.state.publics.get(seat) != public:
                 await self.training.take(SeatTaken(seat, public))
         await self._compact()
@@ -281,7 +280,7 @@ class StudyRunner:
         self.training.followed.set()
 
     async def _clean_up(self) -> None:
-        """Do what is due at an end, also where a crash came in between: nothing else stays."""
+        """Delete what must not stay after the end; repeated after a crash."""
         await self.agent.drained()
         match self.training.state.phase:
             case Phase.FINISHED:
@@ -300,7 +299,7 @@ class StudyRunner:
         await self.agent.do(self._audit.note, LineKind.END, note)
 
     async def _forget(self) -> None:
-        """Delete seeds, shares and masks of all sessions that are over; the ledger says so."""
+        """Delete seeds, shares and masks of all finished sessions; the ledger records it."""
         journal = self.agent.journal
         sessions = journal.sessions()
         for session in tuple(self.agent.running):
@@ -315,7 +314,7 @@ class StudyRunner:
         await self.agent.do(self._audit.note, LineKind.DELETION, note)
 
     async def _look_for_orders(self, answering: "asyncio.Task[None]") -> None:
-        """Commands leave orders as files; whichever fits the study's phase is obeyed."""
+        """Read the orders that commands left as files; follow the one that fits the phase."""
         while (phase := self.training.state.phase) not in {Phase.STOPPED, Phase.CLOSED}:
             order = Order.CLOSE if phase is Phase.FINISHED else Order.CANCEL
             reason = self.registry.ordered(order)
@@ -328,14 +327,14 @@ class StudyRunner:
             await asyncio.sleep(_LOOK_SECONDS)
 
     async def _delete_key(self) -> None:
-        """Delete the key of a study that is closed, also where a crash came in between."""
+        """Delete the key of a closed study; repeated after a crash."""
         key = key_path(self._files)
         if key.exists():
             await self.agent.do(self._files.erase, key)
             await self.agent.do(self._audit.note, LineKind.DELETION, "deleted the Paillier key")
 
     async def _keep_status(self) -> None:
-        """Whoever asks for the status on this disk finds how far it is, and who was seen when."""
+        """Keep the status file up to date: the phase, and when each seat was seen."""
         written: StudyStatus | None = None
         try:
             async for _ in self.training.states():
@@ -345,16 +344,16 @@ class StudyRunner:
                     await asyncio.sleep(_SEEN_SECONDS)
                     status = self.status()
                 if status != written:
-                    # Here and not in a thread: an older status must not come after a newer one.
+                    # Here and not in a thread: an older status must not replace a newer one.
                     self.registry.write_status(status)
                     written = status
         finally:
-            # A server that ends while it waited above leaves the last word behind.
+            # A server that ends during the wait above still writes the last status.
             if self.status() != written:
                 self.registry.write_status(self.status())
 
     async def _compact(self) -> None:
-        """Once the training is over, leave no remains of letters that were taken or late since."""
+        """After the training, erase the remains of letters that were taken or came late."""
         if self._trains and self._is_over:
             journal = self.agent.journal
             for session in set(journal.sessions()) - set(journal.remembered()):
@@ -362,20 +361,20 @@ class StudyRunner:
             await once_back(self.mailbox.compact)
 
     async def _compact_later(self) -> None:
-        """When the training is over, and everybody had a stage's time to take its last letters."""
-        while not self._is_over:  # noqa: ASYNC110 - it lasts days
+        """Compact after the training, once everybody had a stage's time for its last letters."""
+        while not self._is_over:  # noqa: ASYNC110 - this can last for days
             await asyncio.sleep(_LOOK_SECONDS)
         await asyncio.sleep(self._stage_seconds)
         await self._compact()
 
     @property
     def _is_over(self) -> bool:
-        """Whether the training is over, and what had to be deleted is deleted."""
+        """Whether the training is over and its secrets are deleted."""
         record = self.training.state.record
         return record.phase in _OVER and (record.cleaned or record.phase is not Phase.FINISHED)
 
     async def close(self) -> None:
-        """Let go of all files; the study goes on when it is opened again."""
+        """Close all files; the study continues when it is opened again."""
         await self._compact()
         await self.agent.close()
         await self.mailbox.close()

@@ -1,4 +1,4 @@
-"""How far every study of a coordinator is, as its server wrote it down in status.json."""
+"""The status of every study of a coordinator, from the server's status.json."""
 
 import json
 from dataclasses import asdict
@@ -18,13 +18,13 @@ _LARGEST = 8 * 2**20
 
 
 def write_status(folder: Path, status: StudyStatus) -> None:
-    """Let commands see how far the study in this folder is."""
+    """Write the status of the study in this folder."""
     data = json.dumps(asdict(status), ensure_ascii=False).encode()
     storage.write_for_information(folder / _NAME, data, synced=False)
 
 
 def read_status(folder: Path) -> StudyStatus | None:
-    """How far the study in this folder is, as it was last written; None if that cannot be read."""
+    """The last written status of the study in this folder; None if it cannot be read."""
     try:
         status = json.loads(storage.read_whole(folder / _NAME, limit=_LARGEST).data)
         return StudyStatus(
@@ -46,12 +46,12 @@ def read_status(folder: Path) -> StudyStatus | None:
             float(status.get("ends", 0.0)),
         )
     except (ValueError, KeyError, TypeError, KeyFileError):
-        # The server writes it anew within a second or so; nothing depends on it.
+        # The server writes it again within a second or so; nothing depends on it.
         return None
 
 
 def seats_in(folder: Path) -> tuple[str, ...]:
-    """Everybody that enrolled in the study in this folder."""
+    """Every seat that enrolled in the study in this folder."""
     names = (path.name for path in (folder / "seats").iterdir())
     return tuple(sorted(name for name in names if not name.startswith(".")))
 
@@ -65,12 +65,12 @@ def study_folders(place: CoordinatorPlace) -> list[Path]:
 
 
 def studies(place: CoordinatorPlace, *, read: "ReadStudy | None" = None) -> list[StudyStatus]:
-    """How far every study is; one that cannot be read says so, and hides no other."""
+    """The status of every study; an unreadable one is listed as such."""
     return [read_status(folder) or _from_text(folder, read) for folder in study_folders(place)]
 
 
 def _from_text(folder: Path, read: "ReadStudy | None") -> StudyStatus:
-    """The status of a study of which nothing legible was written, from its own text."""
+    """The status of a study without a readable status file, from its own text."""
     from sottovoce.config.study_file import parse_study
 
     try:
@@ -81,10 +81,10 @@ def _from_text(folder: Path, read: "ReadStudy | None") -> StudyStatus:
 
 
 def unwritten(folder: Path, described: "StudyDescribed") -> StudyStatus:
-    """The status of a study of which nothing was written, or nothing that can be read."""
+    """The status of a study without a readable status file."""
     seats = (seat.name for seat in described.seats if seat.role != "coordinator")
     path = folder / _NAME
-    reason = f"{path} cannot be read: the server writes it anew" if path.exists() else ""
+    reason = f"{path} cannot be read; the server will write it again" if path.exists() else ""
     name = described.plan.name
     enrolled = seats_in(folder)
     return StudyStatus(folder.name, name, Phase.ENROLMENT, 0, enrolled, tuple(seats), reason, ())
@@ -98,5 +98,5 @@ def study_text(folder: Path) -> str:
     except UnicodeDecodeError:
         raise DamagedFileError(
             f"{path}: expected the text of a study, found other bytes",
-            hints=("bring the file back from a copy",),
+            hints=("restore the file from a copy",),
         ) from None

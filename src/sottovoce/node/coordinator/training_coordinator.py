@@ -1,4 +1,4 @@
-"""The coordinator of a training in the network: carries `course.training_coordinator`."""
+"""Runs the coordinator of a training over the network: carries `course.training_coordinator`."""
 
 import asyncio
 from collections.abc import Awaitable, Callable, Mapping
@@ -56,7 +56,7 @@ from sottovoce.study.study import Study
 
 @dataclass(frozen=True)
 class TrainingConditions:
-    """What a coordinator brings: the terms, whose keys are enrolled, its key, how it cleans up."""
+    """What a coordinator needs: the terms, the enrolled keys, its own key, its clean-up."""
 
     terms: Terms
     publics: Mapping[str, bytes] = field(repr=False)
@@ -65,7 +65,7 @@ class TrainingConditions:
 
 
 class TrainingCoordinator(Carrier[Training]):
-    """The coordinator's own seat, and its decisions about the training."""
+    """The coordinator's seat during a training."""
 
     def __init__(
         self,
@@ -75,31 +75,31 @@ class TrainingCoordinator(Carrier[Training]):
         *,
         entropy: Entropy,
     ) -> None:
-        """Go on from what the coordinator's journal remembers."""
+        """Continue from the coordinator's journal."""
         self.record = read_record(agent.journal, TRAINING, TrainingRecord)
         publics = {**conditions.publics, COORDINATOR: keys.identity.public}
         super().__init__(agent, step, Training(conditions.terms, self.record, publics))
         self.sums = OpenedSumsBook.read(agent.journal)
         self.course: SeatCourse | None = None
         self.serving = asyncio.Event()
-        # Set once another decider took this one's place.
+        # Set once another decider replaced this one.
         self.followed = asyncio.Event()
         self._keys = keys
         self._given = conditions
         self._entropy = entropy
         self._results: dict[bytes, Any] = {}
 
-    # What the agent tells.
+    # Called by the seat's runtime.
 
     async def hear(self, sender: str, message: Message, notes: Mapping[str, bytes]) -> None:
-        """Receipts are no decision; after the training others answer."""
+        """Handle receipts here; after the training another decider answers."""
         if isinstance(message, LedgerHead):
             seat = LedgerSeat(sender, self.state.publics[sender])
             take = partial(take_head, self.agent.journal, self._keys.identity, message)
             effect = await self.agent.do(partial(take, seat=seat, study=self.agent.study))
             await self.agent.commit(effect.with_notes(notes))
         elif self.state.phase is Phase.FINISHED:
-            # It waited for us to start: who answers queries must hear it, and write it down.
+            # The decider that answers queries must hear this letter and write it down.
             await self.followed.wait()
             await self.agent.decider.hear(sender, message, notes)
         elif type(message) in HEARS:
@@ -108,7 +108,7 @@ class TrainingCoordinator(Carrier[Training]):
             await self.agent.commit_notes(notes)
 
     def ended(self, running: RunningProgram) -> None:
-        """Our own program is at its end."""
+        """Our own program ended."""
         session, failure = running.sitting.session, running.seat.failure
         if isinstance(failure, JournalError):
             raise failure
@@ -119,24 +119,24 @@ class TrainingCoordinator(Carrier[Training]):
         self.tell(ProgramEnded(session, None, counted(running.seat.result)))
 
     def overdue(self, running: RunningProgram, party: str) -> None:
-        """Our own program waits too long for somebody."""
+        """Our own program waited too long for somebody."""
         self.tell(Overdue(running.sitting.session, party))
 
     def waiting(self, running: RunningProgram, until: float) -> None:
-        """Our own program waits for somebody for some time already."""
+        """Our own program has waited for somebody for some time."""
         session = running.sitting.session
         self.see(ProgramWaits(session, running.awaited, running.whom, until))
 
     def look(self) -> None:
-        """Our book of sums may have grown: a step of our program writes in it as it runs."""
+        """Read the record of opened sums: a step of our program may have added to it."""
         opened = frozenset(self.sums.book.spent)
         if not opened <= self.state.opened:
             self.see(SumsAgreed(opened))
 
-    # What is done.
+    # Actions.
 
     async def perform(self, action: Action) -> None:
-        """Do one thing that a step asked for."""
+        """Perform one action of a step."""
         agent = self.agent
         match action:
             case TakeSeat(study):
@@ -159,13 +159,13 @@ class TrainingCoordinator(Carrier[Training]):
                 agent.tell_watcher(news)
 
     def kept(self, action: Action) -> Mapping[str, bytes]:
-        """What we keep of the training."""
+        """The notes of the training that we keep."""
         assert isinstance(action, Keep)
         self._keep(action.attempt)
         return {**agreement_notes(self._course), **training_notes(self._course)}
 
     def _keep(self, attempt: Attempt) -> None:
-        """The result counts for its stage."""
+        """Keep the result for its stage."""
         session = attempt.session(self._course.party.study)
         self._course.keep(attempt, self._results.pop(session))
 
@@ -176,7 +176,7 @@ class TrainingCoordinator(Carrier[Training]):
         self.course = SeatCourse(party, key=self._given.key)
 
     def _sitting(self, attempt: Attempt) -> tuple[SeatSession, Callable[[Entropy], Any]]:
-        """Where we sit in an attempt, and what we run there."""
+        """Our seat and program in an attempt."""
         course, study = self._course, self._course.party.study
         sitting = SeatSession(
             COORDINATOR,

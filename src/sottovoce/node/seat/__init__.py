@@ -1,1 +1,1 @@
-"""One seat at work: programs that survive a crash, audited letters, lines that come back."""
+"""The runtime of one seat: programs that survive a crash, audited letters, retried connections."""

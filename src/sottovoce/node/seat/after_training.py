@@ -1,4 +1,4 @@
-"""What stays after the training: the agreed keys at every seat, and how scores are read at one."""
+"""What seats keep after the training: the agreed keys, and how to read scores."""
 
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass, field
@@ -43,11 +43,11 @@ _RESIDUES = "standing/residues"
 _LONGEST_NOTE = 2**29
 
 SHARE_OVER = {_SHARE: b"", _RESIDUES: b""}
-"""The share of the model is of no more use, and must not stay."""
+"""Notes that remove the share of the model, which must not stay."""
 
 
 class KeptTraining(Value, frozen=True):
-    """What the coordinator needs to answer queries, beside the key."""
+    """What the coordinator needs to answer queries, apart from the key."""
 
     idf_halves: wire.Words
     fraction_bits: int
@@ -61,7 +61,7 @@ class KeptTraining(Value, frozen=True):
 
 
 class KeptShare(Value, frozen=True):
-    """A holder's share of the model, and what scores are read by, as its journal keeps it."""
+    """A holder's share of the model and the reading of scores, as its journal keeps them."""
 
     idf_halves: wire.Words
     fraction_bits: int
@@ -70,7 +70,7 @@ class KeptShare(Value, frozen=True):
 
 
 class KeptResidues(Value, frozen=True):
-    """A member's share of the model, with whom it holds it, and what scores are read by."""
+    """A member's share of the model, its fellow members, and the reading of scores."""
 
     idf_halves: wire.Words
     fraction_bits: int
@@ -80,7 +80,7 @@ class KeptResidues(Value, frozen=True):
 
 
 def share_notes(course: SeatCourse) -> dict[str, bytes]:
-    """The share of the model that this seat keeps, where labels are found on shares."""
+    """The notes that keep this seat's share of the model, if labels are computed on shares."""
     trained, held, prepared = course.trained, course.held, course.prepared
     if isinstance(held, MemberShare):
         return _residue_notes(held)
@@ -122,7 +122,7 @@ def _kept_residues(data: bytes, study: Study) -> MemberShare:
 
 
 def kept_share(journal: Journal, study: Study) -> HeldShare | MemberShare | None:
-    """The share of the model that this seat keeps; None where it keeps none."""
+    """The share of the model that this seat keeps, or None."""
     if residues := journal.note(_RESIDUES):
         return _kept_residues(residues, study)
     data = journal.note(_SHARE)
@@ -140,12 +140,12 @@ def kept_share(journal: Journal, study: Study) -> HeldShare | MemberShare | None
 
 
 def proof_notes(proof: AgreedStudy) -> dict[str, bytes]:
-    """Everybody's consent, as the journal keeps it."""
+    """The notes that keep everybody's consent."""
     return {_AGREEMENT: Codec().encode(proof)}
 
 
 def agreement_notes(course: SeatCourse) -> dict[str, bytes]:
-    """The agreement, as the journal keeps it."""
+    """The notes that keep the agreement."""
     agreed = course.agreement
     if agreed is None or agreed.proof is None:
         return {}
@@ -161,7 +161,7 @@ def kept_agreement(journal: Journal, study: Study) -> Agreement | None:
 
 
 def training_notes(course: SeatCourse) -> dict[str, bytes]:
-    """What the coordinator keeps of the training."""
+    """The notes of the training that the coordinator keeps."""
     trained, prepared = course.trained, course.prepared
     assert trained is not None
     assert prepared is not None
@@ -177,7 +177,7 @@ def training_notes(course: SeatCourse) -> dict[str, bytes]:
         trained.alpha.hex(),
         trained.members if isinstance(trained, QuorumTrained) else (),
     )
-    # What was told while a penalty was chosen counts against each peer's budget.
+    # Labels told during the choice of a penalty count against each peer's budget.
     spent = {
         asker_note(name): Codec().encode(AskerRecord(spent=count)) for name, count in trained.told
     }
@@ -188,7 +188,7 @@ def kept_training(journal: Journal, study: Study, key: SecretKey | None) -> Trai
     """The coordinator's part of a trained study."""
     data = journal.note(_TRAINED)
     if data is None:
-        raise MalformedError("expected what the training left, found nothing")
+        raise MalformedError("the journal has no record of a finished training")
     kept = Codec().decode(data, KeptTraining)
     halves = tuple(int(half) for half in kept.idf_halves.array())
     solution = Scale(kept.fraction_bits, int.from_bytes(kept.bound))
@@ -205,7 +205,7 @@ def kept_training(journal: Journal, study: Study, key: SecretKey | None) -> Trai
 
 @dataclass(frozen=True)
 class AfterTraining:
-    """One seat in a study whose training is over: its keys, and everybody's box keys."""
+    """One seat after the training: its keys, and everybody's box keys."""
 
     study: Study
     keys: SeatKeys
@@ -214,12 +214,11 @@ class AfterTraining:
 
     @classmethod
     def read(cls, journal: Journal, study: Study, keys: SeatKeys) -> "AfterTraining":
-        """What the training left in a seat's journal."""
+        """Read a seat's journal after the training."""
         agreement = kept_agreement(journal, study)
         if agreement is None:
             raise MisuseError(
-                f"{keys.identity.name}: expected a study whose training is over, found one that "
-                "is not",
+                f"{keys.identity.name}: the training is not finished",
                 hints=("sottovoce status",),
             )
         return cls(study, keys, agreement, OpenedSumsBook.read(journal))
@@ -228,10 +227,10 @@ class AfterTraining:
     def again(
         cls, journal: Journal, told: Reseated, before: Study, keys: SeatKeys
     ) -> "AfterTraining":
-        """What a seat has that enrolled again: the others as they were, itself with new keys."""
+        """The seat after it enrolled again: the others as before, itself with new keys."""
         agreement, seat = kept_agreement(journal, before), keys.identity.name
         if agreement is None:
-            raise MisuseError(f"{seat}: expected a study that it agreed to again, found none")
+            raise MisuseError(f"{seat}: it has not agreed to the study again")
         boxes = {**agreement.boxes, seat: keys.box.public}
         study = reseated_study(before, told.now, seat)
         mine = Agreement(agreement.key, boxes, agreement.proof)
@@ -240,8 +239,8 @@ class AfterTraining:
     def with_new_keys(self, now: Seating, consent: SignedConsent) -> "AfterTraining":
         """The same study with the new keys of a seat that enrolled again.
 
-        Everybody else is who it was; the seat itself signed its new box key. Whether its
-        new identity is the right one, people compare by the words.
+        The others stay the same; the seat signed its new box key. People compare words to check its
+        new identity.
         """
         return AfterTraining(
             reseated_study(self.study, now, consent.name),
@@ -253,7 +252,7 @@ class AfterTraining:
     def party(
         self, entropy: Entropy, *, attempt: int = 1, peers: Collection[str] | None = None
     ) -> PartyContext:
-        """A party for one conversation; what was opened in another, its book knows."""
+        """A party for one conversation, with the record of sums that were opened in others."""
         roster = self.study.roster.peers
         chosen = roster if peers is None else tuple(peer for peer in roster if peer in peers)
         at = Attempt(Stage.TRAINING, attempt, chosen)
@@ -263,11 +262,11 @@ class AfterTraining:
 
     @property
     def drawn(self) -> Entropy:
-        """For what needs a party and draws nothing that hides something."""
+        """A party for work that draws no secrets."""
         return SystemEntropy()
 
     def sitting(self, name: Sequence[str], parties: Collection[str]) -> SeatSession:
-        """Where the seat sits in a conversation of this name."""
+        """The seat's session in a conversation of this name."""
         me = self.keys.identity.name
         party = self.party(self.drawn)
         return SeatSession(
@@ -282,7 +281,7 @@ class AfterTraining:
 
 
 def reseated_study(before: Study, now: Seating, seat: str) -> Study:
-    """The study with another key at one seat; nothing else may differ."""
+    """The study with a new key at one seat; nothing else may differ."""
     roster = now.roster()
     same = [
         (
@@ -296,7 +295,7 @@ def reseated_study(before: Study, now: Seating, seat: str) -> Study:
     half = len(before.roster.participants)
     if same[:half] != same[half:] or seat not in roster.names:
         raise ViolationError(
-            f"expected everybody but {seat!r} as before, found others",
+            f"the roster differs in more than the seat {seat!r}",
             party=before.roster.coordinator,
         )
     return Study(before.plan, roster)

@@ -1,8 +1,7 @@
-"""Carries a decider at a seat of the network: inputs in, its record and letters to the disk.
+"""Carries a decider at a seat of the network: brings inputs, writes its record and letters.
 
-A step and what it writes are one turn: no other step comes in between, so records and letters go
-to disk in the order in which they were decided. Everything else that a step asks for is done
-afterwards, in order, by one task.
+A step and its writing are atomic: no other step comes in between, so records and letters go to disk
+in the order of their decisions. One task performs all other actions afterwards, in order.
 """
 
 import asyncio
@@ -32,25 +31,25 @@ from sottovoce.wire import Codec, Value
 
 
 class Recorded(Protocol):
-    """A decider's state, of which one part outlives the process."""
+    """A decider's state, a part of which outlives the process."""
 
     @property
     def records(self) -> Mapping[str, Value]:
-        """What outlives the process, by the name under which the journal keeps it."""
+        """The parts that outlive the process, by their names in the journal."""
 
 
 KEPT = (Keep, KeepCounts, EraseCounts, EraseShare)
-"""Actions that go to disk with the record: the carrier has what they need, the decider does not."""
+"""Actions that go to disk with the record; only the carrier has the data that they need."""
 
 S = TypeVar("S", bound=Recorded)
 V = TypeVar("V", bound=Value)
 
 
 class Clock:
-    """Seconds since 1970 that never jump while the process lives."""
+    """A clock in seconds since 1970 that never jumps while the process runs."""
 
     def __init__(self) -> None:
-        """Begin at the machine's time."""
+        """Start at the machine's time."""
         self._began = time.time() - time.monotonic()
 
     def __call__(self) -> float:
@@ -59,7 +58,7 @@ class Clock:
 
 
 class Carrier(ABC, Generic[S]):
-    """Brings a decider what happens at its seat, and does what it decides."""
+    """Brings a decider its inputs, and performs its actions."""
 
     def __init__(
         self,
@@ -69,7 +68,7 @@ class Carrier(ABC, Generic[S]):
         *,
         clock: Callable[[], float] | None = None,
     ) -> None:
-        """Carry the decider whose `step` this is, from this state."""
+        """Carry the decider with this `step`, from this state."""
         self.agent = agent
         self.state = state
         self.now = clock or Clock()
@@ -84,18 +83,18 @@ class Carrier(ABC, Generic[S]):
     # What happens.
 
     def tell(self, happened: object) -> None:
-        """Something happened; the decider hears of it in its turn."""
+        """Queue an input for the decider."""
         self._happened.append(happened)
         self._due.set()
 
     def see(self, happened: object) -> None:
-        """Something happened that needs no disk and leads to no action: heard at once."""
+        """Give the decider an input at once that needs no disk and leads to no action."""
         self.state, actions = self._step(self.state, happened, now=self.now())
         assert not actions
         self._show()
 
     async def hear(self, sender: str, message: Message, notes: Mapping[str, bytes]) -> None:
-        """A control letter, with the note that it was heard; on disk when this returns."""
+        """Give the decider a control letter; the letter's note is on disk when this returns."""
         await self.take(Heard(sender, message), notes)
 
     async def take(
@@ -105,9 +104,9 @@ class Carrier(ABC, Generic[S]):
         *,
         commit: Callable[[Mapping[str, bytes]], Awaitable[None]] | None = None,
     ) -> None:
-        """One step: decided, and its record and letters on disk.
+        """Take one step, and put its record and letters on disk.
 
-        A step without letters may go to disk by another `commit`, together with what that does.
+        A step without letters may go to disk with another `commit`.
         """
         async with self._turn:
             self.look()
@@ -132,7 +131,7 @@ class Carrier(ABC, Generic[S]):
         self._due.set()
         self._show()
 
-    # What is done.
+    # Actions.
 
     async def run(self) -> None:
         """Carry until cancelled."""
@@ -162,14 +161,14 @@ class Carrier(ABC, Generic[S]):
 
     @abstractmethod
     async def perform(self, action: Action) -> None:
-        """Do one thing that a step asked for."""
+        """Perform one action of a step."""
 
     def kept(self, action: Action) -> Mapping[str, bytes]:
-        """What goes to disk with the record, and the decider does not have."""
+        """Further notes that go to disk with the record."""
         raise NotImplementedError(action)
 
     def look(self) -> None:
-        """Look what happened that nobody tells, before every step."""
+        """Collect inputs that nobody reports, before every step."""
 
     # Who watches.
 
@@ -178,7 +177,7 @@ class Carrier(ABC, Generic[S]):
             watcher.set()
 
     async def states(self) -> AsyncIterator[S]:
-        """The state now, and after every change; a slow reader misses those in between."""
+        """The current state, and a new one after every change; a slow reader skips some."""
         changed = asyncio.Event()
         self._watchers.add(changed)
         try:
@@ -191,13 +190,13 @@ class Carrier(ABC, Generic[S]):
 
 
 def read_record(journal: Journal, name: str, kind: type[V]) -> V:
-    """A record in the journal of a seat; a new one if there is none yet."""
+    """A record from a seat's journal, or a new one."""
     data = journal.note(name)
     return kind() if not data else Codec().decode(data, kind)
 
 
 async def stop_programs(agent: SeatRuntime, action: DropSession | DropAll | LeaveOut) -> None:
-    """Stop programs, or tell one that parties are gone."""
+    """Stop programs, or tell a program that parties are gone."""
     match action:
         case DropSession(session):
             await agent.drop(session)

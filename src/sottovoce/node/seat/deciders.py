@@ -1,4 +1,4 @@
-"""Who decides at a seat, and what its agent needs from others: the line, the gate, the ledger."""
+"""The interfaces of a seat's runtime: decider, connection, gate and ledger."""
 
 import time
 from collections.abc import Iterator, Mapping, Sequence
@@ -19,23 +19,23 @@ from sottovoce.wire.tags import kebab
 
 
 class LetterSender(Protocol):
-    """The way to the mailboxes: a line to the coordinator's server, or the mailboxes themselves."""
+    """Access to the mailboxes: over a connection, or directly on the coordinator's machine."""
 
     async def take_up(self) -> None:
-        """Compare what the server holds of this seat with its journal; raises if they differ."""
+        """Compare the server's record of this seat with its journal; raise if they differ."""
 
     async def post(self, letter: Letter) -> object:
         """Leave a letter; returns once it is on the server's disk."""
 
     async def fetch(self, after: int, *, wait: float) -> Sequence[tuple[int, Letter]]:
-        """The letters after a position, as soon as there is one, or none after `wait` seconds."""
+        """The letters after a position; waits up to `wait` seconds for one."""
 
     async def acknowledge(self, position: int) -> None:
         """Letters up to this position are on our disk."""
 
 
 class LetterObserver(Protocol):
-    """Who is told of every letter: the gate before it leaves, the ledger when it came or left."""
+    """Observes every letter: the gate before it leaves, the ledger when it came or left."""
 
     @property
     def asks(self) -> bool:
@@ -45,33 +45,32 @@ class LetterObserver(Protocol):
         """Ask whether a letter may leave; raise if not."""
 
     def left_unasked(self, outgoing: Outgoing, stage: str) -> None:
-        """As `left`, where nobody is asked."""
+        """As `left`, without asking anybody."""
 
     def left(self, outgoing: Outgoing, stage: str) -> None:
-        """A letter is about to leave for good: write it down."""
+        """Write down that a letter leaves."""
 
     def came(self, letter: Letter, kind: str, stage: str) -> None:
         """A letter came in."""
 
     def flush(self) -> None:
-        """Write down whatever came, before it is acknowledged."""
+        """Write down received letters before they are acknowledged."""
 
     def note(self, what: LineKind, note: str) -> None:
-        """Something was decided."""
+        """Write down a decision."""
 
     def head(self) -> LedgerHead:
         """Where the ledger ends now, for the coordinator to remember."""
 
     def receipt(self, data: bytes) -> int:
-        """The coordinator remembers so many lines; refused if we have fewer."""
+        """Take the coordinator's receipt of our ledger; raise if we have fewer lines."""
 
 
 @dataclass(frozen=True)
 class Waits:
-    """How many seconds a seat gathers, and how long it waits for one party.
+    """The seconds that a seat gathers messages, and waits for one party.
 
-    `people` is for the agreement, in which people compare words over the phone; where it is less
-    than the others, they count.
+    `people` is for the agreement, in which people compare words by phone; the largest wait counts.
     """
 
     gather: float
@@ -79,14 +78,14 @@ class Waits:
     people: float = 0.0
 
     def longest(self, stage: str, *, gathers: bool) -> float:
-        """How many seconds a program of this stage waits."""
+        """The seconds that a program of this stage waits."""
         machines = self.gather if gathers else self.receive
         return max(machines, self.people) if stage == Stage.AGREEMENT else machines
 
 
 @dataclass(frozen=True)
 class Effect:
-    """What a control letter leads to, on disk in one piece: notes, and letters in answer."""
+    """The effect of a control letter, written atomically: notes, and letters in answer."""
 
     notes: Mapping[str, bytes] = field(default_factory=dict, repr=False)
     letters: Sequence[tuple[str, Message]] = ()
@@ -97,24 +96,24 @@ class Effect:
 
 
 class Decider(Protocol):
-    """Who decides at a seat: it hears control letters, and is told when programs end or hang."""
+    """Decides at a seat: it gets control letters, and hears when programs end or hang."""
 
     async def hear(self, sender: str, message: Message, notes: Mapping[str, bytes]) -> None:
-        """A control letter came; on disk with the note that it was heard when this returns."""
+        """Handle a control letter; its effect is on disk when this returns."""
 
     def ended(self, running: "RunningProgram") -> None:
         """A program returned or failed."""
 
     def overdue(self, running: "RunningProgram", party: str) -> None:
-        """A program waits for one party longer than it may."""
+        """A program waited for one party longer than it may."""
 
     def waiting(self, running: "RunningProgram", until: float) -> None:
-        """A program waits for some time already, and will until then."""
+        """A program has waited for some time, and will wait until `until`."""
 
 
 @dataclass(eq=False)
 class RunningProgram:
-    """A program under way in a session, and since when it waits as it does."""
+    """A running program of a session, and since when it waits."""
 
     sitting: SeatSession
     stage: str
@@ -130,7 +129,7 @@ class RunningProgram:
 
     @property
     def awaited(self) -> str:
-        """What it waits for, as the card and the ledger call it."""
+        """What it waits for, in the words of the card and the ledger."""
         match self.waiting:
             case Receive(_, kinds):
                 return " or ".join(kebab(kind.__name__) for kind in kinds)
@@ -139,7 +138,7 @@ class RunningProgram:
         return "nothing"
 
     def note_wait(self) -> bool:
-        """Start the clock anew if the program waits for something else now."""
+        """Restart the clock if the program now waits for something else."""
         if self.seat.late != self.whom:
             self.whom, self.announced = self.seat.late, False
         if self.seat.waiting is self.waiting:
@@ -150,7 +149,7 @@ class RunningProgram:
 
 @contextmanager
 def one_error() -> Iterator[None]:
-    """Of several things that failed together, the first error that people can read."""
+    """The first readable error of several that happened together."""
     try:
         yield
     except BaseExceptionGroup as group:
@@ -168,7 +167,7 @@ def _leaves(error: BaseException) -> Iterator[BaseException]:
 
 
 class NoDecider:
-    """Nobody decides yet."""
+    """Stands in until a decider is set."""
 
     async def hear(self, sender: str, message: Message, notes: Mapping[str, bytes]) -> None:
         """Refuse."""

@@ -1,10 +1,10 @@
-"""When a peer's seat answers: at times that say no more than roughly how long it worked.
+"""Delays a peer's answers, so that their times reveal only roughly how long it worked.
 
-A pass over its documents takes as long as there are documents, and whoever gets what follows sees
-when it came. So nothing that a seat does towards the server follows the end of its work at once:
-not a letter, and not the next request for letters. It waits for the next of a few times that
-everybody knows: 0.02 s after the work began, twice as long, and so on up to 41 s; then every 41 s.
-Work that begins while something is held back counts as the same work.
+The time of a pass over the documents grows with their number, and the recipient of the next letter
+sees when it came. So a seat sends nothing right after its work ends, neither a letter nor a request
+for letters. It waits for the next of a few public times: 0.02 s after the work began, twice as
+long, and so on up to 41 s; then every 41 s. Work that begins during such a wait counts as the same
+work.
 """
 
 import asyncio
@@ -18,14 +18,14 @@ _LONGEST = _FIRST * 2**11
 
 
 def departure(seconds: float) -> float:
-    """How long after its beginning the answer to work of so many seconds leaves."""
+    """The seconds after the beginning of the work at which its answer leaves."""
     if seconds > _LONGEST:
         return math.ceil(seconds / _LONGEST) * _LONGEST
     return _FIRST * 2.0 ** max(0, math.ceil(math.log2(max(seconds, _FIRST) / _FIRST)))
 
 
 class Departures:
-    """Holds back what follows work on documents; the clock is the loop's, or a test's own."""
+    """Delays what follows work on documents; the clock is the loop's, or a test's own."""
 
     def __init__(
         self,
@@ -33,13 +33,13 @@ class Departures:
         clock: Callable[[], float] = time.monotonic,
         sleep: Callable[[float], Awaitable[None]] = asyncio.sleep,
     ) -> None:
-        """Nothing is held back yet."""
+        """Begin without a delay."""
         self._clock, self._sleep = clock, sleep
         self._began = self._not_before = clock()
 
     @contextmanager
     def work(self) -> Iterator[None]:
-        """While this block works on documents; in whatever thread."""
+        """Mark this block as work on documents, in any thread."""
         if self._clock() >= self._not_before:
             self._began = self._clock()
         try:
@@ -48,15 +48,15 @@ class Departures:
             self._not_before = self._began + departure(self._clock() - self._began)
 
     async def reached(self) -> None:
-        """Wait until something may leave."""
+        """Wait until letters may leave."""
         while (left := self._not_before - self._clock()) > 0:
             await self._sleep(left)
 
 
 class AtOnce(Departures):
-    """For a seat without documents: nothing is held back."""
+    """For a seat without documents: nothing is delayed."""
 
     @contextmanager
     def work(self) -> Iterator[None]:
-        """Take no note of it."""
+        """Ignore the work."""
         yield

@@ -1,12 +1,12 @@
-"""A seat whose program stands in the same place after a crash, and sends the same bytes again.
+"""A seat whose program continues after a crash, and sends the same bytes again.
 
     seat = DurableSeat.begin(journal, sitting, program)     # new, or run again from the journal
     seat.deliver(letter, position)                          # returns once all of it is on disk
 
-A program is a function of its inputs, its entropy and what happened to it, in order. The
-journal keeps the seed of the entropy and what happened; the program is run again with these
-and what it sends is compared with what it sent. Letters are never made a second time: what
-was not sent yet lies in the journal, sealed, as it was committed with the step that made it.
+A program is a function of its inputs, its entropy and its events, in order. The journal keeps the
+seed of the entropy and the events; after a restart the program runs again with them, and its
+messages are compared with those that it sent. Letters are never made twice: an unsent letter is in
+the journal, sealed, committed with the step that made it.
 """
 
 from collections.abc import Callable
@@ -32,7 +32,7 @@ UNREADABLE = "unreadable"
 
 
 class ProgramEvent(StrEnum):
-    """What can happen to a program."""
+    """The events of a program."""
 
     BEGIN = "begin"
     LETTER = "letter"
@@ -41,7 +41,7 @@ class ProgramEvent(StrEnum):
 
 
 class Packer(Protocol):
-    """How packets become letters and letters packets: `roles.relay.Relay`, or a test's own."""
+    """Turns packets into letters and back: `study.relay.Relay`, or a test's own."""
 
     def pack(self, packet: Packet, *, entropy: Entropy) -> Letter:
         """The letter of a packet."""
@@ -52,11 +52,11 @@ class Packer(Protocol):
 
 @dataclass(frozen=True)
 class SeatSession:
-    """Where a seat sits: its name, the session, with whom, and how they write to each other.
+    """A seat in a session: its name, the session, its partners, and how they write to each other.
 
-    `head` says in the service's words what the session is (its stage and attempt); a
-    journal that began the session under another head refuses. `sums` is the seat's book of
-    opened sums: what a step adds to it is on disk with the step.
+    `head` describes the session (its stage and attempt); a journal that began the session with
+    another head refuses. `sums` is the seat's record of opened sums: additions by a step are on
+    disk with the step.
     """
 
     name: str
@@ -94,7 +94,7 @@ class DurableSeat(Generic[R]):
     def begin(
         cls, journal: Journal, sitting: SeatSession, program: Callable[[Entropy], Party[R]]
     ) -> "DurableSeat[R]":
-        """The program at its first wait, or where it was when the journal was written last."""
+        """Run the program to its first wait, or to where the journal ends."""
         opened = journal.open_session(sitting.session, sitting.head)
         entropy = Expansion(opened.seed, _ENTROPY, sitting.session)
         seat = Seat(
@@ -115,12 +115,12 @@ class DurableSeat(Generic[R]):
     def recall(
         cls, journal: Journal, sitting: SeatSession, program: Callable[[Entropy], Party[R]]
     ) -> "DurableSeat[R]":
-        """The program of a session that is over, run again: for its result, and nothing else.
+        """Run the program of a finished session again, for its result only.
 
-        Whatever comes for it later is late: it takes no further step, so it sends nothing.
+        It takes no further step, so it sends nothing; later letters are late.
         """
         if not journal.has_begun(sitting.session):
-            raise MisuseError(f"{sitting.name}: expected a session that was begun, found none")
+            raise MisuseError(f"{sitting.name}: this session was never begun")
         durable = cls.begin(journal, sitting, program)
         durable.retire()
         return durable
@@ -128,14 +128,13 @@ class DurableSeat(Generic[R]):
     def __repr__(self) -> str:
         return f"DurableSeat({self._sitting.name!r}, {self.describe()})"
 
-    # What happens to the program; each returns when all of it is on disk.
+    # Events of the program; each method returns when its effect is on disk.
 
     def deliver(self, letter: Letter, position: int | None = None) -> str:
-        """A letter of this session came, at this position of the mailbox; the kind of its message.
+        """Deliver a letter at this position of the mailbox; return the kind of its message.
 
-        One that came before, or that comes after the end, moves the mailbox on and changes
-        nothing else. A letter that breaks the rules is an error inside the program, as
-        everywhere; where it ends the program, `failure` holds it.
+        A repeated or late letter moves the mailbox on and changes nothing else. A letter that
+        breaks the rules is an error inside the program; if it ends the program, `failure` holds it.
         """
         self._check()
         if (letter.session, letter.recipient) != (self._sitting.session, self._sitting.name):
@@ -150,27 +149,27 @@ class DurableSeat(Generic[R]):
         return _kind_of(opened)
 
     def expire(self) -> None:
-        """The time for gathering is up: the program goes on with what came."""
+        """The time for gathering is over: the program continues with what came."""
         if not isinstance(self.waiting, Gather):
             raise MisuseError(f"{self._sitting.name}: expected a gather, {self.describe()}")
         self._step(ProgramEvent.EXPIRE)
 
     def leave(self, partner: str) -> None:
-        """`partner` is gone for good; said twice, or after the end, it changes nothing."""
+        """`partner` has left for good; a repetition, or one after the end, changes nothing."""
         if not self.finished and not self._seat.has_left(partner):
             self._step(ProgramEvent.LEAVE, partner)
 
     def close(self) -> None:
-        """Stop the program where it is, as a crash would: the journal still has it all."""
+        """Stop the program where it is, as a crash would: the journal has everything."""
         self.stopped = not self.finished
         self._seat.close()
         self._stale = True
 
     def retire(self) -> None:
-        """Take no further step; what came of the program can still be asked for."""
+        """Take no further step; the program's result stays available."""
         self._stale = True
 
-    # How it stands.
+    # The state of the program.
 
     @property
     def waiting(self) -> Receive | Gather | None:
@@ -179,7 +178,7 @@ class DurableSeat(Generic[R]):
 
     @property
     def late(self) -> tuple[str, ...]:
-        """Whose message the program waits for and has not got yet."""
+        """The parties whose messages are missing."""
         return self._seat.late
 
     @property
@@ -189,20 +188,20 @@ class DurableSeat(Generic[R]):
 
     @property
     def result(self) -> R:
-        """What the program returned; raises its `failure` where it failed."""
+        """The program's result; raises its `failure` if it failed."""
         if self.failure is not None:
             raise self.failure
         return self._seat.result
 
     def describe(self) -> str:
-        """What this party is doing, for an error message or a screen."""
+        """The party's current activity, for an error message or a screen."""
         return "has failed" if self.failure is not None else self._seat.describe()
 
     def has_left(self, partner: str) -> bool:
         """Whether this seat was told that `partner` is gone."""
         return self._seat.has_left(partner)
 
-    # One step: let the program run, write down what came of it.
+    # One step: run the program, write down the result.
 
     def _step(
         self,
@@ -213,7 +212,7 @@ class DurableSeat(Generic[R]):
         position: int | None = None,
     ) -> None:
         self._check()
-        # Until the commit the program is ahead of the journal: an error in between leaves it so.
+        # Until the commit the program is ahead of the journal, also if an error comes in between.
         self._stale = True
         opened = len(self._sitting.sums)
         packets = self._happen(event, party, came)
@@ -232,7 +231,7 @@ class DurableSeat(Generic[R]):
         self._stale = False
 
     def _happen(self, event: ProgramEvent, party: str, came: "_Came | None") -> list[Packet]:
-        """Let the program run; what it sends. An error of ours or theirs is an end like another."""
+        """Run the program and return what it sends. Our own and others' errors are normal ends."""
         try:
             match event:
                 case ProgramEvent.BEGIN:
@@ -246,12 +245,12 @@ class DurableSeat(Generic[R]):
                     self._take_in(party, came.opened)
         except SottovoceError as error:
             self.failure = error
-        # What came is in the journal; a view of it all would only fill the memory.
+        # The journal has the events; keeping them here would only fill the memory.
         self._seat.view.received.clear()
         return self._seat.take()
 
     def _opened(self, letter: Letter) -> "Packet | TheirError":
-        """What a letter holds, or what is wrong with it; opened once, as it may be large."""
+        """The content of a letter, or its error; opened once, because it may be large."""
         try:
             return self._sitting.relay.unpack(letter)
         except TheirError as error:
@@ -285,8 +284,8 @@ class DurableSeat(Generic[R]):
             if replayed != head:
                 self._stale = True
                 raise ReplayError(
-                    f"{self._sitting.name}: run again, step {index} {_difference(head, replayed)}; "
-                    "of that nothing was sent",
+                    f"{self._sitting.name}: run again, step {index} "
+                    f"{_difference(head, replayed)}; nothing of it was sent",
                     hints=(
                         "put back the documents, settings and version that the study began with",
                     ),
@@ -295,8 +294,8 @@ class DurableSeat(Generic[R]):
     def _check(self) -> None:
         if self._stale:
             raise MisuseError(
-                f"{self._sitting.name}: expected a seat that stands where its journal does",
-                hints=("begin it again: it is run again from the journal",),
+                f"{self._sitting.name}: an earlier error left this seat ahead of its journal",
+                hints=("start it again, and it continues from the journal",),
             )
 
 
@@ -309,7 +308,7 @@ def _kind_of(opened: Packet | TheirError) -> str:
 
 
 def _difference(before: StepHead, now: StepHead) -> str:
-    """Where two runs of a step part."""
+    """The first difference between two runs of a step."""
     for old, new in zip(before.sent, now.sent, strict=False):
         if old != new:
             return f"made another message {new.number} for {new.recipient!r}"

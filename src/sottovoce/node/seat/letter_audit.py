@@ -1,4 +1,4 @@
-"""Every letter passes here: the gate before it leaves, and a line in the ledger for each."""
+"""Audits every letter of a seat: the gate before it leaves, and a line in the ledger."""
 
 import asyncio
 
@@ -12,7 +12,7 @@ from sottovoce.study.relay import Letter
 
 
 class LetterAudit:
-    """The witness of one seat."""
+    """Audits the letters of one seat."""
 
     def __init__(self, ledger: SiteLedger, gate: Gate, *, study: str) -> None:
         """Write to this ledger, and ask this gate."""
@@ -22,7 +22,7 @@ class LetterAudit:
         self._came: list[Entry] = []
 
     async def leaving(self, outgoing: Outgoing, stage: str) -> None:
-        """Let a letter leave, or raise; a person may take their time."""
+        """Ask the gate about a letter, or raise; a person may take their time."""
         try:
             lets_go = await asyncio.to_thread(self._gatekeeper.lets_go, outgoing, stage=stage)
         except asyncio.CancelledError:
@@ -37,16 +37,16 @@ class LetterAudit:
         return self._gatekeeper.asks
 
     def may_have_left(self, outgoing: Outgoing) -> bool:
-        """Whether a letter has its line already: then the server may have it, too."""
+        """Whether a letter already has its line: then the server may have it."""
         entry = self._entry(LineKind.SENT, outgoing.letter, outgoing.kind, "")
         return self.ledger.has(entry)
 
     def left(self, outgoing: Outgoing, stage: str) -> None:
-        """Write down that a letter leaves, and before it what came: both in one go to the disk."""
+        """Write down that a letter leaves, after the letters that came, in one write."""
         self._write(self._entry(LineKind.SENT, outgoing.letter, outgoing.kind, stage))
 
     def left_unasked(self, outgoing: Outgoing, stage: str) -> None:
-        """As `left`, where nobody is asked; nothing leaves a seat that has left."""
+        """As `left`, without asking anybody; nothing leaves a seat that has left the study."""
         if self.ledger.has_left:
             raise _refused(outgoing)
         self.left(outgoing, stage)
@@ -59,12 +59,12 @@ class LetterAudit:
         self._came.append(self._entry(LineKind.RECEIVED, letter, kind, stage))
 
     def flush(self) -> None:
-        """Write down whatever came."""
+        """Write down the letters that came."""
         if self._came:
             self._write()
 
     def note(self, what: LineKind, note: str) -> None:
-        """Write down what is no letter."""
+        """Write down an event that is no letter."""
         self._write(Entry(self._study, what, note=note))
 
     def head(self) -> LedgerHead:
@@ -75,10 +75,10 @@ class LetterAudit:
         return LedgerHead(head.count, digest, signature)
 
     def receipt(self, data: bytes) -> int:
-        """Put a receipt beside the ledger; how many lines it is for.
+        """Put a receipt beside the ledger; return the number of its lines.
 
-        The coordinator remembers the longest end that this seat told it. Where there are fewer
-        lines here, the end was cut off, and nothing goes on from there.
+        The coordinator remembers the longest end that this seat reported. If there are fewer lines
+        here, lines were removed, and the seat must not continue.
         """
         self.flush()
         receipt = parse_receipt(data, "what the coordinator sent")
@@ -86,16 +86,16 @@ class LetterAudit:
         count = self.ledger.head().count
         if witnessed.count > count:
             raise LedgerError(
-                f"{self.ledger.path}: cut off at the end: {witnessed.name} says "
+                f"{self.ledger.path}: lines are missing at the end: {witnessed.name} says "
                 f"{witnessed.count} lines, found {count}",
-                hints=("bring the whole ledger back from a copy",),
+                hints=("restore the whole ledger from a copy",),
             )
         path = receipt_path(self.ledger.path)
         storage.write_whole(path, data, mode=storage.SECRET_MODE, replace=True)
         return receipt.count
 
     def _write(self, *entries: Entry) -> None:
-        # All calls are of the seat's one thread.
+        # All calls come from the seat's one thread.
         came, self._came = self._came, []
         self.ledger.append(*came, *entries)
 

@@ -1,4 +1,4 @@
-"""A peer's seat that asks: one query or evaluation at a time, as its people want."""
+"""The seat of a peer that asks: one query or evaluation at a time."""
 
 import asyncio
 import time
@@ -53,12 +53,12 @@ from sottovoce.text.documents import Document
 
 T = TypeVar("T")
 InSafety: TypeAlias = Callable[[T], object]
-"""Takes an answer into safety; until it returned, a restart brings the same answer again."""
+"""Stores an answer; until it returns, a restart delivers the same answer again."""
 _Asked: TypeAlias = asyncio.Future[ConversationId]
 
 
 class QueryClient(QuerySeat):
-    """The seat of a peer whose people ask."""
+    """The seat of a peer that asks queries."""
 
     def __init__(
         self,
@@ -77,10 +77,10 @@ class QueryClient(QuerySeat):
         self._labels: _Asked | None = None
         self._figures: _Asked | None = None
 
-    # What is done.
+    # Actions.
 
     async def perform(self, action: Action) -> None:
-        """Do one thing that a step asked for."""
+        """Perform one action of a step."""
         match action:
             case Deliver(QueryId() as query):
                 _resolve(self._labels, query)
@@ -102,14 +102,14 @@ class QueryClient(QuerySeat):
         return self.failures[failed]
 
     def outcome(self, which: ConversationId, running: RunningProgram) -> ConversationEnded:
-        """An evaluation without a result went on without us."""
+        """The result of a program; an evaluation without one continued without us."""
         ended = super().outcome(which, running)
         if isinstance(which, EvaluationId) and ended.failure is None:
             return ConversationEnded(which, late=self.results[which] is None)
         return ended
 
     def query_program(self, action: RunQuery, entropy: Entropy) -> Any:
-        """Ask our question, or help with another's."""
+        """The program that asks our question, or helps with another's."""
         if action.query.asker != self.agent.name:
             return super().query_program(action, entropy)
         question, number = self._question, action.query.number
@@ -131,14 +131,14 @@ class QueryClient(QuerySeat):
         )
 
     def evaluation_program(self, action: RunEvaluation, entropy: Entropy) -> Any:
-        """Add our own table to the sum."""
+        """The program that adds our own table to the sum."""
         evaluation, peers = action.evaluation, action.peers
         assert self._tested is not None
         party = self.standing.party(entropy, attempt=evaluation.attempt, peers=peers)
         return evaluate_peer(party, self._tested, peers, number=evaluation.number)
 
     async def rejoining(self, seat: str, *, seconds: float) -> Rejoining:
-        """What we heard of a peer that enrolled again, or will hear soon."""
+        """Wait for the notice that a peer enrolled again."""
         with suppress(TimeoutError):
             async with asyncio.timeout(seconds):
                 async for state in self.states():
@@ -152,13 +152,13 @@ class QueryClient(QuerySeat):
     async def classify(
         self, documents: Sequence[Document], deliver: InSafety[Classified], *, explain: bool = False
     ) -> Classified:
-        """The classes of every row of the documents, and the words that carried them, if asked."""
-        # Long texts do not keep the seat from its letters.
+        """The classes of every row, and the words that decided them, if asked for."""
+        # In a thread, so that long texts do not delay the seat's letters.
         question = await asyncio.to_thread(self._asked_about, documents, explain=explain)
         count, wordless = question.count, question.wordless
         if not count:
             name = self.agent.name
-            raise InputError(f"{name}: expected at least 1 document to classify, found none")
+            raise InputError(f"{name}: there is no document to classify")
         asked = QuestionRows(question.rows, entities=self._entities(documents))
         charged = self._price(asked, told=count)
         answer, query = await self._answered(asked)
@@ -171,7 +171,7 @@ class QueryClient(QuerySeat):
         return classified
 
     def _price(self, question: QuestionRows, *, told: int) -> int:
-        """Announce what a query will cost; a site that has the weights asks none."""
+        """Announce the cost of a query; a site that has the weights asks none."""
         if self.model.released is not None:
             return 0
         batch, left = self.model.batch, self.state.asking.record.left
@@ -182,7 +182,7 @@ class QueryClient(QuerySeat):
         return counted
 
     async def _answered(self, question: QuestionRows) -> tuple[Answer, QueryId | None]:
-        """The answer, and the query that has to be closed once it is in safety."""
+        """The answer, and the query to close once the answer is stored."""
         model, rows = self.model, question.rows
         if model.released is not None:
             scores = unit_scores(rows, rows @ model.released)
@@ -200,7 +200,7 @@ class QueryClient(QuerySeat):
     async def _close_query(
         self, query: QueryId | None, left: int, notes: Mapping[str, bytes] | None = None
     ) -> None:
-        """The answer is in safety: the query's seeds go, in one piece with what is noted."""
+        """Delete the query's seeds once the answer is stored, in one transaction with the notes."""
         if query is None:
             await self.agent.commit_notes(notes or {})
         else:
@@ -233,7 +233,7 @@ class QueryClient(QuerySeat):
         return EvaluationTables(own, joint)
 
     def _asked_about(self, documents: Sequence[Document], *, explain: bool) -> DocumentQuestion:
-        """The rows that are asked about: of all columns, or of those that this peer holds."""
+        """The rows of a question: all columns, or those that this peer holds."""
         if not self._plan.arrangement.by_features:
             return DocumentQuestion.of(documents, self.model, explain=explain)
         if explain:
@@ -242,30 +242,30 @@ class QueryClient(QuerySeat):
         return DocumentQuestion.held(documents, self.model, party=party)
 
     def _entities(self, documents: Sequence[Document]) -> tuple[str, ...]:
-        """Whom the rows are about, where others look them up."""
+        """The names of the rows' entities, if others look them up."""
         if not self._plan.arrangement.asks_holders:
             return ()
         nameless = next((document.origin for document in documents if document.group is None), None)
         if nameless is not None:
             raise InputError(
-                f"{nameless}: expected the name of whom the row is about, found none",
+                f"{nameless}: this row does not say whom it is about",
                 hints=("--group patient",),
             )
         return tuple(document.group or "" for document in documents)
 
     def _show_figures(self, kept: KeptEvaluation) -> None:
-        """Emit the figures to be shown and kept: our own at once, the joint ones later."""
+        """Emit the figures of an evaluation: our own at once, the joint ones later."""
         shown = kept.joint or kept.own
         assert shown is not None
         figures = (shown.peers, shown.accuracy, kept.encode().decode())
         self.agent.tell_watcher(EvaluationHeld(self.agent.study, self.agent.name, *figures))
 
     async def _test(self, documents: Sequence[Document]) -> Tested:
-        """What our held-out documents give; asked for once, also over restarts."""
+        """The result on our held-out documents; asked for once, also across restarts."""
         plan, model = self._plan, self.model
         mine = held_out_side(self.standing.party(self.standing.drawn), documents)
         if not mine:
-            raise InputError(f"{self.agent.name}: expected held-out documents, found none")
+            raise InputError(f"{self.agent.name}: this site has no held-out documents")
         party = self.standing.party(self.standing.drawn)
         places = read_rows(party.study, model.space, party.name, mine, key=model.key).places
         test = HeldOut.of(plan, mine, places)

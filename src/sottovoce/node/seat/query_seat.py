@@ -1,4 +1,4 @@
-"""A seat after the training, in the network: carries `course.queries.seat`."""
+"""Runs a seat after the training over the network: carries `course.queries.seat`."""
 
 import asyncio
 from collections.abc import Mapping
@@ -38,7 +38,7 @@ from sottovoce.study.study import Study
 
 
 class QuerySeat(ServiceCarrier[SeatService]):
-    """One seat, once there is a model; whatever it does, it helps others where it is needed."""
+    """One seat after the training; it helps with others' queries if it is needed."""
 
     def __init__(
         self,
@@ -46,9 +46,9 @@ class QuerySeat(ServiceCarrier[SeatService]):
         standing: AfterTraining,
         held: HeldShare | MemberShare | HeldEntities | None = None,
     ) -> None:
-        """Go on from what the seat's journal remembers.
+        """Continue from the seat's journal.
 
-        It may hold a share of the model, or rows that it looks up for others.
+        The seat may hold a share of the model, or rows that it looks up for others.
         """
         journal = agent.journal
         state = SeatService.of(
@@ -64,13 +64,13 @@ class QuerySeat(ServiceCarrier[SeatService]):
         self._helps_with = held
 
     async def hear(self, sender: str, message: Message, notes: Mapping[str, bytes]) -> None:
-        """Follow a letter of the coordinator; nobody else gives directions."""
+        """Follow a letter of the coordinator; nobody else may give directions."""
         if sender != COORDINATOR:
-            raise ViolationError("expected control letters of the coordinator alone", party=sender)
+            raise ViolationError("only the coordinator may send control letters", party=sender)
         await self.take(Heard(sender, message), notes)
 
     async def perform(self, action: Action) -> None:
-        """Do one thing that a step asked for."""
+        """Perform one action of a step."""
         match action:
             case NoteRefusal(reason):
                 await self.agent.do(self.agent.audit.note, LineKind.REFUSAL, reason)
@@ -80,19 +80,19 @@ class QuerySeat(ServiceCarrier[SeatService]):
                 await super().perform(action)
 
     def kept(self, action: Action) -> Mapping[str, bytes]:
-        """The share of the model does not stay when the study is closed."""
+        """Delete the share of the model when the study is closed."""
         assert isinstance(action, EraseShare)
         return SHARE_OVER
 
     def asker_standing(self, query: QueryId) -> AfterTraining:
-        """The study with the keys that an asker has now."""
+        """The study with the current keys of an asker."""
         for rejoining in self.state.helping.record.rejoining:
             if rejoining.consent.name == query.asker != self.agent.name:
                 return self.standing.with_new_keys(rejoining.now, rejoining.consent)
         return self.standing
 
     def query_program(self, action: RunQuery, entropy: Entropy) -> Any:
-        """Help with a query: deal for it, compute on our share of the model, or look up rows."""
+        """The program that helps with a query: deals, computes on our share, or looks up rows."""
         party = self.asker_standing(action.query).party(entropy)
         match self._helps_with:
             case None:
@@ -107,7 +107,7 @@ class QuerySeat(ServiceCarrier[SeatService]):
                 return share_scores(party, (held,))
 
     def evaluation_program(self, action: RunEvaluation, entropy: Entropy) -> Any:
-        """Sign what an evaluation adds up, or add up our shares of it."""
+        """The program that signs the sums of an evaluation, or adds up our shares of them."""
         evaluation, peers = action.evaluation, action.peers
         party = self.standing.party(entropy, attempt=evaluation.attempt, peers=peers)
         if isinstance(self._helps_with, MemberShare):
@@ -125,7 +125,7 @@ def stays(study: Study, seat: str) -> bool:
 
 
 class QueryHelper(QuerySeat):
-    """A helper's seat, until the study is closed."""
+    """The seat of a helper, until the study is closed."""
 
     async def serve(self) -> None:
         """Help until the study is closed."""

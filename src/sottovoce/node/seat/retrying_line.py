@@ -1,4 +1,4 @@
-"""A line that tries again when it breaks, and emits an event when it breaks and comes back."""
+"""A connection that is retried, with events when it breaks and when it is back."""
 
 import time
 from collections.abc import Awaitable, Callable, Sequence
@@ -11,17 +11,17 @@ from sottovoce.transport.client import CoordinatorLine
 
 T = TypeVar("T")
 
-# After so many seconds without an answer a line counts as lost.
+# After so many seconds without an answer the connection counts as lost.
 LOST_SECONDS = 10.0
 
 
 class RetryingLine:
-    """A seat's line to the coordinator, which it tries again until its time is over."""
+    """A seat's connection to the coordinator, retried until its time is over."""
 
     def __init__(
         self, line: CoordinatorLine, *, study: str, retry_seconds: float, on_event: OnEvent
     ) -> None:
-        """Try every call for `retry_seconds` seconds."""
+        """Retry every call for `retry_seconds` seconds."""
         self._line = line
         self._study = study
         self._retry_seconds = retry_seconds
@@ -33,7 +33,7 @@ class RetryingLine:
         return await self._tried(lambda: self._line.enrol(request))
 
     async def take_up(self) -> None:
-        """Work at the seat, if its journal knows all that the server holds of it."""
+        """Take up the seat, if its journal knows everything that the server has from it."""
         await self._tried(self._line.take_up)
 
     async def post(self, letter: Letter) -> int:

@@ -1,8 +1,8 @@
-"""One seat at work: letters come in, programs take their steps on disk, letters go out.
+"""The runtime of one seat: takes letters in, runs programs step by step, sends letters out.
 
-Everything that must not be lost is committed to the seat's journal before a letter is
-acknowledged or sent. A letter that comes twice changes nothing, so a crash at any moment costs
-nothing but time. Program steps run in a thread of the seat's own; the loop only waits.
+Everything that must not be lost is committed to the seat's journal before a letter is acknowledged
+or sent. A repeated letter changes nothing, so a crash costs only time. Program steps run in the
+seat's own thread; the event loop only waits.
 """
 
 import asyncio
@@ -44,16 +44,16 @@ from sottovoce.wire.codec import tag_of
 
 T = TypeVar("T")
 
-# Letters of sessions that have not begun here yet: so many of one sender may wait in memory.
+# So many letters of one sender may wait in memory for sessions that have not begun here.
 MOST_HELD = 1024
 _HELD_BYTES = 64 * 2**20
-# An acknowledgement only frees room at the server, so it can wait for company.
+# An acknowledgement only frees room at the server, so several are sent together.
 _ACKNOWLEDGE_EVERY = 64
-# After so many seconds an event says what a seat waits for, and until when.
+# After so many seconds an event tells what a seat waits for, and until when.
 _LONG = 2.0
-# After these the coordinator hears how long our ledger is.
+# After so many lines the coordinator is told how long our ledger is.
 _MILESTONES = frozenset({"done", "asked-query", "asked-evaluation"})
-# Whoever ends waits so long for the last receipt, and can ask for it later.
+# A seat that ends waits so long for the last receipt; it can ask for it later.
 _RECEIPT_SECONDS = 5.0
 
 
@@ -81,11 +81,11 @@ class SeatRuntime:
         self.running: dict[bytes, RunningProgram] = {}
         self.decider: Decider = NoDecider()
         self.poll = LONGEST_WAIT
-        # Bytes of such letters of one sender, after which no more are taken; the plan says it.
+        # The most bytes of such letters of one sender; the plan sets it.
         self.held_bytes = _HELD_BYTES
-        # Raises where nothing may leave any longer; asked before every letter.
+        # Raises if nothing may leave any longer; called before every letter.
         self.may_send: Callable[[], None] = lambda: None
-        # When what follows a step may leave: at a peer not as soon as its documents are read.
+        # When letters may leave after a step: a peer delays them after reading documents.
         self.departures: Departures = AtOnce()
         self._post = post
         self.audit = audit
@@ -104,7 +104,7 @@ class SeatRuntime:
         self._thread = ThreadPoolExecutor(1, thread_name_prefix=f"seat {name}")
 
     async def run(self) -> None:
-        """Work until cancelled; an error of this seat's machine or line ends it."""
+        """Work until cancelled; an error of this machine or its connection ends it."""
         await self._post.take_up()
         self._outgoing.set()
         with one_error():
@@ -114,7 +114,7 @@ class SeatRuntime:
                 tasks.create_task(self._watch())
 
     async def close(self) -> None:
-        """Stop where we are, as a crash would; the journal has it all."""
+        """Stop where we are, as a crash would; the journal has everything."""
         for running in self.running.values():
             await self.do(running.seat.close)
         self.running.clear()
@@ -135,13 +135,13 @@ class SeatRuntime:
         *,
         label: tuple[str, int],
     ) -> RunningProgram:
-        """Begin a program, or go on with it where the journal left it."""
+        """Begin a program, or continue it from the journal."""
         async with self._turn:
             seat = await self.do(self._begun, sitting, program)
             running = RunningProgram(sitting, *label, seat)
             running.note_wait()
             self.running[sitting.session] = running
-            # What a program sends last may leave after it ended.
+            # A program's last letters may leave after it ended.
             self._stages[sitting.session] = running.stage
             self._outgoing.set()
             self._moved.set()
@@ -163,26 +163,26 @@ class SeatRuntime:
         *,
         label: tuple[str, int],
     ) -> RunningProgram:
-        """What became of a session that is over; late letters for it change nothing."""
+        """The result of a finished session; late letters for it change nothing."""
         await self.drop(sitting.session)
         async with self._turn:
             seat = await self.do(DurableSeat.recall, self.journal, sitting, program)
         return RunningProgram(sitting, *label, seat)
 
     async def drop(self, session: bytes) -> RunningProgram | None:
-        """Stop a program, whose session is over for this seat; the program, if it still ran."""
+        """Stop the program of a session; return it if it still ran."""
         async with self._turn:
             self._over.add(session)
             running = self.running.pop(session, None)
             if running is not None:
-                # In the seat's thread: a step that is under way there ends first.
+                # In the seat's thread, so that a running step ends first.
                 await self.do(running.seat.close)
             for position in self._held_of(session):
                 del self._held[position]
         return running
 
     async def next_letter(self, session: bytes) -> Letter:
-        """The first letter of a session that has no program; it stays until the session is over."""
+        """The first letter of a session without a program; it stays until the session is over."""
         while not self._held_of(session):
             self._arrived.clear()
             await self._arrived.wait()
@@ -192,9 +192,9 @@ class SeatRuntime:
         return [at for at, letter in self._held.items() if letter.session == session]
 
     async def settle_known(self, *, besides: Collection[bytes] = ()) -> None:
-        """What the journal knows and nobody runs any longer is over: late letters are dropped.
+        """End the sessions of the journal that nobody runs: their late letters are dropped.
 
-        Those `besides` will begin again, and their letters wait.
+        The sessions in `besides` will begin again, and their letters wait.
         """
         for session in self.journal.sessions():
             if session not in self.running and session not in besides:
@@ -212,8 +212,8 @@ class SeatRuntime:
         self._settle(running)
 
     async def commit(self, effect: Effect) -> None:
-        """Put notes and control letters on disk; the letters leave by themselves."""
-        # Handed over in one piece, so that effects are on disk in the order of their making.
+        """Put notes and control letters on disk; the letters are sent later."""
+        # Queued in one piece, so that effects reach the disk in order.
         await self.do(self._committed, effect)
         self._outgoing.set()
 
@@ -227,7 +227,7 @@ class SeatRuntime:
         self.journal.commit(letters=letters, notes=notes)
 
     async def drained(self) -> None:
-        """Wait until everything that was to be sent is at the server."""
+        """Wait until the server has every letter."""
         self._drained.clear()
         self._outgoing.set()
         await self._drained.wait()
@@ -245,7 +245,7 @@ class SeatRuntime:
                 await self.acknowledge()
 
     async def acknowledge(self) -> None:
-        """Let the server delete what we have dealt with; letters that wait here stay there."""
+        """Let the server delete letters that we dealt with; those that wait here stay there."""
         reached = min((*(at - 1 for at in self._held), self._read))
         if reached > self._acknowledged:
             await self.do(self.audit.flush)
@@ -253,37 +253,37 @@ class SeatRuntime:
             self._acknowledged = reached
 
     async def _take(self, position: int, letter: Letter) -> None:
-        """One letter: control, for a program here, for one to come, or late."""
+        """Take one letter: a control letter, one for a program now or later, or a late one."""
         if letter.session == self.control(letter.sender):
             await self._hear(letter)
         elif letter.session in self.running:
             running = self.running[letter.session]
             async with self._turn:
-                # While we waited for our turn, the session may have been dropped.
+                # The session may have been dropped while we waited.
                 if self.running.get(letter.session) is running:
                     await self._deliver(running, letter)
             self._settle(running)
         elif letter.session not in self._over:
             await self._hold(position, letter)
         else:
-            # Late, or sent again: it has its line, too.
+            # Late or repeated letters have a line in the ledger too.
             stage = self._stages.get(letter.session, "earlier")
             await self.do(self.audit.came, letter, _tag(letter), stage)
 
     async def _hold(self, position: int, letter: Letter) -> None:
-        """Keep a letter for a session that begins later, as long as its sender keeps measure."""
+        """Keep a letter for a session that begins later, within the sender's limit."""
         theirs = [held for held in self._held.values() if held.sender == letter.sender]
         if len(theirs) < MOST_HELD and sum(len(letter.body) for letter in theirs) < self.held_bytes:
             self._held[position] = letter
             self._arrived.set()
             return
-        # One that sends for sessions which never begin harms itself, and not this process.
+        # A sender that writes for sessions which never begin harms only itself.
         for held in [at for at, held in self._held.items() if held.sender == letter.sender]:
             del self._held[held]
         await self._fault(letter.sender, "ViolationError")
 
     async def _deliver(self, running: RunningProgram, letter: Letter) -> None:
-        # The server keeps what we did not acknowledge, so we need no cursor of our own.
+        # The server keeps unacknowledged letters, so we need no cursor of our own.
         await self.do(self._delivered, running, letter)
         running.note_wait()
         self._count(running, len(letter.body))
@@ -294,7 +294,7 @@ class SeatRuntime:
         self.audit.came(letter, kind, running.stage)
 
     async def _hear(self, letter: Letter) -> None:
-        """A control letter, in its turn and once."""
+        """Handle a control letter once, in its order."""
         key = f"heard/{letter.session.hex()}/{letter.sender}"
         noted = await self.do(self.journal.note, key)
         expected = int.from_bytes(noted or b"")
@@ -308,7 +308,7 @@ class SeatRuntime:
         await self._heard(letter, {key: (expected + 1).to_bytes(8)})
 
     async def _heard(self, letter: Letter, notes: Mapping[str, bytes]) -> None:
-        """A control letter and what it leads to, on disk; only the coordinator directs anything."""
+        """Put a control letter and its effect on disk; only the coordinator may direct."""
         sender = letter.sender
         if COORDINATOR not in {self.name, sender}:
             await self.do(self.audit.came, letter, "unreadable", "control")
@@ -319,7 +319,7 @@ class SeatRuntime:
         except MalformedError:
             if sender == COORDINATOR:
                 raise
-            # A seat that writes nonsense ends its study by name, and not the server.
+            # A seat that writes nonsense ends its study and is named; the server continues.
             await self.do(self.audit.came, letter, "unreadable", "control")
             await self.decider.hear(sender, Failed(b"", "MalformedError", sender), notes)
             return
@@ -336,11 +336,11 @@ class SeatRuntime:
         except SottovoceError:
             if self.name != COORDINATOR:
                 raise
-            # What one seat asks for in vain must not end the others' study, now or at a restart.
+            # A refused request of one seat must not end the others' study, now or at a restart.
             await self.commit_notes(notes)
 
     async def _fault(self, sender: str, kind: str) -> None:
-        """At the coordinator a seat's fault ends the study by name; elsewhere it is let go."""
+        """A seat's fault ends the study at the coordinator and names the seat; others ignore it."""
         if self.name == COORDINATOR:
             await self.decider.hear(sender, Failed(b"", kind, sender), {})
 
@@ -381,13 +381,13 @@ class SeatRuntime:
             await self._outgoing.wait()
 
     async def tell_head(self) -> int:
-        """Tell the coordinator where our ledger ends now; of how many lines that is."""
+        """Tell the coordinator where our ledger ends; return its number of lines."""
         head = await self.do(self.audit.head)
         await self.commit(Effect({}, [(COORDINATOR, head)]))
         return head.entries
 
     async def receipted(self, entries: int) -> None:
-        """Wait until the coordinator gave a receipt for so many lines, but not for ever."""
+        """Wait for a receipt of so many lines, up to a limit."""
         with suppress(TimeoutError):
             async with asyncio.timeout(_RECEIPT_SECONDS):
                 while self._receipted < entries:
@@ -406,13 +406,13 @@ class SeatRuntime:
         else:
             outgoing = await self.do(self._taken_down)
         if outgoing is not None:
-            # The step that made it, or one beside it, may have ended just now.
+            # The step that made it, or another one, may have ended just now.
             await self.departures.reached()
             self.may_send()
         return outgoing
 
     def _taken_down(self) -> Outgoing | None:
-        """Where nobody is asked, one visit to the seat's thread does."""
+        """The next letter and its line in one visit to the seat's thread, if nobody is asked."""
         if (outgoing := self._first_pending()) is not None:
             self.may_send()
             self.audit.left_unasked(outgoing, self._stage_of(outgoing.letter))
@@ -436,10 +436,10 @@ class SeatRuntime:
     # Time.
 
     def _settle(self, running: RunningProgram) -> None:
-        """After a step: send what it made, watch what it waits for, and say if it ended."""
+        """After a step: send its letters, watch its waits, and report its end."""
         self._outgoing.set()
         self._moved.set()
-        # The same session may have begun again meanwhile: that one is not at its end.
+        # The session may have begun again meanwhile; then it has not ended.
         here = self.running.get(running.sitting.session) is running
         if here and running.seat.finished:
             del self.running[running.sitting.session]
@@ -448,7 +448,7 @@ class SeatRuntime:
             self.decider.ended(running)
 
     async def _watch(self) -> None:
-        """Let waits end when their time is up."""
+        """End waits whose time is over."""
         while True:
             self._moved.clear()
             now = time.monotonic()
@@ -489,12 +489,12 @@ class SeatRuntime:
         self._settle(running)
 
     def announce(self, what: str, whom: Sequence[str], until: float) -> None:
-        """Say that this seat waits, for whom and until when."""
+        """Emit an event: this seat waits, for whom and until when."""
         self.tell_watcher(SeatWaiting(self.study, self.name, what, tuple(whom), until))
 
 
 def _tag(letter: Letter) -> str:
-    """The kind of a letter that is not in a box."""
+    """The kind of a letter that is not sealed."""
     try:
         return tag_of(letter.body)
     except MalformedError:

@@ -1,4 +1,4 @@
-"""Carries the deciders of a seat after the training: runs the programs of its conversations."""
+"""Carries a seat's deciders after the training, and runs the programs of its conversations."""
 
 from abc import abstractmethod
 from collections.abc import Callable, Mapping
@@ -49,7 +49,7 @@ C = TypeVar("C", bound=Conversing)
 
 
 class ServiceCarrier(Carrier[C]):
-    """Begins, stops and forgets conversations, and tells the deciders what became of them."""
+    """Begins, stops and deletes conversations, and reports their results to the deciders."""
 
     def __init__(
         self,
@@ -58,7 +58,7 @@ class ServiceCarrier(Carrier[C]):
         state: C,
         standing: AfterTraining,
     ) -> None:
-        """Carry these deciders for a seat that has this after the training."""
+        """Carry these deciders for this seat."""
         super().__init__(agent, step, state)
         self.standing = standing
         self.results: dict[ConversationId, Any] = {}
@@ -66,22 +66,22 @@ class ServiceCarrier(Carrier[C]):
         self._which: dict[bytes, ConversationId] = {}
         self._held = NONE_HELD
 
-    # What the agent tells.
+    # Called by the seat's runtime.
 
     def ended(self, running: RunningProgram) -> None:
-        """A program is at its end."""
+        """A program ended."""
         self.tell(self.outcome(self._which[running.sitting.session], running))
 
     def overdue(self, running: RunningProgram, party: str) -> None:
-        """Somebody does not answer."""
+        """A party did not answer in time."""
         waited = f"waited {self.agent.waits.receive:.0f} s for its {running.awaited}"
         self.tell(ConversationOverdue(self._which[running.sitting.session], party, waited))
 
     def waiting(self, running: RunningProgram, until: float) -> None:
-        """A program waits for some time already."""
+        """A program has waited for some time."""
 
     def outcome(self, which: ConversationId, running: RunningProgram) -> ConversationEnded:
-        """What became of a program; its result and its error stay here."""
+        """The result of a program; the value or error itself stays here."""
         failure, stopped = running.seat.failure, running.seat.stopped
         if failure is not None:
             self.failures[which] = failure
@@ -91,16 +91,16 @@ class ServiceCarrier(Carrier[C]):
         return ConversationEnded(which, stopped=stopped)
 
     def look(self) -> None:
-        """Our book of sums may have grown: a step of a program writes in it as it runs."""
+        """Read the record of opened sums: a step of a program may have added to it."""
         held = HeldEvaluations.of(self.standing.study, self.standing.sums.book)
         if held != self._held:
             self._held = held
             self.see(SumsKnown(held))
 
-    # What is done.
+    # Actions.
 
     async def perform(self, action: Action) -> None:
-        """Do one thing that a step asked for."""
+        """Perform one action of a step."""
         match action:
             case RunQuery(query, _, helpers):
                 parties = (COORDINATOR, query.asker, *helpers)
@@ -124,7 +124,7 @@ class ServiceCarrier(Carrier[C]):
     async def begin(
         self, which: ConversationId, parties: tuple[str, ...], program: Callable[[Entropy], Any]
     ) -> None:
-        """Begin a program, or go on where the journal left it, unless it runs."""
+        """Begin a program or continue it from the journal, unless it runs."""
         sitting = self.standing_for(which).sitting(which.parts, parties)
         if sitting.session in self.agent.running:
             return
@@ -146,12 +146,12 @@ class ServiceCarrier(Carrier[C]):
             self.tell(ConversationGoesOn(which))
 
     def not_replayed(self, which: ConversationId, error: ReplayError) -> None:
-        """A program cannot be made again from the journal."""
+        """A program cannot be restored from the journal."""
         del error
         self.tell(NotReplayed(which))
 
     async def forget(self, which: ConversationId, notes: Mapping[str, bytes] | None = None) -> None:
-        """Stop a program and delete its seeds, together with the notes in one piece."""
+        """Stop a program and delete its seeds, in one transaction with the notes."""
         session, journal = self.session(which), self.agent.journal
         await self.agent.drop(session)
         self.results.pop(which, None)
@@ -172,17 +172,17 @@ class ServiceCarrier(Carrier[C]):
         return self.standing_for(which).study.session(*which.parts)
 
     def standing_for(self, which: ConversationId) -> AfterTraining:
-        """The study of a conversation: with the new keys of an asker that enrolled again."""
+        """The study of a conversation, with the new keys of an asker that enrolled again."""
         if isinstance(which, EvaluationId):
             return self.standing
         return self.asker_standing(which)
 
     async def prepare(self, action: RunEvaluation) -> None:
-        """Read what a program of an evaluation needs, before it begins."""
+        """Read the inputs of an evaluation's program before it begins."""
 
     @abstractmethod
     def asker_standing(self, query: QueryId) -> AfterTraining:
-        """The study with the keys that an asker has now."""
+        """The study with the current keys of an asker."""
 
     @abstractmethod
     def query_program(self, action: RunQuery, entropy: Entropy) -> Any:

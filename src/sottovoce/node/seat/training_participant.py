@@ -1,4 +1,4 @@
-"""A participant of a training in the network: carries `course.training_participant`."""
+"""Runs a participant of a training over the network: carries `course.training_participant`."""
 
 import asyncio
 from collections.abc import Awaitable, Callable, Mapping
@@ -65,14 +65,14 @@ from sottovoce.study.study import Study, grouped
 
 @dataclass(frozen=True)
 class Afterwards:
-    """What the site does at an end: keep the model and delete the rest, or come back."""
+    """What the site does at an end: keep the model and delete the rest, or join again."""
 
     clean_up: Callable[["TrainingParticipant"], Awaitable[None]]
     come_back: Callable[["TrainingParticipant", Reseated], Awaitable[None]]
 
 
 class TrainingParticipant(Carrier[Participation]):
-    """One participant's seat, and its decisions about the training."""
+    """One participant's seat during a training."""
 
     def __init__(
         self,
@@ -83,7 +83,7 @@ class TrainingParticipant(Carrier[Participation]):
         *,
         entropy: Entropy,
     ) -> None:
-        """Go on from what the seat's journal remembers."""
+        """Continue from the seat's journal."""
         record = read_record(agent.journal, SEAT, ParticipantRecord)
         state = Participation(context.terms, agent.name, context.publics, record)
         super().__init__(agent, step, state)
@@ -98,19 +98,19 @@ class TrainingParticipant(Carrier[Participation]):
         self._over: asyncio.Future[None] = asyncio.get_running_loop().create_future()
         self._asking: asyncio.Task[None] | None = None
 
-    # What the agent tells.
+    # Called by the seat's runtime.
 
     async def hear(self, sender: str, message: Message, notes: Mapping[str, bytes]) -> None:
-        """Follow a letter of the coordinator; nobody else gives directions."""
+        """Follow a letter of the coordinator; nobody else may give directions."""
         if sender != COORDINATOR:
-            raise ViolationError("expected control letters of the coordinator alone", party=sender)
+            raise ViolationError("only the coordinator may send control letters", party=sender)
         if type(message) in HEARS:
             await super().hear(sender, message, notes)
         else:
             await self.agent.commit_notes(notes)
 
     def ended(self, running: RunningProgram) -> None:
-        """A program is at its end."""
+        """A program ended."""
         session, failure = running.sitting.session, running.seat.failure
         if failure is None:
             result = running.seat.result
@@ -126,18 +126,18 @@ class TrainingParticipant(Carrier[Participation]):
         self.tell(ProgramEnded(session, Failure.of(error)))
 
     def overdue(self, running: RunningProgram, party: str) -> None:
-        """Somebody keeps us waiting."""
+        """Our program waited too long for somebody."""
         self.tell(Overdue(running.sitting.session, party))
 
     def waiting(self, running: RunningProgram, until: float) -> None:
-        """Our program waits for somebody for some time already."""
+        """Our program has waited for somebody for some time."""
         session = running.sitting.session
         self.see(ProgramWaits(session, running.awaited, running.whom, until))
 
     # The way.
 
     async def follow(self) -> None:
-        """Follow the study to its end; raises what stopped it, here or elsewhere."""
+        """Follow the study to its end; raise the error that stopped it."""
         await self.take(Started(frozenset(self._sums.book.spent)))
         carrying = asyncio.create_task(self.run())
         try:
@@ -153,7 +153,7 @@ class TrainingParticipant(Carrier[Participation]):
             await asyncio.gather(*tasks, return_exceptions=True)
 
     async def perform(self, action: Action) -> None:
-        """Do one thing that a step asked for."""
+        """Perform one action of a step."""
         match action:
             case AskConsent():
                 if self._asking is not None:
@@ -184,7 +184,7 @@ class TrainingParticipant(Carrier[Participation]):
                 self._over.set_exception(self._error or error or _nothing(self.agent.name))
 
     def _keep(self, attempt: Attempt) -> None:
-        """The result counts for its stage, if we have one."""
+        """Keep the result for its stage, if there is one."""
         course = self.course
         assert course is not None
         session = attempt.session(course.party.study)
@@ -194,7 +194,7 @@ class TrainingParticipant(Carrier[Participation]):
     # Consent.
 
     async def _ask(self, action: AskConsent) -> None:
-        """Take a seat at the proposed table, if it is the one that was agreed to."""
+        """Agree to the proposed study, if it is the one that this site joined."""
         try:
             if not action.known:
                 await self._consent(action.study)
@@ -252,7 +252,7 @@ class TrainingParticipant(Carrier[Participation]):
             self._fail(sitting.session, error)
 
     async def _recall(self, attempt: Attempt) -> None:
-        """Nothing reaches it any more. Which sums it opened, the book of sums knows."""
+        """Run a finished program again for its result; the record of sums knows what it opened."""
         course = self.course
         assert course is not None
         session = attempt.session(course.party.study)
@@ -264,7 +264,7 @@ class TrainingParticipant(Carrier[Participation]):
             course.keep(attempt, running.seat.result)
 
     def _sitting(self, attempt: Attempt) -> tuple[SeatSession, Callable[[Entropy], Any]]:
-        """Where we sit in an attempt, and what we run there."""
+        """Our seat and program in an attempt."""
         course = self.course
         assert course is not None
         study = course.party.study
@@ -286,12 +286,12 @@ class TrainingParticipant(Carrier[Participation]):
 
     @property
     def model(self) -> PeerModel | QuorumModel | None:
-        """The sealed model, at a peer that was in time."""
+        """The sealed model, at a peer that took part to the end."""
         return None if self.course is None else self.course.model
 
     @property
     def study(self) -> Study | None:
-        """The study, once it is agreed on who takes part."""
+        """The study, once it is agreed who takes part."""
         return None if self.course is None else self.course.party.study
 
 
@@ -300,7 +300,7 @@ def _label(attempt: Attempt) -> tuple[str, int]:
 
 
 def _head(course: SeatCourse, attempt: Attempt) -> bytes:
-    """What an attempt is to our journal: with other documents it does not begin again."""
+    """An attempt's head in our journal; with other documents it does not begin again."""
     peers = ",".join(attempt.peers)
     return f"{attempt.stage} {attempt.number} {peers} {course.inputs.hex()}".encode()
 

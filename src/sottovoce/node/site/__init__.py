@@ -1,1 +1,1 @@
-"""A site's machine: it joins studies, asks for labels, hands over and leaves."""
+"""A site's machine: joins studies, asks for labels, hands models over and leaves."""

@@ -1,4 +1,4 @@
-"""What a peer does with a trained study: it asks for labels, and evaluates with the others."""
+"""A peer's work with a trained study: ask for labels, and evaluate with the others."""
 
 import asyncio
 import time
@@ -29,7 +29,7 @@ from sottovoce.text.documents import Document
 
 
 def in_hand(answer: object) -> None:
-    """Whoever called has the answer when it is returned."""
+    """Deliver nothing: the caller gets the answer as a return value."""
     del answer
 
 
@@ -42,12 +42,11 @@ async def classify(
     explain: bool = False,
     entropy: Entropy | None = None,
 ) -> Classified:
-    """The classes of every row of these documents, which nobody but this site learns.
+    """Classify every row of these documents; only this site learns the labels.
 
-    Broken off at any moment and called again with the same documents, it goes on where it was.
-    `deliver` takes the answer into safety (a file): until it returned, the answer can be had
-    again without asking, or paying, again. With `explain` the answer names words that carried
-    the labels, as far as the places that are charged anyway suffice.
+    After an interruption, a call with the same documents continues. `deliver` stores the answer (in
+    a file): until it returns, the answer can be had again without asking or paying again. With
+    `explain` the answer names words that decided the labels, within the free places of the batch.
     """
     work = await SiteStudy.open(membership, options, entropy=entropy or SystemEntropy())
     async with _asking(work) as (asker, working):
@@ -62,9 +61,9 @@ async def evaluate(
     deliver: InSafety[EvaluationTables] = in_hand,
     entropy: Entropy | None = None,
 ) -> EvaluationTables:
-    """This site's own table, which stays here, and the joint one of all peers that take part.
+    """This site's own table, which stays here, and the joint table of all peers.
 
-    Broken off and called again it goes on, as `classify` does.
+    After an interruption it continues, as `classify` does.
     """
     work = await SiteStudy.open(membership, options, entropy=entropy or SystemEntropy())
     until = time.time() + work.described.deadlines.enrolment.total_seconds()
@@ -79,7 +78,7 @@ async def hand_model(
     options: JoinOptions,
     entropy: Entropy | None = None,
 ) -> None:
-    """Hand our part of the model to a peer that lost its disk, once a person compared the words."""
+    """Give our part of the model to a peer that lost its disk, once a person compared the words."""
     work = await SiteStudy.open(membership, options, entropy=entropy or SystemEntropy())
     async with _asking(work) as (asker, working):
         rejoining = await while_working(working, asker.rejoining(seat, seconds=work.stage_seconds))
@@ -98,7 +97,7 @@ async def hand_model(
 def standing_of(
     journal: Journal, work: SiteStudy, record: ParticipantRecord, keys: SeatKeys
 ) -> AfterTraining:
-    """What the peer's seat has after the training, or after it enrolled again."""
+    """The peer's seat after the training, or after it enrolled again."""
     if record.reseated:
         reseated = record.reseated[0]
         return AfterTraining.again(
@@ -113,7 +112,7 @@ def standing_of(
 
 
 async def _work(asker: QueryClient, membership: Membership) -> None:
-    """Run the agent and carry the asker's decisions, until a command withdraws the site."""
+    """Run the seat and carry the asker's decisions, until a command withdraws the site."""
     with one_error():
         async with asyncio.TaskGroup() as tasks:
             tasks.create_task(work_until_withdrawn(asker.agent, membership))
@@ -122,7 +121,7 @@ async def _work(asker: QueryClient, membership: Membership) -> None:
 
 @asynccontextmanager
 async def _asking(work: SiteStudy) -> "AsyncIterator[tuple[QueryClient, asyncio.Task[None]]]":
-    """The peer's seat of this site, ready to ask, or to go on with what was broken off before."""
+    """The peer's seat of this site, ready to ask or to continue an interrupted question."""
     seat = work.peer
     keys = work.keys(seat)
     path = work.folder(seat) / MODEL
@@ -131,12 +130,12 @@ async def _asking(work: SiteStudy) -> "AsyncIterator[tuple[QueryClient, asyncio.
         record = read_record(agent.journal, SEAT, ParticipantRecord)
         if not path.exists() or not record.seating:
             raise InputError(
-                f"{path}: expected the sealed model of a finished study, found none",
+                f"{path}: there is no sealed model; the study is not finished here",
                 hints=("sottovoce status", "`sottovoce join` until the study is finished"),
             )
         standing = await agent.do(standing_of, agent.journal, work, record, keys)
         _, model = await agent.do(read_model, path, standing.study)
-        # The asker gives up before the coordinator does, and knows for whom it waited.
+        # The asker gives up before the coordinator does, so that it can name whom it waited for.
         agent.waits = Waits(work.stage_seconds, 2 * work.stage_seconds)
         asker = QueryClient(agent, standing, model, audit)
         agent.decider = asker
@@ -148,7 +147,7 @@ async def _asking(work: SiteStudy) -> "AsyncIterator[tuple[QueryClient, asyncio.
         except WithdrawnError:
             working.cancel()
             await asyncio.gather(working, return_exceptions=True)
-            # Who only did not confirm another's words keeps the model.
+            # A peer that only did not confirm another's words keeps its model.
             if audit.ledger.has_left:
                 mark_withdrawn(work.membership)
             if is_withdrawn(work.membership):

@@ -1,4 +1,4 @@
-"""A released model as a file of its own, from a site's disk alone; nobody is asked."""
+"""Exports a released model from a site's disk to one file; nothing is sent."""
 
 from pathlib import Path
 
@@ -22,14 +22,14 @@ def export_model(
     replace: bool = False,
     entropy: Entropy | None = None,
 ) -> ReleasedModel:
-    """Write the model that this site's peer holds, where the study released the weights."""
+    """Write the model of this site's peer, if the study released the weights."""
     text = storage.read_whole(membership.folder / "study.toml", limit=LONGEST_TEXT).data.decode()
     work = SiteStudy(membership, read(text), AskOptions(read), entropy or SystemEntropy())
     seat = work.peer
     path = work.folder(seat) / MODEL
     if not path.exists():
         raise InputError(
-            f"{path}: expected the model of a finished study, found none",
+            f"{path}: there is no model; the study is not finished here",
             hints=("sottovoce status", "`sottovoce join` until the study is finished"),
         )
     work.check_consent()
@@ -41,7 +41,7 @@ def export_model(
         _, model = read_model(path, study)
     if model.released is None:
         raise MisuseError(
-            f"{path}: expected weights that the study released, found release {study.plan.release}",
+            f"{path}: the study did not release its weights (release = {study.plan.release})",
             hints=('release = "peers" in study.toml gives every peer the weights',),
         )
     names = study.plan.labels.names

@@ -1,4 +1,4 @@
-"""A site's side of the commands: read an invitation, join a study, follow it, and leave it."""
+"""A site joins a study and follows it to its end."""
 
 import asyncio
 import time
@@ -76,7 +76,7 @@ async def join(
 ) -> Joined:
     """Take all seats of this site, and follow the study until it is over."""
     if is_withdrawn(membership):
-        # What a crash left undone of it is done first: the others wait for our last word.
+        # Finish an interrupted withdrawal first: the others wait for our last letter.
         await withdraw(membership, options=options, entropy=entropy)
         raise WithdrawnError(f"study {membership.study!r}: this site withdrew from it")
     work = await SiteStudy.open(membership, options, entropy=entropy or SystemEntropy())
@@ -84,7 +84,7 @@ async def join(
     publics = {name: seat_keys.identity.public for name, seat_keys in keys.items()}
     context = SiteContext(membership.study, work.described, publics, source=source, options=options)
     if not all((work.folder(seat) / "journal.db").exists() for seat in membership.seats):
-        # A seat is taken once: what would end this site later must not cost it that.
+        # A seat can be taken only once, so check first what would end this site later.
         await context.check_documents()
     seats = [_JoiningSeat(work, context, options, keys[seat]) for seat in membership.seats]
     tasks = [asyncio.create_task(seat.follow()) for seat in seats]
@@ -98,10 +98,10 @@ async def join(
 
 
 async def _all(tasks: "list[asyncio.Task[Joined]]") -> list[Joined]:
-    """Everybody's result; the first error that is not merely news of another's.
+    """The results of all seats; raises the first error that does not merely report another's.
 
-    A seat whose disk does not let it go on ends the site's process at once: its people must hear
-    of it, and the site's other seats would wait for it in vain.
+    A seat with a broken disk ends the site's process at once: its people must know, and the site's
+    other seats would wait for it in vain.
     """
     waiting = set(tasks)
     while waiting:
@@ -116,7 +116,7 @@ async def _all(tasks: "list[asyncio.Task[Joined]]") -> list[Joined]:
 
 
 def _is_news(error: BaseException) -> bool:
-    """Whether the other seats of a site can go on for a while after this error of one of them."""
+    """Whether the other seats of a site can continue for a while after this error."""
     return isinstance(error, SottovoceError) and not isinstance(error, JournalError | LedgerError)
 
 
@@ -133,7 +133,7 @@ class _JoiningSeat:
         self._study = work.membership.study
 
     async def follow(self) -> Joined:
-        """Train, keep the model, and stay; a seat with a damaged journal says that it cannot."""
+        """Train, keep the model, and stay; a seat with a damaged journal reports that it cannot."""
         try:
             return await self._follow()
         except DamagedJournalError:
@@ -165,7 +165,7 @@ class _JoiningSeat:
                     agent.waits = asking
                     await self._stay(participant, study, working)
             except WithdrawnError:
-                # A refusal at one seat takes the site out, with all its seats.
+                # A refusal at one seat makes all seats of the site leave.
                 mark_withdrawn(self._work.membership)
                 working.cancel()
                 await asyncio.gather(working, return_exceptions=True)
@@ -181,14 +181,14 @@ class _JoiningSeat:
             return Joined(study, path if path.exists() else None)
 
     async def _enrol(self, agent: SeatRuntime, line: RetryingLine) -> None:
-        """Take the seat; once taken, this is not done again."""
+        """Take the seat, unless it is already taken."""
         if await agent.do(agent.journal.note, "enrolled") is None:
             await line.enrol(self._work.membership.token)
             await agent.do(lambda: agent.journal.commit(notes={"enrolled": b""}))
         agent.tell_watcher(Enrolled(self._study, agent.name))
 
     async def _keep(self, audit: LetterAudit, participant: TrainingParticipant) -> None:
-        """The model and the agreed keys stay, everything else goes."""
+        """Keep the model and the agreed keys, and delete everything else."""
         agent, course = participant.agent, participant.course
         assert course is not None
         model, path = course.model, self._work.folder(agent.name) / MODEL
@@ -200,7 +200,7 @@ class _JoiningSeat:
         await agent.drained()
         peers = ", ".join(participant.state.record.peers)
         await agent.do(audit.note, LineKind.END, f"the training ended, with {peers} in the model")
-        # That it is done goes to disk in one piece with the deletion itself.
+        # The note that it is done goes to disk in the transaction of the deletion.
         forget = partial(forget_sessions, agent, audit)
         kept = {**agreement_notes(course), **share_notes(course)}
         await participant.take(CleanedUp(), kept, commit=forget)
@@ -210,7 +210,7 @@ class _JoiningSeat:
     async def _again(
         self, audit: LetterAudit, participant: TrainingParticipant, reseated: Reseated
     ) -> None:
-        """This site lost its disk: it agrees with new keys, and gets the model from a peer."""
+        """After a lost disk: agree with new keys, and get the model from a peer."""
         agent = participant.agent
         before = seated_before(self._work.described, reseated.before)
 
@@ -239,7 +239,7 @@ class _JoiningSeat:
     async def _held(
         self, agent: SeatRuntime, study: Study
     ) -> HeldShare | MemberShare | HeldEntities | None:
-        """What this seat helps others with: a share of the model, or rows to look up."""
+        """What this seat holds to help others: a share of the model, or rows to look up."""
         if not any(
             agent.name == participant.name for participant in study.roster.having(Role.ANSWERER)
         ):
@@ -257,7 +257,7 @@ class _JoiningSeat:
         error: SottovoceError,
         working: "asyncio.Task[None]",
     ) -> None:
-        """Tell the coordinator if the line still works, and delete what must not stay."""
+        """Tell the coordinator if it can be reached, and delete what must not stay."""
         agent = participant.agent
         await _unless_over(working, agent.drained())
         if participant.state.phase is Phase.CLOSED:
@@ -268,7 +268,7 @@ class _JoiningSeat:
                 await forget_sessions(agent, audit, {"ended": b""})
                 await _unless_over(working, agent.receipted(await agent.tell_head()))
                 await _unless_over(working, agent.acknowledge())
-            # An error of this site may quote its data: its people hear it, and no file keeps it.
+            # An error of this site may quote its data: it is shown here, and no file keeps it.
             reason, party = "it left, because of an error at this site", ""
             if isinstance(error, TheirError):
                 reason, party = error.message, error.party
@@ -278,14 +278,12 @@ class _JoiningSeat:
         if participant.course is not None:
             return participant.course.party.study
         if not participant.state.record.seating:
-            raise InputError(
-                f"{participant.agent.name}: expected a study with a roster, found none"
-            )
+            raise InputError(f"{participant.agent.name}: the study has no roster yet")
         return self._context.seated(participant.state.record.seating[0])
 
 
 async def _unless_over(working: "asyncio.Task[None]", doing: Coroutine[Any, Any, None]) -> None:
-    """Do something as long as the agent works."""
+    """Run something while the seat works."""
     task = asyncio.create_task(doing)
     await asyncio.wait({task, working}, return_when=asyncio.FIRST_COMPLETED)
     task.cancel()
@@ -293,7 +291,7 @@ async def _unless_over(working: "asyncio.Task[None]", doing: Coroutine[Any, Any,
 
 
 async def while_working(working: "asyncio.Task[None]", doing: Coroutine[Any, Any, T]) -> T:
-    """Do something while the agent works; if the agent fails, that is the error."""
+    """Run something while the seat works; if the seat fails, raise its error."""
     task = asyncio.create_task(doing)
     try:
         await asyncio.wait({working, task}, return_when=asyncio.FIRST_COMPLETED)

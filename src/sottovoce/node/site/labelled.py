@@ -1,4 +1,4 @@
-"""Labels that came back, put where people look for them: on documents, on rows, or as spans."""
+"""Attaches labels to documents, to rows, or as spans."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
@@ -17,13 +17,13 @@ from sottovoce.text.reading import Level
 NO_SINGLE_WORD = "no single word"
 
 Found = list[tuple[Fragment, Classes]]
-"""The rows of one document: where each lies, and its classes."""
+"""The rows of one document: their positions and classes."""
 
 
 def by_document(
     documents: Sequence[Document], classes: Sequence[Classes], plan: StudyPlan
 ) -> list[tuple[Document, Found]]:
-    """What was found, document by document."""
+    """The labelled rows, document by document."""
     remaining = iter(classes)
     answers = []
     for document in documents:
@@ -40,7 +40,7 @@ def by_document(
 
 
 def as_table(answers: Sequence[tuple[Document, Found]], plan: StudyPlan) -> Iterator[Document]:
-    """One document a row, its label the one that was found; parts of documents say which part."""
+    """One row for each document with its label; parts of documents name the part."""
     for number, (document, rows) in enumerate(answers, 1):
         for place, classes in rows:
             label = classes[0] if plan.labels.exclusive else classes
@@ -60,15 +60,15 @@ def as_table(answers: Sequence[tuple[Document, Found]], plan: StudyPlan) -> Iter
 def remarked(
     rows: Sequence[Document], column: str, remarks: Mapping[int, str]
 ) -> Iterator[Document]:
-    """The rows of a table with one more column, which says what there is to say about a row."""
+    """The rows of a table with one more column."""
     for number, row in enumerate(rows):
         if column in row.columns:
-            raise MismatchError(f"{row.origin}: expected no column {column!r} yet, found one")
+            raise MismatchError(f"{row.origin}: there is already a column {column!r}")
         yield replace(row, columns={**row.columns, column: remarks.get(number, "")})
 
 
 def margins(scores: NDArray[np.float64], plan: StudyPlan) -> NDArray[np.float64]:
-    """How far the scores of each row are from another decision."""
+    """The distance of each row's scores from another decision."""
     point = np.array(plan.operating_point or (0.0,) * plan.labels.width)
     if plan.labels.exclusive and plan.labels.width > 1:
         ordered = np.sort(scores - point, axis=1)
@@ -79,7 +79,7 @@ def margins(scores: NDArray[np.float64], plan: StudyPlan) -> NDArray[np.float64]
 def certainties(
     answers: Sequence[tuple[Document, Found]], scores: NDArray[np.float64] | None, plan: StudyPlan
 ) -> list[float | None]:
-    """How certain each document's least certain row is: how far its score is from a decision."""
+    """The certainty of each document: the smallest margin of its rows."""
     if scores is None:
         return [None] * len(answers)
     ends = np.cumsum([len(rows) for _, rows in answers])
@@ -88,14 +88,14 @@ def certainties(
 
 
 def as_spans(answers: Sequence[tuple[Document, Found]], plan: StudyPlan) -> Iterator[Document]:
-    """Every document with what was found in it as annotated spans."""
+    """Every document with its labels as annotated spans."""
     for document, rows in answers:
         spans = tuple(_spans(rows, plan))
         yield replace(document, label=None, spans=spans)
 
 
 def _spans(rows: Found, plan: StudyPlan) -> Iterator[Span]:
-    """Runs of neighbouring rows of one class; a `B-` begins a run anew."""
+    """Runs of neighbouring rows of one class; a `B-` begins a new run."""
     joins = plan.level is Level.TOKEN
     for name in dict.fromkeys(_type(span) for _, classes in rows for span in classes):
         if name is None:
@@ -118,7 +118,7 @@ def _bio(plan: StudyPlan) -> bool:
 
 
 def _type(name: str) -> str | None:
-    """The entity type of a class; None where a class says that there is none."""
+    """The entity type of a class, or None for the class without entity."""
     if name in {OUTSIDE, "outside"}:
         return None
     return name[2:] if name.startswith(("B-", "I-")) else name
@@ -130,7 +130,7 @@ def _span(name: str, place: Fragment) -> Span:
 
 
 def explained(because: Explanation) -> str:
-    """The words that carried a label, as a cell of a table shows them."""
+    """The words that decided a label, as a cell of a table."""
     if because is None:
         return ""
     return ", ".join(_carried(word) for word in because) or NO_SINGLE_WORD

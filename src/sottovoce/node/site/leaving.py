@@ -1,9 +1,9 @@
-"""A site takes its consent back: how far that goes, and that nothing is sent afterwards.
+"""A site withdraws its consent: what that undoes, and that nothing is sent afterwards.
 
-Before its contribution is unmasked, nothing of it stays in any sum: what it sent was under
-masks that only all peers together can take off, and the others begin anew without it. After
-that the sum cannot be taken apart, which is what protected it; its part of the model is deleted
-here, and nobody answers queries of this site any longer.
+Before its contribution is unmasked, nothing of it stays in any sum: it was sent under masks that
+only all peers together can remove, and the others begin again without it. After that the sum cannot
+be taken apart, which is what protected it; the site's part of the model is deleted here, and nobody
+answers its queries any longer.
 """
 
 import asyncio
@@ -33,25 +33,25 @@ from sottovoce.wire import Codec
 from sottovoce.wire.tags import kebab
 
 _LOOK_SECONDS = 0.25
-# By which lines of its own ledger a site knows that its numbers were added to those of others:
+# The lines of its own ledger that show a site that its numbers were added to those of others:
 # in a blind sum it reveals masks, in a quorum it hears that the members add up now.
 _ADDED_UP = {(LineKind.SENT, "revealed-shares"), (LineKind.RECEIVED, kebab(AddUp.__name__))}
 _CONTRIBUTED = {str(Stage.CONTRIBUTIONS), str(Stage.TRAINING)}
 
 
 def mark_withdrawn(membership: Membership) -> None:
-    """Take the consent back for all seats of this site, also for those of other processes."""
+    """Withdraw the consent for all seats of this site, also for those of other processes."""
     storage.write_whole(withdrawal_mark(membership), b"", mode=storage.SECRET_MODE, replace=True)
 
 
 async def watch_for_withdrawal(membership: Membership) -> None:
-    """Wait until a command takes the consent back."""
-    while not is_withdrawn(membership):  # noqa: ASYNC110 - another process says so, by a file
+    """Wait until a command withdraws the consent."""
+    while not is_withdrawn(membership):  # noqa: ASYNC110 - another process writes the file
         await asyncio.sleep(_LOOK_SECONDS)
 
 
 async def work_until_withdrawn(agent: SeatRuntime, membership: Membership) -> None:
-    """Run the agent; a command that withdraws ends it."""
+    """Run the seat until a command withdraws the site."""
     with one_error():
         async with asyncio.TaskGroup() as tasks:
             tasks.create_task(agent.run())
@@ -71,7 +71,7 @@ async def withdraw(
 
 
 def how_far(membership: Membership) -> Withdrawal:
-    """What the site's own ledgers say about how far its contribution went."""
+    """The effect of a withdrawal, according to the site's own ledgers."""
     stages = set[str]()
     for seat in membership.seats:
         path = membership.folder / seat / "ledger.jsonl"
@@ -97,7 +97,7 @@ def how_far(membership: Membership) -> Withdrawal:
 
 
 async def _withdraw_seat(work: SiteStudy, seat: str) -> None:
-    """Leave with this seat; where another process runs it, that one leaves."""
+    """Leave with this seat; if another process runs it, that process leaves."""
     if not (work.folder(seat) / "journal.db").exists():
         return
     try:
@@ -113,9 +113,9 @@ async def _withdraw_seat(work: SiteStudy, seat: str) -> None:
 
 
 async def leave(agent: SeatRuntime, audit: LetterAudit, line: RetryingLine, model: Path) -> None:
-    """Say that this seat leaves, as its last word, and delete what it has.
+    """Send the notice that this seat leaves as its last letter, and delete its data.
 
-    Said once; what a crash left undone is done when it is asked for again.
+    The notice is sent once; after a crash a further call finishes the rest.
     """
     record = read_record(agent.journal, SEAT, ParticipantRecord)
     if record.phase is not Phase.WITHDRAWN:
@@ -130,9 +130,9 @@ async def leave(agent: SeatRuntime, audit: LetterAudit, line: RetryingLine, mode
 
 
 def _close_outbox(agent: SeatRuntime, audit: LetterAudit, record: ParticipantRecord) -> None:
-    """Nothing stays but our last word, and control letters that the server may have already.
+    """Delete all unsent letters but the last notice, and control letters that the server may have.
 
-    The last word takes the place of the first that certainly never left: numbers have no gaps.
+    The notice takes the number of the first letter that certainly never left, to avoid a gap.
     """
     journal, control = agent.journal, agent.control(COORDINATOR)
     pending = [letter for letter in journal.pending() if letter.letter.session == control]

@@ -1,4 +1,4 @@
-"""Where the ledgers of a site lie, by which key each is checked, and who remembers its end."""
+"""The ledgers of a site: their files, the keys that check them, and their receipts."""
 
 import json
 from dataclasses import dataclass, field
@@ -40,23 +40,23 @@ class SeatLedger:
         return LedgerSeat(self.seat, self.identity.public)
 
     def kept_receipt(self, elsewhere: Path | None = None) -> tuple[LedgerWitnessed, ...]:
-        """The coordinator's last receipt: the one put away elsewhere, or beside the ledger."""
+        """The coordinator's last receipt: a saved copy, or the one beside the ledger."""
         path = elsewhere or receipt_path(self.path)
         if elsewhere is None and not path.exists():
             return ()
         return (read_receipt(path).witness(self.whose, str(path)),)
 
     async def asked_receipt(self) -> tuple[LedgerWitnessed, ...]:
-        """What the coordinator remembers of this ledger, asked now over the pinned line."""
+        """Ask the coordinator now for its receipt of this ledger."""
         if self.membership is None:
             raise InputError(
-                f"{self.seat}: expected a site that joined, found the coordinator itself",
+                f"{self.seat}: this is the coordinator itself",
                 hints=("nobody gives a coordinator receipts: compare with --beside",),
             )
         receipt = await _asked(self.membership, self.identity)
         where = f"{self.membership.address}: the receipt of {self.seat}"
         if receipt is None:
-            raise LedgerError(f"{where}: expected one, found none: no stage has ended yet")
+            raise LedgerError(f"{where}: there is none yet, because no stage has ended")
         return (receipt.witness(self.whose, where),)
 
 
@@ -77,7 +77,7 @@ async def _asked(membership: Membership, identity: Identity) -> Receipt | None:
 
 
 def ledgers_of(site: Site, study: str | None) -> list[SeatLedger]:
-    """The ledgers of this site's seats in one study, its coordinator's too where it runs it."""
+    """The ledgers of this site's seats in one study, including its coordinator's."""
     places = {
         joined_study.id: (
             SealedFiles(joined_study.folder, joined_study.membership.at_rest),

@@ -6,11 +6,11 @@
       │ Rejoining ─────────────────────────────────────────────▶│  its person compares them, too
       │                       │◀──── HandedModel, in a box ─────│
 
-A peer's part holds the key that hashes words and, where labels are found on ciphertexts, the model
-under the coordinator's Paillier key. So it must never pass the coordinator in the open, nor reach a
-key that the coordinator made up: a peer hands it over only after a person heard the same words at
-the other end. Everybody's earlier consent is shown with its signatures, so the
-site knows the others' keys as they were.
+A peer's part holds the key that hashes words and, with labels on ciphertexts, the model under the
+coordinator's Paillier key. So the coordinator must never see it in the open, nor must it be sealed
+to a key that the coordinator made up: a peer hands it over only after a person heard the same words
+at the other end. The site gets everybody's earlier consent with its signatures, so it knows the
+others' keys.
 """
 
 from collections.abc import Awaitable, Callable
@@ -58,7 +58,7 @@ def handover_session(study: Study, seat: str) -> bytes:
 async def rejoin(
     agent: SeatRuntime, keys: SeatKeys, told: Reseated, *, before: Study, consents: Asked
 ) -> AfterTraining:
-    """At the site: agree again with the new keys, if the others are who they were."""
+    """At the site: agree again with the new keys, if the others' keys did not change."""
     seat = agent.name
     agreement = checked(before, told.proof)
     study = reseated_study(before, told.now, seat)
@@ -75,7 +75,7 @@ async def rejoin(
 async def take_model(
     agent: SeatRuntime, standing: AfterTraining, audit: LetterAudit, *, before: Study, path: Path
 ) -> None:
-    """At a peer: the model that another peer hands over, under its own name from now on."""
+    """At the site: take the model from another peer, under the site's own name."""
     letter = await agent.next_letter(handover_session(standing.study, agent.name))
     relay = Relay(standing.party(standing.drawn), standing.agreement)
     packet = relay.unpack(letter)
@@ -113,14 +113,14 @@ async def hand_over(
         raise MisuseError(f"model: expected another peer that enrolled again, found {seat!r}")
     if standing.study.plan.arrangement.brings_rados:
         raise MisuseError(
-            f"model: expected a part that every peer has alike, found one with what stands for the "
-            f"columns of others at {agent.name!r}, which {seat!r} has no use for",
+            f"model: the part of {agent.name!r} holds stand-ins for the columns of others, and "
+            f"{seat!r} cannot use it",
             hints=("make a new study",),
         )
     new = standing.with_new_keys(told.now, told.consent)
     key = f"handed/{handover_session(new.study, seat).hex()}"
     if await agent.do(agent.journal.note, key) is not None:
-        raise MisuseError(f"{seat}: was handed the model already")
+        raise MisuseError(f"{seat} already has the model")
     card, words = StudyCard(new.study), in_words(new.study.digest)
     if not await confirm(ConsentQuestion(new.study, card, words, (seat,))):
         raise WithdrawnError(f"the model was not handed to {seat!r}: the words were not confirmed")

@@ -1,4 +1,4 @@
-"""How far each seat of a site is, for commands that look while another process works."""
+"""The status of each seat of a site, for commands that look while another process works."""
 
 import json
 import os
@@ -15,9 +15,10 @@ _LARGEST = 2**16
 
 
 def status(membership: Membership) -> tuple[SeatStatus, ...]:
-    """How far every seat of this site is, from its own disk.
+    """The status of every seat of this site, from its own disk.
 
-    What one seat heard of the study's end holds for the others, whose process ended before.
+    If one seat heard of the study's end, that holds for the others too, whose process ended
+    earlier.
     """
     seats = tuple(_read(membership, seat) for seat in membership.seats)
     if not any(seat.phase == Phase.CLOSED for seat in seats):
@@ -34,7 +35,7 @@ def _read(membership: Membership, seat: str) -> SeatStatus:
 
 
 def kept_status(path: Path, study: str, seat: str) -> SeatStatus:
-    """What the file says, or that of a seat that was only invited."""
+    """The status in the file, or that of a seat that was only invited."""
     invited = SeatStatus(study, seat, Phase.INVITED, 0, 0)
     if not path.exists():
         return invited
@@ -42,12 +43,12 @@ def kept_status(path: Path, study: str, seat: str) -> SeatStatus:
         kept = SeatStatus(**json.loads(storage.read_whole(path, limit=_LARGEST).data))
         return replace(kept, phase=Phase(kept.phase), waits_for=tuple(kept.waits_for))
     except (ValueError, TypeError, KeyFileError):
-        # Only commands that look read it; the seat itself knows from its journal.
-        return replace(invited, reason=f"{path} cannot be read: the next stage writes it anew")
+        # Only commands read it; the seat itself reads its journal.
+        return replace(invited, reason=f"{path} cannot be read; the next stage will write it again")
 
 
 def is_running(seat: SeatStatus) -> bool:
-    """Whether the process that took part last still runs."""
+    """Whether the last process of the seat still runs."""
     if seat.process <= 0:
         return False
     try:
@@ -60,10 +61,10 @@ def is_running(seat: SeatStatus) -> bool:
 
 
 def withdrawal_mark(membership: Membership) -> Path:
-    """The file that says that this site took its consent back."""
+    """The file that marks that this site withdrew."""
     return membership.folder / "withdrawn"
 
 
 def is_withdrawn(membership: Membership) -> bool:
-    """Whether this site took its consent back."""
+    """Whether this site withdrew."""
     return withdrawal_mark(membership).exists()

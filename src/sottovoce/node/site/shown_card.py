@@ -1,4 +1,4 @@
-"""The study card as it is shown to one organisation, and the consent that it gave to it."""
+"""The study card for one organisation, and its consent."""
 
 import json
 from dataclasses import dataclass
@@ -19,14 +19,14 @@ _LARGEST = 2**20
 
 
 def card_of(described: StudyDescribed, organisation: str | None = None) -> StudyCard:
-    """The card as it can be shown before anybody's keys are known, for one organisation."""
+    """The card for one organisation, before anybody's keys are known."""
     return _card(described, described.rehearsed(), organisation, keyed=False)
 
 
 def agreed_card(
     described: StudyDescribed, agreed: "GivenConsent", organisation: str | None
 ) -> StudyCard:
-    """The card of the very study that this site agreed to, with its fingerprint."""
+    """The card of the study that this site agreed to, with its fingerprint."""
     return _card(described, Study(described.plan, agreed.roster), organisation, keyed=True)
 
 
@@ -45,7 +45,7 @@ def _card(
 
 @dataclass(frozen=True)
 class GivenConsent:
-    """With whom this site agreed to a study, who said so here, and when (seconds since 1970)."""
+    """A consent: to which study with whom, by whom here, and when (seconds since 1970)."""
 
     roster: Roster
     by: str
@@ -53,7 +53,7 @@ class GivenConsent:
 
 
 def keep_consent(folder: Path, question: ConsentQuestion, *, by: str, at: float) -> None:
-    """Write down to what, by whom and when this site said yes."""
+    """Keep this site's consent."""
     people = [
         [
             participant.name,
@@ -68,7 +68,7 @@ def keep_consent(folder: Path, question: ConsentQuestion, *, by: str, at: float)
 
 
 def kept_consent(folder: Path) -> GivenConsent | None:
-    """To what this site said yes, if it did."""
+    """This site's consent, if it was given."""
     path = folder / _NAME
     if not path.exists():
         return None

@@ -1,4 +1,4 @@
-"""What the seats of one site share: the study's text, one consent, and the documents, read once."""
+"""What the seats of one site share: the study's text, one consent, and the documents."""
 
 import asyncio
 import time
@@ -49,13 +49,13 @@ class SiteContext:
         return self._options.policy
 
     def seated(self, seating: Seating) -> Study:
-        """The study with these people, if it is the one that the text describes."""
+        """The study with these people, if it fits the text."""
         return seated(self.terms, self.publics, seating)
 
     async def consents(self, study: Study, seat: str, on_event: OnEvent) -> bool | ConsentBy:
         """Whether this site's person agrees to the study with these people; asked once.
 
-        `on_event` is that of the seat, whose status says that a person is waited for.
+        `on_event` belongs to the seat whose status says that a person is waited for.
         """
         words, until = in_words(study.digest), time.time() + self.terms.limits.enrolment
         on_event(RosterKnown(self._study, seat, study.roster.peers, words, until))
@@ -69,22 +69,22 @@ class SiteContext:
         return await self._options.consent(question)
 
     async def check_documents(self) -> None:
-        """Refuse documents that cannot go into the study, before anything is sent."""
+        """Refuse documents that do not fit the study, before anything is sent."""
         peers = {seat.name for seat in self._description.seats if seat.role is Role.PEER}
         for peer in peers & set(self.publics) if self._source is not None else ():
             study, documents = self._description.rehearsed(), await self.documents()
             await asyncio.to_thread(check_documents, study, peer, documents)
 
     async def documents(self) -> Sequence[Document]:
-        """The peer's documents, read in a thread when they are first needed."""
+        """The peer's documents, read in a thread on first use."""
         if self._source is None:
-            raise InputError(f"study {self._study!r}: expected documents of a peer, found none")
+            raise InputError(f"study {self._study!r}: a peer needs documents")
         if self._documents is None:
             self._documents = asyncio.create_task(asyncio.to_thread(self._source))
         return await asyncio.shield(self._documents)
 
 
 def seated_before(described: StudyDescribed, seating: Seating) -> Study:
-    """The study as others agreed to it, before our own keys were lost."""
+    """The study to which the others agreed before our keys were lost."""
     theirs = {seat.name: seat.public for seat in seating.seats if seat.name == COORDINATOR}
     return seated(terms_of("", described), theirs, seating)

@@ -34,12 +34,12 @@ if TYPE_CHECKING:
 HOME_VARIABLE = "SOTTOVOCE_HOME"
 SETTINGS = "sottovoce.toml"
 _VERSION = 1
-"""Of the membership; files before it said no version, and were of this one."""
+"""The version of the membership; older files name none and are of version 1."""
 
 
 @dataclass(frozen=True)
 class JoinedStudy:
-    """A study that this site was invited to, and what it keeps of it."""
+    """A study to which this site was invited, and its files."""
 
     folder: Path
     files: SealedFiles = field(repr=False)
@@ -51,7 +51,7 @@ class JoinedStudy:
 
     @cached_property
     def invitation(self) -> "Invitation":
-        """The invitation that was accepted."""
+        """The accepted invitation."""
         from sottovoce.node.invitations import Invitation
 
         try:
@@ -62,7 +62,7 @@ class JoinedStudy:
                 bytes.fromhex(kept["fingerprint"]),
                 kept["study"],
                 kept["title"],
-                # The first version called it so.
+                # Its name in the first version.
                 kept.get("short_name") or kept["house"],
                 tuple(kept["seats"]),
                 bytes.fromhex(kept["token"]),
@@ -73,7 +73,7 @@ class JoinedStudy:
 
     @property
     def membership(self) -> Membership:
-        """What the service needs to know."""
+        """The membership."""
         invitation = self.invitation
         return Membership(
             self.folder,
@@ -87,7 +87,7 @@ class JoinedStudy:
 
     @property
     def description(self) -> "StudyDescription | None":
-        """What study.toml says; None before it came."""
+        """The description in study.toml; None before it arrived."""
         from sottovoce.config.study_file import LONGEST, parse_study
 
         path = self.folder / "study.toml"
@@ -97,7 +97,7 @@ class JoinedStudy:
         return parse_study(text, name=str(path))
 
     def keep_text(self, text: str) -> "StudyDescription":
-        """The study's text, kept; one that changed since it was kept is refused."""
+        """Keep the study's text; a text that changed is refused."""
         from sottovoce.config.study_file import LONGEST, parse_study
 
         described = parse_study(text, name=f"study.toml of {self.id}")
@@ -107,7 +107,7 @@ class JoinedStudy:
             storage.write_whole(path, text.encode(), mode=storage.SECRET_MODE)
         elif storage.read_whole(path, limit=LONGEST).data != text.encode():
             raise InputError(
-                f"{path}: expected the text that the study had before, found another",
+                f"{path}: the study's text differs from the one that was kept",
                 hints=("ask the coordinator why the study was changed",),
             )
         return described
@@ -159,11 +159,11 @@ class Site:
         return tuple(JoinedStudy(path, self.files) for path in folders)
 
     def study(self, name: str | None = None, *, option: str = "--study ") -> JoinedStudy:
-        """The joined study of that name, or of which it is the beginning; the only one if None."""
+        """The joined study of that name or beginning of a name; the only one if None."""
         known = self.joined()
         if not known:
             raise InputError(
-                f"{self.home}: expected a study that this site joined, found none",
+                f"{self.home}: this site has not joined a study",
                 hints=("join one: sottovoce join INVITATION --data FILE", "or give another --home"),
             )
         titles = {joined_study.id: joined_study.invitation.title for joined_study in known}
@@ -171,7 +171,7 @@ class Site:
         return next(joined_study for joined_study in known if joined_study.id == chosen)
 
     def accept(self, invitation: "Invitation") -> JoinedStudy:
-        """A folder for the study of an invitation; a newer one takes an older one's place."""
+        """Make a folder for the study of an invitation; a newer one replaces an older one."""
         study = JoinedStudy(self.home / "studies" / invitation.study, self.files)
         storage.make_folder(study.folder.parent)
         storage.make_folder(study.folder)
@@ -192,16 +192,16 @@ class Site:
 
 
 def choose(name: str | None, titles: dict[str, str], *, option: str = "--study ") -> str:
-    """Which study is meant: by its id, its title or the beginning of either.
+    """Choose a study by its id, its title or the beginning of either.
 
-    `option` is how the command that asks is told a study's name.
+    `option` is the command's option for a study's name.
     """
     listed = ", ".join(titles)
     if name is None:
         if len(titles) == 1:
             return next(iter(titles))
         raise InputError(
-            f"study: expected one of {len(titles)} by name ({listed}), found no name",
+            f"study: there are {len(titles)} ({listed}); name one",
             hints=(f"name it: {option}{next(iter(titles), 'NAME')}", "sottovoce study list"),
         )
     exact = [study for study, title in titles.items() if name in {study, title}]
@@ -213,7 +213,7 @@ def choose(name: str | None, titles: dict[str, str], *, option: str = "--study "
         return matching[0]
     what = f"{name!r}, which could be {', '.join(matching)}" if matching else repr(name)
     raise InputError(
-        f"study: expected one that this site knows ({listed or 'none'}), found {what}",
+        f"study: this site knows {listed or 'none'}, found {what}",
         hints=("sottovoce study list",),
     )
 
@@ -221,7 +221,7 @@ def choose(name: str | None, titles: dict[str, str], *, option: str = "--study "
 def open_site(
     home: Path | None = None, *, entropy: Entropy, passphrase: Passphrase | None = None
 ) -> Site:
-    """The site at `home`, else at SOTTOVOCE_HOME, else at ~/.sottovoce; made if there is none."""
+    """The site at `home`, SOTTOVOCE_HOME or ~/.sottovoce, in this order; made if needed."""
     unix.require("a site's folder")
     path = home_folder(home)
     storage.make_folder(path)
@@ -230,7 +230,7 @@ def open_site(
 
 
 def home_folder(home: Path | None = None) -> Path:
-    """Where a site's folder is, or would be."""
+    """The path of a site's folder."""
     given = home or os.environ.get(HOME_VARIABLE) or Path.home() / ".sottovoce"
     return Path(given).expanduser()
 
@@ -245,7 +245,7 @@ def _check_version(path: Path, version: int) -> None:
 
 
 def _check_folder(path: Path) -> None:
-    """Refuse a home that others could enter: they could swap keys and settings."""
+    """Refuse a folder that others can enter: they could replace keys and settings."""
     status = path.stat()
     if not stat.S_ISDIR(status.st_mode):
         raise KeyFileError(f"{path}: expected a folder, found a file")

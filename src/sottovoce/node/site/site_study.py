@@ -1,4 +1,4 @@
-"""Where the seats of a site work in one study: keys, lines, journals and ledgers."""
+"""The keys, connections, journals and ledgers of a site's seats in one study."""
 
 import asyncio
 import math
@@ -39,12 +39,12 @@ from sottovoce.transport.client import CoordinatorLine
 
 MODEL = "model"
 LONGEST_TEXT = 2**23
-# A process that was just killed or told to stop has not always ended when the next one begins.
+# A process that was just killed may still be ending when the next one starts.
 ENDING_SECONDS = 5.0
-# A peer with a model asks in processes of its own, which take as long as they take.
+# A peer with a model asks in other processes, which may take long.
 ASKING_SECONDS = math.inf
 _LOOK_SECONDS = 0.1
-# A seat that cannot go on says so for so long, and ends.
+# A seat that cannot continue tries so long to report it, and ends.
 _LAST_SECONDS = 10.0
 
 
@@ -61,7 +61,7 @@ class SiteStudy:
     async def open(
         cls, membership: Membership, options: AskOptions, *, entropy: Entropy
     ) -> "SiteStudy":
-        """The study's text, kept from before or read by the invitation."""
+        """Open the study: its text from the disk, or fetched with the invitation."""
         path = membership.folder / "study.toml"
         if not path.exists():
             text = await describe(membership)
@@ -71,15 +71,15 @@ class SiteStudy:
 
     @property
     def stage_seconds(self) -> float:
-        """How long a stage waits for one that is silent."""
+        """The seconds that a stage waits for a silent party."""
         return self.described.deadlines.stage.total_seconds()
 
     def folder(self, seat: str) -> Path:
-        """Where a seat keeps its things."""
+        """A seat's folder."""
         return self.membership.folder / seat
 
     def keys(self, seat: str) -> SeatKeys:
-        """A seat's keys; made here on first use."""
+        """A seat's keys; made on first use."""
         return SeatKeys.open(self._files, seat, entropy=self.entropy)
 
     @property
@@ -98,7 +98,7 @@ class SiteStudy:
     async def agent(
         self, keys: SeatKeys, *, ending: float = ENDING_SECONDS
     ) -> AsyncIterator[tuple[SeatRuntime, LetterAudit, RetryingLine]]:
-        """A seat at work: one process at a time; the one before may take so long to end."""
+        """A seat's runtime, one process at a time; waits so long for the earlier process to end."""
         seat, study = keys.identity.name, self.membership.study
         ledger, journal = await self._opened(keys, ending)
         with ledger:
@@ -129,7 +129,7 @@ class SiteStudy:
                     await agent.close()
 
     async def _opened(self, keys: SeatKeys, ending: float) -> tuple[SiteLedger, Journal]:
-        """The seat's ledger and journal, once the process that ran here before has let them go."""
+        """The seat's ledger and journal, once the earlier process has closed them."""
         until, seat = time.monotonic() + ending, keys.identity.name
         announced = False
         while True:
@@ -149,7 +149,7 @@ class SiteStudy:
             await asyncio.sleep(_LOOK_SECONDS)
 
     def open_books(self, keys: SeatKeys) -> tuple[SiteLedger, Journal]:
-        """The seat's ledger and journal, which one process has at a time."""
+        """Open the seat's ledger and journal, which one process uses at a time."""
         seat = keys.identity.name
         ledger = SiteLedger(self.folder(seat) / "ledger.jsonl", keys.identity)
         try:
@@ -161,7 +161,7 @@ class SiteStudy:
         return ledger, journal
 
     def check_consent(self) -> None:
-        """Raise once this site withdrew, which another process of it may do at any moment."""
+        """Raise if this site withdrew, perhaps by another process."""
         if is_withdrawn(self.membership):
             raise WithdrawnError(f"study {self.membership.study!r}: this site withdrew from it")
 
@@ -177,7 +177,7 @@ class SiteStudy:
         )
 
     async def lose(self, identity: Identity) -> None:
-        """Try to tell the others that a seat cannot go on, so that they need not wait for it."""
+        """Try to tell the others that a seat cannot continue, so that they do not wait for it."""
         line = CoordinatorLine(
             self.membership.address,
             fingerprint=self.membership.fingerprint,
@@ -195,12 +195,12 @@ class SiteStudy:
 
 
 def in_use(error: JournalError | LedgerError) -> bool:
-    """Whether a journal or ledger is another process' now."""
+    """Whether another process uses a journal or ledger."""
     return "another process" in error.message
 
 
 async def describe(membership: Membership) -> str:
-    """Ask for the study's text with an invitation; nothing else is sent."""
+    """Fetch the study's text with an invitation; nothing else is sent."""
     nobody = Identity("invited", bytes(32))
     async with CoordinatorLine(
         membership.address,
@@ -215,9 +215,9 @@ async def describe(membership: Membership) -> str:
 async def forget_sessions(
     agent: SeatRuntime, audit: LetterAudit, notes: Mapping[str, bytes] | None = None
 ) -> None:
-    """Delete seeds, shares and masks of all sessions; the ledger says so.
+    """Delete seeds, shares and masks of all sessions; the ledger records it.
 
-    The notes go to disk in one piece with it: a crash leaves both, or neither.
+    The notes go to disk in the same transaction: a crash leaves both or neither.
     """
     sessions = await agent.do(agent.journal.remembered)
     note = f"deletes seeds, shares and masks of {len(sessions)} sessions"

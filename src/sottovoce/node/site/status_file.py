@@ -1,4 +1,4 @@
-"""Writes down how far a seat is, for commands that look while it works."""
+"""Writes a seat's status to a file, for commands that look while it works."""
 
 import json
 import os
@@ -32,18 +32,18 @@ _ENDS: dict[type, Phase] = {
 
 
 class StatusFile:
-    """Writes down how far a seat is, whenever a stage begins or the study ends."""
+    """Writes a seat's status whenever a stage begins or the study ends."""
 
     def __init__(self, folder: Path, study: str, seat: str, on_event: OnEvent) -> None:
-        """Watch what goes to `on_event`."""
+        """Watch the events that go to `on_event`."""
         self._path = folder / NAME
         self._on_event = on_event
-        # A query of a trained study begins no stage: the seat stays as far as it was.
+        # A query of a trained study begins no stage: the seat's phase stays.
         self._status = kept_status(self._path, study, seat)
         self._letters: dict[str, int] = {}
 
     def __call__(self, event: Event) -> None:
-        """Pass an event on, and remember what it says."""
+        """Pass an event on, and keep its facts."""
         self._on_event(event)
         match event:
             case Moved(_, _, stage, letters, _):
@@ -73,7 +73,7 @@ class StatusFile:
         self._wait()
 
     def _wait(self, what: str = "", whom: tuple[str, ...] = (), until: float = 0.0) -> None:
-        """Write the status down, with what is waited for now."""
+        """Write the status, with the current wait."""
         waits = {"waits_what": what, "waits_for": whom, "waits_until": until}
         letters = max(self._status.letters, sum(self._letters.values()))
         self._status = replace(self._status, letters=letters, process=os.getpid(), **waits)  # type: ignore[arg-type]
