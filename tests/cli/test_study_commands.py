@@ -261,7 +261,7 @@ def test_after_the_beginning_only_who_was_there_is_invited_again(coordinator_hom
     registry.enrol("stanmore", bytes(32), ticket, replacing=False)
     assert "sottovoce-1-" in call("study", "invite", "stanmore", "--home", coordinator_home)
     with pytest.raises(
-        InputError, match="over .finished., and Northfield Hospital did not join in"
+        InputError, match=r"over \(finished\), and Northfield Hospital did not join in"
     ):
         call("study", "invite", "north", "--home", coordinator_home)
 

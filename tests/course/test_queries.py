@@ -191,7 +191,7 @@ def test_the_same_number_again_changes_nothing_and_an_old_one_is_refused(
     consent = SignedConsent("north", bytes(32), bytes(32), bytes(64))
     coordinator(SeatRejoined("north", Rejoining(Seating(1, ()), consent)))
     (refused,) = coordinator.hears("north", AskedQuery(0))
-    assert refused == Tell(("north",), RefusedQuery(0, 1, "this query was asked already"))
+    assert refused == Tell(("north",), RefusedQuery(0, 1, "this query was already asked"))
 
 
 @pytest.mark.parametrize("charged", [0, 48])

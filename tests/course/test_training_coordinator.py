@@ -299,7 +299,7 @@ def test_a_stage_that_comes_to_nothing_is_not_tried_for_ever(told: Told) -> None
     for number in range(1, MOST_ATTEMPTS + 1):
         assert told.ran[-1] == f"dictionary {number}"
         told(ProgramEnded(told.state.session, Failure("AbsenceError", "", absent=True)))
-    assert "came to nothing 5 times" in told.tells(Stopped)[0].message.reason
+    assert "failed 5 times" in told.tells(Stopped)[0].message.reason
 
 
 def test_too_few_are_left(told: Told) -> None:

@@ -111,7 +111,7 @@ def test_the_settings_on_the_page_are_settings(tmp_path: Path) -> None:
     (tmp_path / "sottovoce.toml").write_text(block, encoding="utf-8")
     # A wrong setting would be told before there is a study to look for.
     done = CliRunner().invoke(cli.app, ["status", "--home", str(tmp_path)])
-    assert str(done.exception) == f"{tmp_path}: expected a study, found none"
+    assert str(done.exception) == f"{tmp_path}: there is no study in this folder"
 
 
 def test_the_metrics_of_the_page_are_those_that_are_served() -> None:

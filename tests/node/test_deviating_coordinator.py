@@ -60,7 +60,7 @@ def test_a_second_table_after_the_dictionary_is_refused_by_every_site(
             for error in await asyncio.gather(*joining, return_exceptions=True):
                 assert isinstance(error, ViolationError)
                 assert error.party == COORDINATOR
-                assert "no new table once sums are opened" in error.message
+                assert "a new roster came after sums were opened" in error.message
 
     asyncio.run(asyncio.wait_for(story(), 400))
 

@@ -128,7 +128,7 @@ def test_two_evaluations_over_the_same_peers_are_held_and_another_set_is_not(
             found = await asyncio.gather(*(trained.evaluate(one) for one in FOUR))
             assert {one.joint.peers for one in found} == {FOUR}
             await withdraw(trained.membership("lakeside"), options=trained.options())
-            with pytest.raises(MisuseError, match="every evaluation is over the same peers: north"):
+            with pytest.raises(MisuseError, match="every evaluation has the same peers: north"):
                 await trained.evaluate("north")
 
     asyncio.run(asyncio.wait_for(story(), 400))

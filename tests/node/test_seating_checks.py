@@ -66,8 +66,8 @@ def test_the_study_is_the_texts_with_the_proposed_keys() -> None:
         (replaced("north", public=OWN), MalformedError, "identity of its own"),
         (replaced("north", public=b"short"), MalformedError, "identity key of 32 bytes"),
         (without("valley"), ViolationError, "found nobody"),
-        (without("evaluator"), ViolationError, "expected the evaluator at the table"),
-        (without("dealer"), ViolationError, "expected the dealer at the table"),
+        (without("evaluator"), ViolationError, "the roster has no evaluator"),
+        (without("dealer"), ViolationError, "the roster has no dealer"),
         (without("north"), InputError, "expected at least 3 peers"),
     ],
 )

@@ -147,7 +147,7 @@ def test_which_study_is_meant() -> None:
 
 
 def test_no_study_at_all(site: Site) -> None:
-    with pytest.raises(InputError, match="expected a study that this site joined, found none"):
+    with pytest.raises(InputError, match="this site has not joined a study"):
         site.study()
 
 

@@ -209,7 +209,9 @@ def test_a_table_under_the_number_of_another_is_left(place: Place) -> None:
     async def story() -> None:
         with place.started(AGREED) as decider:
             await decider.hear(COORDINATOR, Seating.of(1, place.study.roster), {})
-            with pytest.raises(ViolationError, match="expected a table after number 1, found 1"):
+            with pytest.raises(
+                ViolationError, match="expected a roster after number 1, found number 1"
+            ):
                 await decider.follow()
         with place.started(AGREED) as decider:
             await decider.hear(COORDINATOR, Seating.of(2, place.study.roster), {})

@@ -357,13 +357,13 @@ def test_a_course_runs_its_stages_in_order(five: Case) -> None:
         north.program(training, entropy=SeededEntropy(1))
     with pytest.raises(MisuseError, match="training is over, or has not begun"):
         north.keep(training, None)
-    with pytest.raises(MisuseError, match="expected the coordinator to decide"):
+    with pytest.raises(MisuseError, match="only the coordinator decides this"):
         north.following(training, missing=())
     assert north.next_stage is Stage.AGREEMENT
     assert seated(five, "dealer").next_stage is Stage.AGREEMENT
-    with pytest.raises(InputError, match="north: expected documents of a peer"):
+    with pytest.raises(InputError, match="north: only a peer has documents"):
         seated(five, "north")
-    with pytest.raises(InputError, match="evaluator: expected documents of a peer"):
+    with pytest.raises(InputError, match="evaluator: only a peer has documents"):
         seated(five, "evaluator", documents=[])
     with pytest.raises(InputError, match="north: expected the key of the coordinator"):
         seated(five, "north", documents=[], key=five.key)

@@ -1,4 +1,4 @@
-"""What a decider can have done."""
+"""The actions of a decider during a training."""
 
 from dataclasses import dataclass, field
 from enum import Enum, auto
@@ -14,7 +14,7 @@ from sottovoce.study.study import Study
 
 
 class KeptWith(Enum):
-    """What goes to disk together with a step's letters, and only the carrier has."""
+    """Data that only the carrier has, and that go to disk with a step's letters."""
 
     MODEL = auto()
     """The agreement, and what the coordinator needs to answer queries."""
@@ -22,7 +22,7 @@ class KeptWith(Enum):
 
 @dataclass(frozen=True)
 class Tell:
-    """Letters to these seats; on disk with the record."""
+    """Send letters to these seats; on disk with the record."""
 
     recipients: tuple[str, ...]
     message: Message
@@ -30,7 +30,7 @@ class Tell:
 
 @dataclass(frozen=True)
 class Keep:
-    """Keep what came of this attempt, which is the one that counts; on disk with the record."""
+    """Keep the result of this attempt as the final one; on disk with the record."""
 
     what: KeptWith
     attempt: Attempt
@@ -38,30 +38,30 @@ class Keep:
 
 @dataclass(frozen=True)
 class TakeSeat:
-    """Take our seat in this study: nothing of an earlier roster counts any longer."""
+    """Take our seat in this study; an earlier roster is void."""
 
     study: Study
 
 
 @dataclass(frozen=True)
 class RunAttempt:
-    """Run our program of an attempt, anew or from the journal."""
+    """Run our program of an attempt, from the start or from the journal."""
 
     attempt: Attempt
 
 
 @dataclass(frozen=True)
 class RecallAttempt:
-    """Run a program that is over once more, for its result alone."""
+    """Run a finished program again, for its result only."""
 
     attempt: Attempt
 
 
 @dataclass(frozen=True)
 class KeepResult:
-    """The result of this attempt, if it has one by now, is the one that counts for its stage.
+    """Take the result of this attempt, if it has one, as the result of its stage.
 
-    Done in its order, so after an attempt that is being run again from the journal.
+    Performed in order, so after an attempt that is run again from the journal.
     """
 
     attempt: Attempt
@@ -89,9 +89,9 @@ class LeaveOut:
 
 @dataclass(frozen=True)
 class AskConsent:
-    """Ask this site's person about a roster, unless the answer is `known`; then read the documents.
+    """Ask this site's person about a roster, unless the answer is `known`, then read the documents.
 
-    Say `ConsentGiven` or `ConsentRefused` with the roster's number.
+    Answered by `ConsentGiven` or `ConsentRefused` with the roster's number.
     """
 
     number: int
@@ -101,38 +101,38 @@ class AskConsent:
 
 @dataclass(frozen=True)
 class ComeBack:
-    """Agree again with new keys, take the model from a peer, and say `CleanedUp`."""
+    """Agree again with new keys, and take the model from a peer; answered by `CleanedUp`."""
 
     told: Reseated
 
 
 @dataclass(frozen=True)
 class EndCourse:
-    """It is over here: raise this, or what our own program or person ended it with."""
+    """End the course here: raise this error, or the one of our own program or person."""
 
     error: SottovoceError | None
 
 
 @dataclass(frozen=True)
 class CleanUp:
-    """Send what waits, note the end, and delete what must not stay; then say `CleanedUp`."""
+    """Send waiting letters, note the end, delete what must not stay; answered by `CleanedUp`."""
 
 
 @dataclass(frozen=True)
 class Serve:
-    """The training is over: go on with what comes after it."""
+    """The training is over: begin to serve queries."""
 
 
 @dataclass(frozen=True)
 class Emit:
-    """Tell whoever watches."""
+    """Emit an event for observers."""
 
     news: News
 
 
 @dataclass(frozen=True)
 class WakeAt:
-    """Say `Tick` at this time, or later; the last one that was asked for counts."""
+    """Send `Tick` at this time or later; only the last request counts."""
 
     when: float
 

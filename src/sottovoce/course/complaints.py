@@ -1,22 +1,22 @@
-"""Who has to go when a seat says that another keeps it waiting, though one of both may be lying.
+"""Decides who has to leave after a complaint, although the accuser or the accused may lie.
 
-A complaint is one seat's word, and letters between two seats are sealed, so nobody else can see
-who of both owes the other. What is done about it:
+A complaint says that another seat keeps the accuser waiting. Letters between two seats are sealed,
+so nobody else can see which of them is at fault. The rules:
 
 1. A complaint about a seat that the server has not seen for a stage's time is believed.
-2. Any other complaint waits, while the study goes on. If it gets to its end, nothing follows.
-3. If our own program waits in vain for somebody to the deadline, it goes; unless it complained
-   about another in time. Then we look at that one, and so on to the last that is accused:
-   two organisations that accuse it are believed, and it goes. One is not: accuser and accused go
-   both, and the study stops where one of them is a helper that nobody else can stand in for.
-4. A ring of complaints has somebody in it who lies, and whoever waits behind the ring cannot
-   tell who: however many accuse one of the ring, all of it go.
+2. Any other complaint waits while the study continues. If the study finishes, it has no effect.
+3. If our own program waits for a seat until the deadline, that seat has to leave, unless it
+   complained about another in time. Then we look at that one, and so on to the last that is
+   accused: two organisations that accuse it are believed, and it leaves. One is not: both accuser
+   and accused leave, and the study stops if one of them is a helper without a substitute.
+4. Somebody in a ring of complaints lies, and nobody outside can tell who: all seats of the ring
+   leave, however many accuse one of them.
 
-So nobody throws another out by a word and stays at the table. What is left to one seat alone is
-what it has anyway: to end its own part, and to stop a study with it. And where others can do
-without somebody (what is gathered from many goes on after a stage's time), it can be the reason
-why that one is late: the peer that draws the key of the dictionary, if it keeps it from another
-peer, and the evaluator, if it says that a peer's part did not come.
+So no seat can exclude another by a complaint and stay itself. A single seat can only do what it
+always can: leave, and so stop a study that needs it. It can also make another late where the others
+continue without a latecomer (gathering ends after a stage's time): the peer that draws the
+dictionary's key, if it withholds the key from another peer, and the evaluator, if it claims that a
+peer's part did not arrive.
 """
 
 from collections.abc import Collection, Mapping
@@ -32,19 +32,19 @@ ABSENCE = "AbsenceError"
 
 @dataclass(frozen=True)
 class Judgement:
-    """Who goes, and who said so (of the last that goes) where that is but one seat's word."""
+    """Who has to leave, and the accuser if there is only one."""
 
     missing: tuple[str, ...]
     accuser: str = ""
 
     @property
     def disputed(self) -> bool:
-        """Whether accusers and accused go, because one of them must be at fault."""
+        """Whether accusers and accused leave, because one of them must be at fault."""
         return self.accuser != ""
 
 
 def complaints(record: TrainingRecord, study: Study, attempt: Attempt) -> dict[str, str]:
-    """By accuser, about whom it complained last in this attempt; only parties of it count."""
+    """The last complaint of every accuser in this attempt; only its parties count."""
     parties = set(attempt.parties(study)) - {COORDINATOR}
     return {
         seat: report.party
@@ -54,12 +54,12 @@ def complaints(record: TrainingRecord, study: Study, attempt: Attempt) -> dict[s
 
 
 def believed(accusations: Mapping[str, str], *, away: Collection[str]) -> set[str]:
-    """Of whom a complaint is believed at once."""
+    """The seats about which a complaint is believed at once."""
     return set(accusations.values()) & set(away)
 
 
 def judged(accusations: Mapping[str, str], study: Study, *, waited: str) -> Judgement:
-    """Who goes when our own program waited in vain for `waited`, and everybody was seen."""
+    """Who has to leave if our own program waited in vain for `waited`, and everybody was seen."""
     chain = [waited]
     while (accused := accusations.get(chain[-1], "")) and accused not in chain:
         chain.append(accused)

@@ -1,4 +1,4 @@
-"""What the coordinator's service and the seats tell each other about the course of a study.
+"""The control letters between the coordinator and the seats about the course of a study.
 
     coordinator → seat   Seating, Begin, Gone, Stopped, Finished, Closed, OpenedQuery,
                          RefusedQuery, OpenedEvaluation, RefusedEvaluation, Reseated, Rejoining,
@@ -6,8 +6,8 @@
     seat → coordinator   Declined, Done, Failed, Leaving, AskedQuery, AskedEvaluation, Rejoined,
                          LedgerHead
 
-These letters travel in a session of their own, which needs no roster. They carry names, stages
-and kinds of failures: never a word of an error's own message, which may quote a document.
+These letters have their own session, which needs no roster. They hold names, stages and kinds of
+failures, but never an error's own message, which may quote a document.
 """
 
 from typing import ClassVar
@@ -22,9 +22,9 @@ from sottovoce.wire import Codec, Value
 from sottovoce.wire.codec import tag_of
 
 COORDINATOR = str(Role.COORDINATOR)
-# The largest tell everybody's consent, with the settings of the study's text.
+# The largest ones hold everybody's consent and the study's settings.
 CONTROL = Codec(limit=16 * 2**20)
-"""How control letters travel; a larger one is never written, nor taken."""
+"""The codec of control letters; a larger letter is never written or accepted."""
 _COURSE = "the course of a study is no secret among its participants"
 
 
@@ -39,13 +39,13 @@ def _reported(reveals: str) -> Disclosure:
 def control_session(study: str, public: bytes) -> bytes:
     """The session of control letters with the seat that holds this key.
 
-    It exists before there is a roster; a seat that enrols again with a new key has a new one.
+    It exists before there is a roster. A seat that enrols again with a new key has a new one.
     """
     return digest("service/control/v1", study.encode(), public)
 
 
 class SeatRecord(Value, frozen=True):
-    """One line of a roster as it travels."""
+    """One line of a roster in a letter."""
 
     name: str
     organisation: str
@@ -54,7 +54,7 @@ class SeatRecord(Value, frozen=True):
 
 
 class Seating(Message, frozen=True):
-    """Who takes part, with which identity keys; the number of the coordinator's proposal."""
+    """The coordinator's proposal of a roster: who takes part, with which identity keys."""
 
     discloses: ClassVar = _told("who takes part, and their public identity keys")
     number: int
@@ -75,7 +75,7 @@ class Seating(Message, frozen=True):
         return cls(number, tuple(seats))
 
     def roster(self) -> Roster:
-        """The roster that was proposed, if it is one."""
+        """The proposed roster, if it is valid."""
         try:
             return Roster(
                 tuple(
@@ -112,7 +112,7 @@ class Begin(Message, frozen=True):
 
 
 class Gone(Message, frozen=True):
-    """These seats left for good: nobody waits for them in this session any longer."""
+    """These seats left for good; nobody waits for them in this session any longer."""
 
     discloses: ClassVar = _told("who left the study")
     session: bytes
@@ -120,7 +120,7 @@ class Gone(Message, frozen=True):
 
 
 class Stopped(Message, frozen=True):
-    """The study is over without a model: in which stage, what kind of failure, and whose."""
+    """The study ended without a model: in which stage, with what kind of failure, by whom."""
 
     discloses: ClassVar = _told("in which stage the study ended, why in general, and by whom")
     stage: str
@@ -136,14 +136,14 @@ class Stopped(Message, frozen=True):
 
 
 class Finished(Message, frozen=True):
-    """The training is over: these peers are in the model, and journals may be deleted."""
+    """The training is over; these peers are in the model, and journals may be deleted."""
 
     discloses: ClassVar = _told("that the model is there, and which peers are in it")
     peers: tuple[str, ...]
 
 
 class Closed(Message, frozen=True):
-    """The study is closed: no query is answered any longer, and shares of the model go."""
+    """The study is closed: queries are no longer answered, and shares of the model are deleted."""
 
     discloses: ClassVar = _told("that the study is closed")
 
@@ -189,7 +189,7 @@ class HandedModel(Message, frozen=True):
 
 
 class Done(Message, frozen=True):
-    """A seat's program returned; `kept` unless it came too late to be in the result."""
+    """A seat's program returned; `kept` is False if it came too late for the result."""
 
     discloses: ClassVar = _reported("that this seat has finished its part of a stage")
     session: bytes
@@ -197,7 +197,7 @@ class Done(Message, frozen=True):
 
 
 class Failed(Message, frozen=True):
-    """A seat's program failed: the kind of the error, and who caused it, where that is known."""
+    """A seat's program failed: the kind of the error, and who caused it, if that is known."""
 
     discloses: ClassVar = _reported("that this seat could not go on, and the kind of its error")
     session: bytes
@@ -219,7 +219,7 @@ class Leaving(Message, frozen=True):
 
 
 class LedgerHead(Message, frozen=True):
-    """Where the ledger of a seat ends: how many lines, what the last hashes to, signed by it."""
+    """The end of a seat's ledger: the number of lines and the hash of the last one, signed."""
 
     discloses: ClassVar = _reported("how many lines this seat's ledger has")
     entries: int
@@ -228,7 +228,7 @@ class LedgerHead(Message, frozen=True):
 
 
 class LedgerReceipt(Message, frozen=True):
-    """The coordinator's signed word for the longest end of a ledger that this seat told it."""
+    """The coordinator's signed receipt for the longest end of this seat's ledger."""
 
     discloses: ClassVar = Disclosure(
         "the seat whose ledger it is", "what this seat told the coordinator before", _COURSE
@@ -237,9 +237,9 @@ class LedgerReceipt(Message, frozen=True):
 
 
 class AskedQuery(Message, frozen=True):
-    """A peer wants to ask: the number of its query; or, said again, to go on with it.
+    """A peer wants to ask, under this query number; a repetition continues the query.
 
-    `verdict` says how labels are to be found, if not as the plan says first.
+    `verdict` says how labels are computed, if not in the plan's first way.
     """
 
     discloses: ClassVar = _reported("that this peer asks now, and whether without the dealer")
@@ -248,7 +248,7 @@ class AskedQuery(Message, frozen=True):
 
 
 class OpenedQuery(Message, frozen=True):
-    """A peer's query begins: to the seats that help with it, of whom each hears of the others."""
+    """A peer's query begins; sent to its helpers, each of which hears of the others."""
 
     discloses: ClassVar = Disclosure(
         "the dealer of this query, and the evaluator who holds a share of the model",
@@ -261,9 +261,9 @@ class OpenedQuery(Message, frozen=True):
 
 
 class RefusedQuery(Message, frozen=True):
-    """A query cannot be asked now, and why: its number, the number that comes next, the reason.
+    """A query is refused: its number, the next valid number, and the reason.
 
-    `missing` is who did not answer, if somebody did not.
+    `missing` names the seat that did not answer, if any.
     """
 
     discloses: ClassVar = Disclosure("the asker of the query", "why it cannot ask now", _COURSE)
@@ -274,7 +274,7 @@ class RefusedQuery(Message, frozen=True):
 
 
 class AskedEvaluation(Message, frozen=True):
-    """A peer has labels of its held-out documents, and is ready to add its table up."""
+    """A peer has labels of its held-out documents, and is ready for the joint evaluation."""
 
     discloses: ClassVar = _reported("that this peer takes part in an evaluation")
 
@@ -289,7 +289,7 @@ class OpenedEvaluation(Message, frozen=True):
 
 
 class RefusedEvaluation(Message, frozen=True):
-    """An attempt at an evaluation failed; or (attempt 0) none is held with this peer."""
+    """An attempt at an evaluation failed, or (attempt 0) this peer takes part in none."""
 
     discloses: ClassVar = Disclosure(
         "a peer of the evaluation", "why there is no joint evaluation now", _COURSE

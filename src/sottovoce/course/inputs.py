@@ -1,4 +1,4 @@
-"""What can happen to a decider."""
+"""The inputs of a decider during a training."""
 
 from dataclasses import dataclass, field
 from enum import StrEnum
@@ -10,7 +10,7 @@ from sottovoce.study.study import Study
 
 
 class Order(StrEnum):
-    """What the people of a coordinator may order."""
+    """The orders that the coordinator's people may give."""
 
     CANCEL = "cancel"
     CLOSE = "close"
@@ -18,7 +18,7 @@ class Order(StrEnum):
 
 @dataclass(frozen=True)
 class Failure:
-    """An error as far as others may hear of it: its kind, and whose fault it is."""
+    """The part of an error that others may know: its kind, and whose fault it is."""
 
     kind: str
     party: str = ""
@@ -27,7 +27,7 @@ class Failure:
 
     @classmethod
     def of(cls, error: SottovoceError) -> Self:
-        """What is told of an error."""
+        """The part of an error that is told."""
         return cls(
             type(error).__name__,
             error.party if isinstance(error, TheirError) else "",
@@ -38,10 +38,10 @@ class Failure:
 
 @dataclass(frozen=True)
 class Started:
-    """A process begins, or begins again.
+    """A process starts, or starts again.
 
-    The record says how far it is. `opened` are the sums that its book knows, each by the digest
-    of its study and its name.
+    `opened` are the sums in its record of opened sums, each by the digest of its study and its
+    name.
     """
 
     opened: frozenset[tuple[str, str]] = frozenset()
@@ -57,7 +57,7 @@ class SeatTaken:
 
 @dataclass(frozen=True)
 class Heard:
-    """A control letter came, in its turn."""
+    """A control letter arrived, in its order."""
 
     sender: str
     message: Message
@@ -67,7 +67,8 @@ class Heard:
 class ProgramEnded:
     """Our own program of a session returned, or failed.
 
-    `peers` are those in its result, where it says so. `kept` is False at a peer that came too late.
+    `peers` are the peers in its result, if it names them. `kept` is False at a peer that came too
+    late.
     """
 
     session: bytes = field(repr=False)
@@ -96,14 +97,14 @@ class Overdue:
 
 @dataclass(frozen=True)
 class Seen:
-    """A seat made a request, and proved that it is the seat."""
+    """A seat made an authenticated request."""
 
     seat: str
 
 
 @dataclass(frozen=True)
 class SumsAgreed:
-    """Our book of opened sums knows these now, each by the digest of its study and its name."""
+    """The sums in our record of opened sums, each by the digest of its study and its name."""
 
     opened: frozenset[tuple[str, str]]
 
@@ -126,21 +127,21 @@ class ConsentGiven:
 
 @dataclass(frozen=True)
 class ConsentRefused:
-    """The person, the policy or the documents say no to the roster of this number."""
+    """The person, the policy or the documents rule out the roster of this number."""
 
     number: int
 
 
 @dataclass(frozen=True)
 class Withdrew:
-    """This site's people took their consent back."""
+    """This site's people withdrew their consent."""
 
 
 @dataclass(frozen=True)
 class CleanedUp:
-    """Everything that `CleanUp` asked for is done."""
+    """The actions of `CleanUp` are finished."""
 
 
 @dataclass(frozen=True)
 class Tick:
-    """The time came for which a decider asked to be woken."""
+    """The time of `WakeAt` has come."""

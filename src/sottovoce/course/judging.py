@@ -1,4 +1,4 @@
-"""What became of an attempt, from what seats reported: who goes, who is missing, when to stop."""
+"""Judges an attempt by the seats' reports: who leaves, who is missing, whether to stop."""
 
 from collections.abc import Collection, Sequence
 
@@ -17,7 +17,7 @@ _FAULTS = ("ViolationError", "MalformedError")
 def leavers(
     record: TrainingRecord, study: Study, session: bytes, failing: Failing
 ) -> tuple[str, ...] | StopReason:
-    """Organisations that said that they cannot or will not go on; a violation stops the study."""
+    """Organisations that cannot or will not continue, by report; a violation stops the study."""
     seats: list[str] = []
     for report in record.reports:
         elsewhere = report.session not in {b"", session}
@@ -34,9 +34,9 @@ def leavers(
 def unreported(
     record: TrainingRecord, study: Study, attempt: Attempt, result: ProgramEnded
 ) -> tuple[str, ...]:
-    """Who is in the result, or helped to it, and has not said yet that it finished."""
+    """The seats of the result and its helpers that have not reported their end yet."""
     left_out = set(attempt.peers) - set(result.peers or attempt.peers)
-    # Who only complained is not at its end.
+    # A seat that only complained has not ended.
     reports = record.of(result.session).values()
     reported = {report.seat for report in reports if report.kind != ABSENCE}
     heard = {COORDINATOR, *reported, *record.gone, *left_out}
@@ -46,7 +46,7 @@ def unreported(
 def missing_after(
     failure: Failure, parties: Sequence[str], *, away: Collection[str]
 ) -> tuple[str, ...] | StopReason:
-    """Who is missing after our own program failed; other failures than absence stop the study."""
+    """Who is missing after our own program failed; any failure but absence stops the study."""
     if not failure.absent:
         return ended(failure)
     missing = tuple(name for name in parties if name in away)

@@ -1,12 +1,12 @@
-"""A whole study in memory: every party at one table, the same course as over a network.
+"""Runs a whole study in memory, with the same course as over a network.
 
     roster, identities = draw_roster(("alice", "bob", "carol"), entropy=entropy)
     outcome = run_study(Study(plan, roster), documents, identities=identities, entropy=entropy)
     outcome.classify("alice", documents).classes
 
-Nothing is decided here: the deciders of all seats sit side by side, their letters are handed
-over as they come, and the programs of an attempt talk at one table. Time is a number that moves
-on when nobody has anything to do.
+Nothing is decided here: the deciders of all seats run side by side, their letters are delivered at
+once, and the programs of an attempt run together. Time is a number that grows when nobody has
+anything to do.
 """
 
 from collections import deque
@@ -70,10 +70,10 @@ from sottovoce.text.documents import Document
 
 __all__ = ["Record", "Setting", "StudyOutcome", "StudyRun", "run_study"]
 
-# Nobody waits here: the clock only says in which order deadlines pass.
+# Nobody really waits here: the clock only orders the deadlines.
 _LIMITS = WaitingLimits(gather=10.0, receive=30.0, unseen=5.0, silent=10.0, enrolment=60.0)
 _MOMENT = 11.0
-"""Longer than anybody who is there stays unseen."""
+"""Longer than any seat that is present stays unseen."""
 
 
 def run_study(
@@ -84,7 +84,7 @@ def run_study(
     entropy: Entropy,
     setting: "Setting | None" = None,
 ) -> StudyOutcome:
-    """Train: every peer's documents in, one sealed model out that nobody but the data shaped."""
+    """Train one sealed model from every peer's documents."""
     setting = setting or Setting()
     policies = setting.policies or {}
     parties = {
@@ -97,10 +97,10 @@ def run_study(
 
 
 class StudyRun:
-    """The deciders and the programs of all seats side by side, until a model or a stop.
+    """Runs the deciders and programs of all seats, until there is a model or a stop.
 
-    `gone` are the parties that left; `stops` is what every other seat reports, once the
-    coordinator had to stop the study and told them.
+    `gone` are the parties that left; `stops` are the errors of the other seats after the
+    coordinator stopped the study.
     """
 
     def __init__(
@@ -110,7 +110,7 @@ class StudyRun:
         parties: Mapping[str, PartyContext],
         setting: Setting,
     ) -> None:
-        """Refuse documents of others than the peers, and plans beyond a peer's policy."""
+        """Refuse documents of anybody but the peers, and plans beyond a peer's policy."""
         _check_documents(study, documents)
         for name, policy in (setting.policies or {}).items():
             try:
@@ -178,7 +178,7 @@ class StudyRun:
     # Deciders and letters.
 
     def _step(self, name: str, happened: object) -> None:
-        """One step of one seat; who is gone decides nothing any longer."""
+        """Take one step of one seat; a party that left decides nothing any longer."""
         if name in self.gone:
             return
         decider: Any = training_participant
@@ -211,7 +211,7 @@ class StudyRun:
         self._due.extend((recipient, Heard(name, message)) for recipient in recipients)
 
     def _let_time_pass(self) -> None:
-        """Nobody has anything to do: on to the next moment that the coordinator waits for."""
+        """Move the clock to the next moment for which the coordinator waits."""
         self._now = max(self._now, self._wake_at)
         self._see_everybody()
         self._due.append((self._coordinator, Tick()))
@@ -224,7 +224,7 @@ class StudyRun:
     # Programs.
 
     def _converse(self, entropy: Entropy) -> None:
-        """Let the programs of an attempt talk to their end, or until one of them fails."""
+        """Run the programs of an attempt to their end, or until one of them fails."""
         attempt = self._running[self._coordinator]
         self._running.clear()
         self.attempts.append(attempt)
@@ -250,7 +250,7 @@ class StudyRun:
         finally:
             self.record.add(table.views, table.traffic)
         self.gone.update(table.gone)
-        # Who crashed makes no request any longer, and everybody else does.
+        # A crashed party makes no more requests, everybody else does.
         self._now += _MOMENT
         self._see_everybody()
         if error is None:
@@ -270,14 +270,14 @@ class StudyRun:
                 self._due.append((name, ProgramEnded(session, None, peers, kept)))
 
     def _fail(self, attempt: Attempt, failed: str, error: SottovoceError) -> None:
-        """One program failed, and the others wait in vain for whoever is gone."""
+        """One program failed, and the others wait in vain for the parties that left."""
         self._failure, session = error, attempt.session(self.study)
         parties = attempt.parties(self.study)
         party = getattr(error, "party", "")
         missing = [name for name in parties if name in {*self.gone, party}]
         failure = Failure.of(error)
         if isinstance(error, AbsenceError) and not missing:
-            # Without anybody who left, another attempt would come to the same end.
+            # If nobody left, another attempt would end in the same way.
             failure = Failure(failure.kind, failure.party)
         seat = failed or self._coordinator
         self._due.append((seat, ProgramEnded(session, failure)))
@@ -287,7 +287,7 @@ class StudyRun:
     # The end.
 
     def _error(self) -> SottovoceError:
-        """What is raised: the error of the program that failed, or why the coordinator stopped."""
+        """The error to raise: that of the failed program, or the coordinator's reason."""
         stopped = self._deciding.record.stopped[0]
         here = [name for name in self.study.roster.names if name not in self.gone]
         self.stops = {name: stopped_error(stopped) for name in here}

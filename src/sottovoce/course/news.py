@@ -1,6 +1,6 @@
-"""What a course tells whoever watches: small frozen facts for progress bars and logs.
+"""The events of a course: small frozen facts for progress bars and logs.
 
-No news carry content: names of seats, stages, counts, sizes and times only.
+They hold no content: only names of seats, stages, counts, sizes and times.
 """
 
 from dataclasses import dataclass
@@ -9,10 +9,7 @@ from typing import TypeAlias
 
 @dataclass(frozen=True)
 class SeatWaiting:
-    """A seat waits: for what, for whom, and until when (seconds since 1970) before it gives up.
-
-    0 where it does not give up.
-    """
+    """A seat waits: for what, for whom, and until when it gives up (0: never)."""
 
     study: str
     seat: str
@@ -45,7 +42,7 @@ class StageEnded:
 
 @dataclass(frozen=True)
 class AttemptFailed:
-    """An attempt at a stage came to nothing; another one follows without the missing peers."""
+    """An attempt at a stage failed; another one follows without the missing peers."""
 
     study: str
     seat: str
@@ -65,7 +62,7 @@ class StudyFinished:
 
 @dataclass(frozen=True)
 class StudyStopped:
-    """The study ended without a model: why, and because of whom (if of anybody)."""
+    """The study ended without a model: why, and because of whom, if anybody."""
 
     study: str
     seat: str
@@ -75,7 +72,7 @@ class StudyStopped:
 
 @dataclass(frozen=True)
 class StudyClosed:
-    """The coordinator closed a finished study: what answers need is deleted."""
+    """The coordinator closed a finished study, and deleted what answers need."""
 
     study: str
     seat: str
@@ -93,7 +90,7 @@ class QueryServed:
 
 @dataclass(frozen=True)
 class Refused:
-    """A seat has no part in what it was asked to do: why, and who asked."""
+    """A seat refused what it was asked to do: why, and who asked."""
 
     study: str
     seat: str
@@ -103,7 +100,7 @@ class Refused:
 
 @dataclass(frozen=True)
 class QueryPriced:
-    """Before a query is asked: its rows, what they count as, and what was left when last heard."""
+    """The cost of a query before it is asked: its rows, their charge, and the last known budget."""
 
     study: str
     seat: str
@@ -114,7 +111,7 @@ class QueryPriced:
 
 @dataclass(frozen=True)
 class QueryGoesOn:
-    """A query that was broken off goes on where it stood: it is not asked, or charged, twice."""
+    """An interrupted query continues: it is not asked or charged twice."""
 
     study: str
     seat: str
@@ -123,9 +120,9 @@ class QueryGoesOn:
 
 @dataclass(frozen=True)
 class QueryGivenUp:
-    """A query that was broken off is given up for one about other documents.
+    """An interrupted query is given up for one about other documents.
 
-    It stays charged if its labels were on their way already, and not otherwise.
+    It stays charged only if its labels were already sent.
     """
 
     study: str
@@ -136,7 +133,7 @@ class QueryGivenUp:
 
 @dataclass(frozen=True)
 class QueryWithoutDealer:
-    """The dealer does not answer: this query begins anew without it, under another number."""
+    """The dealer does not answer: this query begins again without it, under another number."""
 
     study: str
     seat: str

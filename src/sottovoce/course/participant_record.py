@@ -1,4 +1,4 @@
-"""What a seat remembers of a study: what the coordinator told it and what it said, on its disk."""
+"""A seat's record of a study on its disk: what the coordinator told it, and its own reports."""
 
 import msgspec
 
@@ -17,14 +17,14 @@ from sottovoce.study.attempts import Attempt
 from sottovoce.wire import Value
 
 SEAT = "course/seat"
-"""Where a seat's record is kept."""
+"""The name of a seat's record in its journal."""
 
 
 class Helped(Value, frozen=True):
     """A query that this seat helps with, or (without an asker) an evaluation.
 
-    `peers` are the helpers of the query, or the peers of the evaluation. `begun` says that an
-    evaluation was looked at, and is taken part in.
+    `peers` are the helpers of the query, or the peers of the evaluation. `begun` says that this
+    seat takes part in the evaluation.
     """
 
     asker: str
@@ -37,9 +37,9 @@ class Helped(Value, frozen=True):
 class ParticipantRecord(Value, frozen=True):
     """The last proposal of a roster, every attempt that began under it, and how it ended.
 
-    `consented` are the digests of the studies that this site's person agreed to, `said` what the
-    coordinator was told already: a session, and about whom (nobody: that its program ended).
-    `cleaned` says that what had to be deleted at the end is deleted.
+    `consented` are the digests of the studies that this site's person agreed to. `said` is what the
+    coordinator was already told: a session, and about whom (nobody: its program ended). `cleaned`
+    says that the deletions at the end are done.
     """
 
     phase_name: str = str(Phase.ENROLMENT)
@@ -57,7 +57,7 @@ class ParticipantRecord(Value, frozen=True):
 
     @property
     def phase(self) -> Phase:
-        """How far this seat is."""
+        """The seat's phase."""
         return Phase(self.phase_name)
 
     @property
@@ -66,7 +66,7 @@ class ParticipantRecord(Value, frozen=True):
         return tuple(begin.attempt() for begin in self.begins)
 
     def but(self, *, phase: Phase | None = None, **changes: object) -> "ParticipantRecord":
-        """The record with some things changed."""
+        """The record with some fields changed."""
         if phase is not None:
             changes["phase_name"] = str(phase)
         return msgspec.structs.replace(self, **changes)
@@ -74,8 +74,8 @@ class ParticipantRecord(Value, frozen=True):
     def with_help(self, message: OpenedQuery | OpenedEvaluation) -> "ParticipantRecord":
         """The record with one more query or evaluation in which this seat helps.
 
-        A peer asks one query after another, and evaluations are held so, too: an earlier one, or
-        an earlier attempt, is over. However many somebody asks for, one is under way.
+        A peer asks one query after another, and so it is with evaluations: a new one ends the
+        earlier one or the earlier attempt. So at most one is open for each asker.
         """
         if isinstance(message, OpenedQuery):
             wanted = Helped(message.asker, message.number, 1, message.helpers)
@@ -87,14 +87,14 @@ class ParticipantRecord(Value, frozen=True):
         return self.but(helping=(*others, wanted))
 
     def with_begun(self, helped: Helped) -> "ParticipantRecord":
-        """The record once this seat takes part in something."""
+        """The record after this seat began to take part in an evaluation."""
         begun = msgspec.structs.replace(helped, begun=True)
         return self.but(
             helping=tuple(begun if other == helped else other for other in self.helping)
         )
 
     def with_rejoining(self, message: Rejoining) -> "ParticipantRecord":
-        """The record with the new keys of a seat; those that it had before are void."""
+        """The record with the new keys of a seat; its earlier keys are void."""
         name = message.consent.name
         others = tuple(rejoined for rejoined in self.rejoining if rejoined.consent.name != name)
         return self.but(rejoining=(*others, message))

@@ -1,4 +1,4 @@
-"""Where a participant of a training stands."""
+"""The state of a participant of a training."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -15,10 +15,10 @@ from sottovoce.wire import Value
 
 @dataclass(frozen=True)
 class Participation:
-    """Where a participant of a training stands.
+    """The state of a participant of a training.
 
     `publics` are the keys of this site's seats. `study` is known once the person agreed and the
-    documents are read; `began` is when the attempt under way began.
+    documents are read; `began` is the start of the current attempt.
     """
 
     terms: Terms
@@ -31,19 +31,19 @@ class Participation:
 
     @property
     def phase(self) -> Phase:
-        """How far this seat is."""
+        """The seat's phase."""
         return self.record.phase
 
     @property
     def records(self) -> Mapping[str, Value]:
-        """What outlives the process, by where it is kept."""
+        """The records that outlive the process, by their names in the journal."""
         return {SEAT: self.record}
 
     @property
     def agreed(self) -> Study:
         """The study that this site agreed to."""
         if self.study is None:
-            raise MisuseError(f"{self.name}: expected a study that was agreed to, found none")
+            raise MisuseError(f"{self.name}: this site has not agreed to a study yet")
         return self.study
 
     def attempt_of(self, session: bytes) -> Attempt | None:

@@ -1,4 +1,4 @@
-"""How far a study is, in the same words at the coordinator, at a seat and on every screen."""
+"""The phases of a study, in the same words at the coordinator, at a seat and on every screen."""
 
 from enum import StrEnum
 
@@ -6,12 +6,12 @@ from sottovoce.study.attempts import Stage
 
 
 class Phase(StrEnum):
-    """What a study is in; agreement, dictionary, contributions and training are its stages."""
+    """The phase of a study; agreement, dictionary, contributions and training are its stages."""
 
     INVITED = "invited"
-    """This site has an invitation, and did not use it yet."""
+    """This site has an invitation, and has not used it yet."""
     ENROLMENT = "enrolment"
-    """Seats are taken; everybody waits until all have come, or the deadline."""
+    """Seats are taken, until everybody has joined or the deadline passes."""
     CONSENT = "consent"
     """Everybody is known, and people compare words."""
     AGREEMENT = "agreement"
@@ -23,13 +23,13 @@ class Phase(StrEnum):
     STOPPED = "stopped"
     """It ended without a model, for everybody or for this site."""
     CLOSED = "closed"
-    """No query is answered any longer: key or shares were deleted."""
+    """Key or shares were deleted, and queries are no longer answered."""
     WITHDRAWN = "withdrawn"
     """This site takes no part in it."""
     LEFT = "left"
-    """This site cannot go on, because of an error here or of what it was sent."""
+    """This site cannot continue, because of an error here or of what it was sent."""
     RESEATED = "reseated"
-    """This site lost its disk, and comes back with new keys after the training."""
+    """This site lost its disk, and returns with new keys after the training."""
 
     @classmethod
     def of(cls, stage: Stage) -> "Phase":
@@ -38,6 +38,6 @@ class Phase(StrEnum):
 
 
 OVER = (Phase.STOPPED, Phase.CLOSED, Phase.WITHDRAWN)
-"""After these nothing more comes."""
+"""The last phases."""
 STAGES = tuple(Phase.of(stage) for stage in Stage)
-"""In these the programs of a training run."""
+"""The phases in which the programs of a training run."""

@@ -1,6 +1,6 @@
-"""What everybody hears about why a study stops: kinds, stages, names and public numbers alone.
+"""The public reasons why a study stops: kinds, stages, names and public numbers only.
 
-An error's own message may quote what was in a letter or a file, so no word of it comes in here.
+An error's own message may quote a letter or a file, so no reason contains it.
 """
 
 from collections.abc import Collection
@@ -30,7 +30,7 @@ _WORDS = {
 
 @dataclass(frozen=True)
 class StopReason:
-    """Why a study stops, for everybody to hear: the kind of failure, whose it was, a sentence."""
+    """Why a study stops: the kind of failure, who caused it, and a sentence for everybody."""
 
     kind: str
     party: str
@@ -45,7 +45,7 @@ def known_kind(kind: str) -> str:
 
 
 def kind_of_leaving(record: TrainingRecord, seat: str) -> str:
-    """Why a seat is not there any longer, by its own last word."""
+    """Why a seat left, by its own last report."""
     said = [report.kind for report in record.reports if report.seat == seat]
     return next((kind for kind in reversed(said) if kind not in {"", LATE, ABSENCE}), ABSENCE)
 
@@ -65,7 +65,7 @@ def an_error(kind: str) -> str:
 
 
 def no_table(record: TrainingRecord, terms: Terms, here: Collection[str]) -> StopReason:
-    """Those who came cannot be seated."""
+    """The reason why a study cannot begin with those who joined."""
     seats, plan = terms.seats, terms.plan
     missing = [seat for seat in seats if seat.name not in here]
     names_and_reasons = ", ".join(
@@ -91,7 +91,7 @@ def no_attempt(
     missing: Collection[str],
     opened: bool,
 ) -> StopReason:
-    """A stage cannot be tried without those that are missing."""
+    """The reason why a stage cannot be repeated without the missing seats."""
     roster, stage = study.roster, attempt.stage
     helpers = [
         name
@@ -136,14 +136,14 @@ def no_attempt(
 
 
 def waited(waits: WaitingLimits) -> str:
-    """How long a stage waits, for who reads that somebody did not answer."""
+    """How long a stage waits, as a part of a reason."""
     return f"a stage waits {waits.gather:g} s for many, {waits.receive:g} s for one"
 
 
 def refused(kind: str, *, seat: str, party: str) -> StopReason:
-    """A seat reports that something broke the rules; perhaps it was its own letter.
+    """The reason after a seat reported a violation; perhaps it broke the rules itself.
 
-    What one seat sent to another nobody else can read: either may be at fault, and both are named.
+    Nobody else can read what one seat sent to another: either may be at fault, so both are named.
     """
     if party == seat:
         return StopReason(kind, seat, f"{seat} sent what cannot be followed")
@@ -153,12 +153,12 @@ def refused(kind: str, *, seat: str, party: str) -> StopReason:
 
 
 def helper_left(kind: str, *, seat: str) -> StopReason:
-    """A seat that nobody else can stand in for cannot or will not go on."""
+    """The reason after a helper without a substitute left."""
     return StopReason(kind, seat, f"the study cannot go on without {seat}, {_words(kind)}")
 
 
 def ended(failure: Failure) -> StopReason:
-    """The coordinator's own program failed, because of itself or of another's letter."""
+    """The reason after the coordinator's own program failed, by its own or another's fault."""
     kind, party = failure.kind, failure.party
     if party:
         return StopReason(kind, party, f"the coordinator refused what {party} sent")
@@ -166,7 +166,7 @@ def ended(failure: Failure) -> StopReason:
 
 
 def disputed(verdict: Judgement) -> StopReason:
-    """One of two is at fault, and one of them cannot be done without."""
+    """The reason after a dispute in which one side is a helper without a substitute."""
     accused = verdict.missing[-1]
     return StopReason(
         ABSENCE,
@@ -176,11 +176,11 @@ def disputed(verdict: Judgement) -> StopReason:
 
 
 _TELLING = (ABSENCE, "InputError", DECLINED)
-"""Kinds of failure whose reason says all; with others, what was wrong is said first."""
+"""Kinds of failure whose reason is complete; for others the error comes first."""
 
 
 def stopped_error(told: Stopped) -> SottovoceError:
-    """What a seat says that was told that the study stopped."""
+    """The error of a seat that was told that the study stopped."""
     error = Stop(Stage(told.stage), told.attempt, told.kind, told.party).error()
     if told.kind == StoppedError.__name__:
         error.message = f"stopped the study: {told.reason}"
@@ -192,7 +192,7 @@ def stopped_error(told: Stopped) -> SottovoceError:
 
 
 def left_error(seat: str, phase: Phase) -> SottovoceError:
-    """What a seat says for which the study is over already."""
+    """The error of a seat for which the study is already over."""
     if phase is Phase.WITHDRAWN:
         return WithdrawnError(f"{seat}: this site takes no part in the study")
     if phase is Phase.LEFT:

@@ -1,13 +1,13 @@
-"""One seat's way through a study: which program it runs in which session, and what it keeps.
+"""The stages at one seat: which program it runs in which session, and what it keeps.
 
     agreement      everybody           consents, box keys, the study's Paillier key
     dictionary     who has text, C, E  features and totals, from sums of suppressed counts
     contributions  engine quorum       every peer's moments, added up in shares among the members
     training       everybody           the sealed solve, and what each keeps of the model
 
-Each stage is a session, and each attempt at it one of its own. A program is a function of the
-seat's inputs, of the entropy of its session and of what happened in it, in this order; nothing
-else. So whoever has these can run it again and stand in the same place.
+Each attempt at a stage is its own session. A program is a function of the seat's inputs, of the
+entropy of its session and of the events in it, and of nothing else. So it can be run again from
+these, and comes to the same point.
 """
 
 from collections.abc import Collection, Sequence
@@ -65,17 +65,17 @@ if TYPE_CHECKING:
 __all__ = ["Attempt", "SeatCourse", "Stage", "Stop"]
 
 
-# Who has nothing to do with the dictionary.
+# Roles without a part in the dictionary.
 _NO_TEXT = frozenset({Role.DEALER, Role.INTERMEDIARY})
 _INPUTS = "study/inputs/v1"
 
 
 def _untold(_: str) -> None:
-    """Nobody listens."""
+    """Ignore the event."""
 
 
 class SeatCourse:
-    """The stages at one seat; pure: whoever runs its programs carries what they say."""
+    """The stages at one seat. It is pure: a carrier runs its programs and moves their messages."""
 
     def __init__(
         self,
@@ -84,7 +84,7 @@ class SeatCourse:
         documents: Sequence[Document] | None = None,
         key: SecretKey | None = None,
     ) -> None:
-        """A peer brings its documents, the coordinator the study's key, others nothing."""
+        """A peer has documents, the coordinator the study's key, others nothing."""
         self.party = party
         self.role = next(
             participant.role
@@ -92,10 +92,10 @@ class SeatCourse:
             if participant.name == party.name
         )
         if (self.role is Role.PEER) != (documents is not None):
-            raise InputError(f"{party.name}: expected documents of a peer, and of nobody else")
+            raise InputError(f"{party.name}: only a peer has documents")
         keyless = party.study.engine is Engine.QUORUM
         if (self.role is Role.COORDINATOR and not keyless) != (key is not None):
-            raise InputError(f"{party.name}: expected the key of the coordinator, of nobody else")
+            raise InputError(f"{party.name}: only the coordinator has the key")
         self.agreement: Agreement | None = None
         self.prepared: Prepared | None = None
         self.sums: JointSums | None = None
@@ -109,17 +109,17 @@ class SeatCourse:
 
     @cached_property
     def inputs(self) -> bytes:
-        """32 bytes for what this seat brings: whatever hides it is drawn for it alone."""
+        """A digest of this seat's inputs; its randomness depends on it."""
         key = b"" if self._key is None else self._key.public.to_bytes()
         return digest(_INPUTS, digest_of(self._documents), key)
 
     def drawn(self, entropy: Entropy) -> Entropy:
-        """What a program draws from: with other documents it is another stream."""
+        """The entropy of a program; other documents give another stream."""
         return bound(entropy, _INPUTS, self.inputs)
 
     @property
     def next_stage(self) -> Stage | None:
-        """The stage that comes next at this seat; None at the end, or when it was left out."""
+        """The next stage at this seat; None at the end, or if the seat was left out."""
         if self.left_out:
             return None
         for stage in Stage.of(self.party.study):
@@ -131,7 +131,7 @@ class SeatCourse:
 
     @property
     def peers(self) -> tuple[str, ...]:
-        """Who can take part in what comes next, as far as this seat knows."""
+        """The peers that can take part in the next stage."""
         if self.prepared is not None:
             return self.prepared.totals.peers
         return self.party.study.roster.peers
@@ -146,13 +146,13 @@ class SeatCourse:
         return self.party.study.codec(self.key)
 
     def takes_part(self, attempt: Attempt) -> bool:
-        """Whether this seat sits in an attempt."""
+        """Whether this seat takes part in an attempt."""
         return self.party.name in attempt.parties(self.party.study)
 
     def program(
         self, attempt: Attempt, *, entropy: Entropy, on_stage: OnStage = _untold
     ) -> Party[Any]:
-        """What this seat runs in an attempt at its next stage."""
+        """This seat's program in an attempt at its next stage."""
         if attempt.stage is not self.next_stage or not self.takes_part(attempt):
             raise MisuseError(
                 f"{self.party.name}: expected an attempt at {self.next_stage or 'nothing more'}, "
@@ -170,7 +170,7 @@ class SeatCourse:
         return self._training(party, on_stage)
 
     def keep(self, attempt: Attempt, result: Any) -> None:
-        """Keep what the program of an attempt returned; its stage is over."""
+        """Keep the result of an attempt's program; its stage is over."""
         if attempt.stage is not self.next_stage:
             raise MisuseError(f"{self.party.name}: {attempt.stage} is over, or has not begun")
         self._kept.append(attempt.stage)
@@ -190,12 +190,12 @@ class SeatCourse:
         self.left_out = self.role is Role.PEER and result is None
 
     def following(self, failed: Attempt, *, missing: Collection[str]) -> Attempt:
-        """At the coordinator: the attempt after a failed one, or `AbsenceError`: the study stops.
+        """At the coordinator: the attempt after a failed one; `AbsenceError` stops the study.
 
-        Its own book says whether a sum was agreed on: it signs every set before all others do.
+        Its own record says whether a sum was agreed on: it signs every set first.
         """
         if self.role is not Role.COORDINATOR:
-            raise MisuseError(f"{self.party.name}: expected the coordinator to decide")
+            raise MisuseError(f"{self.party.name}: only the coordinator decides this")
         study = self.party.study
         spent = {name for digest, name in self.party.book.spent if digest == study.digest.hex()}
         opened = bool(spent & failed.stage.opened_sums)
@@ -240,7 +240,7 @@ class SeatCourse:
     def _sealed_training(
         self, party: PartyContext, agreement: Agreement, prepared: Prepared, on_stage: OnStage
     ) -> Party[Any]:
-        """The same where an evaluator helps."""
+        """The training with an evaluator."""
         if self.role is Role.PEER:
             return train_peer(party, agreement, prepared, self._documents)
         if self.role is Role.EVALUATOR:
@@ -251,7 +251,7 @@ class SeatCourse:
     def _outsourced(
         self, party: PartyContext, agreement: Agreement, prepared: Prepared
     ) -> Party[Any]:
-        """The same where one owner lends its work."""
+        """The training of a lone owner that outsources its work."""
         if self.role is Role.PEER:
             return train_owner(party, agreement, prepared, self._documents)
         if self.role is Role.EVALUATOR:
@@ -262,7 +262,7 @@ class SeatCourse:
     def _quorum_training(
         self, party: PartyContext, prepared: Prepared, sums: JointSums, on_stage: OnStage
     ) -> Party[Any]:
-        """The same in engine quorum, from what every seat kept of the contributions."""
+        """The training in engine quorum, from what every seat kept of the contributions."""
         if self.role is Role.MEMBER:
             return train_member(party, prepared, sums)
         if self.role is Role.COORDINATOR:
@@ -271,7 +271,7 @@ class SeatCourse:
 
 
 def counted(result: object) -> tuple[str, ...]:
-    """Which peers are in the coordinator's result of a stage; none where it does not say so."""
+    """The peers in the coordinator's result of a stage, if it names them."""
     match result:
         case Prepared(totals):
             return totals.peers

@@ -1,4 +1,4 @@
-"""Whether a proposed roster is the one that the study's text allows."""
+"""Checks a proposed roster against the study's text."""
 
 from collections.abc import Mapping
 
@@ -10,11 +10,10 @@ from sottovoce.study.study import Study
 
 
 def seated(terms: Terms, publics: Mapping[str, bytes], seating: Seating) -> Study:
-    """The study with these people, if it is the one that the text describes.
+    """The study with these people, if it fits the text.
 
-    The coordinator proposes whose keys are whose and who stays away; everything else was in
-    the text. `publics` are our own seats' keys. Whether the others' keys are the right ones,
-    people compare by the words.
+    The coordinator proposes the keys and who stays away; everything else is in the text. `publics`
+    are our own seats' keys. People compare words to check the others' keys.
     """
     roster = seating.roster()
     planned = {seat.name: seat for seat in terms.seats}
@@ -42,7 +41,7 @@ def seated(terms: Terms, publics: Mapping[str, bytes], seating: Seating) -> Stud
 
 
 def _check_helpers(terms: Terms, roster: Roster) -> None:
-    """Nobody stays away but peers, and with a peer the seats that are named after it."""
+    """Refuse a roster in which anybody but peers, or seats named after them, stays away."""
     missing = [
         seat.name
         for seat in terms.seats
@@ -51,6 +50,4 @@ def _check_helpers(terms: Terms, roster: Roster) -> None:
         and (peer_of(seat.name) == seat.name or peer_of(seat.name) in roster.names)
     ]
     if missing:
-        raise ViolationError(
-            f"expected the {missing[0]} at the table, found none", party=COORDINATOR
-        )
+        raise ViolationError(f"the roster has no {missing[0]}", party=COORDINATOR)

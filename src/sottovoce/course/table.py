@@ -1,4 +1,4 @@
-"""Transition tables: what a decider does with which input in which phase, and where that leads."""
+"""Transition tables: what a decider does with an input in a phase, and the next phase."""
 
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, replace
@@ -15,27 +15,27 @@ class State(Protocol):
 
     @property
     def phase(self) -> StrEnum:
-        """Which row of the table counts."""
+        """The phase that selects the rule."""
 
 
 S = TypeVar("S", bound=State)
 
 
 class Turn(Generic[S]):
-    """One step while it is made: the state that it leads to, and the actions so far."""
+    """A step in progress: the new state, and the actions so far."""
 
     def __init__(self, state: S, now: float) -> None:
-        """Begin where the decider stands."""
+        """Begin from this state."""
         self.state = state
         self.now = now
         self.actions: list[Action] = []
 
     def change(self, **changes: Any) -> None:
-        """Change some things of the state."""
+        """Change some fields of the state."""
         self.state = replace(self.state, **changes)  # type: ignore[type-var]  # a dataclass
 
     def act(self, *actions: Action) -> None:
-        """Have something done after this step."""
+        """Add an action."""
         self.actions.extend(actions)
 
 
@@ -44,7 +44,7 @@ Does: TypeAlias = Callable[[Turn[Any], Any], None]
 
 @dataclass(frozen=True)
 class TransitionRule:
-    """What is done, and the phases in which the decider can be afterwards."""
+    """A function, and the phases to which it can lead."""
 
     does: Does
     to: frozenset[StrEnum]
@@ -54,15 +54,15 @@ Table: TypeAlias = Mapping[StrEnum, Mapping[type, TransitionRule]]
 
 
 def stays(turn: Turn[Any], happened: Any) -> None:
-    """This changes nothing in this phase."""
+    """A rule that changes nothing."""
     del turn, happened
 
 
 @dataclass(frozen=True)
 class Row:
-    """Some inputs in some phases, for which the same is done.
+    """One rule for some inputs in some phases.
 
-    Without `to` the phase stays as it is.
+    Without `to` the phase stays the same.
     """
 
     phases: tuple[StrEnum, ...]
@@ -72,7 +72,7 @@ class Row:
 
 
 def table_of(rows: Iterable[Row]) -> Table:
-    """The table that these rows make; no two may say something about the same input."""
+    """The table of these rows; two rules for the same input and phase are an error."""
     table: dict[StrEnum, dict[type, TransitionRule]] = {}
     for row in rows:
         for phase in row.phases:
@@ -85,12 +85,12 @@ def table_of(rows: Iterable[Row]) -> Table:
 
 
 def kind_of_input(happened: object) -> type:
-    """What a table calls an input: a letter by its message, everything else by its own type."""
+    """The kind of an input in a table: a letter by its message, everything else by its type."""
     return type(happened.message) if isinstance(happened, Heard) else type(happened)
 
 
 def stepped(table: Table, state: S, happened: object, now: float) -> tuple[S, tuple[Action, ...]]:
-    """One step by a table; an input without a rule is a mistake of the carrier."""
+    """Take one step by a table; an input without a rule is a mistake of the carrier."""
     kind = kind_of_input(happened)
     rule = table.get(state.phase, {}).get(kind)
     if rule is None:

@@ -1,4 +1,4 @@
-"""What is settled before a study begins: its plan, who may sit where, and how long all wait."""
+"""The terms of a study before it begins: its plan, its seats and its deadlines."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -13,7 +13,7 @@ from sottovoce.study.study import Study
 
 @dataclass(frozen=True)
 class PlannedSeat:
-    """A seat of the study's text: its name, whose it is, and what it does."""
+    """A seat of the study's text: its name, its organisation and its role."""
 
     name: str
     organisation: str
@@ -21,7 +21,7 @@ class PlannedSeat:
 
 
 class SeatOfText(Protocol):
-    """A seat as a study's text or a roster names it."""
+    """A seat in a study's text or in a roster."""
 
     @property
     def name(self) -> str:
@@ -29,29 +29,28 @@ class SeatOfText(Protocol):
 
     @property
     def organisation(self) -> str:
-        """Whose it is."""
+        """The organisation that holds it."""
 
     @property
     def role(self) -> Role:
-        """What it does."""
+        """Its role."""
 
 
 class Failing(Enum):
-    """What follows when the program of a peer fails for a reason of its own."""
+    """The consequence if a peer's program fails by its own fault."""
 
     LEAVES = auto()
-    """That peer is left behind, and the others go on: sites far apart."""
+    """The others continue without that peer: for sites on different machines."""
     STOPS = auto()
-    """All stop, and the error is raised: everybody sits in one process, in a roster that stays."""
+    """All stop, and the error is raised: for a study in one process."""
 
 
 @dataclass(frozen=True)
 class WaitingLimits:
-    """How many seconds who is waited for.
+    """The seconds that parties are waited for.
 
-    `gather` for what many send, `receive` for one alone, `unseen` until a seat without a
-    request counts as away, `silent` until a complaint about it is believed, `enrolment` for
-    people to come.
+    `gather` for messages of many, `receive` for one party, `unseen` until a seat without a request
+    counts as away, `silent` until a complaint about it is believed, `enrolment` for people to join.
     """
 
     gather: float
@@ -63,7 +62,7 @@ class WaitingLimits:
 
 @dataclass(frozen=True)
 class Terms:
-    """The text of a study as its deciders know it, and how this course is carried."""
+    """The text of a study for its deciders, and the settings of their carrier."""
 
     study: str
     plan: StudyPlan
@@ -77,7 +76,7 @@ class Terms:
         return tuple(seat.name for seat in self.seats if seat.name != COORDINATOR)
 
     def seated(self, publics: Mapping[str, bytes]) -> Study:
-        """Who came, in the order of the text; all seats of an organisation or none."""
+        """The seats that joined, in the order of the text; all seats of an organisation or none."""
         away = {seat.name for seat in self.seats if seat.name not in publics}
         peers = {peer_of(name) for name in away}
         away |= {seat.name for seat in self.seats if peer_of(seat.name) in peers}

@@ -1,7 +1,7 @@
-"""A trained study in memory, with every party at one table: ask it, and evaluate it.
+"""A trained study in memory, with every party in one process: ask it, and evaluate it.
 
-The outcome holds all parties' things side by side, as no single party ever does: their
-results, their views (everything that each received) and the traffic.
+The outcome holds the results of all parties, their views (everything that each received) and the
+traffic. No single party of a real study has all of this.
 """
 
 from collections import Counter
@@ -58,7 +58,7 @@ from sottovoce.text.documents import Document
 
 @dataclass(frozen=True)
 class _Away(Meddler):
-    """Some seats are not there, whatever else happens."""
+    """A fault schedule in which some seats are away."""
 
     seats: Collection[str]
     other: Meddler
@@ -83,13 +83,13 @@ class StudyOutcome:
     parties: Mapping[str, PartyContext]
     training_views: Mapping[str, View]
     record: Record = field(default_factory=Record)
-    # The deciders of all seats; None where an owner has its model in the clear, and asks nobody.
+    # The deciders of all seats; None if an owner has its model in the clear and asks nobody.
     carrier: QueriesInMemory | None = field(default=None, repr=False)
     numbers: Counter[str] = field(default_factory=Counter)
     meddler: Meddler | None = None
     # Each peer's own figures.
     own: dict[tuple[int, str], Tested] = field(default_factory=dict, repr=False)
-    # What peers look up for others' queries, where the plan says so.
+    # The rows that peers look up for others' queries, if the plan says so.
     entities: Mapping[str, HeldEntities] = field(default_factory=dict, repr=False)
     away: set[str] = field(default_factory=set)
     held: HeldShare | None = field(default=None, repr=False)
@@ -97,7 +97,7 @@ class StudyOutcome:
     shared: Mapping[str, MemberShare] = field(default_factory=dict, repr=False)
 
     def __repr__(self) -> str:
-        """Who has a model of what, in a line."""
+        """One line: who has which model."""
         plan, labels = self.study.plan, ", ".join(self.study.plan.labels.names)
         return (
             f"StudyOutcome({plan.name!r}: {', '.join(self.models)} hold a {plan.release} model of "
@@ -138,7 +138,7 @@ class StudyOutcome:
 
     @property
     def queries(self) -> QueryBook:
-        """How many labels every peer was told so far."""
+        """The number of labels told to every peer so far."""
         if self.carrier is None:
             return QueryBook(self.study.plan.budget, self.study.plan.evaluations)
         return self.carrier.book
@@ -151,7 +151,7 @@ class StudyOutcome:
     def classify(
         self, peer: str, documents: Sequence[Document], *, evaluation: bool = False
     ) -> Answer:
-        """The classes of every row of a peer's documents, which nobody but that peer learns."""
+        """Classify every row of a peer's documents; only that peer learns the labels."""
         return self._classify(peer, documents, evaluation=evaluation)
 
     def _classify(
@@ -173,14 +173,14 @@ class StudyOutcome:
         return Answer(classes, self.queries.left(peer), scores)
 
     def tested(self, peer: str, documents: Sequence[Document]) -> Tested:
-        """What a peer's own held-out documents give in the next evaluation; asked for once."""
+        """A peer's result on its held-out documents for the next evaluation; asked for once."""
         number = self._evaluations
         if (number, peer) not in self.own:
             self.own[number, peer] = self._tested(peer, documents)
         return self.own[number, peer]
 
     def last_tested(self, peer: str, documents: Sequence[Document]) -> Tested:
-        """What a peer's own held-out documents gave in the last evaluation, else in the next."""
+        """A peer's result on its held-out documents in the last evaluation, or in the next."""
         held = self.own.get((self._evaluations - 1, peer))
         return held if held is not None else self.tested(peer, documents)
 
@@ -188,7 +188,7 @@ class StudyOutcome:
         plan, model = self.study.plan, self._model(peer)
         mine = held_out_side(self.parties[peer], labelled(self.study, documents))
         if not mine:
-            raise InputError(f"{peer}: expected held-out documents, found none")
+            raise InputError(f"{peer}: it has no held-out documents")
         places = read_rows(self.study, model.space, peer, mine, key=model.key).places
         test = HeldOut.of(plan, mine, places)
         tested = test.tested(self._classify(peer, mine, evaluation=True, truth=test.truth))
@@ -198,7 +198,7 @@ class StudyOutcome:
         return replace(tested, held_out=HeldOutRows(model.scores, rows, test.truth))
 
     def evaluate(self, documents: Mapping[str, Sequence[Document]]) -> Evaluation:
-        """The joint confusion table and ROC over the documents that every peer has held out."""
+        """The joint confusion table and ROC on all held-out documents."""
         tested = {name: self.tested(name, documents[name]) for name in self.models}
         joint = _JointEvaluation(self, tested)
         return self._deciders.evaluate(tuple(tested), joint, self._here)
@@ -210,7 +210,7 @@ class StudyOutcome:
 
     @property
     def _evaluations(self) -> int:
-        """How many evaluations were held."""
+        """The number of evaluations so far."""
         return 0 if self.carrier is None else self.carrier.number
 
     @property
@@ -220,18 +220,18 @@ class StudyOutcome:
         return set(self.study.roster.names) - self.away - members
 
     def leave(self, seat: str) -> None:
-        """A seat is away from now on: it answers nobody; `come_back` ends that."""
+        """Make a seat absent: it answers nobody until `come_back`."""
         if seat not in self.study.roster.names:
             known = ", ".join(self.study.roster.names)
             raise InputError(f"study: expected one of its seats ({known}), found {seat!r}")
         self.away.add(seat)
 
     def come_back(self, seat: str) -> None:
-        """A seat that was away is there again."""
+        """End a seat's absence."""
         self.away.discard(seat)
 
     def table(self, programs: Mapping[str, Party[Any]], *session: str) -> Conversation:
-        """Where the programs of one more conversation of this study talk."""
+        """The runner of one more conversation of this study."""
         key = self.trained.key.public if isinstance(self.trained, Trained) else None
         return Conversation(
             programs,
@@ -241,7 +241,7 @@ class StudyOutcome:
         )
 
     def converse(self, programs: Mapping[str, Party[Any]], *session: str) -> Outcome:
-        """Run one more conversation of this study, and keep what everybody saw."""
+        """Run one more conversation of this study, and keep everybody's view."""
         table = self.table(programs, *session)
         try:
             return table.run()
@@ -262,17 +262,17 @@ class _Conversing:
     outcome: StudyOutcome = field(repr=False)
 
     def table(self, programs: Mapping[str, Party[Any]], which: ConversationId) -> Conversation:
-        """Where they talk."""
+        """The runner that connects them."""
         return self.outcome.table(programs, *which.parts)
 
     def keep(self, table: Conversation) -> None:
-        """Keep what everybody saw at a table."""
+        """Keep everybody's view of a conversation."""
         self.outcome.record.add(table.views, table.traffic)
 
 
 @dataclass(frozen=True)
 class _Query(_Conversing):
-    """One query as its asker brings it."""
+    """One query."""
 
     model: PeerModel | QuorumModel = field(repr=False)
     rows: sparse.csr_array = field(repr=False)
@@ -281,7 +281,7 @@ class _Query(_Conversing):
     truth: NDArray[np.bool_] | None = field(repr=False)
 
     def programs(self, runs: Mapping[str, Run], book: QueryBook) -> dict[str, Party[Any]]:
-        """The coordinator first: it is the first to hear that somebody left, and counts."""
+        """The programs of all seats; the coordinator's first, so that it hears first who left."""
         made: dict[str, Party[Any]] = {}
         for name in sorted(runs, key=lambda name: name != COORDINATOR):
             run = runs[name]
@@ -335,12 +335,12 @@ class _Query(_Conversing):
 
 @dataclass(frozen=True)
 class _JointEvaluation(_Conversing):
-    """One evaluation, with what every peer's own documents gave."""
+    """One evaluation, with every peer's own result."""
 
     tested: Mapping[str, Tested] = field(repr=False)
 
     def programs(self, runs: Mapping[str, Run], book: QueryBook) -> dict[str, Party[Any]]:
-        """Everybody's part in the sums; no labels are told."""
+        """The programs of all seats; no labels are told."""
         del book
         return {name: self._program(name, run) for name, run in runs.items()}
 

@@ -1,8 +1,8 @@
-"""What becomes of an attempt at a stage: it succeeds, is tried again, or stops the study.
+"""Decides about an attempt at a stage: it succeeds, is repeated, or stops the study.
 
-An attempt ends when our own program is at its end and everybody in the result said so, when
-somebody is missing, or when its time is up. Who has to go then stands in `judging` and
-`complaints`, what everybody hears in `reasons`.
+An attempt ends when our own program ended and everybody in the result reported so, when somebody is
+missing, or when its time is over. `judging` and `complaints` decide who has to leave then,
+`reasons` makes the public reason.
 """
 
 from collections.abc import Iterable
@@ -68,7 +68,7 @@ _Turn: TypeAlias = Turn[Training]
 
 
 def propose_roster(turn: _Turn) -> None:
-    """Propose a roster of everybody that enrolled and did not stay away since."""
+    """Propose a roster of everybody that enrolled and has not left."""
     state = turn.state
     record, terms = state.record, state.terms
     publics = {name: key for name, key in state.publics.items() if name not in record.gone}
@@ -86,24 +86,24 @@ def propose_roster(turn: _Turn) -> None:
     tell_outsiders(turn, [name for name in others(state.publics) if name not in everybody])
     turn.act(Tell(everybody, seating), Tell(everybody, begin), DropAll(), TakeSeat(study))
     run(turn)
-    # Whoever wrote nonsense before there was a roster is dealt with now.
+    # Handle seats that wrote nonsense before there was a roster.
     consider(turn, begin)
 
 
 def tell_outsiders(turn: _Turn, names: Iterable[str]) -> None:
-    """Whoever is not in the roster hears at once that the others go on without it."""
+    """Tell everybody outside the roster that the others continue without them."""
     attempts = turn.state.record.attempts
     number = attempts[-1].number if attempts else 0
     for name in names:
         stop = Stop(Stage.AGREEMENT, number, kind_of_leaving(turn.state.record, name), name)
-        turn.act(Tell((name,), Stopped.of(stop, f"the others go on without {name}")))
+        turn.act(Tell((name,), Stopped.of(stop, f"the others continue without {name}")))
 
 
-# What becomes of an attempt.
+# The end of an attempt.
 
 
 def end_program(turn: _Turn, happened: ProgramEnded) -> None:
-    """Our own program of the attempt under way is at its end."""
+    """Our own program of the current attempt ended."""
     if happened.session != turn.state.session:
         return
     until = turn.now + turn.state.terms.limits.receive
@@ -112,9 +112,9 @@ def end_program(turn: _Turn, happened: ProgramEnded) -> None:
 
 
 def be_overdue(turn: _Turn, happened: Overdue) -> None:
-    """Our own program waited for one in vain.
+    """Our own program waited for one party in vain.
 
-    One that is there is not excused by whoever just happens to be away.
+    A seat that is present is not excused by another that happens to be away.
     """
     if happened.session != turn.state.session:
         return
@@ -130,7 +130,7 @@ def be_overdue(turn: _Turn, happened: Overdue) -> None:
 
 
 def consider(turn: _Turn, happened: object) -> None:
-    """Whether the attempt under way is over, with what we know now."""
+    """Check whether the current attempt is over."""
     del happened
     state, session = turn.state, turn.state.session
     missing = _let_go(turn)
@@ -147,15 +147,15 @@ def consider(turn: _Turn, happened: object) -> None:
 
 
 def _goes_on(turn: _Turn, session: bytes) -> bool:
-    """Whether the attempt of this session is still under way."""
+    """Whether the attempt of this session is still the current one."""
     return turn.state.phase in STAGES and turn.state.session == session
 
 
 def _let_go(turn: _Turn) -> tuple[str, ...] | StopReason:
-    """Let those go that cannot or will not go on.
+    """Let seats leave that cannot or will not continue.
 
-    Before a sum was agreed on, all begins anew without them (who is returned): what they
-    sent so far is never unmasked. Afterwards their part is in the sum, and the rest goes on.
+    Before a sum is agreed on, the attempt begins again without them (they are returned): what they
+    sent is never unmasked. After that their part is in the sum, and the others continue.
     """
     state = turn.state
     study, session = state.study, state.session
@@ -177,7 +177,7 @@ def _after_failure(turn: _Turn, ended: ProgramEnded) -> None:
 
 
 def _weigh_complaints(turn: _Turn) -> None:
-    """A complaint about a seat that nobody has seen for a stage's time is believed."""
+    """Believe complaints about seats that were not seen for a stage's time."""
     state, silent = turn.state, turn.state.terms.limits.silent
     accusations = complaints(state.record, state.study, state.attempt)
     away = state.unseen(accusations.values(), seconds=silent, now=turn.now)
@@ -190,7 +190,7 @@ def _weigh_complaints(turn: _Turn) -> None:
 
 
 def _wait_for_reports(turn: _Turn, ended: ProgramEnded) -> None:
-    """Our own part is done: wait for everybody in the result to say so, too."""
+    """Our own part is done: wait until everybody in the result reports the same."""
     state = turn.state
     late = unreported(state.record, state.study, state.attempt, ended)
     if late and turn.now < state.reports_until:
@@ -207,7 +207,7 @@ def _wait_for_reports(turn: _Turn, ended: ProgramEnded) -> None:
 
 
 def _judge(turn: _Turn, party: str) -> tuple[str, ...] | StopReason:
-    """Who goes of those that were seen; the rule stands in `complaints`."""
+    """Decide who of the seen seats has to leave, by the rules in `complaints`."""
     state = turn.state
     accusations = complaints(state.record, state.study, state.attempt)
     judgement = judged(accusations, state.study, waited=party)
@@ -242,14 +242,14 @@ def _succeed(turn: _Turn, ended: ProgramEnded) -> None:
 
 
 def _try_again(turn: _Turn, missing: tuple[str, ...]) -> None:
-    """Another attempt without who is missing, or the end of the study."""
+    """Begin another attempt without the missing seats, or stop the study."""
     failed, study = turn.state.attempt, turn.state.study
     missing = study.whole_organisations(missing)
     why = f"missing {', '.join(missing) or 'nobody'}"
     where = (turn.state.terms.study, COORDINATOR, failed.stage, failed.number)
     turn.act(Emit(AttemptFailed(*where, why, missing)))
     if failed.number >= MOST_ATTEMPTS:
-        reason = f"the {failed.stage} came to nothing {MOST_ATTEMPTS} times"
+        reason = f"the {failed.stage} failed {MOST_ATTEMPTS} times"
         stop_study(turn, StopReason(ABSENCE, "", reason))
         return
     _mark_gone(turn, missing)
@@ -283,7 +283,7 @@ def _announce(turn: _Turn, attempt: Attempt) -> None:
 
 
 def run(turn: _Turn) -> None:
-    """Run our own program of the attempt under way."""
+    """Run our own program of the current attempt."""
     turn.change(ended=None, waits=None, began=turn.now)
     attempt, study_id = turn.state.attempt, turn.state.terms.study
     news = StageBegan(study_id, COORDINATOR, attempt.stage, attempt.number, attempt.peers)
@@ -291,14 +291,14 @@ def run(turn: _Turn) -> None:
 
 
 def _finish(turn: _Turn, peers: tuple[str, ...]) -> None:
-    """Everybody hears that the model is there."""
+    """Tell everybody that there is a model."""
     names = others(turn.state.study.roster.names)
     write(turn, phase=Phase.FINISHED)
     turn.act(Tell(names, Finished(peers)), Keep(KeptWith.MODEL, turn.state.attempt), CleanUp())
 
 
 def stop_study(turn: _Turn, stop: StopReason) -> None:
-    """Everybody that enrolled hears that the study is over, and why."""
+    """Tell everybody that enrolled that the study stopped, and why."""
     state, attempts = turn.state, turn.state.record.attempts
     stage, number = (attempts[-1].stage, attempts[-1].number) if attempts else (Stage.AGREEMENT, 0)
     stopped = Stopped.of(Stop(stage, number, stop.kind, stop.party), stop.reason)
@@ -309,7 +309,7 @@ def stop_study(turn: _Turn, stop: StopReason) -> None:
 
 
 def write(turn: _Turn, *, phase: Phase | None = None, **changes: object) -> None:
-    """Change some things of the record."""
+    """Change some fields of the record."""
     turn.change(record=turn.state.record.but(phase=phase, **changes))
 
 
@@ -325,12 +325,12 @@ def others(names: Iterable[str]) -> tuple[str, ...]:
 
 
 def _parties(state: Training) -> tuple[str, ...]:
-    """Everybody in the attempt under way but us."""
+    """Everybody in the current attempt but us."""
     return others(state.attempt.parties(state.study))
 
 
 def _away(turn: _Turn) -> tuple[str, ...]:
-    """Who of the attempt under way is not there."""
+    """The absent parties of the current attempt."""
     state, parties = turn.state, _parties(turn.state)
     unseen = state.unseen(parties, seconds=state.terms.limits.unseen, now=turn.now)
     return tuple(name for name in parties if name in {*unseen, *state.record.gone})

@@ -1,11 +1,11 @@
-"""The coordinator's course of a training: who sits, which stage begins, who is gone, when to stop.
+"""Decides at the coordinator of a training: who takes part, which stage begins, when to stop.
 
     enrolment ──▶ agreement ──▶ dictionary ──▶ training ──▶ finished ──▶ closed
                    ▲      │      ▲      │      ▲      │
                    └──────┘      └──────┘      └──────┘        any of them ──▶ stopped
-                   again, without who stays away or left
+                   again, without seats that left
 
-What becomes of an attempt stands in `training_attempts`.
+`training_attempts` decides about each attempt.
 """
 
 from itertools import pairwise
@@ -83,11 +83,11 @@ _Turn: TypeAlias = Turn[Training]
 
 
 def step(state: Training, happened: object, *, now: float) -> tuple[Training, tuple[Action, ...]]:
-    """What the coordinator of a training does next."""
+    """Take the next step of a training's coordinator."""
     return stepped(TABLE, state, happened, now)
 
 
-# A process begins.
+# A process starts.
 
 
 def _start_enrolment(turn: _Turn, happened: Started) -> None:
@@ -99,12 +99,12 @@ def _start_enrolment(turn: _Turn, happened: Started) -> None:
 
 
 def _start_stage(turn: _Turn, happened: Started) -> None:
-    """Run what is over once more for its result, and go on with the attempt under way."""
+    """Run finished stages again for their results, and continue the current attempt."""
     _begin_process(turn, happened)
     study, attempts = turn.state.study, turn.state.record.attempts
     turn.act(TakeSeat(study))
     for attempt, after in pairwise(attempts):
-        # Of an attempt that failed nothing counts but its sums, which the book of sums knows.
+        # Only the opened sums of a failed attempt count, and they are on record.
         over = after.stage is not attempt.stage
         turn.act(RecallAttempt(attempt) if over else DropSession(attempt.session(study)))
     run(turn)
@@ -132,7 +132,7 @@ def _begin_process(turn: _Turn, happened: Started) -> None:
         turn.change(seated=turn.state.terms.seated(publics))
 
 
-# Who is there.
+# Enrolment.
 
 
 def _see(turn: _Turn, happened: Seen) -> None:
@@ -149,7 +149,7 @@ def _enrol(turn: _Turn, happened: SeatTaken) -> None:
 
 
 def _come_late(turn: _Turn, happened: SeatTaken) -> None:
-    """It enrolled in the very moment in which a roster was proposed, or the study stopped."""
+    """A seat enrolled just when a roster was proposed or the study stopped."""
     _take_seat(turn, happened)
     state = turn.state
     if state.phase is Phase.STOPPED:
@@ -159,7 +159,7 @@ def _come_late(turn: _Turn, happened: SeatTaken) -> None:
 
 
 def _look_who_came(turn: _Turn, happened: object) -> None:
-    """Wait until every seat is taken, or the time is up and enough are."""
+    """Wait until every seat is taken, or the time is over and enough are."""
     del happened
     state, until = turn.state, turn.state.record.until
     missing = tuple(seat for seat in state.terms.expected if seat not in state.publics)
@@ -173,7 +173,7 @@ def _look_who_came(turn: _Turn, happened: object) -> None:
     turn.act(WakeAt(float(until)))
 
 
-# What seats say.
+# Reports of seats.
 
 
 def _hear_done(turn: _Turn, happened: Heard) -> None:
@@ -187,7 +187,7 @@ def _hear_failed(turn: _Turn, happened: Heard) -> None:
 
 
 def _failed(turn: _Turn, happened: Heard) -> Report:
-    """All of it is told to others: names and kinds that exist, and no other words."""
+    """Take a report; others hear of it, so only known names and kinds are kept."""
     message = happened.message
     assert isinstance(message, Failed)
     party = message.party if message.party in turn.state.publics else ""
@@ -199,13 +199,13 @@ def _hear_leaving(turn: _Turn, happened: Heard) -> None:
 
 
 def _leave_early(turn: _Turn, happened: Heard) -> None:
-    """Before there is a roster: it will be in none."""
+    """A seat left before there is a roster: it will be in none."""
     report, record = Report(b"", happened.sender, DECLINED, ""), turn.state.record
     write(turn, reports=(*record.reports, report), gone=(*record.gone, happened.sender))
 
 
 def _fail_early(turn: _Turn, happened: Heard) -> None:
-    """A seat that writes nonsense before there is a roster: it counts once there is one."""
+    """Note a seat that writes nonsense before there is a roster, for later."""
     write(turn, reports=(*turn.state.record.reports, _failed(turn, happened)))
 
 
@@ -232,7 +232,7 @@ def _obey_cancel(turn: _Turn, happened: Ordered) -> None:
 
 
 def _obey_close(turn: _Turn, happened: Ordered) -> None:
-    """The key is deleted once everybody was told; not before the training's remains are gone."""
+    """Close the study; the key is deleted after everybody was told and the clean-up is done."""
     if happened.order is Order.CLOSE and turn.state.record.cleaned:
         names = others(turn.state.study.roster.names)
         write(turn, phase=Phase.CLOSED, cleaned=False)
@@ -276,7 +276,7 @@ HEARS: tuple[type[Message], ...] = (
     AskedEvaluation,
     Rejoined,
 )
-"""What seats tell; once there is a model, who answers queries hears it (`query_coordinator`)."""
+"""The letters of seats; once there is a model, `queries/coordinator` handles them."""
 INPUTS = (
     Started,
     SeatTaken,

@@ -1,11 +1,11 @@
-"""A participant's course of a training: it follows the coordinator's letters, within its consent.
+"""Decides at a participant of a training: it follows the coordinator's letters, within its consent.
 
     Seating ──▶ are these the people and the plan of the study's text? ──▶ consent
     Begin   ──▶ the seat's program of this stage, from the journal or anew ──▶ Done, or Failed
     Stopped ──▶ everything deleted         Finished ──▶ the model kept, everything else deleted
 
-A stage is over when the coordinator begins the next: until then its result may be of an attempt
-that failed elsewhere.
+A stage is over when the coordinator begins the next; until then its attempt may still fail
+elsewhere.
 """
 
 from itertools import pairwise
@@ -77,15 +77,15 @@ _Turn: TypeAlias = Turn[Participation]
 def step(
     state: Participation, happened: object, *, now: float
 ) -> tuple[Participation, tuple[Action, ...]]:
-    """What a participant of a training does next."""
+    """Take a participant's next step."""
     return stepped(TABLE, state, happened, now)
 
 
-# A process begins.
+# A process starts.
 
 
 def _start(turn: _Turn, happened: Started) -> None:
-    """Open the study again, for which the person is asked once."""
+    """Open the study again; the person is not asked twice."""
     del happened
     if turn.state.record.seating:
         _look_at_roster(turn)
@@ -109,7 +109,7 @@ def _start_over(turn: _Turn, happened: object) -> None:
 
 
 def _end(state: Participation) -> SottovoceError:
-    """What ended the study at this seat, in words that need no other line beside them."""
+    """The error that ended the study at this seat, complete in itself."""
     match state.phase:
         case Phase.STOPPED:
             return stopped_error(state.record.stopped[0])
@@ -125,11 +125,11 @@ def _hear_seating(turn: _Turn, happened: Heard) -> None:
     assert isinstance(seating, Seating)
     wrong = ""
     if any(attempt.stage.opened_sums for attempt in record.attempts):
-        # Among other peers our book of opened sums would not know the sums again.
-        wrong = "expected no new table once sums are opened, found one"
+        # With other peers our record of opened sums would not recognise the sums.
+        wrong = "a new roster came after sums were opened"
     elif [seating.number] <= [seating.number for seating in record.seating]:
         last = record.seating[0].number
-        wrong = f"expected a table after number {last}, found {seating.number}"
+        wrong = f"expected a roster after number {last}, found number {seating.number}"
     if wrong:
         _refuse(turn, ViolationError(wrong, party=COORDINATOR))
         return
@@ -151,7 +151,7 @@ def _look_at_roster(turn: _Turn) -> None:
 
 
 def _consent(turn: _Turn, happened: ConsentGiven) -> None:
-    """The person agreed, and the documents are read: do everything that was told meanwhile."""
+    """The person agreed and the documents are read: follow the letters that came meanwhile."""
     if happened.number != turn.state.record.seating[0].number:
         return
     digest = happened.study.digest
@@ -182,7 +182,7 @@ def _decline(turn: _Turn, happened: ConsentRefused) -> None:
 
 
 def _refuse(turn: _Turn, error: SottovoceError) -> None:
-    """What the coordinator told leads back, or to another study: have no part in it."""
+    """Leave: the coordinator's letter leads back, or to another study."""
     seating = turn.state.record.seating
     number = seating[0].number if seating else 0
     _write(turn, phase=Phase.LEFT)
@@ -193,7 +193,7 @@ def _refuse(turn: _Turn, error: SottovoceError) -> None:
 
 
 def _note_begin(turn: _Turn, happened: Heard) -> None:
-    """It begins once the person agreed."""
+    """Note an attempt; it begins once the person agreed."""
     begin = happened.message
     assert isinstance(begin, Begin)
     if _is_in_order(turn, begin):
@@ -209,7 +209,7 @@ def _hear_begin(turn: _Turn, happened: Heard) -> None:
     attempt = begin.attempt()
     _write(turn, phase=Phase.of(attempt.stage), begins=(*turn.state.record.begins, begin))
     if turn.state.study is None:
-        # A process that has just begun reads its documents first.
+        # A new process reads its documents first.
         return
     if before and before[-1].stage is not attempt.stage:
         turn.act(KeepResult(before[-1]))
@@ -218,7 +218,7 @@ def _hear_begin(turn: _Turn, happened: Heard) -> None:
 
 
 def _is_in_order(turn: _Turn, begin: Begin) -> bool:
-    """Whether an attempt is of the last roster, and follows the one before; else it is refused."""
+    """Check that an attempt belongs to the last roster and follows the earlier one."""
     record = turn.state.record
     if [begin.seating] != [seating.number for seating in record.seating]:
         return False
@@ -265,7 +265,7 @@ def _hear_gone(turn: _Turn, happened: Heard) -> None:
 
 
 def _end_program(turn: _Turn, happened: ProgramEnded) -> None:
-    """A program returned or failed: say so, but not what its error said."""
+    """Report that a program returned or failed, without its error's message."""
     state, attempt = turn.state, turn.state.attempt_of(happened.session)
     if attempt is None:
         return
@@ -283,14 +283,14 @@ def _end_program(turn: _Turn, happened: ProgramEnded) -> None:
 
 
 def _be_overdue(turn: _Turn, happened: Overdue) -> None:
-    """Somebody keeps us waiting: the coordinator decides."""
+    """Complain to the coordinator about a party that keeps us waiting."""
     if turn.state.attempt_of(happened.session) is not None:
         session, party = happened.session, happened.party
         _say(turn, session, party, Failed(session, AbsenceError.__name__, party))
 
 
 def _say(turn: _Turn, session: bytes, about: str, message: Message) -> None:
-    """Tell the coordinator once, though a process that comes after us finds out the same."""
+    """Tell the coordinator once, even if a later process finds out the same."""
     said = turn.state.record.said
     if (session, about) not in said:
         _write(turn, said=(*said, (session, about)))
@@ -312,7 +312,7 @@ def _hear_finished(turn: _Turn, happened: Heard) -> None:
 
 def _finish_early(turn: _Turn, happened: Heard) -> None:
     del happened
-    _refuse(turn, ViolationError("expected a roster before the end, found none", party=COORDINATOR))
+    _refuse(turn, ViolationError("the end came before a roster", party=COORDINATOR))
 
 
 def _hear_stopped(turn: _Turn, happened: Heard) -> None:
@@ -343,7 +343,7 @@ def _clean(turn: _Turn, happened: CleanedUp) -> None:
 
 
 def _come_back(turn: _Turn, happened: CleanedUp) -> None:
-    """The model was handed over: from now on this seat is like the others."""
+    """The model was handed over; from now on this seat is like the others."""
     del happened
     reseated = turn.state.record.reseated[0]
     _write(turn, phase=Phase.FINISHED, seating=(reseated.now,), peers=reseated.peers, cleaned=True)
@@ -351,13 +351,13 @@ def _come_back(turn: _Turn, happened: CleanedUp) -> None:
 
 
 def _withdraw(turn: _Turn, happened: Withdrew) -> None:
-    """Nothing is sent any longer but our last word, which the carrier puts in its place."""
+    """Withdraw: the carrier sends our last letter, and nothing after it."""
     del happened
     _write(turn, phase=Phase.WITHDRAWN)
     turn.act(DropAll(), EndCourse(WithdrawnError(f"{turn.state.name}: this site takes no part")))
 
 
-# For after the training.
+# After the training.
 
 
 def _note_help(turn: _Turn, happened: Heard) -> None:

@@ -1,4 +1,4 @@
-"""What the coordinator remembers of a training: decisions and reports, one record on its disk."""
+"""The coordinator's record of a training on its disk: decisions and reports."""
 
 import msgspec
 
@@ -7,12 +7,12 @@ from sottovoce.course.phases import Phase
 from sottovoce.study.attempts import Attempt
 from sottovoce.wire import Value
 
-# The kind of a report that a program returned, too late to be in the result.
+# The kind of a report: the program returned too late for the result.
 LATE = "late"
 
 
 class Report(Value, frozen=True):
-    """What a seat said about a session: an empty kind says that its program returned."""
+    """A seat's report about a session; an empty kind means that its program returned."""
 
     session: bytes
     seat: str
@@ -23,8 +23,8 @@ class Report(Value, frozen=True):
 class TrainingRecord(Value, frozen=True):
     """The roster's last proposal, every attempt under it, what seats reported, and the end.
 
-    `until` is the end of enrolment in seconds since 1970. `cleaned` says that what had to be
-    deleted at the end is deleted.
+    `until` is the end of enrolment in seconds since 1970. `cleaned` says that the deletions at the
+    end are done.
     """
 
     phase_name: str = str(Phase.ENROLMENT)
@@ -38,17 +38,17 @@ class TrainingRecord(Value, frozen=True):
 
     @property
     def phase(self) -> Phase:
-        """How far the study is."""
+        """The study's phase."""
         return Phase(self.phase_name)
 
     def but(self, *, phase: Phase | None = None, **changes: object) -> "TrainingRecord":
-        """The record with some things changed."""
+        """The record with some fields changed."""
         if phase is not None:
             changes["phase_name"] = str(phase)
         return msgspec.structs.replace(self, **changes)
 
     def of(self, session: bytes) -> dict[str, Report]:
-        """What was reported last about a session, by seat."""
+        """The last reports about a session, by seat."""
         return {report.seat: report for report in self.reports if report.session == session}
 
     @property

@@ -1,4 +1,4 @@
-"""Where the coordinator of a training stands."""
+"""The state of a training's coordinator."""
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
@@ -16,16 +16,16 @@ from sottovoce.study.study import Study
 from sottovoce.wire import Value
 
 TRAINING = "course/training"
-"""Where the coordinator's record of a training is kept."""
+"""The name of the coordinator's record of a training."""
 
 
 @dataclass(frozen=True)
 class Training:
-    """Where the coordinator of a training stands.
+    """The state of a training's coordinator.
 
-    The `record` outlives the process. Everything else is what this process saw: whose keys are
-    enrolled, when seats were seen, which sums are agreed on, what our own program did in the
-    attempt under way, and until when we wait for others to say that they finished.
+    The `record` outlives the process. Everything else is what this process saw: the enrolled keys,
+    when seats were seen, which sums are agreed on, the progress of our own program in the current
+    attempt, and until when we wait for the others' reports.
     """
 
     terms: Terms
@@ -43,37 +43,37 @@ class Training:
 
     @property
     def phase(self) -> Phase:
-        """How far the study is."""
+        """The study's phase."""
         return self.record.phase
 
     @property
     def records(self) -> Mapping[str, Value]:
-        """What outlives the process, by where it is kept."""
+        """The records that outlive the process, by their names in the journal."""
         return {TRAINING: self.record}
 
     @property
     def study(self) -> Study:
-        """The study with the roster that was proposed last."""
+        """The study with the last proposed roster."""
         if self.seated is None:
-            raise MisuseError("course: expected a study with a roster, found none")
+            raise MisuseError("course: the study has no roster yet")
         return self.seated
 
     @property
     def attempt(self) -> Attempt:
-        """The attempt under way."""
+        """The current attempt."""
         return self.record.attempts[-1]
 
     @property
     def session(self) -> bytes:
-        """The session of the attempt under way."""
+        """The session of the current attempt."""
         return self.attempt.session(self.study)
 
     def unseen(self, seats: Iterable[str], *, seconds: float, now: float) -> tuple[str, ...]:
-        """Who made no request for so long; a process that has just begun waited for nobody yet."""
+        """The seats without a request for so long; a new process counts from its own start."""
         since = now - seconds
         return tuple(seat for seat in seats if self.seen.get(seat, self.started) < since)
 
     def has_opened(self, stage: Stage) -> bool:
-        """Whether a sum of this stage was agreed on: we sign every set before all others do."""
+        """Whether a sum of this stage was agreed on; we sign every set first."""
         digest = self.study.digest.hex()
         return any((digest, name) in self.opened for name in stage.opened_sums)

@@ -1,7 +1,7 @@
-"""A study's course as people see it: how far it is, and who is waited for until when.
+"""Views of a study's course for people: its phase, and who is waited for until when.
 
-A view is immutable and holds names, stages, counts and times alone. Whoever shows a study (a
-command, a page) reads views, and nothing else of the course.
+A view is immutable and holds only names, stages, counts and times. Commands and pages that show a
+study read views, and nothing else of the course.
 """
 
 from dataclasses import dataclass, field
@@ -30,8 +30,8 @@ class Wait:
 class SeatView:
     """One seat as the coordinator sees it.
 
-    `seen` is when it made its last request, None if it made none. `reported` is what it said
-    last about the attempt under way: "done", "late", the kind of its error, or nothing yet.
+    `seen` is the time of its last request, None without one. `reported` is its last report about
+    the current attempt: "done", "late", the kind of its error, or nothing yet.
     """
 
     name: str
@@ -46,7 +46,7 @@ class SeatView:
 
 @dataclass(frozen=True)
 class CourseView:
-    """How far a study is: its phase, the attempt under way, every seat, and what is waited for."""
+    """A study's phase, current attempt, seats, and the current wait."""
 
     study: str
     name: str
@@ -62,7 +62,7 @@ class CourseView:
 
 
 def view_of(state: Training) -> CourseView:
-    """What there is to see of a study at its coordinator."""
+    """The view of a study at its coordinator."""
     record, terms = state.record, state.terms
     attempt = record.attempts[-1] if record.begins else None
     stopped = record.stopped[0] if record.stopped else None
@@ -96,7 +96,7 @@ def view_of(state: Training) -> CourseView:
 
 @lru_cache(maxsize=64)
 def _digest(plan: StudyPlan, seating: Seating) -> bytes:
-    """What consent signs; views are asked for often, and people change seldom."""
+    """The digest that consent signs; cached, because views are made often."""
     return Study(plan, seating.roster()).digest
 
 

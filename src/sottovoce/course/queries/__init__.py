@@ -1,8 +1,8 @@
-"""Labels and evaluations after the training: who asks, who helps, who is charged, when it ends.
+"""Deciders for queries and evaluations: who asks, who helps, what is charged, when it ends.
 
     coordinator   answering (a query of each asker), evaluations: together `coordinator`
     every seat    asking, evaluating, helping: together `seat`
 
-Each is a state machine with a table of its own. Conversations are named, not numbered by session:
-a `QueryId` or an `EvaluationId`; a carrier knows which session that is, and which program.
+Each is a state machine with its own table. A `QueryId` or an `EvaluationId` names a conversation; a
+carrier knows its session and its program.
 """

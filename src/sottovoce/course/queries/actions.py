@@ -1,4 +1,4 @@
-"""What a decider can have done after the training."""
+"""The actions of a decider after the training."""
 
 from dataclasses import dataclass
 from typing import TypeAlias
@@ -10,9 +10,9 @@ from sottovoce.study.choices import Verdict
 
 @dataclass(frozen=True)
 class RunQuery:
-    """Run our program of a query: anew, from the journal, or as it runs already.
+    """Run our program of a query: from the start or from the journal, unless it already runs.
 
-    `helpers` are the seats besides coordinator and asker. Say `ConversationEnded`,
+    `helpers` are the seats besides coordinator and asker. Answered by `ConversationEnded`,
     `ConversationOverdue` or `NotReplayed`.
     """
 
@@ -25,7 +25,7 @@ class RunQuery:
 class RunEvaluation:
     """Run our program of an evaluation among these peers, as `RunQuery` does.
 
-    Say `ConversationGoesOn` where it was run again from the journal and waits.
+    Answered by `ConversationGoesOn` if it was run again from the journal and waits.
     """
 
     evaluation: EvaluationId
@@ -34,49 +34,49 @@ class RunEvaluation:
 
 @dataclass(frozen=True)
 class StopConversation:
-    """Stop our program, if it runs, and say `ConversationEnded` with what came of it."""
+    """Stop our program, if it runs; answered by `ConversationEnded` with its result."""
 
     which: ConversationId
 
 
 @dataclass(frozen=True)
 class Forget:
-    """Stop our program, if it runs, and delete its seeds; late letters of it change nothing."""
+    """Stop our program, if it runs, and delete its seeds; its late letters change nothing."""
 
     which: ConversationId
 
 
 @dataclass(frozen=True)
 class ForgetOthers:
-    """Delete the seeds of all conversations but these: a crash came before that was done."""
+    """Delete the seeds of all conversations but these, after a crash."""
 
     besides: tuple[ConversationId, ...]
 
 
 @dataclass(frozen=True)
 class KeepCounts:
-    """Keep our share of what a query counted for an evaluation; on disk with the record."""
+    """Keep our share of a query's counts for an evaluation; on disk with the record."""
 
     query: QueryId
 
 
 @dataclass(frozen=True)
 class EraseCounts:
-    """Our shares of what these peers' queries counted are of no more use; on disk likewise."""
+    """Delete our shares of the counts of these peers' queries; on disk with the record."""
 
     peers: tuple[str, ...]
 
 
 @dataclass(frozen=True)
 class EraseShare:
-    """Our share of the model is of no more use; on disk with the record."""
+    """Delete our share of the model; on disk with the record."""
 
 
 @dataclass(frozen=True)
 class Deliver:
-    """Hand the result of a conversation to whoever asked.
+    """Give the result of a conversation to the caller.
 
-    Say `AnswerDelivered` or `EvaluationDelivered` once it is in safety.
+    Answered by `AnswerDelivered` or `EvaluationDelivered` once it is stored.
     """
 
     which: ConversationId
@@ -84,14 +84,14 @@ class Deliver:
 
 @dataclass(frozen=True)
 class ShowEvaluation:
-    """Show the figures of an evaluation that was held."""
+    """Show the figures of an evaluation."""
 
     evaluation: EvaluationId
 
 
 @dataclass(frozen=True)
 class EndAsking:
-    """There are no labels: raise this, or what our own program of the `failed` query raised."""
+    """End without labels: raise this error, or that of our program of the `failed` query."""
 
     error: SottovoceError | None
     failed: QueryId | None = None
@@ -99,7 +99,7 @@ class EndAsking:
 
 @dataclass(frozen=True)
 class EndEvaluating:
-    """There is no joint evaluation: raise this, or what our own program of it raised."""
+    """End without a joint evaluation: raise this error, or that of our own program."""
 
     error: SottovoceError | None
     failed: EvaluationId | None = None
@@ -114,7 +114,7 @@ class NoteRefusal:
 
 @dataclass(frozen=True)
 class StopServing:
-    """The study is closed: this seat is not needed any longer."""
+    """The study is closed, and this seat is no longer needed."""
 
 
 QueryAction: TypeAlias = (

@@ -1,4 +1,4 @@
-"""The coordinator's course of one peer's queries: one at a time, each charged once or not at all.
+"""Decides at the coordinator about one peer's queries: one at a time, each charged at most once.
 
     idle ── asked ──▶ answering ── ended ──▶ idle
                         │    ▲
@@ -6,14 +6,14 @@
                         ▼    │ the one that was asked instead
                       stopping ── ended ──▶ idle
 
-A peer's queries are numbered. An asker that was killed says its number again and goes on where it
-stood; if that query was answered meanwhile, it hears nothing but the answer, which waits for it.
-One that asks another number has given the last one up. What a query told is charged in the
-step that closes it, and no other step charges anything. A query that a crash interrupted is run
-again from the journal before anything else of its asker is looked at, because only the journal
-knows what it told. So nobody gets labels for free: not by asking the next number right after the
-last message, nor with a coordinator that falls at that moment. An asker that never lets a query
-come to its labels costs the others time, and learns nothing.
+A peer's queries are numbered. A restarted asker repeats its number and continues; if that query was
+answered meanwhile, the answer waits in its mailbox. An asker that sends another number has given
+the last query up. The labels that a query told are charged in the step that closes it, and no other
+step charges anything. A query that a crash interrupted is run again from the journal before any
+other letter of its asker is handled, because only the journal knows what it told. So nobody gets
+labels for free, neither by asking the next number right after the last message, nor if the
+coordinator crashes at that moment. An asker that never lets a query reach its labels costs the
+others time, and learns nothing.
 """
 
 from dataclasses import dataclass
@@ -40,7 +40,7 @@ from sottovoce.study.study import Study
 
 
 class AnsweringPhase(StrEnum):
-    """How far the coordinator is with the queries of one peer."""
+    """The phase of one peer's queries at the coordinator."""
 
     IDLE = "idle"
     ANSWERING = "answering"
@@ -49,7 +49,7 @@ class AnsweringPhase(StrEnum):
 
 @dataclass(frozen=True)
 class GivenUp:
-    """Why a query is given up: a reason, and who did not answer, if somebody did not."""
+    """Why a query is given up: a reason, and who did not answer, if anybody."""
 
     reason: str
     missing: str
@@ -60,8 +60,8 @@ class Answering:
     """The queries of one peer at the coordinator.
 
     `known` says that it is a peer of the model and did not leave. `given_up` is why the open query
-    is being stopped, where nothing was asked instead of it. `absent` are members of a quorum that
-    were not seen lately.
+    is being stopped, if no other query replaces it. `absent` are members of a quorum that were not
+    seen lately.
     """
 
     name: str
@@ -74,7 +74,7 @@ class Answering:
 
     @property
     def phase(self) -> AnsweringPhase:
-        """How far it is."""
+        """The phase."""
         if not self.record.open:
             return AnsweringPhase.IDLE
         stopping = self.record.wanted or self.given_up is not None
@@ -82,12 +82,12 @@ class Answering:
 
     @property
     def query(self) -> QueryId:
-        """The query under way."""
+        """The open query."""
         return QueryId(self.asker, self.record.open[0])
 
     @property
     def conversations(self) -> tuple[QueryId, ...]:
-        """What is under way."""
+        """The open conversations."""
         return (self.query,) if self.record.open else ()
 
 
@@ -95,7 +95,7 @@ _Turn: TypeAlias = Turn[Answering]
 
 
 def step(state: Answering, happened: object, *, now: float) -> tuple[Answering, tuple[Action, ...]]:
-    """What the coordinator does next with a peer's queries."""
+    """Take the coordinator's next step with a peer's queries."""
     return stepped(TABLE, state, happened, now)
 
 
@@ -105,7 +105,7 @@ def _start(turn: _Turn, happened: Started) -> None:
 
 
 def _start_stopping(turn: _Turn, happened: Started) -> None:
-    """What it told before a crash, only its journal knows."""
+    """Run an interrupted query again: only its journal knows what it told."""
     _start(turn, happened)
     turn.act(StopConversation(turn.state.query))
 
@@ -120,7 +120,7 @@ def _run(turn: _Turn) -> None:
 
 
 def _hear_asked(turn: _Turn, happened: Heard) -> None:
-    """Open the query, or have the one before stopped first."""
+    """Open the query, or stop the earlier one first."""
     asked, record = happened.message, turn.state.record
     assert isinstance(asked, AskedQuery)
     if asked.number in record.open and not record.wanted:
@@ -141,11 +141,11 @@ def _hear_asked(turn: _Turn, happened: Heard) -> None:
 
 
 def _refusal(state: Answering, asked: AskedQuery) -> str:
-    """Why this cannot be asked; empty if it can."""
+    """The reason why this cannot be asked; empty if it can."""
     if not state.known:
         return "only peers of the model may ask"
     if asked.number < state.record.following:
-        return "this query was asked already"
+        return "this query was already asked"
     if asked.number >= MOST_QUERIES:
         return f"no query has a number above {MOST_QUERIES - 1}"
     try:
@@ -179,7 +179,7 @@ def helpers_of(study: Study, asker: str, verdict: Verdict | None) -> tuple[str, 
 
 
 def _present(state: Answering, helpers: tuple[str, ...]) -> tuple[str, ...]:
-    """The members that are here, if they are enough; else all of them are waited for."""
+    """The present members, if they are enough; otherwise all members, who are waited for."""
     here = tuple(name for name in helpers if name not in state.absent)
     return here if here == helpers or len(here) >= state.study.quorum.needed else helpers
 
@@ -188,7 +188,7 @@ def _present(state: Answering, helpers: tuple[str, ...]) -> tuple[str, ...]:
 
 
 def _end(turn: _Turn, happened: ConversationEnded) -> None:
-    """Charge what it told, say what became of it, and go on with what was asked instead."""
+    """Charge the query's labels, report its end, and open the query that replaces it."""
     state, query = turn.state, turn.state.query
     if happened.which != query:
         return
@@ -230,7 +230,7 @@ def _failed(ended: ConversationEnded) -> GivenUp:
 
 
 def _begin_anew(turn: _Turn, happened: SeatRejoined) -> None:
-    """With its new keys it knows nothing of what was answered before."""
+    """Start again: with its new keys the seat cannot read earlier answers."""
     del happened
     turn.change(record=turn.state.record.but(answered=()))
 

@@ -1,4 +1,4 @@
-"""An asker's course of its queries: one at a time, each on disk first.
+"""Decides at an asker about its queries: one at a time, each on disk first.
 
     idle ── question ──▶ asking ── ended ──▶ answered ── delivered ──▶ idle
                           │  ▲
@@ -7,11 +7,10 @@
                        broken off
 
 A killed process loses nothing. Asked again about the same documents, the seat repeats its query's
-number and continues from there; another question gives the query up. If the coordinator gave it up
-meanwhile, it refuses the number, and the seat asks anew under the number that is expected. Where
-the plan allows it and the dealer does not answer, the query begins anew without the dealer, once.
-What is charged, and why nobody gains by breaking off, stands in `answering` and in
-`study/queries/classification.py`.
+number and continues; another question gives the query up. If the coordinator gave it up meanwhile,
+it refuses the number, and the seat asks again under the expected number. If the plan allows it and
+the dealer does not answer, the query begins again without the dealer, once. `answering` and
+`study/queries/classification.py` say what is charged, and why nobody gains by an interruption.
 """
 
 from dataclasses import dataclass
@@ -40,13 +39,13 @@ from sottovoce.study.choices import Verdict
 from sottovoce.study.queries.classification import goes_on_without
 from sottovoce.study.study import Study
 
-# A number that the coordinator knows already is followed by the one that it expects, and a dealer
-# that does not answer by a query without it.
+# After a refused number the seat tries the expected one, and after a silent dealer
+# a query without it.
 _TRIES = 3
 
 
 class AskingPhase(StrEnum):
-    """How far an asker is with its query."""
+    """The phase of an asker's query."""
 
     IDLE = "idle"
     ASKING = "asking"
@@ -59,8 +58,8 @@ class AskingPhase(StrEnum):
 class Asking:
     """The queries of a peer at its own seat.
 
-    `asked` says that somebody waits for the open query here, `answered` that its labels are there
-    and not yet in safety; `tries` counts the numbers under which one question was asked.
+    `asked` says that a caller waits for the open query here, `answered` that its labels are here
+    and not yet stored; `tries` counts the numbers under which one question was asked.
     """
 
     study_name: str
@@ -73,7 +72,7 @@ class Asking:
 
     @property
     def phase(self) -> AskingPhase:
-        """How far it is."""
+        """The phase."""
         if self.answered:
             return AskingPhase.ANSWERED
         if self.record.closed:
@@ -84,7 +83,7 @@ class Asking:
 
     @property
     def open(self) -> OpenQuery:
-        """The query that has no answer yet."""
+        """The query without an answer."""
         return self.record.open[0]
 
     @property
@@ -94,7 +93,7 @@ class Asking:
 
     @property
     def conversations(self) -> tuple[QueryId, ...]:
-        """What is under way."""
+        """The open conversations."""
         return (self.query,) if self.record.open else ()
 
 
@@ -102,12 +101,12 @@ _Turn: TypeAlias = Turn[Asking]
 
 
 def step(state: Asking, happened: object, *, now: float) -> tuple[Asking, tuple[Action, ...]]:
-    """What an asker does next."""
+    """Take the asker's next step."""
     return stepped(TABLE, state, happened, now)
 
 
 def closed_error() -> MisuseError:
-    """What is said to whoever asks a study that is closed."""
+    """The error for a query to a closed study."""
     return MisuseError("the study is closed: its coordinator deleted the key, and answers nothing")
 
 
@@ -120,7 +119,7 @@ def _ask(turn: _Turn, happened: QuestionAsked) -> None:
 
 
 def _ask_again(turn: _Turn, happened: QuestionAsked) -> None:
-    """Go on with the query that was broken off, or give it up for another one."""
+    """Continue the interrupted query, or give it up for another one."""
     state, before = turn.state, turn.state.open
     turn.change(tries=0)
     if before.digest != happened.digest:
@@ -131,7 +130,7 @@ def _ask_again(turn: _Turn, happened: QuestionAsked) -> None:
     for refused in state.record.refused:
         _try_again(turn, refused)
         return
-    # Said again: the coordinator answers only if it has given the query up.
+    # Repeated: the coordinator answers only if it has given the query up.
     turn.act(Tell((COORDINATOR,), AskedQuery(before.number, before.verdict)))
     _run(turn)
 
@@ -142,7 +141,7 @@ def _ask_closed(turn: _Turn, happened: QuestionAsked) -> None:
 
 
 def _take(turn: _Turn, question: QuestionAsked | OpenQuery, number: int, how: str = "") -> None:
-    """Ask under this number, which is taken from now on."""
+    """Ask under this number, which is used up from now on."""
     query = OpenQuery(number, question.digest, question.documents, how)
     record = turn.state.record.but(following=number + 1, open=(query,), refused=())
     turn.change(record=record, asked=True, tries=turn.state.tries + 1)
@@ -151,7 +150,7 @@ def _take(turn: _Turn, question: QuestionAsked | OpenQuery, number: int, how: st
 
 
 def _replace(turn: _Turn, question: QuestionAsked | OpenQuery) -> None:
-    """Ask another query; the one before is given up, and whoever watches is told."""
+    """Ask another query; the earlier one is given up, and an event says so."""
     state, before = turn.state, turn.state.open
     given_up = QueryGivenUp(state.study_name, state.name, before.number, before.documents)
     turn.act(Emit(given_up), Forget(state.query))
@@ -164,7 +163,7 @@ def _run(turn: _Turn) -> None:
     turn.act(RunQuery(state.query, verdict, helpers_of(state.study, state.name, verdict)))
 
 
-# What becomes of it.
+# The end of a conversation.
 
 
 def _hear_refused(turn: _Turn, happened: Heard) -> None:
@@ -175,7 +174,7 @@ def _hear_refused(turn: _Turn, happened: Heard) -> None:
 
 
 def _note_refused(turn: _Turn, happened: Heard) -> None:
-    """It counts once the same question is asked again."""
+    """Note the refusal; it counts when the same question is asked again."""
     refused = happened.message
     assert isinstance(refused, RefusedQuery)
     if refused.number == turn.state.open.number:
@@ -183,7 +182,7 @@ def _note_refused(turn: _Turn, happened: Heard) -> None:
 
 
 def _try_again(turn: _Turn, refused: RefusedQuery) -> None:
-    """Without the dealer, or under the number that the coordinator expects; else it is over."""
+    """Try without the dealer, or under the expected number; otherwise end."""
     state, query = turn.state, turn.state.open
     turn.act(Forget(state.query))
     if state.tries < _TRIES:
@@ -201,7 +200,7 @@ def _try_again(turn: _Turn, refused: RefusedQuery) -> None:
 
 
 def _can_go_without(state: Asking, missing: str) -> bool:
-    """Whether a query begins anew because of who is missing; once, and never silently."""
+    """Whether a query may begin again without the missing dealer; once, and never silently."""
     return not state.open.verdict and goes_on_without(state.study, state.name, missing)
 
 
@@ -238,7 +237,7 @@ def _end(turn: _Turn, happened: ConversationEnded) -> None:
 
 
 def _not_replayed(turn: _Turn, happened: NotReplayed) -> None:
-    """Another version of the model or of this program: these bytes are not made again."""
+    """Give the query up: another version of the model or program makes other bytes."""
     if happened.which == turn.state.query:
         _replace(turn, turn.state.open)
 
@@ -250,7 +249,7 @@ def _delivered(turn: _Turn, happened: AnswerDelivered) -> None:
 
 
 def _hear_closed(turn: _Turn, happened: Heard) -> None:
-    """An answer that is there already is still delivered."""
+    """Close, but still deliver an answer that is already here."""
     del happened
     state = turn.state
     turn.act(Emit(StudyClosed(state.study_name, state.name)))

@@ -13,7 +13,7 @@ class QueryId:
 
     @property
     def parts(self) -> tuple[str, ...]:
-        """What its session is named after."""
+        """The parts of its session's name."""
         return ("query", self.asker, str(self.number))
 
 
@@ -26,7 +26,7 @@ class EvaluationId:
 
     @property
     def parts(self) -> tuple[str, ...]:
-        """What its session is named after."""
+        """The parts of its session's name."""
         return ("evaluation", str(self.number), str(self.attempt))
 
 

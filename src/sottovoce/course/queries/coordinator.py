@@ -25,11 +25,11 @@ from sottovoce.study.study import Study
 from sottovoce.wire import Value
 
 EVALUATIONS = "evaluation/book"
-"""Where the record of evaluations is kept."""
+"""The name of the record of evaluations."""
 
 
 def asker_note(asker: str) -> str:
-    """Where the record of a peer's queries is kept."""
+    """The name of the record of a peer's queries."""
     return f"asker/{asker}"
 
 
@@ -53,7 +53,7 @@ class CoordinatorService:
         presence: SeatsSeen,
         rejoined: frozenset[str] = frozenset(),
     ) -> "CoordinatorService":
-        """Go on from these records; `peers` are those of the model."""
+        """Continue from these records; `peers` are those of the model."""
         askers = {
             seat: Answering(
                 name,
@@ -70,13 +70,13 @@ class CoordinatorService:
 
     @property
     def records(self) -> Mapping[str, Value]:
-        """What outlives the process, by where it is kept."""
+        """The records that outlive the process, by their names in the journal."""
         asked = {asker_note(seat): asker.record for seat, asker in self.askers.items()}
         return {**asked, EVALUATIONS: self.evaluations.record}
 
     @property
     def conversations(self) -> tuple[ConversationId, ...]:
-        """What is under way."""
+        """The open conversations."""
         queries = [query for asker in self.askers.values() for query in asker.conversations]
         return (*queries, *self.evaluations.conversations)
 
@@ -84,7 +84,7 @@ class CoordinatorService:
 def step(
     state: CoordinatorService, happened: object, *, now: float
 ) -> tuple[CoordinatorService, tuple[Action, ...]]:
-    """Let those decide whom it concerns."""
+    """Pass the input to the deciders that it concerns."""
     match happened:
         case Started():
             return _start(state, happened, now)
@@ -105,7 +105,7 @@ def step(
 def _hear(
     state: CoordinatorService, sender: str, message: Message, now: float
 ) -> tuple[CoordinatorService, tuple[Action, ...]]:
-    """What is left of the training changes nothing any longer."""
+    """Handle a letter; late letters of the training change nothing."""
     happened = Heard(sender, message)
     match message:
         case AskedQuery():
@@ -131,7 +131,7 @@ def _converse(
 def _start(
     state: CoordinatorService, happened: Started, now: float
 ) -> tuple[CoordinatorService, tuple[Action, ...]]:
-    """Go on with everything that was under way, and delete what was not deleted before a crash."""
+    """Continue everything that was open, and finish deletions that a crash interrupted."""
     presence = replace(state.evaluations.presence, started=now)
     evaluating = replace(state.evaluations, presence=presence)
     state, actions = _evaluate(replace(state, evaluations=evaluating), happened, now)

@@ -1,4 +1,4 @@
-"""A peer's course of a joint evaluation: it says that it is ready, and takes part once it begins.
+"""Decides at a peer about a joint evaluation: report readiness, take part once it begins.
 
     idle ── wanted ──▶ ready ── opened ──▶ evaluating ── ended ──▶ answered ── delivered ──▶ idle
                                               │  ▲
@@ -6,8 +6,8 @@
                                               ▼  │ wanted again
                                              opened
 
-An evaluation that was held, or one over other peers than the first, is refused before anything of
-it is sent.
+An evaluation that was already held, or with other peers than the first, is refused before anything
+is sent.
 """
 
 from dataclasses import dataclass
@@ -44,7 +44,7 @@ from sottovoce.study.study import Study
 
 
 class EvaluatingPhase(StrEnum):
-    """How far a peer is with a joint evaluation."""
+    """The phase of a joint evaluation at a peer."""
 
     IDLE = "idle"
     READY = "ready"
@@ -58,9 +58,9 @@ class EvaluatingPhase(StrEnum):
 class Evaluating:
     """Joint evaluations at a peer's own seat.
 
-    `until` is how long somebody waits here for one to be opened; None where nobody does.
-    `resumed` says that the program began in an earlier process, `answered` that its figures are
-    there and not yet in safety. `held` is what our book of sums knows.
+    `until` is how long a caller waits here for one to be opened; None without a caller. `resumed`
+    says that the program began in an earlier process, `answered` that its figures are here and not
+    yet stored. `held` comes from our record of opened sums.
     """
 
     study_name: str
@@ -74,7 +74,7 @@ class Evaluating:
 
     @property
     def phase(self) -> EvaluatingPhase:
-        """How far it is."""
+        """The phase."""
         if self.answered:
             return EvaluatingPhase.ANSWERED
         if self.record.closed:
@@ -85,7 +85,7 @@ class Evaluating:
 
     @property
     def opened(self) -> OpenedEvaluation:
-        """The evaluation under way."""
+        """The open evaluation."""
         return self.record.opened[0]
 
     @property
@@ -95,7 +95,7 @@ class Evaluating:
 
     @property
     def conversations(self) -> tuple[EvaluationId, ...]:
-        """What is under way."""
+        """The open conversations."""
         return (self.evaluation,) if self.record.opened else ()
 
 
@@ -105,11 +105,11 @@ _Turn: TypeAlias = Turn[Evaluating]
 def step(
     state: Evaluating, happened: object, *, now: float
 ) -> tuple[Evaluating, tuple[Action, ...]]:
-    """What a peer does next about a joint evaluation."""
+    """Take a peer's next step about a joint evaluation."""
     return stepped(TABLE, state, happened, now)
 
 
-# It is wanted here.
+# The site wants an evaluation.
 
 
 def _want(turn: _Turn, happened: EvaluationWanted) -> None:
@@ -127,7 +127,7 @@ def _want_closed(turn: _Turn, happened: EvaluationWanted) -> None:
 
 
 def _be_ready(turn: _Turn, until: float) -> None:
-    """Tell the coordinator, and wait until then for the others."""
+    """Tell the coordinator that we are ready, and wait for the others."""
     turn.change(until=until)
     state = turn.state
     others = tuple(peer for peer in state.study.roster.peers if peer != state.name)
@@ -151,11 +151,11 @@ def _wait_no_longer(turn: _Turn, happened: Tick) -> None:
     turn.act(EndEvaluating(error))
 
 
-# It is opened.
+# The coordinator opens it.
 
 
 def _note_opened(turn: _Turn, happened: Heard) -> None:
-    """It begins once somebody wants it here."""
+    """Note the opened evaluation; it begins once the site wants it."""
     opened = happened.message
     assert isinstance(opened, OpenedEvaluation)
     if turn.state.record.opened != (opened,):
@@ -172,7 +172,7 @@ def _hear_opened(turn: _Turn, happened: Heard) -> None:
 
 
 def _begin(turn: _Turn) -> None:
-    """Take part, or go on; refuse what was held already, or is over others than before."""
+    """Take part or continue; refuse one that was already held, or with other peers than before."""
     state, opened = turn.state, turn.state.opened
     if not state.record.begun:
         error = state.held.refusal(state.study, opened.peers, number=opened.number)
@@ -184,16 +184,16 @@ def _begin(turn: _Turn) -> None:
 
 
 def _go_on(turn: _Turn, happened: ConversationGoesOn) -> None:
-    """Said again: the coordinator answers only if none is held any longer."""
+    """Repeat that we are ready: the coordinator answers only if none is open any longer."""
     if happened.which == turn.state.evaluation and turn.state.resumed:
         turn.act(Tell((COORDINATOR,), AskedEvaluation()))
 
 
-# What becomes of it.
+# The end of a conversation.
 
 
 def _hear_refused(turn: _Turn, happened: Heard) -> None:
-    """While we wait: none is held with us, or one failed without us."""
+    """A refusal while we wait: none includes us, or one failed without us."""
     refused = happened.message
     assert isinstance(refused, RefusedEvaluation)
     if not refused.attempt:
@@ -205,7 +205,7 @@ def _hear_refused(turn: _Turn, happened: Heard) -> None:
 
 
 def _hear_attempt_over(turn: _Turn, happened: Heard) -> None:
-    """There is nothing to wait for in this attempt."""
+    """This attempt is over."""
     state, refused = turn.state, happened.message
     assert isinstance(refused, RefusedEvaluation)
     if refused.attempt not in {0, state.opened.attempt}:
@@ -240,7 +240,7 @@ def _end(turn: _Turn, happened: ConversationEnded) -> None:
 
 
 def _be_overdue(turn: _Turn, happened: ConversationOverdue) -> None:
-    """It ends here with the attempt on disk: it can be gone on with."""
+    """End with the attempt on disk, so that it can continue later."""
     if happened.which == turn.state.evaluation:
         turn.change(until=None)
         reason = f"does not answer: {happened.waited}"
@@ -248,7 +248,7 @@ def _be_overdue(turn: _Turn, happened: ConversationOverdue) -> None:
 
 
 def _not_replayed(turn: _Turn, happened: NotReplayed) -> None:
-    """Other documents: what the attempt was begun with cannot be gone on with."""
+    """Give the attempt up: it began with other documents."""
     state = turn.state
     assert state.until is not None
     if happened.which == state.evaluation:
@@ -275,7 +275,7 @@ def _delivered(turn: _Turn, happened: EvaluationDelivered) -> None:
 
 
 def _hear_closed(turn: _Turn, happened: Heard) -> None:
-    """Figures that are there already are still delivered."""
+    """Close, but still deliver figures that are already here."""
     del happened
     state = turn.state
     turn.change(record=state.record.but(closed=True))

@@ -1,11 +1,11 @@
-"""The coordinator's course of joint evaluations: each opened once, all over the same peers.
+"""Decides at the coordinator about joint evaluations: each opened once, all with the same peers.
 
     gathering ── enough peers are ready and here ──▶ held ── ended ──▶ gathering
 
 An evaluation waits until the peers of the model are ready at the same time, because its sums are
-opened once. The first begins without those that keep away, after a while; every later one is over
-the very peers of the first. An attempt that failed before a sum was opened is followed by another;
-after that it counts as held, whatever became of it.
+opened once. The first begins without absent peers after a while; every later one has the same peers
+as the first. An attempt that failed before a sum was opened is followed by another; after that the
+evaluation counts as held, even if it failed.
 """
 
 from dataclasses import dataclass
@@ -46,7 +46,7 @@ from sottovoce.study.study import Study
 
 
 class EvaluationsPhase(StrEnum):
-    """How far the coordinator is with the next joint evaluation."""
+    """The phase of the next joint evaluation at the coordinator."""
 
     GATHERING = "gathering"
     HELD = "held"
@@ -56,9 +56,9 @@ class EvaluationsPhase(StrEnum):
 class Evaluations:
     """Joint evaluations at the coordinator.
 
-    `peers` are those of the model, `gather` how many seconds the last of them are waited for.
-    `held` is what our book of sums knows. `rejoined` enrolled again, `newest` is when somebody
-    became ready last.
+    `peers` are those of the model, `gather` the seconds that the last of them are waited for.
+    `held` comes from our record of opened sums. `rejoined` enrolled again, `newest` is when a peer
+    last became ready.
     """
 
     study: Study
@@ -72,17 +72,17 @@ class Evaluations:
 
     @property
     def phase(self) -> EvaluationsPhase:
-        """How far it is."""
+        """The phase."""
         return EvaluationsPhase.HELD if self.record.open else EvaluationsPhase.GATHERING
 
     @property
     def evaluation(self) -> EvaluationId:
-        """The evaluation under way, or the next one."""
+        """The open evaluation, or the next one."""
         return EvaluationId(self.record.number, self.record.attempt)
 
     @property
     def conversations(self) -> tuple[EvaluationId, ...]:
-        """What is under way."""
+        """The open conversations."""
         return (self.evaluation,) if self.record.open else ()
 
 
@@ -92,7 +92,7 @@ _Turn: TypeAlias = Turn[Evaluations]
 def step(
     state: Evaluations, happened: object, *, now: float
 ) -> tuple[Evaluations, tuple[Action, ...]]:
-    """What the coordinator does next about evaluations."""
+    """Take the coordinator's next step about evaluations."""
     return stepped(TABLE, state, happened, now)
 
 
@@ -122,19 +122,20 @@ def _hear_asked(turn: _Turn, happened: Heard) -> None:
 
 
 def _refusal(state: Evaluations, peer: str) -> str:
-    """Why no evaluation is held with this peer; empty if one can be."""
+    """The reason why this peer takes part in no evaluation; empty if it can."""
     book, most, before = state.record, state.study.plan.evaluations, state.held.peers
     if book.number >= most:
-        return f"the study has {most} evaluations, and all were held"
+        return f"the study allows {most} evaluations, and all were held"
     left = [name for name in state.peers if name not in book.gone]
     if len(left) < FEWEST_PEERS:
-        return f"a joint evaluation is over at least {FEWEST_PEERS} peers, and {len(left)} are left"
+        return f"a joint evaluation needs at least {FEWEST_PEERS} peers, and {len(left)} are left"
     if peer in state.rejoined:
-        # We could pose as it: nobody but the peer that handed the model over compared its keys.
+        # The coordinator could pose as it: only the peer that handed the model over compared its
+        # keys.
         return "a site that enrolled again takes no part in evaluations"
     if before is not None and {peer, *before} - (set(before) - set(book.gone)):
         who = ", ".join(before)
-        return f"every evaluation is over the same peers: {who} took part in the first"
+        return f"every evaluation has the same peers: {who} took part in the first"
     return ""
 
 
@@ -150,7 +151,7 @@ def _look_again(turn: _Turn, happened: Tick) -> None:
 
 
 def _look(turn: _Turn) -> None:
-    """Begin when everybody is here and ready, or enough are and the rest keeps away."""
+    """Begin when everybody is present and ready, or enough are and the rest stays away."""
     state, book = turn.state, turn.state.record
     if book.open or not book.ready:
         return
@@ -177,7 +178,7 @@ def _open(turn: _Turn, peers: tuple[str, ...]) -> None:
 
 
 def _end(turn: _Turn, happened: ConversationEnded) -> None:
-    """The next one; or the same again, if nothing of it was opened."""
+    """Go to the next evaluation, or repeat this one if none of its sums was opened."""
     state, book = turn.state, turn.state.record
     if happened.which != state.evaluation:
         return
@@ -194,7 +195,7 @@ def _end(turn: _Turn, happened: ConversationEnded) -> None:
         reason = f"the evaluation was held without it, among {', '.join(book.open)}"
         turn.act(Tell(late, RefusedEvaluation(book.number, 0, reason)))
     if not again:
-        # Our shares of what was counted are of no more use, and must not stay.
+        # Our shares of the counts must not stay.
         turn.act(EraseCounts(book.open))
     number, attempt = (book.number, book.attempt + 1) if again else (book.number + 1, 1)
     after = EvaluationBook(number, attempt, late if again else (), gone=book.gone)
@@ -208,7 +209,7 @@ def _give_up(turn: _Turn, happened: ConversationOverdue) -> None:
         turn.act(StopConversation(turn.state.evaluation))
 
 
-# What is known.
+# Facts about peers.
 
 
 def _know_sums(turn: _Turn, happened: SumsKnown) -> None:
@@ -224,7 +225,7 @@ def _see(turn: _Turn, happened: Seen) -> None:
 
 
 def _see_again(turn: _Turn, happened: Seen) -> None:
-    """A peer that is ready may have been away."""
+    """Look again: a peer that is ready may have been away."""
     away = not turn.state.presence.is_here(happened.seat, turn.now)
     _see(turn, happened)
     if away:

@@ -1,9 +1,8 @@
-"""A helper's course: it helps with queries and evaluations that the coordinator opens.
+"""Decides at a helper: it helps with queries and evaluations that the coordinator opens.
 
-A peer asks one query after another, and evaluations are held so, too: whatever is opened for the
-same asker takes the place of what was open before. A helper that starts again goes on with what
-its record names. An evaluation that was held, or one over other peers than the first, is refused,
-and this site's people hear of it.
+A peer asks one query after another, and so it is with evaluations: a new one for the same asker
+replaces the open one. A restarted helper continues what its record names. An evaluation that was
+already held, or with other peers than the first, is refused, and this site's people are told.
 """
 
 from dataclasses import dataclass
@@ -38,7 +37,7 @@ from sottovoce.study.study import Study
 
 @dataclass(frozen=True)
 class Helping:
-    """What one seat helps with; `held` is what its book of opened sums knows of evaluations."""
+    """What one seat helps with; `held` are the evaluations in its record of opened sums."""
 
     study_name: str
     study: Study
@@ -48,12 +47,12 @@ class Helping:
 
     @property
     def phase(self) -> Phase:
-        """Finished, or closed; before that there is nothing to help with."""
+        """The phase: finished or closed."""
         return self.record.phase
 
     @property
     def conversations(self) -> tuple[ConversationId, ...]:
-        """What is under way."""
+        """The open conversations."""
         return tuple(_id_of(helped) for helped in self.record.helping)
 
 
@@ -61,7 +60,7 @@ _Turn: TypeAlias = Turn[Helping]
 
 
 def step(state: Helping, happened: object, *, now: float) -> tuple[Helping, tuple[Action, ...]]:
-    """What a helper does next."""
+    """Take the helper's next step."""
     return stepped(TABLE, state, happened, now)
 
 
@@ -96,7 +95,7 @@ def _hear_opened(turn: _Turn, happened: Heard) -> None:
 
 
 def _begin(turn: _Turn, helped: Helped) -> None:
-    """Help, or go on; refuse what was held already, or is over others than before."""
+    """Help or continue; refuse one that was already held, or with other peers than before."""
     state, which = turn.state, _id_of(helped)
     if isinstance(which, QueryId):
         turn.act(RunQuery(which, None, helped.peers))
@@ -122,7 +121,7 @@ def _end(turn: _Turn, happened: ConversationEnded) -> None:
 
 
 def _give_up(turn: _Turn, happened: ConversationOverdue | NotReplayed) -> None:
-    """Somebody does not answer, or it cannot be done twice: whoever asked hears nothing of us."""
+    """Give up without a message: somebody does not answer, or the program cannot be repeated."""
     if happened.which in turn.state.conversations:
         _close(turn, happened.which)
 

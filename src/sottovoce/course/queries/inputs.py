@@ -1,4 +1,4 @@
-"""What can happen after the training, besides letters, starts and ticks."""
+"""The inputs of a decider after the training, besides letters, starts and ticks."""
 
 from dataclasses import dataclass, field
 from typing import TypeAlias
@@ -13,9 +13,9 @@ from sottovoce.study.queries.evaluation import HeldEvaluations
 class ConversationEnded:
     """Our program of a conversation returned, failed, or was stopped (`stopped`).
 
-    At the coordinator `charged` is how many labels a query told, and `evaluated` whether they are
-    of an evaluation: nothing, where it ended before it told any. `counted` says that shares of
-    counts are its result. `late` says that a peer's evaluation went on without it.
+    At the coordinator `charged` is the number of labels that a query told (0 if it ended before),
+    and `evaluated` whether they belong to an evaluation. `counted` says that its result is shares
+    of counts. `late` says that a peer's evaluation continued without it.
     """
 
     which: ConversationId
@@ -29,7 +29,7 @@ class ConversationEnded:
 
 @dataclass(frozen=True)
 class ConversationOverdue:
-    """Our program of a conversation waited too long for one party: how long, and for what."""
+    """Our program of a conversation waited too long for one party; how long, and for what."""
 
     which: ConversationId
     party: str
@@ -38,14 +38,14 @@ class ConversationOverdue:
 
 @dataclass(frozen=True)
 class ConversationGoesOn:
-    """A program was run again from the journal, and is not at its end."""
+    """A program was run again from the journal, and has not ended."""
 
     which: ConversationId
 
 
 @dataclass(frozen=True)
 class NotReplayed:
-    """A program that began before cannot be made again: its inputs or its version are others."""
+    """A program cannot be restored from the journal: its inputs or its version changed."""
 
     which: ConversationId
 
@@ -53,12 +53,12 @@ class NotReplayed:
 OfConversation: TypeAlias = (
     ConversationEnded | ConversationOverdue | ConversationGoesOn | NotReplayed
 )
-"""What happens to one conversation."""
+"""The inputs about one conversation."""
 
 
 @dataclass(frozen=True)
 class QuestionAsked:
-    """This site's people ask about documents, which are known again by their digest."""
+    """This site's people ask about documents, which their digest identifies."""
 
     digest: bytes = field(repr=False)
     documents: int
@@ -66,33 +66,33 @@ class QuestionAsked:
 
 @dataclass(frozen=True)
 class EvaluationWanted:
-    """This site's people want to evaluate, and wait for the others until then."""
+    """This site's people want to evaluate, and wait for the others until `until`."""
 
     until: float
 
 
 @dataclass(frozen=True)
 class AnswerDelivered:
-    """The labels of a query are in safety; so many may still be asked for."""
+    """The labels of a query are stored; `left` labels may still be asked for."""
 
     left: int
 
 
 @dataclass(frozen=True)
 class EvaluationDelivered:
-    """The joint figures are in safety."""
+    """The joint figures are stored."""
 
 
 @dataclass(frozen=True)
 class SumsKnown:
-    """What our book of opened sums knows of evaluations."""
+    """The evaluations in our record of opened sums."""
 
     held: HeldEvaluations
 
 
 @dataclass(frozen=True)
 class SeatReseated:
-    """A seat enrolled again with a new key, and is to hear who agreed before."""
+    """A seat enrolled again with a new key, and must be told who agreed before."""
 
     seat: str
     told: Reseated
@@ -100,7 +100,7 @@ class SeatReseated:
 
 @dataclass(frozen=True)
 class SeatRejoined:
-    """A seat agreed again with its new key, and all others are to hear it."""
+    """A seat agreed again with its new key, and all others must be told."""
 
     seat: str
     told: Rejoining

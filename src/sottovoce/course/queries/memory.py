@@ -1,9 +1,9 @@
-"""Queries and evaluations in memory: the deciders of all seats side by side, as in a network.
+"""Runs queries and evaluations in memory, with the same deciders as over a network.
 
-Nothing is decided here. Letters are handed over as they come; once nobody has anything to do, the
-programs of a conversation talk at one table. A program that fails there ends the conversation for
-everybody; somebody who left is overdue for everybody. There is no journal: what began before
-cannot be made again.
+Nothing is decided here. Letters are delivered at once; once nobody has anything to do, the programs
+of a conversation run together. A program that fails ends the conversation for everybody; a party
+that left is overdue for everybody. There is no journal, so an earlier conversation cannot be
+restored.
 """
 
 from collections import Counter, deque
@@ -60,21 +60,21 @@ Run: TypeAlias = RunQuery | RunEvaluation
 
 
 class ConversationPrograms(Protocol):
-    """Makes the programs of one query or one evaluation, and the table that they talk at."""
+    """Makes the programs of one query or evaluation, and the runner that connects them."""
 
     def programs(self, runs: Mapping[str, Run], book: QueryBook) -> Mapping[str, Party[Any]]:
         """The program of every seat that runs one; the coordinator counts labels in `book`."""
 
     def table(self, programs: Mapping[str, Party[Any]], which: ConversationId) -> Conversation:
-        """Where they talk."""
+        """The runner that connects them."""
 
     def keep(self, table: Conversation) -> None:
-        """Keep what everybody saw at a table, whatever came of it."""
+        """Keep everybody's view of a conversation, also after a failure."""
 
 
 @dataclass(frozen=True)
 class _Ended:
-    """A conversation that is over: what every seat has of it, who left, and what went wrong."""
+    """A finished conversation: every seat's result, who left, and what failed."""
 
     results: Mapping[str, Any] = field(repr=False)
     gone: Collection[str] = ()
@@ -82,7 +82,7 @@ class _Ended:
 
 
 class QueriesInMemory:
-    """Every seat's deciders after a training, and what their programs left."""
+    """Every seat's deciders after a training, and the results of their programs."""
 
     def __init__(
         self,
@@ -93,7 +93,7 @@ class QueriesInMemory:
         told: Mapping[str, int],
         limits: WaitingLimits,
     ) -> None:
-        """Begin after a training over these `peers`, which `told` so many labels to whom."""
+        """Begin after a training with these `peers`; `told` counts its labels for each of them."""
         name, names = study.plan.name, study.roster.names
         self.study, self.parties = study, parties
         self.coordinator = CoordinatorService.of(
@@ -125,7 +125,7 @@ class QueriesInMemory:
 
     @property
     def book(self) -> QueryBook:
-        """How many labels every peer was told so far, as the coordinator's records say."""
+        """The number of labels told to every peer so far, from the coordinator's records."""
         records = {name: asker.record for name, asker in self.coordinator.askers.items()}
         spent = Counter({name: record.spent for name, record in records.items()})
         evaluated = Counter({name: record.evaluated for name, record in records.items()})
@@ -133,15 +133,15 @@ class QueriesInMemory:
 
     @property
     def number(self) -> int:
-        """The number of the evaluation under way, or of the next one."""
+        """The number of the open evaluation, or of the next one."""
         return self.coordinator.evaluations.evaluation.number
 
     def ask(
         self, peer: str, documents: int, programs: ConversationPrograms, here: set[str]
     ) -> Answer:
-        """The answer to a peer's question; the seats that are `here` were seen just now.
+        """Answer a peer's question; the seats in `here` were seen just now.
 
-        Every question is another one, also one about the same documents.
+        Every call is a new question, even about the same documents.
         """
         self._results = []
         self._questions += 1
@@ -172,14 +172,14 @@ class QueriesInMemory:
         return joint
 
     def _see(self, here: set[str], since: float | None = None) -> None:
-        """Time passes, in which these seats make a request and no others do."""
+        """Let time pass in which only these seats make a request."""
         self._now += self._limits.unseen + 1 if since is None else since
         for name in self.study.roster.names:
             if name in here:
                 self._step(COORDINATOR, Seen(name))
 
     def _result(self) -> Answer | Evaluation:
-        """What was asked for; else the error of the program that failed, or what a decider said."""
+        """The result; otherwise raise the error of the failed program or of a decider."""
         ended, self._over = self._over.values(), {}
         if self._results:
             return self._results[0]
@@ -234,7 +234,7 @@ class QueriesInMemory:
                 self._keep(name, action)
 
     def _keep(self, name: str, action: Action) -> None:
-        """Take what a program returned to where it is wanted."""
+        """Keep what a program returned."""
         match action:
             case KeepCounts(query):
                 self.counted[query.asker] = self._over[query].results[name]
@@ -259,7 +259,7 @@ class QueriesInMemory:
             self._runs.setdefault(which, {})[name] = action
 
     def _drop(self, name: str, which: ConversationId) -> None:
-        """A program that has not begun does not begin."""
+        """Forget a program that has not begun."""
         runs = self._runs.get(which, {})
         runs.pop(name, None)
         if not runs:
@@ -268,7 +268,7 @@ class QueriesInMemory:
     def _converse(
         self, which: ConversationId, runs: Mapping[str, Run], programs: ConversationPrograms
     ) -> None:
-        """Let the programs talk to their end, or until one of them fails."""
+        """Run the programs to their end, or until one of them fails."""
         self._begun.add(which)
         book = self._books[which] = self.book
         error: BaseException | None = None
@@ -290,7 +290,7 @@ class QueriesInMemory:
             self._due.append((name, self._happened(name, which)))
 
     def _happened(self, name: str, which: ConversationId) -> object:
-        """What a seat hears of its program."""
+        """The input that a seat's decider gets about its program."""
         over = self._over[which]
         if isinstance(over.error, AbsenceError):
             return ConversationOverdue(which, over.error.party, over.error.message)

@@ -1,4 +1,4 @@
-"""What outlives a process after the training: one record for each decider, on its seat's disk."""
+"""The records that outlive a process after the training, one for each decider."""
 
 import msgspec
 
@@ -8,11 +8,11 @@ from sottovoce.study.choices import Verdict
 from sottovoce.wire import Value
 
 MOST_QUERIES = 2**32
-"""No budget lasts so long: a number beyond is nonsense, and would not fit its record."""
+"""The most queries of one peer; no budget allows more."""
 
 
 def wanted_verdict(name: str) -> Verdict | None:
-    """How an asker wants its labels found, by the name in a letter or a record; None as planned."""
+    """The verdict of that name in a letter or record; None for the plan's own."""
     if not name:
         return None
     if name not in {Verdict.FSS, Verdict.DGK}:
@@ -23,10 +23,10 @@ def wanted_verdict(name: str) -> Verdict | None:
 class AskerRecord(Value, frozen=True):
     """What the coordinator knows of one peer's queries.
 
-    `following` is the next number that it may ask, `spent` and `evaluated` what was told so far.
-    `open` is the query under way, with its `verdict` if that is not as the plan says first and
-    the `helpers` that it was opened with. `wanted` is the query that was asked instead of it,
-    `answered` the last one whose answer waits in the mailbox, or was taken.
+    `following` is the next number that it may ask, `spent` and `evaluated` count the labels told so
+    far. `open` is the open query, with its `helpers` and its `verdict` if it is not the plan's
+    first. `wanted` is the query that replaces it, `answered` the last one whose answer waits in the
+    mailbox or was taken.
     """
 
     following: int = 0
@@ -39,12 +39,12 @@ class AskerRecord(Value, frozen=True):
     answered: tuple[int, ...] = ()
 
     def but(self, **changes: object) -> "AskerRecord":
-        """The record with some things changed."""
+        """The record with some fields changed."""
         return msgspec.structs.replace(self, **changes)
 
 
 class EvaluationBook(Value, frozen=True):
-    """Which evaluation comes next, who is ready for it, who is in the one under way, who left."""
+    """Which evaluation comes next, who is ready, who is in the open one, who left."""
 
     number: int = 0
     attempt: int = 1
@@ -53,14 +53,14 @@ class EvaluationBook(Value, frozen=True):
     gone: tuple[str, ...] = ()
 
     def but(self, **changes: object) -> "EvaluationBook":
-        """The book with some things changed."""
+        """The record with some fields changed."""
         return msgspec.structs.replace(self, **changes)
 
 
 class OpenQuery(Value, frozen=True):
-    """A query that has no answer yet: its number, of what, and for how many documents.
+    """A query without an answer: its number, its documents' digest, and their count.
 
-    `verdict` is how its labels are found, if not as the plan says first.
+    `verdict` is how its labels are computed, if not in the plan's first way.
     """
 
     number: int
@@ -72,9 +72,9 @@ class OpenQuery(Value, frozen=True):
 class AskingRecord(Value, frozen=True):
     """What an asker knows of its queries.
 
-    `following` is the next number, `left` what was left of the budget when an answer last said
-    so. `refused` is the coordinator's word about the open query, if it gave it up while nobody
-    asked here.
+    `following` is the next number, `left` the rest of the budget according to the last answer.
+    `refused` is the coordinator's refusal of the open query, if it came while no caller waited
+    here.
     """
 
     following: int = 0
@@ -84,17 +84,17 @@ class AskingRecord(Value, frozen=True):
     closed: bool = False
 
     def but(self, **changes: object) -> "AskingRecord":
-        """The record with some things changed."""
+        """The record with some fields changed."""
         return msgspec.structs.replace(self, **changes)
 
 
 class EvaluatingRecord(Value, frozen=True):
-    """What a peer knows of the joint evaluation under way; `begun` says that it takes part."""
+    """What a peer knows of the open joint evaluation; `begun` says that it takes part."""
 
     opened: tuple[OpenedEvaluation, ...] = ()
     begun: bool = False
     closed: bool = False
 
     def but(self, **changes: object) -> "EvaluatingRecord":
-        """The record with some things changed."""
+        """The record with some fields changed."""
         return msgspec.structs.replace(self, **changes)

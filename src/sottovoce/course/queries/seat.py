@@ -1,4 +1,4 @@
-"""A seat after the training: it asks and evaluates if it is a peer, and helps others."""
+"""The deciders of a seat after the training: asking and evaluating at a peer, and helping."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
@@ -37,7 +37,7 @@ from sottovoce.study.study import Study
 from sottovoce.wire import Value
 
 ASKING, EVALUATING = "query/asking", "evaluation/taking-part"
-"""Where a peer's records are kept; what it helps with stands in the record of the training."""
+"""The names of a peer's records; what it helps with is in the record of the training."""
 
 
 @dataclass(frozen=True)
@@ -59,7 +59,7 @@ class SeatService:
         asked: AskingRecord | None = None,
         evaluated: EvaluatingRecord | None = None,
     ) -> "SeatService":
-        """Go on from these records."""
+        """Continue from these records."""
         where = (study_name, study, name)
         asked, evaluated = asked or AskingRecord(), evaluated or EvaluatingRecord()
         if record.phase is Phase.CLOSED:
@@ -72,7 +72,7 @@ class SeatService:
 
     @property
     def records(self) -> Mapping[str, Value]:
-        """What outlives the process, by where it is kept."""
+        """The records that outlive the process, by their names in the journal."""
         return {
             ASKING: self.asking.record,
             EVALUATING: self.evaluating.record,
@@ -81,7 +81,7 @@ class SeatService:
 
     @property
     def conversations(self) -> tuple[ConversationId, ...]:
-        """What is under way."""
+        """The open conversations."""
         queries, evaluations = self.asking.conversations, self.evaluating.conversations
         return queries + evaluations + self.helping.conversations
 
@@ -89,7 +89,7 @@ class SeatService:
 def step(
     state: SeatService, happened: object, *, now: float
 ) -> tuple[SeatService, tuple[Action, ...]]:
-    """Let those decide whom it concerns."""
+    """Pass the input to the deciders that it concerns."""
     actions: tuple[Action, ...] = ()
     deciders = _deciders(state, happened)
     if asking in deciders:
@@ -123,7 +123,7 @@ _CONCERNS: Mapping[type, tuple[ModuleType, ...]] = {
 
 
 def _deciders(state: SeatService, happened: object) -> tuple[ModuleType, ...]:
-    """Whom an input concerns; what is left of the training concerns nobody any longer."""
+    """The deciders that an input concerns; late letters of the training concern none."""
     kind = kind_of_input(happened)
     if isinstance(happened, OfConversation):
         return (_owner(state, happened.which),)

@@ -1,4 +1,4 @@
-"""Who was seen lately at the coordinator's server."""
+"""Keeps when seats were last seen at the coordinator's server."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
@@ -6,7 +6,7 @@ from dataclasses import dataclass, field, replace
 
 @dataclass(frozen=True)
 class SeatsSeen:
-    """When seats made their last request; a process that has just begun waited for nobody yet."""
+    """The times of the seats' last requests; a new process counts from its own start."""
 
     unseen: float
     started: float = 0.0
