@@ -250,7 +250,7 @@ def test_folders_and_brat(site: Site, asked: list[Sequence[Document]], tmp_path:
         (("none.csv", "--out", "out.csv"), "none.csv"),
         (("new.csv", "--out", "out.csv", "--text", "nte"), "nte"),
         (("new.csv", "--out", "out.csv", "--keep", "aeg"), "aeg"),
-        (("new.csv", "--out", "out.csv", "--study", "other"), "expected one that this site knows"),
+        (("new.csv", "--out", "out.csv", "--study", "other"), "this site knows s-1, found"),
         (("new.csv", "--out", "out", "--out-format", "odt"), "format: expected one of"),
         (("new.csv", "--out", "-", "--out-format", "parquet"), "--out -: expected csv, tsv or"),
         (("new.csv", "--out", "-", "--json"), "both write to stdout"),
@@ -297,7 +297,7 @@ def test_a_label_column_over_the_text_is_refused_before_anything_is_asked(
 ) -> None:
     (tmp_path / "new.csv").write_text(ROWS, encoding="utf-8")
     given = ("--out", tmp_path / "out.csv", "--label-column", "note")
-    with pytest.raises(InputError, match="expected a name of its own, found 'note'"):
+    with pytest.raises(InputError, match="'note' is already the column of the text or the group"):
         call(site, tmp_path / "new.csv", *given)
     assert asked == []
 

@@ -40,12 +40,12 @@ WHOLE = "tests/e2e/test_commands.py::test_commands_that_are_killed_go_on_and_lab
 # What touches files, by the words of a hint; a value that is filled in is a `…`.
 FILES = {
     "restore the file and storage.key from the same backup": f"{HERE}test_a_sealed_file",
-    "restore the file from a backup: without it nothing that is sealed here opens": (
+    "restore the file from a backup: without it no sealed file can be opened": (
         f"{HERE}test_the_key_of_a_site"
     ),
     "restore the file from a backup": f"{HERE}test_a_key_file",
     "sed -i 's/\\r//' …": f"{HERE}test_a_key_file",
-    "bring the whole ledger back from a copy": f"{HERE}test_a_ledger",
+    "restore the whole ledger from a copy": f"{HERE}test_a_ledger",
     "restore the file from a copy": f"{HERE}test_the_text_of_a_study",
     "the file was changed; when a copy of the folder helps: docs/backup.md": (
         f"{HERE}test_a_journal"
@@ -65,10 +65,10 @@ FILES = {
     "ask the coordinator for the newest copy of its folder, or for another study": (
         f"{BACKUP}test_a_coordinator_comes_back_whole_and_with_its_key"
     ),
-    "bring back the newest copy of the whole folder, with the journal beside it": (
+    "restore the newest copy of the whole folder, including the journal": (
         f"{BACKUP}test_a_coordinator_comes_back_whole_and_with_its_key"
     ),
-    "one copy of a seat's folder is used, by one process: end the other one": (
+    "only one process may use a seat's folder: end the other one": (
         "tests/node/test_restored.py::test_of_a_site_and_its_copy_that_run_at_once_one_is_found_out"
     ),
     "rename one of them in the first line of the file": f"{HERE}test_a_table",
@@ -267,7 +267,7 @@ def test_a_ledger(tmp_path: Path) -> None:
     path.write_bytes(b"".join(path.read_bytes().splitlines(keepends=True)[:1]))
     with pytest.raises(LedgerError) as caught:
         SiteLedger(path, north)
-    assert _said(caught.value) == "bring the whole ledger back from a copy"
+    assert _said(caught.value) == "restore the whole ledger from a copy"
     for name, data in copies.items():
         (tmp_path / name).write_bytes(data)
     with SiteLedger(path, north) as ledger:

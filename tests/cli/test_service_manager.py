@@ -87,8 +87,8 @@ def test_a_log_that_was_rotated_goes_on_in_a_new_file(tmp_path: Path) -> None:
 def test_warnings_stand_in_the_log_with_their_times(tmp_path: Path) -> None:
     path = tmp_path / "serve.log"
     with LogFile(path):
-        logging.getLogger("sottovoce.transport").warning("no caller taken: %s", "OSError")
-    assert re.fullmatch(STAMP + "no caller taken: OSError\n", path.read_text())
+        logging.getLogger("sottovoce.transport").warning("no connection accepted: %s", "OSError")
+    assert re.fullmatch(STAMP + "no connection accepted: OSError\n", path.read_text())
 
 
 def test_a_log_that_cannot_be_written_is_named_before_anything_begins(tmp_path: Path) -> None:

@@ -156,7 +156,7 @@ def test_two_studies_and_none_named(coordinator_home: Path, study: Path) -> None
     call("study", "create", study, "--home", coordinator_home)
     with pytest.raises(InputError, match=r"there are 2 .*name one"):
         call("study", "show", "--home", coordinator_home)
-    with pytest.raises(InputError, match=r"expected one that this site knows .*found 'nothing'"):
+    with pytest.raises(InputError, match=r"this site knows .*found 'nothing'"):
         call("study", "show", "nothing", "--home", coordinator_home)
 
 
@@ -164,7 +164,9 @@ def test_a_site_without_studies(tmp_path: Path) -> None:
     home = tmp_path / "home"
     assert call("study", "list", "--home", home).startswith("no study here")
     for words in (("study", "show"), ("join",), ("ledger", "show")):
-        with pytest.raises(InputError, match="expected a"):
+        with pytest.raises(
+            InputError, match=r"there is no study|has not joined|there is no ledger"
+        ):
             call(*words, "--home", home)
     with pytest.raises(InputError, match="this site runs no study"):
         call("study", "cancel", "--home", home)
@@ -181,7 +183,9 @@ def test_stopping_a_study_is_asked_for(coordinator_home: Path) -> None:
         with pytest.raises(InputError, match="nobody is here to answer") as caught:
             call("study", command, "--home", coordinator_home)
         assert caught.value.hints == ("add --yes to answer in advance",)
-    assert "will be closed" in call("study", "close", "--home", coordinator_home, "--yes")
+    assert "the server ends it as closed" in call(
+        "study", "close", "--home", coordinator_home, "--yes"
+    )
 
 
 def in_phase(coordinator_home: Path, phase: str, reason: str = "") -> str:

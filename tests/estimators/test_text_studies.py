@@ -289,7 +289,7 @@ def test_a_stored_part_answers_as_it_did(tmp_path, release) -> None:
 def test_a_stored_part_is_not_overwritten_unless_asked(tmp_path) -> None:
     path = tmp_path / "north.model"
     urgency().save(path, peer="north")
-    with pytest.raises(KeyFileError, match="exists already"):
+    with pytest.raises(KeyFileError, match="already exists"):
         urgency().save(path, peer="north")
     urgency().save(path, peer="north", replace=True)
     with pytest.raises(InputError, match="expected a peer that has one"):

@@ -147,10 +147,10 @@ def test_the_wrong_half_points_at_the_right_one(pair: tuple[Path, Path]) -> None
 
 def test_existing_keys_are_left_alone(pair: tuple[Path, Path], key: SecretKey) -> None:
     before = [path.read_bytes() for path in pair]
-    with pytest.raises(KeyFileError, match=r"public\.key: exists already"):
+    with pytest.raises(KeyFileError, match=r"public\.key: already exists"):
         keys.make_pair(pair[0].parent, key, WORDS, entropy=SeededEntropy())
     pair[0].rename(pair[0].parent / "elsewhere")
-    with pytest.raises(KeyFileError, match=r"secret\.key: exists already"):
+    with pytest.raises(KeyFileError, match=r"secret\.key: already exists"):
         keys.make_pair(pair[0].parent, key, WORDS, entropy=SeededEntropy())
     assert not pair[0].exists()
     assert pair[1].read_bytes() == before[1]

@@ -57,7 +57,7 @@ def test_an_existing_file_is_left_alone(folder: Path) -> None:
     storage.write_whole(path, b"old", mode=0o600)
     with pytest.raises(KeyFileError, match="k: already exists; nothing was changed"):
         storage.write_whole(path, b"new", mode=0o600)
-    with pytest.raises(KeyFileError, match="exists already"):
+    with pytest.raises(KeyFileError, match="already exists"):
         storage.check_absent(path)
     assert path.read_bytes() == b"old"
     storage.write_whole(path, b"new", mode=0o600, replace=True)
@@ -77,7 +77,7 @@ def test_a_file_that_appears_meanwhile_is_left_alone(
         link(source, target)
 
     monkeypatch.setattr(os, "link", late)
-    with pytest.raises(KeyFileError, match="exists already"):
+    with pytest.raises(KeyFileError, match="already exists"):
         storage.write_whole(path, b"ours", mode=0o600)
     assert path.read_bytes() == b"theirs"
 
@@ -139,9 +139,9 @@ def test_replacing_follows_a_link_and_keeps_it(folder: Path) -> None:
 
 def test_a_dangling_link_counts_as_there(folder: Path) -> None:
     (folder / "link").symlink_to(folder / "nowhere")
-    with pytest.raises(KeyFileError, match="exists already"):
+    with pytest.raises(KeyFileError, match="already exists"):
         storage.check_absent(folder / "link")
-    with pytest.raises(KeyFileError, match="exists already"):
+    with pytest.raises(KeyFileError, match="already exists"):
         storage.write_whole(folder / "link", b"data", mode=0o600)
     assert not (folder / "nowhere").exists()
 

@@ -147,7 +147,7 @@ def test_a_program_with_other_inputs_is_refused_and_sends_nothing(tmp_path: Path
 
 def test_a_session_that_was_begun_under_another_head_is_refused(journal: Journal) -> None:
     DurableSeat.begin(journal, sitting("alice", "bob", head=b"attempt 1"), Chat().first)
-    with pytest.raises(JournalError, match="was begun in another way"):
+    with pytest.raises(JournalError, match="was begun with other documents"):
         DurableSeat.begin(journal, sitting("alice", "bob", head=b"attempt 2"), Chat().first)
 
 

@@ -38,7 +38,7 @@ def test_blocks_of_an_erased_key_do_not_open_with_the_sites_key(tmp_path: Path) 
         files.read_erasable(key, entropy=SystemEntropy())
     salt_path(key).write_bytes(bytes(len(salt)))
     salt_path(key).chmod(0o600)
-    with pytest.raises(DamagedFileError, match="not what was written here"):
+    with pytest.raises(DamagedFileError, match="changed, moved, or sealed under another key"):
         files.read_erasable(key, entropy=SystemEntropy())
 
 

@@ -365,5 +365,5 @@ def test_a_course_runs_its_stages_in_order(five: Case) -> None:
         seated(five, "north")
     with pytest.raises(InputError, match="evaluator: only a peer has documents"):
         seated(five, "evaluator", documents=[])
-    with pytest.raises(InputError, match="north: expected the key of the coordinator"):
+    with pytest.raises(InputError, match="north: only the coordinator has the key"):
         seated(five, "north", documents=[], key=five.key)

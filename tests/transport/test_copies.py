@@ -76,7 +76,7 @@ def test_the_server_reads_no_byte_of_a_letter_that_it_would_refuse(tmp_path, mon
                 return found
 
             monkeypatch.setattr(type(counter), "_body", noted)
-            with pytest.raises(CopyError, match="stored already with other bytes") as refused:
+            with pytest.raises(CopyError, match="already stored with other bytes") as refused:
                 await alice.post(letter(0, b"the same mask over another value"))
             # Nobody is left without the way out.
             assert "docs/backup.md" in " ".join(refused.value.hints)
@@ -190,10 +190,10 @@ def test_a_letter_that_was_announced_counts_though_its_bytes_never_came(tmp_path
             sealed = LetterSummary(Place(SESSION, "alice", "bob", 0), 9, body_digest(one.body))
             await served.mailbox.announced(sealed, run=bytes(16))
             assert served.mailbox.held("alice") == held_after(one)
-            with pytest.raises(Refusal, match="other letters of it are held"):
+            with pytest.raises(Refusal, match="its letters have changed meanwhile"):
                 await served.mailbox.take_up("alice", b"b" * 16, HeldLetters())
             other = replace(sealed, digest=bytes(32))
-            with pytest.raises(Refusal, match="announced already with other bytes"):
+            with pytest.raises(Refusal, match="already announced with other bytes"):
                 await served.mailbox.announced(other, run=bytes(16))
             assert served.mailbox.held("alice") == held_after(one)
 
@@ -238,7 +238,7 @@ def test_a_seat_that_read_beyond_an_older_copy_of_the_server_does_not_wait(tmp_p
         (tmp_path / "mail.db").write_bytes(older)
         async with served_mailbox(tmp_path) as served:
             bob = await served.line("bob")
-            with pytest.raises(ViolationError, match="brought back from an older copy") as stopped:
+            with pytest.raises(ViolationError, match="restored from an older copy") as stopped:
                 await bob.fetch(position, wait=60.0)
             assert stopped.value.party == "coordinator"
             assert "docs/backup.md" in " ".join(stopped.value.hints)
@@ -263,7 +263,7 @@ def test_letters_of_others_do_not_hide_an_older_copy_of_the_server(tmp_path):
             carol, bob = await served.line("carol"), await served.line("bob")
             for number in range(3):
                 await carol.post(Letter(SESSION, "carol", "bob", number, b"past it"))
-            with pytest.raises(ViolationError, match="brought back from an older copy"):
+            with pytest.raises(ViolationError, match="restored from an older copy"):
                 await bob.fetch(position, wait=60.0)
             # Who has read nothing that it lost reads on.
             assert len(await bob.fetch(0, wait=1.0)) == 4

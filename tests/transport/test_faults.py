@@ -273,7 +273,10 @@ def test_a_long_letter_is_not_held_several_times_in_memory(tmp_path):
 @pytest.mark.parametrize(
     ("waiting", "message"),
     [
-        (WaitingLetter(1, SESSION, "bob", 0, 4, bytes(32), b"body"), "not the bytes of its digest"),
+        (
+            WaitingLetter(1, SESSION, "bob", 0, 4, bytes(32), b"body"),
+            "bytes do not match its digest",
+        ),
         (
             WaitingLetter(0, SESSION, "bob", 0, 4, body_digest(b"body"), b"body"),
             "positions behind 0",

@@ -120,7 +120,7 @@ def test_whatever_is_posted_each_line_is_dense_and_the_first_letter_stays(tmp_pa
                 with pytest.raises(Refusal, match="other bytes"):
                     await posted
             elif number > len(line):
-                with pytest.raises(Refusal, match=f"expected letter {len(line)} before it"):
+                with pytest.raises(Refusal, match=f"letter {len(line)} must come before it"):
                     await posted
             else:
                 await posted
@@ -166,7 +166,7 @@ def test_closing_wakes_who_waits_and_refuses_what_comes_later(tmp_path):
         await asyncio.sleep(0.02)
         await mailbox.close()
         assert await waiting == ()
-        with pytest.raises(MisuseError, match="found it closed"):
+        with pytest.raises(MisuseError, match="it is closed"):
             await mailbox.post(letter(0))
 
     run(tmp_path / "mail.db", story)
@@ -257,7 +257,7 @@ def test_an_upload_of_other_bytes_is_refused_and_can_be_begun_again(tmp_path):
     async def story(mailbox):
         one = sealed(body)
         await mailbox.open_upload(one)
-        with pytest.raises(Refusal, match="not those of its digest"):
+        with pytest.raises(Refusal, match="its bytes do not match its digest"):
             await mailbox.append(one, 0, body[::-1])
         with pytest.raises(Refusal, match="no upload"):
             await mailbox.append(one, 0, body)
@@ -270,7 +270,7 @@ def test_an_upload_of_other_bytes_is_refused_and_can_be_begun_again(tmp_path):
 def test_two_uploads_under_one_number_are_a_conflict(tmp_path):
     async def story(mailbox):
         await mailbox.open_upload(sealed(b"one"))
-        with pytest.raises(Refusal, match="announced already with other bytes"):
+        with pytest.raises(Refusal, match="already announced with other bytes"):
             await mailbox.open_upload(sealed(b"two"))
         with pytest.raises(Refusal, match="more bytes than its 3"):
             await mailbox.append(sealed(b"one"), 0, b"four")

@@ -46,7 +46,7 @@ def test_a_request_is_taken_once():
     bouncer = SignatureChecks(FINGERPRINT, clock=Clock())
     signed = read_signed(signer().headers(ASKED))
     bouncer.check(ASKED, signed, identity_of("alice").public)
-    with pytest.raises(Refusal, match="found one seen before") as refused:
+    with pytest.raises(Refusal, match="this request was already seen") as refused:
         bouncer.check(ASKED, signed, identity_of("alice").public)
     assert (refused.value.status, refused.value.kind) == (401, "replay")
 
@@ -63,7 +63,7 @@ def test_a_replay_is_refused_for_as_long_as_it_would_be_in_time(later):
         clock.now = SECONDS + step * 2 * WINDOW / 1000 / 40 + later / 40_000
         others = signer(clock=clock, seed=step + 1)
         bouncer.check(ASKED, read_signed(others.headers(ASKED)), public)
-        with pytest.raises(Refusal, match="seen before"):
+        with pytest.raises(Refusal, match="already seen"):
             bouncer.check(ASKED, signed, public)
     clock.now = SECONDS + 2 * WINDOW / 1000 + 1
     with pytest.raises(Refusal, match="expected a request signed at"):

@@ -66,7 +66,7 @@ def test_another_letter_under_a_number_is_refused_and_the_first_stays(tmp_path):
         async with served_mailbox(tmp_path) as served:
             alice, bob = await served.line("alice"), await served.line("bob")
             await alice.post(letter(0, b"first"))
-            with pytest.raises(CopyError, match="stored already with other bytes"):
+            with pytest.raises(CopyError, match="already stored with other bytes"):
                 await alice.post(letter(0, b"other"))
             assert [one.body for _, one in await bob.fetch()] == [b"first"]
 

@@ -1,9 +1,9 @@
-"""A whole home in one file, and back: all of it at one moment, or nothing.
+"""Copies a site's whole folder into one file, and restores it.
 
-While a copy is made every database of the home is held, so that no seat and no coordinator moves
-on. What is sealed stays sealed; the key that opens it is left out unless asked for. A copy is
-brought back only where nothing is yet. Whether it may go on is for each seat to find out: before
-anything leaves it compares its journal with what the server holds of it, and an older copy stops.
+Every database of the folder is locked while the copy is made, so that no seat and no coordinator
+changes it. Sealed files stay sealed; the key that opens them is left out by default. A copy is
+restored only where there is no folder yet. Each seat then checks whether it may continue: before it
+sends anything it compares its journal with the server's record of it, and an older copy stops.
 """
 
 import hashlib
@@ -35,7 +35,7 @@ _FOLDER_MODE = 0o700
 
 @dataclass(frozen=True)
 class BackupSummary:
-    """What a backup holds."""
+    """The content of a backup."""
 
     files: int
     size: int
@@ -44,13 +44,13 @@ class BackupSummary:
 
 
 def write_backup(home: Path, out: Path, *, with_key: bool) -> BackupSummary:
-    """Copy the home to the file `out`, while nobody works in it."""
+    """Copy the folder to the file `out`, while nobody works in it."""
     if not (home / KEY).is_file():
-        raise InputError(f"{home}: expected a site's folder, found none", hints=("--home FOLDER",))
+        raise InputError(f"{home}: there is no such folder", hints=("--home FOLDER",))
     if out.exists():
-        raise InputError(f"{out}: exists already, and nothing was copied", hints=("another name",))
+        raise InputError(f"{out}: already exists; nothing was copied", hints=("another name",))
     if out.resolve().is_relative_to(home.resolve()):
-        raise InputError(f"{out}: expected a place outside of {home}, found one inside")
+        raise InputError(f"{out}: write the backup outside of {home}")
     descriptor, draft = _draft(out)
     try:
         with os.fdopen(descriptor, "wb") as file:
@@ -83,7 +83,7 @@ def _write(home: Path, out: BinaryIO, *, with_key: bool) -> BackupSummary:
             name = path.relative_to(home).as_posix()
             if not _belongs(path) or (name == KEY and not with_key):
                 continue
-            # Closed at the end only: closing a database's file gives up the hold on it.
+            # Closed at the end only: closing a database's file releases its lock.
             file = held.enter_context(path.open("rb"))
             known[name] = _add(tar, name, file)
         at = datetime.now(UTC).isoformat(timespec="seconds")
@@ -102,7 +102,7 @@ def _closing(path: Path) -> Any:
 
 
 def _belongs(path: Path) -> bool:
-    """Drafts, and what a database keeps beside itself while it is open, are no part of a home."""
+    """Whether a file belongs to the copy; drafts and a database's temporary files do not."""
     return not path.name.endswith(("-wal", "-shm", ".part"))
 
 
@@ -130,15 +130,15 @@ class _Hashing(BytesIO):
 
 
 def read_backup(path: Path, home: Path, *, key: Path | None = None) -> BackupSummary:
-    """Bring a copy back as the folder `home`, which must not be there yet, or be empty."""
+    """Restore a copy as the folder `home`, which must not exist or must be empty."""
     if home.exists() and (not home.is_dir() or any(home.iterdir())):
         raise InputError(
-            f"{home}: expected no folder, or an empty one, found one that is in use: what is there "
-            "may have sent values since, and an older copy would hide others under the same masks",
+            f"{home}: expected no folder or an empty one, found files: that folder may have sent "
+            f"values since the copy was made, and an older copy would use the same masks again",
             hints=("--home NEW-FOLDER", "what helps when: docs/backup.md"),
         )
     if not home.absolute().parent.is_dir():
-        raise InputError(f"{home}: expected a folder to put it in, found none")
+        raise InputError(f"{home}: its parent folder does not exist")
     draft = Path(tempfile.mkdtemp(dir=home.absolute().parent, prefix=f".{home.name}."))
     try:
         summary = _unpack(path, draft)
@@ -151,8 +151,8 @@ def read_backup(path: Path, home: Path, *, key: Path | None = None) -> BackupSum
             )
         if not (draft / KEY).is_file():
             raise InputError(
-                f"{path}: expected the key that opens it, found none: it was left out",
-                hints=("--key storage.key, from where its copy is kept",),
+                f"{path}: this copy was made without the key that opens it",
+                hints=("--key storage.key, the copy that you kept",),
             )
         if home.exists():
             home.rmdir()

@@ -1,16 +1,16 @@
-"""A seat's memory on disk: what its programs saw and what they sent, so that a crash loses nothing.
+"""A seat's journal on disk: what its programs received and sent, so that a crash loses nothing.
 
 Every step of a program is one transaction: what happened (a letter, an expired
 wait, a partner that left), what the program sent in answer, and how far the mailbox
 was read. Only after the commit a letter is acknowledged or anything leaves. From the
 seed of a session and its steps, in order, the program is run again to the same place.
 
-It also keeps a chain over all letters that were sent, as the server does. Where the server's
-is another, this journal is an older copy of itself, or a second one (`check_past`).
+It also keeps a hash chain over all sent letters, as the server does. If the server's chain differs,
+this journal is an older copy of itself or a second one (`check_past`).
 
-One journal belongs to one seat, and to one process at a time. Whatever stands in it
-is encrypted under a key of the site, and bound to its place: a row that was changed,
-moved, or taken from another journal does not open.
+One journal belongs to one seat, and to one process at a time. Every row is encrypted under a key of
+the site and bound to its place: a row that was changed, moved, or taken from another journal does
+not open.
 """
 
 import hashlib
@@ -47,7 +47,7 @@ CREATE TABLE IF NOT EXISTS notes (name TEXT PRIMARY KEY, box BLOB NOT NULL) WITH
 """
 # 1: seeds, steps, outbox and notes. 2: also the chain of letters that were sent.
 _VERSION = 2
-# The steps of a session stand side by side: the row is the session's, then the step's number.
+# A step's row number is the session's number followed by the step's, so steps stay together.
 _STEP_BITS = 32
 _CODEC = Codec()
 _NOTHING: Mapping[str, bytes] = MappingProxyType({})
@@ -63,14 +63,14 @@ class Journal:
         self.path = path
         self._entropy = entropy or SystemEntropy()
         self._lock = RLock()
-        # By position: what was sent since the last commit, and the marks of letters that wait.
+        # By position: letters sent since the last commit, and the marks of waiting letters.
         self._sent: dict[int, bytes] = {}
         self._marks: dict[int, bytes] = {}
         self._leaving = 0
         self._arrived: set[int] = set()
         self._database = connect(path)
         try:
-            # The first version did not say so. What it lacks is made here, empty.
+            # Files of the first version name none; missing tables are made here.
             check_version(self._database, path, version=_VERSION)
             with self._transaction() as run:
                 for statement in (_SCHEMA + schema_of("steps") + schema_of("outbox")).split(";"):
@@ -84,10 +84,10 @@ class Journal:
             self._handled = self._cursor
             noted = self.note(_POSTED)
             self._posted = Posted() if noted is None else self._read(Posted, noted)
-            # Nothing is sent any longer: consent was withdrawn, or the study has ended.
+            # Set after a withdrawal or the study's end: nothing is sent any longer.
             self.closed = self.note(_CLOSED) is not None
             if self.note(_UNTIDY) is not None:
-                # A process that was deleting fell over its work.
+                # An earlier process crashed while it deleted.
                 self._tidy()
         except BaseException:
             self._database.close()
@@ -116,10 +116,10 @@ class Journal:
     # Sessions.
 
     def open_session(self, session: bytes, head: bytes = b"") -> Opened:
-        """The session of this name: new with a fresh seed, or as it was begun.
+        """Open the session of this name: a new one with a fresh seed, or the existing one.
 
-        `head` says in the caller's words what the session is; a session that was
-        begun under another head, or that was forgotten, is refused.
+        `head` is the caller's description of the session; a session that was begun with another
+        head, or that was deleted, is refused.
         """
         known = self._ids.get(session)
         if known is None:
@@ -132,8 +132,8 @@ class Journal:
         session_head = self._read(SessionHead, self._sealed.unseal(box, "session", session))
         if session_head.head != head:
             raise JournalError(
-                f"{self.path}: session {session.hex()[:16]} was begun in another way: with other "
-                "documents, participants or settings; of these nothing was sent",
+                f"{self.path}: session {session.hex()[:16]} was begun with other documents, "
+                f"participants or settings; nothing was sent with the present ones",
                 hints=("put back the documents and settings that the study began with",),
             )
         return Opened(session_head.seed, begun=known in self._counts)
@@ -154,11 +154,11 @@ class Journal:
         return tuple(self._ids)
 
     def has_begun(self, session: bytes) -> bool:
-        """Whether a program took its first step in this session, and it was not forgotten since."""
+        """Whether a program took a step in this session, and it was not deleted since."""
         return self._ids.get(session) in self._counts
 
     def remembered(self) -> tuple[bytes, ...]:
-        """The sessions that were not forgotten."""
+        """The sessions that were not deleted."""
         with translated(self.path), self._lock:
             rows = self._database.execute("SELECT name FROM sessions WHERE box IS NOT NULL")
             return tuple(name for (name,) in rows)
@@ -178,7 +178,7 @@ class Journal:
                 body = self._steps.body(at, place)
             yield SessionStep(head, body)
 
-    # The one way in.
+    # Writing.
 
     def commit(
         self,
@@ -189,7 +189,7 @@ class Journal:
         position: int | None = None,
         notes: Mapping[str, bytes] = _NOTHING,
     ) -> None:
-        """All of it on disk, or none of it: a step, letters to send, how far we read, notes."""
+        """Write a step, letters to send, the mailbox position and notes, all or nothing."""
         with self._lock:
             if letters and self.closed:
                 raise MisuseError(f"{self.path}: the outbox is closed, and takes no more letters")
@@ -207,7 +207,7 @@ class Journal:
             self._sent_is_on_disk(posted)
 
     def _committed(self, session: bytes | None, cursor: int, position: int | None) -> None:
-        """What is on disk now is in memory too."""
+        """Update the memory after a commit."""
         self._cursor = cursor
         if session is not None:
             number = self._ids[session]
@@ -240,7 +240,7 @@ class Journal:
             box = self._sealed.seal(value, "note", name.encode())
             run("INSERT OR REPLACE INTO notes VALUES (?, ?)", name, box)
 
-    # What waits to be sent.
+    # The outbox.
 
     def pending(self) -> Iterator[Outgoing]:
         """Every letter that waits to be sent, in order, one at a time."""
@@ -266,24 +266,24 @@ class Journal:
         return Outgoing(letter, head.kind, position)
 
     def leaving(self, position: int) -> None:
-        """This letter is on its way: should it be discarded, the server may have it anyhow."""
+        """Note that this letter is on its way: even if it is discarded, the server may have it."""
         with self._lock:
             self._leaving = position
 
     def mark_sent(self, position: int) -> None:
-        """The other side has this letter for good; it goes with the next commit.
+        """Note that the server has this letter; it is deleted with the next commit.
 
-        A crash before that sends the very same letter again, which changes nothing.
+        After a crash before that the same letter is sent again, which changes nothing.
         """
         with self._lock:
             self._leaving = 0
             self._sent[position] = self._marks.pop(position)
 
     def check_past(self, held: HeldLetters) -> None:
-        """Compare what the server holds of this seat with what stands here: before a letter leaves.
+        """Compare the server's record of this seat with this journal, before a letter leaves.
 
-        It may have any number of the letters that wait here, from the first on: we were not told
-        that they arrived. It cannot have letters that are not ours, nor have lost one.
+        It may have some of the waiting letters, from the first on, if their receipts were lost. It
+        cannot have other letters, nor miss one.
         """
         with self._lock:
             waiting = ((letter.position, self._marks[letter.position]) for letter in self.pending())
@@ -303,7 +303,7 @@ class Journal:
         return posted
 
     def _delete_sent(self, run: Any) -> Posted:
-        """Delete the letters that were sent; their chain is noted with it."""
+        """Delete the sent letters, and note their chain."""
         for position in self._sent:
             self._outbox.delete(run, position, position)
         posted = self._posted_now()
@@ -312,7 +312,7 @@ class Journal:
         return posted
 
     def _drop(self, run: Any, positions: Sequence[int]) -> Posted:
-        """Delete letters that wait, and those that were sent."""
+        """Delete these waiting letters, and the sent ones."""
         posted = self._delete_sent(run)
         for position in positions:
             self._outbox.delete(run, position, position)
@@ -328,7 +328,7 @@ class Journal:
     def close_outbox(
         self, last: Sequence[Outgoing] = (), *, notes: Mapping[str, bytes] = _NOTHING
     ) -> None:
-        """Let nothing leave any more, but the `last` letters: what else waited is deleted."""
+        """Close the outbox: only the `last` letters may still leave, all others are deleted."""
         with self._lock:
             stay = {letter.position for letter in last}
             waiting = [letter.position for letter in self.pending() if letter.position not in stay]
@@ -341,17 +341,17 @@ class Journal:
             self._sent_is_on_disk(posted)
             self.closed = True
 
-    # How far the mailbox was read.
+    # The position in the mailbox.
 
     @property
     def cursor(self) -> int:
-        """Everything up to this position of the mailbox is dealt with, on disk."""
+        """The position of the mailbox up to which everything is handled, on disk."""
         return self._cursor
 
     def arrived(self, position: int) -> None:
-        """A letter is in hand and not dealt with yet: the cursor stays before it.
+        """Note a letter that is not handled yet: the cursor stays before it.
 
-        Needed only where letters are dealt with out of order, by several threads.
+        Needed only if several threads handle letters out of order.
         """
         with self._lock:
             self._arrived.add(position)
@@ -363,10 +363,10 @@ class Journal:
         handled = max(self._handled, position)
         return max(self._cursor, min(waiting) - 1 if waiting else handled)
 
-    # Small things of the service that must not be lost.
+    # Notes.
 
     def note(self, name: str) -> bytes | None:
-        """What was noted under this name last, if anything."""
+        """The last note of this name, if there is one."""
         with translated(self.path), self._lock:
             row = self._database.execute("SELECT box FROM notes WHERE name = ?", (name,)).fetchone()
         return None if row is None else self._sealed.unseal(row[0], "note", name.encode())
@@ -374,7 +374,7 @@ class Journal:
     # The end.
 
     def forget(self, *sessions: bytes, notes: Mapping[str, bytes] = _NOTHING) -> None:
-        """Delete the seeds and the steps of sessions, which can never be opened again.
+        """Delete the seeds and steps of sessions, which can never be opened again.
 
         In one transaction with the notes, so that a note of the deletion is true.
         """
@@ -393,7 +393,7 @@ class Journal:
             self._tidy()
 
     def discard(self, *sessions: bytes) -> None:
-        """Delete what these sessions still had to send: the study is over, nobody waits for it."""
+        """Delete the unsent letters of these sessions, because nobody waits for them."""
         with self._lock:
             waiting = [
                 letter.position for letter in self.pending() if letter.letter.session in sessions
@@ -403,9 +403,9 @@ class Journal:
             self._sent_is_on_disk(posted)
 
     def _tidy(self) -> None:
-        """Rewrite the file without the remains of what was deleted, in free pages and in the log.
+        """Rewrite the file, so that nothing deleted stays in free pages or in the log.
 
-        Letters that were sent before left theirs, too. A crash meanwhile leaves a note of it.
+        A note makes the next start finish the work after a crash.
         """
         with self._lock, translated(self.path):
             self._database.execute("VACUUM")
@@ -413,7 +413,7 @@ class Journal:
             self._database.execute("DELETE FROM notes WHERE name = ?", (_UNTIDY,))
 
     def close(self) -> None:
-        """Write what is left to write, and let another process open the journal."""
+        """Write the rest, and let another process open the journal."""
         with self._lock:
             try:
                 if self._sent:
@@ -423,7 +423,7 @@ class Journal:
 
     @contextmanager
     def _transaction(self) -> Iterator[Any]:
-        """A function that runs statements, all of which are committed, or none."""
+        """A function that runs statements in one transaction."""
         with self._lock, translated(self.path):
             self._database.execute("BEGIN IMMEDIATE")
             try:

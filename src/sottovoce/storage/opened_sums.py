@@ -1,8 +1,8 @@
-"""Which sums a seat opened, and over whom: read before it does anything, written as it opens one.
+"""A seat's record of opened sums: which sums it opened, over which peers.
 
-The record of a sum goes to disk in one transaction with the step that agrees to open it, so
-before anything of it is sent. It outlives the sessions, which are deleted when they are over:
-whatever a coordinator asks for later, a seat knows over which peers it opened what.
+The record of a sum goes to disk in one transaction with the step that agrees to open it, before
+anything of it is sent. It outlives the sessions, so a seat always knows over which peers it opened
+a sum.
 """
 
 from sottovoce.protocols.blind_sum import OpenedSum, RoundBook
@@ -29,10 +29,10 @@ class SumRecords(Value, frozen=True):
 
 
 class OpenedSumsBook:
-    """The book of opened sums that all programs of one seat share."""
+    """The opened sums of one seat, shared by all its programs."""
 
     def __init__(self, records: SumRecords | None = None) -> None:
-        """Go on from what was written down."""
+        """Continue from these records."""
         known = records or SumRecords()
         self.book = RoundBook.written(
             {
@@ -43,7 +43,7 @@ class OpenedSumsBook:
 
     @classmethod
     def read(cls, journal: Journal) -> "OpenedSumsBook":
-        """What the journal of a seat knows."""
+        """Read the opened sums from a seat's journal."""
         data = journal.note(_NOTE)
         return cls() if data is None else cls(Codec().decode(data, SumRecords))
 

@@ -1,8 +1,8 @@
-"""By what a question is known again, and what a site's own test gave until the others are ready.
+"""Digests that recognise a repeated question, and a site's own test result until the joint one.
 
-A query is known again by its documents: the digest of their rows, of what is done with them,
-and (in an evaluation) of their true classes. The same documents go on with the query that was
-broken off, from its journal, with the very same bytes; others give it up.
+A query is recognised by its documents: the digest of their rows, of the settings, and (in an
+evaluation) of their true classes. The same documents continue an interrupted query from its
+journal, with the same bytes; other documents give it up.
 """
 
 import hashlib
@@ -25,13 +25,13 @@ _TESTED = "evaluation/kept"
 
 @dataclass(frozen=True)
 class QuestionRows:
-    """What is asked: rows of integers, and for an evaluation which of them are of which class."""
+    """The rows of a question, and for an evaluation their classes."""
 
     rows: sparse.csr_array = field(repr=False)
     evaluation: bool = False
     truth: NDArray[np.bool_] | None = field(default=None, repr=False)
     entities: tuple[str, ...] = field(default=(), repr=False)
-    """Whom each row is about, where others look them up."""
+    """The entity of each row, if others look them up."""
 
     @property
     def count(self) -> int:
@@ -40,7 +40,7 @@ class QuestionRows:
 
     @property
     def digest(self) -> bytes:
-        """32 bytes by which the same question is known again."""
+        """32 bytes that recognise the same question."""
         rows = self.rows.sorted_indices()
         arrays = (np.array(rows.shape), rows.indptr, rows.indices, rows.data)
         parts = [np.ascontiguousarray(array, np.int64).tobytes() for array in arrays]
@@ -51,7 +51,7 @@ class QuestionRows:
 
 
 class KeptTest(Value, frozen=True):
-    """What a site's own held-out documents gave, until the others are ready."""
+    """A site's result on its held-out documents, until the others are ready."""
 
     digest: bytes
     documents: int
@@ -75,10 +75,10 @@ class KeptTest(Value, frozen=True):
 
     @classmethod
     def read(cls, journal: Journal) -> "KeptTest | None":
-        """From a seat's journal, if it stands there."""
+        """Read it from a seat's journal, if it is there."""
         data = journal.note(_TESTED)
         return Codec().decode(data, cls) if data else None
 
 
 TEST_OVER = {_TESTED: b""}
-"""The joint evaluation was held: what it was made of must not stay."""
+"""Notes that delete a site's test after the joint evaluation."""

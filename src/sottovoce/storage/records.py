@@ -1,4 +1,4 @@
-"""What stands in a journal: sessions, their steps, and letters that wait to be sent."""
+"""The records of a journal: sessions, their steps, and letters that wait to be sent."""
 
 from dataclasses import dataclass, field
 
@@ -15,7 +15,7 @@ class Sent(Value, frozen=True):
 
 
 class StepHead(Value, frozen=True):
-    """What happened in a step, what the program sent then, and the error it ended with, if any."""
+    """A step's event, the packets that the program sent, and its error, if any."""
 
     event: str
     party: str
@@ -26,14 +26,14 @@ class StepHead(Value, frozen=True):
 
 @dataclass(frozen=True, repr=False)
 class SessionStep:
-    """A step of a session: its head, and the body of the letter that came, if one did."""
+    """A step of a session: its head, and the body of the received letter, if any."""
 
     head: StepHead
     body: bytes = b""
 
 
 class OutHead(Value, frozen=True):
-    """To what a body in the outbox belongs."""
+    """The head of a letter in the outbox."""
 
     session: bytes
     sender: str
@@ -52,7 +52,7 @@ class Outgoing:
 
 
 class SessionHead(Value, frozen=True):
-    """The seed of a session, and the words in which its opener will know it again."""
+    """The seed of a session, and its opener's description of it."""
 
     seed: bytes
     head: bytes

@@ -1,6 +1,6 @@
-"""Secrets of a site on its disk: each file sealed under the site's own key, in its own place.
+"""A site's secret files, each sealed under the site's key and bound to its path.
 
-The key lies beside them, readable by its owner alone, or under a passphrase.
+The key is beside them, readable by its owner only, or under a passphrase.
 """
 
 from dataclasses import dataclass, field
@@ -21,7 +21,7 @@ from sottovoce.protocols.identities import digest
 MAX_BYTES = 2**30
 _KIND = b"sottovoce sealed file, version "
 _HEAD = _KIND + b"1\n"
-# The same under a salt that can be erased.
+# The same with a salt that can be erased.
 _ERASABLE = _KIND + b"2\n"
 _NONCE_BYTES = 12
 _PLAIN_HEAD = b"sottovoce storage key, version 1\n"
@@ -30,13 +30,13 @@ _PROFILE = "storage"
 
 @dataclass(frozen=True)
 class SealedFiles:
-    """The site's key, and what it seals below `root`."""
+    """Seals files below `root` under the site's key."""
 
     root: Path
     key: bytes = field(repr=False)
 
     def key_for(self, purpose: str) -> bytes:
-        """A key of its own for one purpose, such as a journal."""
+        """A derived key for one purpose, such as a journal."""
         return digest("service/sealed-files/v1", self.key, purpose.encode())
 
     def write(self, path: Path, data: bytes, *, entropy: Entropy, replace: bool = False) -> None:
@@ -47,15 +47,15 @@ class SealedFiles:
         storage.write_whole(path, _HEAD + nonce + sealed, mode=storage.SECRET_MODE, replace=replace)
 
     def read(self, path: Path) -> bytes:
-        """What was sealed into this file, if it is whole, in its place and nobody else's."""
+        """The content of this file, if it is unchanged and in its place."""
         return self._read(path, _HEAD, b"")
 
-    # Files that can be taken from the disk for good.
+    # Files that can be erased from the disk.
 
     def write_erasable(self, path: Path, data: bytes, *, entropy: Entropy) -> None:
-        """As `write`, under a salt in a file of its own as well: `erase` overwrites the salt.
+        """As `write`, with a salt in another file: `erase` overwrites the salt.
 
-        What a disk keeps of the file afterwards does not open, not even with the site's key.
+        Remains of the file on the disk cannot be opened after that, even with the site's key.
         """
         storage.make_folder(path.parent)
         salt, nonce = entropy.read(SEED_BYTES), entropy.read(_NONCE_BYTES)
@@ -65,9 +65,9 @@ class SealedFiles:
         storage.write_whole(path, content, mode=storage.SECRET_MODE, replace=True)
 
     def read_erasable(self, path: Path, *, entropy: Entropy) -> bytes:
-        """What was sealed; a file of the first version, which had no salt, gets one."""
+        """The content; a file of the first version, which had no salt, gets one."""
         if storage.read_whole(path, limit=MAX_BYTES).data.startswith(_HEAD):
-            # Under a second name the old file can still be overwritten once the new one is there.
+            # With a second name the old file can be overwritten after the new one is written.
             if not _first(path).exists():
                 _first(path).hardlink_to(path)
             self.write_erasable(path, self.read(path), entropy=entropy)
@@ -79,7 +79,7 @@ class SealedFiles:
         return self._read(path, _ERASABLE, salt.data)
 
     def erase(self, path: Path) -> None:
-        """Overwrite salt and file where they lie, on the disk itself, and delete both."""
+        """Overwrite salt and file in place, and delete both."""
         parts = [place for place in (salt_path(path), _first(path), path) if place.exists()]
         for part in parts:
             storage.overwrite(part)
@@ -99,12 +99,12 @@ class SealedFiles:
             return self._cipher(path, salt).decrypt(rest[:_NONCE_BYTES], rest[_NONCE_BYTES:], head)
         except (InvalidTag, ValueError):
             raise DamagedFileError(
-                f"{path}: not what was written here: changed, moved, or sealed under another key",
+                f"{path}: it was changed, moved, or sealed under another key",
                 hints=("restore the file and storage.key from the same backup",),
             ) from None
 
     def _cipher(self, path: Path, salt: bytes = b"") -> ChaCha20Poly1305:
-        """A key a file: moved to another place it does not open."""
+        """One key for each file: a moved file does not open."""
         place = path.absolute().relative_to(self.root.absolute())
         key = self.key_for(f"file {place.as_posix()}")
         return ChaCha20Poly1305(digest("service/salted-file/v1", key, salt) if salt else key)
@@ -116,12 +116,12 @@ def salt_path(path: Path) -> Path:
 
 
 def _first(path: Path) -> Path:
-    """A file of the first version that is being replaced."""
+    """The second name of a first-version file while it is replaced."""
     return path.with_name(f"{path.name}.first")
 
 
 def _version(data: bytes) -> str:
-    """Which version a sealed file says it is."""
+    """The version that a sealed file names."""
     number = data.removeprefix(_KIND).split(b"\n")[0]
     known = data.startswith(_KIND) and number.isdigit() and len(number) < 9
     return f"version {number.decode()}" if known else ""
@@ -130,7 +130,7 @@ def _version(data: bytes) -> str:
 def open_sealed(
     root: Path, *, entropy: Entropy, passphrase: Passphrase | None = None
 ) -> SealedFiles:
-    """The site's sealed files; a new key where there is none, under the passphrase if given."""
+    """The site's sealed files; makes a key if there is none, under the passphrase if given."""
     path = root / "storage.key"
     if path.exists():
         return SealedFiles(root, _read_key(path, passphrase))
@@ -146,7 +146,7 @@ def open_sealed(
 
 
 def is_locked(root: Path) -> bool:
-    """Whether the site's key lies under a passphrase."""
+    """Whether the site's key has a passphrase."""
     path = root / "storage.key"
     return path.exists() and not storage.read_whole(path, limit=MAX_KEY_BYTES).data.startswith(
         _PLAIN_HEAD
@@ -164,20 +164,18 @@ def _read_key(path: Path, passphrase: Passphrase | None) -> bytes:
         if len(key) != SEED_BYTES:
             raise DamagedFileError(
                 f"{path}: not what was written",
-                hints=(
-                    "restore the file from a backup: without it nothing that is sealed here opens",
-                ),
+                hints=("restore the file from a backup: without it no sealed file can be opened",),
             )
         return key
     text = KeyText.parse(stored.data, name=str(path))
     if passphrase is None:
         raise KeyFileError(
-            f"{path}: lies under a passphrase, and none was given",
+            f"{path}: a passphrase is needed to open it",
             hints=("give --passphrase-file FILE or --passphrase-fd NUMBER",),
         )
     key = unseal(text, passphrase, name=str(path))
     if text.label != _label(key):
-        raise DamagedFileError(f"{path}: says it is another key than it is")
+        raise DamagedFileError(f"{path}: the key does not match its label")
     return key
 
 

@@ -11,7 +11,7 @@ from sottovoce.storage.sealed_sqlite import SealedSqlite, pieces_of, translated
 
 @dataclass(frozen=True, repr=False)
 class SealedRow:
-    """A row: its sealed head, its body in the open, and the place to which the body is bound."""
+    """A row: its sealed head, its plain body, and the place to which the body is bound."""
 
     head: bytes
     body: bytes
@@ -19,7 +19,7 @@ class SealedRow:
 
 
 def schema_of(table: str) -> str:
-    """How such a table is made; numbers of rows that were deleted are not given again."""
+    """The SQL that makes such a table; numbers of deleted rows are not used again."""
     return f"""
 CREATE TABLE IF NOT EXISTS {table} (
     id INTEGER PRIMARY KEY AUTOINCREMENT,
@@ -40,7 +40,7 @@ class SealedTable:
         self._sealed = sealed
         self._path = path
         self._table = table
-        # The first piece stands in the row itself: a small body needs no other.
+        # The first piece is in the row itself: a small body needs no other.
         self._insert = f"INSERT INTO {table} VALUES (?, ?, ?, ?)"  # noqa: S608 - a name of ours
         self._insert_more = f"INSERT INTO {table}_more VALUES (?, ?, ?)"  # noqa: S608 - as above
         self._head = f"SELECT head FROM {table} WHERE id = ?"  # noqa: S608 - as above
@@ -66,7 +66,7 @@ class SealedTable:
         return None if row is None else row[0]
 
     def body(self, at: int, place: tuple[bytes, ...]) -> bytes:
-        """The body of a row, from its pieces: that none is missing is bound into each."""
+        """The body of a row, from its pieces; each piece is bound to their number."""
         with translated(self._path):
             count, first = self._database.execute(self._body, (at,)).fetchone()
             if not isinstance(count, int) or not 0 < count < 2**32:

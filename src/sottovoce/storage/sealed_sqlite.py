@@ -1,4 +1,4 @@
-"""An SQLite file of one process, whose rows nobody reads or moves without the site's key."""
+"""An SQLite file for one process, whose rows are sealed under the site's key."""
 
 import hashlib
 import os
@@ -20,19 +20,19 @@ KEY_BYTES = 32
 Buffer: TypeAlias = bytes | memoryview
 _SALT_BYTES = 32
 _NONCE_BYTES = 12
-# Part of the format, as is the name of the table: the first version sealed under it.
+# Part of the format since its first version, as is the name of the table.
 _PURPOSE = "service/vault/v1"
-# A large body is sealed and written in pieces of so many bytes, so that it is never copied whole.
+# The size of a piece of a large body; pieces avoid a copy of the whole body.
 PIECE_BYTES = 2**20
-# A write-ahead log that a large letter swelled shrinks to this again.
+# The write-ahead log shrinks to this size after a large letter.
 _LOG_BYTES = 8 * 2**20
 
 
 class SealedSqlite:
-    """Seals rows under a key of this file alone, each bound to its place in the file.
+    """Seals rows under the key of one file, each bound to its place in the file.
 
-    The key is derived from the site's key and a salt that stands in the file: with
-    the salt deleted, not even the site's key opens what is left of it on a disk.
+    The key is derived from the site's key and a salt in the file: without the salt even the site's
+    key cannot open remains of the file on a disk.
     """
 
     def __init__(self, path: Path, key: bytes, salt: bytes, *, entropy: Entropy) -> None:
@@ -49,7 +49,7 @@ class SealedSqlite:
     def open(
         cls, database: sqlite3.Connection, path: Path, key: bytes, *, entropy: Entropy
     ) -> Self:
-        """The key of an open file, which gets its salt when it is new."""
+        """The key of an open file; a new file gets a salt."""
         if len(key) != KEY_BYTES:
             raise MisuseError(f"database: expected a key of {KEY_BYTES} bytes, found {len(key)}")
         with translated(path):
@@ -74,13 +74,13 @@ class SealedSqlite:
         return sealed
 
     def seal(self, content: Buffer, table: str, *place: bytes) -> bytes:
-        """A box for one place."""
+        """Seal data for one place."""
         nonce = self._entropy.read(_NONCE_BYTES)
         return nonce + self._cipher.encrypt(nonce, content, framed(f"{_PURPOSE}/{table}", *place))
 
     def unseal(self, box: object, table: str, *place: bytes) -> bytes:
-        """The content of the box at its place."""
-        # Whatever somebody put there. A view of it: a large letter is copied once, when decrypted.
+        """Open the data of one place."""
+        # A view, so that a large letter is copied only once, when it is decrypted.
         view = memoryview(box if isinstance(box, bytes) else b"")
         bound = framed(f"{_PURPOSE}/{table}", *place)
         try:
@@ -95,13 +95,13 @@ class SealedSqlite:
 
 
 def pieces_of(body: bytes) -> list[memoryview]:
-    """A body in pieces, none of them copied; an empty one is one empty piece."""
+    """A body in pieces, without a copy; an empty body is one empty piece."""
     view = memoryview(body)
     return [view[at : at + PIECE_BYTES] for at in range(0, max(len(body), 1), PIECE_BYTES)]
 
 
 def connect(path: Path) -> sqlite3.Connection:
-    """The database at `path`, for its owner and this process alone; durable at every commit."""
+    """Open the database at `path` for this process only; every commit is durable."""
     existed = path.exists()
     with translated(path):
         if existed:
@@ -118,7 +118,7 @@ def connect(path: Path) -> sqlite3.Connection:
             database.execute("PRAGMA journal_mode = WAL")
             database.execute("PRAGMA synchronous = FULL")
             database.execute("PRAGMA secure_delete = FAST")
-            # Whatever is sorted or rewritten stays out of files that are not ours.
+            # Temporary data stay in memory, out of files that are not ours.
             database.execute("PRAGMA temp_store = MEMORY")
             database.execute(f"PRAGMA journal_size_limit = {_LOG_BYTES}")
             database.execute("BEGIN EXCLUSIVE")
@@ -130,7 +130,7 @@ def connect(path: Path) -> sqlite3.Connection:
 
 
 def check_version(database: sqlite3.Connection, path: Path, *, version: int) -> int:
-    """The version of a file's tables, 0 if it is new; one that a newer release wrote is refused."""
+    """The version of a file's tables, 0 for a new file; a newer version is refused."""
     with translated(path):
         (row,) = database.execute("PRAGMA user_version").fetchone()
     if row > version:
@@ -144,13 +144,13 @@ def check_version(database: sqlite3.Connection, path: Path, *, version: int) -> 
 
 @contextmanager
 def translated(path: Path) -> Iterator[None]:
-    """Say in our words what SQLite or the system says."""
+    """Translate errors of SQLite and of the system."""
     try:
         yield
     except sqlite3.Error as error:
         raise _in_our_words(path, error) from error
     except UnicodeDecodeError as error:
-        # What SQLite says of a damaged file quotes the damage.
+        # SQLite's message about a damaged file quotes its content.
         raise DamagedJournalError(f"{path}: damaged") from error
     except OSError as error:
         reason = (error.strerror or type(error).__name__).lower()
@@ -162,12 +162,12 @@ def _in_our_words(path: Path, error: sqlite3.Error) -> JournalError:
     if code in {sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED}:
         return JournalError(
             f"{path}: another process uses it",
-            hints=("one process runs a seat at a time; end the other one first",),
+            hints=("only one process may run a seat; end the other one first",),
         )
     if code in {sqlite3.SQLITE_FULL, sqlite3.SQLITE_IOERR}:
         return JournalError(
             f"{path}: cannot be written ({error}); nothing was sent, and nothing is lost",
-            hints=("free some space, and start again: the study goes on in the same place",),
+            hints=("free some space, and start again: the study continues",),
         )
     if code in {sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB}:
         return DamagedJournalError(f"{path}: damaged ({error})")

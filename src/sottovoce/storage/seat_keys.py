@@ -15,14 +15,14 @@ from sottovoce.study.plan import StudyPlan
 
 @dataclass(frozen=True)
 class SeatKeys:
-    """The key with which a seat signs, and the one under which others seal things for it."""
+    """A seat's signing key, and the key under which others seal messages for it."""
 
     identity: Identity
     box: X25519Key = field(repr=False)
 
     @classmethod
     def open(cls, files: SealedFiles, seat: str, *, entropy: Entropy) -> "SeatKeys":
-        """The keys of a seat; new ones where there are none."""
+        """The keys of a seat; makes new ones if there are none."""
         folder = files.root / seat
         draw = lambda: entropy.read(SEED_BYTES)  # noqa: E731 - it is used twice in the next lines
         identity = _kept(files, folder / "identity", draw, entropy=entropy)
@@ -31,7 +31,7 @@ class SeatKeys:
 
 
 def study_key(files: SealedFiles, plan: StudyPlan, *, entropy: Entropy) -> SecretKey:
-    """The study's Paillier key at the coordinator; drawn when it is first needed."""
+    """The study's Paillier key at the coordinator; made on first use."""
     path = key_path(files)
     if not path.exists():
         files.write_erasable(path, plan.generate(entropy=entropy).to_bytes(), entropy=entropy)
@@ -43,7 +43,7 @@ def study_key(files: SealedFiles, plan: StudyPlan, *, entropy: Entropy) -> Secre
 
 
 def key_path(files: SealedFiles) -> Path:
-    """Where the study's Paillier key lies."""
+    """The path of the study's Paillier key."""
     return files.root / "coordinator" / "key"
 
 

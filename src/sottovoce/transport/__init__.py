@@ -1,4 +1,4 @@
-"""The one HTTPS port of a study: a durable mailbox, its server, and the line that calls it."""
+"""The HTTPS port of a study: a durable mailbox, its server, and the client that connects to it."""
 
 from typing import TYPE_CHECKING
 

@@ -1,21 +1,21 @@
-"""What the server answers, as strict values: positions, progress, and letters that wait."""
+"""The server's answers as strict types: positions, progress, and waiting letters."""
 
 from sottovoce.wire import Codec, Value
 
-# An answer holds the letters of one fetch, and what is said about each.
+# An answer holds the letters of one fetch, with their heads.
 CODEC = Codec(limit=8 * 2**20)
 CONTENT_TYPE = "application/msgpack"
 
 
 class Uploaded(Value, frozen=True):
-    """So many bytes of a letter are durable; its position once it is whole, else 0."""
+    """How many bytes of a letter are durable, and its position once it is complete, otherwise 0."""
 
     received: int
     position: int
 
 
 class WaitingLetter(Value, frozen=True):
-    """A letter that waits; a long one comes without its body, and is read piece by piece."""
+    """A waiting letter; a long one comes without its body, which is read in pieces."""
 
     position: int
     session: bytes

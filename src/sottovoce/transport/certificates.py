@@ -1,9 +1,8 @@
 """The coordinator's own certificate, and clients that accept no other.
 
-No authority vouches for a coordinator: the invitation carries the fingerprint of
-its certificate, and a client compares it inside the handshake, before it says a
-word. A proxy on the way changes nothing: one that inspects TLS shows another
-certificate, and is refused by name. Both sides speak TLS 1.3 and nothing older.
+No authority certifies a coordinator: the invitation holds the fingerprint of its certificate, and a
+client compares it inside the handshake, before it sends anything. A proxy that inspects TLS shows
+another certificate and is refused. Both sides use TLS 1.3 only.
 """
 
 import hashlib
@@ -23,7 +22,7 @@ from sottovoce.transport.problems import PLAIN_HTTP, Refusal
 
 FINGERPRINT_BYTES = 32
 YEARS = 10
-# A site whose clock is behind must not find a certificate of tomorrow.
+# A certificate must be valid for a site whose clock is behind.
 _EARLIER = timedelta(days=2)
 
 
@@ -36,7 +35,7 @@ class Certificate:
 
     @property
     def fingerprint(self) -> bytes:
-        """What invitations carry."""
+        """The fingerprint in invitations."""
         return fingerprint_of(self.certificate)
 
 
@@ -77,7 +76,7 @@ def server_context(certificate: Path, key: Path) -> ssl.SSLContext:
     """TLS 1.3 with the certificate and key of these files."""
     context = _SayingHttps(ssl.PROTOCOL_TLS_SERVER)
     context.minimum_version = ssl.TLSVersion.TLSv1_3
-    # Tickets would let a session outlive the certificate that was pinned for it.
+    # With tickets a session could outlive the pinned certificate.
     context.num_tickets = 0
     context.set_alpn_protocols(["http/1.1"])
     try:
@@ -88,7 +87,7 @@ def server_context(certificate: Path, key: Path) -> ssl.SSLContext:
 
 
 def client_context(fingerprint: bytes) -> ssl.SSLContext:
-    """TLS 1.3 with whoever holds the certificate of this fingerprint, and with nobody else."""
+    """TLS 1.3 that accepts only the certificate of this fingerprint."""
     context = _Pinning(ssl.PROTOCOL_TLS_CLIENT)
     context.fingerprint = fingerprint
     context.minimum_version = ssl.TLSVersion.TLSv1_3
@@ -101,7 +100,7 @@ def client_context(fingerprint: bytes) -> ssl.SSLContext:
 
 
 class PinError(ssl.SSLCertVerificationError):
-    """Another certificate than the pinned one answered."""
+    """The server showed another certificate than the pinned one."""
 
     def __init__(self, expected: bytes, found: bytes) -> None:
         """Keep both fingerprints."""
@@ -111,7 +110,7 @@ class PinError(ssl.SSLCertVerificationError):
 
 
 class _PinnedObject(ssl.SSLObject):
-    """Ends the handshake with an error when it showed another certificate."""
+    """Ends the handshake with an error if the certificate is not the pinned one."""
 
     def do_handshake(self) -> None:
         super().do_handshake()
@@ -122,14 +121,14 @@ class _PinnedObject(ssl.SSLObject):
 
 
 class _Pinning(ssl.SSLContext):
-    """A context whose connections check the pin themselves, however they were opened."""
+    """A context whose connections check the pin."""
 
     fingerprint = b""
     sslobject_class = _PinnedObject
 
 
 class _ServerObject(ssl.SSLObject):
-    """Answers plain HTTP with a sentence before it hangs up."""
+    """Answers plain HTTP with an explanation before it closes."""
 
     outgoing: ssl.MemoryBIO
     refused = False
@@ -142,12 +141,12 @@ class _ServerObject(ssl.SSLObject):
                 raise
             self.refused = True
             self.outgoing.write(_refusal(PLAIN_HTTP))
-            # Wanting more lets the sentence leave; what comes next ends the handshake.
+            # Asking for more bytes lets the answer leave; the next bytes end the handshake.
             raise ssl.SSLWantReadError from None
 
 
 class _SayingHttps(ssl.SSLContext):
-    """A context that tells those who speak plain HTTP what this port speaks."""
+    """A context that answers plain HTTP with an explanation."""
 
     sslobject_class = _ServerObject
 

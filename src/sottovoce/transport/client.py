@@ -1,14 +1,14 @@
-"""A seat's line to the coordinator: outbound, pinned, signed, and patient.
+"""A seat's connection to the coordinator: outbound, pinned, signed, and retried.
 
-Every call goes on until it has an answer, a refusal, or no time left. Network faults are
-tried again with growing pauses; since everything at the other end happens once in effect, trying
-again is always safe. A letter is announced by its size and digest before any of its bytes leave:
-the head of the request announces it, and its body waits for `100 Continue`. Long letters are
-announced by a request of their own, travel in parts, and go on where they were cut.
+Every call ends with an answer, a refusal, or a timeout. After network faults it is retried with
+growing pauses; every request is idempotent, so a retry is always safe. A letter is announced by its
+size and digest before any of its bytes leave: the head of the request announces it, and its body
+waits for `100 Continue`. Long letters are announced by a separate request, sent in parts, and
+continued after an interruption.
 
-Before its first letter a line looks at what the server holds of the seat, and lets the seat's
-owner compare that with its own disk. It then works under a name that it made up, and the server
-takes letters of the seat under this name alone: of two copies of a seat one is refused.
+Before its first letter a client asks for the server's record of the seat, and the seat compares it
+with its own disk. It then uses a random run name, and the server accepts letters of the seat under
+this name only: of two copies of a seat one is refused.
 """
 
 import asyncio
@@ -52,29 +52,29 @@ V = TypeVar("V", bound=Value)
 _MAX_ANSWER = 8 * 2**20
 _MAX_LETTER = Limits().letter
 _CONNECT_SECONDS = 15.0
-# Beyond the time that it asked the server to wait, a call waits so long for an answer, or until
+# A call waits so long for an answer beyond the time that the server may wait, or until
 # it is asked for its body.
 _ANSWER_SECONDS = 60.0
 _FIRST_PAUSE, _LONGEST_PAUSE = 0.05, 10.0
 _SLICE = 256 * 1024
-# Times that an upload may be found no further than before: restarts, and discarded uploads.
+# How often an upload may make no progress, after restarts and discarded uploads.
 _MOST_SETBACKS = 20
 _KEEP_SECONDS = 60.0
-# A process that died without hanging up seems to be connected until its last request ends.
+# A process that died without closing seems connected until its last request ends.
 _AT_WORK_SECONDS = LONGEST_WAIT + 5.0
 _LOOK_SECONDS = 0.25
 
 Past = Callable[[HeldLetters], None]
-"""Compares what a server holds of a seat with what the seat remembers; raises if it differs."""
+"""Compares the server's record of a seat with the seat's own; raises if they differ."""
 
 
 def _unknown_past(_: HeldLetters) -> None:
-    """Whoever keeps no journal has nothing to compare."""
+    """Compare nothing, without a journal."""
 
 
 @dataclass
 class _Call:
-    """One request: what it asks for, in words too, and how long it is tried."""
+    """One request, with its description and how long it is retried."""
 
     asked: SignedRequest
     what: str
@@ -82,11 +82,11 @@ class _Call:
     wait: float = 0.0
     enrolling: bool = False
     asked_for: bool = False
-    """Whether the body stays here until the server asks for it."""
+    """Whether the body waits until the server asks for it."""
 
 
 class CoordinatorLine:
-    """One seat's line to the coordinator of its study."""
+    """One seat's connection to the coordinator of its study."""
 
     def __init__(
         self,
@@ -99,11 +99,11 @@ class CoordinatorLine:
         past: Past = _unknown_past,
         largest: int = _MAX_LETTER,
     ) -> None:
-        """Call `address`, and speak only with the holder of the certificate of `fingerprint`.
+        """Connect to `address`, whose certificate must have this `fingerprint`.
 
-        A call that finds nobody is tried again for `retry_seconds` seconds. `past` is asked, in a
-        thread, before the first letter leaves and whenever the server has forgotten us. A letter
-        of more than `largest` bytes is not read.
+        A call without an answer is retried for `retry_seconds` seconds. `past` is called, in a
+        thread, before the first letter leaves and whenever the server has forgotten us. A letter of
+        more than `largest` bytes is not read.
         """
         if len(fingerprint) != FINGERPRINT_BYTES:
             raise MalformedError(
@@ -112,7 +112,7 @@ class CoordinatorLine:
         self.route = Route.to(address)
         self.seat = identity.name
         self.retry_seconds = retry_seconds
-        # Nonces hide nothing; they only never come twice.
+        # Nonces hide nothing; they must only be unique.
         self._signer = Signer(study, identity, fingerprint, SystemEntropy())
         self._identity = identity
         self._context = client_context(fingerprint)
@@ -130,13 +130,13 @@ class CoordinatorLine:
         await self.close()
 
     async def close(self) -> None:
-        """Hang up."""
+        """Close the connection."""
         if self._session is not None:
             await self._session.close()
             self._session = None
 
     async def invitation(self, token: bytes) -> bytes:
-        """What an invitation is for, before anything is consented to."""
+        """The study of an invitation, before consent."""
         path = "/v1/invitation?" + urlencode({"study": self._signer.study})
         return await self._say("POST", path, "reading the invitation", body=token)
 
@@ -151,12 +151,12 @@ class CoordinatorLine:
         return await self._say("GET", "/v1/study", "asking for the study")
 
     async def status(self) -> bytes:
-        """How far the study is."""
+        """The study's status."""
         return await self._say("GET", "/v1/status", "asking for the status")
 
     async def lose(self) -> None:
-        """Say that this seat cannot go on; for when it cannot number another letter, either."""
-        await self._say("POST", "/v1/lost", "saying that this seat cannot go on")
+        """Report that this seat cannot continue, when it cannot number another letter."""
+        await self._say("POST", "/v1/lost", "reporting that this seat cannot continue")
 
     async def post(self, letter: Letter) -> int:
         """Leave a letter for its recipient; it is durable there when this returns."""
@@ -165,19 +165,19 @@ class CoordinatorLine:
                 f"line: expected a letter of {self.seat!r}, found one of {letter.sender!r}"
             )
         turn = self._turns.setdefault((letter.session, letter.recipient), asyncio.Lock())
-        # Letters to one recipient go one after the other, as their numbers do.
+        # Letters to one recipient are sent one after the other, in the order of their numbers.
         async with turn:
             try:
                 return await self._upload(letter)
             except asyncio.CancelledError:
-                # The request may still be under way: under its old name it will be refused.
+                # The request may still arrive; under its old run name it will be refused.
                 self._lose_run(self._run)
                 raise
 
     async def fetch(
         self, after: int = 0, *, wait: float = LONGEST_WAIT
     ) -> tuple[tuple[int, Letter], ...]:
-        """The letters behind a position, each with its own; none when none came in time."""
+        """The letters after a position, each with its own position; none after a timeout."""
         wait = min(wait, LONGEST_WAIT)
         query = urlencode({"after": after, "wait": round(wait * 1000)})
         asked = SignedRequest("GET", f"/v1/mailbox?{query}")
@@ -187,7 +187,7 @@ class CoordinatorLine:
         for waiting in _read(data, Fetched).letters:
             room -= waiting.size
             if letters and room < 0:
-                # What is left comes with the next fetch.
+                # The next fetch returns the rest.
                 break
             if waiting.position <= position:
                 raise ViolationError(
@@ -199,15 +199,15 @@ class CoordinatorLine:
         return tuple(letters)
 
     async def acknowledge(self, position: int) -> None:
-        """Say that everything up to a position is on our own disk."""
+        """Tell the server that everything up to a position is on our own disk."""
         path = "/v1/acknowledge?" + urlencode({"position": position})
         call = _Call(SignedRequest("POST", path), f"acknowledging letters up to {position}")
         _read(await self._at_work(call), Acknowledged)
 
-    # Who we are to the server: the one process that works at this seat.
+    # Our run: the one process that works at this seat.
 
     async def take_up(self) -> None:
-        """Look at what the server holds of this seat, compare it, and work at the seat."""
+        """Compare the server's record of this seat with ours, and take the seat up."""
         async with self._taking_up:
             if not self._run:
                 await self._take_up()
@@ -243,7 +243,7 @@ class CoordinatorLine:
             self._run = b""
 
     async def _at_work(self, call: _Call) -> bytes:
-        """The answer to a call that only the process at work at this seat may make."""
+        """The answer to a call that only the current process of this seat may make."""
         while True:
             await self.take_up()
             run, asked = self._run, call.asked
@@ -253,7 +253,7 @@ class CoordinatorLine:
                 signed = replace(asked, path=f"{asked.path}&run={run.hex()}")
                 return await self._answer(replace(call, asked=signed))
             except _NoRunError:
-                # The server began anew, or another copy of this seat took it up meanwhile.
+                # The server restarted, or another copy of this seat took it up meanwhile.
                 self._lose_run(run)
                 await asyncio.sleep(_FIRST_PAUSE)
 
@@ -262,7 +262,7 @@ class CoordinatorLine:
         return await self._answer(_Call(asked, what, memoryview(body)))
 
     async def _upload(self, letter: Letter) -> int:
-        """Announce a letter, then send it in parts, from where the server has it already."""
+        """Announce a letter, then send it in parts, from the offset that the server has."""
         size, digest = len(letter.body), body_digest(letter.body)
         query = urlencode({**_place(letter), "size": size, "digest": digest.hex()})
         if 0 < size <= PART:
@@ -279,8 +279,7 @@ class CoordinatorLine:
             reached, setbacks = max(start, reached), setbacks + (start <= reached)
             if setbacks > _MOST_SETBACKS:
                 raise ViolationError(
-                    f"{_posting(letter)}: expected the upload to get on, found it at {start} bytes "
-                    "again and again",
+                    f"{_posting(letter)}: the upload makes no progress beyond {start} bytes",
                     party=COORDINATOR,
                 )
             part = view[start : start + PART]
@@ -299,7 +298,7 @@ class CoordinatorLine:
         return progress.position
 
     async def _letter(self, waiting: WaitingLetter) -> Letter:
-        """A letter that waits, with its body checked against its digest."""
+        """A waiting letter, with its body checked against its digest."""
         what = f"letter {waiting.number} from {waiting.sender!r}"
         if waiting.size > self._largest:
             raise ViolationError(
@@ -310,7 +309,7 @@ class CoordinatorLine:
         if len(body) != waiting.size:
             body = await self._download(waiting, what)
         if body_digest(body) != waiting.digest:
-            raise MalformedError(f"{what}: not the bytes of its digest", party=COORDINATOR)
+            raise MalformedError(f"{what}: its bytes do not match its digest", party=COORDINATOR)
         return Letter(waiting.session, waiting.sender, self.seat, waiting.number, body)
 
     async def _download(self, waiting: WaitingLetter, what: str) -> bytes:
@@ -323,11 +322,11 @@ class CoordinatorLine:
                     f"{what}: expected {waiting.size} bytes, found others", party=COORDINATOR
                 )
             buffer.write(piece)
-        # The buffer's value is handed over without a copy.
+        # The buffer is returned without a copy.
         return buffer.getvalue()
 
     async def _answer(self, call: _Call) -> bytes:
-        """The answer to a call, tried again until there is one or the time is over."""
+        """The answer to a call, retried until there is one or the time is over."""
         loop = asyncio.get_running_loop()
         deadline, pause = loop.time() + self.retry_seconds, _FIRST_PAUSE
         while True:
@@ -340,8 +339,9 @@ class CoordinatorLine:
                     raise refusal(problem, call.what) from None
                 last, rest = problem.detail, float(problem.facts.get("retry_after", 0))
                 if problem.kind in {"clock", "replay"}:
-                    # By the server's clock, which its answer told, the next try is signed in time.
-                    # aiohttp itself sends a question again whose answer was cut off: an old one.
+                    # The next try is signed by the server's clock, which its answer told.
+                    # aiohttp itself repeats a request whose answer was cut off, with an old
+                    # signature.
                     pause = _FIRST_PAUSE
             except (aiohttp.ClientError, OSError, TimeoutError) as error:
                 if (fatal := fatal_fault(error, self.route)) is not None:
@@ -364,7 +364,7 @@ class CoordinatorLine:
         )
         if len(call.body):
             headers["Content-Length"] = str(len(call.body))
-        # aiohttp begins to count once a body was sent: until it is asked for we count ourselves.
+        # aiohttp's timeout begins once a body was sent; until then we count ourselves.
         async with (
             asyncio.timeout(_ANSWER_SECONDS if call.asked_for else None) as unasked,
             self._open().request(
@@ -399,19 +399,19 @@ class CoordinatorLine:
         return self._session
 
 
-class _OtherOffset(Exception):  # noqa: N818 - no error: the upload goes on elsewhere
-    """The server has more or less of an upload than we thought."""
+class _OtherOffset(Exception):  # noqa: N818 - no error: the upload continues at another offset
+    """The server has another offset of an upload than we assumed."""
 
 
 class _NoRunError(Exception):
-    """The server does not know us as the process at work at this seat."""
+    """The server does not know us as the current process of this seat."""
 
 
 class _PastMovedError(Exception):
-    """The server got a letter of this seat since we asked what it has."""
+    """The server got a letter of this seat since we asked for its record."""
 
 
-# Refusals that a line deals with by itself.
+# Refusals that the client handles itself.
 _INSIDE: dict[str, type[Exception]] = {
     "offset": _OtherOffset,
     "no-upload": _OtherOffset,

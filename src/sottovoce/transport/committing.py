@@ -1,4 +1,4 @@
-"""One thread that writes a database, and puts whatever waits for it into one commit."""
+"""One thread that writes a database, with all waiting jobs in one commit."""
 
 import asyncio
 from collections.abc import Callable
@@ -16,10 +16,10 @@ from sottovoce.transport.mailbox_database import Connection, Database
 T = TypeVar("T")
 Job = Callable[[Connection], T]
 
-# Jobs in one commit: beyond that the first of them would wait for too many others.
+# The most jobs in one commit, so that the first does not wait for too many others.
 _AT_ONCE = 128
 _BYTES_AT_ONCE = 4 * 2**20
-# A job of more bytes is passed by so many that come later: a trip does not wait for a crowd.
+# So many later jobs may overtake a large one, so that small letters do not wait for it.
 _SMALL = 64 * 1024
 _PASSED_BY = 256
 _QUIET_SECONDS = 0.5
@@ -27,7 +27,7 @@ _QUIET_SECONDS = 0.5
 
 @dataclass
 class _Waiting:
-    """A job, who waits for it, and what came of it."""
+    """A job, its future, and its result."""
 
     job: Job[Any]
     future: asyncio.Future[Any]
@@ -46,19 +46,19 @@ class _Waiting:
             self.future.set_result(self.result)
 
 
-# Stands where a next job would: the queue was not asked for it yet.
+# A placeholder for the next job, before the queue was read.
 _MORE: Any = object()
 
 
 class Committer:
-    """Runs jobs on a connection of its own; a job is done when it is on disk."""
+    """Runs jobs on its own connection; a job is done when it is on disk."""
 
     def __init__(
         self, database: Database, connection: Connection, undone: Callable[[Connection], None]
     ) -> None:
-        """Take a connection to the database over: nobody else may write through it.
+        """Take over a connection to the database; nobody else may write through it.
 
-        After a commit that failed, `undone` looks at what the database still holds.
+        After a failed commit, `undone` reads what the database still has.
         """
         self._database = database
         self._connection = connection
@@ -70,13 +70,13 @@ class Committer:
         self._thread.start()
 
     def submit(self, job: Job[T], *, size: int = 0, alone: bool = False) -> asyncio.Future[T]:
-        """The future result of a job, once it is durable together with whatever waited beside.
+        """Queue a job; its future has a result once the job is durable.
 
-        A job of some `size` lets smaller ones pass, for a while. One that must stand `alone` runs
-        outside of any transaction.
+        A job of some `size` lets smaller ones overtake it for a while. An `alone` job runs outside
+        of any transaction.
         """
         if self._closed:
-            raise MisuseError("mailbox: expected an open one, found it closed")
+            raise MisuseError("mailbox: it is closed")
         loop = asyncio.get_running_loop()
         waiting = _Waiting(job, loop.create_future(), loop, size, alone)
         turn = next(self._turns)
@@ -84,7 +84,7 @@ class Committer:
         return waiting.future
 
     def close(self) -> None:
-        """Finish what waits, and close the connection."""
+        """Finish the waiting jobs, and close the connection."""
         if not self._closed:
             self._closed = True
             self._queue.put((inf, next(self._turns), None))
@@ -104,7 +104,7 @@ class Committer:
                 first = self._next()
 
     def _next(self) -> _Waiting | None:
-        """The next job; while there is none, the database may tidy up."""
+        """The next job; while there is none, the database may clean up."""
         try:
             return self._queue.get(timeout=_QUIET_SECONDS)[2]
         except Empty:
@@ -113,7 +113,7 @@ class Committer:
             return self._queue.get()[2]
 
     def _batch(self, first: _Waiting) -> tuple[list[_Waiting], _Waiting | None]:
-        """What goes into one commit; and what was taken beyond it: a job, the end, or nothing."""
+        """The jobs of one commit, and what was read beyond them: a job, the end, or nothing."""
         batch, size = [first], first.size
         while len(batch) < _AT_ONCE and size < _BYTES_AT_ONCE and not first.alone:
             try:
@@ -121,7 +121,7 @@ class Committer:
             except Empty:
                 break
             if more is None or more.alone or (first.size <= _SMALL < more.size):
-                # Whoever sent little does not wait for the disk to take much.
+                # A small letter does not wait until a large one is on disk.
                 return batch, more
             batch.append(more)
             size += more.size
@@ -134,7 +134,7 @@ class Committer:
             waiting.error = self._database.problem(error)
 
     def _commit(self, batch: list[_Waiting]) -> None:
-        """Every job under a savepoint of its own: one that is refused takes nobody with it."""
+        """Commit the jobs, each under its own savepoint, so that a refused job affects no other."""
         try:
             self._database.begin(self._connection)
             for waiting in batch:
@@ -151,7 +151,7 @@ class Committer:
             waiting.result = waiting.job(self._connection)
         except self._database.fatal:
             raise
-        except Exception as error:  # noqa: BLE001 - told to whoever waits for the job
+        except Exception as error:  # noqa: BLE001 - raised at the job's future
             waiting.error = error
             self._connection.execute("ROLLBACK TO job")
         self._connection.execute("RELEASE job")

@@ -1,7 +1,7 @@
-"""The callers at the port, one by one: none that keeps silent for long, strangers before seats.
+"""Limits of connections: deadlines for slow clients, and strangers make room for seats.
 
-Slow clients are the cheapest attack on a server: a handshake that never ends, headers that come
-a byte a minute, an answer that nobody reads. Each has its deadline here.
+Slow clients are the cheapest attack on a server: a handshake that never ends, headers that come a
+byte a minute, an answer that is never read. Each has a deadline here.
 """
 
 import asyncio
@@ -14,7 +14,7 @@ from aiohttp.web_request import BaseRequest
 from sottovoce.transport.limits import Limits
 from sottovoce.transport.problems import CONTENT_TYPE, Refusal
 
-# Which release answers is nobody's business.
+# The release of the server is not disclosed.
 NAME = "sottovoce"
 
 
@@ -27,7 +27,7 @@ def problem_answer(problem: Refusal) -> web.Response:
 
 
 async def as_problem(_request: web.Request, answer: web.StreamResponse) -> None:
-    """Whatever the framework refuses by itself is a problem document too."""
+    """Turn the framework's own refusals into problem documents."""
     answer.headers["Server"] = NAME
     if (
         answer.status >= 400
@@ -39,24 +39,24 @@ async def as_problem(_request: web.Request, answer: web.StreamResponse) -> None:
         answer.body = document
         answer.content_type = CONTENT_TYPE
         answer.charset = None
-        # It was counted before this hook is asked.
+        # It was already counted.
         answer.headers["Content-Length"] = str(len(document))
 
 
 class LimitedConnection(web.RequestHandler):
-    """One connection: it ends when its next request does not come in time."""
+    """One connection, closed if its next request does not come in time."""
 
     def __init__(
         self, server: web.Server, *, limits: Limits, told: "ConnectionLimits", host: str
     ) -> None:
-        """Tell when the connection ends, and when its caller turned out to hold a seat."""
+        """Report when the connection ends, and when its caller proved to hold a seat."""
         loop = asyncio.get_running_loop()
         super().__init__(
             server,
             loop=loop,
             access_log=None,  # type: ignore[arg-type]  # as its runner passes it: no log
             keepalive_timeout=limits.idle,
-            # Letters are sealed and do not shrink; a body that grows in memory is an attack.
+            # Letters are sealed and cannot be compressed; a body that grows in memory is an attack.
             auto_decompress=False,
         )
         self._limits = limits
@@ -67,35 +67,35 @@ class LimitedConnection(web.RequestHandler):
         self._alarm: asyncio.TimerHandle | None = None
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
-        """The handshake is over: a request must follow."""
+        """Start the deadline of the first request."""
         super().connection_made(transport)
         self._expect_within(self._limits.headers)
 
     def connection_lost(self, exc: BaseException | None) -> None:
-        """The connection is over."""
+        """Count the connection's end."""
         self.end()
         super().connection_lost(exc)
 
     def end(self) -> None:
-        """Count this connection no more."""
+        """Stop counting this connection."""
         self._silence()
         self._told.went(self)
 
     def known(self) -> None:
-        """The caller holds a seat: others make room before it does."""
+        """Note that the caller holds a seat, so that strangers are closed before it."""
         self.is_known = True
         self._told.known(self)
 
     def begin_request(self) -> None:
-        """The headers of a request are whole."""
+        """The headers of a request are complete."""
         self._silence()
 
     def leave_unread(self) -> None:
-        """Do not read on to the end of a body that was refused: the connection ends instead."""
+        """Close the connection instead of reading the rest of a refused body."""
         self._lingering_time = 0.0
 
     def end_request(self) -> None:
-        """Its answer is ready: the other side reads it, and asks again or goes."""
+        """The answer is ready; start the deadline of the next request."""
         if self.transport is not None:
             self._expect_within(self._limits.idle)
 
@@ -104,13 +104,13 @@ class LimitedConnection(web.RequestHandler):
         request: BaseRequest,
         status: int = 500,
         exc: BaseException | None = None,
-        message: str | None = None,  # noqa: ARG002 - repeats what came, and is not told
+        message: str | None = None,  # noqa: ARG002 - it quotes the request, so it is not used
     ) -> web.StreamResponse:
-        """Bytes that are no HTTP, or a handler that failed: a problem document, and no log."""
+        """Answer invalid HTTP or a failed handler with a problem document, without a log."""
         if request.writer.output_size > 0:
-            raise ConnectionError("an answer was begun already")
+            raise ConnectionError("an answer was already begun")
         if isinstance(exc, UnicodeError):
-            # aiohttp repeats a header that it refuses, and fails at that where it is no text.
+            # aiohttp quotes a header that it refuses, and fails if the header is no text.
             status = 400
         kind = "failure" if status >= 500 else "no-http"
         detail = f"the request cannot be read ({type(exc).__name__})" if exc else "not understood"
@@ -120,7 +120,7 @@ class LimitedConnection(web.RequestHandler):
         return answer
 
     def log_exception(self, *_: Any, **__: Any) -> None:
-        """Errors are told by their kind where they are handled; their words may be content."""
+        """Log nothing here: an error's message may hold content."""
 
     def _expect_within(self, seconds: float) -> None:
         self._silence()
@@ -132,13 +132,13 @@ class LimitedConnection(web.RequestHandler):
             self._alarm = None
 
     def hang_up(self) -> None:
-        """End the connection at once."""
+        """Close the connection at once."""
         if self.transport is not None:
             self.transport.abort()
 
 
 class ConnectionLimits:
-    """Who is connected, from where, and who of them showed no seat yet: the oldest first."""
+    """Counts connections by address, and keeps strangers in order, the oldest first."""
 
     def __init__(self, limits: Limits) -> None:
         """Keep to the limits."""
@@ -151,17 +151,17 @@ class ConnectionLimits:
         return len(self._all)
 
     def came(self, connection: LimitedConnection) -> None:
-        """A stranger."""
+        """Count a new connection."""
         self._all.add(connection)
         self._by_host[connection.host] += 1
         self._strangers[connection] = None
 
     def known(self, connection: LimitedConnection) -> None:
-        """No stranger."""
+        """Note that a caller is no stranger."""
         self._strangers.pop(connection, None)
 
     def went(self, connection: LimitedConnection) -> None:
-        """Gone, however often that is said."""
+        """Note that a connection ended; may be called twice."""
         if connection in self._all:
             self._all.discard(connection)
             self._strangers.pop(connection, None)
@@ -170,7 +170,7 @@ class ConnectionLimits:
                 del self._by_host[connection.host]
 
     def has_room(self, host: str) -> bool:
-        """Whether one more may come, if need be in the place of the oldest stranger."""
+        """Whether there is room for one more, perhaps in place of the oldest stranger."""
         if self._by_host[host] >= self._limits.connections_by_address:
             return self._make_room(host)
         return len(self._all) < self._limits.connections or self._make_room(None)

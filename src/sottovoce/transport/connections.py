@@ -1,4 +1,4 @@
-"""The open port: it takes callers within its limits, and hands them to the application."""
+"""The open port: accepts connections within limits, and passes them to the application."""
 
 import asyncio
 import logging
@@ -32,7 +32,7 @@ class Server:
         context: ssl.SSLContext,
         limits: Limits,
     ) -> None:
-        """Take callers of a socket that listens already."""
+        """Accept connections of a listening socket."""
         self._runner = runner
         self._listening = listening
         self._context = context
@@ -49,16 +49,16 @@ class Server:
 
     @property
     def connections(self) -> int:
-        """How many callers there are."""
+        """The number of connections."""
         return len(self._connections)
 
     async def close(self) -> None:
-        """Take no more callers, and end those there are."""
+        """Accept no more connections, and close the open ones."""
         self._accepting.cancel()
         await asyncio.gather(self._accepting, return_exceptions=True)
         self._listening.close()
         if self._welcomes:
-            # A handshake that is cancelled before its first byte would keep its socket open.
+            # A handshake cancelled before its first byte would keep its socket open.
             await asyncio.wait(self._welcomes, timeout=_CLOSING_SECONDS)
         tasks = list(self._welcomes)
         for task in tasks:
@@ -69,7 +69,7 @@ class Server:
     async def _accept(self) -> None:
         for taken in count():
             if not taken % _AT_ONCE:
-                # A flood of callers does not keep the rest of the server from its work.
+                # Give the rest of the server time during a flood of connections.
                 await asyncio.sleep(0)
             try:
                 caller, address = self._listening.accept()
@@ -78,8 +78,8 @@ class Server:
                 await self._rung()
                 continue
             except OSError as error:
-                # Out of file descriptors, as a rule: some connections will end.
-                _log.warning("no caller taken: %s", type(error).__name__)
+                # Usually out of file descriptors; some connections will end.
+                _log.warning("no connection accepted: %s", type(error).__name__)
                 await asyncio.sleep(0.1)
                 continue
             host = str(address[0])
@@ -87,13 +87,13 @@ class Server:
             if self._arrivals.level(host) < 0 or not self._connections.has_room(host):
                 caller.close()
                 continue
-            # No wait since the call was taken: whoever closes the port finds it among the welcomes.
+            # No await since the connection was accepted, so `close` finds its task.
             task = asyncio.create_task(self._welcome(caller, host))
             self._welcomes.add(task)
             task.add_done_callback(partial(self._welcomed, caller))
 
     async def _rung(self) -> None:
-        """Wait until somebody calls."""
+        """Wait for a connection."""
         loop = asyncio.get_running_loop()
         ringing = loop.create_future()
         loop.add_reader(self._listening, _ring, ringing)
@@ -105,11 +105,11 @@ class Server:
     def _welcomed(self, caller: socket.socket, task: "asyncio.Task[None]") -> None:
         self._welcomes.discard(task)
         if task.cancelled():
-            # The port was closed before the welcome began, which closes what it holds itself.
+            # The port was closed before the handshake began.
             caller.close()
 
     async def _welcome(self, caller: socket.socket, host: str) -> None:
-        """Shake hands in time, and hand the caller over."""
+        """Finish the handshake in time, and pass the connection on."""
         assert self._runner.server is not None
         connection = LimitedConnection(
             self._runner.server, limits=self._limits, told=self._connections, host=host
@@ -135,7 +135,7 @@ def _ring(ringing: "asyncio.Future[None]") -> None:
 async def open_server(
     app: web.Application, *, host: str, port: int, context: ssl.SSLContext, limits: Limits
 ) -> Server:
-    """Listen for callers of an application."""
+    """Open a port for an application."""
     listening = await _listen(host, port)
     allow_open_files(2 * limits.connections + _SPARE_FILES)
     runner = web.AppRunner(

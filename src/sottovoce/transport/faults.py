@@ -1,4 +1,4 @@
-"""What goes wrong on the way to the coordinator, in the words of this project."""
+"""Translates network faults on the way to the coordinator into our errors."""
 
 import ssl
 from base64 import b64encode
@@ -22,19 +22,19 @@ from sottovoce.transport.certificates import PinError
 from sottovoce.transport.problems import Refusal
 
 COORDINATOR = "coordinator"
-# Refusals that pass by themselves.
+# Temporary refusals.
 PASSING = {"too-many", "too-many-uploads", "slow", "replay", "clock"}
 COPY_HINTS = (
-    "one copy of a seat's folder is used, by one process: end the other one",
+    "only one process may use a seat's folder: end the other one",
     "the way back after a restore is in docs/backup.md",
 )
-# A proxy that will not let us through, whatever we try.
+# Statuses of a proxy that refuses us for good.
 _PROXY_SAYS_NO = {401, 403, 407}
 
 
 @dataclass(frozen=True)
 class Route:
-    """The way to a coordinator: its address, and the proxy in between where there is one."""
+    """The way to a coordinator: its address, and the proxy, if there is one."""
 
     address: URL
     proxy: URL | None = None
@@ -42,7 +42,7 @@ class Route:
 
     @classmethod
     def to(cls, text: str) -> "Route":
-        """The way to an address as an invitation gives it, by the proxy that this site uses."""
+        """The way to an invitation's address, through this site's proxy."""
         address = _https(text)
         host = f"{address.host}:{address.port}"
         proxy_setting = getproxies().get("https")
@@ -62,7 +62,7 @@ class Route:
 
     @property
     def via(self) -> str:
-        """The proxy as errors name it: never with its password."""
+        """The proxy for error messages, without its password."""
         if self.proxy is None:
             return ""
         return f" through the proxy {self.proxy.host}:{self.proxy.port} (HTTPS_PROXY)"
@@ -72,7 +72,7 @@ class Route:
 
 
 def fatal_fault(error: Exception, way: Route) -> SottovoceError | None:
-    """What no second try would mend; None for what may pass."""
+    """The error if a retry cannot help; None if it may."""
     for cause in _causes(error):
         if isinstance(cause, PinError):
             return _wrong_certificate(cause, way)
@@ -80,21 +80,21 @@ def fatal_fault(error: Exception, way: Route) -> SottovoceError | None:
             return InputError(
                 f"{way}: the proxy refuses the connection (status {cause.status})",
                 hints=(
-                    "ask whoever runs the proxy to allow CONNECT to this address",
+                    "ask the proxy's administrator to allow CONNECT to this address",
                     "a proxy with a password: export HTTPS_PROXY=http://USER:PASSWORD@HOST:PORT",
                 ),
             )
         if isinstance(cause, ssl.SSLError) and _speaks_no_tls(cause):
             return MismatchError(
-                f"{way}: expected TLS 1.3, found a server that does not speak it ({cause.reason})",
+                f"{way}: the server does not speak TLS 1.3 ({cause.reason})",
                 hints=("check host and port in the invitation", "plain http is never used"),
             )
     return None
 
 
 def absence(way: Route, what: str, *, seconds: float, last: str) -> AbsenceError:
-    """The deadline of a wait is over."""
-    hints = ["the coordinator must run: sottovoce serve", "run the same command to go on"]
+    """The error after a wait's deadline."""
+    hints = ["the coordinator must run: sottovoce serve", "run the same command to continue"]
     if way.proxy is not None:
         hints.append(f"without the proxy: export NO_PROXY={way.address.host}")
     return AbsenceError(
@@ -105,7 +105,7 @@ def absence(way: Route, what: str, *, seconds: float, last: str) -> AbsenceError
 
 
 def refusal(problem: Refusal, what: str) -> SottovoceError:
-    """What the server refused, by whose mistake it is."""
+    """The error for a refusal of the server, by whose mistake it is."""
     message = f"{what}: {problem.detail}"
     if problem.kind in {"conflict", "gap", "at-work"}:
         return CopyError(message, hints=problem.hints or COPY_HINTS)
@@ -117,7 +117,7 @@ def refusal(problem: Refusal, what: str) -> SottovoceError:
 
 
 def reason_of(error: Exception) -> str:
-    """A network fault in a few words, with nothing of what was sent."""
+    """A network fault in a few words, without any content."""
     for cause in _causes(error):
         if isinstance(cause, OSError) and cause.strerror and not isinstance(cause, ssl.SSLError):
             return cause.strerror.lower()
@@ -131,7 +131,7 @@ def reason_of(error: Exception) -> str:
 
 
 def _is_this_machine(host: str) -> bool:
-    """Whether no proxy can lead there."""
+    """Whether the address is this machine, which no proxy can reach."""
     try:
         return ip_address(host).is_loopback
     except ValueError:
@@ -158,13 +158,13 @@ def _https(text: str) -> URL:
 
 
 def _wrong_certificate(error: PinError, way: Route) -> ViolationError:
-    hints = ["compare the fingerprint with whoever sent the invitation"]
+    hints = ["compare the fingerprint with the sender of the invitation"]
     if way.proxy is None:
         reason = "a proxy that inspects TLS, or another study's server"
-        hints.append("ask whoever runs this network to exempt the address from TLS inspection")
+        hints.append("ask the network's administrator to exempt the address from TLS inspection")
     else:
         reason = f"the proxy {way.proxy.host}:{way.proxy.port} inspects TLS, or another server"
-        hints.append("ask whoever runs the proxy to exempt the address from TLS inspection")
+        hints.append("ask the proxy's administrator to exempt the address from TLS inspection")
     return ViolationError(
         f"{way}: expected the certificate {error.expected.hex()[:16]}…, "
         f"found {error.found.hex()[:16]}… ({reason}); nothing was sent",
@@ -174,13 +174,13 @@ def _wrong_certificate(error: PinError, way: Route) -> ViolationError:
 
 
 def _speaks_no_tls(error: ssl.SSLError) -> bool:
-    # Errors of aiohttp that stand for one of TLS have its type, and not its reason.
+    # aiohttp's errors for TLS have its type, but not its reason.
     reason = getattr(error, "reason", None) or ""
     return any(sign in reason for sign in ("VERSION", "PROTOCOL", "HTTP", "RECORD", "HANDSHAKE"))
 
 
 def _causes(error: BaseException) -> Iterator[BaseException]:
-    """An error and what lies behind it."""
+    """An error and its causes."""
     seen: set[int] = set()
     waiting: list[object] = [error]
     while waiting:

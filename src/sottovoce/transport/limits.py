@@ -1,4 +1,4 @@
-"""How much one server takes from one seat, one address and everybody together."""
+"""The limits of a server: for one seat, one address and everybody together."""
 
 import time
 from collections import OrderedDict
@@ -8,35 +8,35 @@ from dataclasses import dataclass
 from sottovoce.transport.problems import Refusal
 
 MIB = 2**20
-# Letters up to this size travel whole in one request; the rest in parts of this size.
+# Letters up to this size are sent in one request; larger ones in parts of this size.
 PART = 2 * MIB
-# Bytes of letters that a recipient holds at once before it looks at them.
+# Bytes of letters that a recipient reads at once.
 AT_ONCE = 32 * MIB
-# A mailbox answers at the latest after this many seconds: proxies cut silent connections.
+# A mailbox answers after at most so many seconds, because proxies cut silent connections.
 LONGEST_WAIT = 25.0
 
 
 @dataclass(frozen=True)
 class Limits:
-    """The limits of a server; a mailbox has its own part of them."""
+    """The limits of a server and its mailboxes."""
 
     letter: int = 512 * MIB
     """Bytes of one letter."""
     stored: int = 32 * 1024 * MIB
-    """Bytes of letters in one mailbox that nobody took yet."""
+    """Bytes of waiting letters in one mailbox."""
     stored_by_sender: int = 8 * 1024 * MIB
     """Of these, bytes of one sender."""
     letters_by_sender: int = 1_000_000
     """Letters of one sender in one study, taken or not."""
     reserved: int = 256 * MIB
-    """Bytes of the disk that letters leave free, or a quarter of a small disk: for the journals,
-    ledgers and status of all studies beside this one."""
+    """Bytes of the disk that letters leave free, or a quarter of a small disk: for the "
+    "journals, ledgers and status files of all studies."""
     uploads: int = 8
-    """Uploads that a sender has open at once."""
+    """Open uploads of one sender."""
     upload_days: float = 7.0
-    """Days after which an upload that nobody continued is dropped."""
+    """Days after which an abandoned upload is dropped."""
     in_memory: int = 32 * MIB
-    """Bytes of bodies that the server holds at once; further requests wait their turn."""
+    """Bytes of bodies in the server's memory; further requests wait."""
     rate: float = 2000.0
     """Requests a second of one seat, on average."""
     burst: float = 4000.0
@@ -50,11 +50,11 @@ class Limits:
     arrivals_burst: float = 1000.0
     """New connections from one address at once."""
     strangers: int = 4 * MIB
-    """Bytes of bodies that the server holds at once of those who have no seat yet."""
+    """Bytes of bodies in the server's memory from callers without a seat."""
     connections: int = 2000
     """Open connections."""
     connections_by_address: int = 1000
-    """Open connections from one address: many sites may stand behind one proxy."""
+    """Open connections from one address; many sites may use one proxy."""
     waiting: int = 16
     """Long polls of one seat at once."""
     handshake: float = 10.0
@@ -64,7 +64,7 @@ class Limits:
     idle: float = 120.0
     """Seconds between two requests on one connection, writing the answer included."""
     slowest: float = 8 * 1024.0
-    """Bytes a second below which a body is given up, after the time for headers."""
+    """A body slower than so many bytes a second is refused, after the time for headers."""
 
 
 class Buckets:
@@ -86,7 +86,7 @@ class Buckets:
         self._buckets: OrderedDict[object, tuple[float, float]] = OrderedDict()
 
     def level(self, name: object) -> float:
-        """The tokens that this name has now."""
+        """The current tokens of this name."""
         now = self._clock()
         tokens, then = self._buckets.get(name, (self._burst, now))
         return min(self._burst, tokens + (now - then) * self._rate)
@@ -104,7 +104,7 @@ class Buckets:
             )
 
     def take(self, name: object, tokens: float = 1.0) -> None:
-        """Take tokens from this name; the level may fall below zero, by one burst at most."""
+        """Take tokens from this name; the level may become negative, by one burst at most."""
         level = max(self.level(name) - tokens, -self._burst)
         self._buckets[name] = (level, self._clock())
         self._buckets.move_to_end(name)

@@ -1,9 +1,9 @@
-"""The coordinator's mailbox of one study: durable, in order, each letter once in effect.
+"""The coordinator's mailbox of one study: durable, ordered, and idempotent.
 
-A letter is on disk before `post` returns. The same letter posted again is the same letter;
-another one under its number is refused, and so is one that comes before its turn. A recipient
-fetches what follows the last position that it has on its own disk, as often as it likes, and
-acknowledges positions when it needs them no more.
+A letter is on disk before `post` returns. Posting the same letter again changes nothing; another
+letter under its number is refused, and so is one out of order. A recipient fetches what follows the
+last position on its own disk, as often as it likes, and acknowledges positions that it no longer
+needs.
 """
 
 import asyncio
@@ -31,7 +31,7 @@ from sottovoce.transport.mailbox_tables import (
 from sottovoce.transport.problems import Refusal
 from sottovoce.transport.signing import body_digest
 
-# Letters that one fetch returns at most, beside its limit in bytes.
+# The most letters of one fetch, besides its limit in bytes.
 _MOST_LETTERS = 256
 
 
@@ -55,9 +55,9 @@ class Mailbox:
         clock: Callable[[], float] = time.time,
         largest: Callable[[Place], int] | None = None,
     ) -> None:
-        """Open the mailbox, or make it; of a path, a SQLite file.
+        """Open the mailbox, or make it; a path is a SQLite file.
 
-        `largest` says how many bytes a letter at a place may have.
+        `largest` gives the most bytes of a letter at a place.
         """
         self.limits = limits or Limits()
         self._largest = largest
@@ -78,7 +78,7 @@ class Mailbox:
         self._highest = self._database.highest(self._reading)
         self._taken: dict[str, int] = {}
         self._waiters: defaultdict[str, set[asyncio.Future[None]]] = defaultdict(set)
-        # The running digest of uploads, to where it was taken; one that is lost is taken anew.
+        # The running digests of uploads; a lost one is computed again.
         self._hashes: dict[Place, tuple[int, hashlib._Hash]] = {}
         self._loop: asyncio.AbstractEventLoop | None = None
         with suppress(RuntimeError):
@@ -92,27 +92,27 @@ class Mailbox:
         await self.close()
 
     async def post(self, letter: Letter) -> int:
-        """Store a letter that is whole; its position in the mailbox."""
+        """Store a complete letter; return its position in the mailbox."""
         place = Place(letter.session, letter.sender, letter.recipient, letter.number)
         return await self.put(
             LetterSummary(place, len(letter.body), body_digest(letter.body)), letter.body
         )
 
     async def put(self, letter: LetterSummary, body: bytes) -> int:
-        """Store a letter whose digest was taken already."""
+        """Store a letter whose digest was already computed."""
         self._check_size(letter)
         return await self._posted(
             letter, lambda to: self._store.post(to, letter, body), size=letter.size
         )
 
     async def open_upload(self, letter: LetterSummary) -> Progress:
-        """Begin an upload in parts, or find out how far it came."""
+        """Begin an upload in parts, or return its progress."""
         self._check_size(letter)
         now = self._clock()
         return await self._begun(letter, lambda to: self._store.open_upload(to, letter, now=now))
 
     async def announced(self, letter: LetterSummary, *, run: bytes) -> Progress:
-        """As `open_upload`, for the process that is at work at the sender's seat, and no other."""
+        """As `open_upload`, only for the current process of the sender's seat."""
         self._check_size(letter)
         now = self._clock()
 
@@ -143,7 +143,7 @@ class Mailbox:
         return progress
 
     async def complete(self, letter: LetterSummary, body: bytes) -> Progress:
-        """All of a letter that was announced; its digest was taken already."""
+        """Store the whole body of an announced letter, whose digest was already computed."""
         now = self._clock()
 
         def append(to: Connection) -> int:
@@ -152,39 +152,39 @@ class Mailbox:
         return Progress(letter.size, await self._posted(letter, append, size=letter.size))
 
     async def _append_whole(self, letter: LetterSummary, data: bytes) -> Progress:
-        """A letter whose only part is all of it: compared, and posted in one commit."""
+        """Check and post a letter with a single part in one commit."""
         if body_digest(data) != letter.digest:
             await self._committer.submit(lambda to: self._store.discard(to, letter))
-            raise Refusal(400, "digest", f"{letter.place}: the bytes are not those of its digest")
+            raise Refusal(400, "digest", f"{letter.place}: its bytes do not match its digest")
         return await self.complete(letter, data)
 
-    # Who is at work at a seat.
+    # Runs: the process that works at a seat.
 
     def held(self, sender: str) -> HeldLetters:
-        """What was announced by this sender, as far as it is on disk."""
+        """The letters that this sender announced, on disk."""
         return self._store.held(self._reading, sender)
 
     async def take_up(self, sender: str, run: bytes, held: HeldLetters) -> None:
-        """Let a process work at a seat, if it knows all that is held of the seat."""
+        """Let a process work at a seat, if it knows all letters that the seat announced."""
         await self._committer.submit(lambda to: self._store.take_up(to, sender, run, held))
 
     def check_run(self, sender: str, run: bytes) -> None:
-        """Refuse a process that is not the one at work at this seat."""
+        """Refuse a process that is not the current one of this seat."""
         self._store.check_run(self._reading, sender, run)
 
     def check_announced(self, letter: LetterSummary) -> None:
-        """Refuse bytes of a letter that was not announced as it is."""
+        """Refuse bytes of a letter that was not announced."""
         self._store.check_announced(self._reading, letter)
 
     async def forget_sender(self, sender: str) -> None:
-        """The seat has another key from now on."""
+        """Forget a sender whose seat has a new key."""
         await self._committer.submit(lambda to: self._store.forget_sender(to, sender))
 
     def check_position(self, position: int) -> None:
-        """Refuse a reader of letters that this mailbox never had: it would miss some, or wait.
+        """Refuse a reader whose position this mailbox never gave: it would miss letters, or wait.
 
-        Every start of a server has positions of its own, so that those which an older copy of
-        the mailbox gives to other letters are none that anybody has read.
+        Every start of a server uses a new range of positions, so an older copy of the mailbox gives
+        no position that anybody has already read.
         """
         if position > self._highest and self._database.shared:
             self._highest = self._database.highest(self._reading)
@@ -194,16 +194,16 @@ class Mailbox:
                 409,
                 "forgotten",
                 f"this seat has read letters up to position {position}, which the server never "
-                "gave: it was brought back from an older copy",
+                f"gave: it was restored from an older copy",
                 hints=("what the coordinator can do: docs/backup.md",),
             )
 
     async def fetch(
         self, recipient: str, *, after: int = 0, wait: float = 0.0, limit: int = PART
     ) -> tuple[Delivered, ...]:
-        """What lies for this recipient behind a position, waiting for the first of it.
+        """The letters for this recipient after a position; waits for the first.
 
-        As many letters as go into `limit` bytes, one at least. None after `wait` seconds.
+        As many letters as fit `limit` bytes, at least one. None after `wait` seconds.
         """
         self._loop = asyncio.get_running_loop()
         deadline = self._loop.time() + wait
@@ -220,9 +220,9 @@ class Mailbox:
     async def letters(
         self, recipient: str, *, after: int = 0, wait: float = 0.0
     ) -> tuple[tuple[int, Letter], ...]:
-        """As `fetch`, with every letter whole: for whoever stands beside the mailbox.
+        """As `fetch`, with complete letters, for readers in the same process.
 
-        Long letters come few at a time: as many as go into memory at once, one at least.
+        As many letters as fit into memory at once, at least one.
         """
         delivered = await self.fetch(recipient, after=after, wait=wait)
         whole: list[tuple[int, Letter]] = []
@@ -235,42 +235,42 @@ class Mailbox:
         return tuple(whole)
 
     def piece(self, recipient: str, position: int, start: int) -> bytes:
-        """The bytes of a letter from `start` on, as many as lie together."""
+        """The bytes of a letter from `start` on, up to the end of a piece."""
         return _piece(self._reading, recipient, position, start)
 
     def acknowledge(self, recipient: str, position: int) -> asyncio.Future[None]:
         """Drop the bodies up to a position.
 
-        Nobody need wait for it: if it is lost in a crash, a body stays a little longer.
+        Nobody needs to wait for it: if a crash loses it, a body stays a little longer.
         """
-        # A position that no letter has yet must not hide the letter that will have it.
+        # An acknowledged position must not hide a later letter that gets it.
         position = min(position, self._last.get(recipient, 0))
         self._taken[recipient] = max(position, self._taken.get(recipient, 0))
         return self._committer.submit(lambda to: self._store.acknowledge(to, recipient, position))
 
     async def forget(self, session: bytes) -> None:
-        """Drop everything of a session that is over."""
+        """Drop everything of a finished session."""
         await self._committer.submit(lambda to: self._store.forget(to, session))
         self._hashes = {
             place: running for place, running in self._hashes.items() if place.session != session
         }
 
     async def take(self, recipient: str, session: bytes) -> None:
-        """Drop the bodies that lie for a recipient in a session that is over for it."""
+        """Drop the bodies for a recipient in a session that is over for it."""
         await self._committer.submit(lambda to: self._store.take(to, recipient, session))
 
     async def compact(self) -> None:
-        """Rewrite the file without the remains of what was taken: a stage of the study is over."""
+        """Rewrite the file without remains of taken letters, after a stage."""
         await self._committer.submit(self._database.compact, alone=True)
 
     def hurry(self) -> None:
-        """Keep nobody waiting any longer: the server is about to close."""
+        """End all waits, because the server is about to close."""
         self._hurried = True
         for recipient in list(self._waiters):
             self._wake(recipient)
 
     async def close(self) -> None:
-        """Finish what was begun, and let go of the file."""
+        """Finish pending work, and close the file."""
         self._closed = True
         for recipient in list(self._waiters):
             self._wake(recipient)
@@ -290,7 +290,7 @@ class Mailbox:
             )
 
     async def _posted(self, letter: LetterSummary, job: Job[int], *, size: int = 0) -> int:
-        """The position of a letter; its recipient is woken even if the sender hung up by then."""
+        """The position of a letter; its recipient is woken even if the sender has disconnected."""
 
         def arrived(done: asyncio.Future[int]) -> None:
             if not done.cancelled() and done.exception() is None:
@@ -301,13 +301,13 @@ class Mailbox:
         return await asyncio.shield(future)
 
     def _told(self, recipient: str, position: int) -> None:
-        """Another process stored a letter; heard in a thread of the database's."""
+        """Another process stored a letter; called in a thread of the database."""
         if self._loop is None:
-            # Nobody waits yet.
+            # No reader waits yet.
             self._arrived(recipient, position)
             return
         with suppress(RuntimeError):
-            # A loop that was closed has nobody who waits.
+            # A closed loop has no reader.
             self._loop.call_soon_threadsafe(self._arrived, recipient, position)
 
     def _arrived(self, recipient: str, position: int) -> None:
@@ -322,7 +322,7 @@ class Mailbox:
                 waiter.set_result(None)
 
     async def _wait(self, recipient: str, deadline: float) -> bool:
-        """Wait for the next letter; whether to look again."""
+        """Wait for the next letter; return whether to look again."""
         loop = asyncio.get_running_loop()
         if deadline <= loop.time():
             return False
@@ -354,7 +354,7 @@ class Mailbox:
                 place = Place(session, sender, recipient, number)
                 delivered.append(Delivered(position, LetterSummary(place, size, digest), body))
         finally:
-            # A statement that is not finished would hold an old state of the database.
+            # An unfinished statement would keep an old state of the database.
             rows.close()
         return tuple(delivered)
 
@@ -365,14 +365,14 @@ class Mailbox:
         return Letter(*found.letter.place.row, body)
 
     def _assemble(self, recipient: str, found: Delivered) -> bytes:
-        """A long letter from its pieces, in a thread, over a connection of its own."""
+        """Join a long letter from its pieces, in a thread, over its own connection."""
         buffer, connection = BytesIO(), self._database.open(writing=False)
         try:
             while buffer.tell() < found.letter.size:
                 buffer.write(_piece(connection, recipient, found.position, buffer.tell()))
         finally:
             connection.close()
-        # The buffer's value is handed over without a copy.
+        # The buffer is returned without a copy.
         return buffer.getvalue()
 
     def _hash(self, place: Place, start: int, data: bytes) -> None:
@@ -382,7 +382,7 @@ class Mailbox:
             self._hashes[place] = (start + len(data), running)
 
     async def _finish(self, letter: LetterSummary) -> Progress:
-        """Compare the digest of an upload that is whole, and post it."""
+        """Check the digest of a complete upload, and post it."""
         reached, running = self._hashes.pop(letter.place, (0, hashlib.sha256()))
         if reached != letter.size:
             running = await asyncio.to_thread(self._hash_pieces, letter)
@@ -396,7 +396,7 @@ class Mailbox:
         return Progress(letter.size, position)
 
     def _hash_pieces(self, letter: LetterSummary) -> "hashlib._Hash":
-        """The digest of an upload that began before this process did."""
+        """The digest of an upload that began before this process."""
         running = hashlib.sha256()
         connection = self._database.open(writing=False)
         try:

@@ -1,8 +1,8 @@
-"""What a mailbox needs of a database: SQLite beside the coordinator, or a PostgreSQL server.
+"""The interface of a mailbox's database: SQLite, or a PostgreSQL server.
 
-The statements of `mailbox_tables` are the same for both. What differs stands behind `Database`:
-how connections are opened, how a transaction begins, what an error means, and who tells a process
-of letters that another process stored.
+The statements of `mailbox_tables` are the same for both. `Database` hides the differences: how
+connections are opened, how a transaction begins, what an error means, and how a process hears of
+letters that another process stored.
 """
 
 import sqlite3
@@ -15,67 +15,67 @@ from sottovoce.errors import DamagedFileError
 from sottovoce.transport.problems import Refusal
 
 AWAY = "database"
-"""The kind of a refusal because the database does not answer: it passes."""
+"""The kind of a temporary refusal: the database does not answer."""
 Told = Callable[[str, int], None]
-"""Hears that a letter for a recipient stands at a position."""
+"""Called with the recipient and position of a new letter."""
 
 
 class Connection(Protocol):
     """One connection: statements with `?` for their values, as SQLite writes them."""
 
     def execute(self, statement: str, values: Any = ..., /) -> Any:
-        """Run a statement; its rows are read from what this returns."""
+        """Run a statement; iterate the result for its rows."""
 
     @property
     def in_transaction(self) -> bool:
         """Whether a transaction is open."""
 
     def close(self) -> None:
-        """Let go of the database."""
+        """Close the connection."""
 
 
 class Database(Protocol):
-    """Where the letters of one study lie."""
+    """The database of one study's letters."""
 
     folder: Path | None
-    """Whose disk letters take; None where that is another machine's."""
+    """The path whose disk holds the letters; None on another machine."""
     shared: bool
-    """Whether other processes store letters here, too."""
+    """Whether other processes store letters here too."""
     errors: tuple[type[Exception], ...]
-    """What a statement raises."""
+    """The exceptions that a statement raises."""
     fatal: tuple[type[Exception], ...]
-    """Of these, what is everybody's trouble and not one statement's."""
+    """Those of them that concern all statements, not a single one."""
 
     def open(self, *, writing: bool) -> Connection:
-        """A connection; one writes, others read beside it."""
+        """Open a connection; one writes, the others read."""
 
     def begin(self, connection: Connection) -> None:
-        """Begin a transaction that no other one of this study overlaps."""
+        """Begin a transaction that excludes others of this study."""
 
     def problem(self, error: Exception) -> Refusal:
-        """What an error tells the other side."""
+        """The problem document for an error."""
 
     def begin_positions(self, connection: Connection) -> tuple[list[range], int]:
-        """Give the letters of a new start positions that begin elsewhere, where one can.
+        """Begin a new range of positions for this start, if possible.
 
-        Comes back with the positions of all starts before, as far as this copy of the mailbox
-        knows, and the first of this one.
+        Returns the ranges of all earlier starts that this copy knows, and the first position of
+        this one.
         """
 
     def highest(self, connection: Connection) -> int:
-        """The last position that was ever given: those of deleted letters count, too."""
+        """The last position ever given, including those of deleted letters."""
 
     def stored(self, connection: Connection, recipient: str, position: int) -> None:
-        """Within a transaction: let other processes know of a letter once it is committed."""
+        """Within a transaction: notify other processes of a letter after its commit."""
 
     def listen(self, told: Told) -> Callable[[], None]:
-        """Tell of letters that other processes stored, until the returned function is called."""
+        """Report letters that other processes stored, until the returned function is called."""
 
     def rest(self, connection: Connection) -> None:
-        """Nobody waits: do what can be done meanwhile."""
+        """Do maintenance while no job waits."""
 
     def compact(self, connection: Connection) -> None:
-        """Rewrite the tables without the remains of what was taken."""
+        """Rewrite the tables without remains of taken letters."""
 
 
 _SCHEMA = """
@@ -106,21 +106,22 @@ CREATE TABLE IF NOT EXISTS starts (
 ) STRICT;
 """
 # 1: letters, uploads and pieces. 2: also what is held of every sender, which begins empty.
-# 3: also where the positions of every start of the server begin, and where those before it ended.
+# 3: also the first position of every start of the server, and the last one before it.
 _VERSION = 3
-# The positions of two starts are apart by more letters than a study can have; the last ones are
-# drawn, so that two servers that went on from one copy do not use the same.
+# The ranges of two starts are farther apart than a study has letters; the last digits are
+# random, so that two servers restored from one copy do not use the same.
 _START_BITS, _DRAWN_BITS = 32, 31
 _SETTINGS = (
     # Contributions are a megabyte and more; most other letters a few kilobytes.
     "page_size = 8192",
     "journal_mode = WAL",
-    # Every commit is on disk before it is told.
+    # Every commit is on disk before it is reported.
     "synchronous = FULL",
     "busy_timeout = 10000",
-    # Zeros over what was taken would write every letter twice; a study's file is deleted whole.
+    # Overwriting taken letters with zeros would write each twice; a study's file is deleted as a
+    # whole.
     "secure_delete = FAST",
-    # The committer carries the log over when nobody waits; here only if that never comes.
+    # The committer moves the log when no job waits; this is for the case that it never does.
     "wal_autocheckpoint = 16384",
     "journal_size_limit = 67108864",
 )
@@ -135,7 +136,7 @@ class SqliteDatabase:
     fatal: tuple[type[Exception], ...] = (sqlite3.OperationalError,)
 
     def __init__(self, path: Path) -> None:
-        """The file, which is made when it is opened first."""
+        """Use this file, which is made when it is first opened."""
         self.path = path
         self.folder: Path | None = path.parent
 
@@ -145,7 +146,7 @@ class SqliteDatabase:
         try:
             connection = sqlite3.connect(path, isolation_level=None, check_same_thread=False)
             if writing:
-                # The journal beside the file is made with the file's own mode.
+                # SQLite makes the journal with the file's own mode.
                 path.chmod(0o600)
                 _check_version(connection, path)
                 for setting in _SETTINGS:
@@ -158,14 +159,14 @@ class SqliteDatabase:
             raise DamagedFileError(
                 f"{path}: cannot be opened as a mailbox ({error})",
                 hints=(
-                    "bring back the newest copy of the whole folder, with the journal beside it",
+                    "restore the newest copy of the whole folder, including the journal",
                     "without one the study is over: sottovoce study create --from STUDY",
                 ),
             ) from error
         return connection
 
     def begin(self, connection: Connection) -> None:
-        """Nobody else writes this file."""
+        """Begin at once; nobody else writes this file."""
         connection.execute("BEGIN IMMEDIATE")
 
     def problem(self, error: Exception) -> Refusal:
@@ -176,14 +177,16 @@ class SqliteDatabase:
                 507,
                 "disk-full",
                 "the coordinator's disk is full, and nothing was stored",
-                hints=("the coordinator frees some space; the letter is sent again by itself",),
+                hints=(
+                    "the coordinator must free some space; the letter is sent again automatically",
+                ),
             )
         return Refusal(
             503, "storage", f"the coordinator's mailbox cannot be written ({name.lower()})"
         )
 
     def begin_positions(self, connection: Connection) -> tuple[list[range], int]:
-        """Every start of this one process has positions of its own."""
+        """Begin a new range of positions for this start."""
         highest = self.highest(connection)
         if highest:
             drawn = SystemEntropy().bits(_DRAWN_BITS)
@@ -198,25 +201,25 @@ class SqliteDatabase:
         return [range(*ends_of) for ends_of in zip(firsts, ends, strict=False)], firsts[-1]
 
     def highest(self, connection: Connection) -> int:
-        """What SQLite remembers of the column."""
+        """The last position, from SQLite's sequence."""
         row = connection.execute(
             "SELECT seq FROM sqlite_sequence WHERE name = 'letters'"
         ).fetchone()
         return 0 if row is None else int(row[0])
 
     def stored(self, connection: Connection, recipient: str, position: int) -> None:
-        """There are no others."""
+        """Do nothing: there are no other processes."""
 
     def listen(self, told: Told) -> Callable[[], None]:  # noqa: ARG002 - nobody tells anything
-        """There are no others."""
+        """Do nothing: there are no other processes."""
         return lambda: None
 
     def rest(self, connection: Connection) -> None:
-        """What the log holds moves into the database."""
+        """Move the log into the database."""
         connection.execute("PRAGMA wal_checkpoint(PASSIVE)").fetchall()
 
     def compact(self, connection: Connection) -> None:
-        """Write the file anew."""
+        """Rewrite the file."""
         connection.execute("VACUUM")
         connection.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchall()
 

@@ -1,7 +1,7 @@
-"""The tables of a mailbox: letters in order, uploads in parts, and what was taken already.
+"""The tables of a mailbox: letters in order, uploads in parts, and taken letters.
 
-A letter that was taken loses its body and keeps its place and digest, so that the same letter
-sent again is recognised for as long as its session is remembered, and another one is refused.
+A taken letter loses its body and keeps its place and digest, so that a repeated letter is
+recognised while its session is kept, and another one is refused.
 """
 
 import shutil
@@ -12,17 +12,17 @@ from sottovoce.transport.limits import PART, Limits
 from sottovoce.transport.mailbox_database import Connection, Database
 from sottovoce.transport.problems import Refusal
 
-# A seat at work shows these bytes with every request; whoever comes after it has others.
+# The current process of a seat shows these bytes with every request; a later one has others.
 RUN_BYTES = 16
 _AT = "session = ? AND sender = ? AND recipient = ? AND number = ?"
 DAY = 86_400.0
-# The letters of one sender take at most this part of what the disk has for letters.
+# The largest part of the disk's room for letters that one sender may use.
 _SENDERS = 4
 
 
 @dataclass(frozen=True)
 class Place:
-    """Where a letter stands: in which session, from whom to whom, as which of its letters."""
+    """The place of a letter: session, sender, recipient, and number."""
 
     session: bytes
     sender: str
@@ -31,7 +31,7 @@ class Place:
 
     @property
     def row(self) -> tuple[bytes, str, str, int]:
-        """The place as the tables hold it."""
+        """The place as values of a row."""
         return (self.session, self.sender, self.recipient, self.number)
 
     def __str__(self) -> str:
@@ -40,7 +40,7 @@ class Place:
 
 @dataclass(frozen=True)
 class LetterSummary:
-    """A letter's place, size and digest: all that is said of it before its body is seen."""
+    """A letter's place, size and digest: its announcement."""
 
     place: Place
     size: int
@@ -49,27 +49,27 @@ class LetterSummary:
 
 @dataclass(frozen=True)
 class Progress:
-    """How far an upload came: bytes that are durable, and its position once it is posted."""
+    """The progress of an upload: durable bytes, and its position once it is posted."""
 
     received: int
     position: int | None = None
 
 
 class MailboxTables:
-    """What can be done to the tables, each within a transaction of the caller's."""
+    """Operations on the tables, each within a transaction of the caller."""
 
     def __init__(self, connection: Connection, limits: Limits, database: Database) -> None:
-        """Count what is stored already in a database."""
+        """Count the letters that are already stored."""
         self._limits = limits
         self._database = database
         self._stored: dict[str, int] = {}
         self._letters: dict[str, int] = {}
-        # Who is at work at each seat. Not on disk: after a restart every seat shows its past anew.
+        # The run of each seat. Not on disk: after a restart every seat is compared again.
         self._runs: dict[str, bytes] = {}
         self.count(connection)
 
     def count(self, connection: Connection) -> None:
-        """Count anew what is stored: at the start, and after a transaction that was undone."""
+        """Count what is stored: at the start, and after a rollback."""
         self._count_stored(connection)
         rows = connection.execute("SELECT sender, COUNT(*) FROM letters GROUP BY sender")
         self._letters = dict(rows.fetchall())
@@ -84,21 +84,21 @@ class MailboxTables:
         ):
             self._stored[sender] = self._stored.get(sender, 0) + size
 
-    # Who is at work, and what is held of it.
+    # Runs and chains.
 
     def check_run(self, to: Connection, sender: str, run: bytes) -> None:
-        """Refuse whoever is not at work at this seat: it has not shown its past since we opened."""
+        """Refuse a process that has not taken the seat up since this server started."""
         if self._run_of(to, sender) != run:
             raise Refusal(
                 409,
                 "no-run",
-                f"seat {sender!r}: expected the process that took it up last, found another",
+                f"seat {sender!r}: another process has taken it up",
             )
 
     def take_up(self, to: Connection, sender: str, run: bytes, held: HeldLetters) -> None:
-        """Let a process work at a seat, if it knows all that is held of the seat."""
+        """Let a process work at a seat, if it knows all letters that the seat announced."""
         if self.held(to, sender) != held:
-            raise Refusal(409, "past", f"seat {sender!r}: other letters of it are held by now")
+            raise Refusal(409, "past", f"seat {sender!r}: its letters have changed meanwhile")
         self._runs[sender] = run
         if self._database.shared:
             to.execute(
@@ -108,21 +108,21 @@ class MailboxTables:
             )
 
     def _run_of(self, to: Connection, sender: str) -> bytes | None:
-        """Where several processes take letters, all of them know who is at work."""
+        """The run of a sender; processes that share a database share it."""
         if not self._database.shared:
             return self._runs.get(sender)
         row = to.execute("SELECT run FROM runs WHERE sender = ?", (sender,)).fetchone()
         return None if row is None else bytes(row[0])
 
     def held(self, to: Connection, sender: str) -> HeldLetters:
-        """What was announced by a sender, whether its bodies came or not."""
+        """The letters that a sender announced, with or without their bodies."""
         row = to.execute(
             "SELECT letters, chain FROM senders WHERE sender = ?", (sender,)
         ).fetchone()
         return HeldLetters() if row is None else HeldLetters(*row)
 
     def forget_sender(self, to: Connection, sender: str) -> None:
-        """The seat has another key from now on, and a new past with it."""
+        """Forget a sender whose seat has a new key, and so a new chain."""
         to.execute("DELETE FROM senders WHERE sender = ?", (sender,))
         self._runs.pop(sender, None)
         if self._database.shared:
@@ -141,7 +141,7 @@ class MailboxTables:
     # Letters.
 
     def known(self, to: Connection, letter: LetterSummary) -> int | None:
-        """The position of this very letter; another one under its number is a conflict."""
+        """The position of this letter, if it is stored; another under its number is a conflict."""
         row = to.execute(
             f"SELECT position, size, digest FROM letters WHERE {_AT}",  # noqa: S608 - constant
             letter.place.row,
@@ -153,12 +153,12 @@ class MailboxTables:
             raise Refusal(
                 409,
                 "conflict",
-                f"{letter.place}: stored already with other bytes; the first stays",
+                f"{letter.place}: already stored with other bytes; the first letter stays",
             )
         return int(position)
 
     def post(self, to: Connection, letter: LetterSummary, body: bytes) -> int:
-        """Store a letter in its turn; its position, the same when it is stored already."""
+        """Store a letter in order; return its position, the same for a repetition."""
         if (position := self.known(to, letter)) is not None:
             return position
         self._check_turn(to, letter.place)
@@ -193,7 +193,7 @@ class MailboxTables:
     def append(
         self, to: Connection, letter: LetterSummary, start: int, data: bytes, *, now: float
     ) -> Progress:
-        """Keep a part that begins where the last one ended."""
+        """Store a part that begins where the last one ended."""
         if (position := self.known(to, letter)) is not None:
             return Progress(letter.size, position)
         upload, received, is_open = self._upload(to, letter) or (0, 0, False)
@@ -212,7 +212,7 @@ class MailboxTables:
             raise Refusal(400, "size", f"{letter.place}: more bytes than its {letter.size}")
         self._check_room(to, letter.place.sender, len(data))
         if len(data) == letter.size <= PART:
-            # Whole: its digest was compared when it was read.
+            # Complete: its digest was checked when it was read.
             to.execute("DELETE FROM uploads WHERE id = ?", (upload,))
             return Progress(letter.size, self._insert(to, letter, data, None))
         to.execute("INSERT INTO pieces VALUES (?, ?, ?)", (upload, start, data))
@@ -224,30 +224,32 @@ class MailboxTables:
         return Progress(received)
 
     def finish(self, to: Connection, letter: LetterSummary, digest: bytes) -> int:
-        """Turn an upload that is whole into a letter; the digest was taken over its pieces."""
+        """Turn a complete upload into a letter; the digest was computed over its pieces."""
         if (position := self.known(to, letter)) is not None:
             return position
         upload, received, is_open = self._upload(to, letter) or (0, 0, False)
         if not is_open or received != letter.size:
-            raise Refusal(409, "offset", f"{letter.place}: not whole", facts={"received": received})
+            raise Refusal(
+                409, "offset", f"{letter.place}: incomplete", facts={"received": received}
+            )
         if digest != letter.digest:
-            raise Refusal(400, "digest", f"{letter.place}: the bytes are not those of its digest")
+            raise Refusal(400, "digest", f"{letter.place}: its bytes do not match its digest")
         self._check_turn(to, letter.place)
         to.execute("DELETE FROM uploads WHERE id = ?", (upload,))
         self._count(letter.place.sender, -letter.size)
         return self._insert(to, letter, None, upload)
 
     def discard(self, to: Connection, letter: LetterSummary) -> None:
-        """Drop an upload whose bytes turned out to be others."""
+        """Drop an upload with wrong bytes."""
         if (upload := self._upload(to, letter)) is not None:
             self._empty(to, upload[0], upload[1], letter.place.sender)
 
     def acknowledge(self, to: Connection, recipient: str, position: int) -> None:
-        """Forget the bodies of what this recipient has on its own disk."""
+        """Drop the bodies of letters that this recipient has on its own disk."""
         self._take(to, "position <= ?", recipient, position)
 
     def take(self, to: Connection, recipient: str, session: bytes) -> None:
-        """Forget the bodies that lie for this recipient in a session that is over."""
+        """Drop the bodies for this recipient in a finished session."""
         self._take(to, "session = ?", recipient, session)
 
     def _take(self, to: Connection, which: str, recipient: str, value: int | bytes) -> None:
@@ -290,12 +292,12 @@ class MailboxTables:
         turn = 0 if last is None else last + 1
         if place.number != turn:
             raise Refusal(
-                409, "gap", f"{place}: expected letter {turn} before it", facts={"expected": turn}
+                409, "gap", f"{place}: letter {turn} must come before it", facts={"expected": turn}
             )
 
     def _check_room(self, to: Connection, sender: str, size: int) -> None:
         if self._database.shared:
-            # Others stored letters, too. All that a sender announced counts here, taken or not.
+            # Other processes stored letters too. All announced letters count here, taken or not.
             self._count_stored(to)
             self._letters[sender] = self.held(to, sender).letters
         if self._letters.get(sender, 0) >= self._limits.letters_by_sender:
@@ -311,13 +313,13 @@ class MailboxTables:
                 507,
                 "mailbox-full",
                 f"letters of {sender!r}: the mailbox has no room for {size} bytes more",
-                hints=("the letter is sent again by itself when others were taken",),
+                hints=("the letter is sent again automatically when others were taken",),
             )
 
     def _check_disk(self, sender: str, size: int) -> None:
-        """Letters never take the last of a disk: every other file of a coordinator is on it.
+        """Refuse letters that would fill the disk, which holds all other files of the coordinator.
 
-        Nor do letters of one sender take most of it: senders of all studies share it.
+        One sender may not use most of it either: the senders of all studies share it.
         """
         if self._database.folder is None:
             return
@@ -329,16 +331,18 @@ class MailboxTables:
             raise Refusal(
                 507,
                 "mailbox-full",
-                f"letters of {sender!r}: expected at most {share} bytes that nobody took yet, a "
-                f"quarter of the coordinator's free disk, found {mine + size}",
-                hints=("the letter is sent again by itself when others were taken",),
+                f"letters of {sender!r}: expected at most {share} waiting bytes, a quarter of "
+                f"the coordinator's free disk, found {mine + size}",
+                hints=("the letter is sent again automatically when others were taken",),
             )
         if size > free:
             raise Refusal(
                 507,
                 "disk-full",
                 f"the coordinator's disk has no room for {size} bytes beside {reserved} kept free",
-                hints=("the coordinator frees some space; the letter is sent again by itself",),
+                hints=(
+                    "the coordinator must free some space; the letter is sent again automatically",
+                ),
             )
 
     def _check_uploads(self, to: Connection, sender: str, *, now: float) -> None:
@@ -357,7 +361,7 @@ class MailboxTables:
             )
 
     def _upload(self, to: Connection, letter: LetterSummary) -> tuple[int, int, bool] | None:
-        """The number of an upload, how far it came, and whether it is open."""
+        """The number of an upload, its progress, and whether it is open."""
         row = to.execute(
             f"SELECT id, received, touched, size, digest FROM uploads WHERE {_AT}",  # noqa: S608 - constant
             letter.place.row,
@@ -366,7 +370,7 @@ class MailboxTables:
             return None
         upload, received, touched, size, digest = row
         if (size, digest) != (letter.size, letter.digest):
-            raise Refusal(409, "conflict", f"{letter.place}: announced already with other bytes")
+            raise Refusal(409, "conflict", f"{letter.place}: already announced with other bytes")
         return upload, received, touched >= 0
 
     def _begin(self, to: Connection, letter: LetterSummary, *, now: float) -> None:
@@ -377,7 +381,7 @@ class MailboxTables:
         )
 
     def _pieces(self, to: Connection, position: int, body: bytes) -> None:
-        """The pieces of a long letter that came whole, under a number that no upload has."""
+        """Store the pieces of a long letter that came in one request."""
         view = memoryview(body)
         for start in range(0, len(view), PART):
             piece = view[start : start + PART]
@@ -399,7 +403,7 @@ class MailboxTables:
         return int(position)
 
     def _empty(self, to: Connection, upload: int, received: int, sender: str) -> None:
-        """Drop what came of an upload; that it was announced stays known."""
+        """Drop the bytes of an upload, but keep its announcement."""
         to.execute("DELETE FROM pieces WHERE upload = ?", (upload,))
         to.execute("UPDATE uploads SET received = 0, touched = -1 WHERE id = ?", (upload,))
         self._count(sender, -received)

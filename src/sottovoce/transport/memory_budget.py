@@ -1,4 +1,4 @@
-"""Bytes of memory that requests share, in the order of asking."""
+"""A memory budget that requests share, first come, first served."""
 
 import asyncio
 from collections import deque
@@ -9,7 +9,7 @@ T = TypeVar("T")
 
 
 class MemoryBudget:
-    """Bytes of memory that requests share; who finds too few waits in line."""
+    """Bytes of memory that requests share; a request waits until there are enough."""
 
     def __init__(self, size: int) -> None:
         """Share `size` bytes."""
@@ -17,7 +17,7 @@ class MemoryBudget:
         self._line: deque[tuple[int, asyncio.Future[None]]] = deque()
 
     async def take(self, size: int) -> None:
-        """Take bytes, in the order of asking."""
+        """Take bytes, in order."""
         if not size or (not self._line and size <= self._free):
             self._free -= size
             return
@@ -31,7 +31,7 @@ class MemoryBudget:
             raise
 
     def give(self, size: int) -> None:
-        """Give bytes back, and let the next in line have them."""
+        """Give bytes back, and wake the next request."""
         self._free += size
         while self._line and (self._line[0][1].cancelled() or self._line[0][0] <= self._free):
             wanted, turn = self._line.popleft()
@@ -41,7 +41,7 @@ class MemoryBudget:
 
 
 class HeldMemory:
-    """Memory that a request holds, until it ends or what it began is done."""
+    """Memory that a request holds until it and its work end."""
 
     def __init__(self, memory: MemoryBudget, size: int) -> None:
         """Give `size` bytes back once."""
@@ -50,20 +50,20 @@ class HeldMemory:
         self._work: asyncio.Future[Any] | None = None
 
     async def until(self, work: Coroutine[Any, Any, T]) -> T:
-        """The result of work that goes on, and holds the memory, if the caller hangs up."""
+        """The result of work that continues, with its memory, even if the caller disconnects."""
         task = asyncio.create_task(work)
         self._work = task
         return await asyncio.shield(task)
 
     def leave(self) -> None:
-        """The request is over: the memory is free now, or when the work is done."""
+        """End the request: the memory is free now, or when its work is done."""
         if self._work is None or self._work.done():
             self._memory.give(self._size)
         else:
             self._work.add_done_callback(self._done)
 
     def _done(self, work: "asyncio.Future[Any]") -> None:
-        # Nobody waits for it any longer: whoever asked will ask again.
+        # Nobody waits for the result; the caller will ask again.
         if not work.cancelled():
             work.exception()
         self._memory.give(self._size)

@@ -1,9 +1,8 @@
 """A mailbox in a PostgreSQL server (extra `postgres`), which several coordinator processes share.
 
-Every study has a schema of its own. A transaction takes the study's lock first, so that positions
-are given and seen in one order, whichever process stores a letter. Processes hear of each other's
-letters by NOTIFY. A server that goes away is a named refusal, which seats try again; connections
-come back by themselves.
+Every study has its own schema. A transaction takes the study's lock first, so that all processes
+give and see positions in one order. Processes learn of each other's letters by NOTIFY. An absent
+server is a named refusal, which seats retry; connections are reopened automatically.
 """
 
 import hashlib
@@ -49,7 +48,7 @@ CREATE TABLE IF NOT EXISTS senders (
 CREATE TABLE IF NOT EXISTS runs (sender TEXT PRIMARY KEY, run BYTEA NOT NULL);
 """
 _CONNECT_SECONDS = 5
-# How long the ear sleeps at most before it looks whether it is to end.
+# Seconds after which the listening thread checks whether it should end.
 _LISTEN_SECONDS = 0.5
 _NAMES = re.compile(r"[a-z0-9_]{1,50}")
 
@@ -59,20 +58,20 @@ def _driver() -> Any:
         import psycopg
     except ImportError:
         raise InputError(
-            "mailbox in PostgreSQL: expected the package psycopg, found none",
+            "mailbox in PostgreSQL: the package psycopg is not installed",
             hints=('pip install "sottovoce[postgres]"',),
         ) from None
     return psycopg
 
 
 def _away(address: str, error: Exception) -> Refusal:
-    """The server, by its place and without the words of the driver, which may hold a password."""
+    """The refusal of an absent server, without the driver's message, which may hold a password."""
     return Refusal(
         503,
         "database",
         f"the coordinator's database at {place_of(address)} does not answer "
-        f"({type(error).__name__}): a letter that was on its way counts as not stored",
-        hints=("the letter is sent again by itself once the database is back",),
+        f"({type(error).__name__}): a letter on its way counts as not stored",
+        hints=("the letter is sent again automatically once the database is back",),
     )
 
 
@@ -84,13 +83,13 @@ def place_of(address: str) -> str:
     try:
         known = conninfo_to_dict(address)
     except ProgrammingError:
-        return "an address that is none (expected postgresql://USER@HOST/DATABASE)"
+        return "an invalid address (expected postgresql://USER@HOST/DATABASE)"
     host = known.get("host") or known.get("hostaddr") or "local socket"
     return f"{host}:{known.get('port') or 5432}/{known.get('dbname') or ''}"
 
 
 class PostgresConnection:
-    """A connection that is opened again after the server went away."""
+    """A connection that is reopened after the server was away."""
 
     def __init__(self, connect: Callable[[], "psycopg.Connection[Any]"]) -> None:
         """Connect now."""
@@ -98,25 +97,25 @@ class PostgresConnection:
         self._inner = connect()
 
     def execute(self, statement: str, values: Sequence[Any] = (), /) -> Any:
-        """Run a statement; between transactions over a new connection, if the old one broke."""
+        """Run a statement; outside a transaction, over a new connection if the old one broke."""
         if self._inner.closed or self._inner.broken:
             self._inner = self._connect()
         return self._inner.execute(statement.replace("?", "%s"), values or None)
 
     def notices(self, seconds: float) -> Sequence["psycopg.Notify"]:
-        """What was notified within so many seconds."""
+        """The notifications of so many seconds."""
         return list(self._inner.notifies(timeout=seconds, stop_after=1))
 
     @property
     def in_transaction(self) -> bool:
-        """Whether a transaction is open, or failed and was not undone yet."""
+        """Whether a transaction is open, or failed without a rollback."""
         from psycopg.pq import TransactionStatus
 
         status = self._inner.info.transaction_status
         return status in {TransactionStatus.INTRANS, TransactionStatus.INERROR}
 
     def close(self) -> None:
-        """Hang up."""
+        """Close the connection."""
         self._inner.close()
 
 
@@ -139,7 +138,7 @@ class PostgresDatabase:
         self._driver = driver
 
     def open(self, *, writing: bool) -> Connection:
-        """A connection; the one that writes makes the tables where there are none."""
+        """Open a connection; the writing one makes the tables if needed."""
         try:
             connection = PostgresConnection(self._connected)
             if writing:
@@ -169,7 +168,7 @@ class PostgresDatabase:
         return connection
 
     def begin(self, connection: Connection) -> None:
-        """One transaction of a study at a time: positions are seen in the order of their giving."""
+        """Begin the study's only transaction, so that positions are seen in order."""
         connection.execute("BEGIN")
         connection.execute("SELECT pg_advisory_xact_lock(?)", (self._lock,))
 
@@ -183,22 +182,22 @@ class PostgresDatabase:
         return Refusal(503, "storage", f"the coordinator's mailbox cannot be written ({kind})")
 
     def begin_positions(self, connection: Connection) -> tuple[list[range], int]:  # noqa: ARG002
-        """Processes that share positions begin none of their own: one sequence goes on."""
+        """Keep one sequence: processes that share positions begin no new range."""
         return [], 0
 
     def highest(self, connection: Connection) -> int:
-        """What the sequence has given."""
+        """The last position of the sequence."""
         last, called = connection.execute(
             "SELECT last_value, is_called FROM letters_position_seq"
         ).fetchone()
         return int(last) if called else 0
 
     def stored(self, connection: Connection, recipient: str, position: int) -> None:
-        """Told to all processes with the commit."""
+        """Notify all processes with the commit."""
         connection.execute("SELECT pg_notify(?, ?)", (self._schema, f"{position} {recipient}"))
 
     def listen(self, told: Told) -> Callable[[], None]:
-        """A thread with a connection of its own; after a break it looks at what it missed."""
+        """Listen in a thread with its own connection; after a break it looks for missed letters."""
         over = Event()
         thread = Thread(target=self._hear, args=(told, over), name="mailbox ear", daemon=True)
         thread.start()
@@ -232,7 +231,7 @@ class PostgresDatabase:
                 told(recipient, int(position))
 
     def rest(self, connection: Connection) -> None:
-        """The server rests by itself."""
+        """Do nothing: the server maintains itself."""
 
     def compact(self, connection: Connection) -> None:
         """Rewrite the tables."""
@@ -241,7 +240,7 @@ class PostgresDatabase:
 
 
 class _Reading:
-    """A connection that reads; that the server is away is told as a refusal."""
+    """A reading connection; an absent server becomes a refusal."""
 
     def __init__(self, inner: PostgresConnection, database: PostgresDatabase) -> None:
         self._inner = inner
@@ -263,5 +262,5 @@ class _Reading:
         return False
 
     def close(self) -> None:
-        """Hang up."""
+        """Close the connection."""
         self._inner.close()

@@ -1,4 +1,4 @@
-"""What the server refuses, as RFC 9457 problem documents: a kind, a sentence, and hints."""
+"""Refusals of the server as RFC 9457 problem documents: a kind, a sentence, and hints."""
 
 import json
 from collections.abc import Mapping
@@ -11,7 +11,7 @@ _MAX_TEXT, _MAX_HINTS = 1000, 8
 
 
 class Refusal(Exception):  # noqa: N818 - the word of RFC 9457
-    """A refusal: the HTTP status, the kind of problem, and what to say about it."""
+    """A refusal: its HTTP status, kind, sentence and hints."""
 
     def __init__(
         self,
@@ -22,7 +22,7 @@ class Refusal(Exception):  # noqa: N818 - the word of RFC 9457
         hints: tuple[str, ...] = (),
         facts: Mapping[str, int] | None = None,
     ) -> None:
-        """Keep what the document will say; `facts` are numbers that a client acts upon."""
+        """Keep the document's fields; `facts` are numbers for the client."""
         super().__init__(detail)
         self.status = status
         self.kind = kind
@@ -44,7 +44,7 @@ class Refusal(Exception):  # noqa: N818 - the word of RFC 9457
 
     @classmethod
     def read(cls, status: int, data: bytes) -> Self:
-        """The problem that a document tells; a foreign one is of the kind `unknown`."""
+        """The problem of a document; a foreign one has the kind `unknown`."""
         try:
             document = json.loads(data[:MAX_DOCUMENT])
             kind = _shown(document["type"]).removeprefix(KIND)
@@ -58,7 +58,7 @@ class Refusal(Exception):  # noqa: N818 - the word of RFC 9457
 
 
 def _shown(text: object) -> str:
-    """What another party wrote, fit for a terminal: printable, and of bounded length."""
+    """Another party's text for a terminal: printable, and of bounded length."""
     return "".join(
         character if character.isprintable() else "?" for character in str(text)[:_MAX_TEXT]
     )

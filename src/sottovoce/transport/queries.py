@@ -1,4 +1,4 @@
-"""What stands in the query of a request, read strictly: each field once, and no other."""
+"""Reads the query of a request strictly: each field once, and no others."""
 
 from collections.abc import Mapping
 
@@ -33,7 +33,7 @@ def place_of(fields: Mapping[str, str], *, sender: str) -> Place:
 
 
 def sealed_of(fields: Mapping[str, str], *, sender: str) -> LetterSummary:
-    """What an upload says of its letter."""
+    """The announced letter of an upload."""
     digest = _hex(fields, "digest")
     if len(digest) != 32:
         raise _bad(f"expected a digest of 32 bytes, found {len(digest)}")
@@ -41,7 +41,7 @@ def sealed_of(fields: Mapping[str, str], *, sender: str) -> LetterSummary:
 
 
 def run_of(fields: Mapping[str, str], name: str = "run") -> bytes:
-    """By which bytes a process at a seat is known; `before` may be empty."""
+    """The run of a process at a seat; `before` may be empty."""
     run = _hex(fields, name)
     if len(run) != RUN_BYTES and (run or name != "before"):
         raise _bad(f"expected {RUN_BYTES} bytes in {name!r}, found {len(run)}")
@@ -49,7 +49,7 @@ def run_of(fields: Mapping[str, str], name: str = "run") -> bytes:
 
 
 def held_of(fields: Mapping[str, str]) -> HeldLetters:
-    """What a seat says is held of it."""
+    """The chain that a seat expects."""
     chain = _hex(fields, "chain")
     if len(chain) != CHAIN_BYTES:
         raise _bad(f"expected {CHAIN_BYTES} bytes in 'chain', found {len(chain)}")

@@ -1,4 +1,4 @@
-"""What the server does with each request: every one is checked before the mailbox sees it."""
+"""Handles each request of the server; all are checked before the mailbox sees them."""
 
 import asyncio
 import hashlib
@@ -60,7 +60,7 @@ _log = logging.getLogger("sottovoce.transport")
 
 @dataclass(frozen=True)
 class Caller:
-    """Who made a request, as its signature proves, and what its body must be."""
+    """The authenticated caller of a request, and the digest of its body."""
 
     study: str
     seat: str
@@ -83,7 +83,7 @@ class RequestHandlers:
 
     @web.middleware
     async def guard(self, request: web.Request, handler: Handler) -> web.StreamResponse:
-        """Answer whatever happens, and count refusals against the address they went to."""
+        """Answer in every case, and count refusals against the caller's address."""
         connection = request.protocol
         if isinstance(connection, LimitedConnection):
             connection.begin_request()
@@ -109,13 +109,13 @@ class RequestHandlers:
             return self._refuse(request, Refusal(error.status, "no-such-thing", detail))
         except ConnectionError:
             raise
-        except Exception as error:  # noqa: BLE001 - a server goes on
-            # The kind of the error, and never its words: they may carry content, or paths.
+        except Exception as error:  # noqa: BLE001 - a server continues
+            # The kind of the error, never its message, which may hold content or paths.
             _log.error("request failed: %s", type(error).__name__)
-            return self._refuse(request, Refusal(500, "failure", "the server failed at this"))
+            return self._refuse(request, Refusal(500, "failure", "the server failed"))
 
     async def invitation(self, request: web.Request) -> web.Response:
-        """What an invitation is for; the token proves itself, so nobody signs."""
+        """The study of an invitation; the token is the proof, so no signature is needed."""
         self._check_stranger(request)
         fields = fields_of(request.query, "study")
         async with self._held(request, _SMALL, self._strangers):
@@ -123,7 +123,7 @@ class RequestHandlers:
         return _plain(await self._callbacks.invitation(fields["study"], token))
 
     async def enrol(self, request: web.Request) -> web.Response:
-        """Take a seat: signed by the key that will be the seat's."""
+        """Take a seat; signed by the seat's new key."""
         self._check_stranger(request)
         key = read_key(request.headers)
         caller = self._signed(request, key)
@@ -137,23 +137,23 @@ class RequestHandlers:
         return _plain(await self._callbacks.describe(caller.study, caller.seat))
 
     async def status(self, request: web.Request) -> web.Response:
-        """How far the study is."""
+        """The study's status."""
         caller = await self._empty(request)
         return _plain(await self._callbacks.status(caller.study, caller.seat))
 
     async def sent(self, request: web.Request) -> web.Response:
-        """What is held of this seat already."""
+        """The letters that this seat announced."""
         caller = await self._empty(request)
         return _told(self._callbacks.mailbox(caller.study).held(caller.seat))
 
     async def lose(self, request: web.Request) -> web.Response:
-        """This seat cannot go on, and cannot write a letter that says so."""
+        """This seat cannot continue, and cannot write a letter about it."""
         caller = await self._empty(request)
         await self._callbacks.lose(caller.study, caller.seat)
         return _plain(b"")
 
     async def take_up(self, request: web.Request) -> web.Response:
-        """Work at this seat from now on: whoever was at work there before is no longer."""
+        """Take this seat up; an earlier process loses it."""
         caller = await self._empty(request)
         fields = fields_of(request.query, "run", "before", "letters", "chain")
         run, before = run_of(fields), run_of(fields, "before")
@@ -173,7 +173,7 @@ class RequestHandlers:
         return _told(held)
 
     async def begin(self, request: web.Request) -> web.Response:
-        """Announce a letter, or ask how far it came."""
+        """Announce a letter, or ask for its progress."""
         caller = await self._empty(request)
         fields = fields_of(request.query, *UPLOAD_FIELDS, "run")
         letter = sealed_of(fields, sender=caller.seat)
@@ -182,7 +182,7 @@ class RequestHandlers:
         return _progress(await mailbox.announced(letter, run=run_of(fields)))
 
     async def post(self, request: web.Request) -> web.Response:
-        """A letter in one request: its body is asked for once its announcement is on disk."""
+        """Take a letter in one request: its body is asked for once its announcement is on disk."""
         caller = self._seated(request)
         fields = fields_of(request.query, *UPLOAD_FIELDS, "run")
         letter = sealed_of(fields, sender=caller.seat)
@@ -200,7 +200,7 @@ class RequestHandlers:
         return _progress(progress)
 
     async def append(self, request: web.Request) -> web.Response:
-        """The next part of a letter that was announced; of a short one, all of it."""
+        """The next part of an announced letter, or all of a short one."""
         caller = self._seated(request)
         fields = fields_of(request.query, *UPLOAD_FIELDS, "offset", "run")
         letter = sealed_of(fields, sender=caller.seat)
@@ -214,7 +214,7 @@ class RequestHandlers:
         return _progress(progress)
 
     async def fetch(self, request: web.Request) -> web.Response:
-        """Letters behind a position; waits for the first of them."""
+        """Letters after a position; waits for the first."""
         caller = await self._empty(request)
         fields = fields_of(request.query, "after", "wait", "run")
         after, wait = number_of(fields, "after"), number_of(fields, "wait") / 1000
@@ -236,18 +236,18 @@ class RequestHandlers:
         return _plain(data)
 
     async def acknowledge(self, request: web.Request) -> web.Response:
-        """What was taken: its bodies may go."""
+        """Drop the bodies of letters that were taken."""
         caller = await self._empty(request)
         fields = fields_of(request.query, "position", "run")
         position, mailbox = number_of(fields, "position"), self._callbacks.mailbox(caller.study)
         mailbox.check_run(caller.seat, run_of(fields))
-        # A crash that loses this keeps a body longer, so the answer need not wait for the disk.
+        # If a crash loses this, a body stays longer, so the answer need not wait for the disk.
         done = mailbox.acknowledge(caller.seat, position)
         done.add_done_callback(_look)
         return _told(Acknowledged(position))
 
     def _check_stranger(self, request: web.Request) -> None:
-        """Whoever has no seat yet has few tries."""
+        """Limit the requests of a caller without a seat."""
         self._addresses.check(request.remote or "", "refused requests of one address")
 
     def _seated(self, request: web.Request) -> Caller:
@@ -282,7 +282,7 @@ class RequestHandlers:
         return Caller(signed.study, signed.seat, digest)
 
     async def _empty(self, request: web.Request) -> Caller:
-        """Who made a request that has no body."""
+        """The caller of a request without a body."""
         caller = self._seated(request)
         await self._body(request, 0, caller.digest)
         return caller
@@ -303,19 +303,19 @@ class RequestHandlers:
                     408, "slow", f"expected the body within {allowed:.0f} s, found less of it"
                 ) from None
             except web.RequestPayloadError:
-                raise Refusal(400, "body", "the body ends before its end, or is no body") from None
+                raise Refusal(400, "body", "the body is incomplete or invalid") from None
         if digest is not None and hashlib.sha256(body).digest() != digest:
-            raise Refusal(400, "digest", "the body is not the one of its digest")
+            raise Refusal(400, "digest", "the body does not match its digest")
         return body
 
     @asynccontextmanager
     async def _held(
         self, request: web.Request, limit: int, memory: MemoryBudget
     ) -> AsyncIterator[HeldMemory]:
-        """Room in memory for the body of a request: others wait until there is some."""
+        """Memory for the body of a request; waits until there is enough."""
         size = min(request.content_length if request.content_length is not None else limit, limit)
         if size <= _TINY and memory is self._memory:
-            # A trip of a solve does not stand in line behind contributions.
+            # Small letters of a solve do not wait behind large contributions.
             size = 0
         await memory.take(size)
         held = HeldMemory(memory, size)
@@ -347,11 +347,11 @@ class RequestHandlers:
             raise Refusal(404, "no-recipient", f"no seat {recipient!r} takes letters in this study")
 
     def _refuse(self, request: web.Request, problem: Refusal) -> web.Response:
-        """The answer to a refused request; a stranger hears less after too many."""
+        """The answer to a refused request; a stranger gets less detail after too many."""
         # Requests of one connection come one after the other, and from one caller.
         seated = isinstance(request.protocol, LimitedConnection) and request.protocol.is_known
         if not seated:
-            # A clock that is wrong is refused once, as a rule: the answer tells the time.
+            # A wrong clock is usually refused once: the answer tells the time.
             address = request.remote or ""
             self._addresses.take(address)
             try:
@@ -369,17 +369,17 @@ class RequestHandlers:
 
 
 async def let_wait(_: web.Request) -> None:
-    """Whoever asks whether its body may follow hears so from the handler, and not before."""
+    """Let the handler itself answer `100-continue`."""
 
 
 async def _ask_for_body(request: web.Request) -> None:
     await request.writer.write(b"HTTP/1.1 100 Continue\r\n\r\n")
-    # What goes out next is the answer, from its first byte on.
+    # The answer follows, from its first byte.
     request.writer.output_size = 0
 
 
 def _check_waits(request: web.Request, letter: LetterSummary, digest: bytes) -> None:
-    """Refuse a body that is under way already, or that is not all of the letter."""
+    """Refuse a body that was sent without waiting, or that is not the whole letter."""
     if request.headers.get("Expect", "").lower() != "100-continue":
         raise Refusal(400, "query", "expected a body that waits for its turn (100-continue)")
     if (request.content_length, digest) != (letter.size, letter.digest):
@@ -430,6 +430,6 @@ def _plain(data: bytes) -> web.Response:
 
 
 def _look(done: "asyncio.Future[None]") -> None:
-    """Look at what became of it: the next commit will meet the same trouble, and tell."""
+    """Log a failed acknowledgement; the next commit will report the same trouble."""
     if not done.cancelled() and (error := done.exception()) is not None:
         _log.error("acknowledgement not stored: %s", type(error).__name__)

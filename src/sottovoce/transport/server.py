@@ -14,8 +14,8 @@
     POST  /v1/acknowledge?position&run     what was taken
     POST  /v1/lost                         this seat cannot go on
 
-Every refusal is a problem document (RFC 9457). Bodies are read after the signature was checked:
-whoever has no seat occupies no memory.
+Every refusal is a problem document (RFC 9457). Bodies are read after the signature was checked, so
+a caller without a seat uses no memory.
 """
 
 import ssl
@@ -48,7 +48,7 @@ def build_app(
 
 
 async def serve(app: web.Application, *, host: str, port: int, context: ssl.SSLContext) -> Server:
-    """Open the port; 0 lets the system choose one. The server says where it listens."""
+    """Open the port; with 0 the system chooses one, and `Server.port` tells which."""
     return await open_server(app, host=host, port=port, context=context, limits=app[COUNTER].limits)
 
 

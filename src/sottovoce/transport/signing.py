@@ -1,13 +1,13 @@
-"""Every request carries the signature of its seat: who asks for what, when, at which server.
+"""Signatures of requests: who asks for what, when, at which server.
 
     signature = Ed25519(method, path and query, digest of the body, study, seat, moment, nonce,
                         fingerprint of the server's certificate)
 
-The server refuses what is older or newer than a window around its own clock and what it has
-seen within the window. It tells its time in every answer, and a client whose clock is off signs
-by the server's clock from then on, so any skew is tolerated and the window can stay small. A
-server that was restarted has forgotten what it saw, and therefore takes nothing that was signed
-before it opened.
+The server refuses a request outside of a window around its own clock, and one that it has already
+seen within the window. It tells its time in every answer, and a client whose clock is wrong signs
+by the server's clock from then on, so any skew is tolerated and the window can be small. A
+restarted server has forgotten what it saw, and therefore refuses whatever was signed before its
+start.
 """
 
 import hashlib
@@ -36,22 +36,22 @@ PROTOCOL = "Sottovoce-Protocol"
 PURPOSE = "transport/request/v1"
 NONCE_BYTES = 16
 DIGEST_BYTES = 32
-# Milliseconds around the server's clock within which a request was signed.
+# The window around the server's clock, in milliseconds.
 WINDOW = 30_000
-# The head of a signature is as good as random, and nobody can give it to another message.
+# The first bytes of a signature are as good as random, and cannot be moved to another message.
 _MARK_BYTES = 24
 _MAX_NAME = 200
 NOTHING = hashlib.sha256().digest()
 
 
 def body_digest(body: bytes | memoryview) -> bytes:
-    """What stands for a body in signatures and in the mailbox: its SHA-256."""
+    """The SHA-256 of a body, for signatures and the mailbox."""
     return hashlib.sha256(body).digest()
 
 
 @dataclass(frozen=True)
 class SignedRequest:
-    """What a request asks for: the method, the path with its query, the digest of its body."""
+    """A request: the method, the path with its query, the digest of its body."""
 
     method: str
     path: str
@@ -60,7 +60,7 @@ class SignedRequest:
 
 @dataclass(frozen=True)
 class RequestOrigin:
-    """Who asks, and when: everything else that a signature covers."""
+    """Who asks, and when: the other fields that a signature covers."""
 
     study: str
     seat: str
@@ -84,7 +84,7 @@ class RequestOrigin:
 
 @dataclass
 class Signer:
-    """A seat's way to sign requests to one server, by the server's clock once it was told."""
+    """Signs a seat's requests to one server, by the server's clock once it is known."""
 
     study: str
     identity: Identity
@@ -92,7 +92,7 @@ class Signer:
     entropy: Entropy
     clock: Callable[[], float] = time.time
     ahead: int = 0
-    """Milliseconds by which the server's clock is ahead of ours."""
+    """Milliseconds that the server's clock is ahead of ours."""
     _names: dict[str, str] = field(init=False, repr=False)
 
     def __post_init__(self) -> None:
@@ -122,20 +122,20 @@ class Signer:
 
 
 def steady_clock() -> Callable[[], float]:
-    """The time of day as of now, which goes on evenly: setting the machine's clock moves it not."""
+    """A clock from the current time that is not affected if the machine's clock is set."""
     offset = time.time() - time.monotonic()
     return lambda: offset + time.monotonic()
 
 
 class SignatureChecks:
-    """The server's check of signed requests: each is taken once, and within its window."""
+    """Checks signed requests: each is accepted once, within its window."""
 
     def __init__(self, fingerprint: bytes, *, clock: Callable[[], float] | None = None) -> None:
-        """Refuse whatever was signed for another server, or before now."""
+        """Refuse requests signed for another server, or before now."""
         self._fingerprint = fingerprint
         self._clock = clock or steady_clock()
         self._opened = self.now()
-        # Two generations: a signature of the future stays acceptable for up to two windows.
+        # Two generations, because a signature of the future is valid for up to two windows.
         self._young: set[bytes] = set()
         self._old: set[bytes] = set()
         self._turned = self._opened
@@ -145,7 +145,7 @@ class SignatureChecks:
         return int(self._clock() * 1000)
 
     def check(self, asked: SignedRequest, signed: RequestOrigin, public: bytes) -> None:
-        """Refuse a request that this seat did not sign, now, for this server; or sent already."""
+        """Refuse a request that this seat did not sign now for this server, or sent before."""
         now = self.now()
         if not max(self._opened, now - WINDOW) <= signed.moment <= now + WINDOW:
             raise Refusal(
@@ -169,12 +169,12 @@ class SignatureChecks:
             self._old, self._young, self._turned = self._young, set(), now
         mark = signed.signature[:_MARK_BYTES]
         if mark in self._young or mark in self._old:
-            raise Refusal(401, "replay", "expected a request that is new, found one seen before")
+            raise Refusal(401, "replay", "this request was already seen")
         self._young.add(mark)
 
 
 def read_signed(headers: Mapping[str, str]) -> RequestOrigin:
-    """Who signed a request, as its header fields say; nothing of it is believed yet."""
+    """The signer of a request by its header fields, not yet verified."""
     return RequestOrigin(
         _name(headers, STUDY),
         _name(headers, SEAT),
@@ -185,19 +185,19 @@ def read_signed(headers: Mapping[str, str]) -> RequestOrigin:
 
 
 def read_digest(headers: Mapping[str, str]) -> bytes:
-    """The digest of the body, as the header fields say."""
+    """The digest of the body, from the header fields."""
     return _bytes(headers, DIGEST, DIGEST_BYTES)
 
 
 def read_key(headers: Mapping[str, str]) -> bytes:
-    """The public key that one who enrols presents."""
+    """The public key of a seat that enrols."""
     return _bytes(headers, KEY, 32)
 
 
 def _field(headers: Mapping[str, str], field: str) -> str:
     value = headers.get(field)
     if not value:
-        raise Refusal(401, "unsigned", f"expected a signed request, found none of {field}")
+        raise Refusal(401, "unsigned", f"the request is not signed: {field} is missing")
     if not value.isascii():
         raise Refusal(401, "unsigned", f"expected plain letters in {field}, found others")
     return value

@@ -1,4 +1,4 @@
-"""Which version of the protocol two sides speak: the client offers, the server chooses."""
+"""Negotiates the version of the protocol: the client offers, the server chooses."""
 
 import re
 from importlib.metadata import version
@@ -12,7 +12,7 @@ _AGENT = re.compile(r"sottovoce/([0-9A-Za-z.+-]{1,40})")
 
 
 def program_version(agent: str | None) -> str:
-    """The version of the program that a client says it is; empty where it says none."""
+    """The version of the program that a client names; empty if none."""
     said = _AGENT.fullmatch(agent or "")
     return said[1] if said else ""
 

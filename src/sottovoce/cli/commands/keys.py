@@ -70,7 +70,7 @@ def generate(
     if old and not replace:
         raise KeyFileError(
             f"{old[0]}: already exists; nothing was changed",
-            hints=("choose another --out, or rename the old files with --replace",),
+            hints=("choose another --out, or add --replace",),
         )
     storage.make_folder(out)
     passphrase = _passphrase(passphrase_file, passphrase_fd, new=True)
